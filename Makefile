@@ -1,0 +1,37 @@
+# `make run` and `make test` are all that a fresh Debian or Ubuntu machine needs. Both install what is missing, and say
+# what they install (scripts/setup).
+
+# Tools that scripts/setup builds, and where rustup puts Rust.
+export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
+
+# What `make run` runs; for example: make run STUDY=my.toml ARGS='--scale standard'
+STUDY ?= studies/quickstart.toml
+ARGS ?=
+
+.PHONY: run build test pure-test namespace-test fmt lint bench schema
+
+run: build
+	target/release/stacklab run $(STUDY) $(ARGS)
+
+build:
+	scripts/setup run
+	cargo build --release --locked -p stacklab
+
+# Everything: checks, then pure tests, then tests that make namespaces and measure, one at a time.
+test:
+	scripts/setup test
+	scripts/test
+
+fmt:
+	cargo fmt --all
+
+lint:
+	scripts/setup test
+	scripts/lint
+
+bench: build
+	bench/run
+
+# The schema of study files for editors; a test says when it is out of date.
+schema:
+	cargo run --quiet --locked -p stacklab -- schema > docs/study.schema.json

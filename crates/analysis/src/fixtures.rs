@@ -1,0 +1,86 @@
+//! Hand-made cells, questions and runs for the tests.
+
+use stacklab_model::{
+    Bed, Cell, Drops, Factor, Family, Framing, Length, Metric, Pacing, ProbeSpec, Question, Rate, RunRecord,
+    RunStatus, Transport, Trial, TrialSpec, Value, Warning,
+};
+use std::collections::BTreeMap;
+
+/// A UDP cell in segment framing.
+pub fn cell(family: Family, size: u32) -> Cell {
+    Cell { transport: Transport::Udp, framing: Framing::Segment, size, family, replica: String::new() }
+}
+
+/// ipv6 against ipv4 at 128 bytes.
+pub fn question(metric: Metric, margin: f64) -> Question {
+    Question {
+        factor: Factor::Family,
+        metric,
+        baseline: cell(Family::Ipv4, 128),
+        candidate: cell(Family::Ipv6, 128),
+        margin,
+    }
+}
+
+pub fn bed(rate: Option<Rate>) -> Bed {
+    Bed { rate, mtu: 1500, offloads: false }
+}
+
+/// A valid run with one figure.
+pub fn run(block: u32, cell: &Cell, metric: Metric, figure: f64) -> RunRecord {
+    run_with(block, cell, metric, Value::Measured(figure))
+}
+
+/// A valid run with one value.
+pub fn run_with(block: u32, cell: &Cell, metric: Metric, value: Value) -> RunRecord {
+    RunRecord {
+        trial: Trial { block, position: 0, cell: cell.clone(), probe: metric.probe() },
+        spec: TrialSpec {
+            token: 1,
+            family: cell.family,
+            transport: cell.transport,
+            framing: cell.framing,
+            message_bytes: cell.size,
+            cpu_scope: stacklab_model::CpuScope::Shared,
+            poll_ns: 0,
+            probe: ProbeSpec {
+                probe: metric.probe(),
+                pacing: Pacing::Flood,
+                length: Length::Packets(1),
+                warmup_ns: 0,
+                interval_ns: 1,
+                metrics: vec![metric],
+            },
+        },
+        started_unix_ns: 0,
+        wall_ns: 1,
+        status: RunStatus::Valid,
+        values: BTreeMap::from([(metric, value)]),
+        drops: Drops::default(),
+        sides: Vec::new(),
+        warnings: Vec::new(),
+    }
+}
+
+/// The run, invalid.
+pub fn invalid(mut run: RunRecord, reason: &str) -> RunRecord {
+    run.status = RunStatus::Invalid(vec![reason.to_owned()]);
+    run
+}
+
+/// The run with warnings.
+pub fn warned(mut run: RunRecord, codes: &[&str]) -> RunRecord {
+    let warning = |code: &&str| Warning { code: (*code).into(), text: "seen".into(), advice: "mend".into() };
+    run.warnings = codes.iter().map(warning).collect();
+    run
+}
+
+/// The runs of [`question`], one block for each pair of (baseline, candidate).
+pub fn runs_of(metric: Metric, pairs: &[(f64, f64)]) -> Vec<RunRecord> {
+    let question = question(metric, 0.0);
+    let block = |(block, (baseline, candidate)): (usize, &(f64, f64))| {
+        [(&question.baseline, *baseline), (&question.candidate, *candidate)]
+            .map(|(cell, figure)| run(block as u32, cell, metric, figure))
+    };
+    pairs.iter().enumerate().flat_map(block).collect()
+}

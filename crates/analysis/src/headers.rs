@@ -1,0 +1,204 @@
+//! What the headers alone would make of a comparison, and what they leave to the stacks.
+
+use stacklab_model::{
+    Bed, Cell, Effect, Explained, Framing, Metric, Question, Rate, Transport, TrialSpec, wire_size,
+};
+
+/// The least share of what the headers allow that both arms must reach for the link to count as full. Below it
+/// something else sets the pace (a CPU, a buffer, a window), and header bytes explain nothing.
+pub const FULL_LINK: f64 = 0.9;
+
+/// Explains a throughput or packet rate by bytes on the wire; `None` for other metrics.
+///
+/// `means` are the measured means of baseline and candidate, in the metric's unit. On a full link of known rate the
+/// ratio is that of the header model ([`wire_size`]), and `left` is the measured ratio over it. Otherwise the headers
+/// explain nothing, and `because` says why.
+pub fn explain(
+    question: &Question,
+    effect: Option<&Effect>,
+    means: [Option<f64>; 2],
+    bed: &Bed,
+) -> Option<Explained> {
+    if !matches!(question.metric, Metric::Throughput | Metric::PacketRate) {
+        return None;
+    }
+    Some(match full_link(question, means, bed) {
+        Ok((ratio, because)) => {
+            Explained { ratio: Some(ratio), left: effect.map(|effect| effect.estimate / ratio), because }
+        }
+        Err(because) => Explained { ratio: None, left: None, because },
+    })
+}
+
+/// The explained ratio and the reasoning, or why there is none.
+fn full_link(question: &Question, means: [Option<f64>; 2], bed: &Bed) -> Result<(f64, String), String> {
+    let metric = question.metric;
+    let Some(rate) = bed.rate else {
+        let name = metric.name().replace('_', " ");
+        return Err(format!(
+            "no link rate: headers explain nothing of the {name}, the difference is the stacks' own"
+        ));
+    };
+    let arms = [OnWire::of(&question.baseline, bed.mtu)?, OnWire::of(&question.candidate, bed.mtu)?];
+    let limits = arms.each_ref().map(|arm| arm.limit(metric, rate));
+    let full =
+        means.iter().zip(limits).all(|(mean, limit)| mean.is_none_or(|mean| mean >= FULL_LINK * limit));
+    if !full {
+        return Err(format!(
+            "the link was not full (an arm below {:.0} % of what its headers allow): something else set the pace",
+            100.0 * FULL_LINK
+        ));
+    }
+    let [baseline, candidate] = &arms;
+    Ok((limits[1] / limits[0], format!("{}, against {}", candidate.because, baseline.because)))
+}
+
+/// What a message costs on the wire.
+struct OnWire {
+    payload_bytes: f64,
+    wire_bytes: f64,
+    because: String,
+}
+
+impl OnWire {
+    fn of(cell: &Cell, mtu: u32) -> Result<Self, String> {
+        let Cell { family, transport, framing, size, .. } = *cell;
+        let payload = TrialSpec::message_bytes(family, transport, framing, size)
+            .filter(|payload| *payload > 0)
+            .ok_or_else(|| format!("a frame of {size} bytes has no room for {family} payload"))?;
+        let headers = family.header_bytes() + transport.header_bytes();
+        let most = mtu
+            .checked_sub(headers)
+            .filter(|most| *most > 0)
+            .ok_or_else(|| format!("an MTU of {mtu} bytes has no room for {family} payload"))?;
+        // The kernel joins TCP writes, so their headers are spread over full segments whatever the size of the write.
+        let joined = framing == Framing::Message && transport == Transport::Tcp;
+        let unit = if joined { most } else { payload };
+        let wire = wire_size(family, transport, unit, mtu);
+        let because = match (joined, wire.packets) {
+            (true, _) => {
+                format!("{family} {unit} B in {} B of wire (writes joined to full segments)", wire.wire_bytes)
+            }
+            (false, 1) => format!("{family} {unit} B in {} B of wire", wire.wire_bytes),
+            (false, packets) => {
+                format!("{family} {unit} B in {} B of wire ({packets} packets)", wire.wire_bytes)
+            }
+        };
+        let wire_per_byte = f64::from(wire.wire_bytes) / f64::from(unit);
+        let payload_bytes = f64::from(payload);
+        Ok(OnWire { payload_bytes, wire_bytes: payload_bytes * wire_per_byte, because })
+    }
+
+    /// The most that the link carries, in the metric's unit.
+    fn limit(&self, metric: Metric, rate: Rate) -> f64 {
+        let bits_per_second = rate.bits_per_second() as f64;
+        match metric {
+            Metric::PacketRate => bits_per_second / 8.0 / self.wire_bytes,
+            _ => bits_per_second / 1e6 * self.payload_bytes / self.wire_bytes,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Paired;
+    use crate::fixtures::{bed, question};
+    use stacklab_model::Scale;
+
+    fn with(metric: Metric, transport: Transport, framing: Framing, size: u32) -> Question {
+        let mut question = question(metric, 0.02);
+        for cell in [&mut question.baseline, &mut question.candidate] {
+            cell.transport = transport;
+            cell.framing = framing;
+            cell.size = size;
+        }
+        question
+    }
+
+    fn ratio(question: &Question) -> f64 {
+        explain(question, None, [None, None], &bed(Some(Rate(1_000_000_000)))).unwrap().ratio.unwrap()
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-9, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn packets_of_their_own_follow_the_closed_forms() {
+        use Transport::{Tcp, Udp};
+        for size in [64, 128, 512, 1408] {
+            let p = f64::from(size);
+            for metric in [Metric::Throughput, Metric::PacketRate] {
+                close(ratio(&with(metric, Udp, Framing::Segment, size)), (p + 66.0) / (p + 86.0));
+                close(ratio(&with(metric, Tcp, Framing::Segment, size)), (p + 90.0) / (p + 110.0));
+            }
+        }
+        // Fragments: both families need two, 895.10 against 925.30 Mbit/s.
+        close(ratio(&with(Metric::Throughput, Udp, Framing::Message, 1536)), 1660.0 / 1716.0);
+    }
+
+    #[test]
+    fn joined_tcp_writes_are_full_segments_whatever_their_size() {
+        let expected = 1428.0 / 1448.0;
+        for size in [64, 1000, 8192] {
+            let question = with(Metric::Throughput, Transport::Tcp, Framing::Message, size);
+            close(ratio(&question), expected);
+            let explained = explain(&question, None, [None, None], &bed(Some(Rate(1_000_000)))).unwrap();
+            assert!(explained.because.contains("joined to full segments"), "{}", explained.because);
+        }
+    }
+
+    #[test]
+    fn frames_of_one_size_differ_in_payload_but_not_in_rate() {
+        let throughput = with(Metric::Throughput, Transport::Udp, Framing::Frame, 512);
+        close(ratio(&throughput), (512.0 - 66.0) / (512.0 - 46.0));
+        close(ratio(&with(Metric::PacketRate, Transport::Udp, Framing::Frame, 512)), 1.0);
+    }
+
+    #[test]
+    fn what_is_left_is_the_measured_ratio_over_the_explained_one() {
+        let question = with(Metric::Throughput, Transport::Udp, Framing::Segment, 128);
+        // 659.79 and 598.13 Mbit/s are the limits; both arms at 95 %.
+        let effect = Paired::of(Scale::Ratio, &[(626.8, 568.2), (626.8, 568.2)]).unwrap().effect();
+        let bed = bed(Some(Rate(1_000_000_000)));
+        let explained = explain(&question, Some(&effect), [Some(626.8), Some(568.2)], &bed).unwrap();
+        close(explained.ratio.unwrap(), 194.0 / 214.0);
+        close(explained.left.unwrap(), 568.2 / 626.8 * 214.0 / 194.0);
+        assert_eq!(explained.because, "ipv6 128 B in 214 B of wire, against ipv4 128 B in 194 B of wire");
+    }
+
+    #[test]
+    fn without_a_link_rate_headers_explain_nothing() {
+        let question = with(Metric::PacketRate, Transport::Udp, Framing::Segment, 128);
+        let explained = explain(&question, None, [Some(1.0), Some(1.0)], &bed(None)).unwrap();
+        assert_eq!((explained.ratio, explained.left), (None, None));
+        assert!(explained.because.starts_with("no link rate: headers explain nothing of the packet rate"));
+    }
+
+    #[test]
+    fn on_a_link_that_is_not_full_headers_explain_nothing() {
+        let question = with(Metric::Throughput, Transport::Udp, Framing::Segment, 128);
+        let bed = bed(Some(Rate(1_000_000_000)));
+        let explained = |means| explain(&question, None, means, &bed).unwrap().ratio.is_some();
+        assert!(explained([Some(0.91 * 659.79), Some(0.91 * 598.13)]));
+        assert!(!explained([Some(0.5 * 659.79), Some(0.91 * 598.13)]));
+        assert!(!explained([Some(0.91 * 659.79), Some(0.5 * 598.13)]));
+    }
+
+    #[test]
+    fn what_does_not_fit_is_said_and_not_computed() {
+        let frame = with(Metric::Throughput, Transport::Udp, Framing::Frame, 64);
+        let explained = explain(&frame, None, [None, None], &bed(Some(Rate(1_000_000)))).unwrap();
+        assert_eq!(explained.because, "a frame of 64 bytes has no room for ipv6 payload");
+        let small = Bed { mtu: 40, ..bed(Some(Rate(1_000_000))) };
+        let message = with(Metric::Throughput, Transport::Tcp, Framing::Message, 64);
+        assert_eq!(explain(&message, None, [None, None], &small).unwrap().ratio, None);
+    }
+
+    #[test]
+    fn other_metrics_are_not_explained() {
+        let question = with(Metric::Rtt, Transport::Udp, Framing::Segment, 128);
+        assert_eq!(explain(&question, None, [None, None], &bed(Some(Rate(1_000_000)))), None);
+    }
+}

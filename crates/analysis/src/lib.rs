@@ -1,0 +1,34 @@
+//! From runs to findings: what each cell measured, how far two cells are apart, what the headers explain of it, and
+//! the verdict.
+//!
+//! Pure functions of the record: no I/O, no clock, no randomness, so the same record gives the same findings on
+//! every machine. The unit of replication is the run; comparisons pair runs within blocks.
+//!
+//! * [`Runs`]: the record's runs by cell and probe, indexed once
+//! * [`estimate`]: one cell, one metric
+//! * [`Paired`]: two cells, one metric
+//! * [`verdict`] and [`standing`]: what the pairs say, at the end and after each block
+//! * [`explain`]: what the headers alone would make of it
+//! * [`findings`]: all of it, for a whole campaign
+
+mod estimate;
+mod findings;
+mod headers;
+mod moments;
+mod paired;
+mod runs;
+mod standing;
+mod verdict;
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod simulation;
+
+pub use estimate::{estimate, estimate_of};
+pub use findings::{Campaign, findings};
+pub use headers::{FULL_LINK, explain};
+pub use paired::Paired;
+pub use runs::Runs;
+pub use standing::standing;
+pub use verdict::verdict;

@@ -1,0 +1,93 @@
+//! Mean, spread and Student's t.
+
+use stacklab_model::Interval;
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Mean and spread of at least two figures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Moments {
+    /// How many figures.
+    pub n: usize,
+    /// Their mean.
+    pub mean: f64,
+    /// Their standard deviation (n - 1).
+    pub sd: f64,
+}
+
+impl Moments {
+    /// `None` with fewer than two figures.
+    pub fn of(figures: &[f64]) -> Option<Self> {
+        let n = figures.len();
+        if n < 2 {
+            return None;
+        }
+        let mean = mean(figures)?;
+        let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();
+        Some(Moments { n, mean, sd: (squares / (n - 1) as f64).sqrt() })
+    }
+
+    /// The interval that covers the mean with the given confidence (0.95 is 95 %), for figures spread about normally.
+    pub fn interval(&self, confidence: f64) -> Interval {
+        let half = t_quantile(0.5 + confidence / 2.0, self.n - 1) * self.sd / (self.n as f64).sqrt();
+        Interval { low: self.mean - half, high: self.mean + half }
+    }
+}
+
+/// Mean of the figures; `None` where there are none.
+///
+/// Taken about the first figure, so that equal figures have exactly that mean and no spread at all.
+pub(crate) fn mean(figures: &[f64]) -> Option<f64> {
+    let origin = *figures.first()?;
+    Some(origin + figures.iter().map(|figure| figure - origin).sum::<f64>() / figures.len() as f64)
+}
+
+/// The point below which a share `p` of Student's t distribution lies.
+fn t_quantile(p: f64, degrees_of_freedom: usize) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees_of_freedom as f64)
+        .expect("there are at least two figures, so at least one degree of freedom")
+        .inverse_cdf(p)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn t_quantiles_agree_with_the_printed_tables() {
+        let table = [
+            (1, 0.975, 12.706),
+            (1, 0.995, 63.657),
+            (4, 0.95, 2.132),
+            (4, 0.975, 2.776),
+            (4, 0.995, 4.604),
+            (9, 0.99, 2.821),
+            (11, 0.995, 3.106),
+            (30, 0.975, 2.042),
+            (120, 0.995, 2.617),
+            (1000, 0.975, 1.962),
+        ];
+        for (degrees, p, printed) in table {
+            let found = t_quantile(p, degrees);
+            assert!((found - printed).abs() < 6e-4, "t({p}, {degrees}) = {found}, printed {printed}");
+        }
+        // For one degree of freedom the distribution is Cauchy's, which has a closed form.
+        for p in [0.9, 0.975, 0.995, 0.9995] {
+            let exact = (std::f64::consts::PI * (p - 0.5)).tan();
+            assert!((t_quantile(p, 1) / exact - 1.0).abs() < 1e-9, "{p}");
+        }
+    }
+
+    #[test]
+    fn equal_figures_have_no_spread() {
+        let moments = Moments::of(&[0.1; 7]).unwrap();
+        assert_eq!((moments.mean, moments.sd), (0.1, 0.0));
+        assert_eq!(moments.interval(0.99), Interval { low: 0.1, high: 0.1 });
+    }
+
+    #[test]
+    fn one_figure_has_a_mean_but_no_spread_to_speak_of() {
+        assert_eq!(mean(&[3.0]), Some(3.0));
+        assert_eq!(Moments::of(&[3.0]), None);
+        assert_eq!(mean(&[]), None);
+    }
+}

@@ -1,0 +1,15 @@
+//! The place where a study runs.
+
+use crate::Rate;
+use serde::{Deserialize, Serialize};
+
+/// Two hosts joined by one link, both families addressed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Bed {
+    /// Rate of the link in each direction, Ethernet overhead counted; `None` is as fast as the kernel goes.
+    pub rate: Option<Rate>,
+    /// Largest IP packet of the link, bytes.
+    pub mtu: u32,
+    /// Whether segmentation and receive offloads stay on. Off, a packet in the kernel is a packet on the wire.
+    pub offloads: bool,
+}

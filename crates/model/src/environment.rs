@@ -1,0 +1,42 @@
+//! What a host is: stored with every campaign, so that a figure can be traced to its machine.
+
+use crate::names::named;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+named! {
+    /// Whose CPU a host's CPU figures are.
+    pub enum CpuScope("CPU scope") {
+        /// The host's own.
+        Host = "host",
+        /// Shared with the other hosts of the testbed, which run on the same kernel.
+        Shared = "shared",
+    }
+}
+
+/// A host's facts, as its agent found them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFacts {
+    /// Version of the agent.
+    pub agent_version: String,
+    /// Operating system, for example `Linux`.
+    pub os: String,
+    /// Kernel release.
+    pub kernel: String,
+    /// Processor architecture.
+    pub machine: String,
+    /// Processor model.
+    pub cpu_model: String,
+    /// Processors online.
+    pub cores: u32,
+    /// Memory, KiB.
+    pub memory_kib: u64,
+    /// Frequency governor, where there is one.
+    pub governor: Option<String>,
+    /// Kernel clock source.
+    pub clock_source: Option<String>,
+    /// Whether a hypervisor is below.
+    pub virtualised: bool,
+    /// What the host can do, found by doing it: name to `yes` or the reason why not.
+    pub abilities: BTreeMap<String, String>,
+}

@@ -1,0 +1,99 @@
+//! What a packet is made of: address family, transport, framing; and the probes that send it.
+
+use crate::names::named;
+use std::net::IpAddr;
+
+named! {
+    /// Address family of the tested traffic. Mandatory everywhere, planned and observed.
+    pub enum Family("family") {
+        /// Internet Protocol version 4 (RFC 791).
+        Ipv4 = "ipv4",
+        /// Internet Protocol version 6 (RFC 8200).
+        Ipv6 = "ipv6",
+    }
+}
+
+impl Family {
+    /// Bytes of the IP header without options or extension headers.
+    pub fn header_bytes(self) -> u32 {
+        match self {
+            Family::Ipv4 => 20,
+            Family::Ipv6 => 40,
+        }
+    }
+
+    /// Bytes of the largest IP packet: IPv4's length field counts the header (RFC 791), IPv6's does not (RFC 8200; no
+    /// jumbograms).
+    pub fn largest_packet_bytes(self) -> u32 {
+        match self {
+            Family::Ipv4 => 65_535,
+            Family::Ipv6 => 40 + 65_535,
+        }
+    }
+
+    /// The family of an address; a v4-mapped IPv6 address counts as IPv6, for it is an IPv6 socket that has it.
+    pub fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(_) => Family::Ipv4,
+            IpAddr::V6(_) => Family::Ipv6,
+        }
+    }
+}
+
+named! {
+    /// Transport protocol of the tested traffic.
+    pub enum Transport("transport") {
+        /// Transmission Control Protocol (RFC 9293).
+        Tcp = "tcp",
+        /// User Datagram Protocol (RFC 768).
+        Udp = "udp",
+    }
+}
+
+impl Transport {
+    /// Bytes of the transport header as Linux sends it in mid-flow: TCP carries the timestamp option (12 bytes).
+    pub fn header_bytes(self) -> u32 {
+        match self {
+            Transport::Tcp => 20 + 12,
+            Transport::Udp => 8,
+        }
+    }
+}
+
+named! {
+    /// What `size` means.
+    pub enum Framing("framing") {
+        /// Each message of `size` bytes leaves in a packet of its own; proved for every run.
+        Segment = "segment",
+        /// `size` is what the program writes per call; the kernel may coalesce TCP writes.
+        Message = "message",
+        /// `size` is the whole Ethernet frame with header and FCS (RFC 2544, RFC 8219); UDP only.
+        Frame = "frame",
+    }
+}
+
+named! {
+    /// A kind of measurement. Each metric is taken by exactly one of them ([`crate::Metric::probe`]).
+    pub enum Probe("probe") {
+        /// One direction: messages flow from the sender to the receiver.
+        Stream = "stream",
+        /// Closed loop: a message goes out and comes back before the next one is sent.
+        Echo = "echo",
+        /// Open loop: messages go out on a schedule; round trips count from the intended send time.
+        EchoOpen = "echo_open",
+        /// TCP connections opened one after another.
+        Connect = "connect",
+    }
+}
+
+impl Probe {
+    /// Whether the probe can run over the transport.
+    pub fn supports(self, transport: Transport) -> bool {
+        self != Probe::Connect || transport == Transport::Tcp
+    }
+
+    /// Whether its messages come back to the sender.
+    pub fn echoes(self) -> bool {
+        matches!(self, Probe::Echo | Probe::EchoOpen)
+    }
+}

@@ -1,0 +1,41 @@
+//! The vocabulary of stacklab: what a study varies, what a run measures and what a finding says.
+//!
+//! Data, parsing and printing only: no I/O and no clock. Every other crate depends on this one and on
+//! nothing else of the project; only the `stacklab` program puts them together.
+
+mod bed;
+mod cell;
+mod environment;
+mod family;
+mod finding;
+mod headers;
+mod histogram;
+mod metric;
+mod names;
+mod run;
+mod side;
+mod spec;
+mod trial;
+mod units;
+mod value;
+
+pub use bed::Bed;
+pub use cell::{Cell, Factor};
+pub use environment::{CpuScope, HostFacts};
+pub use family::{Family, Framing, Probe, Transport};
+pub use finding::{
+    CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Findings, Interval, Question,
+    Settled, Standing, Verdict,
+};
+pub use headers::{ETHERNET_HEADER_BYTES, WireSize, payload_of_frame, wire_size};
+pub use histogram::Buckets;
+pub use metric::{Better, Metric, Scale, Unit};
+pub use names::{UnknownName, nearest};
+pub use run::{RunRecord, RunStatus, Warning};
+pub use side::{
+    Counters, CpuTime, Delays, Drops, Endpoint, IntervalRow, Offloads, Received, Role, Sent, Side, TcpInfo,
+};
+pub use spec::{HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
+pub use trial::Trial;
+pub use units::{Rate, UnitError, parse_duration, parse_ratio, print_duration};
+pub use value::Value;

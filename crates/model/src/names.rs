@@ -1,0 +1,103 @@
+//! Closed sets of names, and the nearest valid name when one is misspelt.
+
+use std::fmt;
+
+/// A name that is not in its set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownName {
+    /// What was written.
+    pub found: String,
+    /// What the set is called, for example `family`.
+    pub set: &'static str,
+    /// Every valid name.
+    pub valid: &'static [&'static str],
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no {} `{}`: expected one of {}", self.set, self.found, self.valid.join(", "))?;
+        match nearest(&self.found, self.valid.iter().copied()) {
+            Some(name) => write!(f, "; did you mean `{name}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for UnknownName {}
+
+/// The valid name closest to what was written, if one is close enough to be what was meant
+/// (Levenshtein distance of at most a third of its length, and at least one).
+pub fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let found = found.to_lowercase();
+    valid
+        .into_iter()
+        .map(|name| (distance(&found, &name.to_lowercase()), name))
+        .filter(|(distance, name)| *distance <= (name.len() / 3).max(1))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, from) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, to) in b.iter().enumerate() {
+            let substituted = diagonal + usize::from(from != *to);
+            diagonal = row[j + 1];
+            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+/// An enum whose variants each have one name, used alike in study files, records, messages and reports.
+macro_rules! named {
+    ($(#[$meta:meta])* pub enum $type:ident ($set:literal) { $($(#[$doc:meta])* $variant:ident = $name:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+        pub enum $type { $($(#[$doc])* #[serde(rename = $name)] $variant,)+ }
+
+        impl $type {
+            /// Every member, in the order of its definition.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            /// Every name, in the same order as [`Self::ALL`].
+            pub const NAMES: &'static [&'static str] = &[$($name,)+];
+            /// The name used in study files, records and reports.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)+ }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = $crate::UnknownName;
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::ALL.iter().copied().find(|member| member.name() == text).ok_or_else(|| $crate::UnknownName {
+                    found: text.to_owned(),
+                    set: $set,
+                    valid: Self::NAMES,
+                })
+            }
+        }
+    };
+}
+pub(crate) use named;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_name_is_offered_only_when_it_is_near() {
+        assert_eq!(nearest("ipv5", ["ipv4", "ipv6"]), Some("ipv4"));
+        assert_eq!(nearest("familly", ["family", "transport"]), Some("family"));
+        assert_eq!(nearest("banana", ["family", "transport"]), None);
+    }
+}

@@ -1,0 +1,244 @@
+//! What one host of a trial saw: its part of the proof and of the figures.
+
+use crate::names::named;
+use crate::{Buckets, CpuScope, Family, Transport};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+
+named! {
+    /// A host's part in a trial.
+    pub enum Role("role") {
+        /// Sends (and, in an echo, receives what comes back).
+        Sender = "sender",
+        /// Receives (and, in an echo, sends it back).
+        Receiver = "receiver",
+    }
+}
+
+/// All that one host reports of one trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Side {
+    /// Its part.
+    pub role: Role,
+    /// The socket as the kernel has it, not as it was planned.
+    pub endpoint: Endpoint,
+    /// Messages sent (or sent back).
+    pub sent: Sent,
+    /// Messages received.
+    pub received: Received,
+    /// One-way delays at the receiver of a stream, round trips at the sender of an echo, times to connect.
+    pub delays: Option<Delays>,
+    /// Interval series, where this host received.
+    pub series: Vec<IntervalRow>,
+    /// The host's CPU over the measured window, where it counts one.
+    pub cpu: Option<CpuTime>,
+    /// TCP_INFO at the end of the trial, where the socket is TCP.
+    pub tcp: Option<TcpInfo>,
+    /// How far counters of interface, IP, transport and socket moved over the whole trial, warm-up included.
+    pub counters: Counters,
+    /// Largest resident set of the agent so far, KiB.
+    pub peak_rss_kib: Option<u64>,
+}
+
+/// A socket and its path as the kernel has them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// Family of the socket (SO_DOMAIN).
+    pub family: Family,
+    /// Protocol of the socket (SO_PROTOCOL).
+    pub transport: Transport,
+    /// Own address and port.
+    pub local: SocketAddr,
+    /// Peer's address and port: where a receiver's messages really came from.
+    pub peer: SocketAddr,
+    /// The interface that holds the own address.
+    pub interface: String,
+    /// MTU of that interface, bytes.
+    pub interface_mtu: u32,
+    /// Path MTU of the connected socket, bytes.
+    pub path_mtu: Option<u32>,
+    /// Offloads of the interface.
+    pub offloads: Offloads,
+    /// TCP congestion control.
+    pub congestion_control: Option<String>,
+}
+
+/// Offloads of an interface that join or split packets; `None` where it does not say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offloads {
+    /// TCP segmentation (TSO, either family).
+    pub tso: Option<bool>,
+    /// Generic segmentation.
+    pub gso: Option<bool>,
+    /// Generic receive.
+    pub gro: Option<bool>,
+    /// Large receive.
+    pub lro: Option<bool>,
+}
+
+impl Offloads {
+    /// The names of those that are on.
+    pub fn on(&self) -> Vec<&'static str> {
+        let all = [("tso", self.tso), ("gso", self.gso), ("gro", self.gro), ("lro", self.lro)];
+        all.into_iter().filter(|(_, on)| *on == Some(true)).map(|(name, _)| name).collect()
+    }
+}
+
+/// Messages that left through a socket.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sent {
+    /// In the warm-up.
+    pub warmup: u64,
+    /// In the measured window.
+    pub measured: u64,
+    /// After it, to say that it is over.
+    pub markers: u64,
+    /// Payload bytes in the measured window.
+    pub bytes: u64,
+    /// Calls that the kernel refused for want of a buffer, retried.
+    pub refused: u64,
+    /// Nanoseconds of the host's clock at the first measured send.
+    pub first_ns: u64,
+    /// Nanoseconds of the host's clock after the last measured send.
+    pub last_ns: u64,
+    /// Largest time behind the schedule, nanoseconds, where there was one.
+    pub max_late_ns: Option<u64>,
+}
+
+/// Messages that arrived at a socket.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Received {
+    /// First copies of warm-up messages.
+    pub warmup: u64,
+    /// First copies of measured messages.
+    pub measured: u64,
+    /// Those of them that the first receive of the window brought; a rate counts from there on.
+    pub at_first: u64,
+    /// Payload bytes of the first copies.
+    pub bytes: u64,
+    /// Arrivals of measured messages that had arrived before.
+    pub duplicates: u64,
+    /// First copies with a sequence number below the next expected one (RFC 4737).
+    pub reordered: u64,
+    /// Arrivals so late that the window of sequence numbers had passed them; counted nowhere else.
+    pub beyond_window: u64,
+    /// Arrivals that were not of this trial, or not whole.
+    pub strays: u64,
+    /// Nanoseconds of the host's clock at the first measured arrival.
+    pub first_ns: u64,
+    /// Nanoseconds of the host's clock at the last measured arrival.
+    pub last_ns: u64,
+}
+
+/// Delays of the measured window.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Delays {
+    /// The histogram, nanoseconds.
+    pub buckets: Buckets,
+    /// Exact mean, nanoseconds.
+    pub mean_ns: f64,
+    /// Mean absolute difference of consecutive delays, nanoseconds; `None` with fewer than two.
+    pub jitter_ns: Option<f64>,
+    /// RFC 3550 jitter at the end, nanoseconds; `None` with fewer than two.
+    pub jitter_rfc3550_ns: Option<f64>,
+}
+
+/// One row of the interval series.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct IntervalRow {
+    /// Start of the row, nanoseconds after the first measured arrival.
+    pub start_ns: u64,
+    /// First copies that arrived in it.
+    pub messages: u64,
+    /// Their payload bytes.
+    pub bytes: u64,
+    /// Their mean delay, nanoseconds.
+    pub delay_mean_ns: Option<f64>,
+}
+
+/// System-wide CPU time of a host over its measured window (/proc/stat), nanoseconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTime {
+    /// Whose CPU it is.
+    pub scope: CpuScope,
+    /// The window.
+    pub window_ns: u64,
+    /// User and nice.
+    pub user_ns: u64,
+    /// System.
+    pub system_ns: u64,
+    /// Hardware interrupts.
+    pub irq_ns: u64,
+    /// Software interrupts.
+    pub softirq_ns: u64,
+    /// Idle and waiting for I/O.
+    pub idle_ns: u64,
+    /// Taken by the hypervisor.
+    pub steal_ns: u64,
+    /// The agent's own user time in it (rusage).
+    pub own_user_ns: u64,
+    /// The agent's own system time in it (rusage).
+    pub own_system_ns: u64,
+}
+
+impl CpuTime {
+    /// User, system, irq and softirq.
+    pub fn busy_ns(&self) -> u64 {
+        self.user_ns + self.kernel_ns()
+    }
+
+    /// System, irq and softirq.
+    pub fn kernel_ns(&self) -> u64 {
+        self.system_ns + self.irq_ns + self.softirq_ns
+    }
+}
+
+/// The part of TCP_INFO that is used; `None` where the stack does not fill it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TcpInfo {
+    /// Sending maximum segment size, bytes.
+    pub snd_mss: Option<u64>,
+    /// Smoothed round-trip time, microseconds.
+    pub rtt_us: Option<u64>,
+    /// Congestion window, segments.
+    pub snd_cwnd: Option<u64>,
+    /// Segments sent again.
+    pub total_retrans: Option<u64>,
+    /// Segments with data sent, those sent again included.
+    pub data_segs_out: Option<u64>,
+    /// Segments with data received.
+    pub data_segs_in: Option<u64>,
+    /// Payload bytes sent, those sent again included.
+    pub bytes_sent: Option<u64>,
+    /// Payload bytes sent again.
+    pub bytes_retrans: Option<u64>,
+    /// Mean of the smoothed round-trip time sampled every 10 ms, microseconds.
+    pub srtt_mean_us: Option<f64>,
+}
+
+/// How far counters moved over a trial, by name: `interface.*` (bytes, packets, drops of /proc/net/dev), `ip.*`,
+/// `ip6.*`, `udp.*`, `udp6.*`, `tcp.*` (/proc/net/snmp, snmp6), `socket.drops`. Counters that did not move are absent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Counters(pub BTreeMap<String, u64>);
+
+impl Counters {
+    /// How far a counter moved; 0 where it did not, or is not kept.
+    pub fn get(&self, name: &str) -> u64 {
+        self.0.get(name).copied().unwrap_or(0)
+    }
+}
+
+/// Where the messages of a stream were lost, warm-up included. The parts are what the counters show; `network` is the rest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Drops {
+    /// Refused by the sender's socket or queue.
+    pub sender_queue: u64,
+    /// Dropped at an interface of either host.
+    pub interface: u64,
+    /// Dropped for a full socket buffer at the receiver.
+    pub socket_buffer: u64,
+    /// Neither of these.
+    pub network: u64,
+}

@@ -1,0 +1,92 @@
+//! What a run is told to do.
+
+use crate::{CpuScope, Family, Framing, Metric, Probe, Transport, payload_of_frame};
+use serde::{Deserialize, Serialize};
+
+/// Bytes of the probe's own header, the least a message can hold: sequence number, send time, reflector's receive
+/// time, token and phase.
+pub const HEADER_BYTES: u32 = 32;
+
+/// When the measured part of a run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Length {
+    /// After so many messages (or connections).
+    Packets(u64),
+    /// After so many nanoseconds.
+    Time(u64),
+}
+
+/// When the next message leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Pacing {
+    /// At once.
+    Flood,
+    /// When the answer to the one before has arrived.
+    Lockstep,
+    /// On a fixed schedule of so many messages a second.
+    Schedule(f64),
+}
+
+/// How a probe is run, alike for all of its trials.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ProbeSpec {
+    /// Which probe.
+    pub probe: Probe,
+    /// When messages leave.
+    pub pacing: Pacing,
+    /// When the measured part ends.
+    pub length: Length,
+    /// Nanoseconds of the same traffic before the measured part.
+    pub warmup_ns: u64,
+    /// Nanoseconds of one row of the interval series.
+    pub interval_ns: u64,
+    /// The metrics taken from it.
+    pub metrics: Vec<Metric>,
+}
+
+/// One trial as the agents are told it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialSpec {
+    /// Carried in every message, so that a stray from another trial is known as one.
+    pub token: u32,
+    /// Address family; what the sockets then really have is compared with it.
+    pub family: Family,
+    /// Transport protocol.
+    pub transport: Transport,
+    /// Whether every message must leave in a packet of its own (`segment`, `frame`).
+    pub framing: Framing,
+    /// Bytes per message, the probe's header included.
+    pub message_bytes: u32,
+    /// Whose CPU the host's CPU figures are.
+    pub cpu_scope: CpuScope,
+    /// Nanoseconds that a receive polls before it sleeps; 0 is not at all.
+    pub poll_ns: u64,
+    /// How the probe is run.
+    pub probe: ProbeSpec,
+}
+
+impl TrialSpec {
+    /// Bytes of application payload per message for a size in a framing; `None` where the frame is too small for
+    /// the headers.
+    pub fn message_bytes(family: Family, transport: Transport, framing: Framing, size: u32) -> Option<u32> {
+        match framing {
+            Framing::Segment | Framing::Message => Some(size),
+            Framing::Frame => payload_of_frame(family, transport, size),
+        }
+    }
+}
+
+/// When a campaign has measured enough.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoppingRule {
+    /// Blocks before the first look.
+    pub min: u32,
+    /// Blocks at most.
+    pub max: u32,
+    /// Half-width of a comparison's 99 % interval at which it stops, as a ratio (0.02 is 2 %).
+    pub target: f64,
+    /// Nanoseconds of measuring at most; looked at after each block.
+    pub budget_ns: Option<u64>,
+}

@@ -1,0 +1,30 @@
+//! One figure of one run, or why there is none.
+
+use serde::{Deserialize, Serialize};
+
+/// A figure in its metric's unit, or the reason for its absence; never NaN, never a silent zero.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Value {
+    /// The figure, finite.
+    Measured(f64),
+    /// It could not be had here, and why.
+    Missing(String),
+    /// It was had and must not be used, and why.
+    Invalid(String),
+}
+
+impl Value {
+    /// A measured figure, or `Missing` with the reason where the arithmetic gave none (an empty window, 0/0).
+    pub fn finite(figure: f64, otherwise: &str) -> Self {
+        if figure.is_finite() { Value::Measured(figure) } else { Value::Missing(otherwise.to_owned()) }
+    }
+
+    /// The figure, where there is one.
+    pub fn measured(&self) -> Option<f64> {
+        match self {
+            Value::Measured(figure) => Some(*figure),
+            Value::Missing(_) | Value::Invalid(_) => None,
+        }
+    }
+}

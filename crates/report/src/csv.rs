@@ -1,0 +1,189 @@
+//! The comparisons as tidy CSV (RFC 4180).
+
+use crate::estimates::uncompared;
+use stacklab_model::{
+    Cell, CellEstimate, Comparison, Estimate, Factor, Findings, Metric, Scale, Settled, Verdict,
+};
+
+/// The columns, with what each holds.
+///
+/// A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its
+/// estimate, and everything about a comparison is empty. Figures are unrounded and in the metric's unit (shares from 0
+/// to 1); an empty field is an absent figure, never zero.
+pub const COLUMNS: [(&str, &str); 37] = [
+    ("factor", "what is compared; empty in the row of a cell"),
+    ("metric", "the metric"),
+    ("unit", "unit of means, and of effects on the difference scale"),
+    ("transport", "transport protocol; empty where it is what is compared"),
+    ("framing", "what size means; empty where it is what is compared"),
+    ("family", "address family; empty where it is what is compared"),
+    ("size", "bytes; empty where it is what is compared"),
+    ("replica", "replica; empty where there is none, or it is what is compared"),
+    ("baseline", "level compared with"),
+    ("candidate", "level compared"),
+    ("margin", "the largest difference that counts as none: a ratio (0.02 is 2 %), or in the unit"),
+    ("baseline_n", "valid runs with a figure"),
+    ("baseline_mean", "mean over runs"),
+    ("baseline_sd", "standard deviation over runs (n - 1)"),
+    ("baseline_median", "median over runs"),
+    ("baseline_low", "lower end of the mean's 95 % interval"),
+    ("baseline_high", "upper end of the mean's 95 % interval"),
+    ("baseline_missing", "why runs have no figure, where any has none"),
+    ("candidate_n", "as for the baseline"),
+    ("candidate_mean", "as for the baseline"),
+    ("candidate_sd", "as for the baseline"),
+    ("candidate_median", "as for the baseline"),
+    ("candidate_low", "as for the baseline"),
+    ("candidate_high", "as for the baseline"),
+    ("candidate_missing", "as for the baseline"),
+    ("effect_scale", "`ratio`: candidate over baseline; `difference`: candidate minus baseline"),
+    ("pairs", "blocks in which both arms have a figure"),
+    ("effect", "how far the candidate is from the baseline"),
+    ("low95", "lower end of the effect's 95 % interval"),
+    ("high95", "upper end of the effect's 95 % interval"),
+    ("explained", "the ratio that headers alone explain"),
+    ("left", "measured ratio over explained ratio"),
+    ("because", "the reasoning behind `explained`, or why it is empty"),
+    ("verdict", "`better`, `equivalent`, `inconclusive` or `nothing`"),
+    ("better", "the better level, where the verdict is `better`"),
+    ("reason", "why there is nothing to compare, where the verdict is `nothing`"),
+    ("settled", "why no more was measured: `narrow`, `decided`, `cap`, `budget` or `unfinished`"),
+];
+
+/// Header and rows.
+pub fn render(findings: &Findings) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let header = COLUMNS.map(|(name, _)| name.to_owned()).to_vec();
+    let comparisons = findings.comparisons.iter().map(comparison);
+    for row in std::iter::once(header).chain(comparisons).chain(uncompared(findings).map(cell)) {
+        writer.write_record(row).expect("every row has the header's columns, and memory can be written to");
+    }
+    let bytes = writer.into_inner().expect("memory can be written to");
+    String::from_utf8(bytes).expect("CSV of strings is a string")
+}
+
+fn comparison(comparison: &Comparison) -> Vec<String> {
+    let question = &comparison.question;
+    let mut row = vec![question.factor.to_string()];
+    row.extend(place(question.metric, &question.baseline, Some(question.factor)));
+    row.extend([&question.baseline, &question.candidate].map(|cell| cell.level(question.factor)));
+    row.push(question.margin.to_string());
+    row.extend(
+        [&comparison.baseline_estimate, &comparison.candidate_estimate].into_iter().flat_map(estimate),
+    );
+    row.extend(match &comparison.effect {
+        None => [const { String::new() }; 5],
+        Some(effect) => [
+            match effect.scale {
+                Scale::Ratio => "ratio".to_owned(),
+                Scale::Difference => "difference".to_owned(),
+            },
+            effect.pairs.to_string(),
+            effect.estimate.to_string(),
+            effect.interval95.low.to_string(),
+            effect.interval95.high.to_string(),
+        ],
+    });
+    row.extend(match &comparison.explained {
+        None => [const { String::new() }; 3],
+        Some(explained) => [figure(explained.ratio), figure(explained.left), explained.because.clone()],
+    });
+    let (verdict, better, reason) = match &comparison.verdict {
+        Verdict::Better(level) => ("better", level.as_str(), ""),
+        Verdict::Equivalent => ("equivalent", "", ""),
+        Verdict::Inconclusive => ("inconclusive", "", ""),
+        Verdict::Nothing(reason) => ("nothing", "", reason.as_str()),
+    };
+    let settled = match comparison.settled {
+        Settled::Narrow => "narrow",
+        Settled::Decided => "decided",
+        Settled::Cap => "cap",
+        Settled::Budget => "budget",
+        Settled::Unfinished => "unfinished",
+    };
+    row.extend([verdict, better, reason, settled].map(str::to_owned));
+    row
+}
+
+fn cell(cell: &CellEstimate) -> Vec<String> {
+    let mut row = vec![String::new()];
+    row.extend(place(cell.metric, &cell.cell, None));
+    row.extend([const { String::new() }; 3]);
+    row.extend(estimate(&cell.estimate));
+    row.resize(COLUMNS.len(), String::new());
+    row
+}
+
+/// Metric, unit, and the cell's levels but the one compared.
+fn place(metric: Metric, cell: &Cell, compared: Option<Factor>) -> Vec<String> {
+    let factors = [Factor::Transport, Factor::Framing, Factor::Family, Factor::Size, Factor::Replica];
+    let levels = factors.map(|f| if Some(f) == compared { String::new() } else { cell.level(f) });
+    [metric.to_string(), metric.unit().symbol().to_owned()].into_iter().chain(levels).collect()
+}
+
+fn estimate(estimate: &Estimate) -> [String; 7] {
+    [
+        estimate.n.to_string(),
+        figure(estimate.mean),
+        figure(estimate.sd),
+        figure(estimate.median),
+        figure(estimate.interval.map(|interval| interval.low)),
+        figure(estimate.interval.map(|interval| interval.high)),
+        estimate.missing.clone().unwrap_or_default(),
+    ]
+}
+
+fn figure(figure: Option<f64>) -> String {
+    figure.filter(|figure| figure.is_finite()).map(|figure| figure.to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{findings, without_comparisons};
+
+    fn rows(text: &str) -> Vec<csv::StringRecord> {
+        csv::Reader::from_reader(text.as_bytes())
+            .records()
+            .map(|row| row.expect("as wide as the header"))
+            .collect()
+    }
+
+    fn field<'a>(row: &'a csv::StringRecord, column: &str) -> &'a str {
+        &row[COLUMNS.iter().position(|(name, _)| *name == column).unwrap()]
+    }
+
+    #[test]
+    fn a_row_for_each_comparison_reads_back_unrounded() {
+        let findings = findings();
+        let rows = rows(&render(&findings));
+        let compared = rows.iter().filter(|row| !field(row, "factor").is_empty());
+        for (row, comparison) in compared.zip(&findings.comparisons) {
+            let effect = comparison.effect.as_ref();
+            assert_eq!(field(row, "effect").parse().ok(), effect.map(|effect| effect.estimate));
+            assert_eq!(field(row, "metric"), comparison.question.metric.name());
+            assert_eq!(field(row, "baseline_mean").parse().ok(), comparison.baseline_estimate.mean);
+        }
+        assert_eq!((field(&rows[0], "verdict"), field(&rows[0], "better")), ("better", "ipv4"));
+    }
+
+    #[test]
+    fn what_is_missing_is_empty_and_says_why() {
+        let findings = findings();
+        let rows = rows(&render(&findings));
+        let nothing = rows.iter().find(|row| field(row, "verdict") == "nothing").unwrap();
+        assert_eq!((field(nothing, "effect"), field(nothing, "candidate_mean")), ("", ""));
+        assert_eq!(field(nothing, "candidate_n"), "0");
+        assert!(!field(nothing, "reason").is_empty() && !field(nothing, "candidate_missing").is_empty());
+    }
+
+    #[test]
+    fn a_study_without_comparisons_has_a_row_for_each_cell() {
+        let findings = without_comparisons();
+        let rows = rows(&render(&findings));
+        assert_eq!(rows.len(), findings.cells.len());
+        assert_eq!((field(&rows[0], "factor"), field(&rows[0], "verdict")), ("", ""));
+        assert_eq!(field(&rows[0], "family"), findings.cells[0].cell.family.name());
+        assert_eq!(field(&rows[0], "baseline_mean").parse().ok(), findings.cells[0].estimate.mean);
+    }
+}

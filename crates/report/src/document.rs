@@ -1,0 +1,90 @@
+//! The document that text and Markdown are two renderings of.
+
+/// A part of the document.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Block {
+    /// The document's title.
+    Title(String),
+    /// The heading of a part.
+    Heading(String),
+    /// A paragraph.
+    Text(String),
+    /// Names and what they stand for.
+    Facts(Vec<(&'static str, String)>),
+    /// Points.
+    List(Vec<String>),
+    /// A table.
+    Table(Table),
+}
+
+/// Rows of cells below their titles, and notes below them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Table {
+    /// Titles, and whether the column is aligned to the right.
+    pub columns: Vec<(String, bool)>,
+    /// As many cells in each row as there are columns.
+    pub rows: Vec<Vec<String>>,
+    /// Why cells are empty.
+    pub footnotes: Footnotes,
+}
+
+impl Table {
+    /// Adds a column, one cell for each row.
+    pub fn push(&mut self, title: impl Into<String>, right: bool, cells: Vec<String>) {
+        self.columns.push((title.into(), right));
+        self.rows.resize(cells.len(), Vec::new());
+        for (row, cell) in self.rows.iter_mut().zip(cells) {
+            row.push(cell);
+        }
+    }
+
+    /// Columns of a terminal that it takes: the widest cells with two spaces between them.
+    pub fn width(&self) -> usize {
+        let cells = |column: usize| self.rows.iter().map(move |row| row[column].chars().count());
+        let widest = |(i, (title, _)): (usize, &(String, bool))| {
+            cells(i).chain([title.chars().count()]).max().unwrap_or(0)
+        };
+        self.columns.iter().enumerate().map(widest).sum::<usize>() + 2 * self.columns.len().saturating_sub(1)
+    }
+}
+
+/// Reasons, each once, referred to by number.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Footnotes(pub Vec<String>);
+
+impl Footnotes {
+    /// The mark of a reason, which is added when it is new.
+    pub fn mark(&mut self, reason: &str) -> String {
+        let known = self.0.iter().position(|known| known == reason);
+        let index = known.unwrap_or_else(|| {
+            self.0.push(reason.to_owned());
+            self.0.len() - 1
+        });
+        format!("[{}]", index + 1)
+    }
+}
+
+/// On one line and without control characters: titles, names and reasons come from files and other hosts.
+pub fn plain(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_has_one_number() {
+        let mut notes = Footnotes::default();
+        assert_eq!(
+            (notes.mark("a"), notes.mark("b"), notes.mark("a")),
+            ("[1]".into(), "[2]".into(), "[1]".into())
+        );
+        assert_eq!(notes.0, ["a", "b"]);
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        assert_eq!(plain("a\u{1b}[31m\nb"), "a [31m b");
+    }
+}

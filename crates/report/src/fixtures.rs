@@ -1,0 +1,171 @@
+//! Hand-made findings for the tests: every verdict, both scales, explained ratios, missing values, invalid runs.
+
+use stacklab_model::{
+    Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, Explained, Factor, Family, Findings, Framing,
+    Interval, Metric, Question, Scale, Settled, Transport, Verdict, Warning,
+};
+
+pub fn cell(transport: Transport, family: Family, size: u32) -> Cell {
+    Cell { transport, framing: Framing::Segment, size, family, replica: String::new() }
+}
+
+fn around(middle: f64, half_width: f64) -> Interval {
+    Interval { low: middle - half_width, high: middle + half_width }
+}
+
+pub fn estimate(mean: f64, half_width: f64) -> Estimate {
+    Estimate {
+        n: 8,
+        mean: Some(mean),
+        sd: Some(half_width * 1.196),
+        median: Some(mean * 0.999),
+        interval: Some(around(mean, half_width)),
+        missing: None,
+    }
+}
+
+pub fn no_estimate(reason: &str) -> Estimate {
+    Estimate { n: 0, mean: None, sd: None, median: None, interval: None, missing: Some(reason.to_owned()) }
+}
+
+fn effect(scale: Scale, estimate: f64, half_width: f64) -> Effect {
+    Effect {
+        scale,
+        pairs: 8,
+        estimate,
+        interval90: around(estimate, half_width * 0.8),
+        interval95: around(estimate, half_width),
+        interval99: around(estimate, half_width * 1.5),
+    }
+}
+
+/// ipv6 against ipv4: means, half-widths of the means, effect with its half-width, verdict.
+pub fn compared(
+    transport: Transport,
+    size: u32,
+    metric: Metric,
+    means: [(f64, f64); 2],
+    (estimated, half_width): (f64, f64),
+    verdict: Verdict,
+) -> Comparison {
+    let [baseline, candidate] = [Family::Ipv4, Family::Ipv6].map(|family| cell(transport, family, size));
+    let [baseline_estimate, candidate_estimate] = means.map(|(mean, half)| estimate(mean, half));
+    let margin = if metric.scale() == Scale::Ratio { 0.02 } else { metric.difference_margin() };
+    Comparison {
+        question: Question { factor: Factor::Family, metric, baseline, candidate, margin },
+        baseline_estimate,
+        candidate_estimate,
+        effect: Some(effect(metric.scale(), estimated, half_width)),
+        explained: None,
+        verdict,
+        settled: Settled::Decided,
+    }
+}
+
+fn explained(mut comparison: Comparison, ratio: f64) -> Comparison {
+    let left = comparison.effect.as_ref().map(|effect| effect.estimate / ratio);
+    comparison.explained = Some(Explained { ratio: Some(ratio), left, because: "headers".to_owned() });
+    comparison
+}
+
+/// A small campaign with something of everything.
+pub fn findings() -> Findings {
+    use Metric::{CpuReceiver, Loss, Rtt, Throughput};
+    use Transport::{Tcp, Udp};
+    let better = |level: &str| Verdict::Better(level.to_owned());
+    let mut not_full =
+        compared(Tcp, 64, Throughput, [(21.5, 1.25), (21.31, 0.8)], (0.991, 0.031), Verdict::Inconclusive);
+    not_full.settled = Settled::Cap;
+    not_full.explained = Some(Explained {
+        ratio: None,
+        left: None,
+        because:
+            "the link was not full (an arm below 90 % of what its headers allow): something else set the pace"
+                .to_owned(),
+    });
+    let reason = "the stack does not report it";
+    let mut nothing = compared(
+        Udp,
+        1408,
+        Loss,
+        [(0.0, 0.0), (0.0, 0.0)],
+        (0.0, 0.0),
+        Verdict::Nothing(format!("ipv6: {reason}")),
+    );
+    nothing.candidate_estimate = no_estimate(reason);
+    nothing.effect = None;
+    let mut partly =
+        compared(Udp, 128, Rtt, [(0.0451, 0.0012), (0.0476, 0.0009)], (1.0554, 0.021), better("ipv4"));
+    partly.baseline_estimate.missing = Some("no arrivals".to_owned());
+    let comparisons = vec![
+        explained(
+            compared(Tcp, 128, Throughput, [(57.31, 0.05), (52.48, 0.04)], (0.9157, 0.0004), better("ipv4")),
+            218.0 / 238.0,
+        ),
+        not_full,
+        explained(
+            compared(
+                Tcp,
+                1408,
+                Throughput,
+                [(92.81, 0.02), (91.59, 0.03)],
+                (0.98686, 0.0005),
+                Verdict::Equivalent,
+            ),
+            1498.0 / 1518.0,
+        ),
+        partly,
+        compared(Udp, 128, Loss, [(0.0, 0.0), (0.0215, 0.0031)], (0.0215, 0.0031), better("ipv4")),
+        nothing,
+        compared(Udp, 128, CpuReceiver, [(61.2, 4.4), (64.9, 5.1)], (1.0604, 0.0911), Verdict::Inconclusive),
+    ];
+    let mut cells: Vec<CellEstimate> = Vec::new();
+    for comparison in &comparisons {
+        let question = &comparison.question;
+        for (cell, estimate) in [
+            (&question.baseline, &comparison.baseline_estimate),
+            (&question.candidate, &comparison.candidate_estimate),
+        ] {
+            cells.push(CellEstimate {
+                cell: cell.clone(),
+                metric: question.metric,
+                estimate: estimate.clone(),
+            });
+        }
+    }
+    cells.push(CellEstimate {
+        cell: cell(Tcp, Family::Ipv6, 128),
+        metric: Metric::Retransmits,
+        estimate: estimate(2.5, 1.5),
+    });
+    let tick = |text: &str| Warning {
+        code: "tick".to_owned(),
+        text: text.to_owned(),
+        advice: "measure for longer".to_owned(),
+    };
+    Findings {
+        title: "IPv4 beside IPv6".to_owned(),
+        version: "0.1.0".to_owned(),
+        started_unix_ns: 1_700_000_000_123_456_789,
+        seed: 42,
+        blocks: 8,
+        valid_runs: 110,
+        invalid_runs: vec![(2, "planned MTU 1500, observed 1280".to_owned())],
+        bed: "two namespaces on this kernel, one link of 100 Mbit/s, MTU 1500, offloads off".to_owned(),
+        hosts: vec![
+            "left: Linux 6.12.0 x86_64, Example 9000, 2 cores, 4.0 GiB, clock tsc, virtualised".to_owned(),
+        ],
+        cpu_scope: CpuScope::Shared,
+        cells,
+        comparisons,
+        warnings: vec![
+            (3, tick("the window had 9 ticks of the CPU clock")),
+            (1, tick("the window had 7 ticks")),
+        ],
+    }
+}
+
+/// The same campaign, asking for no comparison.
+pub fn without_comparisons() -> Findings {
+    Findings { comparisons: Vec::new(), ..findings() }
+}

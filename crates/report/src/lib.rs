@@ -1,0 +1,59 @@
+//! Findings as bytes: text for the terminal, Markdown, CSV and JSON.
+//!
+//! One pure function, [`render`]: the same findings always give the same bytes. Nothing is computed here but what
+//! printing needs (percentages, rounding); every statistic comes with the findings.
+//!
+//! Text and Markdown are two renderings of one document: heading, tables, notes, and the verdicts last, where the
+//! eye falls. CSV and JSON carry the figures unrounded.
+
+mod comparisons;
+mod csv;
+mod document;
+mod estimates;
+mod figures;
+mod format;
+mod groups;
+mod heading;
+mod json;
+mod markdown;
+mod matrix;
+mod notes;
+mod summary;
+mod text;
+
+#[cfg(test)]
+mod fixtures;
+#[cfg(test)]
+mod golden;
+
+pub use csv::COLUMNS;
+pub use format::Format;
+pub use json::FORMAT_VERSION;
+
+use document::Block;
+use stacklab_model::Findings;
+
+/// Columns that text is made for where the terminal does not say.
+pub const WIDTH: usize = 110;
+
+/// Renders findings. `width` is the number of columns for the prose and the closing matrix of text and Markdown;
+/// tables take what they need.
+pub fn render(findings: &Findings, format: Format, width: usize) -> String {
+    match format {
+        Format::Text => text::render(&document(findings, width), width),
+        Format::Markdown => markdown::render(&document(findings, width)),
+        Format::Csv => csv::render(findings),
+        Format::Json => json::render(findings),
+    }
+}
+
+fn document(findings: &Findings, width: usize) -> Vec<Block> {
+    let groups = groups::groups(findings);
+    let mut blocks = heading::blocks(findings);
+    blocks.extend(groups.iter().flat_map(|group| comparisons::blocks(group, findings.cpu_scope)));
+    blocks.extend(estimates::blocks(findings));
+    blocks.extend(notes::blocks(findings));
+    blocks.extend(summary::blocks(&groups));
+    blocks.extend(matrix::blocks(&groups, width));
+    blocks
+}

@@ -1,0 +1,75 @@
+//! What a reader should know besides the figures.
+
+use crate::document::Block;
+use crate::heading::count;
+use stacklab_model::{Findings, Settled, Warning};
+use std::collections::BTreeMap;
+
+/// Most kinds of invalid runs, warnings and the like that are listed; the rest is counted.
+const LISTED: usize = 10;
+
+/// Comparisons that were cut short, headers that explain nothing, invalid runs, warnings.
+pub fn blocks(findings: &Findings) -> Vec<Block> {
+    let mut points = settled(findings);
+    points.extend(headers(findings));
+    points.extend(listed(&findings.invalid_runs, |(n, reason)| {
+        format!("{} not counted: {reason}", count(*n, "invalid run"))
+    }));
+    points.extend(warnings(findings));
+    if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
+}
+
+fn settled(findings: &Findings) -> Vec<String> {
+    let total = findings.comparisons.len();
+    let why = [
+        (Settled::Cap, "at the most blocks allowed"),
+        (Settled::Budget, "when the time allowed was used up"),
+        (Settled::Unfinished, "because the campaign ended before (interrupted, or still running)"),
+    ];
+    let stopped = |settled: Settled| findings.comparisons.iter().filter(|c| c.settled == settled).count();
+    let sentence = |(settled, why)| match stopped(settled) {
+        0 => None,
+        n => Some(format!(
+            "{n} of {} stopped {why}, not because the interval was narrow enough or the verdict decided",
+            count(total, "comparison")
+        )),
+    };
+    why.into_iter().filter_map(sentence).collect()
+}
+
+/// Why headers explain nothing, where they could have.
+fn headers(findings: &Findings) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for explained in findings.comparisons.iter().filter_map(|comparison| comparison.explained.as_ref()) {
+        if explained.ratio.is_none() {
+            *reasons.entry(&explained.because).or_default() += 1;
+        }
+    }
+    let reasons: Vec<_> = reasons.into_iter().collect();
+    listed(&reasons, |(because, n)| format!("{because} ({})", count(*n, "comparison")))
+}
+
+/// One point for each kind of warning; texts that differ from run to run are told by the commonest.
+fn warnings(findings: &Findings) -> Vec<String> {
+    let mut kinds: Vec<(usize, usize, &Warning)> = Vec::new();
+    for (n, warning) in &findings.warnings {
+        let same = |known: &Warning| (&known.code, &known.advice) == (&warning.code, &warning.advice);
+        match kinds.iter_mut().find(|(_, _, known)| same(known)) {
+            Some((runs, texts, _)) => (*runs, *texts) = (*runs + n, *texts + 1),
+            None => kinds.push((*n, 1, warning)),
+        }
+    }
+    listed(&kinds, |(runs, texts, warning)| {
+        let alike = if *texts > 1 { " and the like" } else { "" };
+        let said = count(*runs, if *texts > 1 { "time" } else { "run" });
+        format!("warning `{}`: {}{alike} ({said}); {}", warning.code, warning.text, warning.advice)
+    })
+}
+
+fn listed<T>(items: &[T], write: impl Fn(&T) -> String) -> Vec<String> {
+    let mut points: Vec<String> = items.iter().take(LISTED).map(write).collect();
+    if items.len() > LISTED {
+        points.push(format!("{} more of this kind; the JSON report has them all", items.len() - LISTED));
+    }
+    points
+}

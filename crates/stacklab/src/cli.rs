@@ -1,0 +1,139 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    something else failed
+  2    the command line or the study file is wrong
+  3    the testbed cannot be made on this machine (see: stacklab doctor)
+  4    a record cannot be made, read or written
+  5    a host of the testbed failed in the middle of a campaign
+  6    the campaign ended without a valid run
+  130  interrupted; what was measured is kept";
+
+/// What IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
+#[derive(Debug, Parser)]
+#[command(name = "stacklab", version, after_help = EXIT_CODES, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a study: build its testbed, measure until the intervals are narrow enough, report
+    #[command(after_help = "\
+Examples:
+  stacklab run                                     the quickstart: IPv4 beside IPv6 on this machine
+  stacklab run studies/quickstart.toml --scale standard
+  stacklab run my.toml --out my.stacklab --seed 7
+  stacklab run --set 'testbed.rate=100 Mbit/s' --set 'factors.size=[64, 1408]'
+  stacklab run --resume --out my.stacklab          go on with a campaign that was ended")]
+    Run(RunOptions),
+    /// Show what a study would measure, in which order, and the time it may take
+    #[command(after_help = "\
+Examples:
+  stacklab plan
+  stacklab plan my.toml --scale paper")]
+    Plan(StudyOptions),
+    /// Print the findings of a record
+    #[command(after_help = "\
+Examples:
+  stacklab report my.stacklab
+  stacklab report my.stacklab --format csv > my.csv")]
+    Report(ReportOptions),
+    /// Say what this machine can do, and how to get what is missing
+    Doctor,
+    /// Be a host of a testbed: take requests on standard input (used by stacklab itself)
+    Agent(AgentOptions),
+    /// Print the JSON Schema of study files, for editors
+    Schema,
+    /// Print a shell's completion script
+    #[command(
+        after_help = "Example:\n  stacklab completions bash > ~/.local/share/bash-completion/completions/stacklab"
+    )]
+    Completions(CompletionsOptions),
+    /// Write the manual pages into a folder
+    Man(ManOptions),
+}
+
+/// Which study, and how it is changed.
+#[derive(Debug, Args)]
+pub struct StudyOptions {
+    /// Study file; without one, the built-in quickstart
+    #[arg(value_name = "STUDY")]
+    pub study: Option<PathBuf>,
+    /// How much effort: the study's table of that name is merged over it (quick, standard, paper)
+    #[arg(long, value_name = "SCALE")]
+    pub scale: Option<String>,
+    /// Seed of the plan's random order; without one, a new one, which is recorded
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Change one key of the study, for example runs.min=20; may be given again
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+}
+
+/// Options of `run`.
+#[derive(Debug, Args)]
+pub struct RunOptions {
+    /// Which study.
+    #[command(flatten)]
+    pub study: StudyOptions,
+    /// The record to write; without it, one in this folder named after the study and the time
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Go on with the record named by --out, or with the newest one in this folder; study, scale, settings and seed
+    /// are those it was begun with
+    #[arg(long)]
+    pub resume: bool,
+}
+
+/// Options of `report`.
+#[derive(Debug, Args)]
+pub struct ReportOptions {
+    /// The record
+    #[arg(value_name = "RESULT")]
+    pub record: PathBuf,
+    /// text, markdown, csv or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: stacklab_report::Format,
+}
+
+/// Options of `agent`.
+#[derive(Debug, Args)]
+pub struct AgentOptions {
+    /// Take requests on standard input and answer on standard output, one JSON object a line
+    #[arg(long, required = true)]
+    pub stdio: bool,
+}
+
+/// Options of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsOptions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// Options of `man`.
+#[derive(Debug, Args)]
+pub struct ManOptions {
+    /// The folder, which must exist
+    pub folder: PathBuf,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,8 @@
+//! One file per verb.
+
+pub mod agent;
+pub mod doctor;
+pub mod generate;
+pub mod plan;
+pub mod report;
+pub mod run;

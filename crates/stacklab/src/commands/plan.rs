@@ -1,0 +1,84 @@
+//! `stacklab plan`.
+
+use crate::cli::StudyOptions;
+use crate::failure::Failure;
+use crate::sources::{new_seed, study_of};
+use stacklab_model::{Bed, Factor, Length, Pacing, ProbeSpec, print_duration};
+use stacklab_study::{Plan, Study};
+use std::fmt::Write;
+
+/// Shows what a study would measure, in which order, and the time it may take.
+pub fn plan(options: &StudyOptions) -> Result<(), Failure> {
+    let (_, study) = study_of(options)?;
+    let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));
+    super::report::print_text(&describe(&study, &plan))
+}
+
+fn describe(study: &Study, plan: &Plan) -> String {
+    let mut text = format!("{}\n\n", study.title);
+    let mut line = |line: String| {
+        text += &line;
+        text.push('\n');
+    };
+    let Bed { rate, mtu, offloads } = &study.bed;
+    let rate = rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string());
+    line(format!(
+        "Testbed     two hosts, one link: {rate}, MTU {mtu}, offloads {}",
+        if *offloads { "on" } else { "off" }
+    ));
+    for factor in Factor::ALL {
+        let mut levels: Vec<String> = Vec::new();
+        for level in study.cells.iter().map(|cell| cell.level(*factor)).filter(|level| !level.is_empty()) {
+            if !levels.contains(&level) {
+                levels.push(level);
+            }
+        }
+        if !levels.is_empty() {
+            line(format!("{:<11} {}", factor.name(), levels.join(", ")));
+        }
+    }
+    line(format!("Cells       {}", study.cells.len()));
+    for probe in &study.probes {
+        line(format!("{:<11} {}", probe.probe.name(), describe_probe(probe)));
+    }
+    let questions = study.questions();
+    line(format!("Comparisons {}", questions.len()));
+    for comparison in &study.comparisons {
+        line(format!(
+            "            {} {} beside {}",
+            comparison.factor, comparison.candidate, comparison.baseline
+        ));
+    }
+    let estimate = plan.estimate(study);
+    line(format!(
+        "Trials      {} a block, {} to {} blocks",
+        estimate.trials_per_block, study.rule.min, study.rule.max
+    ));
+    line(format!(
+        "Time        {} a block, {} to {} in all{}{}",
+        print_duration(estimate.block_ns),
+        print_duration(estimate.min_ns),
+        print_duration(estimate.max_ns),
+        study.rule.budget_ns.map_or_else(String::new, |ns| format!(" (budget {})", print_duration(ns))),
+        if estimate.assumed { ", where runs end by packets: at an assumed rate" } else { "" }
+    ));
+    line(format!("\nThe first block, from seed {}:", plan.seed()));
+    for trial in plan.block(0) {
+        let _ = writeln!(text, "{:>4}  {:<9} {}", trial.position + 1, trial.probe.name(), trial.cell);
+    }
+    text
+}
+
+fn describe_probe(probe: &ProbeSpec) -> String {
+    let length = match probe.length {
+        Length::Packets(packets) => format!("{packets} packets"),
+        Length::Time(ns) => print_duration(ns),
+    };
+    let pacing = match probe.pacing {
+        Pacing::Flood => "flood".to_owned(),
+        Pacing::Lockstep => "one outstanding".to_owned(),
+        Pacing::Schedule(per_second) => format!("{per_second} packet/s"),
+    };
+    let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();
+    format!("{length} after {} of warm-up, {pacing}: {}", print_duration(probe.warmup_ns), metrics.join(", "))
+}

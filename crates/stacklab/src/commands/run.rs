@@ -1,0 +1,127 @@
+//! `stacklab run`.
+
+use crate::campaign::{CPU_SCOPE, Lab, measure};
+use crate::cli::RunOptions;
+use crate::conclude::conclude;
+use crate::failure::Failure;
+use crate::progress::Progress;
+use crate::sources::{StudySource, new_record, new_seed, newest_record, now_unix_ns, study_of};
+use crate::{commands::report, interrupt};
+use stacklab_report::Format;
+use stacklab_store::{Campaign, Record};
+use stacklab_study::{Plan, Study};
+use stacklab_testbed::{Privilege, enter};
+use std::path::{Path, PathBuf};
+
+/// Runs a study, or goes on with one.
+pub fn run(options: RunOptions) -> Result<(), Failure> {
+    // Everything that can be wrong with the request is found before anything is built.
+    let mut request = if options.resume { Request::resumed(&options)? } else { Request::new(options)? };
+    let interrupted =
+        interrupt::flag().map_err(|reason| Failure::Output { what: "signal handlers".to_owned(), reason })?;
+    if enter()? == Privilege::UserNamespace {
+        eprintln!("stacklab: not root: working in a user namespace of its own");
+    }
+    let mut lab = Lab::build(&request.study.bed, interrupted)?;
+    let mut record = match request.record.take() {
+        Some(record) => record,
+        None => Record::create(&request.path, &Campaign { bed: lab.describe(), ..request.campaign.clone() })?,
+    };
+    for host in lab.hosts()? {
+        record.put_host(&host)?;
+    }
+    let plan = Plan::new(&request.study, request.campaign.seed);
+    eprintln!(
+        "{}\n{}\nseed {}, record {}",
+        request.study.title,
+        lab.describe(),
+        plan.seed(),
+        record.path().display()
+    );
+    let mut progress = Progress::new();
+    let measured = measure(&request.study, &plan, &mut lab, &mut record, &mut progress);
+    progress.end();
+    drop(lab);
+    if let Err(failure @ (Failure::Store(_) | Failure::Agent(_))) = measured {
+        return Err(failure);
+    }
+    let findings = conclude(&record)?;
+    report::print(&findings, Format::Text)?;
+    eprintln!("The record: {} (stacklab report --help says what else it gives)", record.path().display());
+    measured?;
+    if findings.valid_runs == 0 { Err(Failure::NothingValid) } else { Ok(()) }
+}
+
+/// What is to be run, and where it is recorded.
+struct Request {
+    study: Study,
+    campaign: Campaign,
+    /// A record to go on with.
+    record: Option<Record>,
+    path: PathBuf,
+}
+
+impl Request {
+    fn new(options: RunOptions) -> Result<Self, Failure> {
+        let (source, study) = study_of(&options.study)?;
+        let path = options.out.unwrap_or_else(|| new_record(&source.name));
+        if path.exists() {
+            return Err(stacklab_store::StoreError::Exists { path }.into());
+        }
+        let campaign = Campaign {
+            program_version: env!("CARGO_PKG_VERSION").to_owned(),
+            created_unix_ns: now_unix_ns(),
+            study_name: source.name,
+            study_text: source.text,
+            scale: options.study.scale,
+            settings: options.study.settings,
+            seed: options.study.seed.unwrap_or_else(new_seed),
+            bed: String::new(),
+            cpu_scope: CPU_SCOPE,
+        };
+        Ok(Request { study, campaign, record: None, path })
+    }
+
+    /// The request that a record was begun with.
+    fn resumed(options: &RunOptions) -> Result<Self, Failure> {
+        let asked = &options.study;
+        let path = match &options.out {
+            Some(path) => path.clone(),
+            None => newest_record(asked.study.as_deref())?,
+        };
+        let record = Record::open(&path)?;
+        let campaign = record.campaign()?;
+        refuse_changes(options, &campaign, &path)?;
+        let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
+        let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+        Ok(Request { study, campaign, record: Some(record), path })
+    }
+}
+
+/// A resumed campaign keeps its plan, so options that would change it are refused rather than ignored.
+fn refuse_changes(options: &RunOptions, campaign: &Campaign, path: &Path) -> Result<(), Failure> {
+    let asked = &options.study;
+    let mut changed = Vec::new();
+    if let Some(study) = &asked.study
+        && StudySource::read(Some(study))?.text != campaign.study_text
+    {
+        changed.push(format!("study ({})", study.display()));
+    }
+    if asked.scale.is_some() && asked.scale != campaign.scale {
+        changed.push("--scale".to_owned());
+    }
+    if !asked.settings.is_empty() && asked.settings != campaign.settings {
+        changed.push("--set".to_owned());
+    }
+    if asked.seed.is_some_and(|seed| seed != campaign.seed) {
+        changed.push("--seed".to_owned());
+    }
+    if changed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{} cannot be resumed with another {}: leave it out, or start a new record",
+        path.display(),
+        changed.join(", ")
+    )))
+}

@@ -1,0 +1,70 @@
+//! How the program fails, and with which exit code.
+
+use stacklab_store::StoreError;
+use stacklab_study::StudyErrors;
+use stacklab_testbed::TestbedError;
+use stacklab_traffic::client::AgentError;
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Everything that ends a command early.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// A study file is wrong, and where.
+    #[error("the study cannot be run\n\n{0}")]
+    Study(#[from] StudyErrors),
+    /// A study file cannot be read.
+    #[error("could not read the study {}: {reason}", path.display())]
+    StudyFile {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// Options that do not go together, or name what is not there.
+    #[error("{0}")]
+    Usage(String),
+    /// The testbed cannot be made.
+    #[error("{0}")]
+    Testbed(#[from] TestbedError),
+    /// A record cannot be used.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// A host failed in the middle of a campaign.
+    #[error("{0}")]
+    Agent(#[from] AgentError),
+    /// This machine cannot run the quickstart.
+    #[error("this machine cannot run a study as it is: see what is missing above")]
+    Unable,
+    /// Nothing that was measured counts.
+    #[error("no run was valid: nothing can be compared (the reasons are in the report above)")]
+    NothingValid,
+    /// The user interrupted.
+    #[error("interrupted; what was measured is in {}: go on with `stacklab run --resume --out {}`", .0.display(), .0.display())]
+    Interrupted(PathBuf),
+    /// Something could not be written.
+    #[error("could not write {what}: {reason}")]
+    Output {
+        /// What was to be written, and where.
+        what: String,
+        /// The system's reason.
+        reason: io::Error,
+    },
+}
+
+impl Failure {
+    /// The program's exit code; `stacklab --help` lists them.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Failure::Output { .. } => 1,
+            Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
+            Failure::Testbed(_) | Failure::Unable => 3,
+            Failure::Store(_) => 4,
+            // Before the first trial there is nothing kept to tell of, but it is the user's wish all the same.
+            Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => 130,
+            Failure::Agent(_) => 5,
+            Failure::NothingValid => 6,
+        })
+    }
+}

@@ -1,0 +1,22 @@
+//! Ctrl-C, and being asked to end.
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::io;
+use std::sync::Arc;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
+
+/// A flag that is set once the user has interrupted. A second Ctrl-C ends the program at once.
+///
+/// # Errors
+/// When the system takes no signal handlers.
+pub fn flag() -> io::Result<&'static AtomicBool> {
+    static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    let flag = FLAG.get_or_init(|| Arc::new(AtomicBool::new(false)));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        // In this order: the first signal finds the flag unset and sets it, the second one finds it set.
+        signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(flag))?;
+        signal_hook::flag::register(signal, Arc::clone(flag))?;
+    }
+    Ok(flag)
+}

@@ -1,0 +1,38 @@
+//! stacklab: what IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
+//!
+//! Study, testbed, traffic, record, analysis and report are rooms of their own (the `stacklab-*` crates), none of
+//! which knows the others; this program takes each one's hand-over to the next.
+
+mod campaign;
+mod cli;
+mod commands;
+mod conclude;
+mod course;
+mod failure;
+mod interrupt;
+mod progress;
+mod sources;
+
+use clap::Parser;
+use cli::{Cli, Command};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Run(options) => commands::run::run(options),
+        Command::Plan(options) => commands::plan::plan(&options),
+        Command::Report(options) => commands::report::report(&options),
+        Command::Doctor => commands::doctor::doctor(),
+        Command::Agent(options) => commands::agent::agent(&options),
+        Command::Schema => commands::generate::schema(),
+        Command::Completions(options) => commands::generate::completions(&options),
+        Command::Man(options) => commands::generate::man(&options),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("stacklab: {failure}");
+            failure.exit_code()
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! How a campaign is going: a bar on a terminal, a line a block elsewhere. All of it on standard error.
+
+use crate::course::Course;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use stacklab_model::{RunRecord, RunStatus, Trial, print_duration};
+use stacklab_study::Study;
+use std::io::IsTerminal;
+use std::time::Instant;
+
+/// Shows how a campaign is going.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    started: Instant,
+    /// Runs of this session, and the nanoseconds that they took.
+    runs: u64,
+    spent_ns: u64,
+    /// Trials that will have been run when the campaign ends, at most.
+    at_most: u64,
+    passed: u64,
+    /// Nanoseconds that the study may still measure, where it has a budget.
+    budget_ns: Option<u64>,
+    block: String,
+}
+
+impl Progress {
+    /// Shows nothing yet.
+    pub fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style =
+                ProgressStyle::with_template("{bar:30.cyan/blue} {wide_msg}").expect("a constant template");
+            let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+            bar.with_style(style)
+        });
+        let (started, block) = (Instant::now(), String::new());
+        Progress { bar, started, runs: 0, spent_ns: 0, at_most: 1, passed: 0, budget_ns: None, block }
+    }
+
+    /// A block begins.
+    pub fn block(&mut self, study: &Study, course: &Course<'_>, trials: &[Trial]) {
+        let blocks_left = u64::from(study.rule.max - course.block());
+        self.at_most = self.passed + blocks_left * trials.len() as u64;
+        self.budget_ns = study.rule.budget_ns;
+        let (questions, settled) = course.answered();
+        self.block = format!("block {}/{}", course.block() + 1, study.rule.max);
+        match &self.bar {
+            Some(bar) => bar.set_length(self.at_most),
+            None => eprintln!(
+                "{:>5} s  {}: {} trials, {settled} of {questions} comparisons settled",
+                self.started.elapsed().as_secs(),
+                self.block,
+                trials.len()
+            ),
+        }
+    }
+
+    /// A trial begins.
+    pub fn trial(&mut self, trial: &Trial) {
+        if let Some(bar) = &self.bar {
+            let left = self
+                .left_ns()
+                .map_or_else(String::new, |ns| format!(", {} left at most", print_duration(ns)));
+            bar.set_message(format!("{}  {} {}{left}", self.block, trial.probe, trial.cell));
+        }
+    }
+
+    /// A trial's run was there already.
+    pub fn kept(&mut self) {
+        self.passed += 1;
+        self.draw();
+    }
+
+    /// A run has ended.
+    pub fn done(&mut self, run: &RunRecord) {
+        self.passed += 1;
+        self.runs += 1;
+        self.spent_ns += run.wall_ns;
+        self.draw();
+        if let RunStatus::Invalid(reasons) = &run.status {
+            self.say(&format!("invalid: {}: {}", run.trial, reasons.join("; ")));
+        } else if let Some(bar) = &self.bar {
+            let asked = run
+                .spec
+                .probe
+                .metrics
+                .iter()
+                .find_map(|metric| Some((metric, run.values.get(metric)?.measured()?)));
+            if let Some((metric, figure)) = asked {
+                let text = format!(
+                    "{}  {} {}: {metric} {figure:.4} {}",
+                    self.block,
+                    run.trial.probe,
+                    run.trial.cell,
+                    metric.unit().symbol()
+                );
+                bar.set_message(text);
+            }
+        }
+    }
+
+    /// Prints a line without disturbing the bar.
+    pub fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    /// The campaign has ended, one way or another.
+    pub fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn draw(&self) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.passed);
+        }
+    }
+
+    /// Nanoseconds that are left at most, going by the runs so far.
+    fn left_ns(&self) -> Option<u64> {
+        let each = self.spent_ns.checked_div(self.runs)?;
+        let by_count = each * (self.at_most - self.passed.min(self.at_most));
+        Some(self.budget_ns.map_or(by_count, |budget| by_count.min(budget.saturating_sub(self.spent_ns))))
+    }
+}

@@ -1,0 +1,39 @@
+//! What a record says of the campaign as a whole.
+
+use stacklab_model::{CpuScope, HostFacts};
+
+/// The campaign's row: all that is needed to make the same plan again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Campaign {
+    /// Version of stacklab that began it.
+    pub program_version: String,
+    /// Its beginning, nanoseconds since the Unix epoch.
+    pub created_unix_ns: u64,
+    /// Name of the study's file.
+    pub study_name: String,
+    /// The study as written.
+    pub study_text: String,
+    /// The scale asked for.
+    pub scale: Option<String>,
+    /// Settings made on the command line, `KEY=VALUE`.
+    pub settings: Vec<String>,
+    /// Seed of the plan.
+    pub seed: u64,
+    /// The testbed in a sentence.
+    pub bed: String,
+    /// Whose CPU the hosts' CPU figures are.
+    pub cpu_scope: CpuScope,
+}
+
+/// A host at the beginning of a campaign, or at its resumption.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HostRow {
+    /// Its name in the testbed.
+    pub name: String,
+    /// Its kind, for example `namespace`.
+    pub kind: String,
+    /// When its facts were gathered, nanoseconds since the Unix epoch.
+    pub since_unix_ns: u64,
+    /// The facts.
+    pub facts: HostFacts,
+}

@@ -1,0 +1,84 @@
+//! Why a record could not be used.
+
+use std::path::{Path, PathBuf};
+
+/// A record that could not be made, opened, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// There is no such file.
+    #[error("there is no record {}", path.display())]
+    Absent {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A new record was to be made where a file is.
+    #[error("{} exists already: name another file with --out, or go on with it by --resume", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another program writes it.
+    #[error("{} is in use by another stacklab: wait until that campaign has ended", path.display())]
+    Busy {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is no stacklab record.
+    #[error("{} is not a stacklab record", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It was written by a newer stacklab.
+    #[error("{} has record format {found}, and this stacklab knows formats up to {known}: use the stacklab that wrote it, or a newer one", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: i64,
+        /// The newest known.
+        known: i64,
+    },
+    /// Its content contradicts itself, or a part is missing.
+    #[error("the record {} is damaged ({reason}): restore it from a copy, or start anew with another --out", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The disk is full.
+    #[error("the disk is full: could not {attempted} in {}; free some space, then go on with --resume (what was committed is kept)", path.display())]
+    Full {
+        /// What was attempted.
+        attempted: &'static str,
+        /// The file.
+        path: PathBuf,
+    },
+    /// Anything else.
+    #[error("could not {attempted} in {}: {reason}", path.display())]
+    Failed {
+        /// What was attempted.
+        attempted: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the database said.
+        reason: String,
+    },
+}
+
+impl StoreError {
+    /// Sorts a database error by what its user can do about it.
+    pub(crate) fn from_sqlite(path: &Path, attempted: &'static str, error: rusqlite::Error) -> Self {
+        let (path, reason) = (path.to_owned(), error.to_string());
+        match error.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::NotADatabase) => StoreError::Foreign { path },
+            Some(rusqlite::ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, reason },
+            Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full { attempted, path },
+            Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
+                StoreError::Busy { path }
+            }
+            _ => StoreError::Failed { attempted, path, reason },
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! The record: one SQLite file per campaign, append only, every run committed when it ends.
+//!
+//! Killing the program at any moment loses at most the run in flight. The tables are plain and documented in
+//! `docs/record.md`; other programs may read them. A file that is not a record, is damaged, or was written by a newer
+//! stacklab is refused with a sentence.
+
+mod campaign;
+mod error;
+mod open;
+mod runs;
+
+pub use campaign::{Campaign, HostRow};
+pub use error::StoreError;
+pub use open::{FORMAT, Record};

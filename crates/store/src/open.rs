@@ -1,0 +1,236 @@
+//! Making and opening records.
+
+use crate::{Campaign, HostRow, StoreError};
+use rusqlite::{Connection, MAIN_DB, OpenFlags, params};
+use stacklab_model::CpuScope;
+use std::fs::{File, TryLockError};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The record format that this crate writes, and the newest it reads (PRAGMA user_version).
+pub const FORMAT: i64 = 1;
+/// PRAGMA application_id of every record: "StLb".
+const APPLICATION: i64 = 0x5374_4c62;
+
+/// An open record.
+pub struct Record {
+    // Before the lock, so that it is closed first: closing any other descriptor of the file drops SQLite's own locks.
+    pub(crate) connection: Connection,
+    pub(crate) path: PathBuf,
+    _lock: Option<File>,
+}
+
+impl Record {
+    /// Makes a new record.
+    ///
+    /// # Errors
+    /// When the file exists, the folder does not, or the disk is full; nothing is left behind then.
+    pub fn create(path: &Path, campaign: &Campaign) -> Result<Self, StoreError> {
+        let failed = |reason: std::io::Error| match reason.kind() {
+            std::io::ErrorKind::AlreadyExists => StoreError::Exists { path: path.to_owned() },
+            std::io::ErrorKind::StorageFull => {
+                StoreError::Full { attempted: "make a record", path: path.to_owned() }
+            }
+            _ => StoreError::Failed {
+                attempted: "make a record",
+                path: path.to_owned(),
+                reason: reason.to_string(),
+            },
+        };
+        let image = image(campaign).map_err(|e| StoreError::from_sqlite(path, "make a record", e))?;
+        let file = File::create_new(path).map_err(failed)?;
+        let made = lock_file(path, file).and_then(|mut lock| {
+            // Of a record that had this name, was killed and then removed: it would be rolled back into this one.
+            let _ = std::fs::remove_file(journal(path));
+            // In one piece, so that a kill finds a whole record or none.
+            lock.write_all(&image).and_then(|()| lock.sync_all()).map_err(failed)?;
+            Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Some(lock))
+        });
+        if made.is_err() {
+            // What is half made is of no use to anybody; the error that matters is the one above.
+            let _ = std::fs::remove_file(path);
+        }
+        made
+    }
+
+    /// Opens a record to go on with it; no other program may do so at the same time.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let file =
+            File::options().read(true).write(true).open(path).map_err(|reason| absent(path, &reason))?;
+        let lock = lock_file(path, file)?;
+        Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Some(lock))?.checked()
+    }
+
+    /// Opens a record to read it, a campaign's in progress too.
+    pub fn read(path: &Path) -> Result<Self, StoreError> {
+        File::open(path).map_err(|reason| absent(path, &reason))?;
+        let opened = |flags| Record::connect(path, flags, None).and_then(Record::checked);
+        match opened(OpenFlags::SQLITE_OPEN_READ_ONLY) {
+            // A commit that a kill cut short must be rolled back first, which a read-only opening may not do.
+            Err(StoreError::Failed { .. }) => opened(OpenFlags::SQLITE_OPEN_READ_WRITE),
+            other => other,
+        }
+    }
+
+    /// The campaign's row.
+    pub fn campaign(&self) -> Result<Campaign, StoreError> {
+        let row = self.connection.query_row(
+            "SELECT program_version, created_unix_ns, study_name, study_text, scale, settings, seed, bed, cpu_scope FROM campaign",
+            [],
+            |row| {
+                Ok(Campaign {
+                    program_version: row.get(0)?,
+                    created_unix_ns: row.get::<_, i64>(1)? as u64,
+                    study_name: row.get(2)?,
+                    study_text: row.get(3)?,
+                    scale: row.get(4)?,
+                    settings: from_json(&row.get::<_, String>(5)?)?,
+                    seed: parsed(&row.get::<_, String>(6)?)?,
+                    bed: row.get(7)?,
+                    cpu_scope: parsed::<CpuScope>(&row.get::<_, String>(8)?)?,
+                })
+            },
+        );
+        row.map_err(|e| self.error("read the campaign", e))
+    }
+
+    /// Adds a host.
+    pub fn put_host(&mut self, host: &HostRow) -> Result<(), StoreError> {
+        let added = self.connection.execute(
+            "INSERT INTO host (name, kind, since_unix_ns, facts) VALUES (?1, ?2, ?3, ?4)",
+            params![host.name, host.kind, host.since_unix_ns as i64, to_json(&host.facts)],
+        );
+        added.map(drop).map_err(|e| self.error("store a host", e))
+    }
+
+    /// Every host, in the order of their being added.
+    pub fn hosts(&self) -> Result<Vec<HostRow>, StoreError> {
+        let read = || -> rusqlite::Result<Vec<HostRow>> {
+            let mut query =
+                self.connection.prepare("SELECT name, kind, since_unix_ns, facts FROM host ORDER BY id")?;
+            let rows = query.query_map([], |row| {
+                Ok(HostRow {
+                    name: row.get(0)?,
+                    kind: row.get(1)?,
+                    since_unix_ns: row.get::<_, i64>(2)? as u64,
+                    facts: from_json(&row.get::<_, String>(3)?)?,
+                })
+            })?;
+            rows.collect()
+        };
+        read().map_err(|e| self.error("read the hosts", e))
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn error(&self, attempted: &'static str, error: rusqlite::Error) -> StoreError {
+        StoreError::from_sqlite(&self.path, attempted, error)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags, lock: Option<File>) -> Result<Self, StoreError> {
+        let opened = || -> rusqlite::Result<Connection> {
+            let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+            connection.busy_timeout(Duration::from_secs(5))?;
+            // A rollback journal and not a write-ahead log: between two commits the campaign is one file, whatever
+            // kills the program. FULL: what was said to be kept is on the disk.
+            connection.pragma_update(None, "synchronous", "FULL")?;
+            connection.pragma_update(None, "foreign_keys", true)?;
+            Ok(connection)
+        };
+        let connection = opened().map_err(|e| StoreError::from_sqlite(path, "open the record", e))?;
+        Ok(Record { connection, path: path.to_owned(), _lock: lock })
+    }
+
+    /// Refuses what is not a record, is newer or is damaged.
+    fn checked(self) -> Result<Self, StoreError> {
+        let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        let opening = |e| self.error("open the record", e);
+        let (application, found) =
+            (pragma("application_id").map_err(opening)?, pragma("user_version").map_err(opening)?);
+        if application != APPLICATION {
+            return Err(StoreError::Foreign { path: self.path });
+        }
+        if found > FORMAT {
+            return Err(StoreError::Newer { path: self.path, found, known: FORMAT });
+        }
+        let sound = self.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
+        match sound {
+            Ok(word) if word == "ok" => Ok(self),
+            Ok(reason) => Err(StoreError::Damaged { path: self.path, reason }),
+            Err(e) => Err(self.error("check the record", e)),
+        }
+    }
+}
+
+/// A new record's bytes: the tables, and the campaign's row.
+fn image(campaign: &Campaign) -> rusqlite::Result<Vec<u8>> {
+    let mut memory = Connection::open_in_memory()?;
+    memory.pragma_update(None, "application_id", APPLICATION)?;
+    memory.pragma_update(None, "user_version", FORMAT)?;
+    memory.execute_batch(include_str!("schema.sql"))?;
+    memory.execute(
+        "INSERT INTO campaign (id, program_version, created_unix_ns, study_name, study_text, scale, settings, seed, bed, cpu_scope)
+         VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        params![
+            campaign.program_version,
+            campaign.created_unix_ns as i64,
+            campaign.study_name,
+            campaign.study_text,
+            campaign.scale,
+            to_json(&campaign.settings),
+            campaign.seed.to_string(),
+            campaign.bed,
+            campaign.cpu_scope.name(),
+        ],
+    )?;
+    Ok(memory.serialize(MAIN_DB)?.to_vec())
+}
+
+/// Where SQLite keeps what a commit replaces until it is done.
+fn journal(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-journal");
+    name.into()
+}
+
+fn absent(path: &Path, reason: &std::io::Error) -> StoreError {
+    match reason.kind() {
+        std::io::ErrorKind::NotFound => StoreError::Absent { path: path.to_owned() },
+        _ => StoreError::Failed {
+            attempted: "open the record",
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        },
+    }
+}
+
+fn lock_file(path: &Path, file: File) -> Result<File, StoreError> {
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Busy { path: path.to_owned() }),
+        // A file system without locks: two campaigns at once would still meet the record's unique keys.
+        Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+pub(crate) fn to_json(value: &impl serde::Serialize) -> String {
+    serde_json::to_string(value).expect("the model's data has string keys and no failing serialisers")
+}
+
+pub(crate) fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> rusqlite::Result<T> {
+    serde_json::from_str(text).map_err(|error| not_understood(Box::new(error)))
+}
+
+pub(crate) fn parsed<T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>>(
+    text: &str,
+) -> rusqlite::Result<T> {
+    text.parse().map_err(|error| not_understood(Box::new(error)))
+}
+
+fn not_understood(error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
+    rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, error)
+}

@@ -1,0 +1,230 @@
+//! Runs in and out of a record.
+
+use crate::open::{from_json, parsed, to_json};
+use crate::{Record, StoreError};
+use rusqlite::{Connection, Row, params};
+use stacklab_model::{Cell, Delays, Drops, IntervalRow, RunRecord, RunStatus, Side, Trial, Value, Warning};
+use std::collections::BTreeMap;
+
+impl Record {
+    /// Adds a run with all that belongs to it, in one commit.
+    ///
+    /// # Errors
+    /// When the disk is full, or the record holds a run of that block and position already.
+    pub fn put_run(&mut self, run: &RunRecord) -> Result<(), StoreError> {
+        insert(&mut self.connection, run).map_err(|e| StoreError::from_sqlite(&self.path, "store a run", e))
+    }
+
+    /// Every run in the order of measuring, with its figures and warnings and without its sides, which
+    /// [`Record::sides`] reads one run at a time: a campaign's sides together may be large.
+    pub fn runs(&self) -> Result<Vec<RunRecord>, StoreError> {
+        select(&self.connection).map_err(|e| self.error("read the runs", e))
+    }
+
+    /// What the hosts saw of one run, sender first; empty where the record holds none.
+    pub fn sides(&self, trial: &Trial) -> Result<Vec<Side>, StoreError> {
+        select_sides(&self.connection, trial).map_err(|e| self.error("read a run", e))
+    }
+}
+
+fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    let Trial { block, position, cell, probe } = &run.trial;
+    let (status, reasons) = match &run.status {
+        RunStatus::Valid => ("valid", &[] as &[String]),
+        RunStatus::Invalid(reasons) => ("invalid", reasons.as_slice()),
+    };
+    transaction.execute(
+        "INSERT INTO run (block, position, probe, family, transport, framing, size, replica, started_unix_ns, wall_ns,
+             status, reasons, spec, lost_sender_queue, lost_interface, lost_socket_buffer, lost_network)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+        params![
+            block,
+            position,
+            probe.name(),
+            cell.family.name(),
+            cell.transport.name(),
+            cell.framing.name(),
+            cell.size,
+            cell.replica,
+            run.started_unix_ns as i64,
+            run.wall_ns as i64,
+            status,
+            to_json(&reasons),
+            to_json(&run.spec),
+            run.drops.sender_queue as i64,
+            run.drops.interface as i64,
+            run.drops.socket_buffer as i64,
+            run.drops.network as i64,
+        ],
+    )?;
+    let id = transaction.last_insert_rowid();
+    let mut add = transaction.prepare_cached(
+        "INSERT INTO value (run, metric, unit, kind, figure, reason) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (metric, value) in &run.values {
+        let (kind, figure, reason) = match value {
+            Value::Measured(figure) => ("measured", Some(figure), None),
+            Value::Missing(reason) => ("missing", None, Some(reason)),
+            Value::Invalid(reason) => ("invalid", None, Some(reason)),
+        };
+        add.execute(params![id, metric.name(), metric.unit().symbol(), kind, figure, reason])?;
+    }
+    drop(add);
+    for side in &run.sides {
+        insert_side(&transaction, id, side)?;
+    }
+    for warning in &run.warnings {
+        transaction.execute(
+            "INSERT INTO warning (run, code, text, advice) VALUES (?1, ?2, ?3, ?4)",
+            params![id, warning.code, warning.text, warning.advice],
+        )?;
+    }
+    transaction.commit()
+}
+
+fn insert_side(connection: &Connection, id: i64, side: &Side) -> rusqlite::Result<()> {
+    let role = side.role.name();
+    // Delays and series have tables of their own, where other programs find them.
+    let report = Side { delays: None, series: Vec::new(), ..side.clone() };
+    connection.execute(
+        "INSERT INTO side (run, role, report) VALUES (?1, ?2, ?3)",
+        params![id, role, to_json(&report)],
+    )?;
+    if let Some(Delays { buckets, mean_ns, jitter_ns, jitter_rfc3550_ns }) = &side.delays {
+        connection.execute(
+            "INSERT INTO delays (run, role, mean_ns, jitter_ns, jitter_rfc3550_ns, buckets) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![id, role, mean_ns, jitter_ns, jitter_rfc3550_ns, to_json(buckets)],
+        )?;
+    }
+    let mut add = connection.prepare_cached(
+        "INSERT INTO series (run, role, start_ns, messages, bytes, delay_mean_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for row in &side.series {
+        add.execute(params![
+            id,
+            role,
+            row.start_ns as i64,
+            row.messages as i64,
+            row.bytes as i64,
+            row.delay_mean_ns
+        ])?;
+    }
+    Ok(())
+}
+
+fn select(connection: &Connection) -> rusqlite::Result<Vec<RunRecord>> {
+    let mut ids = BTreeMap::new();
+    let mut query = connection.prepare(
+        "SELECT id, block, position, probe, family, transport, framing, size, replica, started_unix_ns, wall_ns, status,
+             reasons, spec, lost_sender_queue, lost_interface, lost_socket_buffer, lost_network FROM run ORDER BY id",
+    )?;
+    let rows = query.query_map([], |row| Ok((row.get::<_, i64>(0)?, run_of(row)?)))?;
+    let mut runs = Vec::new();
+    for row in rows {
+        let (id, run) = row?;
+        ids.insert(id, runs.len());
+        runs.push(run);
+    }
+    let mut query = connection.prepare("SELECT run, metric, kind, figure, reason FROM value")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let Some(run) = ids.get(&row.get(0)?).map(|place| &mut runs[*place]) else { continue };
+        let reason = |row: &Row<'_>| row.get::<_, Option<String>>(4).map(Option::unwrap_or_default);
+        let value = match row.get::<_, String>(2)?.as_str() {
+            "measured" => Value::Measured(row.get(3)?),
+            "missing" => Value::Missing(reason(row)?),
+            _ => Value::Invalid(reason(row)?),
+        };
+        run.values.insert(parsed(&row.get::<_, String>(1)?)?, value);
+    }
+    let mut query = connection.prepare("SELECT run, code, text, advice FROM warning ORDER BY rowid")?;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        if let Some(place) = ids.get(&row.get(0)?) {
+            let warning = Warning { code: row.get(1)?, text: row.get(2)?, advice: row.get(3)? };
+            runs[*place].warnings.push(warning);
+        }
+    }
+    Ok(runs)
+}
+
+/// A run from its row; figures and warnings are added afterwards.
+fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
+    let text = |place: usize| row.get::<_, String>(place);
+    let count = |place: usize| row.get::<_, i64>(place).map(|count| count as u64);
+    let cell = Cell {
+        family: parsed(&text(4)?)?,
+        transport: parsed(&text(5)?)?,
+        framing: parsed(&text(6)?)?,
+        size: row.get(7)?,
+        replica: text(8)?,
+    };
+    let status = match text(11)?.as_str() {
+        "valid" => RunStatus::Valid,
+        _ => RunStatus::Invalid(from_json(&text(12)?)?),
+    };
+    Ok(RunRecord {
+        trial: Trial { block: row.get(1)?, position: row.get(2)?, cell, probe: parsed(&text(3)?)? },
+        spec: from_json(&text(13)?)?,
+        started_unix_ns: count(9)?,
+        wall_ns: count(10)?,
+        status,
+        values: BTreeMap::new(),
+        drops: Drops {
+            sender_queue: count(14)?,
+            interface: count(15)?,
+            socket_buffer: count(16)?,
+            network: count(17)?,
+        },
+        sides: Vec::new(),
+        warnings: Vec::new(),
+    })
+}
+
+fn select_sides(connection: &Connection, trial: &Trial) -> rusqlite::Result<Vec<Side>> {
+    let mut query = connection.prepare_cached(
+        "SELECT side.run, side.role, side.report FROM side JOIN run ON run.id = side.run
+         WHERE run.block = ?1 AND run.position = ?2 ORDER BY side.role = 'receiver'",
+    )?;
+    let mut rows = query.query(params![trial.block, trial.position])?;
+    let mut sides = Vec::new();
+    while let Some(row) = rows.next()? {
+        let (id, role) = (row.get::<_, i64>(0)?, row.get::<_, String>(1)?);
+        let mut side: Side = from_json(&row.get::<_, String>(2)?)?;
+        side.delays = select_delays(connection, id, &role)?;
+        side.series = select_series(connection, id, &role)?;
+        sides.push(side);
+    }
+    Ok(sides)
+}
+
+fn select_delays(connection: &Connection, id: i64, role: &str) -> rusqlite::Result<Option<Delays>> {
+    let mut query = connection.prepare_cached(
+        "SELECT mean_ns, jitter_ns, jitter_rfc3550_ns, buckets FROM delays WHERE run = ?1 AND role = ?2",
+    )?;
+    let mut rows = query.query(params![id, role])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    Ok(Some(Delays {
+        mean_ns: row.get(0)?,
+        jitter_ns: row.get(1)?,
+        jitter_rfc3550_ns: row.get(2)?,
+        buckets: from_json(&row.get::<_, String>(3)?)?,
+    }))
+}
+
+fn select_series(connection: &Connection, id: i64, role: &str) -> rusqlite::Result<Vec<IntervalRow>> {
+    let mut query = connection.prepare_cached(
+        "SELECT start_ns, messages, bytes, delay_mean_ns FROM series WHERE run = ?1 AND role = ?2 ORDER BY start_ns",
+    )?;
+    let rows = query.query_map(params![id, role], |row| {
+        let count = |place: usize| row.get::<_, i64>(place).map(|count| count as u64);
+        Ok(IntervalRow {
+            start_ns: count(0)?,
+            messages: count(1)?,
+            bytes: count(2)?,
+            delay_mean_ns: row.get(3)?,
+        })
+    })?;
+    rows.collect()
+}

@@ -1,0 +1,260 @@
+//! Records on a real disk: what goes in comes out, and what is no sound record is refused by name.
+
+use stacklab_model::*;
+use stacklab_store::{Campaign, FORMAT, HostRow, Record, StoreError};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+fn campaign() -> Campaign {
+    Campaign {
+        program_version: "0.1.0".into(),
+        created_unix_ns: 5,
+        study_name: "a.toml".into(),
+        study_text: "title = \"a\"".into(),
+        scale: Some("quick".into()),
+        settings: vec!["runs.min=2".into()],
+        seed: u64::MAX,
+        bed: "two hosts".into(),
+        cpu_scope: CpuScope::Shared,
+    }
+}
+
+fn side(role: Role) -> Side {
+    Side {
+        role,
+        endpoint: Endpoint {
+            family: Family::Ipv6,
+            transport: Transport::Tcp,
+            local: "[2001:2::1]:5".parse().unwrap(),
+            peer: "[2001:2::2]:6".parse().unwrap(),
+            interface: "st0".into(),
+            interface_mtu: 1500,
+            path_mtu: Some(1500),
+            offloads: Offloads::default(),
+            congestion_control: Some("cubic".into()),
+        },
+        sent: Sent { measured: 3, ..Sent::default() },
+        received: Received::default(),
+        delays: Some(Delays {
+            buckets: Buckets(vec![(10, 2), (20, 1)]),
+            mean_ns: 13.25,
+            jitter_ns: Some(1.5),
+            jitter_rfc3550_ns: None,
+        }),
+        series: vec![
+            IntervalRow { start_ns: 0, messages: 2, bytes: 256, delay_mean_ns: Some(10.0) },
+            IntervalRow { start_ns: 100, messages: 0, bytes: 0, delay_mean_ns: None },
+        ],
+        cpu: None,
+        tcp: Some(TcpInfo::default()),
+        counters: Counters(BTreeMap::from([("udp.InDatagrams".into(), 7)])),
+        peak_rss_kib: Some(1000),
+    }
+}
+
+fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
+    let probe = ProbeSpec {
+        probe: Probe::Stream,
+        pacing: Pacing::Schedule(1000.5),
+        length: Length::Packets(3),
+        warmup_ns: 1,
+        interval_ns: 2,
+        metrics: vec![Metric::Throughput],
+    };
+    let cell = Cell {
+        transport: Transport::Tcp,
+        framing: Framing::Segment,
+        size: 128,
+        family: Family::Ipv6,
+        replica: "a".into(),
+    };
+    RunRecord {
+        trial: Trial { block, position, cell, probe: Probe::Stream },
+        spec: TrialSpec {
+            token: 9,
+            family: Family::Ipv6,
+            transport: Transport::Tcp,
+            framing: Framing::Segment,
+            message_bytes: 128,
+            cpu_scope: CpuScope::Shared,
+            poll_ns: 0,
+            probe,
+        },
+        started_unix_ns: 1_800_000_000_000_000_000,
+        wall_ns: 250,
+        status,
+        values: BTreeMap::from([
+            (Metric::Throughput, Value::Measured(0.1 + 0.2)),
+            (Metric::Loss, Value::Missing("tcp".into())),
+            (Metric::Jitter, Value::Invalid("clock".into())),
+        ]),
+        drops: Drops { sender_queue: 1, interface: 2, socket_buffer: 3, network: 4 },
+        sides: vec![side(Role::Sender), side(Role::Receiver)],
+        warnings: vec![Warning { code: "tick".into(), text: "coarse".into(), advice: "longer".into() }],
+    }
+}
+
+/// A folder with a record of two runs.
+fn record() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.stacklab");
+    let mut record = Record::create(&path, &campaign()).unwrap();
+    record.put_run(&run(0, 0, RunStatus::Valid)).unwrap();
+    record.put_run(&run(0, 1, RunStatus::Invalid(vec!["a reason".into()]))).unwrap();
+    (folder, path)
+}
+
+fn refusal(result: Result<Record, StoreError>) -> String {
+    result.err().expect("it should be refused").to_string()
+}
+
+#[test]
+fn what_goes_in_comes_out() {
+    let (_folder, path) = record();
+    let mut record = Record::open(&path).unwrap();
+    assert_eq!(record.campaign().unwrap(), campaign());
+    let facts = HostFacts {
+        agent_version: "0.1.0".into(),
+        os: "Linux".into(),
+        kernel: "6".into(),
+        machine: "x86_64".into(),
+        cpu_model: String::new(),
+        cores: 2,
+        memory_kib: 1,
+        governor: None,
+        clock_source: Some("tsc".into()),
+        virtualised: true,
+        abilities: BTreeMap::from([("a".into(), "yes".into())]),
+    };
+    let host = HostRow { name: "sender".into(), kind: "namespace".into(), since_unix_ns: 3, facts };
+    record.put_host(&host).unwrap();
+    assert_eq!(record.hosts().unwrap(), [host]);
+    let wanted = [run(0, 0, RunStatus::Valid), run(0, 1, RunStatus::Invalid(vec!["a reason".into()]))];
+    for (found, wanted) in record.runs().unwrap().into_iter().zip(&wanted) {
+        assert_eq!(record.sides(&found.trial).unwrap(), wanted.sides);
+        assert_eq!(RunRecord { sides: wanted.sides.clone(), ..found }, *wanted);
+    }
+}
+
+#[test]
+fn between_commits_a_campaign_is_one_file() {
+    let (folder, path) = record();
+    let _open = Record::open(&path).unwrap();
+    let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|file| file.unwrap().path()).collect();
+    assert_eq!(files, [path]);
+}
+
+#[test]
+fn the_same_run_is_not_stored_twice() {
+    let (_folder, path) = record();
+    let mut record = Record::open(&path).unwrap();
+    assert!(record.put_run(&run(0, 0, RunStatus::Valid)).is_err());
+    assert_eq!(record.runs().unwrap().len(), 2);
+}
+
+#[test]
+fn a_record_in_use_can_be_read_and_not_written() {
+    let (_folder, path) = record();
+    let mut writer = Record::open(&path).unwrap();
+    let text = refusal(Record::open(&path));
+    assert!(text.contains("is in use by another stacklab"), "{text}");
+    let reader = Record::read(&path).unwrap();
+    writer.put_run(&run(1, 0, RunStatus::Valid)).unwrap();
+    assert_eq!(reader.runs().unwrap().len(), 3);
+}
+
+#[test]
+fn what_is_no_sound_record_is_refused_by_name() {
+    let (folder, path) = record();
+    let bytes = std::fs::read(&path).unwrap();
+    let broken = |name: &str, bytes: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        (refusal(Record::open(&path)), refusal(Record::read(&path)))
+    };
+    for length in [bytes.len() / 2, 4096, bytes.len() - 4096] {
+        let (open, read) = broken("cut", &bytes[..length]);
+        assert!(open.contains("is damaged") && read.contains("is damaged"), "{length}: {open} {read}");
+    }
+    for content in ["", "just a text\n"] {
+        let (open, read) = broken("text", content.as_bytes());
+        assert!(
+            open.contains("is not a stacklab record") && read.contains("is not a stacklab record"),
+            "{open} {read}"
+        );
+    }
+    let (open, _) = broken("short", &bytes[..50]);
+    assert!(open.contains("is damaged"), "{open}");
+    let text = refusal(Record::read(&folder.path().join("nothing")));
+    assert!(text.contains("there is no record"), "{text}");
+    let text = refusal(Record::create(&path, &campaign()));
+    assert!(text.contains("exists already"), "{text}");
+    assert_eq!(std::fs::read(&path).unwrap(), bytes, "a refused record is left as it was");
+}
+
+#[test]
+fn another_programs_database_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("other.db");
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE a (b)").unwrap();
+    let text = refusal(Record::open(&path));
+    assert!(text.contains("is not a stacklab record"), "{text}");
+}
+
+#[test]
+fn a_newer_format_is_refused_with_a_sentence() {
+    let (_folder, path) = record();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.pragma_update(None, "user_version", FORMAT + 1).unwrap();
+    drop(raw);
+    let text = refusal(Record::read(&path));
+    assert!(text.contains("has record format 2, and this stacklab knows formats up to 1"), "{text}");
+}
+
+#[test]
+fn a_record_that_cannot_be_made_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("no/such/folder.stacklab");
+    let text = refusal(Record::create(&path, &campaign()));
+    assert!(text.contains("could not make a record"), "{text}");
+    assert!(!path.exists());
+}
+
+/// A record as a kill in the middle of a commit leaves it: partly overwritten, with the journal that undoes it.
+fn killed(folder: &TempDir, path: &Path) -> PathBuf {
+    let raw = rusqlite::Connection::open(path).unwrap();
+    // Without a cache, changes reach the file before the commit.
+    raw.execute_batch("PRAGMA cache_size = 1; BEGIN").unwrap();
+    raw.execute_batch(
+        "UPDATE campaign SET study_name = ''; UPDATE run SET reasons = hex(randomblob(100000))",
+    )
+    .unwrap();
+    let copy = folder.path().join("killed.stacklab");
+    std::fs::copy(path, &copy).unwrap();
+    std::fs::copy(format!("{}-journal", path.display()), format!("{}-journal", copy.display())).unwrap();
+    copy
+}
+
+#[test]
+fn a_commit_that_a_kill_cut_short_is_undone_by_reading() {
+    let (folder, path) = record();
+    let before = std::fs::read(&path).unwrap();
+    let killed = killed(&folder, &path);
+    assert_ne!(std::fs::read(&killed).unwrap(), before, "the case is what it is for");
+    assert_eq!(Record::read(&killed).unwrap().runs().unwrap().len(), 2);
+    assert_eq!(std::fs::read(&killed).unwrap(), before);
+    assert!(!folder.path().join("killed.stacklab-journal").exists());
+}
+
+#[test]
+fn a_new_record_is_not_undone_by_the_journal_of_one_that_was_removed() {
+    let (folder, path) = record();
+    let killed = killed(&folder, &path);
+    std::fs::remove_file(&killed).unwrap();
+    let campaign = Campaign { study_name: "another.toml".into(), ..campaign() };
+    drop(Record::create(&killed, &campaign).unwrap());
+    let again = Record::read(&killed).unwrap();
+    assert_eq!(again.campaign().unwrap(), campaign);
+    assert!(again.runs().unwrap().is_empty());
+}

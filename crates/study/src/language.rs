@@ -1,0 +1,311 @@
+//! The language of study files as one table: what keys there are, what they hold, what they mean and what they
+//! default to. Checking ([`crate::check`]), defaults ([`crate::layers`]) and the JSON Schema ([`crate::schema`])
+//! are all made from it.
+
+use stacklab_model::{Factor, Family, Framing, Probe, Transport};
+
+/// A key of a table.
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub need: Need,
+    /// What it means, in a sentence; goes into the JSON Schema.
+    pub doc: &'static str,
+}
+
+/// Whether a key must be there.
+#[derive(Clone, Copy)]
+pub(crate) enum Need {
+    Required,
+    Optional,
+    /// Absent means this value, written in TOML.
+    Default(&'static str),
+}
+
+/// What a key holds.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// Text, not empty.
+    Text,
+    Boolean,
+    /// A whole number, bounds included.
+    Integer {
+        least: i64,
+        most: i64,
+    },
+    /// A number, bounds included.
+    Number {
+        least: f64,
+        most: f64,
+    },
+    /// A link rate such as `"1 Gbit/s"`.
+    Rate,
+    /// A duration such as `"200ms"`, bounds included and written alike.
+    Duration {
+        least: &'static str,
+        most: &'static str,
+    },
+    /// A share such as `"2 %"` or 0.02.
+    Share,
+    /// One of a closed set of names, called `set`.
+    Name {
+        set: &'static str,
+        names: &'static [&'static str],
+    },
+    /// A metric; of one probe, where one is given.
+    Metric(Option<Probe>),
+    /// A level of a factor: text, or a whole number for sizes.
+    Level,
+    /// A list, not empty, nothing twice.
+    List(&'static Kind),
+    /// A table with these keys.
+    Table(&'static [Key]),
+    /// A table with at least one of these keys.
+    SomeOf(&'static [Key]),
+    /// A table with exactly one of these keys.
+    OneOf(&'static [Key]),
+    /// Any number of tables with these keys.
+    Tables(&'static [Key]),
+    /// Part of a study ([`PARTIAL`]), merged over it.
+    Part,
+    /// Known, but out of place here, for this reason.
+    Refused(&'static str),
+}
+
+impl Kind {
+    /// The keys of a table that is merged key by key; the choices of `OneOf` exclude each other, so it is replaced.
+    pub(crate) fn merged_keys(&self) -> Option<&'static [Key]> {
+        match self {
+            Kind::Table(keys) | Kind::SomeOf(keys) => Some(keys),
+            _ => None,
+        }
+    }
+}
+
+const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, kind, need: Need::Required, doc }
+}
+
+const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, kind, need: Need::Optional, doc }
+}
+
+const fn default(name: &'static str, kind: Kind, value: &'static str, doc: &'static str) -> Key {
+    Key { name, kind, need: Need::Default(value), doc }
+}
+
+const TITLE: Key = required("title", Kind::Text, "What the study asks, as the heading of its reports.");
+const TESTBED: Key =
+    default("testbed", Kind::Table(BED), "{}", "The two hosts' link. Both families are addressed.");
+const FACTORS: Key = required(
+    "factors",
+    Kind::Table(LEVELS),
+    "What is varied. Every combination of levels is a cell of the study.",
+);
+const PROBE: Key = required(
+    "probe",
+    Kind::SomeOf(PROBES),
+    "How each cell is measured: one table for each probe, at least one.",
+);
+const RUNS: Key = default("runs", Kind::Table(RULE), "{}", "When the campaign has measured enough.");
+const COMPARISON: Key =
+    optional("comparison", Kind::Tables(COMPARED), "Questions: two levels of one factor, all else equal.");
+const SCALE: Key = optional(
+    "scale",
+    Kind::Table(SCALES),
+    "Variants of the study by effort. The one named by --scale is merged over the study.",
+);
+
+/// A whole study file.
+pub(crate) const STUDY: &[Key] = &[TITLE, TESTBED, FACTORS, PROBE, RUNS, COMPARISON, SCALE];
+
+/// What a scale or `--set` may change: everything but scales.
+pub(crate) const PARTIAL: &[Key] = &[TITLE, TESTBED, FACTORS, PROBE, RUNS, COMPARISON];
+
+const SCALES: &[Key] = &[
+    optional("quick", Kind::Part, "Minutes."),
+    optional("standard", Kind::Part, "Until the intervals meet the target."),
+    optional("paper", Kind::Part, "The runs and packets that published studies use."),
+];
+
+const BED: &[Key] = &[
+    optional(
+        "rate",
+        Kind::Rate,
+        "Rate of the link in each direction, Ethernet overhead counted. Absent: as fast as the kernel goes.",
+    ),
+    default(
+        "mtu",
+        Kind::Integer { least: 1280, most: 65_535 },
+        "1500",
+        "Largest IP packet of the link, bytes. IPv6 needs 1280.",
+    ),
+    default(
+        "offloads",
+        Kind::Boolean,
+        "false",
+        "Whether segmentation, receive and checksum offloads stay on. Off, a packet in the kernel is a packet on the wire.",
+    ),
+];
+
+const LEVELS: &[Key] = &[
+    required("family", Kind::List(&Kind::Name { set: "family", names: Family::NAMES }), "Address families."),
+    required(
+        "transport",
+        Kind::List(&Kind::Name { set: "transport", names: Transport::NAMES }),
+        "Transport protocols.",
+    ),
+    default(
+        "framing",
+        Kind::List(&Kind::Name { set: "framing", names: Framing::NAMES }),
+        "[\"segment\"]",
+        "What size means. segment: each message leaves in a packet of its own. message: what the program writes per call. frame: the whole Ethernet frame, UDP only.",
+    ),
+    required(
+        "size",
+        Kind::List(&Kind::Integer { least: 1, most: 1_048_576 }),
+        "Bytes per message, or per frame in frame framing.",
+    ),
+    optional(
+        "replica",
+        Kind::List(&Kind::Text),
+        "Labels without effect: two replicas of one arm must not differ (an A/A study).",
+    ),
+];
+
+const PROBES: &[Key] = &[
+    optional(
+        "stream",
+        Kind::Table(&[
+            metrics(Probe::Stream),
+            LENGTH,
+            WARMUP,
+            INTERVAL,
+            optional("packet_rate", PACKET_RATE, "Messages per second on a fixed schedule. Absent: flood."),
+        ]),
+        "One direction: messages flow from the sender to the receiver.",
+    ),
+    optional(
+        "echo",
+        Kind::Table(&[
+            metrics(Probe::Echo),
+            LENGTH,
+            WARMUP,
+            INTERVAL,
+            optional(
+                "packet_rate",
+                Kind::Refused(
+                    "echo sends a message when the answer to the one before has arrived; echo_open keeps a schedule",
+                ),
+                "",
+            ),
+        ]),
+        "Closed loop: a message goes out and comes back before the next one is sent.",
+    ),
+    optional(
+        "echo_open",
+        Kind::Table(&[
+            metrics(Probe::EchoOpen),
+            LENGTH,
+            WARMUP,
+            INTERVAL,
+            required("packet_rate", PACKET_RATE, "Messages per second on a fixed schedule."),
+        ]),
+        "Open loop: messages go out on a schedule; round trips count from the intended send time.",
+    ),
+    optional(
+        "connect",
+        Kind::Table(&[
+            metrics(Probe::Connect),
+            LENGTH,
+            WARMUP,
+            INTERVAL,
+            optional(
+                "packet_rate",
+                Kind::Refused("connect opens a connection when the one before is established"),
+                "",
+            ),
+        ]),
+        "TCP connections opened one after another.",
+    ),
+];
+
+const PACKET_RATE: Kind = Kind::Number { least: 0.001, most: 1e9 };
+
+const fn metrics(probe: Probe) -> Key {
+    let list = match probe {
+        Probe::Stream => &Kind::Metric(Some(Probe::Stream)),
+        Probe::Echo => &Kind::Metric(Some(Probe::Echo)),
+        Probe::EchoOpen => &Kind::Metric(Some(Probe::EchoOpen)),
+        Probe::Connect => &Kind::Metric(Some(Probe::Connect)),
+    };
+    required("metrics", Kind::List(list), "The metrics taken from it.")
+}
+
+const LENGTH: Key = required(
+    "length",
+    Kind::OneOf(&[
+        optional(
+            "packets",
+            Kind::Integer { least: 1, most: 1_000_000_000_000 },
+            "Messages (or connections) of one run.",
+        ),
+        optional("time", Kind::Duration { least: "1ms", most: "24h" }, "Duration of one run."),
+    ]),
+    "When the measured part of a run ends: after some packets or some time.",
+);
+
+const WARMUP: Key = default(
+    "warmup",
+    Kind::Duration { least: "0s", most: "1h" },
+    "\"50ms\"",
+    "The same traffic before the measured part, so that buffers, caches and congestion windows have settled.",
+);
+
+const INTERVAL: Key = default(
+    "interval",
+    Kind::Duration { least: "1ms", most: "1h" },
+    "\"100ms\"",
+    "One row of the series kept beside each run's totals.",
+);
+
+const RULE: &[Key] = &[
+    default(
+        "min",
+        Kind::Integer { least: 2, most: MOST_RUNS },
+        "10",
+        "Blocks (each measures every cell once) before the first look; an interval needs two.",
+    ),
+    default("max", Kind::Integer { least: 2, most: MOST_RUNS }, "40", "Blocks at most."),
+    default(
+        "target",
+        Kind::Share,
+        "\"2 %\"",
+        "Half-width of a comparison's 99 % interval at which it needs no more runs.",
+    ),
+    optional(
+        "budget",
+        Kind::Duration { least: "1s", most: "720h" },
+        "Time of the campaign at most; looked at after each block.",
+    ),
+];
+
+const MOST_RUNS: i64 = 10_000;
+
+const COMPARED: &[Key] = &[
+    required("factor", Kind::Name { set: "factor", names: Factor::NAMES }, "What differs."),
+    required("baseline", Kind::Level, "The level compared with."),
+    required("candidate", Kind::Level, "The level compared."),
+    optional(
+        "metrics",
+        Kind::List(&Kind::Metric(None)),
+        "The metrics compared. Absent: all metrics of all probes.",
+    ),
+    default(
+        "margin",
+        Kind::Share,
+        "\"2 %\"",
+        "The largest difference that counts as none, for rates and times. Shares and counts have margins of their own.",
+    ),
+];

@@ -1,0 +1,114 @@
+//! The questions that a study asks.
+
+use super::factors::Factors;
+use super::{At, at, items};
+use crate::leaf;
+use crate::problems::{Problem, Problems};
+use crate::tree::Node;
+use stacklab_model::{ComparisonSpec, Factor, Metric, ProbeSpec};
+
+/// Reads the comparisons in the order written.
+pub(super) fn read(
+    node: Option<&Node>,
+    factors: &Factors,
+    probes: &[ProbeSpec],
+    problems: &mut Problems,
+) -> Vec<ComparisonSpec> {
+    let taken: Vec<Metric> = probes.iter().flat_map(|probe| probe.metrics.iter().copied()).collect();
+    let mut found: Vec<At<ComparisonSpec>> = Vec::new();
+    for node in node.map_or(&[][..], |node| node.items()) {
+        let Some(comparison) = comparison(node, factors, &taken, problems) else { continue };
+        if let Some(earlier) = found.iter().find(|earlier| overlap(&earlier.value, &comparison)) {
+            problems.add(
+                Problem::at(node.place.clone(), "this comparison asks what another one asks", "again here")
+                    .related(earlier.place.clone(), "first here")
+                    .help("give them different `metrics`, or remove one"),
+            );
+        }
+        found.push(At { value: comparison, place: node.place.clone() });
+    }
+    found.into_iter().map(|comparison| comparison.value).collect()
+}
+
+fn comparison(
+    node: &Node,
+    factors: &Factors,
+    taken: &[Metric],
+    problems: &mut Problems,
+) -> Option<ComparisonSpec> {
+    let metrics = metrics(node, taken, problems);
+    let factor: At<Factor> = at(node.get("factor"), leaf::name, problems)?;
+    let baseline = at(node.get("baseline"), leaf::level, problems);
+    let candidate = at(node.get("candidate"), leaf::level, problems);
+    let levels = factors.levels(factor.value);
+    if levels.is_empty() {
+        // Other factors are required, so their absence has been said.
+        if factor.value == Factor::Replica {
+            problems.add(
+                Problem::at(factor.place, "the study has no factor `replica`", "nothing to compare")
+                    .help("add replica = [\"a\", \"b\"] to [factors]"),
+            );
+        }
+        return None;
+    }
+    for level in [&baseline, &candidate].into_iter().flatten() {
+        if !levels.contains(&level.value) {
+            problems.add(
+                Problem::at(
+                    level.place.clone(),
+                    format!("`{}` is not a level of factor {} in this study", level.value, factor.value),
+                    format!("expected one of {}", levels.join(", ")),
+                )
+                .nearest(&level.value, levels.iter().map(String::as_str)),
+            );
+        }
+    }
+    let (baseline, candidate) = (baseline?, candidate?);
+    if baseline.value == candidate.value {
+        problems.add(
+            Problem::at(
+                candidate.place,
+                format!("baseline and candidate are both `{}`", candidate.value),
+                "expected another level",
+            )
+            .related(baseline.place, "the same as this")
+            .help("to check a study against itself, compare two levels of factor replica"),
+        );
+        return None;
+    }
+    Some(ComparisonSpec {
+        factor: factor.value,
+        baseline: baseline.value,
+        candidate: candidate.value,
+        metrics,
+        margin: at(node.get("margin"), leaf::share, problems)?.value,
+    })
+}
+
+/// The metrics compared, all of which a probe must take; by default all that are taken.
+fn metrics(node: &Node, taken: &[Metric], problems: &mut Problems) -> Vec<Metric> {
+    let Some(list) = node.get("metrics") else { return taken.to_vec() };
+    let asked = items(Some(list), |node| leaf::metric(node, None), problems);
+    for metric in asked.iter().filter(|metric| !taken.contains(&metric.value)) {
+        let (name, probe) = (metric.value, metric.value.probe());
+        problems.add(
+            Problem::at(
+                metric.place.clone(),
+                format!("the study does not measure `{name}`"),
+                "nothing to compare",
+            )
+            .help(format!("add \"{name}\" to `metrics` of [probe.{probe}]")),
+        );
+    }
+    asked.into_iter().map(|metric| metric.value).collect()
+}
+
+/// Whether two comparisons share a question, in whichever direction it is asked.
+fn overlap(a: &ComparisonSpec, b: &ComparisonSpec) -> bool {
+    let pair = |c: &ComparisonSpec| {
+        let mut pair = [c.baseline.clone(), c.candidate.clone()];
+        pair.sort();
+        pair
+    };
+    a.factor == b.factor && pair(a) == pair(b) && a.metrics.iter().any(|metric| b.metrics.contains(metric))
+}

@@ -1,0 +1,84 @@
+//! What is varied, and the cells that this makes.
+
+use super::{At, items, whole};
+use crate::leaf;
+use crate::problems::{Place, Problem, Problems};
+use crate::tree::Node;
+use stacklab_model::{Cell, Factor, Family, Framing, Transport};
+
+/// Most cells of a study: more would not be measured in a lifetime, and is a slip of the pen.
+const MOST_CELLS: usize = 10_000;
+
+/// The levels of every factor. A factor whose levels are all wrong, or missing, has none.
+pub(super) struct Factors {
+    pub place: Option<Place>,
+    pub family: Vec<At<Family>>,
+    pub transport: Vec<At<Transport>>,
+    pub framing: Vec<At<Framing>>,
+    pub size: Vec<At<u32>>,
+    pub replica: Vec<At<String>>,
+}
+
+impl Factors {
+    pub(super) fn read(node: Option<&Node>, problems: &Problems) -> Self {
+        let key = |name| node.and_then(|node| node.get(name));
+        Factors {
+            place: node.map(|node| node.place.clone()),
+            family: items(key("family"), leaf::name, problems),
+            transport: items(key("transport"), leaf::name, problems),
+            framing: items(key("framing"), leaf::name, problems),
+            size: items(key("size"), whole, problems),
+            replica: items(key("replica"), leaf::text, problems),
+        }
+    }
+
+    /// The levels of one factor, as printed.
+    pub(super) fn levels(&self, factor: Factor) -> Vec<String> {
+        fn printed<T: ToString>(levels: &[At<T>]) -> Vec<String> {
+            levels.iter().map(|level| level.value.to_string()).collect()
+        }
+        match factor {
+            Factor::Family => printed(&self.family),
+            Factor::Transport => printed(&self.transport),
+            Factor::Framing => printed(&self.framing),
+            Factor::Size => printed(&self.size),
+            Factor::Replica => printed(&self.replica),
+        }
+    }
+
+    /// Every combination of levels.
+    pub(super) fn cells(&self, problems: &mut Problems) -> Vec<Cell> {
+        let replicas = match self.levels(Factor::Replica) {
+            none if none.is_empty() => vec![String::new()],
+            replicas => replicas,
+        };
+        let lists =
+            [self.transport.len(), self.framing.len(), self.size.len(), self.family.len(), replicas.len()];
+        let count = lists.iter().fold(1, |product: usize, len| product.saturating_mul(*len));
+        if count > MOST_CELLS {
+            problems.add(Problem::at(
+                self.place.clone().unwrap_or(Place::whole(0)),
+                format!("the factors make {count} cells"),
+                format!("expected at most {MOST_CELLS}"),
+            ));
+            return Vec::new();
+        }
+        let mut cells = Vec::with_capacity(count);
+        for transport in &self.transport {
+            for framing in &self.framing {
+                for size in &self.size {
+                    for family in &self.family {
+                        cells.extend(replicas.iter().map(|replica| Cell {
+                            transport: transport.value,
+                            framing: framing.value,
+                            size: size.value,
+                            family: family.value,
+                            replica: replica.clone(),
+                        }));
+                    }
+                }
+            }
+        }
+        cells
+    }
+}

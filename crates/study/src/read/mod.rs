@@ -1,0 +1,75 @@
+//! A complete tree (see [`crate::layers`]) read as a study, with the checks that need more than one key.
+//!
+//! Whatever is wrong with a single value has been said before ([`crate::check`]): such values are passed over here,
+//! so that one mistake is one problem.
+
+mod comparisons;
+mod factors;
+mod probes;
+mod rule;
+mod sizes;
+
+use crate::leaf::{self, Misfit};
+use crate::problems::{Place, Problems};
+use crate::study::Study;
+use crate::tree::{Node, Table};
+use factors::Factors;
+use stacklab_model::Bed;
+
+/// A value that remembers where it was written.
+struct At<T> {
+    value: T,
+    place: Place,
+}
+
+/// Reads a study; `None` where something is wrong that the problems say.
+pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
+    let title = at(tree.get("title"), leaf::text, problems).map(|title| title.value);
+    let bed = bed(tree.get("testbed"), problems);
+    let factors = Factors::read(tree.get("factors"), problems);
+    sizes::check(&factors, bed.as_ref().map(|bed| bed.mtu), problems);
+    let cells = factors.cells(problems);
+    let probes = probes::read(tree.get("probe"), &factors, problems);
+    let rule = rule::read(tree.get("runs"), problems);
+    let comparisons = comparisons::read(tree.get("comparison"), &factors, &probes, problems);
+    Some(Study { title: title?, bed: bed?, cells, probes, rule: rule?, comparisons })
+}
+
+fn bed(node: Option<&Node>, problems: &Problems) -> Option<Bed> {
+    let key = |name| node.and_then(|node| node.get(name));
+    Some(Bed {
+        rate: at(key("rate"), leaf::rate, problems).map(|rate| rate.value),
+        mtu: at(key("mtu"), whole, problems)?.value,
+        offloads: at(key("offloads"), leaf::boolean, problems)?.value,
+    })
+}
+
+/// A value that is there and with which nothing is wrong.
+fn at<T>(
+    node: Option<&Node>,
+    read: impl Fn(&Node) -> Result<T, Misfit>,
+    problems: &Problems,
+) -> Option<At<T>> {
+    let node = node.filter(|node| !problems.known_at(&node.place))?;
+    Some(At { value: read(node).ok()?, place: node.place.clone() })
+}
+
+/// The items of a list with which nothing is wrong.
+fn items<T>(
+    node: Option<&Node>,
+    read: impl Fn(&Node) -> Result<T, Misfit>,
+    problems: &Problems,
+) -> Vec<At<T>> {
+    let items = node.map_or(&[][..], |node| node.items());
+    items.iter().filter_map(|item| at(Some(item), &read, problems)).collect()
+}
+
+/// A whole number; its bounds have been checked.
+fn whole(node: &Node) -> Result<u32, Misfit> {
+    leaf::integer(node, 0, i64::from(u32::MAX)).map(|integer| integer as u32)
+}
+
+/// Nanoseconds; the bounds have been checked.
+fn nanoseconds(node: &Node) -> Result<u64, Misfit> {
+    leaf::duration(node, "0s", "100000h")
+}

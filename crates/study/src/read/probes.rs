@@ -1,0 +1,93 @@
+//! How cells are measured.
+
+use super::factors::Factors;
+use super::{at, items, nanoseconds};
+use crate::leaf;
+use crate::problems::{Problem, Problems};
+use crate::tree::Node;
+use stacklab_model::{Length, Pacing, Probe, ProbeSpec, print_duration};
+
+/// Most rows of a run's interval series; each is kept in the record.
+const MOST_ROWS: u64 = 100_000;
+
+/// Reads the probes, in the model's order.
+pub(super) fn read(node: Option<&Node>, factors: &Factors, problems: &mut Problems) -> Vec<ProbeSpec> {
+    let mut probes = Vec::new();
+    for probe in Probe::ALL {
+        let Some(node) = node.and_then(|node| node.get(probe.name())) else { continue };
+        check_transport(*probe, node, factors, problems);
+        if let Some(spec) = spec(*probe, node, problems) {
+            check_schedule(&spec, node, problems);
+            check_rows(&spec, node, problems);
+            probes.push(spec);
+        }
+    }
+    probes
+}
+
+fn spec(probe: Probe, node: &Node, problems: &Problems) -> Option<ProbeSpec> {
+    let rate = at(node.get("packet_rate"), |node| leaf::number(node, 0.0, f64::MAX), problems);
+    Some(ProbeSpec {
+        probe,
+        pacing: match (probe, rate) {
+            (Probe::Stream, None) => Pacing::Flood,
+            (Probe::Stream | Probe::EchoOpen, Some(rate)) => Pacing::Schedule(rate.value),
+            (Probe::EchoOpen, None) => return None,
+            (Probe::Echo | Probe::Connect, _) => Pacing::Lockstep,
+        },
+        length: length(node.get("length")?, problems)?,
+        warmup_ns: at(node.get("warmup"), nanoseconds, problems)?.value,
+        interval_ns: at(node.get("interval"), nanoseconds, problems)?.value,
+        metrics: items(node.get("metrics"), |node| leaf::metric(node, None), problems)
+            .into_iter()
+            .map(|metric| metric.value)
+            .collect(),
+    })
+}
+
+fn length(node: &Node, problems: &Problems) -> Option<Length> {
+    let packets = at(node.get("packets"), |node| leaf::integer(node, 0, i64::MAX), problems);
+    let time = at(node.get("time"), nanoseconds, problems);
+    packets.map(|packets| Length::Packets(packets.value)).or(time.map(|time| Length::Time(time.value)))
+}
+
+fn check_transport(probe: Probe, node: &Node, factors: &Factors, problems: &mut Problems) {
+    let Some(first) = factors.transport.first() else { return };
+    if !factors.transport.iter().any(|transport| probe.supports(transport.value)) {
+        problems.add(
+            Problem::at(
+                node.place.clone(),
+                format!("probe {probe} needs TCP"),
+                "measures nothing in this study",
+            )
+            .related(first.place.clone(), "the only transport")
+            .help("add \"tcp\" to factors.transport, or leave this probe out"),
+        );
+    }
+}
+
+fn check_schedule(spec: &ProbeSpec, node: &Node, problems: &mut Problems) {
+    let (Pacing::Schedule(rate), Length::Time(time)) = (spec.pacing, spec.length) else { return };
+    let Some(place) = node.get("packet_rate").map(|node| node.place.clone()) else { return };
+    let seconds = time as f64 / 1e9;
+    if rate * seconds < 1.0 {
+        problems.add(Problem::at(
+            place,
+            format!("no message is due within a run of {}", print_duration(time)),
+            format!("expected at least {} per second, or a longer run", 1.0 / seconds),
+        ));
+    }
+}
+
+fn check_rows(spec: &ProbeSpec, node: &Node, problems: &mut Problems) {
+    let Length::Time(time) = spec.length else { return };
+    let Some(place) = node.get("interval").map(|node| node.place.clone()) else { return };
+    let rows = time / spec.interval_ns.max(1);
+    if rows > MOST_ROWS {
+        problems.add(Problem::at(
+            place,
+            format!("a run of {} would have {rows} rows of this interval", print_duration(time)),
+            format!("expected at least {}", print_duration(time.div_ceil(MOST_ROWS))),
+        ));
+    }
+}

@@ -1,0 +1,30 @@
+//! When to stop.
+
+use super::{at, nanoseconds, whole};
+use crate::leaf;
+use crate::problems::{Problem, Problems};
+use crate::tree::Node;
+use stacklab_model::StoppingRule;
+
+/// Reads the stopping rule.
+pub(super) fn read(node: Option<&Node>, problems: &mut Problems) -> Option<StoppingRule> {
+    let node = node?;
+    let min = at(node.get("min"), whole, problems)?;
+    let max = at(node.get("max"), whole, problems)?;
+    if min.value > max.value {
+        problems.add(
+            Problem::at(
+                min.place,
+                format!("`runs.min` is {} and `runs.max` is {}", min.value, max.value),
+                format!("expected at most {}", max.value),
+            )
+            .related(max.place, "or a larger one here"),
+        );
+    }
+    Some(StoppingRule {
+        min: min.value,
+        max: max.value,
+        target: at(node.get("target"), leaf::share, problems)?.value,
+        budget_ns: at(node.get("budget"), nanoseconds, problems).map(|budget| budget.value),
+    })
+}

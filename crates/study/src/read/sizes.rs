@@ -1,0 +1,94 @@
+//! Can every size be sent in every framing, transport and family? Found here, and not by an agent after an hour.
+
+use super::factors::Factors;
+use crate::problems::{Problem, Problems};
+use stacklab_model::{
+    ETHERNET_HEADER_BYTES, Family, Framing, HEADER_BYTES, Transport, TrialSpec, payload_of_frame,
+};
+
+/// Bytes of the Ethernet header and frame check sequence around an IP packet.
+const FRAMING_BYTES: u32 = ETHERNET_HEADER_BYTES + 4;
+
+/// Adds the sizes that cannot be sent; `mtu` is `None` where it is itself wrong.
+pub(super) fn check(factors: &Factors, mtu: Option<u32>, problems: &mut Problems) {
+    for framing in &factors.framing {
+        for transport in &factors.transport {
+            if framing.value == Framing::Frame && transport.value != Transport::Udp {
+                let title = format!("{} framing is not possible with {}", framing.value, transport.value);
+                problems.add(
+                    Problem::at(framing.place.clone(), title, "TCP cuts its stream into frames as it likes")
+                        .related(transport.place.clone(), "together with this")
+                        .help("use transport = [\"udp\"], or framing = [\"segment\"]"),
+                );
+                continue;
+            }
+            for size in &factors.size {
+                for family in &factors.family {
+                    let arm =
+                        Arm { family: family.value, transport: transport.value, framing: framing.value };
+                    if let Some((title, expected)) = arm.misfit(size.value, mtu) {
+                        problems.add(Problem::at(size.place.clone(), title, expected));
+                    }
+                }
+            }
+        }
+    }
+}
+
+struct Arm {
+    family: Family,
+    transport: Transport,
+    framing: Framing,
+}
+
+impl Arm {
+    /// Why a size cannot be sent, and what was expected.
+    fn misfit(&self, size: u32, mtu: Option<u32>) -> Option<(String, String)> {
+        let Arm { family, transport, framing } = *self;
+        let headers = family.header_bytes() + transport.header_bytes();
+        let payload = TrialSpec::message_bytes(family, transport, framing, size);
+        if payload.is_none_or(|payload| payload < HEADER_BYTES) {
+            return Some(self.too_small(size, payload.unwrap_or(0)));
+        }
+        if transport == Transport::Udp && payload > Some(family.largest_packet_bytes() - headers) {
+            return Some((
+                format!("a UDP datagram over {family} cannot hold {size} bytes"),
+                format!("expected at most {}", family.largest_packet_bytes() - headers),
+            ));
+        }
+        let mtu = mtu?;
+        match framing {
+            Framing::Frame if size > mtu + FRAMING_BYTES => Some((
+                format!("a frame of {size} bytes does not fit the link's MTU of {mtu}"),
+                format!(
+                    "expected at most {} (MTU and {FRAMING_BYTES} bytes of Ethernet)",
+                    mtu + FRAMING_BYTES
+                ),
+            )),
+            Framing::Segment if transport == Transport::Tcp && headers + size > mtu => Some((
+                format!("{size} bytes do not fit one TCP segment over {family} at an MTU of {mtu}"),
+                format!("expected at most {}, or framing \"message\"", mtu - headers),
+            )),
+            Framing::Segment | Framing::Message | Framing::Frame => None,
+        }
+    }
+
+    fn too_small(&self, size: u32, payload: u32) -> (String, String) {
+        let Arm { family, transport, framing } = *self;
+        if framing != Framing::Frame {
+            return (
+                format!("a message of {size} bytes does not hold the probe's own header"),
+                format!("expected at least {HEADER_BYTES}"),
+            );
+        }
+        let largest = u32::MAX;
+        let around = largest - payload_of_frame(family, transport, largest).unwrap_or(largest);
+        (
+            format!(
+                "a frame of {size} bytes leaves {payload} bytes behind the {family} and {transport} headers, and the \
+                 probe's own header takes {HEADER_BYTES}"
+            ),
+            format!("expected at least {} for {family}", around + HEADER_BYTES),
+        )
+    }
+}

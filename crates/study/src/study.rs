@@ -1,0 +1,155 @@
+//! A checked study: nothing optional is left and nobody downstream checks again.
+
+use serde::{Deserialize, Serialize};
+use stacklab_model::{
+    Bed, Cell, ComparisonSpec, Factor, Metric, Probe, ProbeSpec, Question, Scale, StoppingRule,
+};
+
+/// A study whose parts agree with each other. Made by [`crate::parse`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Study {
+    /// What the study asks, as the heading of its reports.
+    pub title: String,
+    /// The link between the two hosts.
+    pub bed: Bed,
+    /// Every combination of levels, each once.
+    pub cells: Vec<Cell>,
+    /// How cells are measured: at least one probe, each once.
+    pub probes: Vec<ProbeSpec>,
+    /// When the campaign has measured enough.
+    pub rule: StoppingRule,
+    /// What is compared; may be empty.
+    pub comparisons: Vec<ComparisonSpec>,
+}
+
+impl Study {
+    /// How a probe is run, where the study uses it.
+    pub fn probe(&self, probe: Probe) -> Option<&ProbeSpec> {
+        self.probes.iter().find(|spec| spec.probe == probe)
+    }
+
+    /// Every question: comparison, then metric, then each pair of cells that differ in nothing but the comparison's
+    /// factor. A metric that means nothing over a cell's transport is not asked there.
+    pub fn questions(&self) -> Vec<Question> {
+        let mut questions = Vec::new();
+        for comparison in &self.comparisons {
+            for metric in &comparison.metrics {
+                questions.extend(self.cells.iter().filter_map(|cell| question(comparison, *metric, cell)));
+            }
+        }
+        questions
+    }
+}
+
+/// The question that a comparison asks of a cell, where the cell is at its baseline.
+fn question(comparison: &ComparisonSpec, metric: Metric, cell: &Cell) -> Option<Question> {
+    if cell.level(comparison.factor) != comparison.baseline {
+        return None;
+    }
+    let candidate = at_level(cell, comparison.factor, &comparison.candidate)?;
+    if !metric.applies_to(cell.transport) || !metric.applies_to(candidate.transport) {
+        return None;
+    }
+    Some(Question {
+        factor: comparison.factor,
+        metric,
+        baseline: cell.clone(),
+        candidate,
+        margin: match metric.scale() {
+            Scale::Ratio => comparison.margin,
+            Scale::Difference => metric.difference_margin(),
+        },
+    })
+}
+
+/// The cell with another level of one factor; `None` where that is no level of it, which a checked study excludes.
+fn at_level(cell: &Cell, factor: Factor, level: &str) -> Option<Cell> {
+    let mut cell = cell.clone();
+    match factor {
+        Factor::Family => cell.family = level.parse().ok()?,
+        Factor::Transport => cell.transport = level.parse().ok()?,
+        Factor::Framing => cell.framing = level.parse().ok()?,
+        Factor::Size => cell.size = level.parse().ok()?,
+        Factor::Replica => level.clone_into(&mut cell.replica),
+    }
+    Some(cell)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Input, parse};
+
+    fn study(text: &str) -> Study {
+        parse(&Input::file("study.toml", text)).unwrap_or_else(|errors| panic!("{errors}"))
+    }
+
+    #[test]
+    fn the_quickstart_asks_every_metric_of_every_size_and_of_every_transport_that_has_it() {
+        let questions = study(include_str!("../../../studies/quickstart.toml")).questions();
+        // Six metrics over both transports; TCP has no loss of its own.
+        assert_eq!(questions.len(), 2 * 6 * 6 - 6);
+        for (index, question) in questions.iter().enumerate() {
+            assert!(question.baseline.same_but(&question.candidate, Factor::Family));
+            assert_eq!(question.baseline.level(Factor::Family), "ipv4");
+            assert_eq!(question.candidate.level(Factor::Family), "ipv6");
+            assert!(!questions[..index].contains(question));
+        }
+    }
+
+    #[test]
+    fn a_share_is_judged_by_its_own_margin() {
+        let text =
+            include_str!("../../../studies/quickstart.toml").replace("margin = \"2 %\"", "margin = \"5 %\"");
+        for question in study(&text).questions() {
+            assert_eq!(question.margin, if question.metric == Metric::Loss { 0.001 } else { 0.05 });
+        }
+    }
+
+    #[test]
+    fn what_a_transport_does_not_have_is_not_compared_there() {
+        let text = |factor: &str, levels: [&str; 2]| {
+            format!(
+                r#"
+title = "connect"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["tcp", "udp"]
+size = [64]
+replica = ["a", "b"]
+[probe.connect]
+metrics = ["connect_time", "connect_rate"]
+length = {{ packets = 10 }}
+[probe.stream]
+metrics = ["loss"]
+length = {{ packets = 10 }}
+[[comparison]]
+factor = "{factor}"
+baseline = "{}"
+candidate = "{}"
+"#,
+                levels[0], levels[1]
+            )
+        };
+        let count = |study: Study, metric| study.questions().iter().filter(|q| q.metric == metric).count();
+        let by_family = study(&text("family", ["ipv6", "ipv4"]));
+        assert_eq!(count(by_family.clone(), Metric::ConnectTime), 2);
+        assert_eq!(count(by_family, Metric::Loss), 2);
+        let by_transport = study(&text("transport", ["tcp", "udp"]));
+        assert_eq!(count(by_transport.clone(), Metric::ConnectTime), 0);
+        assert_eq!(count(by_transport, Metric::Loss), 0);
+    }
+
+    #[test]
+    fn sizes_are_compared_by_number_or_by_text() {
+        let text = |level: &str| {
+            include_str!("../../../studies/quickstart.toml")
+                .replace("factor = \"family\"", "factor = \"size\"")
+                .replace("\"ipv4\"\ncandidate = \"ipv6\"", &format!("128\ncandidate = {level}"))
+        };
+        let by_number = study(&text("1408")).questions();
+        assert_eq!(by_number, study(&text("\"1408\"")).questions());
+        assert_eq!(by_number.len(), 2 * 2 * 6 - 2);
+        assert!(by_number.iter().all(|question| question.candidate.size == 1408));
+    }
+}

@@ -1,0 +1,121 @@
+//! What can go wrong, with what was attempted, where, and what to do next.
+
+use stacklab_model::{Rate, Role};
+use std::io;
+use std::path::PathBuf;
+
+/// Why there is no testbed. Nothing of it is left behind.
+#[derive(Debug, thiserror::Error)]
+pub enum TestbedError {
+    /// The process may not make network namespaces.
+    #[error("cannot {attempted}: {reason}; {advice}")]
+    Closed {
+        /// The step that was refused.
+        attempted: &'static str,
+        /// The kernel's answer.
+        reason: io::Error,
+        /// What to do, with the exact command where there is one.
+        advice: String,
+    },
+    /// No link of this kind has such an MTU.
+    #[error("MTU {mtu} is not possible: IPv6 needs at least {}, a veth pair takes at most {}", limits.0, limits.1)]
+    Mtu {
+        /// The MTU asked for, bytes.
+        mtu: u32,
+        /// Least and largest possible, bytes.
+        limits: (u32, u32),
+    },
+    /// The shaper counts whole bytes per second.
+    #[error("a rate of {0} is not possible: the least is 8 bit/s")]
+    Rate(Rate),
+    /// A host's process did not start.
+    #[error("cannot start `{}` as {host} in a namespace of its own: {reason}; {}", program.display(), hint(reason))]
+    Start {
+        /// The host.
+        host: Role,
+        /// The program that was to run.
+        program: PathBuf,
+        /// The answer of the kernel, to the namespace or to the program.
+        reason: io::Error,
+    },
+    /// A step of laying the link failed.
+    #[error("cannot {attempted} on {host}: {reason}; {}", hint(reason))]
+    Setup {
+        /// The host in whose namespace it was attempted.
+        host: Role,
+        /// The step.
+        attempted: String,
+        /// The kernel's answer.
+        reason: io::Error,
+    },
+}
+
+/// What to do about a refusal.
+fn hint(reason: &io::Error) -> &'static str {
+    match reason.kind() {
+        io::ErrorKind::PermissionDenied => {
+            "this needs root (sudo) or an open user namespace: see `stacklab doctor`"
+        }
+        io::ErrorKind::ReadOnlyFilesystem => {
+            "/proc/sys is read-only, as in most containers: run outside, or in a privileged container"
+        }
+        io::ErrorKind::StorageFull => {
+            "a limit of the kernel is reached: see `sysctl user.max_net_namespaces`"
+        }
+        _ => "`stacklab doctor` says what this kernel can do",
+    }
+}
+
+/// A step that failed, not yet knowing on which host.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot {attempted}: {reason}")]
+pub(crate) struct Fault {
+    /// The step, in words that follow `cannot`.
+    pub attempted: String,
+    /// The kernel's answer, or what was found instead.
+    pub reason: io::Error,
+}
+
+impl Fault {
+    /// The same fault, knowing its host.
+    pub fn on(self, host: Role) -> TestbedError {
+        TestbedError::Setup { host, attempted: self.attempted, reason: self.reason }
+    }
+}
+
+/// Names the step that a result belongs to.
+pub(crate) trait Attempt<T> {
+    /// Says what was attempted, in words that follow `cannot`.
+    fn attempt(self, what: impl Into<String>) -> Result<T, Fault>;
+}
+
+impl<T> Attempt<T> for io::Result<T> {
+    fn attempt(self, what: impl Into<String>) -> Result<T, Fault> {
+        self.map_err(|reason| Fault { attempted: what.into(), reason })
+    }
+}
+
+impl<T> Attempt<T> for Result<T, rtnetlink::Error> {
+    fn attempt(self, what: impl Into<String>) -> Result<T, Fault> {
+        self.map_err(|error| match error {
+            rtnetlink::Error::NetlinkError(answer) => answer.to_io(),
+            other => io::Error::other(other.to_string()),
+        })
+        .attempt(what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_where_why_and_what_to_do() {
+        let refused = Err::<(), _>(io::Error::from_raw_os_error(libc::EPERM));
+        let error = refused.attempt("create the veth pair").unwrap_err().on(Role::Sender);
+        let text = error.to_string();
+        for part in ["create the veth pair", "on sender", "not permitted", "sudo"] {
+            assert!(text.contains(part), "`{part}` is missing in: {text}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A host: a process in a network namespace of its own.
+
+use crate::address::{INTERFACE, address};
+use crate::error::{Fault, TestbedError};
+use crate::namespace::in_namespace;
+use crate::sys::{die_with_parent_in_new_namespace, kill_group};
+use stacklab_model::{Family, Role};
+use std::ffi::OsStr;
+use std::io;
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+
+/// A process in a network namespace of its own. Dropping it kills the process and waits for it; the namespace goes
+/// with it.
+#[derive(Debug)]
+pub struct Host {
+    role: Role,
+    child: Child,
+    /// Set once the child has been waited for; its number may then be another's.
+    status: Option<ExitStatus>,
+}
+
+impl Host {
+    /// Starts the program with its standard input and output on pipes and its standard error inherited. It leads a
+    /// process group of its own, so that an interrupt from the terminal does not reach it, and runs on the given
+    /// processors only (on any, where there are none).
+    pub(crate) fn start(
+        role: Role,
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+        processors: &[usize],
+    ) -> Result<Self, TestbedError> {
+        let mut command = Command::new(program);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        die_with_parent_in_new_namespace(&mut command, processors);
+        match command.spawn() {
+            Ok(child) => Ok(Self { role, child, status: None }),
+            Err(reason) => Err(TestbedError::Start { host: role, program: program.to_owned(), reason }),
+        }
+    }
+
+    /// The host's part, by which it is known.
+    pub fn role(&self) -> Role {
+        self.role
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The name of its interface on the link.
+    pub fn interface(&self) -> &'static str {
+        INTERFACE
+    }
+
+    /// Its address on the link.
+    pub fn address(&self, family: Family) -> IpAddr {
+        address(family, self.role).0
+    }
+
+    /// What the process reads from and writes to, to be handed elsewhere; `None` once taken.
+    pub fn take_streams(&mut self) -> Option<(ChildStdin, ChildStdout)> {
+        self.child.stdin.take().zip(self.child.stdout.take())
+    }
+
+    /// How the process ended, where it has; it does not wait.
+    ///
+    /// # Errors
+    /// The kernel's, where it does not say.
+    pub fn exit_status(&mut self) -> io::Result<Option<ExitStatus>> {
+        if self.status.is_none() {
+            self.status = self.child.try_wait()?;
+        }
+        Ok(self.status)
+    }
+
+    /// Kills the process and what it started in its group, at once, and waits for it. Does nothing where it has
+    /// ended.
+    ///
+    /// # Errors
+    /// The kernel's, where it cannot be killed or waited for.
+    pub fn kill(&mut self) -> io::Result<()> {
+        if self.status.is_none() {
+            kill_group(self.child.id())?;
+            self.status = Some(self.child.wait()?);
+        }
+        Ok(())
+    }
+
+    /// Does one step of laying the link in the host's namespace.
+    pub(crate) fn inside<T: Send>(
+        &self,
+        step: impl FnOnce() -> Result<T, Fault> + Send,
+    ) -> Result<T, TestbedError> {
+        let entered = in_namespace(self.pid(), step);
+        let done = entered.unwrap_or_else(|reason| {
+            Err(Fault { attempted: "enter the network namespace".to_owned(), reason })
+        });
+        done.map_err(|fault| fault.on(self.role))
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        // Nobody is left to tell; and the child dies with this process at the latest.
+        let _ = self.kill();
+    }
+}

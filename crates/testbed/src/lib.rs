@@ -1,0 +1,42 @@
+//! Testbeds that undo themselves: two hosts in network namespaces, joined by a veth pair.
+//!
+//! [`enter`] gets the privilege once, early. [`Testbed::build`] starts two processes, each in a fresh network
+//! namespace, and lays a link between them: addresses of both families, a known MTU, offloads and rate as the
+//! [`Bed`](stacklab_model::Bed) says. What the processes say on their pipes is none of this crate's business.
+//!
+//! Nothing outlives the process that built it: a namespace has no name and no mount, only its process, and that
+//! process dies with its parent (parent-death signal). The machine's own interfaces, routes, settings and firewall
+//! are never touched.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `privilege` | root, or a user namespace |
+//! | `testbed`, `host` | the two processes and the order in which the link is laid |
+//! | `namespace`, `netlink` | doing something inside a namespace |
+//! | `address`, `pin` | who has which address, and which processors |
+//! | `quiet`, `link`, `offload`, `shape`, `settle` | one step of the laying each |
+//! | `ability` | what this kernel can do, found by doing it |
+//! | `sys` | the only unsafe code |
+
+mod ability;
+mod address;
+mod error;
+mod host;
+mod link;
+mod namespace;
+mod netlink;
+mod offload;
+mod pin;
+mod privilege;
+mod quiet;
+mod settle;
+mod shape;
+mod sys;
+mod testbed;
+
+pub use ability::{Ability, abilities};
+pub use error::TestbedError;
+pub use host::Host;
+pub use namespace::in_namespace;
+pub use privilege::{Privilege, enter};
+pub use testbed::Testbed;

@@ -1,0 +1,41 @@
+//! Doing something inside a network namespace: on a thread of its own, which ends there, so that no other thread
+//! ever leaves the machine's namespace.
+
+use nix::sched::{CloneFlags, setns, unshare};
+use std::fs::File;
+use std::io;
+use std::thread;
+
+/// Runs `work` on a new thread in the network namespace of a living process, and waits for it. Sockets made there
+/// stay in that namespace wherever they are used.
+///
+/// # Errors
+/// The process is gone, or its namespace is not to be entered (neither root nor [`crate::enter`]).
+///
+/// # Panics
+/// When `work` panics.
+pub fn in_namespace<T: Send>(pid: u32, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    on_a_thread(work, || {
+        let path = format!("/proc/{pid}/ns/net");
+        let enter = || setns(File::open(&path)?, CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
+        enter().map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+    })
+}
+
+/// Runs `work` on a new thread in a fresh network namespace, which vanishes with the thread.
+pub(crate) fn in_new_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    on_a_thread(work, || unshare(CloneFlags::CLONE_NEWNET).map_err(io::Error::from))
+}
+
+fn on_a_thread<T: Send>(
+    work: impl FnOnce() -> T + Send,
+    enter: impl FnOnce() -> io::Result<()> + Send,
+) -> io::Result<T> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("namespace".into()).spawn_scoped(scope, || {
+            enter()?;
+            Ok(work())
+        })?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}

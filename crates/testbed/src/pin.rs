@@ -1,0 +1,80 @@
+//! Which processors a host runs on: two hosts on one machine must not take each other's.
+
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
+use std::fs;
+
+/// The machine's processors divided between the sender and the receiver, each a half of the physical cores that this
+/// process may use; `None` where it has but one. Unpinned, the scheduler now puts both hosts on one core and now on
+/// two, and figures jump between two values.
+pub(crate) fn halves() -> Option<[Vec<usize>; 2]> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
+    let processors = (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false));
+    split(processors.map(|cpu| (cpu, core(cpu))).collect())
+}
+
+/// The physical core of a processor; processors of which the kernel says nothing are a core each.
+fn core(cpu: usize) -> (i64, i64) {
+    let read = |file: &str| {
+        let text = fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/{file}")).ok()?;
+        text.trim().parse().ok()
+    };
+    (read("physical_package_id").unwrap_or(0), read("core_id").unwrap_or(cpu as i64))
+}
+
+/// Divides processors in two, all of a core's in the same half; threads of one core only where there is no second
+/// core.
+fn split(mut processors: Vec<(usize, (i64, i64))>) -> Option<[Vec<usize>; 2]> {
+    processors.sort_by_key(|(cpu, core)| (*core, *cpu));
+    let cores: Vec<_> = processors.chunk_by(|a, b| a.1 == b.1).collect();
+    let numbers = |processors: &[(usize, (i64, i64))]| processors.iter().map(|(cpu, _)| *cpu).collect();
+    match cores.as_slice() {
+        [] => None,
+        [threads] if threads.len() < 2 => None,
+        [threads] => {
+            let (first, second) = threads.split_at(threads.len() / 2);
+            Some([numbers(first), numbers(second)])
+        }
+        cores => {
+            let (first, second) = cores.split_at(cores.len() / 2);
+            Some([numbers(&first.concat()), numbers(&second.concat())])
+        }
+    }
+}
+
+/// Processors as people write them: `0-3,8`.
+pub(crate) fn print(processors: &[usize]) -> String {
+    let mut sorted = processors.to_vec();
+    sorted.sort_unstable();
+    let ranges = sorted.chunk_by(|a, b| a + 1 == *b).map(|range| match range {
+        [one] => one.to_string(),
+        range => format!("{}-{}", range[0], range[range.len() - 1]),
+    });
+    ranges.collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_of_one_core_stay_together() {
+        // Four cores of two threads each, numbered as Linux does: 0-3, and their siblings 4-7.
+        let processors = (0..8).map(|cpu| (cpu, (0, cpu as i64 % 4))).collect();
+        assert_eq!(split(processors), Some([vec![0, 4, 1, 5], vec![2, 6, 3, 7]]));
+    }
+
+    #[test]
+    fn one_core_is_divided_by_threads_and_one_processor_not_at_all() {
+        assert_eq!(split(vec![(0, (0, 0)), (1, (0, 0))]), Some([vec![0], vec![1]]));
+        assert_eq!(split(vec![(0, (0, 0)), (1, (0, 1))]), Some([vec![0], vec![1]]));
+        assert_eq!(split(vec![(3, (0, 0))]), None);
+        assert_eq!(split(vec![]), None);
+    }
+
+    #[test]
+    fn processors_print_as_ranges() {
+        assert_eq!(print(&[0, 4, 1, 5]), "0-1,4-5");
+        assert_eq!(print(&[2]), "2");
+    }
+}

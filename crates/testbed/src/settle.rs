@@ -1,0 +1,78 @@
+//! Waiting until the link can be used.
+
+use crate::address::{INTERFACE, address};
+use crate::error::{Attempt, Fault};
+use crate::netlink::{interface, with_netlink};
+use futures_util::TryStreamExt;
+use rtnetlink::Handle;
+use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
+use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage, State};
+use stacklab_model::{Family, Role};
+use std::io;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+/// It takes a fraction of a second; a loaded machine may take longer.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// IPv6 reports its multicast groups a few times when a link comes up, a few kernel ticks (of up to 10 ms) apart.
+const SILENCE: Duration = Duration::from_millis(50);
+
+/// Waits until the end in the calling thread's namespace is up, its addresses are usable, and it sends nothing by
+/// itself any more.
+pub(crate) fn settle(role: Role) -> Result<(), Fault> {
+    with_netlink(async |netlink| {
+        let start = Instant::now();
+        let mut last_sent = (None, start);
+        loop {
+            let link = interface(&netlink, INTERFACE).await?;
+            if last_sent.0 != packets_sent(&link) {
+                last_sent = (packets_sent(&link), Instant::now());
+            }
+            let missing = match missing(&netlink, role, &link).await? {
+                None if last_sent.1.elapsed() >= SILENCE => return Ok(()),
+                None => "it still sends packets by itself".to_owned(),
+                Some(missing) => missing,
+            };
+            if start.elapsed() > PATIENCE {
+                let late = io::Error::new(io::ErrorKind::TimedOut, format!("{missing} after {PATIENCE:?}"));
+                return Err(late).attempt(format!("use {INTERFACE}"));
+            }
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+    })
+}
+
+fn packets_sent(link: &LinkMessage) -> Option<u64> {
+    link.attributes.iter().find_map(|attribute| match attribute {
+        LinkAttribute::Stats64(counters) => Some(counters.tx_packets),
+        _ => None,
+    })
+}
+
+/// What is not ready yet.
+async fn missing(netlink: &Handle, role: Role, link: &LinkMessage) -> Result<Option<String>, Fault> {
+    if !link.attributes.contains(&LinkAttribute::OperState(State::Up)) {
+        return Ok(Some("it is not up".to_owned()));
+    }
+    let found = netlink.address().get().set_link_index_filter(link.header.index).execute();
+    let found: Vec<_> = found.try_collect().await.attempt(format!("read the addresses of {INTERFACE}"))?;
+    for family in Family::ALL {
+        let (wanted, _) = address(*family, role);
+        if !found.iter().any(|message| has(message, wanted)) {
+            return Ok(Some(format!("it has no address {wanted}")));
+        }
+    }
+    Ok(found.iter().any(is_tentative).then(|| "an address of it is still tentative".to_owned()))
+}
+
+fn has(message: &AddressMessage, wanted: IpAddr) -> bool {
+    message.attributes.contains(&AddressAttribute::Address(wanted))
+}
+
+fn is_tentative(message: &AddressMessage) -> bool {
+    message.attributes.iter().any(|attribute| match attribute {
+        AddressAttribute::Flags(flags) => flags.contains(AddressFlags::Tentative),
+        _ => false,
+    })
+}

@@ -1,0 +1,9 @@
+//! What the standard library and nix have no safe call for. All unsafe code of the crate is here.
+
+mod child;
+mod ethtool;
+mod tun;
+
+pub(crate) use child::{die_with_parent_in_new_namespace, kill_group};
+pub(crate) use ethtool::{features, switch_off};
+pub(crate) use tun::create_tun;

@@ -1,0 +1,137 @@
+//! The testbed: two hosts, and the order in which the link between them is laid.
+
+use crate::address::INTERFACE;
+use crate::error::TestbedError;
+use crate::host::Host;
+use crate::link::{MTU_LIMITS, connect, raise};
+use crate::offload::switch_off_all;
+use crate::pin;
+use crate::quiet::quiet;
+use crate::settle::settle;
+use crate::shape::{Bucket, shape};
+use stacklab_model::{Bed, Role};
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+
+/// Two hosts joined by a link. Dropping it kills both processes, and everything is gone.
+#[derive(Debug)]
+pub struct Testbed {
+    bed: Bed,
+    hosts: [Host; 2],
+    /// The processors of each, where they are divided.
+    processors: Option<[Vec<usize>; 2]>,
+}
+
+impl Testbed {
+    /// Starts `program args` twice, each in a fresh network namespace, and lays the link between them. When it
+    /// returns, both families can be used and the link is silent.
+    ///
+    /// Call it from the main thread, or one that lives as long as the testbed: the processes are killed when the
+    /// *thread* that started them ends. [`crate::enter`] must have succeeded before.
+    ///
+    /// # Errors
+    /// What could not be done, and on which host; then both processes are gone again.
+    pub fn build(bed: &Bed, program: &Path, args: &[impl AsRef<OsStr>]) -> Result<Self, TestbedError> {
+        if !(MTU_LIMITS.0..=MTU_LIMITS.1).contains(&bed.mtu) {
+            return Err(TestbedError::Mtu { mtu: bed.mtu, limits: MTU_LIMITS });
+        }
+        let bucket = bed.rate.map(|rate| Bucket::new(rate, bed.mtu)).transpose()?;
+
+        // A host kills its process when dropped, so every early return from here on leaves nothing.
+        let processors = pin::halves();
+        let [near, far] = processors.clone().unwrap_or_default();
+        let sender = Host::start(Role::Sender, program, args, &near)?;
+        let receiver = Host::start(Role::Receiver, program, args, &far)?;
+        let (far, hosts) = (receiver.pid(), [sender, receiver]);
+
+        // One step on both hosts before the next on either: each needs the far end as the step before left it.
+        for host in &hosts {
+            host.inside(quiet)?;
+        }
+        hosts[0].inside(|| connect(bed.mtu, far))?;
+        for host in &hosts {
+            host.inside(|| {
+                if !bed.offloads {
+                    switch_off_all(INTERFACE)?;
+                }
+                bucket.map_or(Ok(()), shape)
+            })?;
+        }
+        for host in &hosts {
+            host.inside(|| raise(host.role()))?;
+        }
+        for host in &hosts {
+            host.inside(|| settle(host.role()))?;
+        }
+        Ok(Self { bed: bed.clone(), hosts, processors })
+    }
+
+    /// The hosts, sender first.
+    pub fn hosts(&self) -> &[Host; 2] {
+        &self.hosts
+    }
+
+    /// The hosts, sender first, to take their streams or ask how they ended.
+    pub fn hosts_mut(&mut self) -> &mut [Host; 2] {
+        &mut self.hosts
+    }
+
+    /// Whether each host has processors that the other does not run on; not so on a machine with only one.
+    pub fn has_own_processors(&self) -> bool {
+        self.processors.is_some()
+    }
+
+    /// What it is, in a few words: `two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off, sender
+    /// on CPU 0, receiver on CPU 1`.
+    pub fn describe(&self) -> String {
+        describe(&self.bed, self.processors.as_ref())
+    }
+
+    /// Kills both processes at once and waits for them; as dropping does, but says what failed.
+    ///
+    /// # Errors
+    /// The kernel's, where a process cannot be killed or waited for; the other one is killed all the same.
+    pub fn kill(&mut self) -> io::Result<()> {
+        let [sender, receiver] = &mut self.hosts;
+        sender.kill().and(receiver.kill())
+    }
+}
+
+fn describe(bed: &Bed, processors: Option<&[Vec<usize>; 2]>) -> String {
+    let rate = bed.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
+    let offloads = if bed.offloads { "on" } else { "off" };
+    let pinned = processors.map_or_else(String::new, |[sender, receiver]| {
+        format!(", sender on CPU {}, receiver on CPU {}", pin::print(sender), pin::print(receiver))
+    });
+    format!("two namespaces joined by a veth pair, MTU {}, {rate}, offloads {offloads}{pinned}", bed.mtu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::Rate;
+
+    #[test]
+    fn a_testbed_is_described_in_a_few_words() {
+        let bed = Bed { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
+        assert_eq!(
+            describe(&bed, Some(&[vec![0, 1], vec![2]])),
+            "two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off, sender on CPU 0-1, receiver on CPU 2"
+        );
+        let bed = Bed { rate: None, mtu: 9000, offloads: true };
+        assert_eq!(
+            describe(&bed, None),
+            "two namespaces joined by a veth pair, MTU 9000, no rate limit, offloads on"
+        );
+    }
+
+    #[test]
+    fn an_mtu_that_a_family_cannot_have_is_refused_before_anything_starts() {
+        for mtu in [0, 1279, 65536] {
+            let bed = Bed { rate: None, mtu, offloads: true };
+            let error = Testbed::build(&bed, Path::new("/nonexistent"), &[""; 0]).unwrap_err();
+            assert!(matches!(error, TestbedError::Mtu { .. }), "{error}");
+        }
+    }
+}

@@ -1,0 +1,463 @@
+//! Real testbeds in real namespaces, with `ip` and `tc` as witnesses.
+//!
+//! They need root. Where it is not had they fail; nothing is skipped.
+
+use serde_json::Value;
+use stacklab_model::{Bed, Family, Rate, Role, Transport, wire_size};
+use stacklab_testbed::{Host, Testbed, abilities, in_namespace};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const PLAIN: Bed = Bed { rate: None, mtu: 1500, offloads: false };
+
+/// A testbed whose processes only wait for their input to end.
+fn build(bed: &Bed) -> Testbed {
+    Testbed::build(bed, Path::new("cat"), &[""; 0]).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// What a command says, run in the network namespace of a process.
+fn witness(pid: u32, command: &[&str]) -> String {
+    let mut nsenter = Command::new("nsenter");
+    nsenter.args(["-t", &pid.to_string(), "-n"]).args(command);
+    output(&mut nsenter)
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn json(pid: u32, command: &[&str]) -> Vec<Value> {
+    serde_json::from_str(&witness(pid, command)).unwrap()
+}
+
+/// The identity of a process's network namespace, `net:[...]`.
+fn namespace_of(pid: u32) -> String {
+    fs::read_link(format!("/proc/{pid}/ns/net")).unwrap().to_string_lossy().into_owned()
+}
+
+/// Who still holds one of the namespaces: a process in it, a thread in it, an open file or a mount.
+fn holders(namespaces: &[String]) -> Vec<String> {
+    let is_one = |path: &Path| {
+        fs::read_link(path).is_ok_and(|target| namespaces.iter().any(|n| Path::new(n) == target))
+    };
+    let entries =
+        |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut found = Vec::new();
+    for process in entries("/proc".into()).filter(|path| path.join("task").exists()) {
+        let threads = entries(process.join("task")).map(|thread| thread.join("ns/net"));
+        found.extend(threads.chain(entries(process.join("fd"))).filter(|path| is_one(path)));
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mounted = mounts.lines().filter(|line| namespaces.iter().any(|n| line.contains(n.as_str())));
+    found.into_iter().map(|path| path.display().to_string()).chain(mounted.map(str::to_owned)).collect()
+}
+
+fn exists(pid: u32) -> bool {
+    Path::new(&format!("/proc/{pid}")).exists()
+}
+
+/// Whether a process is more than an entry that nobody has waited for yet.
+fn runs(pid: u32) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
+}
+
+/// The machine's own interfaces, and the settings that a testbed makes in its namespaces.
+fn own_settings() -> String {
+    let read =
+        |path: PathBuf| format!("{} {}", path.display(), fs::read_to_string(&path).unwrap_or_default());
+    let directories = ["all", "default"].map(|scope| format!("/proc/sys/net/ipv6/conf/{scope}"));
+    let settings =
+        directories.iter().flat_map(|path| fs::read_dir(path).unwrap()).map(|entry| entry.unwrap().path());
+    let settings = settings.chain(["/proc/sys/net/ipv4/tcp_no_metrics_save".into()]).map(read);
+    settings.chain([output(Command::new("ip").args(["-br", "link"]))]).collect()
+}
+
+/// How long anything may take that takes no time on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Waits for a condition.
+fn soon(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < deadline, "not within {PATIENCE:?}: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn both_hosts_have_both_families_the_mtu_and_permanent_neighbours() {
+    for mtu in [1280, 1500, 9000] {
+        let testbed = build(&Bed { mtu, ..PLAIN });
+        let [sender, receiver] = testbed.hosts();
+        for (host, other) in [(sender, receiver), (receiver, sender)] {
+            let links = json(host.pid(), &["ip", "-j", "addr", "show", "dev", host.interface()]);
+            let link = links.iter().find(|link| link["ifname"] == host.interface()).unwrap();
+            assert_eq!(link["mtu"], mtu);
+            assert_eq!(link["operstate"], "UP");
+            for family in Family::ALL {
+                let address = host.address(*family).to_string();
+                let found =
+                    link["addr_info"].as_array().unwrap().iter().find(|info| info["local"] == *address);
+                let found = found.unwrap_or_else(|| panic!("{address} is missing in {link}"));
+                assert_eq!(found["tentative"], Value::Null);
+                let neighbours =
+                    json(host.pid(), &["ip", "-j", "neigh", "show", &other.address(*family).to_string()]);
+                assert_eq!(neighbours[0]["state"], serde_json::json!(["PERMANENT"]));
+            }
+            let names = json(host.pid(), &["ip", "-j", "link"])
+                .iter()
+                .map(|l| l["ifname"].clone())
+                .collect::<Vec<_>>();
+            assert_eq!(names.iter().filter(|name| **name == *host.interface()).count(), 1, "{names:?}");
+        }
+    }
+}
+
+#[test]
+fn the_machines_own_interfaces_and_settings_stay_as_they_are() {
+    let before = own_settings();
+    let testbed = build(&PLAIN);
+    assert_eq!(own_settings(), before);
+    drop(testbed);
+    assert_eq!(own_settings(), before);
+}
+
+#[test]
+fn the_pipes_of_a_host_are_its_own() {
+    let mut testbed = build(&PLAIN);
+    for host in testbed.hosts_mut() {
+        let (mut to, from) = host.take_streams().unwrap();
+        assert!(host.take_streams().is_none());
+        writeln!(to, "{}", host.role()).unwrap();
+        let mut line = String::new();
+        BufReader::new(from).read_line(&mut line).unwrap();
+        assert_eq!(line.trim(), host.role().name());
+    }
+}
+
+#[test]
+fn datagrams_cross_the_link_both_ways_in_both_families() {
+    let testbed = build(&PLAIN);
+    let [sender, receiver] = testbed.hosts();
+    for family in Family::ALL {
+        for (from, to) in [(sender, receiver), (receiver, sender)] {
+            let bind = |pid, address| {
+                in_namespace(pid, move || UdpSocket::bind(SocketAddr::new(address, 0)).unwrap()).unwrap()
+            };
+            let here = bind(from.pid(), from.address(*family));
+            let there = bind(to.pid(), to.address(*family));
+            there.set_read_timeout(Some(PATIENCE)).unwrap();
+            here.send_to(b"datagram", there.local_addr().unwrap()).unwrap();
+            let mut buffer = [0; 16];
+            let (bytes, source) = there.recv_from(&mut buffer).unwrap();
+            assert_eq!((&buffer[..bytes], source), (&b"datagram"[..], here.local_addr().unwrap()));
+        }
+    }
+}
+
+/// Packets and bytes an interface has sent.
+fn sent(pid: u32) -> (u64, u64) {
+    let links = json(pid, &["ip", "-j", "-s", "link", "show", "dev", "st0"]);
+    let counter = |name: &str| links[0]["stats64"]["tx"][name].as_u64().unwrap();
+    (counter("packets"), counter("bytes"))
+}
+
+#[test]
+fn a_new_link_is_silent() {
+    let testbed = build(&PLAIN);
+    let before = testbed.hosts().each_ref().map(|host| sent(host.pid()));
+    thread::sleep(Duration::from_millis(1500));
+    assert_eq!(testbed.hosts().each_ref().map(|host| sent(host.pid())), before);
+}
+
+#[test]
+fn offloads_are_off_only_where_the_bed_says_so() {
+    for offloads in [false, true] {
+        let testbed = build(&Bed { offloads, ..PLAIN });
+        let sender = testbed.hosts()[0].pid();
+        for family in Family::ALL {
+            let before = sent(sender);
+            tcp_flood(&testbed, *family, || thread::sleep(Duration::from_millis(100)));
+            let after = sent(sender);
+            let (packets, bytes) = (after.0 - before.0, after.1 - before.1);
+            assert!(packets > 100, "{packets}");
+            let mean = bytes as f64 / packets as f64;
+            assert_eq!(mean <= 1514.0, !offloads, "{family}: {mean} bytes per packet, offloads {offloads}");
+        }
+    }
+}
+
+/// Has the sender write to the receiver over TCP as fast as it can, while something is measured.
+fn tcp_flood<T>(testbed: &Testbed, family: Family, measure: impl FnOnce() -> T) -> T {
+    let [sender, receiver] = testbed.hosts();
+    let any_port = SocketAddr::new(receiver.address(family), 0);
+    let listener = in_namespace(receiver.pid(), move || TcpListener::bind(any_port).unwrap()).unwrap();
+    let there = listener.local_addr().unwrap();
+    let connect = move || TcpStream::connect_timeout(&there, PATIENCE).unwrap();
+    let outgoing = in_namespace(sender.pid(), connect).unwrap();
+    let (incoming, _) = listener.accept().unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| while (&outgoing).write_all(&[0; 65536]).is_ok() {});
+        scope.spawn(|| while (&incoming).read(&mut [0; 65536]).is_ok_and(|bytes| bytes > 0) {});
+        let measured = measure();
+        outgoing.shutdown(Shutdown::Both).unwrap();
+        incoming.shutdown(Shutdown::Both).unwrap();
+        measured
+    })
+}
+
+/// Has the sender send datagrams of a size to the receiver as fast as it can, while something is measured.
+fn udp_flood<T>(testbed: &Testbed, family: Family, size: u32, measure: impl FnOnce() -> T) -> T {
+    let [sender, receiver] = testbed.hosts();
+    let bind = |host: &Host| {
+        let address = SocketAddr::new(host.address(family), 0);
+        in_namespace(host.pid(), move || UdpSocket::bind(address).unwrap()).unwrap()
+    };
+    // Bound but never read: what counts is what arrives at the interface, and nothing answers.
+    let (outgoing, incoming) = (bind(sender), bind(receiver));
+    let there = incoming.local_addr().unwrap();
+    let done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                let _ = outgoing.send_to(&vec![0; size as usize], there); // a full queue may be an error
+            }
+        });
+        let measured = measure();
+        done.store(true, Ordering::Relaxed);
+        measured
+    })
+}
+
+/// Packets per second that arrive at a host's interface in a window, once the flood has been running for a while.
+fn arrival_rate(pid: u32, window: Duration) -> f64 {
+    let now = || {
+        let counters = fs::read_to_string(format!("/proc/{pid}/net/dev")).unwrap();
+        let line = counters.lines().find(|line| line.trim().starts_with("st0:")).unwrap();
+        (line.split_whitespace().nth(2).unwrap().parse::<u64>().unwrap(), Instant::now())
+    };
+    thread::sleep(Duration::from_millis(300));
+    let start = now();
+    thread::sleep(window);
+    let end = now();
+    (end.0 - start.0) as f64 / (end.1 - start.1).as_secs_f64()
+}
+
+/// Sees that packets of so much payload arrive as fast as a rate of Ethernet lets them, and no faster.
+fn keeps_the_rate(rate: Rate, family: Family, transport: Transport, payload: u32) {
+    let testbed = build(&Bed { rate: Some(rate), ..PLAIN });
+    let receiver = testbed.hosts()[1].pid();
+    let wire_bits = 8.0 * f64::from(wire_size(family, transport, payload, 1500).wire_bytes);
+    // Long enough for one packet more or less to make no difference.
+    let window = Duration::from_secs_f64((500.0 * wire_bits / rate.bits_per_second() as f64).max(0.5));
+    // A busy machine makes it slower but never faster: it has three tries to be fast enough, none to be too fast.
+    let mut tries = Vec::new();
+    while !tries.last().is_some_and(|ratio| *ratio > 0.99) && tries.len() < 3 {
+        let packets = match transport {
+            Transport::Tcp => tcp_flood(&testbed, family, || arrival_rate(receiver, window)),
+            Transport::Udp => udp_flood(&testbed, family, payload, || arrival_rate(receiver, window)),
+        };
+        tries.push(packets * wire_bits / rate.bits_per_second() as f64);
+    }
+    let right = tries.iter().all(|ratio| *ratio < 1.004) && tries.iter().any(|ratio| *ratio > 0.95);
+    assert!(right, "{family} {transport} {payload} B: {tries:?} of {rate}");
+}
+
+#[test]
+fn a_shaped_link_keeps_the_rate_of_ethernet_for_datagrams() {
+    // The smallest is padded on the wire. The rate is slow enough for the queue never to run dry, even on a busy
+    // machine.
+    for (family, size) in Family::ALL.iter().flat_map(|family| [1, 128, 1408].map(|size| (*family, size))) {
+        keeps_the_rate(Rate(2_000_000), family, Transport::Udp, size);
+    }
+}
+
+#[test]
+fn a_shaped_link_keeps_the_rate_of_ethernet_for_tcp() {
+    // So slow that TCP queues packets of two segments, which must be cut before they are counted.
+    for family in Family::ALL {
+        let segment = 1500 - family.header_bytes() - Transport::Tcp.header_bytes();
+        keeps_the_rate(Rate(2_000_000), *family, Transport::Tcp, segment);
+    }
+}
+
+/// The line of `tc` about an interface's root queue, without its number.
+fn queue(pid: u32, interface: &str) -> String {
+    let all = witness(pid, &["tc", "-d", "qdisc", "show", "dev", interface]);
+    let line = all.lines().next().unwrap();
+    line.split_whitespace().skip(3).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn the_shaper_is_what_tc_would_have_made() {
+    for (rate, burst, limit) in [("100 Mbit/s", "16k", "200k"), ("40 Gbit/s", "655360", "8192000")] {
+        let rate: Rate = rate.parse().unwrap();
+        let testbed = build(&Bed { rate: Some(rate), ..PLAIN });
+        for host in testbed.hosts() {
+            let ours = queue(host.pid(), "st0");
+            let bits = rate.bits_per_second().to_string();
+            let tc = format!(
+                "tc qdisc replace dev st0 root tbf rate {bits}bit burst {burst} limit {limit} \
+                 overhead 24 mpu 84 peakrate 140737488355328bit mtu 1514"
+            );
+            witness(host.pid(), &["tc", "qdisc", "del", "dev", "st0", "root"]);
+            witness(host.pid(), &tc.split(' ').collect::<Vec<_>>());
+            assert_eq!(ours, queue(host.pid(), "st0"));
+            assert!(ours.contains("overhead 24") && ours.contains("mpu 84"), "{ours}");
+        }
+    }
+}
+
+#[test]
+fn a_bed_without_a_rate_has_no_shaper() {
+    let testbed = build(&PLAIN);
+    for host in testbed.hosts() {
+        assert!(!witness(host.pid(), &["tc", "qdisc", "show"]).contains("tbf"));
+    }
+}
+
+#[test]
+fn dropping_leaves_no_process_and_no_namespace() {
+    let testbed = build(&PLAIN);
+    let pids = testbed.hosts().each_ref().map(|host| host.pid());
+    let namespaces = pids.map(namespace_of);
+    assert_ne!(namespaces[0], namespaces[1]);
+    assert!(!namespaces.contains(&namespace_of(std::process::id())));
+    assert_eq!(holders(&namespaces).len(), 2);
+    let started = Instant::now();
+    drop(testbed);
+    assert!(started.elapsed() < Duration::from_secs(1));
+    assert!(!pids.into_iter().any(exists));
+    assert_eq!(holders(&namespaces), Vec::<String>::new());
+}
+
+#[test]
+fn a_host_that_ends_by_itself_says_how() {
+    let mut testbed = build(&PLAIN);
+    assert!(testbed.hosts_mut()[0].exit_status().unwrap().is_none());
+    drop(testbed.hosts_mut()[0].take_streams());
+    soon("cat ends with its input", || testbed.hosts_mut()[0].exit_status().unwrap().is_some());
+    assert!(testbed.hosts_mut()[0].exit_status().unwrap().unwrap().success());
+    testbed.kill().unwrap();
+    assert!(!testbed.hosts_mut()[1].exit_status().unwrap().unwrap().success());
+}
+
+#[test]
+fn a_program_that_is_not_there_is_an_error_that_names_it() {
+    let error = Testbed::build(&PLAIN, Path::new("/nonexistent/agent"), &[""; 0]).unwrap_err().to_string();
+    for part in ["/nonexistent/agent", Role::Sender.name(), "No such file"] {
+        assert!(error.contains(part), "`{part}` is missing in: {error}");
+    }
+}
+
+#[test]
+fn a_program_that_ends_at_once_is_an_error_and_leaves_nothing() {
+    // Whether its namespace is entered before or after it ended, the link cannot be laid or used.
+    let mut failures = 0;
+    for _ in 0..20 {
+        if let Err(error) = Testbed::build(&PLAIN, Path::new("true"), &[""; 0]) {
+            failures += 1;
+            assert!(
+                error.to_string().contains("sender") || error.to_string().contains("receiver"),
+                "{error}"
+            );
+        }
+    }
+    assert!(failures > 0);
+}
+
+#[test]
+fn abilities_are_found_by_doing_and_leave_nothing() {
+    let before = own_settings();
+    let found: BTreeMap<_, _> = abilities().into_iter().map(|ability| (ability.name, ability)).collect();
+    assert_eq!(own_settings(), before);
+    for name in ["network namespace", "ipv6", "veth", "offload control", "tbf"] {
+        assert_eq!(found[name].result, Ok(()), "{name}");
+    }
+    for ability in found.values() {
+        assert!(!ability.what_for.is_empty() && !ability.remedy.is_empty(), "{}", ability.name);
+    }
+    // `ip` and `tc` must come to the same answers.
+    for (name, command) in [
+        ("veth", "ip link add x type veth"),
+        ("bridge", "ip link add x type bridge"),
+        ("wireguard", "ip link add x type wireguard"),
+        ("tun", "ip tuntap add mode tun"),
+        ("sit", "ip link add x type sit local 192.0.2.1 remote 192.0.2.2"),
+        ("gre", "ip link add x type gre local 192.0.2.1 remote 192.0.2.2"),
+        ("ip6tnl", "ip link add x type ip6tnl local 2001:db8::1 remote 2001:db8::2"),
+        ("tbf", "tc qdisc add dev lo root tbf rate 1gbit burst 16k limit 200k"),
+        ("htb", "tc qdisc add dev lo root htb"),
+        ("netem", "tc qdisc add dev lo root netem"),
+    ] {
+        let result = &found[name].result;
+        if result.as_ref().is_err_and(|reason| reason.contains("is not loaded")) {
+            continue; // asking `ip` would load the module
+        }
+        let said = Command::new("unshare").arg("-n").args(command.split(' ')).output().unwrap();
+        let said_so = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(result.is_ok(), said.status.success(), "{name}: {result:?}, but {command}: {said_so}");
+    }
+    assert_eq!(found.len(), 13);
+}
+
+/// The `hold` example, which `cargo test` builds beside this test.
+fn hold() -> PathBuf {
+    let target = std::env::current_exe().unwrap();
+    let path = target.parent().unwrap().parent().unwrap().join("examples/hold");
+    assert!(path.exists(), "{} is missing: cargo build -p stacklab-testbed --examples", path.display());
+    path
+}
+
+/// Starts a command that ends in `hold`; its privilege and the numbers of its hosts.
+fn held(command: &mut Command) -> (Child, String, Vec<u32>) {
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let privilege = words.next().expect("hold failed; see its standard error");
+    (child, privilege, words.map(|pid| pid.parse().unwrap()).collect())
+}
+
+/// Kills the process that holds a testbed as hard as can be, and sees that all goes with it.
+fn killed_leaves_nothing(mut child: Child, hosts: &[u32]) {
+    assert_eq!(hosts.len(), 2);
+    let namespaces: Vec<String> = hosts.iter().map(|pid| namespace_of(*pid)).collect();
+    assert_eq!(holders(&namespaces).len(), 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    soon("the hosts die with their parent", || !hosts.iter().any(|pid| runs(*pid)));
+    assert_eq!(holders(&namespaces), Vec::<String>::new());
+}
+
+#[test]
+fn a_parent_killed_hard_leaves_nothing() {
+    let (child, privilege, hosts) = held(&mut Command::new(hold()));
+    assert_eq!(privilege, "Root");
+    killed_leaves_nothing(child, &hosts);
+}
+
+#[test]
+fn an_ordinary_user_has_a_testbed_in_a_user_namespace() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let copy = directory.path().join("hold");
+    fs::copy(hold(), &copy).unwrap();
+    let nobody = ["--reuid=65534", "--regid=65534", "--clear-groups"];
+    let (child, privilege, hosts) = held(Command::new("setpriv").args(nobody).arg(&copy));
+    assert_eq!(privilege, "UserNamespace");
+    for pid in &hosts {
+        assert!(queue(*pid, "st0").contains("rate 100Mbit"), "{}", queue(*pid, "st0"));
+    }
+    killed_leaves_nothing(child, &hosts);
+}

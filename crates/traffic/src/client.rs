@@ -1,0 +1,148 @@
+//! The coordinator's end of an agent's byte stream.
+
+use crate::message::{Answer, Numbered, Request, VERSIONS};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a wait looks whether it was interrupted.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Why an agent gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The host answered that it could not.
+    #[error("{host} {reason}")]
+    Failed {
+        /// Name of the host.
+        host: String,
+        /// What was attempted and why it failed.
+        reason: String,
+    },
+    /// Its byte stream ended.
+    #[error(
+        "the agent on {host} is gone while asked to {asked}: see whether it was killed, then run again with --resume"
+    )]
+    Gone {
+        /// Name of the host.
+        host: String,
+        /// The request.
+        asked: String,
+    },
+    /// It did not answer in time.
+    #[error("the agent on {host} did not answer within {} s when asked to {asked}: see whether the host is overloaded, then run again with --resume", limit.as_secs())]
+    Silent {
+        /// Name of the host.
+        host: String,
+        /// The request.
+        asked: String,
+        /// How long was waited.
+        limit: Duration,
+    },
+    /// It answered something else.
+    #[error("the agent on {host} answered what was not asked ({asked}): is it another version of stacklab?")]
+    Confused {
+        /// Name of the host.
+        host: String,
+        /// The request.
+        asked: String,
+    },
+    /// The user interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// An agent to ask.
+pub struct AgentClient {
+    host: String,
+    output: Box<dyn Write + Send>,
+    answers: Receiver<Numbered<Answer>>,
+    next_id: u64,
+    interrupted: &'static AtomicBool,
+}
+
+impl AgentClient {
+    /// Takes over an agent's byte stream. Waits end early once `interrupted` is set.
+    pub fn new(
+        host: impl Into<String>,
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+        interrupted: &'static AtomicBool,
+    ) -> Self {
+        let (sender, answers) = mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(input).lines().map_while(Result::ok) {
+                let Ok(answer) = serde_json::from_str(&line) else { continue };
+                if sender.send(answer).is_err() {
+                    break;
+                }
+            }
+        });
+        AgentClient { host: host.into(), output: Box::new(output), answers, next_id: 1, interrupted }
+    }
+
+    /// Agrees on a version.
+    pub fn hello(&mut self) -> Result<(), AgentError> {
+        let request = Request::Hello { oldest: VERSIONS.0, newest: VERSIONS.1 };
+        match self.ask(request, "say hello", Duration::from_secs(10))? {
+            (_, Answer::Hello { .. }) => Ok(()),
+            _ => Err(self.confused("say hello")),
+        }
+    }
+
+    /// Asks and waits for the answer, which comes with the request's id. `asked` says it in words, for errors.
+    pub fn ask(
+        &mut self,
+        request: Request,
+        asked: &str,
+        limit: Duration,
+    ) -> Result<(u64, Answer), AgentError> {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.write(&Numbered { id, body: request }).map_err(|_| self.gone(asked))?;
+        let deadline = Instant::now() + limit;
+        loop {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(AgentError::Interrupted);
+            }
+            match self.answers.recv_timeout(LOOK) {
+                Ok(answer) if answer.id == id => {
+                    return match answer.body {
+                        Answer::Failed { reason } => {
+                            Err(AgentError::Failed { host: self.host.clone(), reason })
+                        }
+                        body => Ok((id, body)),
+                    };
+                }
+                // An answer to an earlier request that was given up.
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone(asked)),
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
+                    return Err(AgentError::Silent {
+                        host: self.host.clone(),
+                        asked: asked.to_owned(),
+                        limit,
+                    });
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// The error for an answer of another kind than the request's.
+    pub fn confused(&self, asked: &str) -> AgentError {
+        AgentError::Confused { host: self.host.clone(), asked: asked.to_owned() }
+    }
+
+    fn gone(&self, asked: &str) -> AgentError {
+        AgentError::Gone { host: self.host.clone(), asked: asked.to_owned() }
+    }
+
+    fn write(&mut self, request: &Numbered<Request>) -> io::Result<()> {
+        serde_json::to_writer(&mut self.output, request)?;
+        self.output.write_all(b"\n")?;
+        self.output.flush()
+    }
+}

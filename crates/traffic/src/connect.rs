@@ -1,0 +1,119 @@
+//! The connect probe: TCP connections opened one after another.
+
+use crate::channel;
+use crate::counters::Snapshot;
+use crate::cpu::CpuWindow;
+use crate::delay::DelayRecorder;
+use crate::error::{Attempt, EngineError};
+use crate::observe;
+use crate::pacer::Pacer;
+use crate::sys;
+use socket2::{SockAddr, Socket};
+use stacklab_model::{Length, Pacing, Received, Role, Sent, Side, TrialSpec};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How long one connection may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// The sender's part: opens a connection, ends it, opens the next.
+pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, EngineError> {
+    let before = Snapshot::take(&observe::interface_of(from)?);
+    let mut sent = Sent::default();
+    let mut last = None;
+    if spec.probe.warmup_ns > 0 {
+        let mut unmeasured = DelayRecorder::new();
+        let warmup = Length::Time(spec.probe.warmup_ns);
+        sent.warmup = open_phase(spec, from, to, warmup, &mut unmeasured, &mut last)?;
+    }
+    let mut times = DelayRecorder::new();
+    let mut cpu = CpuWindow::new(spec.cpu_scope);
+    cpu.open();
+    sent.first_ns = sys::now_ns();
+    sent.measured = open_phase(spec, from, to, spec.probe.length, &mut times, &mut last)?;
+    sent.last_ns = sys::now_ns();
+    cpu.close();
+    let last = last
+        .ok_or_else(|| io::Error::other("the time was over before the first connection"))
+        .attempt(|| format!("connect from {from} to {to}"))?;
+    let endpoint = observe::endpoint(&last, None)?;
+    Ok(Side {
+        role: Role::Sender,
+        sent,
+        received: Received::default(),
+        delays: times.finish(),
+        series: Vec::new(),
+        cpu: cpu.finish(),
+        tcp: sys::tcp_info(&last).ok(),
+        counters: before.until(&Snapshot::take(&endpoint.interface), &last),
+        endpoint,
+        peak_rss_kib: observe::peak_rss_kib(),
+    })
+}
+
+/// Opens connections until the length is reached; gives how many, and keeps the last one open.
+fn open_phase(
+    spec: &TrialSpec,
+    from: IpAddr,
+    to: SocketAddr,
+    length: Length,
+    times: &mut DelayRecorder,
+    last: &mut Option<Socket>,
+) -> Result<u64, EngineError> {
+    let mut pacer = Pacer::start(Pacing::Flood, length);
+    let mut opened = 0;
+    while pacer.turn(opened).is_some() {
+        let socket = channel::open(spec, from)?;
+        let connected = || -> io::Result<u64> {
+            // Closing resets the connection, so that ports waiting in TIME_WAIT do not run out.
+            socket.set_linger(Some(Duration::ZERO))?;
+            socket.set_write_timeout(Some(CONNECT_LIMIT))?;
+            let start = sys::now_ns();
+            socket.connect(&SockAddr::from(to))?;
+            Ok(sys::now_ns() - start)
+        };
+        times.record(connected().attempt(|| format!("connect from {from} to {to}"))?);
+        opened += 1;
+        *last = Some(socket);
+    }
+    Ok(opened)
+}
+
+/// The receiver's part: accepts and lets go, until the trial has ended.
+pub fn accept_connections(
+    socket: &Socket,
+    before: &Snapshot,
+    ended: &AtomicBool,
+) -> Result<Side, EngineError> {
+    let mut received = Received::default();
+    let mut peer = None;
+    loop {
+        let over = ended.load(Ordering::Relaxed);
+        match socket.accept() {
+            Ok((_, address)) => {
+                received.measured += 1;
+                peer = address.as_socket();
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && over => break,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            // The sender reset a connection that had not been accepted yet.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            error => error.map(drop).attempt(|| "accept a connection".to_owned())?,
+        }
+    }
+    let endpoint = observe::endpoint(socket, peer)?;
+    Ok(Side {
+        role: Role::Receiver,
+        sent: Sent::default(),
+        received,
+        delays: None,
+        series: Vec::new(),
+        cpu: None,
+        tcp: None,
+        counters: before.until(&Snapshot::take(&endpoint.interface), socket),
+        endpoint,
+        peak_rss_kib: observe::peak_rss_kib(),
+    })
+}

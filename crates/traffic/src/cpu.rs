@@ -1,0 +1,129 @@
+//! CPU time of a host over a window.
+
+use crate::sys::{self, Nanos};
+use stacklab_model::{CpuScope, CpuTime};
+use std::fs;
+
+/// The times of /proc/stat's first line, ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ticks {
+    user: u64,
+    system: u64,
+    idle: u64,
+    irq: u64,
+    softirq: u64,
+    steal: u64,
+}
+
+/// Reads /proc/stat's first line. `None` where it is not there or all zero, as under gVisor.
+fn parse(stat: &str) -> Option<Ticks> {
+    let line = stat.lines().next()?.strip_prefix("cpu ")?;
+    let fields: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
+    let at = |place: usize| fields.get(place).copied().unwrap_or(0);
+    // user nice system idle iowait irq softirq steal; guest times are inside user's and nice's already.
+    let ticks = Ticks {
+        user: at(0) + at(1),
+        system: at(2),
+        idle: at(3) + at(4),
+        irq: at(5),
+        softirq: at(6),
+        steal: at(7),
+    };
+    fields.iter().any(|field| *field > 0).then_some(ticks)
+}
+
+#[derive(Clone, Copy)]
+struct Snapshot {
+    at_ns: Nanos,
+    ticks: Option<Ticks>,
+    own: (u64, u64),
+}
+
+impl Snapshot {
+    fn take() -> Self {
+        let ticks = fs::read_to_string("/proc/stat").ok().and_then(|stat| parse(&stat));
+        Snapshot { at_ns: sys::now_ns(), ticks, own: sys::own_cpu_ns() }
+    }
+}
+
+/// A window over which CPU time is counted.
+pub struct CpuWindow {
+    scope: CpuScope,
+    opened: Option<Snapshot>,
+    closed: Option<Snapshot>,
+}
+
+impl CpuWindow {
+    /// A window that is not open yet.
+    pub fn new(scope: CpuScope) -> Self {
+        CpuWindow { scope, opened: None, closed: None }
+    }
+
+    /// Opens it.
+    pub fn open(&mut self) {
+        self.opened = Some(Snapshot::take());
+    }
+
+    /// Closes it; only the first call counts.
+    pub fn close(&mut self) {
+        if self.closed.is_none() {
+            self.closed = Some(Snapshot::take());
+        }
+    }
+
+    /// The CPU time from opening to closing (now, where it was not closed); `None` where the host counts none or the
+    /// window never opened.
+    pub fn finish(mut self) -> Option<CpuTime> {
+        self.close();
+        let (from, to) = (self.opened?, self.closed?);
+        let (before, after) = (from.ticks?, to.ticks?);
+        // Counters of idle processors may step back by a tick; that is no time.
+        let ns = |read: fn(Ticks) -> u64| read(after).saturating_sub(read(before)) * sys::tick_ns();
+        Some(CpuTime {
+            scope: self.scope,
+            window_ns: to.at_ns - from.at_ns,
+            user_ns: ns(|ticks| ticks.user),
+            system_ns: ns(|ticks| ticks.system),
+            irq_ns: ns(|ticks| ticks.irq),
+            softirq_ns: ns(|ticks| ticks.softirq),
+            idle_ns: ns(|ticks| ticks.idle),
+            steal_ns: ns(|ticks| ticks.steal),
+            own_user_ns: to.own.0 - from.own.0,
+            own_system_ns: to.own.1 - from.own.1,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_of_proc_stat_is_all_processors_together() {
+        let ticks = parse("cpu  10 1 20 300 4 5 6 7 8 9\ncpu0 1 1 1 1\n").unwrap();
+        assert_eq!(ticks, Ticks { user: 11, system: 20, idle: 304, irq: 5, softirq: 6, steal: 7 });
+    }
+
+    #[test]
+    fn a_host_that_counts_nothing_is_not_idle() {
+        assert_eq!(parse("cpu  0 0 0 0 0 0 0 0 0 0\n"), None);
+        assert_eq!(parse(""), None);
+    }
+
+    #[test]
+    fn a_busy_loop_is_seen() {
+        let mut window = CpuWindow::new(CpuScope::Host);
+        window.open();
+        let start = sys::now_ns();
+        while sys::now_ns() - start < 100_000_000 {}
+        let time = window.finish().unwrap();
+        assert!(time.window_ns >= 100_000_000);
+        assert!(time.busy_ns() + sys::tick_ns() >= 50_000_000, "{time:?}");
+        assert!(time.own_user_ns + time.own_system_ns >= 50_000_000, "{time:?}");
+    }
+
+    #[test]
+    fn a_window_that_never_opened_has_no_time() {
+        assert_eq!(CpuWindow::new(CpuScope::Host).finish(), None);
+    }
+}

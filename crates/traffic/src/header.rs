@@ -1,0 +1,98 @@
+//! The probe's own header, the first 32 bytes of every message, big-endian.
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 0-3 | token of the trial |
+//! | 4 | phase: 0 warm-up, 1 measured, 2 end |
+//! | 5 | end markers still to come, in an end marker |
+//! | 6-7 | zero |
+//! | 8-15 | sequence number within the phase, from 0; in an end marker, how many measured messages were sent |
+//! | 16-23 | send time, nanoseconds of the sender's clock (the intended one on an open-loop schedule) |
+//! | 24-31 | when a reflector received it, nanoseconds of the reflector's clock; 0 before |
+
+use stacklab_model::HEADER_BYTES;
+
+const LEN: usize = HEADER_BYTES as usize;
+
+/// What a message belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Traffic before the measured window; counted apart.
+    Warmup,
+    /// The measured window.
+    Measured,
+    /// Says that the measured window is over.
+    End,
+}
+
+/// A message's header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Header {
+    /// Token of the trial.
+    pub token: u32,
+    /// What it belongs to.
+    pub phase: Phase,
+    /// End markers still to come.
+    pub markers_left: u8,
+    /// Sequence number, or the number of messages sent in an end marker.
+    pub sequence: u64,
+    /// Send time, nanoseconds.
+    pub sent_ns: u64,
+}
+
+impl Header {
+    /// Writes the header to the front of a message of at least [`HEADER_BYTES`].
+    pub fn write(&self, message: &mut [u8]) {
+        message[0..4].copy_from_slice(&self.token.to_be_bytes());
+        message[4] = match self.phase {
+            Phase::Warmup => 0,
+            Phase::Measured => 1,
+            Phase::End => 2,
+        };
+        message[5] = self.markers_left;
+        message[6..8].fill(0);
+        message[8..16].copy_from_slice(&self.sequence.to_be_bytes());
+        message[16..24].copy_from_slice(&self.sent_ns.to_be_bytes());
+        message[24..32].fill(0);
+    }
+
+    /// Reads a header; `None` where the message is too short or not of the trial with this token.
+    pub fn read(message: &[u8], token: u32) -> Option<Self> {
+        let header: &[u8; LEN] = message.get(..LEN)?.try_into().ok()?;
+        let long = |at: usize| u64::from_be_bytes(header[at..at + 8].try_into().expect("eight bytes"));
+        if header[0..4] != token.to_be_bytes() {
+            return None;
+        }
+        let phase = match header[4] {
+            0 => Phase::Warmup,
+            1 => Phase::Measured,
+            2 => Phase::End,
+            _ => return None,
+        };
+        Some(Header { token, phase, markers_left: header[5], sequence: long(8), sent_ns: long(16) })
+    }
+
+    /// Notes in a message when the reflector received it.
+    pub fn write_reflected(message: &mut [u8], received_ns: u64) {
+        message[24..32].copy_from_slice(&received_ns.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_reads_back_and_a_stray_does_not() {
+        let header =
+            Header { token: 7, phase: Phase::End, markers_left: 2, sequence: 1 << 40, sent_ns: u64::MAX };
+        let mut message = [0xff; 64];
+        header.write(&mut message);
+        Header::write_reflected(&mut message, 5);
+        assert_eq!(Header::read(&message, 7), Some(header));
+        assert_eq!(Header::read(&message, 8), None);
+        assert_eq!(Header::read(&message[..31], 7), None);
+        message[4] = 3;
+        assert_eq!(Header::read(&message, 7), None);
+    }
+}

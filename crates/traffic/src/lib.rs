@@ -1,0 +1,39 @@
+//! The traffic engine and the agent that runs it on a host.
+//!
+//! From the wire upwards: [`header`] is what every message carries; `channel` is a connected socket with a message
+//! size; `send` and `receive` are the one send loop and the one receive loop; `pacer` says when a message leaves and a
+//! `Sink` says what is done with one that arrived (`account` counts it, `reflect` sends it back). `sender` and
+//! `receiver` make probes of them and report a [`stacklab_model::Side`] each; [`agent`] does so on request,
+//! [`client`] asks. [`conduct`] has two agents run one trial, [`proof`] compares what they observed with what was
+//! planned, [`metrics`] turns it into figures.
+//!
+//! IPv4 and IPv6 are one code path: a family is an address, and only `sys` asks which.
+
+pub mod agent;
+pub mod client;
+pub mod conduct;
+pub mod header;
+pub mod message;
+pub mod metrics;
+pub mod proof;
+
+mod account;
+mod channel;
+mod connect;
+mod counters;
+mod cpu;
+mod delay;
+mod error;
+mod facts;
+mod observe;
+mod pacer;
+mod receive;
+mod receiver;
+mod reflect;
+mod send;
+mod sender;
+mod sequence;
+mod series;
+mod sys;
+
+pub use error::EngineError;

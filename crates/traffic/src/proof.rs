@@ -1,0 +1,206 @@
+//! What was observed against what was planned.
+
+use crate::conduct::Path;
+use stacklab_model::{Endpoint, Family, Framing, Probe, RunStatus, Side, Transport, TrialSpec, wire_size};
+
+/// How far a ratio of counters may be from its plan: pure acknowledgements, neighbour discovery and group membership
+/// share the counters with the trial.
+const TOLERANCE: f64 = 0.01;
+/// Packets of other protocols that may be among a trial's, however short it is.
+const OTHER_PACKETS: u64 = 16;
+
+/// Judges a run: valid, or invalid with every contradiction found.
+pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side) -> RunStatus {
+    let mut found = Contradictions::default();
+    for (name, side, own, other) in
+        [("sender", sender, path.sender, path.receiver), ("receiver", receiver, path.receiver, path.sender)]
+    {
+        let Endpoint { family, transport, local, peer, interface_mtu, path_mtu, offloads, .. } =
+            &side.endpoint;
+        found.check(*family == spec.family, || {
+            format!("the {name}'s socket is {family}, planned is {}", spec.family)
+        });
+        found.check(Family::of(local.ip()) == spec.family, || {
+            format!("the {name}'s address is {}", local.ip())
+        });
+        found.check(*transport == spec.transport, || {
+            format!("the {name}'s socket is {transport}, planned is {}", spec.transport)
+        });
+        found.check(local.ip() == own, || format!("the {name} is on {}, planned is {own}", local.ip()));
+        found.check(*interface_mtu == path.mtu, || {
+            format!("the {name}'s interface has MTU {interface_mtu}, planned is {}", path.mtu)
+        });
+        if peer.port() == 0 {
+            found.check(false, || format!("nothing from {other} reached the {name}"));
+        } else {
+            found.check(peer.ip() == other, || {
+                format!("the {name}'s peer is {}, planned is {other}", peer.ip())
+            });
+            // The path MTU of a socket that has no peer is no path's.
+            found.check(path_mtu.is_none_or(|mtu| mtu == path.mtu), || {
+                format!("the {name}'s path has MTU {}, planned is {}", path_mtu.unwrap_or(0), path.mtu)
+            });
+        }
+        found.check(path.offloads || offloads.on().is_empty(), || {
+            format!("the {name} has offloads on that were planned off: {}", offloads.on().join(", "))
+        });
+    }
+    let (from, to) = (&sender.endpoint, &receiver.endpoint);
+    if to.peer.port() != 0 {
+        found.check((from.local, from.peer.port()) == (to.peer, to.local.port()), || {
+            format!(
+                "the sender's flow is {} to {}, the receiver's {} to {}",
+                from.local, from.peer, to.peer, to.local
+            )
+        });
+    }
+    found.check(sender.sent.measured > 0, || "no message was sent in the measured window".to_owned());
+    found.check(sender.sent.measured == 0 || receiver.received.measured > 0, || {
+        "no message arrived in the measured window".to_owned()
+    });
+    if spec.framing != Framing::Message && spec.probe.probe != Probe::Connect {
+        check_segments(&mut found, spec, path, sender, receiver);
+    }
+    found.into_status()
+}
+
+/// Each message in a packet of its own (or, where it does not fit one, in as many as it takes).
+fn check_segments(found: &mut Contradictions, spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side) {
+    let (left, arrived) =
+        (sender.counters.get("interface.tx_packets"), receiver.counters.get("interface.rx_packets"));
+    match spec.transport {
+        Transport::Tcp => {
+            let Some((bytes, segments)) = segments(sender) else { return };
+            let each = bytes as f64 / segments as f64;
+            let planned = f64::from(spec.message_bytes);
+            found.check((each / planned - 1.0).abs() <= TOLERANCE, || {
+                format!("a data segment holds {each:.1} bytes, planned is {planned} in each")
+            });
+            // Not the segments that TCP_INFO counts: it also counts each that the host's own queue refused, once for
+            // every attempt.
+            let sent = sender.sent.warmup + sender.sent.measured + sender.sent.markers;
+            found.check(left as f64 >= sent as f64 * (1.0 - TOLERANCE), || {
+                format!("{sent} messages left in {left} packets: they travelled joined")
+            });
+        }
+        Transport::Udp => {
+            let packets =
+                u64::from(wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).packets);
+            let sent = (sender.sent.warmup + sender.sent.measured + sender.sent.markers) * packets;
+            found.check(left as f64 <= sent as f64 * (1.0 + TOLERANCE) + OTHER_PACKETS as f64, || {
+                format!("{sent} packets were sent and {left} left: they were split")
+            });
+            let received = (receiver.received.warmup + receiver.received.measured) * packets;
+            found.check(arrived as f64 >= received as f64 * (1.0 - TOLERANCE), || {
+                format!("{received} packets were received in {arrived}: they travelled joined")
+            });
+        }
+    }
+}
+
+/// Payload bytes and data segments that left a TCP sender; `None` where its TCP_INFO does not count them.
+pub(crate) fn segments(sender: &Side) -> Option<(u64, u64)> {
+    let tcp = sender.tcp.as_ref()?;
+    Some((tcp.bytes_sent?, tcp.data_segs_out.filter(|segments| *segments > 0)?))
+}
+
+#[derive(Default)]
+struct Contradictions(Vec<String>);
+
+impl Contradictions {
+    fn check(&mut self, agrees: bool, otherwise: impl FnOnce() -> String) {
+        if !agrees {
+            self.0.push(otherwise());
+        }
+    }
+
+    fn into_status(self) -> RunStatus {
+        if self.0.is_empty() { RunStatus::Valid } else { RunStatus::Invalid(self.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::conduct::tests::{path, sides, spec};
+    use stacklab_model::Offloads;
+
+    fn reasons(change: impl FnOnce(&mut TrialSpec, &mut Side, &mut Side)) -> Vec<String> {
+        let mut all = Vec::new();
+        let mut change = Some(change);
+        // The change is applied to one case; the unchanged cases of both families and transports must be valid.
+        for family in Family::ALL {
+            for transport in Transport::ALL {
+                let mut spec = spec(*family, *transport);
+                let (mut sender, mut receiver) = sides(&spec);
+                assert_eq!(prove(&spec, &path(*family), &sender, &receiver), RunStatus::Valid);
+                if *transport == Transport::Tcp
+                    && let Some(change) = change.take()
+                {
+                    change(&mut spec, &mut sender, &mut receiver);
+                    if let RunStatus::Invalid(reasons) = prove(&spec, &path(*family), &sender, &receiver) {
+                        all = reasons;
+                    }
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn a_contradiction_of_each_kind_is_found_and_named() {
+        let family = reasons(|_, sender, _| sender.endpoint.family = Family::Ipv6);
+        assert_eq!(family, ["the sender's socket is ipv6, planned is ipv4"]);
+        let mtu = reasons(|_, _, receiver| receiver.endpoint.interface_mtu = 9000);
+        assert_eq!(mtu, ["the receiver's interface has MTU 9000, planned is 1500"]);
+        let path_mtu = reasons(|_, sender, _| sender.endpoint.path_mtu = Some(1280));
+        assert_eq!(path_mtu, ["the sender's path has MTU 1280, planned is 1500"]);
+        let offloads = reasons(|_, sender, _| {
+            sender.endpoint.offloads = Offloads { tso: Some(true), ..Offloads::default() };
+        });
+        assert_eq!(offloads, ["the sender has offloads on that were planned off: tso"]);
+        let joined = reasons(|_, sender, _| {
+            let tcp = sender.tcp.as_mut().unwrap();
+            tcp.bytes_sent = tcp.bytes_sent.map(|bytes| bytes * 2);
+        });
+        assert_eq!(joined, ["a data segment holds 256.0 bytes, planned is 128 in each"]);
+        let glued = reasons(|_, sender, _| {
+            sender.counters.0.insert("interface.tx_packets".to_owned(), 30);
+        });
+        assert_eq!(glued, ["1001 messages left in 30 packets: they travelled joined"]);
+        // TCP_INFO counts a segment again for every time that the host's own full queue refused it.
+        let refused = reasons(|_, sender, _| {
+            let tcp = sender.tcp.as_mut().unwrap();
+            (tcp.bytes_sent, tcp.data_segs_out) = (Some(1201 * 128), Some(1201));
+        });
+        assert_eq!(refused, [""; 0]);
+        let flow = reasons(|_, _, receiver| receiver.endpoint.peer.set_port(9));
+        assert_eq!(flow.len(), 1);
+        assert!(flow[0].starts_with("the sender's flow is"), "{flow:?}");
+        let silent = reasons(|_, _, receiver| receiver.received.measured = 0);
+        assert_eq!(silent, ["no message arrived in the measured window"]);
+        let transport = reasons(|_, sender, _| sender.endpoint.transport = Transport::Udp);
+        assert_eq!(transport, ["the sender's socket is udp, planned is tcp"]);
+    }
+
+    #[test]
+    fn split_or_joined_datagrams_are_found() {
+        let spec = spec(Family::Ipv6, Transport::Udp);
+        let invalid = |change: &dyn Fn(&mut Side, &mut Side)| {
+            let (mut sender, mut receiver) = sides(&spec);
+            change(&mut sender, &mut receiver);
+            match prove(&spec, &path(Family::Ipv6), &sender, &receiver) {
+                RunStatus::Invalid(reasons) => reasons,
+                RunStatus::Valid => Vec::new(),
+            }
+        };
+        let split = invalid(&|sender, _| {
+            sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
+        });
+        assert_eq!(split, ["1003 packets were sent and 5000 left: they were split"]);
+        let joined = invalid(&|_, receiver| {
+            receiver.counters.0.insert("interface.rx_packets".to_owned(), 30);
+        });
+        assert_eq!(joined, ["1000 packets were received in 30: they travelled joined"]);
+    }
+}

@@ -1,0 +1,74 @@
+//! The send loop.
+
+use crate::channel::Channel;
+use crate::header::{Header, Phase};
+use crate::pacer::Pacer;
+use crate::sys::{self, Nanos};
+use stacklab_model::{Length, Pacing};
+use std::io;
+
+/// Which moment a message carries as its send time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamp {
+    /// When it really was sent.
+    Actual,
+    /// When it should have been sent, so that waiting for a late sender counts as delay.
+    Intended,
+}
+
+/// What the messages of one phase have in common.
+pub struct Mailing<'a> {
+    /// Where they go.
+    pub channel: &'a Channel,
+    /// Token of the trial.
+    pub token: u32,
+    /// The phase.
+    pub phase: Phase,
+    /// When they leave.
+    pub pacing: Pacing,
+    /// When the phase ends.
+    pub length: Length,
+    /// Which send time they carry.
+    pub stamp: Stamp,
+}
+
+/// What a phase sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mailed {
+    /// Messages.
+    pub messages: u64,
+    /// Calls refused for want of a buffer and repeated.
+    pub refused: u64,
+    /// The first send.
+    pub first_ns: Nanos,
+    /// After the last send.
+    pub last_ns: Nanos,
+    /// The longest after the schedule.
+    pub max_late_ns: Option<Nanos>,
+}
+
+/// Sends the messages of one phase, `message` being the room and the payload of each. `sent` is called after each
+/// with its sequence number; in lockstep it waits for the answer.
+pub fn send(
+    mailing: &Mailing<'_>,
+    message: &mut [u8],
+    mut sent: impl FnMut(u64) -> io::Result<()>,
+) -> io::Result<Mailed> {
+    let mut pacer = Pacer::start(mailing.pacing, mailing.length);
+    let mut mailed = Mailed::default();
+    while let Some((due, now)) = pacer.turn(mailed.messages) {
+        if mailed.messages == 0 {
+            mailed.first_ns = now;
+        }
+        let sent_ns = if mailing.stamp == Stamp::Intended { due } else { now };
+        let sequence = mailed.messages;
+        Header { token: mailing.token, phase: mailing.phase, markers_left: 0, sequence, sent_ns }
+            .write(message);
+        mailed.refused += mailing.channel.send(message)?;
+        mailed.messages += 1;
+        sent(sequence)?;
+    }
+    mailed.last_ns = sys::now_ns();
+    mailed.max_late_ns = pacer.max_late_ns();
+    Ok(mailed)
+}

@@ -1,0 +1,97 @@
+//! The interval series of a run, with memory that does not grow.
+
+use stacklab_model::IntervalRow;
+
+/// Rows at most. When they are full, neighbours are joined and rows become twice as long.
+const MOST_ROWS: usize = 4096;
+
+#[derive(Clone, Copy, Default)]
+struct Row {
+    messages: u64,
+    bytes: u64,
+    delay_sum_ns: u128,
+}
+
+/// Counts arrivals by interval.
+pub struct Series {
+    interval_ns: u64,
+    rows: Vec<Row>,
+}
+
+impl Series {
+    /// An empty series with rows of so many nanoseconds.
+    pub fn new(interval_ns: u64) -> Self {
+        Series { interval_ns: interval_ns.max(1), rows: Vec::with_capacity(MOST_ROWS) }
+    }
+
+    /// Counts a message that arrived so long after the first.
+    pub fn record(&mut self, since_first_ns: u64, bytes: u64, delay_ns: u64) {
+        let mut place = since_first_ns / self.interval_ns;
+        while place >= MOST_ROWS as u64 {
+            self.double();
+            place = since_first_ns / self.interval_ns;
+        }
+        let place = place as usize;
+        if place >= self.rows.len() {
+            self.rows.resize(place + 1, Row::default());
+        }
+        let row = &mut self.rows[place];
+        row.messages += 1;
+        row.bytes += bytes;
+        row.delay_sum_ns += u128::from(delay_ns);
+    }
+
+    fn double(&mut self) {
+        self.interval_ns *= 2;
+        for place in 0..self.rows.len() {
+            let Row { messages, bytes, delay_sum_ns } = std::mem::take(&mut self.rows[place]);
+            let joined = &mut self.rows[place / 2];
+            joined.messages += messages;
+            joined.bytes += bytes;
+            joined.delay_sum_ns += delay_sum_ns;
+        }
+        self.rows.truncate(self.rows.len().div_ceil(2));
+    }
+
+    /// The rows, in order.
+    pub fn finish(&self) -> Vec<IntervalRow> {
+        let rows = self.rows.iter().enumerate().map(|(place, row)| IntervalRow {
+            start_ns: place as u64 * self.interval_ns,
+            messages: row.messages,
+            bytes: row.bytes,
+            delay_mean_ns: (row.messages > 0).then(|| row.delay_sum_ns as f64 / row.messages as f64),
+        });
+        rows.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_fall_into_their_intervals() {
+        let mut series = Series::new(10);
+        for (at, delay) in [(0, 4), (9, 6), (25, 1)] {
+            series.record(at, 100, delay);
+        }
+        let rows = series.finish();
+        assert_eq!(rows.iter().map(|row| row.messages).collect::<Vec<_>>(), [2, 0, 1]);
+        assert_eq!(rows[0].delay_mean_ns, Some(5.0));
+        assert_eq!(rows[1].delay_mean_ns, None);
+        assert_eq!(rows[2].start_ns, 20);
+    }
+
+    #[test]
+    fn a_long_run_has_longer_rows_instead_of_more() {
+        let mut series = Series::new(1);
+        for at in 0..100_000 {
+            series.record(at, 2, 0);
+        }
+        let rows = series.finish();
+        assert!(rows.len() <= MOST_ROWS);
+        assert_eq!(rows.iter().map(|row| row.messages).sum::<u64>(), 100_000);
+        assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), 200_000);
+        assert!(rows[..rows.len() - 1].iter().all(|row| row.messages == rows[1].start_ns));
+    }
+}

@@ -1,0 +1,179 @@
+//! Linux.
+
+use super::Nanos;
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{SysconfVar, sysconf};
+use socket2::Socket;
+use stacklab_model::{Family, Offloads, TcpInfo};
+use std::ffi::c_int;
+use std::io;
+use std::mem::{MaybeUninit, offset_of, size_of};
+use std::os::fd::AsRawFd;
+
+/// Flags of a send whose message must not share a packet with the next one.
+pub const SEND_WHOLE: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
+/// Flags of any other send.
+pub const SEND_PLAIN: c_int = libc::MSG_NOSIGNAL;
+
+/// The monotonic clock, which all namespaces of one machine share.
+pub fn now_ns() -> Nanos {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("the monotonic clock exists on every Linux");
+    now.tv_sec() as Nanos * 1_000_000_000 + now.tv_nsec() as Nanos
+}
+
+/// Receives what is there; `WouldBlock` where nothing is.
+pub fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `room.len()`
+    // bytes to `room`.
+    let received =
+        unsafe { libc::recv(socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), libc::MSG_DONTWAIT) };
+    if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
+}
+
+/// This process's user and system time so far, nanoseconds.
+pub fn own_cpu_ns() -> (u64, u64) {
+    getrusage(UsageWho::RUSAGE_SELF).map_or((0, 0), |usage| {
+        let ns = |time: nix::sys::time::TimeVal| time.num_microseconds() as u64 * 1000;
+        (ns(usage.user_time()), ns(usage.system_time()))
+    })
+}
+
+/// Lets this thread's sleeps end on time instead of up to 50 microseconds later.
+pub fn fine_timers() {
+    // A refusal only makes pacing coarser, which is measured and reported as lateness.
+    let _ = nix::sys::prctl::set_timerslack(1);
+}
+
+/// Nanoseconds of one tick of /proc/stat.
+pub fn tick_ns() -> u64 {
+    1_000_000_000 / sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64
+}
+
+/// Processors of the machine that are online, whichever of them this process may use.
+pub fn processors_online() -> u32 {
+    sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1).max(1) as u32
+}
+
+/// Reads a fixed-size socket option; gives how many bytes the kernel filled.
+fn option<T>(socket: &Socket, level: c_int, name: c_int, value: &mut MaybeUninit<T>) -> io::Result<usize> {
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `length`
+    // bytes to `value`, which is that large.
+    let result = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut length)
+    };
+    if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Path MTU of a connected socket, bytes.
+pub fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
+    let (level, name) = match family {
+        Family::Ipv4 => (libc::IPPROTO_IP, libc::IP_MTU),
+        Family::Ipv6 => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
+    };
+    let mut value = MaybeUninit::<c_int>::zeroed();
+    option(socket, level, name, &mut value)?;
+    // SAFETY: an integer is valid whatever its bytes; it was zeroed and perhaps overwritten.
+    Ok(unsafe { value.assume_init() } as u32)
+}
+
+/// Packets that the kernel dropped at this socket for want of room (SO_MEMINFO).
+pub fn socket_drops(socket: &Socket) -> io::Result<u64> {
+    const DROPS: usize = 8; // SK_MEMINFO_DROPS
+    let mut value = MaybeUninit::<[u32; 9]>::zeroed();
+    option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut value)?;
+    // SAFETY: integers are valid whatever their bytes; they were zeroed and perhaps overwritten.
+    Ok(u64::from(unsafe { value.assume_init() }[DROPS]))
+}
+
+/// TCP_INFO. Fields beyond what the kernel filled, or that it leaves at zero where zero means "not kept", are `None`.
+pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
+    let mut value = MaybeUninit::<libc::tcp_info>::zeroed();
+    let filled = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value)?;
+    // SAFETY: the structure holds only integers, valid whatever their bytes; it was zeroed and perhaps overwritten.
+    let info = unsafe { value.assume_init() };
+    let kept = |end: usize, field: u64| (end <= filled).then_some(field);
+    macro_rules! field {
+        ($name:ident) => {
+            kept(offset_of!(libc::tcp_info, $name) + size_of_val(&info.$name), info.$name.into())
+        };
+    }
+    // A connection that has sent data has a segment count: zero beside sent bytes means that it is not kept.
+    let counted = field!(tcpi_data_segs_out).filter(|segments| *segments > 0 || info.tcpi_bytes_acked <= 1);
+    Ok(TcpInfo {
+        snd_mss: field!(tcpi_snd_mss).filter(|mss| *mss > 0),
+        rtt_us: field!(tcpi_rtt).filter(|rtt| *rtt > 0),
+        snd_cwnd: field!(tcpi_snd_cwnd).filter(|window| *window > 0),
+        total_retrans: counted.and(field!(tcpi_total_retrans)),
+        data_segs_out: counted,
+        data_segs_in: field!(tcpi_data_segs_in),
+        bytes_sent: field!(tcpi_bytes_sent),
+        bytes_retrans: field!(tcpi_bytes_retrans),
+        srtt_mean_us: None,
+    })
+}
+
+/// An `ifreq` for an interface: its name, and room for the union behind it.
+fn request(interface: &str) -> io::Result<libc::ifreq> {
+    // SAFETY: `ifreq` is plain data, for which all zeros is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    if interface.len() >= request.ifr_name.len() {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("no interface is called {interface}"),
+        ));
+    }
+    for (to, from) in request.ifr_name.iter_mut().zip(interface.bytes()) {
+        *to = from as libc::c_char;
+    }
+    Ok(request)
+}
+
+/// MTU of an interface, bytes.
+pub fn interface_mtu(socket: &Socket, interface: &str) -> io::Result<u32> {
+    let mut request = request(interface)?;
+    // SAFETY: the descriptor is open, and SIOCGIFMTU reads and writes one `ifreq`, which outlives the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: SIOCGIFMTU filled this member of the union.
+    Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
+}
+
+/// Offloads of an interface; what it does not say is `None`.
+pub fn offloads(socket: &Socket, interface: &str) -> Offloads {
+    const ETHTOOL_GTSO: u32 = 0x1e;
+    const ETHTOOL_GGSO: u32 = 0x23;
+    const ETHTOOL_GFLAGS: u32 = 0x25;
+    const ETHTOOL_GGRO: u32 = 0x2b;
+    const ETH_FLAG_LRO: u32 = 1 << 15;
+    let ask = |command| ethtool_value(socket, interface, command).ok();
+    Offloads {
+        tso: ask(ETHTOOL_GTSO).map(|on| on != 0),
+        gso: ask(ETHTOOL_GGSO).map(|on| on != 0),
+        gro: ask(ETHTOOL_GGRO).map(|on| on != 0),
+        lro: ask(ETHTOOL_GFLAGS).map(|flags| flags & ETH_FLAG_LRO != 0),
+    }
+}
+
+fn ethtool_value(socket: &Socket, interface: &str, command: u32) -> io::Result<u32> {
+    // struct ethtool_value { __u32 cmd; __u32 data; }
+    let mut value = [command, 0_u32];
+    let mut request = request(interface)?;
+    request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
+    // SAFETY: the descriptor is open; SIOCETHTOOL reads the `ifreq` and, for these commands, reads and writes one
+    // `ethtool_value` behind its data pointer; both outlive the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value[1]) }
+}
+
+/// Bytes that this socket has sent and that have not left this host (or, for TCP, not been acknowledged).
+pub fn unsent_bytes(socket: &Socket) -> io::Result<u32> {
+    let mut bytes: c_int = 0;
+    // SAFETY: the descriptor is open, and SIOCOUTQ (TIOCOUTQ) writes one integer, which outlives the call.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes as u32) }
+}

@@ -1,0 +1,8 @@
+//! The one seam to the operating system: all platform code and all `unsafe` of the engine is below here.
+
+mod linux;
+
+pub use linux::*;
+
+/// Nanoseconds of a host's clock.
+pub type Nanos = u64;
