@@ -73,7 +73,8 @@ impl Node {
 pub(crate) fn parse(source: usize, text: &str, problems: &mut Problems) -> Option<Table> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let wrong = !errors.is_empty();
-    for error in errors {
+    // One mistake throws the parser off its track; what it says after a few errors helps nobody.
+    for error in errors.into_iter().take(3) {
         let span = error.span().unwrap_or(0..0);
         let word = text.get(span.clone()).unwrap_or("");
         let place = Place { source, span };

@@ -5,7 +5,7 @@ use stacklab_testbed::{Privilege, abilities, enter};
 use std::fmt::Write;
 
 /// What a study cannot do without.
-const NEEDED: [&str; 3] = ["network namespace", "veth", "offload control"];
+const NEEDED: [&str; 4] = ["network namespace", "ipv6", "veth", "offload control"];
 
 /// Says what this machine can do, found by doing it, and how to get what is missing.
 pub fn doctor() -> Result<(), Failure> {

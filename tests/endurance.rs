@@ -1,0 +1,107 @@
+//! Memory does not grow with the length of a run.
+
+mod support;
+
+use serde_json::Value;
+use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use support::leftovers::Scene;
+use support::program::{Program, code, record, require_root, signal};
+
+/// A flood of small packets in one family, with a series so fine that a long run overflows it.
+const STUDY: &str = r#"title = "endurance"
+[factors]
+family = ["FAMILY"]
+transport = ["udp"]
+size = [64]
+[probe.stream]
+metrics = ["throughput", "loss", "jitter", "one_way_delay"]
+length = { packets = PACKETS }
+warmup = "20ms"
+interval = "2ms"
+[runs]
+min = 2
+max = 2
+"#;
+const SHORT: u64 = 200_000;
+/// Ten million take some forty seconds, so that one family has half as many.
+const LONG: [(&str, u64); 2] = [("ipv6", 10_000_000), ("ipv4", 5_000_000)];
+
+/// What a long run may take more than a short one, and what any may take at all.
+const GROWTH_KIB: u64 = 2 * 1024;
+const MOST_KIB: u64 = 64 * 1024;
+/// Rows of a series at most, however long the run.
+const MOST_ROWS: u64 = 4096;
+
+/// Peaks of resident memory in KiB: coordinator, sender, receiver.
+type Peaks = [(&'static str, u64); 3];
+
+/// Does one run, and gives the peaks and the rows of its series.
+fn peaks(family: &str, packets: u64) -> (Peaks, u64) {
+    let program = Program::new();
+    program.write("study.toml", STUDY.replace("FAMILY", family).replace("PACKETS", &packets.to_string()));
+    let scene = Scene::now();
+    let start = Instant::now();
+    let mut running = program.start(&["run", "study.toml", "--out", "x.stacklab"]);
+    // A study has two blocks at least. One is enough here: the second is interrupted when it begins.
+    let mut coordinator = 0;
+    while !running.stderr().contains("block 2/2") {
+        assert!(running.is_running(), "it ended early:\n{}", running.stderr());
+        assert!(start.elapsed() < Duration::from_secs(240), "{packets} packets take too long");
+        coordinator = peak(running.pid()).unwrap_or(coordinator);
+        sleep(Duration::from_millis(10));
+    }
+    coordinator = peak(running.pid()).unwrap_or(coordinator);
+    signal(running.pid(), "INT");
+    running.end(Duration::from_secs(10)).expect(code::INTERRUPTED);
+
+    let record = record(&program.work().join("x.stacklab"));
+    let first = |columns: &str, rest: &str| format!("SELECT {columns} FROM run {rest} AND block = 0");
+    let side = |role: &str| -> Value {
+        let query = first("report", "JOIN side ON side.run = run.id WHERE role = ?1");
+        let report: String = record.query_row(&query, [role], |row| row.get(0)).unwrap();
+        serde_json::from_str(&report).unwrap()
+    };
+    let (sender, receiver) = (side("sender"), side("receiver"));
+    let count = |value: &Value| value["measured"].as_u64().unwrap();
+    let (sent, received) = (count(&sender["sent"]), count(&receiver["received"]));
+    assert_eq!(sender["endpoint"]["family"], family);
+    assert_eq!(sent, packets, "all are sent");
+    assert!(received > packets / 10, "hardly any arrived: {received}");
+    let rows = first("count(*)", "JOIN series ON series.run = run.id WHERE role = 'receiver'");
+    let rows: u32 = record.query_row(&rows, [], |row| row.get(0)).unwrap();
+    let peak = |side: &Value| side["peak_rss_kib"].as_u64().expect("an agent knows its peak");
+    let peaks = [("coordinator", coordinator), ("sender", peak(&sender)), ("receiver", peak(&receiver))];
+    println!(
+        "{family}, {packets} packets, {received} arrived: KiB {peaks:?}, {rows} rows, {:?}",
+        start.elapsed()
+    );
+    scene.assert_restored(&program, &["study.toml", "x.stacklab"], Duration::from_secs(2));
+    (peaks, rows.into())
+}
+
+/// A process's peak of resident memory, KiB; nothing where it has ended.
+fn peak(pid: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok())
+}
+
+#[test]
+fn millions_of_packets_take_no_more_memory_than_a_few() {
+    require_root();
+    for (family, packets) in LONG {
+        let (short, few_rows) = peaks(family, SHORT);
+        let (long, rows) = peaks(family, packets);
+        for ((process, little), (_, much)) in short.into_iter().zip(long) {
+            assert!(little > 0 && much > 0, "{process}: no peak is known");
+            assert!(much < MOST_KIB, "{family}: the {process} takes {much} KiB");
+            assert!(
+                much < little + GROWTH_KIB,
+                "{family}: the {process} takes {little} KiB for {SHORT} packets, {much} KiB for {packets}"
+            );
+        }
+        assert!(few_rows > 100, "{few_rows} rows: a series is kept");
+        assert!((MOST_ROWS / 4..=MOST_ROWS).contains(&rows), "{rows} rows: as fine as can be, and no finer");
+    }
+}

@@ -1,0 +1,84 @@
+//! A study against itself: where two arms are one, hardly any comparison may name a better one.
+
+mod support;
+
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::time::{Duration, Instant};
+use support::leftovers::Scene;
+use support::program::{Program, code, require_root};
+
+/// Two replicas of 36 cells, each compared by three metrics: 108 comparisons.
+///
+/// A difference is declared where the 99 % interval leaves out none, so that one of them is expected by chance. All is
+/// measured a fixed number of times, since looking again and again finds more. Were their figures independent, more than five would
+/// be seen once in a thousand times; as two metrics come from the same runs, once in a hundred at the very worst. With the 90 %
+/// interval eleven would be expected.
+const STUDY: &str = r#"title = "an arm against itself"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["udp", "tcp"]
+size = [64, 128, 256, 384, 512, 640, 896, 1152, 1408]
+replica = ["a", "b"]
+[probe.stream]
+metrics = ["throughput", "jitter"]
+length = { time = "30ms" }
+warmup = "5ms"
+[probe.echo]
+metrics = ["rtt"]
+length = { time = "15ms" }
+warmup = "3ms"
+[runs]
+min = 6
+max = 6
+[[comparison]]
+factor = "replica"
+baseline = "a"
+candidate = "b"
+"#;
+const COMPARISONS: usize = 108;
+/// Fewer than one in twenty.
+const MOST_BETTER: usize = 5;
+
+#[test]
+fn an_arm_is_hardly_ever_better_than_itself() {
+    require_root();
+    let program = Program::new();
+    program.write("study.toml", STUDY);
+    let scene = Scene::now();
+    let start = Instant::now();
+    program.run(&["run", "study.toml", "--out", "x.stacklab"]).expect(code::DONE);
+    let json = program.run(&["report", "x.stacklab", "--format", "json"]).expect(code::DONE).stdout;
+    let findings: Value = serde_json::from_str(&json).unwrap();
+
+    let mut verdicts: BTreeMap<String, usize> = BTreeMap::new();
+    let mut better = String::new();
+    for comparison in findings["comparisons"].as_array().unwrap() {
+        let verdict = match &comparison["verdict"] {
+            Value::String(verdict) => verdict.clone(),
+            Value::Object(verdict) => verdict.keys().next().unwrap().clone(),
+            other => panic!("{other} is no verdict"),
+        };
+        if verdict == "better" {
+            let Value::Object(cell) = &comparison["baseline"] else { panic!("no cell: {comparison}") };
+            let (metric, effect) = (&comparison["metric"], &comparison["effect"]);
+            let _ = writeln!(better, "{metric} {cell:?}: {effect}");
+        }
+        *verdicts.entry(verdict).or_default() += 1;
+    }
+    let (valid, invalid) = (&findings["valid_runs"], &findings["invalid_runs"]);
+    println!("{verdicts:?} of {COMPARISONS} in {:?}; {valid} valid runs, invalid {invalid}", start.elapsed());
+    print!("{better}");
+
+    assert_eq!(verdicts.values().sum::<usize>(), COMPARISONS);
+    let named = |verdict: &str| verdicts.get(verdict).copied().unwrap_or(0);
+    assert!(
+        named("better") <= MOST_BETTER,
+        "an arm beats itself in {} of {COMPARISONS}:\n{better}",
+        named("better")
+    );
+    // A comparison without an answer is no proof of anything.
+    assert!(named("equivalent") + named("inconclusive") >= 100, "{verdicts:?}; invalid runs: {invalid}");
+    scene.assert_restored(&program, &["study.toml", "x.stacklab"], Duration::from_secs(2));
+}

@@ -1,0 +1,138 @@
+//! What a program must not leave behind: processes, network namespaces, links, files.
+#![allow(dead_code, reason = "each test uses its own part")]
+
+use crate::support::program::{Program, names};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The state of the machine that a program may not change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scene {
+    namespaces: BTreeSet<String>,
+    links: BTreeSet<String>,
+    temporary: BTreeSet<String>,
+}
+
+impl Scene {
+    /// As it is now.
+    pub fn now() -> Self {
+        let namespaces = namespaces().into_iter().map(|(namespace, _)| namespace).collect();
+        Scene { namespaces, links: links(), temporary: temporary() }
+    }
+
+    /// Fails unless all is as it was within so long, no process of the program is left, and its folders hold nothing but
+    /// the files named.
+    #[track_caller]
+    pub fn assert_restored(&self, program: &Program, files: &[&str], within: Duration) {
+        let start = Instant::now();
+        let left = loop {
+            let left = self.differences(program, files);
+            if left.is_empty() || start.elapsed() > within {
+                break left;
+            }
+            thread::sleep(Duration::from_millis(20));
+        };
+        assert!(left.is_empty(), "left behind after {within:?}:\n{}", left.join("\n"));
+    }
+
+    fn differences(&self, program: &Program, files: &[&str]) -> Vec<String> {
+        let mut left = Vec::new();
+        let ours = processes_of(&program.path());
+        left.extend(ours.iter().map(|pid| format!("process {pid}")));
+        // The namespace of a process that is not the program's is somebody else's, who came meanwhile. One of the
+        // program's, or one that is held only by an open file or a mount, is left behind.
+        let found = namespaces();
+        let foreign: BTreeSet<&String> = found
+            .iter()
+            .filter_map(|(namespace, holder)| match holder {
+                Holder::Process(pid) if !ours.contains(pid) => Some(namespace),
+                _ => None,
+            })
+            .collect();
+        for (namespace, holder) in &found {
+            if !self.namespaces.contains(namespace) && !foreign.contains(namespace) {
+                left.push(format!("network namespace {namespace} held by {holder:?}"));
+            }
+        }
+        left.extend(
+            links().symmetric_difference(&self.links).map(|link| format!("link {link} came or went")),
+        );
+        left.extend(temporary().difference(&self.temporary).map(|name| format!("/tmp/{name}")));
+        left.extend(names(&program.tmp()).into_iter().map(|name| format!("TMPDIR/{name}")));
+        let strange = program.files().into_iter().filter(|name| !files.contains(&name.as_str()));
+        left.extend(strange.map(|name| format!("{name} in its folder")));
+        left
+    }
+}
+
+/// The processes whose program is this file. A process that has ended but was not waited for has no program any more.
+pub fn processes_of(program: &Path) -> Vec<u32> {
+    processes()
+        .filter(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program))
+        .collect()
+}
+
+/// What keeps a network namespace alive.
+#[derive(Debug)]
+enum Holder {
+    /// A process, or a thread of it, is in it.
+    Process(u32),
+    /// An open file or a mount.
+    Path(#[expect(dead_code, reason = "for the failure's text")] PathBuf),
+}
+
+/// Every network namespace that something visible holds, with the holder.
+fn namespaces() -> Vec<(String, Holder)> {
+    let mut found = Vec::new();
+    for pid in processes() {
+        for thread in entries(&format!("/proc/{pid}/task")) {
+            found.extend(network(&thread.join("ns/net")).map(|name| (name, Holder::Process(pid))));
+        }
+        for file in entries(&format!("/proc/{pid}/fd")) {
+            found.extend(network(&file).map(|name| (name, Holder::Path(file))));
+        }
+    }
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    for mount in mounts.lines() {
+        // The fourth field is what of the file system is mounted: for a namespace its name.
+        let mut fields = mount.split(' ').skip(3);
+        if let (Some(root), Some(place)) = (fields.next(), fields.next())
+            && root.starts_with("net:[")
+        {
+            found.push((root.to_owned(), Holder::Path(place.into())));
+        }
+    }
+    found
+}
+
+/// The namespace that a link of /proc leads to.
+fn network(link: &Path) -> Option<String> {
+    let name = fs::read_link(link).ok()?.to_string_lossy().into_owned();
+    name.starts_with("net:[").then_some(name)
+}
+
+fn processes() -> impl Iterator<Item = u32> {
+    entries("/proc").into_iter().filter_map(|entry| entry.file_name()?.to_str()?.parse().ok())
+}
+
+/// What is in a folder; nothing where it has just gone.
+fn entries(folder: &str) -> Vec<PathBuf> {
+    fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
+}
+
+/// The links of this process's namespace, which is the machine's own.
+fn links() -> BTreeSet<String> {
+    let table = fs::read_to_string("/proc/net/dev").unwrap();
+    table.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
+}
+
+/// Files in /tmp that the program, or the database in it, could have made; tests' own folders apart.
+fn temporary() -> BTreeSet<String> {
+    let suspect = |name: &String| {
+        (name.contains("stacklab") && !name.starts_with("stacklab-test-")) || name.starts_with("etilqs_")
+    };
+    names(Path::new("/tmp")).into_iter().filter(suspect).collect()
+}

@@ -1,0 +1,290 @@
+//! The real program in a folder of its own, and what it answered.
+#![allow(dead_code, reason = "each test uses its own part")]
+
+use rusqlite::{Connection, OpenFlags};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// Exit codes, as `stacklab --help` lists them.
+pub mod code {
+    pub const DONE: i32 = 0;
+    pub const ELSE: i32 = 1;
+    pub const REQUEST: i32 = 2;
+    pub const TESTBED: i32 = 3;
+    pub const RECORD: i32 = 4;
+    pub const HOST: i32 = 5;
+    pub const INTERRUPTED: i32 = 130;
+}
+
+/// A copy of the program. Its processes are known by the copy's path, whatever else runs on this machine; everything
+/// that it leaves behind is found in its folders.
+pub struct Program {
+    folder: TempDir,
+}
+
+impl Program {
+    /// Three folders: `bin` with the copy, `work` to run it in, `tmp` as its TMPDIR. Any user may read the first and write
+    /// the others.
+    pub fn new() -> Self {
+        let folder = tempfile::Builder::new().prefix("stacklab-test-").tempdir().unwrap();
+        for (name, mode) in [("", 0o755), ("bin", 0o755), ("work", 0o777), ("tmp", 0o777)] {
+            let path = folder.path().join(name);
+            fs::create_dir_all(&path).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        }
+        let program = Program { folder };
+        // Copied by another process: one that this process has open for writing could not be started ("text file busy")
+        // while another test forks.
+        let source = env!("CARGO_BIN_EXE_stacklab");
+        let copied = Command::new("cp").arg(source).arg(program.path()).status().expect("cp is installed");
+        assert!(copied.success(), "{source} could not be copied into {}", program.folder.path().display());
+        program
+    }
+
+    /// The copy.
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("bin/stacklab")
+    }
+
+    /// The folder that it runs in.
+    pub fn work(&self) -> PathBuf {
+        self.folder.path().join("work")
+    }
+
+    /// Its TMPDIR.
+    pub fn tmp(&self) -> PathBuf {
+        self.folder.path().join("tmp")
+    }
+
+    /// Writes a file into its folder, for any user to read.
+    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.work().join(name);
+        fs::write(&path, text).unwrap();
+        path
+    }
+
+    /// Gives its folder to a user, so that what it makes there is that user's to make.
+    pub fn give_to(&self, user: u32) {
+        chown(self.work(), Some(user), Some(user)).unwrap();
+    }
+
+    /// Names of the files in its folder.
+    pub fn files(&self) -> Vec<String> {
+        names(&self.work())
+    }
+
+    /// The program with arguments.
+    pub fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(self.path());
+        command.args(args);
+        self.placed(command)
+    }
+
+    /// A shell script in which `$STACKLAB` is the program.
+    pub fn script(&self, shell: &[&str], script: &str) -> Command {
+        let mut command = Command::new(shell[0]);
+        command.args(&shell[1..]).arg(script);
+        self.placed(command)
+    }
+
+    /// Runs the program to its end.
+    pub fn run(&self, args: &[&str]) -> Outcome {
+        Outcome::of(self.command(args))
+    }
+
+    /// Starts the program with its output going to files beside its folders.
+    pub fn start(&self, args: &[&str]) -> Running {
+        let mut command = self.command(args);
+        let to = |name: &str| {
+            let path = self.folder.path().join(name);
+            (fs::File::create(&path).unwrap(), path)
+        };
+        let ((out, stdout), (err, stderr)) = (to("stdout"), to("stderr"));
+        let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().unwrap();
+        Running { child, stdout, stderr, command: format!("{command:?}") }
+    }
+
+    fn placed(&self, mut command: Command) -> Command {
+        command.current_dir(self.work()).env("TMPDIR", self.tmp()).env("STACKLAB", self.path());
+        command
+    }
+}
+
+/// The program on its way.
+pub struct Running {
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+    command: String,
+}
+
+impl Running {
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether it has not ended yet.
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Kills it as hard as can be and waits. Gives whether it was the kill that ended it.
+    pub fn kill(&mut self) -> bool {
+        let _ = self.child.kill();
+        self.child.wait().unwrap().signal() == Some(9)
+    }
+
+    /// What it said on standard error so far.
+    pub fn stderr(&self) -> String {
+        fs::read_to_string(&self.stderr).unwrap()
+    }
+
+    /// Waits until it has said something on standard error; fails when it ends before, or stays silent.
+    pub fn wait_for(&mut self, text: &str, limit: Duration) {
+        let start = Instant::now();
+        while !self.stderr().contains(text) {
+            assert!(self.is_running(), "{} ended without saying `{text}`:\n{}", self.command, self.stderr());
+            assert!(start.elapsed() < limit, "no `{text}` within {limit:?}:\n{}", self.stderr());
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Waits for its end; fails when it lasts longer than the limit.
+    pub fn end(mut self, limit: Duration) -> Outcome {
+        let start = Instant::now();
+        while self.is_running() {
+            if start.elapsed() > limit {
+                self.kill();
+                panic!("{} has not ended within {limit:?}:\n{}", self.command, self.stderr());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let status = self.child.wait().unwrap();
+        let stdout = fs::read_to_string(&self.stdout).unwrap();
+        Outcome { status, stdout, stderr: self.stderr(), command: self.command.clone() }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A test that fails leaves nothing running.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// How the program ended and what it said.
+pub struct Outcome {
+    pub status: ExitStatus,
+    pub stdout: String,
+    pub stderr: String,
+    command: String,
+}
+
+impl Outcome {
+    /// Runs a command to its end.
+    pub fn of(mut command: Command) -> Self {
+        let output = command.stdin(Stdio::null()).output();
+        let output = output.unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
+        let text = |bytes| String::from_utf8(bytes).expect("the program speaks UTF-8");
+        Outcome {
+            status: output.status,
+            stdout: text(output.stdout),
+            stderr: text(output.stderr),
+            command: format!("{command:?}"),
+        }
+    }
+
+    /// Fails unless it ended with this code.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Self {
+        assert_eq!(self.status.code(), Some(code), "{self}");
+        self
+    }
+
+    /// Fails unless standard error holds each of these texts.
+    #[track_caller]
+    pub fn says(self, texts: &[&str]) -> Self {
+        for text in texts {
+            assert!(self.stderr.contains(text), "`{text}` is not on standard error of {self}");
+        }
+        self
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Outcome { status, stdout, stderr, command } = self;
+        write!(f, "{command}: {status}\n--- standard error\n{stderr}\n--- standard output\n{stdout}")
+    }
+}
+
+/// Sends a signal by its name, without unsafe code.
+pub fn signal(pid: u32, name: &str) {
+    let sent = Command::new("sh").args(["-c", &format!("kill -s {name} {pid}")]).status().unwrap();
+    assert!(sent.success(), "SIG{name} could not be sent to {pid}");
+}
+
+/// The processes that this one has started.
+pub fn children(pid: u32) -> Vec<u32> {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    list.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+}
+
+/// The names in a folder, sorted.
+pub fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut names: Vec<String> =
+        entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Opens a record as another program would: read only, by SQLite alone.
+pub fn record(path: &Path) -> Connection {
+    let opened = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
+    opened.unwrap_or_else(|error| panic!("{} does not open: {error}", path.display()))
+}
+
+/// The reasons of a record's invalid runs.
+pub fn invalid(path: &Path) -> Vec<String> {
+    let record = record(path);
+    let mut query = record
+        .prepare(
+            "SELECT block, probe, family, transport, reasons FROM run WHERE status <> 'valid' ORDER BY id",
+        )
+        .unwrap();
+    let rows = query
+        .query_map([], |row| {
+            let (block, probe, family): (u32, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            let (transport, reasons): (String, String) = (row.get(3)?, row.get(4)?);
+            Ok(format!("block {block} {probe} {family} {transport}: {reasons}"))
+        })
+        .unwrap();
+    rows.map(Result::unwrap).collect()
+}
+
+/// How many runs of a record meet a condition.
+pub fn count(path: &Path, condition: &str) -> u64 {
+    let query = format!("SELECT count(*) FROM run WHERE {condition}");
+    record(path).query_row(&query, [], |row| row.get::<_, u32>(0)).unwrap().into()
+}
+
+/// Fails with what to do where the tests do not run as root.
+pub fn require_root() {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let user = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
+    assert_eq!(user.split_whitespace().nth(1), Some("0"), "this test needs root: sudo make test");
+}
+
+/// Fails with the package to install where a tool is missing.
+pub fn require_tool(tool: &str, package: &str) {
+    let found = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    assert!(found.is_ok(), "this test needs `{tool}`: install the package {package}");
+}

@@ -1,0 +1,247 @@
+//! Whatever ends the program, nothing of it is left but the record, and the campaign goes on from there.
+
+mod support;
+
+use stacklab_model::Trial;
+use stacklab_study::{Input, Plan};
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use support::leftovers::{Scene, processes_of};
+use support::program::{Program, Running, children, code, count, invalid, record, require_root, signal};
+
+/// Four cells, streamed and echoed: 16 runs a block, some 0.8 s, and eight blocks whatever they say.
+const STUDY: &str = r#"title = "survival"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["udp", "tcp"]
+size = [64, 1024]
+[probe.stream]
+metrics = ["throughput"]
+length = { time = "40ms" }
+warmup = "5ms"
+interval = "5ms"
+[probe.echo]
+metrics = ["rtt"]
+length = { time = "20ms" }
+warmup = "5ms"
+[runs]
+min = 8
+max = 8
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+"#;
+const SEED: u64 = 20_241;
+/// The campaign, begun or gone on with.
+const BEGIN: [&str; 6] = ["run", "study.toml", "--out", "x.stacklab", "--seed", "20241"];
+const RESUME: [&str; 4] = ["run", "--resume", "--out", "x.stacklab"];
+/// What may be in its folder, and within which time all else is to be gone.
+const FILES: [&str; 2] = ["study.toml", "x.stacklab"];
+const SOON: Duration = Duration::from_secs(2);
+/// No campaign here lasts so long.
+const LIMIT: Duration = Duration::from_secs(40);
+
+fn program() -> (Program, Scene) {
+    require_root();
+    let program = Program::new();
+    program.write("study.toml", STUDY);
+    (program, Scene::now())
+}
+
+/// A run of a record: block, position, probe and cell.
+type Row = (u32, u32, String);
+
+/// The runs of a record in the order of measuring.
+fn measured(path: &Path) -> Vec<Row> {
+    let record = record(path);
+    let mut query = record
+        .prepare("SELECT block, position, probe, family, transport, framing, size FROM run ORDER BY id")
+        .unwrap();
+    let row = |row: &rusqlite::Row| -> rusqlite::Result<Row> {
+        let word = |place: usize| row.get::<_, String>(place);
+        let size: u32 = row.get(6)?;
+        let cell = [word(2)?, word(3)?, word(4)?, word(5)?, size.to_string()].join(" ");
+        Ok((row.get(0)?, row.get(1)?, cell))
+    };
+    query.query_map([], row).unwrap().map(Result::unwrap).collect()
+}
+
+/// The runs that the study's plan dictates: all of its blocks, since it asks for as many at least as at most.
+fn planned() -> Vec<Row> {
+    let study = stacklab_study::parse(&Input::file("study.toml", STUDY)).unwrap();
+    let row = |Trial { block, position, cell, probe }: Trial| {
+        let words = [probe.name(), cell.family.name(), cell.transport.name(), cell.framing.name()];
+        (block, position, format!("{} {}", words.join(" "), cell.size))
+    };
+    let plan = Plan::new(&study, SEED);
+    (0..study.rule.max).flat_map(|block| plan.block(block)).map(row).collect()
+}
+
+/// A small generator, so that a failure can be repeated from its printed seed (splitmix64).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % limit
+    }
+
+    /// From the environment, to repeat a failure, or from the clock.
+    fn seeded() -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
+        let seed = std::env::var("SURVIVAL_SEED").map_or(now, |text| text.parse().expect("a number"));
+        println!("kills are drawn from SURVIVAL_SEED={seed}");
+        Random(seed)
+    }
+}
+
+#[test]
+fn a_campaign_killed_at_any_moment_leaves_its_record_alone_and_is_resumed_to_the_same_end() {
+    let (program, scene) = program();
+    let path = program.work().join("x.stacklab");
+    let mut random = Random::seeded();
+    // While the testbed is built and the record begun, at the first runs, and anywhere.
+    let moments = [40, 150, 300, 500, 500, 500, 1000, 1000, 1000, 1000].map(|limit| random.below(limit));
+    for moment in moments {
+        let mut running = program.start(if path.exists() { &RESUME } else { &BEGIN });
+        sleep(Duration::from_millis(moment));
+        assert!(running.kill(), "the campaign ended before it was killed: it is too short for this test");
+        // A kill in the middle of a commit leaves the database's journal, by which the next opening undoes it; that of a
+        // commit which had changed nothing yet stays until the next one.
+        let files = [&FILES[..], &["x.stacklab-journal"]].concat();
+        scene.assert_restored(&program, &files, SOON);
+        let kept = path.exists().then(|| {
+            program.run(&["report", "x.stacklab"]).expect(code::DONE);
+            measured(&path)
+        });
+        scene.assert_restored(&program, &files, SOON);
+        let runs = kept.as_ref().map_or("no record".to_owned(), |runs| format!("{} runs kept", runs.len()));
+        println!("killed after {moment} ms: {runs}");
+        assert!(planned().starts_with(&kept.unwrap_or_default()), "what is kept is the plan's beginning");
+    }
+    program.start(if path.exists() { &RESUME } else { &BEGIN }).end(LIMIT).expect(code::DONE);
+    let resumed = measured(&path);
+    scene.assert_restored(&program, &FILES, SOON);
+
+    // The same campaign in one go.
+    std::fs::remove_file(&path).unwrap();
+    let whole = program.start(&BEGIN).end(LIMIT).expect(code::DONE);
+    let uninterrupted = measured(&path);
+    assert_eq!(planned().len(), 128);
+    assert_eq!(uninterrupted, planned(), "{whole}");
+    assert_eq!(resumed, uninterrupted);
+    scene.assert_restored(&program, &FILES, SOON);
+}
+
+/// Ends a campaign by a signal in its second block, and sees that it is an end in good order.
+fn ended_by(name: &str) {
+    let (program, scene) = program();
+    let path = program.work().join("x.stacklab");
+    let mut running = program.start(&BEGIN);
+    running.wait_for("block 2/8", LIMIT);
+    let sent = Instant::now();
+    signal(running.pid(), name);
+    let outcome = running.end(Duration::from_secs(5)).expect(code::INTERRUPTED);
+    println!("SIG{name}: ended after {:?}", sent.elapsed());
+    let kept = measured(&path);
+    assert!((16..32).contains(&kept.len()), "{} runs are kept: {outcome}", kept.len());
+    for text in ["survival", "throughput", "rtt", "ipv4", "ipv6"] {
+        assert!(outcome.stdout.contains(text), "`{text}` is not among the findings of {outcome}");
+    }
+    let outcome = outcome.says(&["interrupted", "what was measured is in x.stacklab", "--resume"]);
+    assert!(
+        outcome.stdout.contains(&format!("{} valid runs", count(&path, "status = 'valid'"))),
+        "{outcome}"
+    );
+    scene.assert_restored(&program, &FILES, SOON);
+    program.start(&RESUME).end(LIMIT).expect(code::DONE);
+    assert_eq!(measured(&path), planned());
+    scene.assert_restored(&program, &FILES, SOON);
+}
+
+#[test]
+fn ctrl_c_ends_with_the_findings_so_far_and_can_be_resumed() {
+    ended_by("INT");
+}
+
+#[test]
+fn being_asked_to_end_is_as_good_as_ctrl_c() {
+    ended_by("TERM");
+}
+
+#[test]
+fn ctrl_c_while_the_testbed_is_built_leaves_nothing() {
+    let (program, scene) = program();
+    for _ in 0..5 {
+        let mut running = program.start(&BEGIN);
+        // From here on it builds: its first host is there.
+        let start = Instant::now();
+        while children(running.pid()).is_empty() {
+            assert!(
+                running.is_running() && start.elapsed() < SOON,
+                "no host was started: {}",
+                running.stderr()
+            );
+        }
+        signal(running.pid(), "INT");
+        running.end(Duration::from_secs(5)).expect(code::INTERRUPTED).says(&["interrupted"]);
+        scene.assert_restored(&program, &FILES, SOON);
+    }
+}
+
+/// Kills the process of a host in mid-campaign.
+fn host_killed(number: usize, name: &str) {
+    let (program, scene) = program();
+    let path = program.work().join("x.stacklab");
+    let mut running = program.start(&BEGIN);
+    running.wait_for("block 2/8", LIMIT);
+    sleep(Duration::from_millis(Random::seeded().below(300)));
+    // The sender's process is started first.
+    let mut hosts = children(running.pid());
+    hosts.sort();
+    let [sender, receiver] = hosts[..] else { panic!("two hosts, found {hosts:?}") };
+    signal([sender, receiver][number], "KILL");
+    let killed = Instant::now();
+    let outcome = running.end(Duration::from_secs(5)).expect(code::HOST);
+    println!("{name} killed: noticed after {:?}", killed.elapsed());
+    let outcome = outcome.says(&[&format!("the agent on {name} is gone"), "--resume"]);
+    let lost = invalid(&path).into_iter().filter(|reasons| reasons.contains("could not"));
+    assert_eq!(
+        lost.collect::<Vec<_>>(),
+        [""; 0],
+        "a run that a dead host spoilt is to be done again: {outcome}"
+    );
+    scene.assert_restored(&program, &FILES, SOON);
+    program.start(&RESUME).end(LIMIT).expect(code::DONE);
+    assert_eq!(measured(&path), planned());
+}
+
+#[test]
+fn a_sender_that_dies_ends_the_campaign_by_name() {
+    host_killed(0, "sender");
+}
+
+#[test]
+fn a_receiver_that_dies_ends_the_campaign_by_name() {
+    host_killed(1, "receiver");
+}
+
+#[test]
+fn a_record_is_written_by_one_campaign_at_a_time_and_read_by_anybody() {
+    let (program, scene) = program();
+    let mut first: Running = program.start(&BEGIN);
+    first.wait_for("block 2/8", LIMIT);
+    program.run(&RESUME).expect(code::RECORD).says(&["x.stacklab is in use by another stacklab", "wait"]);
+    program.run(&BEGIN).expect(code::RECORD).says(&["x.stacklab exists already"]);
+    program.run(&["report", "x.stacklab", "--format", "csv"]).expect(code::DONE);
+    assert!(first.is_running(), "the second one came while the first was measuring");
+    assert_eq!(processes_of(&program.path()).len(), 3, "coordinator and two hosts: the first one's");
+    first.end(LIMIT).expect(code::DONE);
+    assert_eq!(measured(&program.work().join("x.stacklab")), planned(), "the first one was not disturbed");
+    scene.assert_restored(&program, &FILES, SOON);
+}
