@@ -1,0 +1,162 @@
+//! A witness for the record: the packets that tcpdump sees are those that the record states.
+
+mod support;
+
+use stacklab_model::{Family, Probe, Role, RunRecord, Side, Transport};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+use support::capture::{Capture, Packet};
+use support::program::{Program, children, code, require_root};
+use support::records::{runs, side};
+
+/// How far a count may be from the record's: a TCP segment may be sent again.
+const TOLERANCE: f64 = 0.001;
+/// Packets of a trial that carry no message, beside acknowledgements: handshakes.
+const OTHER_PACKETS: u64 = 16;
+
+/// Paced, so that nothing is lost on the way or by tcpdump.
+const STUDY: &str = r#"
+title = "What tcpdump sees"
+[testbed]
+offloads = false
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["tcp", "udp"]
+framing = ["segment"]
+size = [128, 1408]
+[probe.stream]
+metrics = ["throughput", "loss"]
+length = { packets = 2000 }
+packet_rate = 5000
+warmup = "50ms"
+interval = "100ms"
+[probe.echo]
+metrics = ["rtt"]
+length = { packets = 2000 }
+warmup = "20ms"
+interval = "100ms"
+[runs]
+min = 2
+max = 2
+target = "2 %"
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+margin = "2 %"
+"#;
+
+/// Packets by where they come from and go to.
+type Flows = HashMap<(Transport, SocketAddr, SocketAddr), Vec<Packet>>;
+
+#[test]
+fn captured_packets_have_the_families_sizes_and_counts_that_the_record_states() {
+    require_root();
+    let program = Program::new();
+    program.write("study.toml", STUDY);
+    let mut running = program.start(&["run", "study.toml", "--out", "study.stacklab", "--seed", "1"]);
+
+    let sender = sender_of(running.pid(), || assert!(running.is_running(), "{}", running.stderr()));
+    // The namespaces stay as long as they are open here, so that the capture ends in order and not with its interface.
+    let _namespaces: Vec<File> = children(running.pid())
+        .iter()
+        .map(|pid| File::open(format!("/proc/{pid}/ns/net")).unwrap())
+        .collect();
+    let capture = Capture::start(sender, "st0", &program.tmp());
+    let listening = capture.listening.duration_since(std::time::UNIX_EPOCH).unwrap().as_nanos() as u64;
+    running.end(Duration::from_secs(120)).expect(code::DONE);
+
+    let mut flows = Flows::new();
+    for packet in capture.stop() {
+        flows.entry((packet.transport, packet.source, packet.destination)).or_default().push(packet);
+    }
+    let mut seen = BTreeSet::new();
+    for run in runs(&program.work().join("study.stacklab")) {
+        // What began before tcpdump was ready is not all there.
+        if run.started_unix_ns > listening {
+            agree(&run, &flows);
+            let cell = &run.trial.cell;
+            seen.insert((cell.family, cell.transport, run.trial.probe, cell.size));
+        }
+    }
+    assert_eq!(seen.len(), 16, "not every cell was measured while tcpdump listened: {seen:?}");
+}
+
+/// The process of the sending host, once its interface is there.
+fn sender_of(program: u32, still_running: impl FnMut()) -> u32 {
+    let (start, mut still_running) = (Instant::now(), still_running);
+    loop {
+        // The sender is the one with the address that ends in 1, whichever process was started first.
+        let has = |pid: &u32, what: &str, path: &str| {
+            fs::read_to_string(format!("/proc/{pid}/{path}")).is_ok_and(|text| text.contains(what))
+        };
+        let hosts = children(program);
+        let with_link: Vec<u32> = hosts.into_iter().filter(|pid| has(pid, "st0:", "net/dev")).collect();
+        let sender =
+            with_link.iter().find(|pid| has(pid, "20010002000000010000000000000001", "net/if_inet6"));
+        if let Some(sender) = sender {
+            return *sender;
+        }
+        still_running();
+        assert!(start.elapsed() < Duration::from_secs(30), "no host of {program} has the sender's address");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Compares a run's record with the packets of its flow, both ways.
+fn agree(run: &RunRecord, flows: &Flows) {
+    let (sender, receiver) = (side(run, Role::Sender), side(run, Role::Receiver));
+    let there = direction(run, sender, flows);
+    let back = direction(run, receiver, flows);
+    assert!(there > 0, "{}: no packet of {} was seen", run.trial, sender.endpoint.local);
+    if run.trial.probe == Probe::Stream {
+        assert_eq!(back, 0, "{}: messages came back from a stream", run.trial);
+    }
+    // Whatever was seen to leave has arrived, and the record says so.
+    let arrived = receiver.received.warmup + receiver.received.measured;
+    close(run, "messages that arrived", arrived, there - sender.sent.markers);
+}
+
+/// Compares what one host says of its sending with its packets. Gives how many of them carried a message.
+fn direction(run: &RunRecord, side: &Side, flows: &Flows) -> u64 {
+    let cell = &run.trial.cell;
+    let endpoint = &side.endpoint;
+    let none = Vec::new();
+    let packets = flows.get(&(cell.transport, endpoint.local, endpoint.peer)).unwrap_or(&none);
+    let data: Vec<&Packet> = packets.iter().filter(|packet| packet.payload > 0).collect();
+    let (count, host) = (data.len() as u64, side.role);
+
+    assert!(packets.iter().all(|packet| packet.family == cell.family), "{}: {host}", run.trial);
+    assert_eq!(Family::of(endpoint.local.ip()), cell.family, "{}: {host}", run.trial);
+    let other = data.iter().find(|packet| packet.payload != cell.size as usize);
+    assert!(other.is_none(), "{}: a packet of the {host} has another size: {other:?}", run.trial);
+
+    let sent = side.sent.warmup + side.sent.measured + side.sent.markers;
+    close(run, &format!("messages of the {host}"), count, sent);
+    if let Some(tcp) = &side.tcp {
+        let segments = tcp.data_segs_out.expect("Linux counts segments");
+        close(run, &format!("data segments of the {host}"), count, segments);
+        let bytes = tcp.bytes_sent.expect("Linux counts bytes");
+        close(run, &format!("bytes of the {host}"), count * u64::from(cell.size), bytes);
+    }
+    let left = side.counters.get("interface.tx_packets");
+    let all = packets.len() as u64;
+    assert!(
+        left.abs_diff(all) <= OTHER_PACKETS,
+        "{}: {all} packets of the {host} were seen and its interface counted {left}",
+        run.trial
+    );
+    count
+}
+
+/// Compares a count with the record's: datagrams must agree exactly.
+fn close(run: &RunRecord, what: &str, seen: u64, stated: u64) {
+    let tolerance = match run.trial.cell.transport {
+        Transport::Tcp => TOLERANCE * stated as f64,
+        Transport::Udp => 0.0,
+    };
+    let apart = seen.abs_diff(stated) as f64;
+    assert!(apart <= tolerance, "{}: {what}: {seen} were seen, the record states {stated}", run.trial);
+}

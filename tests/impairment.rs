@@ -1,0 +1,154 @@
+//! Faults of a known kind and number on the path are reported as what they are.
+
+mod support;
+
+use stacklab_model::{
+    Drops, Family, Length, Metric, Pacing, Probe, ProbeSpec, Role, RunRecord, Transport, Value,
+};
+use std::time::Duration;
+use support::lab::Lab;
+use support::records::{figure, side};
+use support::tun::{Done, Faults, FaultyPath};
+
+/// What forwarding through this process and two wake-ups may add, beyond what the same path takes without delay, on a
+/// busy machine. The reported figure is a median, so a few late packets do not count.
+const LATE_MS: f64 = 2.0;
+/// Histograms keep three significant digits.
+const DIGITS: f64 = 0.001;
+
+fn probe(probe: Probe, pacing: Pacing, packets: u64) -> ProbeSpec {
+    let length = Length::Packets(packets);
+    ProbeSpec { probe, pacing, length, warmup_ns: 50_000_000, interval_ns: 100_000_000, metrics: Vec::new() }
+}
+
+/// So many messages at so many a second.
+fn stream(packets: u64, per_second: f64) -> ProbeSpec {
+    probe(Probe::Stream, Pacing::Schedule(per_second), packets)
+}
+
+fn echo(packets: u64) -> ProbeSpec {
+    probe(Probe::Echo, Pacing::Lockstep, packets)
+}
+
+fn delayed(delay: Duration) -> Faults {
+    Faults { delay, ..Faults::default() }
+}
+
+#[test]
+fn a_known_delay_is_reported_in_each_direction() {
+    // They differ, so that a half of the round trip would not pass for the one-way delay.
+    const THERE: Duration = Duration::from_millis(20);
+    const BACK: Duration = Duration::from_millis(30);
+    // TCP begins with 10 segments a round trip; faster than that, messages would wait in the sender.
+    let slow = stream(100, 100.0);
+    let mut lab = Lab::build();
+    let delays = |lab: &mut Lab| {
+        let cases = Family::ALL
+            .iter()
+            .flat_map(|family| Transport::ALL.iter().map(|transport| (*family, *transport)));
+        let measured = cases.map(|(family, transport)| {
+            let one_way = figure(&lab.run(family, transport, &slow), Metric::OneWayDelay);
+            let round_trip = figure(&lab.run(family, transport, &echo(20)), Metric::Rtt);
+            (format!("{family} {transport}"), one_way, round_trip)
+        });
+        measured.collect::<Vec<_>>()
+    };
+    let path = FaultyPath::lay(lab.pids(), Faults::default(), Faults::default());
+    let without = delays(&mut lab);
+    drop(path);
+    let _path = FaultyPath::lay(lab.pids(), delayed(THERE), delayed(BACK));
+    for ((case, one_way_base, round_trip_base), (_, one_way, round_trip)) in
+        without.into_iter().zip(delays(&mut lab))
+    {
+        println!(
+            "{case}: {one_way_base:.3} and {one_way:.3} ms one way, {round_trip_base:.3} and {round_trip:.3} ms"
+        );
+        for (what, injected, base, reported) in [
+            ("one way", THERE, one_way_base, one_way),
+            ("there and back", THERE + BACK, round_trip_base, round_trip),
+        ] {
+            let injected = injected.as_secs_f64() * 1e3;
+            // A packet is never early.
+            let least = injected * (1.0 - DIGITS);
+            let most = injected * (1.0 + DIGITS) + base + LATE_MS;
+            assert!(
+                (least..=most).contains(&reported),
+                "{case}, {what}: {injected} ms were injected on a path of {base} ms, {reported} ms are reported"
+            );
+        }
+    }
+}
+
+#[test]
+fn losses_duplicates_and_reordering_are_reported_exactly() {
+    const SENT: u64 = 2000;
+    // A pace at which no buffer is ever full.
+    let paced = stream(SENT, 1000.0);
+    let delay = Duration::from_millis(2);
+    let (drop, double, hold) = (Some((50, 49)), Some((40, 7)), Some((30, 11, 3)));
+    // With nothing behind them, lost messages at the end are told from late ones only by waiting.
+    let tail = Some(SENT - 10);
+    let cases = [
+        ("none", Faults { delay, ..Faults::default() }, (0, 0, 0)),
+        ("loss", Faults { delay, drop, drop_from: tail, ..Faults::default() }, (49, 0, 0)),
+        ("duplication", Faults { delay, double, ..Faults::default() }, (0, 50, 0)),
+        ("reordering", Faults { delay, hold, ..Faults::default() }, (0, 0, 67)),
+        ("all of them", Faults { delay, drop, drop_from: tail, double, hold }, (49, 50, 66)),
+    ];
+    let mut lab = Lab::build();
+    for (name, faults, planned) in cases {
+        let path = FaultyPath::lay(lab.pids(), faults, Faults::default());
+        for family in Family::ALL {
+            let run = lab.run(*family, Transport::Udp, &paced);
+            let done = path.take();
+            println!("{family} {name}: {} {} {}", done.dropped, done.doubled, done.reordered);
+            assert_eq!(done.came, SENT, "{family} {name}: the path has not seen every message");
+            // The path did what this test means it to do.
+            assert_eq!((done.dropped, done.doubled, done.reordered), planned, "{family} {name}");
+            reported(&run, &done, name);
+        }
+    }
+}
+
+/// Compares a run's figures with what the path did.
+fn reported(run: &RunRecord, done: &Done, name: &str) {
+    let received = &side(run, Role::Receiver).received;
+    let arrived = done.came - done.dropped;
+    let counts =
+        (received.measured, received.duplicates, received.reordered, received.beyond_window, received.strays);
+    assert_eq!(counts, (arrived, done.doubled, done.reordered, 0, 0), "{} {name}", run.trial);
+    let share = |count: u64, of: u64| count as f64 / of as f64;
+    assert_eq!(figure(run, Metric::Loss), share(done.dropped, done.came), "{} {name}", run.trial);
+    assert_eq!(figure(run, Metric::Duplicate), share(done.doubled, arrived), "{} {name}", run.trial);
+    assert_eq!(figure(run, Metric::Reorder), share(done.reordered, arrived), "{} {name}", run.trial);
+    let network = Drops { network: done.dropped, ..Drops::default() };
+    assert_eq!(run.drops, network, "{} {name}: losses on the path are blamed on it alone", run.trial);
+}
+
+#[test]
+fn tcp_over_a_lossy_path_shows_retransmissions_and_no_loss() {
+    const SENT: u64 = 2000;
+    let mut lab = Lab::build();
+    let faults = Faults { delay: Duration::from_millis(2), drop: Some((50, 49)), ..Faults::default() };
+    for (faults, lossy) in [(delayed(faults.delay), false), (faults, true)] {
+        let path = FaultyPath::lay(lab.pids(), faults, Faults::default());
+        for family in Family::ALL {
+            let run = lab.run(*family, Transport::Tcp, &stream(SENT, 1000.0));
+            let dropped = path.take().dropped;
+            let retransmits = figure(&run, Metric::Retransmits);
+            println!("{family}: {dropped} segments were dropped, {retransmits} sent again");
+            assert_eq!(dropped > 0, lossy, "{family}");
+            // On a busy machine a segment may be so late that TCP sends it again in vain.
+            assert!(lossy || retransmits < 10.0, "{family}: {retransmits} on a path without loss");
+            // Each dropped segment is needed, so each is sent again, and perhaps some that were only late.
+            assert!(retransmits >= dropped as f64, "{family}: {retransmits} for {dropped}");
+            for metric in [Metric::Loss, Metric::Duplicate, Metric::Reorder] {
+                assert!(
+                    matches!(&run.values[&metric], Value::Missing(_)),
+                    "{family}: TCP repairs, so {metric} is not"
+                );
+            }
+            assert_eq!(side(&run, Role::Receiver).received.measured, SENT, "{family}");
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Packets as tcpdump sees them on a host's interface: a witness that shares no code with the program.
+#![allow(dead_code, reason = "each test uses its own part")]
+
+use super::program::{require_tool, signal};
+use stacklab_model::{Family, Transport};
+use std::fs::{self, File};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long tcpdump may take to begin or to end.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long packets may take from the kernel's buffer to tcpdump once all have passed.
+const DRAIN: Duration = Duration::from_millis(300);
+/// Bytes kept of a packet; every header fits, and lengths come from the headers.
+const KEPT_BYTES: &str = "128";
+/// KiB that may wait for tcpdump in the kernel.
+const BUFFER_KIB: &str = "65536";
+
+/// A running tcpdump.
+pub struct Capture {
+    tcpdump: Child,
+    file: PathBuf,
+    log: PathBuf,
+    /// Since when every packet is seen.
+    pub listening: SystemTime,
+}
+
+impl Capture {
+    /// Captures on an interface in the network namespace of a process; its files go into a folder.
+    pub fn start(pid: u32, interface: &str, folder: &Path) -> Self {
+        require_tool("tcpdump", "tcpdump");
+        require_tool("nsenter", "util-linux");
+        let (file, log) = (folder.join("capture.pcap"), folder.join("tcpdump.log"));
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &pid.to_string(), "-n", "tcpdump", "-i", interface, "-Z", "root", "-n"]);
+        command.args(["-B", BUFFER_KIB, "-s", KEPT_BYTES, "--immediate-mode", "-w"]).arg(&file);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(&log).unwrap());
+        let mut tcpdump = command.spawn().unwrap();
+        let start = Instant::now();
+        while !fs::read_to_string(&log).unwrap().contains("listening on") {
+            let said = || fs::read_to_string(&log).unwrap();
+            assert!(tcpdump.try_wait().unwrap().is_none(), "tcpdump ended: {}", said());
+            assert!(start.elapsed() < PATIENCE, "tcpdump does not listen: {}", said());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Capture { tcpdump, file, log, listening: SystemTime::now() }
+    }
+
+    /// Ends the capture. Gives the TCP and UDP packets in order; fails where the kernel dropped any.
+    pub fn stop(mut self) -> Vec<Packet> {
+        std::thread::sleep(DRAIN);
+        signal(self.tcpdump.id(), "INT");
+        let start = Instant::now();
+        while self.tcpdump.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < PATIENCE, "tcpdump does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let log = fs::read_to_string(&self.log).unwrap();
+        assert!(log.contains("\n0 packets dropped by kernel"), "tcpdump has not seen every packet:\n{log}");
+        let packets = parse(&fs::read(&self.file).unwrap());
+        packets.unwrap_or_else(|| panic!("{} is not a whole capture of Ethernet", self.file.display()))
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        // A test that fails leaves nothing running.
+        let _ = self.tcpdump.kill();
+        let _ = self.tcpdump.wait();
+    }
+}
+
+/// A TCP or UDP packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Packet {
+    /// By its Ethernet type.
+    pub family: Family,
+    /// By its IP header.
+    pub transport: Transport,
+    /// Where it comes from.
+    pub source: SocketAddr,
+    /// Where it goes.
+    pub destination: SocketAddr,
+    /// Bytes of TCP or UDP payload, by the lengths in the headers.
+    pub payload: usize,
+}
+
+/// The TCP and UDP packets of a capture file (the classic format of libpcap, Ethernet); `None` where it is not one.
+pub fn parse(file: &[u8]) -> Option<Vec<Packet>> {
+    let word = |at: usize| Some(u32::from_ne_bytes(file.get(at..at + 4)?.try_into().ok()?));
+    // The file has this machine's byte order; the second number is that of nanosecond times.
+    const MAGIC: [u32; 2] = [0xa1b2_c3d4, 0xa1b2_3c4d];
+    const ETHERNET: u32 = 1;
+    if !MAGIC.contains(&word(0)?) || word(20)? & 0xffff != ETHERNET {
+        return None;
+    }
+    let mut packets = Vec::new();
+    let mut at = 24;
+    while at < file.len() {
+        let kept = word(at + 8)? as usize;
+        let frame = file.get(at + 16..at + 16 + kept)?;
+        packets.extend(packet(frame));
+        at += 16 + kept;
+    }
+    Some(packets)
+}
+
+/// A packet from the beginning of its frame; `None` for anything but whole TCP and UDP over IP.
+fn packet(frame: &[u8]) -> Option<Packet> {
+    let ip = frame.get(14..)?;
+    let (family, version) = match frame.get(12..14)? {
+        [0x08, 0x00] => (Family::Ipv4, 4),
+        [0x86, 0xdd] => (Family::Ipv6, 6),
+        _ => return None,
+    };
+    assert_eq!(
+        ip.first()? >> 4,
+        version,
+        "an Ethernet type of {family} with an IP header of another version"
+    );
+    let short =
+        |from: &[u8], at: usize| Some(usize::from(u16::from_be_bytes([*from.get(at)?, *from.get(at + 1)?])));
+    let (header, total, protocol, addresses): (usize, usize, u8, [IpAddr; 2]) = match family {
+        Family::Ipv4 => {
+            let address = |at: usize| {
+                let bytes: [u8; 4] = ip.get(at..at + 4)?.try_into().ok()?;
+                Some(IpAddr::from(Ipv4Addr::from(bytes)))
+            };
+            let is_fragment = short(ip, 6)? & 0x3fff != 0;
+            if is_fragment {
+                return None;
+            }
+            (usize::from(ip[0] & 15) * 4, short(ip, 2)?, *ip.get(9)?, [address(12)?, address(16)?])
+        }
+        Family::Ipv6 => {
+            let address = |at: usize| {
+                let bytes: [u8; 16] = ip.get(at..at + 16)?.try_into().ok()?;
+                Some(IpAddr::from(Ipv6Addr::from(bytes)))
+            };
+            (40, 40 + short(ip, 4)?, *ip.get(6)?, [address(8)?, address(24)?])
+        }
+    };
+    let segment = ip.get(header..)?;
+    let (transport, transport_header) = match protocol {
+        6 => (Transport::Tcp, usize::from(segment.get(12)? >> 4) * 4),
+        17 => (Transport::Udp, 8),
+        _ => return None,
+    };
+    let port = |at: usize| short(segment, at).map(|port| port as u16);
+    Some(Packet {
+        family,
+        transport,
+        source: SocketAddr::new(addresses[0], port(0)?),
+        destination: SocketAddr::new(addresses[1], port(2)?),
+        payload: total.checked_sub(header + transport_header)?,
+    })
+}

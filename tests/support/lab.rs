@@ -1,0 +1,69 @@
+//! A testbed with agents of the real program, driven without the rest of it, so that a test can choose the path.
+#![allow(dead_code, reason = "each test uses its own part")]
+
+use super::program::require_root;
+use super::tun::{MTU, address};
+use stacklab_model::{
+    Bed, Cell, CpuScope, Family, Framing, ProbeSpec, RunRecord, Transport, Trial, TrialSpec,
+};
+use stacklab_testbed::{Testbed, enter};
+use stacklab_traffic::client::AgentClient;
+use stacklab_traffic::conduct::{Path, conduct};
+use std::sync::atomic::AtomicBool;
+
+static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Two hosts whose agents have said hello. It must be built, used and dropped on one thread.
+pub struct Lab {
+    testbed: Testbed,
+    agents: [AgentClient; 2],
+    trials: u32,
+}
+
+impl Lab {
+    /// Builds it, its own link without limits.
+    pub fn build() -> Self {
+        require_root();
+        enter().unwrap_or_else(|error| panic!("{error}"));
+        let bed = Bed { rate: None, mtu: MTU, offloads: true };
+        let program = env!("CARGO_BIN_EXE_stacklab").as_ref();
+        let mut testbed = Testbed::build(&bed, program, &["agent", "--stdio"]).unwrap();
+        let agents = testbed.hosts_mut().each_mut().map(|host| {
+            let (input, output) = host.take_streams().unwrap();
+            let mut agent = AgentClient::new(host.role().name(), output, input, &NEVER_INTERRUPTED);
+            agent.hello().unwrap();
+            agent
+        });
+        Lab { testbed, agents, trials: 0 }
+    }
+
+    /// The hosts' processes, sender first.
+    pub fn pids(&self) -> [u32; 2] {
+        self.testbed.hosts().each_ref().map(|host| host.pid())
+    }
+
+    /// Runs a probe with messages of 128 bytes over the path with faults; fails where the run is not valid.
+    pub fn run(&mut self, family: Family, transport: Transport, probe: &ProbeSpec) -> RunRecord {
+        const SIZE: u32 = 128;
+        self.trials += 1;
+        let [sender, receiver] = [0, 1].map(|end| address(family, end));
+        let path = Path { sender, receiver, mtu: MTU, offloads: true, rate: None };
+        let framing = Framing::Segment;
+        let cell = Cell { family, transport, framing, size: SIZE, replica: String::new() };
+        let trial = Trial { block: 0, position: self.trials, cell, probe: probe.probe };
+        let spec = TrialSpec {
+            token: self.trials,
+            family,
+            transport,
+            framing,
+            message_bytes: SIZE,
+            cpu_scope: CpuScope::Shared,
+            poll_ns: 0,
+            probe: probe.clone(),
+        };
+        let [sender, receiver] = &mut self.agents;
+        let run = conduct(sender, receiver, &path, &trial, spec).unwrap_or_else(|error| panic!("{error}"));
+        assert!(run.is_valid(), "{}: {:?}", run.trial, run.status);
+        run
+    }
+}

@@ -1,0 +1,220 @@
+//! A path with known faults: packets pass between two TUN devices through this program, which delays, drops, doubles
+//! and holds them back, and counts what it did.
+#![allow(dead_code, reason = "each test uses its own part")]
+
+use super::program::require_tool;
+use super::sys::{open_tun, wait_readable};
+use stacklab_model::Family;
+use stacklab_testbed::in_namespace;
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// Name of the device, the same on both hosts.
+const DEVICE: &str = "faulty";
+/// Its MTU, the kernel's own choice for a TUN device.
+pub const MTU: u32 = 1500;
+/// How often a waiting thread looks whether it should end.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Address of the sending (0) or receiving (1) end, in the networks for benchmarks and apart from the testbed's own.
+pub fn address(family: Family, end: usize) -> IpAddr {
+    let number = 1 + end as u8;
+    match family {
+        Family::Ipv4 => Ipv4Addr::new(198, 18, 9, number).into(),
+        Family::Ipv6 => Ipv6Addr::new(0x2001, 2, 0, 9, 0, 0, 0, number.into()).into(),
+    }
+}
+
+/// What happens to the packets of one direction. A rule "every `n`th" counts messages of the measured window from 0 by
+/// their sequence number (for TCP, segments with payload) and takes those with the remainder given.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Faults {
+    /// Every packet leaves so long after it came.
+    pub delay: Duration,
+    /// Dropped: every `n`th, remainder.
+    pub drop: Option<(u64, u64)>,
+    /// Dropped too: all from here on.
+    pub drop_from: Option<u64>,
+    /// Sent twice: every `n`th, remainder.
+    pub double: Option<(u64, u64)>,
+    /// Held back until so many (third number) later ones have passed: every `n`th, remainder.
+    pub hold: Option<(u64, u64, usize)>,
+}
+
+/// What was done to the messages of the measured window.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Messages that came in; of TCP, segments with payload.
+    pub came: u64,
+    /// Of these, not let out.
+    pub dropped: u64,
+    /// Let out a second time.
+    pub doubled: u64,
+    /// Let out after a later one, by RFC 4737: below the next expected sequence number.
+    pub reordered: u64,
+    next_expected: u64,
+    let_out: HashSet<u64>,
+}
+
+impl Done {
+    fn let_out(&mut self, sequence: u64) {
+        if !self.let_out.insert(sequence) {
+            self.doubled += 1;
+        } else if sequence < self.next_expected {
+            self.reordered += 1;
+        } else {
+            self.next_expected = sequence + 1;
+        }
+    }
+}
+
+/// The path. Dropping it ends it and removes both devices.
+pub struct FaultyPath {
+    there: Arc<Mutex<Done>>,
+    ended: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl FaultyPath {
+    /// Lays it between the namespaces of two processes.
+    pub fn lay(pids: [u32; 2], there: Faults, back: Faults) -> Self {
+        let [near, far] = [0, 1].map(|end| device(pids[end], end));
+        let mut path = FaultyPath { there: Arc::default(), ended: Arc::default(), threads: Vec::new() };
+        let copies = [near.try_clone().unwrap(), far.try_clone().unwrap()];
+        path.direction(there, near, far, Arc::clone(&path.there));
+        let [near, far] = copies;
+        path.direction(back, far, near, Arc::default());
+        path
+    }
+
+    /// What was done to the messages from the sender to the receiver, and forgets it.
+    pub fn take(&self) -> Done {
+        std::mem::take(&mut self.there.lock().unwrap())
+    }
+
+    /// Starts a direction: one thread takes packets and decides, one lets them out when their time has come.
+    fn direction(&mut self, faults: Faults, from: File, to: File, done: Arc<Mutex<Done>>) {
+        let (sender, receiver) = channel();
+        let ended = Arc::clone(&self.ended);
+        self.threads.push(thread::spawn(move || take_in(faults, from, &sender, &done, &ended)));
+        self.threads.push(thread::spawn(move || let_out(to, &receiver)));
+    }
+}
+
+impl Drop for FaultyPath {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            // A thread that has panicked has said why.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Makes a device in the namespace of a process, with an address of each family.
+fn device(pid: u32, end: usize) -> File {
+    require_tool("nsenter", "util-linux");
+    let made = in_namespace(pid, || open_tun(DEVICE)).and_then(|made| made);
+    let file =
+        made.unwrap_or_else(|error| panic!("this test needs TUN devices (sudo modprobe tun): {error}"));
+    let ip = |arguments: &str| {
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &pid.to_string(), "-n", "ip"]).args(arguments.split_whitespace());
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    ip(&format!("address add {}/24 dev {DEVICE}", address(Family::Ipv4, end)));
+    ip(&format!("address add {}/64 dev {DEVICE} nodad", address(Family::Ipv6, end)));
+    ip(&format!("link set {DEVICE} mtu {MTU} up"));
+    file
+}
+
+/// A packet and when it leaves.
+type Due = (Instant, Vec<u8>);
+
+fn take_in(faults: Faults, mut from: File, out: &Sender<Due>, done: &Mutex<Done>, ended: &AtomicBool) {
+    let mut buffer = vec![0; MTU as usize];
+    let mut segments = 0;
+    // What is held back, its sequence number, and how many more must pass it.
+    let mut held: Option<(Vec<u8>, u64, usize)> = None;
+    while !ended.load(Ordering::Relaxed) {
+        if !wait_readable(&from, LOOK).unwrap() {
+            continue;
+        }
+        let length = from.read(&mut buffer).unwrap();
+        let due = Instant::now() + faults.delay;
+        let packet = &buffer[..length];
+        let send =
+            |packet: &[u8]| out.send((due, packet.to_vec())).expect("the other thread waits for packets");
+        let Some(sequence) = measured_message(packet, &mut segments) else {
+            send(packet);
+            continue;
+        };
+        let mut done = done.lock().unwrap();
+        let chosen = |rule: Option<(u64, u64)>| rule.is_some_and(|(n, remainder)| sequence % n == remainder);
+        done.came += 1;
+        if chosen(faults.drop) || faults.drop_from.is_some_and(|from| sequence >= from) {
+            done.dropped += 1;
+            continue;
+        }
+        if let Some((n, remainder, passing)) = faults.hold
+            && chosen(Some((n, remainder)))
+            && held.is_none()
+        {
+            held = Some((packet.to_vec(), sequence, passing));
+            continue;
+        }
+        for _ in 0..1 + u8::from(chosen(faults.double)) {
+            send(packet);
+            done.let_out(sequence);
+        }
+        if let Some((_, _, passing)) = &mut held {
+            *passing -= 1;
+        }
+        if let Some((packet, sequence, _)) = held.take_if(|(_, _, passing)| *passing == 0) {
+            send(&packet);
+            done.let_out(sequence);
+        }
+    }
+}
+
+fn let_out(mut to: File, packets: &Receiver<Due>) {
+    for (due, packet) in packets {
+        thread::sleep(due.saturating_duration_since(Instant::now()));
+        to.write_all(&packet).unwrap();
+    }
+}
+
+/// The number of a message of the measured window: its own sequence number in a datagram (the probe's header says which
+/// window it belongs to); a running number for a TCP segment with payload, whatever it holds. `None` for anything else.
+fn measured_message(packet: &[u8], segments: &mut u64) -> Option<u64> {
+    let (protocol, header) = match packet.first()? >> 4 {
+        4 => (*packet.get(9)?, usize::from(packet[0] & 15) * 4),
+        6 => (*packet.get(6)?, 40),
+        _ => return None,
+    };
+    let segment = packet.get(header..)?;
+    match protocol {
+        6 => {
+            let payload = segment.get(usize::from(segment.get(12)? >> 4) * 4..)?;
+            let number = *segments;
+            *segments += u64::from(!payload.is_empty());
+            (!payload.is_empty()).then_some(number)
+        }
+        17 => {
+            const MEASURED: u8 = 1;
+            let message = segment.get(8..)?;
+            let sequence = u64::from_be_bytes(message.get(8..16)?.try_into().ok()?);
+            (message[4] == MEASURED).then_some(sequence)
+        }
+        _ => None,
+    }
+}

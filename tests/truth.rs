@@ -1,0 +1,192 @@
+//! On a link of known rate the program reports what arithmetic says, for every size and both families.
+
+mod support;
+
+use stacklab_model::{Family, Metric, RunRecord, Transport};
+use std::collections::BTreeMap;
+use support::program::{Outcome, require_root};
+use support::records::{figure, measure, warns};
+
+/// Goodput of Ethernet at 1 Gbit/s and MTU 1500 in Mbit/s, worked out by hand: payload, UDP over IPv4 and IPv6, TCP with
+/// timestamps over IPv4 and IPv6. 1536 bytes travel in two packets.
+const LIMITS: [(u32, [f64; 4]); 9] = [
+    (64, [492.31, 426.67, 415.58, 367.82]),
+    (128, [659.79, 598.13, 587.16, 537.82]),
+    (384, [853.33, 817.02, 810.13, 777.33]),
+    (512, [885.81, 856.19, 850.50, 823.15]),
+    (640, [906.52, 881.54, 876.71, 853.33]),
+    (896, [931.39, 912.42, 908.72, 890.66]),
+    (1152, [945.81, 930.53, 927.54, 912.84]),
+    (1408, [955.22, 942.44, 939.92, 927.54]),
+    (1536, [925.30, 895.10, 895.10, 874.72]),
+];
+
+/// How close to the limit a link that is full must be.
+const TOLERANCE: f64 = 0.01;
+/// How far a run may be from the limit without saying why. The sender decides by its own window whether it filled the
+/// link, and what waits in its queue separates that window from the receiver's.
+const UNSAID: f64 = 0.02;
+/// Sizes from here on are always held to the limit at 1 Gbit/s: a hundred thousand packets a second.
+const ALWAYS_HELD: u32 = 1152;
+/// The share of the packet rate without any limit at which a machine is expected to keep a shaped link full.
+const WITHIN_REACH: f64 = 0.6;
+
+fn limit(run: &RunRecord, gigabits: f64) -> f64 {
+    let cell = &run.trial.cell;
+    let (_, limits) = LIMITS.iter().find(|(size, _)| *size == cell.size).expect("a size of the table");
+    let column = match (cell.transport, cell.family) {
+        (Transport::Udp, Family::Ipv4) => 0,
+        (Transport::Udp, Family::Ipv6) => 1,
+        (Transport::Tcp, Family::Ipv4) => 2,
+        (Transport::Tcp, Family::Ipv6) => 3,
+    };
+    limits[column] * gigabits
+}
+
+/// A study of floods over a link.
+fn flood(rate: &str, transport: &str, sizes: &[u32], runs: u32, milliseconds: u32) -> String {
+    format!(
+        r#"
+title = "A full link"
+[testbed]
+{rate}
+offloads = false
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["{transport}"]
+framing = ["segment"]
+size = {sizes:?}
+[probe.stream]
+metrics = ["throughput"]
+length = {{ time = "{milliseconds}ms" }}
+warmup = "100ms"
+interval = "100ms"
+[runs]
+min = {runs}
+max = {runs}
+target = "2 %"
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+margin = "2 %"
+"#
+    )
+}
+
+/// Each cell's runs as shares of the limit. Fails where a run is beyond the limit, or below it without saying why.
+fn shares(runs: &[RunRecord], gigabits: f64) -> BTreeMap<(u32, Family), Vec<f64>> {
+    let mut cells: BTreeMap<_, Vec<f64>> = BTreeMap::new();
+    for run in runs {
+        let cell = &run.trial.cell;
+        let share = figure(run, Metric::Throughput) / limit(run, gigabits);
+        assert!(share <= 1.0 + TOLERANCE, "{}: {share:.4} of what the link carries", run.trial);
+        if cell.transport == Transport::Udp {
+            let lost = figure(run, Metric::Loss);
+            let sent = share / (1.0 - lost);
+            assert!(
+                sent >= 1.0 - UNSAID || warns(run, "below_link"),
+                "{}: {share:.4} of what the link carries with {lost:.4} lost, and no warning",
+                run.trial
+            );
+        }
+        cells.entry((cell.size, cell.family)).or_default().push(share);
+    }
+    for ((size, family), shares) in &cells {
+        println!("{size:>5} B {family}: {shares:.4?} of what the headers leave of {gigabits} Gbit/s");
+    }
+    cells
+}
+
+/// Whether a cell fills the link, by its fastest run: whatever else the machine does can only slow a run down.
+fn full(shares: &[f64]) -> bool {
+    shares.iter().any(|share| *share >= 1.0 - TOLERANCE)
+}
+
+#[test]
+fn udp_fills_a_link_of_100_mbit_and_the_report_gives_the_rest_to_headers() {
+    require_root();
+    let sizes = [64, 128, 384, 512, 640, 896, 1152, 1408, 1536];
+    let (outcome, runs) = measure(&flood(r#"rate = "100 Mbit/s""#, "udp", &sizes, 3, 300));
+    let cells = shares(&runs, 0.1);
+    assert_eq!(cells.len(), 2 * sizes.len());
+    for ((size, family), shares) in &cells {
+        assert!(full(shares), "{size} B over {family}: {shares:?} of what the link carries");
+    }
+    // Where every run filled the link, the report's means leave nothing for the stacks.
+    let steady = |size: u32| {
+        let near = |share: &f64| (share - 1.0).abs() <= TOLERANCE / 2.0;
+        Family::ALL.iter().all(|family| cells[&(size, *family)].iter().all(near))
+    };
+    let steady: Vec<u32> = sizes.into_iter().filter(|size| steady(*size)).collect();
+    assert!(!steady.is_empty(), "in no size every run filled the link: is the machine busy?");
+    for size in steady {
+        let [explained, left] = ["headers, %", "left, %"].map(|column| reported(&outcome, size, column));
+        let (_, limits) = LIMITS.iter().find(|(of, _)| *of == size).unwrap();
+        let expected = 100.0 * (limits[1] / limits[0] - 1.0);
+        println!("{size:>5} B: headers explain {explained} %, leaving {left} %");
+        // The report rounds to two decimals at least.
+        assert!(
+            (explained - expected).abs() <= 0.006,
+            "{size} B: {explained} % explained, {expected} % expected"
+        );
+        assert!(left.abs() <= 100.0 * TOLERANCE, "{size} B: {left} % left to the stacks");
+    }
+}
+
+/// A figure of the report's table, by the row's size and the column's title.
+fn reported(outcome: &Outcome, size: u32, column: &str) -> f64 {
+    let lines = || outcome.stdout.lines();
+    let title =
+        lines().find(|line| line.contains(column)).unwrap_or_else(|| panic!("no `{column}` in {outcome}"));
+    let characters = |text: &str| text.chars().count();
+    // Columns of figures are aligned at their right ends.
+    let end = characters(&title[..title.find(column).unwrap() + column.len()]);
+    let row = lines().find(|line| line.trim_start().starts_with(&format!("{size} B ")));
+    let row = row.unwrap_or_else(|| panic!("no row for {size} B in {outcome}"));
+    let upto: String = row.chars().take(end).collect();
+    let figure = upto.split_whitespace().next_back().unwrap_or_default();
+    figure.parse().unwrap_or_else(|_| panic!("`{figure}` stands under `{column}` in {outcome}"))
+}
+
+#[test]
+fn tcp_fills_a_link_of_100_mbit() {
+    require_root();
+    let sizes = [128, 1408];
+    let (_, runs) = measure(&flood(r#"rate = "100 Mbit/s""#, "tcp", &sizes, 5, 500));
+    let cells = shares(&runs, 0.1);
+    assert_eq!(cells.len(), 2 * sizes.len());
+    for ((size, family), shares) in &cells {
+        assert!(full(shares), "{size} B over {family}: {shares:?} of what the link carries");
+    }
+}
+
+#[test]
+fn udp_fills_a_link_of_1_gbit_as_far_as_the_sender_can_and_says_where_it_cannot() {
+    require_root();
+    // What this machine's stack sends and receives with no limit, in packets a second.
+    let (_, runs) = measure(&flood("", "udp", &[64], 3, 200));
+    let packet_rate = |run: &RunRecord| figure(run, Metric::PacketRate);
+    let most = runs.iter().map(packet_rate).fold(0.0, f64::max);
+    println!("without a limit: {most:.0} packets a second");
+
+    let sizes = [64, 128, 384, 640, 896, 1152, 1408];
+    let (_, runs) = measure(&flood(r#"rate = "1 Gbit/s""#, "udp", &sizes, 4, 200));
+    let cells = shares(&runs, 1.0);
+    assert_eq!(cells.len(), 2 * sizes.len());
+    for ((size, family), shares) in &cells {
+        let of_cell =
+            || runs.iter().filter(|run| run.trial.cell.size == *size && run.trial.cell.family == *family);
+        let needed = limit(of_cell().next().unwrap(), 1.0) * 1e6 / 8.0 / f64::from(*size);
+        let held = *size >= ALWAYS_HELD || needed <= WITHIN_REACH * most;
+        println!(
+            "{size:>5} B {family}: {needed:.0} packets a second needed, {}",
+            if held { "held" } else { "not held" }
+        );
+        assert!(full(shares) || !held, "{size} B over {family}: {shares:?} of what the link carries");
+        if !full(shares) {
+            let said = of_cell().any(|run| warns(run, "below_link"));
+            assert!(said, "{size} B over {family}: {shares:?} of what the link carries, and no warning");
+        }
+    }
+}
