@@ -1,7 +1,7 @@
 //! What a packet is made of: address family, transport, framing; and the probes that send it.
 
 use crate::names::named;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 named! {
     /// Address family of the tested traffic. Mandatory everywhere, planned and observed.
@@ -28,6 +28,30 @@ impl Family {
         match self {
             Family::Ipv4 => 65_535,
             Family::Ipv6 => 40 + 65_535,
+        }
+    }
+
+    /// Bytes of the fragment header, which only IPv6 has apart from its own (RFC 8200).
+    pub(crate) fn fragment_header_bytes(self) -> u32 {
+        match self {
+            Family::Ipv4 => 0,
+            Family::Ipv6 => 8,
+        }
+    }
+
+    /// The loopback address.
+    pub fn loopback(self) -> IpAddr {
+        match self {
+            Family::Ipv4 => Ipv4Addr::LOCALHOST.into(),
+            Family::Ipv6 => Ipv6Addr::LOCALHOST.into(),
+        }
+    }
+
+    /// The address that stands for none.
+    pub fn unspecified(self) -> IpAddr {
+        match self {
+            Family::Ipv4 => Ipv4Addr::UNSPECIFIED.into(),
+            Family::Ipv6 => Ipv6Addr::UNSPECIFIED.into(),
         }
     }
 

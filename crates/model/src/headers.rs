@@ -11,8 +11,6 @@ const FRAMING_BYTES: u32 = ETHERNET_HEADER_BYTES + 4;
 const GAP_BYTES: u32 = 20;
 /// The least an Ethernet frame can be, FCS included.
 const MIN_FRAME_BYTES: u32 = 64;
-/// Bytes of the IPv6 fragment header (RFC 8200).
-const FRAGMENT_HEADER_BYTES: u32 = 8;
 
 /// One message on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,7 +36,7 @@ pub fn wire_size(family: Family, transport: Transport, payload: u32, mtu: u32) -
             (transport.header_bytes(), ip, payload + transport.header_bytes())
         }
         Transport::Udp => {
-            let extra = if family == Family::Ipv6 { FRAGMENT_HEADER_BYTES } else { 0 };
+            let extra = family.fragment_header_bytes();
             (transport.header_bytes(), ip + extra, mtu.saturating_sub(ip + extra) / 8 * 8)
         }
     };

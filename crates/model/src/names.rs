@@ -26,7 +26,7 @@ impl fmt::Display for UnknownName {
 impl std::error::Error for UnknownName {}
 
 /// The valid name closest to what was written, if one is close enough to be what was meant
-/// (Levenshtein distance of at most a third of its length, and at least one).
+/// (at most a third of its letters are wrong, or one).
 pub fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let found = found.to_lowercase();
     valid
@@ -37,19 +37,23 @@ pub fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
+/// Edits that turn one word into the other: letters put in, left out, replaced, or swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut edits = vec![vec![0; b.len() + 1]; a.len() + 1];
+    for i in 0..=a.len() {
+        for j in 0..=b.len() {
+            edits[i][j] = if i == 0 || j == 0 {
+                i + j
+            } else {
+                let replaced = edits[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+                let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+                let swap = if swapped { edits[i - 2][j - 2] + 1 } else { usize::MAX };
+                replaced.min(edits[i - 1][j] + 1).min(edits[i][j - 1] + 1).min(swap)
+            };
         }
     }
-    row[b.len()]
+    edits[a.len()][b.len()]
 }
 
 /// An enum whose variants each have one name, used alike in study files, records, messages and reports.
@@ -98,6 +102,7 @@ mod tests {
     fn the_nearest_name_is_offered_only_when_it_is_near() {
         assert_eq!(nearest("ipv5", ["ipv4", "ipv6"]), Some("ipv4"));
         assert_eq!(nearest("familly", ["family", "transport"]), Some("family"));
+        assert_eq!(nearest("mut", ["rate", "mtu", "offloads"]), Some("mtu"));
         assert_eq!(nearest("banana", ["family", "transport"]), None);
     }
 }

@@ -11,7 +11,7 @@ use std::time::Instant;
 pub struct Progress {
     bar: Option<ProgressBar>,
     started: Instant,
-    /// Runs of this session, and the nanoseconds that they took.
+    /// Runs since the program started, and the nanoseconds that they took.
     runs: u64,
     spent_ns: u64,
     /// Trials that will have been run when the campaign ends, at most.
@@ -20,6 +20,8 @@ pub struct Progress {
     /// Nanoseconds that the study may still measure, where it has a budget.
     budget_ns: Option<u64>,
     block: String,
+    /// What the last run brought.
+    latest: String,
 }
 
 impl Progress {
@@ -27,12 +29,12 @@ impl Progress {
     pub fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style =
-                ProgressStyle::with_template("{bar:30.cyan/blue} {wide_msg}").expect("a constant template");
+                ProgressStyle::with_template("{bar:20.cyan/blue} {wide_msg}").expect("a constant template");
             let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
             bar.with_style(style)
         });
-        let (started, block) = (Instant::now(), String::new());
-        Progress { bar, started, runs: 0, spent_ns: 0, at_most: 1, passed: 0, budget_ns: None, block }
+        let (started, block, latest) = (Instant::now(), String::new(), String::new());
+        Progress { bar, started, runs: 0, spent_ns: 0, at_most: 1, passed: 0, budget_ns: None, block, latest }
     }
 
     /// A block begins.
@@ -55,45 +57,30 @@ impl Progress {
 
     /// A trial begins.
     pub fn trial(&mut self, trial: &Trial) {
-        if let Some(bar) = &self.bar {
-            let left = self
-                .left_ns()
-                .map_or_else(String::new, |ns| format!(", {} left at most", print_duration(ns)));
-            bar.set_message(format!("{}  {} {}{left}", self.block, trial.probe, trial.cell));
-        }
+        let Some(bar) = &self.bar else { return };
+        let left = self.left_ns().map_or_else(String::new, |ns| {
+            format!(", {} left", print_duration(ns.div_ceil(1_000_000_000) * 1_000_000_000))
+        });
+        bar.set_message(format!("{}{left}  {}{}", self.block, trial.cell, self.latest));
     }
 
     /// A trial's run was there already.
     pub fn kept(&mut self) {
-        self.passed += 1;
-        self.draw();
+        self.pass();
     }
 
     /// A run has ended.
     pub fn done(&mut self, run: &RunRecord) {
-        self.passed += 1;
         self.runs += 1;
         self.spent_ns += run.wall_ns;
-        self.draw();
+        self.pass();
         if let RunStatus::Invalid(reasons) = &run.status {
             self.say(&format!("invalid: {}: {}", run.trial, reasons.join("; ")));
-        } else if let Some(bar) = &self.bar {
-            let asked = run
-                .spec
-                .probe
-                .metrics
-                .iter()
-                .find_map(|metric| Some((metric, run.values.get(metric)?.measured()?)));
-            if let Some((metric, figure)) = asked {
-                let text = format!(
-                    "{}  {} {}: {metric} {figure:.4} {}",
-                    self.block,
-                    run.trial.probe,
-                    run.trial.cell,
-                    metric.unit().symbol()
-                );
-                bar.set_message(text);
-            }
+        }
+        let figures = run.spec.probe.metrics.iter().map(|metric| (metric, run.values.get(metric)));
+        let mut measured = figures.filter_map(|(metric, value)| Some((metric, value?.measured()?)));
+        if let Some((metric, figure)) = measured.next() {
+            self.latest = format!("  ({metric} {figure:.4} {})", metric.unit().symbol());
         }
     }
 
@@ -112,7 +99,8 @@ impl Progress {
         }
     }
 
-    fn draw(&self) {
+    fn pass(&mut self) {
+        self.passed += 1;
         if let Some(bar) = &self.bar {
             bar.set_position(self.passed);
         }

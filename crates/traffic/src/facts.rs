@@ -7,7 +7,7 @@ use stacklab_model::{Family, HostFacts};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Gathers the facts. What cannot be read is empty, absent or zero; nothing here fails.
@@ -44,18 +44,10 @@ fn abilities() -> BTreeMap<String, String> {
         found.insert(name, result.map_or_else(|error| error.to_string(), |()| "yes".to_owned()));
     };
     for family in Family::ALL.iter().copied() {
-        note(format!("tcp_segment_framing_{family}"), segment_framing(loopback(family)));
+        note(format!("tcp_segment_framing_{family}"), segment_framing(SocketAddr::new(family.loopback(), 0)));
     }
     note("socket_drop_count".to_owned(), socket_drop_count());
     found
-}
-
-fn loopback(family: Family) -> SocketAddr {
-    let address = match family {
-        Family::Ipv4 => IpAddr::from(Ipv4Addr::LOCALHOST),
-        Family::Ipv6 => IpAddr::from(Ipv6Addr::LOCALHOST),
-    };
-    SocketAddr::new(address, 0)
 }
 
 /// Whether messages sent with MSG_EOR leave in segments of their own and TCP_INFO counts them.

@@ -41,13 +41,7 @@ pub fn endpoint(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpoint, E
     };
     let (family, transport, local) = seen().attempt(|| "look at the trial's own socket".to_owned())?;
     let connected = socket.peer_addr().ok().and_then(|address| address.as_socket());
-    let nobody = SocketAddr::new(
-        match family {
-            Family::Ipv4 => std::net::Ipv4Addr::UNSPECIFIED.into(),
-            Family::Ipv6 => std::net::Ipv6Addr::UNSPECIFIED.into(),
-        },
-        0,
-    );
+    let nobody = SocketAddr::new(family.unspecified(), 0);
     let interface = interface_of(local.ip())?;
     Ok(Endpoint {
         family,

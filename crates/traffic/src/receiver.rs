@@ -155,14 +155,6 @@ mod tests {
     use super::*;
     use crate::sender;
     use stacklab_model::{CpuScope, Family, Framing, Length, Metric, Pacing, ProbeSpec};
-    use std::net::{Ipv4Addr, Ipv6Addr};
-
-    fn loopback(family: Family) -> IpAddr {
-        match family {
-            Family::Ipv4 => Ipv4Addr::LOCALHOST.into(),
-            Family::Ipv6 => Ipv6Addr::LOCALHOST.into(),
-        }
-    }
 
     fn spec(family: Family, transport: Transport, probe: Probe, pacing: Pacing, length: Length) -> TrialSpec {
         let probe = ProbeSpec {
@@ -191,12 +183,12 @@ mod tests {
         for family in Family::ALL.iter().copied() {
             for transport in Transport::ALL.iter().copied().filter(|transport| probe.supports(*transport)) {
                 let spec = spec(family, transport, probe, pacing, length);
-                let receiver = Receiver::listen(spec.clone(), loopback(family)).unwrap();
-                let sender = sender::run(&spec, loopback(family), receiver.address).unwrap();
+                let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
+                let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
                 let receiver = receiver.collect().unwrap();
                 for side in [&sender, &receiver] {
                     assert_eq!((side.endpoint.family, side.endpoint.transport), (family, transport));
-                    assert_eq!(side.endpoint.local.ip(), loopback(family));
+                    assert_eq!(side.endpoint.local.ip(), family.loopback());
                 }
                 assert_eq!(sender.endpoint.local.ip(), receiver.endpoint.peer.ip());
                 check(transport, sender, receiver);
@@ -265,7 +257,7 @@ mod tests {
         for family in Family::ALL.iter().copied() {
             for transport in Transport::ALL.iter().copied() {
                 let spec = spec(family, transport, Probe::Stream, Pacing::Flood, Length::Packets(1));
-                let side = Receiver::listen(spec, loopback(family)).unwrap().collect().unwrap();
+                let side = Receiver::listen(spec, family.loopback()).unwrap().collect().unwrap();
                 assert_eq!((side.endpoint.peer.port(), side.received), (0, Received::default()));
             }
         }
