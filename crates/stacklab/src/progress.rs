@@ -77,9 +77,9 @@ impl Progress {
         if let RunStatus::Invalid(reasons) = &run.status {
             self.say(&format!("invalid: {}: {}", run.trial, reasons.join("; ")));
         }
-        let figures = run.spec.probe.metrics.iter().map(|metric| (metric, run.values.get(metric)));
-        let mut measured = figures.filter_map(|(metric, value)| Some((metric, value?.measured()?)));
-        if let Some((metric, figure)) = measured.next() {
+        let mut asked = run.spec.probe.metrics.iter();
+        let first = asked.find_map(|metric| Some((metric, run.values.get(metric)?.measured()?)));
+        if let Some((metric, figure)) = first {
             self.latest = format!("  ({metric} {figure:.4} {})", metric.unit().symbol());
         }
     }
