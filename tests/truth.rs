@@ -26,10 +26,9 @@ const TOLERANCE: f64 = 0.01;
 /// How far a run may be from the limit without saying why. The sender decides by its own window whether it filled the
 /// link, and what waits in its queue separates that window from the receiver's.
 const UNSAID: f64 = 0.02;
-/// Sizes from here on are always held to the limit at 1 Gbit/s: a hundred thousand packets a second.
-const ALWAYS_HELD: u32 = 1152;
-/// The share of the packet rate without any limit at which a machine is expected to keep a shaped link full.
-const WITHIN_REACH: f64 = 0.6;
+/// Sizes from here on are always held to the limit at 1 Gbit/s: 644 thousand packets a second. Below, 64 bytes need 962
+/// thousand, which is what two processors can just do in a good moment.
+const ALWAYS_HELD: u32 = 128;
 
 fn limit(run: &RunRecord, gigabits: f64) -> f64 {
     let cell = &run.trial.cell;
@@ -162,31 +161,21 @@ fn tcp_fills_a_link_of_100_mbit() {
 }
 
 #[test]
-fn udp_fills_a_link_of_1_gbit_as_far_as_the_sender_can_and_says_where_it_cannot() {
+fn udp_fills_a_link_of_1_gbit_and_says_where_it_does_not() {
     require_root();
-    // What this machine's stack sends and receives with no limit, in packets a second.
-    let (_, runs) = measure(&flood("", "udp", &[64], 3, 200));
-    let packet_rate = |run: &RunRecord| figure(run, Metric::PacketRate);
-    let most = runs.iter().map(packet_rate).fold(0.0, f64::max);
-    println!("without a limit: {most:.0} packets a second");
-
-    let sizes = [64, 128, 384, 640, 896, 1152, 1408];
+    let sizes = [64, 128, 384, 512, 640, 896, 1152, 1408, 1536];
     let (_, runs) = measure(&flood(r#"rate = "1 Gbit/s""#, "udp", &sizes, 4, 200));
     let cells = shares(&runs, 1.0);
     assert_eq!(cells.len(), 2 * sizes.len());
     for ((size, family), shares) in &cells {
-        let of_cell =
-            || runs.iter().filter(|run| run.trial.cell.size == *size && run.trial.cell.family == *family);
-        let needed = limit(of_cell().next().unwrap(), 1.0) * 1e6 / 8.0 / f64::from(*size);
-        let held = *size >= ALWAYS_HELD || needed <= WITHIN_REACH * most;
-        println!(
-            "{size:>5} B {family}: {needed:.0} packets a second needed, {}",
-            if held { "held" } else { "not held" }
-        );
+        let held = *size >= ALWAYS_HELD;
         assert!(full(shares) || !held, "{size} B over {family}: {shares:?} of what the link carries");
         if !full(shares) {
-            let said = of_cell().any(|run| warns(run, "below_link"));
-            assert!(said, "{size} B over {family}: {shares:?} of what the link carries, and no warning");
+            let of_cell = |run: &&RunRecord| run.trial.cell.size == *size && run.trial.cell.family == *family;
+            // Either end may be too slow: a sender is warned of, a receiver loses.
+            let said = |run: &RunRecord| warns(run, "below_link") || figure(run, Metric::Loss) > TOLERANCE;
+            let said = runs.iter().filter(of_cell).any(said);
+            assert!(said, "{size} B over {family}: {shares:?} of what the link carries, and nothing is said");
         }
     }
 }

@@ -59,6 +59,7 @@ impl Lab {
             message_bytes: SIZE,
             cpu_scope: CpuScope::Shared,
             poll_ns: 0,
+            io: stacklab_model::Io::Plain,
             probe: probe.clone(),
         };
         let [sender, receiver] = &mut self.agents;

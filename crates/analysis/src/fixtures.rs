@@ -43,6 +43,7 @@ pub fn run_with(block: u32, cell: &Cell, metric: Metric, value: Value) -> RunRec
             message_bytes: cell.size,
             cpu_scope: stacklab_model::CpuScope::Shared,
             poll_ns: 0,
+            io: stacklab_model::Io::Plain,
             probe: ProbeSpec {
                 probe: metric.probe(),
                 pacing: Pacing::Flood,

@@ -9,6 +9,8 @@ named! {
     pub enum CpuScope("CPU scope") {
         /// The host's own.
         Host = "host",
+        /// Of the processors that do all of the host's work and nobody else's, on a machine with several hosts.
+        Processors = "processors",
         /// Shared with the other hosts of the testbed, which run on the same kernel.
         Shared = "shared",
     }

@@ -35,7 +35,7 @@ pub use run::{RunRecord, RunStatus, Warning};
 pub use side::{
     Counters, CpuTime, Delays, Drops, Endpoint, IntervalRow, Offloads, Received, Role, Sent, Side, TcpInfo,
 };
-pub use spec::{HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
+pub use spec::{HEADER_BYTES, Io, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
 pub use trial::Trial;
 pub use units::{Rate, UnitError, parse_duration, parse_ratio, print_duration};
 pub use value::Value;

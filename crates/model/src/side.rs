@@ -1,7 +1,7 @@
 //! What one host of a trial saw: its part of the proof and of the figures.
 
 use crate::names::named;
-use crate::{Buckets, CpuScope, Family, Transport};
+use crate::{Buckets, CpuScope, Family, Io, Transport};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -23,6 +23,9 @@ pub struct Side {
     pub role: Role,
     /// The socket as the kernel has it, not as it was planned.
     pub endpoint: Endpoint,
+    /// How messages really got into and out of the kernel; `None` where no socket carried any.
+    #[serde(default)]
+    pub io: Option<Io>,
     /// Messages sent (or sent back).
     pub sent: Sent,
     /// Messages received.

@@ -1,5 +1,6 @@
 //! What a run is told to do.
 
+use crate::names::named;
 use crate::{CpuScope, Family, Framing, Metric, Probe, Transport, payload_of_frame};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +28,20 @@ pub enum Pacing {
     Lockstep,
     /// On a fixed schedule of so many messages a second.
     Schedule(f64),
+}
+
+named! {
+    /// How messages get into and out of the kernel.
+    pub enum Io("I/O path") {
+        /// One call a message.
+        Plain = "plain",
+        /// Several messages a call (sendmmsg, recvmmsg), each going through the stack alone.
+        Batch = "batch",
+        /// One call a train of datagrams, cut below the IP layer (UDP_SEGMENT); UDP only.
+        Segment = "segment",
+        /// The kernel sends from the program's memory (MSG_ZEROCOPY); TCP only.
+        Zerocopy = "zerocopy",
+    }
 }
 
 /// How a probe is run, alike for all of its trials.
@@ -63,8 +78,16 @@ pub struct TrialSpec {
     pub cpu_scope: CpuScope,
     /// Nanoseconds that a receive polls before it sleeps; 0 is not at all.
     pub poll_ns: u64,
+    /// How messages get into and out of the kernel.
+    #[serde(default = "plain")]
+    pub io: Io,
     /// How the probe is run.
     pub probe: ProbeSpec,
+}
+
+/// What records of trials before there was a choice mean.
+fn plain() -> Io {
+    Io::Plain
 }
 
 impl TrialSpec {

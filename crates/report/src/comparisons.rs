@@ -40,6 +40,9 @@ pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
         CpuScope::Shared => {
             " (CPU scope shared: the hosts run on one kernel, so the figure counts all of them)"
         }
+        CpuScope::Processors => {
+            " (CPU scope processors: of those that do this host's work, and only this host's)"
+        }
         CpuScope::Host => " (CPU scope host: the host's own)",
     };
     format!("in {}, {better} is better: {}{scope}", Shown::of(metric).unit, metric.definition())

@@ -4,7 +4,10 @@ use crate::course::{Course, key};
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::sources::now_unix_ns;
-use stacklab_model::{Bed, CpuScope, HostFacts, Probe, Role, RunRecord, Trial, TrialSpec};
+use stacklab_model::{
+    Bed, Cell, CpuScope, HostFacts, Io, Pacing, Probe, ProbeSpec, Role, RunRecord, Transport, Trial,
+    TrialSpec,
+};
 use stacklab_store::{HostRow, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::Testbed;
@@ -15,8 +18,6 @@ use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Namespaces of one machine share its processors.
-pub const CPU_SCOPE: CpuScope = CpuScope::Shared;
 /// How long both ends of a closed loop poll before they sleep, where they have processors of their own. Waking a
 /// sleeping processor takes several times as long as the stack under test, and now more, now less.
 const POLL_NS: u64 = 1_000_000;
@@ -28,6 +29,9 @@ pub struct Lab {
     testbed: Testbed,
     sender: AgentClient,
     receiver: AgentClient,
+    /// Whether the hosts' receive work is done by their own processors in streams: where a link of known rate is to be
+    /// filled. Else the sender's processor does both hosts' work, and is the limit.
+    steers: bool,
 }
 
 impl Lab {
@@ -45,7 +49,8 @@ impl Lab {
             let (input, output) = host.take_streams().expect("a new host's streams have not been taken");
             AgentClient::new(host.role().name(), output, input, interrupted)
         });
-        let mut lab = Lab { testbed, sender, receiver };
+        let steers = bed.rate.is_some() && testbed.can_steer();
+        let mut lab = Lab { testbed, sender, receiver, steers };
         lab.sender.hello()?;
         lab.receiver.hello()?;
         Ok(lab)
@@ -70,6 +75,11 @@ impl Lab {
         Ok(vec![row(Role::Sender, &mut self.sender)?, row(Role::Receiver, &mut self.receiver)?])
     }
 
+    /// Whose CPU the hosts' CPU figures are.
+    pub fn cpu_scope(&self) -> CpuScope {
+        if self.steers { CpuScope::Processors } else { CpuScope::Shared }
+    }
+
     /// Runs one trial.
     fn measure(&mut self, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, AgentError> {
         let cell = &trial.cell;
@@ -85,15 +95,30 @@ impl Lab {
             transport: cell.transport,
             framing: cell.framing,
             message_bytes,
-            cpu_scope: CPU_SCOPE,
+            cpu_scope: self.cpu_scope(),
             poll_ns: if trial.probe == Probe::Echo && self.testbed.has_own_processors() {
                 POLL_NS
             } else {
                 0
             },
+            io: io(&study.bed, cell, &probe),
             probe,
         };
+        let steer = self.steers && trial.probe == Probe::Stream;
+        self.testbed
+            .steer(steer)
+            .map_err(|error| self.sender.cannot(&format!("steer its receive work: {error}")))?;
         conduct(&mut self.sender, &mut self.receiver, &path, trial, spec)
+    }
+}
+
+/// How a trial's messages get into the kernel. On a link of known rate the link is to be filled, and a train of
+/// datagrams is cut before the link; else the stack is measured, and each message goes through all of it.
+fn io(bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Io {
+    match (probe.probe, probe.pacing, cell.transport) {
+        (Probe::Stream, Pacing::Flood, Transport::Udp) if bed.rate.is_some() && !bed.offloads => Io::Segment,
+        (Probe::Stream, Pacing::Flood, _) => Io::Batch,
+        _ => Io::Plain,
     }
 }
 

@@ -23,6 +23,7 @@ fn campaign() -> Campaign {
 fn side(role: Role) -> Side {
     Side {
         role,
+        io: Some(stacklab_model::Io::Plain),
         endpoint: Endpoint {
             family: Family::Ipv6,
             transport: Transport::Tcp,
@@ -79,6 +80,7 @@ fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
             message_bytes: 128,
             cpu_scope: CpuScope::Shared,
             poll_ns: 0,
+            io: stacklab_model::Io::Plain,
             probe,
         },
         started_unix_ns: 1_800_000_000_000_000_000,

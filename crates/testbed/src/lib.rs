@@ -14,7 +14,7 @@
 //! | `testbed`, `host` | the two processes and the order in which the link is laid |
 //! | `namespace`, `netlink` | doing something inside a namespace |
 //! | `address`, `pin` | who has which address, and which processors |
-//! | `quiet`, `link`, `offload`, `shape`, `settle` | one step of the laying each |
+//! | `quiet`, `link`, `offload`, `shape`, `steer`, `settle` | one step of the laying each |
 //! | `ability` | what this kernel can do, found by doing it |
 //! | `sys` | the only unsafe code |
 
@@ -31,6 +31,7 @@ mod privilege;
 mod quiet;
 mod settle;
 mod shape;
+mod steer;
 mod sys;
 mod testbed;
 

@@ -14,8 +14,8 @@
 //! The overhead is added once per packet in the queue. TCP queues packets of several segments whatever the offloads,
 //! and the kernel cuts them below the queue: counted so, TCP is 1 % too fast. Therefore a second bucket, with a peak
 //! rate that no link reaches, has room for one frame only. It delays nothing, but what does not fit in the kernel
-//! cuts before queueing. Several small datagrams sent as one packet (UDP_SEGMENT) may still fit: on a shaped link
-//! they must be sent singly.
+//! cuts before queueing. A train of small datagrams sent as one packet (UDP_SEGMENT) is cut and counted singly as
+//! soon as it is longer than one frame: the engine sends shorter ones singly.
 
 use crate::address::INTERFACE;
 use crate::error::{Attempt, Fault, TestbedError};

@@ -9,6 +9,7 @@ use crate::pin;
 use crate::quiet::quiet;
 use crate::settle::settle;
 use crate::shape::{Bucket, shape};
+use crate::steer::Steering;
 use stacklab_model::{Bed, Role};
 use std::ffi::OsStr;
 use std::io;
@@ -21,6 +22,8 @@ pub struct Testbed {
     hosts: [Host; 2],
     /// The processors of each, where they are divided.
     processors: Option<[Vec<usize>; 2]>,
+    /// What gives each host's processors the receive work of its end of the link, where that is allowed.
+    steering: Option<[Steering; 2]>,
 }
 
 impl Testbed {
@@ -58,13 +61,18 @@ impl Testbed {
                 bucket.map_or(Ok(()), shape)
             })?;
         }
+        // Not everybody may: what comes of it is said, and the testbed works without.
+        let steering = processors.as_ref().and_then(|[near, far]| {
+            let open = |host: &Host, own: &[usize]| host.inside(|| Steering::open(own)).ok();
+            Some([open(&hosts[0], near)?, open(&hosts[1], far)?])
+        });
         for host in &hosts {
             host.inside(|| raise(host.role()))?;
         }
         for host in &hosts {
             host.inside(|| settle(host.role()))?;
         }
-        Ok(Self { bed: bed.clone(), hosts, processors })
+        Ok(Self { bed: bed.clone(), hosts, processors, steering })
     }
 
     /// The hosts, sender first.
@@ -80,6 +88,26 @@ impl Testbed {
     /// Whether each host has processors that the other does not run on; not so on a machine with only one.
     pub fn has_own_processors(&self) -> bool {
         self.processors.is_some()
+    }
+
+    /// Whether [`Testbed::steer`] can be asked for: not without root, nor with a single processor.
+    pub fn can_steer(&self) -> bool {
+        self.steering.is_some()
+    }
+
+    /// Has each host's processors do all of its work, the kernel's receive work included, or leaves that where packets
+    /// come from, as it is at first.
+    ///
+    /// # Errors
+    /// When it cannot be steered, or the kernel refuses.
+    pub fn steer(&self, on: bool) -> io::Result<()> {
+        match &self.steering {
+            Some(ends) => ends.iter().try_for_each(|end| end.switch(on)),
+            None if on => {
+                Err(io::Error::new(io::ErrorKind::Unsupported, "receive work cannot be steered here"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// What it is, in a few words: `two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off, sender

@@ -82,10 +82,10 @@ impl<'a> Account<'a> {
         self.received.measured += 1;
         self.received.at_first += u64::from(now == self.received.first_ns);
         self.received.bytes += bytes;
-        self.received.last_ns = now;
+        self.received.last_ns = self.received.last_ns.max(now);
         let delay = now.saturating_sub(header.sent_ns);
         self.delays.record(delay);
-        self.series.record(now - self.received.first_ns, bytes, delay);
+        self.series.record(now.saturating_sub(self.received.first_ns), bytes, delay);
     }
 }
 

@@ -1,11 +1,12 @@
-//! A socket with a message size: what both loops work on.
+//! A socket with a message size: what both loops work on through an [`Outbox`](crate::outbox::Outbox) and an
+//! [`Inbox`](crate::inbox::Inbox).
 
 use crate::error::{Attempt, EngineError};
 use crate::sys;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use stacklab_model::{Framing, Transport, TrialSpec};
+use stacklab_model::{Framing, Io, Pacing, Probe, Transport, TrialSpec};
 use std::ffi::c_int;
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
@@ -15,18 +16,33 @@ pub const RECEIVE_TICK: Duration = Duration::from_millis(20);
 const SEND_LIMIT: Duration = Duration::from_secs(30);
 /// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// Bytes read at once from a stream.
-const STREAM_BUFFER: usize = 256 * 1024;
+/// Messages of one call, where several may go.
+const MOST_AT_ONCE: usize = 32;
+/// The most that one send of a train of datagrams may hold, bytes.
+const LONGEST_TRAIN: usize = 65_000;
+/// Room for datagrams that wait to be read, bytes: several milliseconds of a flood, so that a receiver that was not
+/// running for a moment loses nothing.
+const WAITING_ROOM: usize = 8 << 20;
 
 /// A connected socket that carries messages of one size.
 pub struct Channel {
     /// The socket.
     pub socket: Socket,
-    transport: Transport,
-    message_bytes: usize,
-    flags: c_int,
+    pub(crate) transport: Transport,
+    pub(crate) message_bytes: usize,
+    /// How messages get into the kernel: as asked, or the nearest that this socket can do.
+    pub(crate) io: Io,
+    /// Messages of one call at most.
+    pub(crate) at_once: usize,
+    /// Bytes that one packet of the path holds at most.
+    pub(crate) packet_bytes: usize,
+    /// Whether the kernel says when a datagram arrived; else it is when the receive that brought it returned.
+    pub(crate) stamped: bool,
+    /// Whether datagrams may arrive joined.
+    pub(crate) joined: bool,
+    pub(crate) flags: c_int,
     /// How long a receive polls before it sleeps.
-    poll_ns: sys::Nanos,
+    pub(crate) poll_ns: sys::Nanos,
 }
 
 /// Opens a socket of the trial's family and transport, bound to the host's own address, never mapped.
@@ -59,31 +75,79 @@ impl Channel {
 
     /// Takes over a connected socket.
     pub fn new(spec: &TrialSpec, socket: Socket) -> Result<Self, EngineError> {
-        let prepared = || -> io::Result<()> {
-            socket.set_read_timeout(Some(RECEIVE_TICK))?;
-            socket.set_write_timeout(Some(SEND_LIMIT))?;
-            if spec.transport == Transport::Tcp {
-                socket.set_tcp_nodelay(true)?;
-            }
-            Ok(())
-        };
-        prepared().attempt(|| format!("prepare a {} socket", spec.transport))?;
-        let flags = if spec.transport == Transport::Tcp && spec.framing == Framing::Segment {
-            sys::SEND_WHOLE
-        } else {
-            sys::SEND_PLAIN
-        };
+        let attempt = || format!("prepare a {} socket for {} I/O", spec.transport, spec.io);
         let message_bytes = spec.message_bytes as usize;
-        Ok(Channel { socket, transport: spec.transport, message_bytes, flags, poll_ns: spec.poll_ns })
+        let mut channel = Channel {
+            socket,
+            transport: spec.transport,
+            message_bytes,
+            io: spec.io,
+            at_once: 1,
+            packet_bytes: 0,
+            stamped: false,
+            joined: false,
+            flags: sys::SEND_PLAIN,
+            poll_ns: spec.poll_ns,
+        };
+        channel.prepare(spec).attempt(attempt)?;
+        Ok(channel)
     }
 
-    /// Sends one whole message. Gives how often the kernel had no buffer for it and it was tried again.
+    fn prepare(&mut self, spec: &TrialSpec) -> io::Result<()> {
+        let socket = &self.socket;
+        socket.set_read_timeout(Some(RECEIVE_TICK))?;
+        socket.set_write_timeout(Some(SEND_LIMIT))?;
+        let headers = (spec.family.header_bytes() + spec.transport.header_bytes()) as usize;
+        self.packet_bytes = (sys::path_mtu(socket, spec.family)? as usize).saturating_sub(headers);
+        if spec.transport == Transport::Tcp {
+            socket.set_tcp_nodelay(true)?;
+            if spec.framing == Framing::Segment {
+                self.flags = sys::SEND_WHOLE;
+            }
+        }
+        // A message that waits for its turn or its answer goes alone.
+        if spec.probe.pacing == Pacing::Flood && spec.io != Io::Plain {
+            self.at_once = MOST_AT_ONCE.min(LONGEST_TRAIN / self.message_bytes).max(1);
+        }
+        if self.io == Io::Segment {
+            // A datagram that takes several packets cannot be one of a train.
+            if self.message_bytes > self.packet_bytes || self.at_once < 2 {
+                self.io = Io::Batch;
+            } else {
+                sys::segment_sends(socket, self.message_bytes)?;
+            }
+        }
+        if spec.transport == Transport::Udp && spec.probe.probe == Probe::Stream {
+            sys::receive_room(socket, WAITING_ROOM)?;
+            self.stamped = sys::stamp_arrivals(socket).is_ok();
+            self.joined = self.io == Io::Segment
+                && spec.framing == Framing::Message
+                && sys::join_receives(socket).is_ok();
+        }
+        Ok(())
+    }
+
+    /// Sends one whole message, or a train of them. Gives how often the kernel had no buffer for it and it was tried
+    /// again.
     pub fn send(&self, message: &[u8]) -> io::Result<u64> {
         let mut left = message;
         let mut refused = 0;
         while !left.is_empty() {
-            match self.socket.send_with_flags(left, self.flags) {
-                Ok(sent) => left = &left[sent..],
+            refused += self.until_taken(|| {
+                let sent = self.socket.send_with_flags(left, self.flags)?;
+                left = &left[sent..];
+                Ok(())
+            })?;
+        }
+        Ok(refused)
+    }
+
+    /// Calls again what was interrupted or found no buffer; gives how often it was the latter.
+    pub(crate) fn until_taken(&self, mut send: impl FnMut() -> io::Result<()>) -> io::Result<u64> {
+        let mut refused = 0;
+        loop {
+            match send() {
+                Ok(()) => return Ok(refused),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
                     refused += 1;
@@ -96,95 +160,5 @@ impl Channel {
                 Err(error) => return Err(error),
             }
         }
-        Ok(refused)
-    }
-
-    /// A place for what arrives.
-    pub fn inbox(&self) -> Inbox<'_> {
-        // One byte more than a datagram of the right size shows one that is too long.
-        let room = match self.transport {
-            Transport::Tcp => STREAM_BUFFER.max(2 * self.message_bytes),
-            Transport::Udp => self.message_bytes + 1,
-        };
-        Inbox { channel: self, buffer: vec![0; room].into_boxed_slice(), start: 0, end: 0 }
-    }
-}
-
-/// What one receive brought.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filled {
-    /// Bytes to look at.
-    Bytes,
-    /// Nothing within [`RECEIVE_TICK`].
-    Nothing,
-    /// The peer has closed.
-    Closed,
-}
-
-/// Bytes received and not yet looked at.
-pub struct Inbox<'a> {
-    channel: &'a Channel,
-    buffer: Box<[u8]>,
-    start: usize,
-    end: usize,
-}
-
-impl Inbox<'_> {
-    /// Receives once.
-    pub fn fill(&mut self) -> io::Result<Filled> {
-        match self.channel.transport {
-            Transport::Udp => (self.start, self.end) = (0, 0),
-            // Move a message's first part to the front only when its rest would not fit behind it.
-            Transport::Tcp
-                if self.buffer.len() - self.start < self.channel.message_bytes || self.start == self.end =>
-            {
-                self.buffer.copy_within(self.start..self.end, 0);
-                (self.start, self.end) = (0, self.end - self.start);
-            }
-            Transport::Tcp => {}
-        }
-        loop {
-            return match self.receive() {
-                Ok(0) if self.channel.transport == Transport::Tcp => Ok(Filled::Closed),
-                Ok(bytes) => {
-                    self.end += bytes;
-                    Ok(Filled::Bytes)
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Filled::Nothing),
-                // A datagram's port that nobody holds any more.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(Filled::Closed),
-                Err(error) => Err(error),
-            };
-        }
-    }
-
-    /// Receives what there is, polling for a while and then sleeping until something comes.
-    fn receive(&mut self) -> io::Result<usize> {
-        let Channel { socket, poll_ns, .. } = self.channel;
-        let room = &mut self.buffer[self.end..];
-        if *poll_ns > 0 {
-            let start = sys::now_ns();
-            while sys::now_ns() - start < *poll_ns {
-                match sys::receive_now(socket, room) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::hint::spin_loop(),
-                    received => return received,
-                }
-            }
-        }
-        (&*socket).read(room)
-    }
-
-    /// The next whole message (of a datagram, whatever its length), or `None` when more must be received first.
-    pub fn next(&mut self) -> Option<&mut [u8]> {
-        let available = self.end - self.start;
-        let length = match self.channel.transport {
-            Transport::Udp if available > 0 => available,
-            Transport::Tcp if available >= self.channel.message_bytes => self.channel.message_bytes,
-            _ => return None,
-        };
-        let start = self.start;
-        self.start += length;
-        Some(&mut self.buffer[start..start + length])
     }
 }

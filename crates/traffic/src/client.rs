@@ -136,6 +136,11 @@ impl AgentClient {
         AgentError::Confused { host: self.host.clone(), asked: asked.to_owned() }
     }
 
+    /// The error for what could not be done on the host from outside.
+    pub fn cannot(&self, reason: &str) -> AgentError {
+        AgentError::Failed { host: self.host.clone(), reason: format!("cannot {reason}") }
+    }
+
     fn gone(&self, asked: &str) -> AgentError {
         AgentError::Gone { host: self.host.clone(), asked: asked.to_owned() }
     }

@@ -146,7 +146,18 @@ pub(crate) mod tests {
             metrics: Vec::new(),
         };
         let (framing, cpu_scope) = (Framing::Segment, CpuScope::Shared);
-        TrialSpec { token: 1, family, transport, framing, message_bytes: 128, cpu_scope, poll_ns: 0, probe }
+        let io = stacklab_model::Io::Plain;
+        TrialSpec {
+            token: 1,
+            family,
+            transport,
+            framing,
+            message_bytes: 128,
+            cpu_scope,
+            poll_ns: 0,
+            io,
+            probe,
+        }
     }
 
     /// Both sides of that stream when all went as planned.
@@ -165,6 +176,7 @@ pub(crate) mod tests {
                 offloads: Offloads { tso: Some(false), ..Offloads::default() },
                 congestion_control: None,
             },
+            io: Some(spec.io),
             sent: Sent::default(),
             received: Received::default(),
             delays: None,

@@ -41,6 +41,7 @@ pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Resul
     let endpoint = observe::endpoint(&last, None)?;
     Ok(Side {
         role: Role::Sender,
+        io: None,
         sent,
         received: Received::default(),
         delays: times.finish(),
@@ -64,7 +65,7 @@ fn open_phase(
 ) -> Result<u64, EngineError> {
     let mut pacer = Pacer::start(Pacing::Flood, length);
     let mut opened = 0;
-    while pacer.turn(opened).is_some() {
+    while pacer.turn(opened, 1).is_some() {
         let socket = channel::open(spec, from)?;
         let connected = || -> io::Result<u64> {
             // Closing resets the connection, so that ports waiting in TIME_WAIT do not run out.
@@ -106,6 +107,7 @@ pub fn accept_connections(
     let endpoint = observe::endpoint(socket, peer)?;
     Ok(Side {
         role: Role::Receiver,
+        io: None,
         sent: Sent::default(),
         received,
         delays: None,

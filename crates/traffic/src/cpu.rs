@@ -15,11 +15,25 @@ struct Ticks {
     steal: u64,
 }
 
-/// Reads /proc/stat's first line. `None` where it is not there or all zero, as under gVisor.
-fn parse(stat: &str) -> Option<Ticks> {
-    let line = stat.lines().next()?.strip_prefix("cpu ")?;
-    let fields: Vec<u64> = line.split_whitespace().map_while(|field| field.parse().ok()).collect();
-    let at = |place: usize| fields.get(place).copied().unwrap_or(0);
+/// Reads the times of these processors from /proc/stat, of all together where none are named. `None` where they are not
+/// there or all zero, as under gVisor.
+fn parse(stat: &str, processors: &[usize]) -> Option<Ticks> {
+    let mut fields = [0; 8];
+    for line in stat.lines() {
+        let Some((name, times)) = line.split_once(' ') else { continue };
+        let number = name.strip_prefix("cpu").and_then(|number| number.parse().ok());
+        let wanted = if processors.is_empty() {
+            name == "cpu"
+        } else {
+            number.is_some_and(|n| processors.contains(&n))
+        };
+        if wanted {
+            for (field, time) in fields.iter_mut().zip(times.split_whitespace()) {
+                *field += time.parse::<u64>().unwrap_or(0);
+            }
+        }
+    }
+    let at = |place: usize| fields[place];
     // user nice system idle iowait irq softirq steal; guest times are inside user's and nice's already.
     let ticks = Ticks {
         user: at(0) + at(1),
@@ -40,8 +54,8 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn take() -> Self {
-        let ticks = fs::read_to_string("/proc/stat").ok().and_then(|stat| parse(&stat));
+    fn take(processors: &[usize]) -> Self {
+        let ticks = fs::read_to_string("/proc/stat").ok().and_then(|stat| parse(&stat, processors));
         Snapshot { at_ns: sys::now_ns(), ticks, own: sys::own_cpu_ns() }
     }
 }
@@ -49,6 +63,8 @@ impl Snapshot {
 /// A window over which CPU time is counted.
 pub struct CpuWindow {
     scope: CpuScope,
+    /// Those whose time counts; none stands for all.
+    processors: Vec<usize>,
     opened: Option<Snapshot>,
     closed: Option<Snapshot>,
 }
@@ -56,18 +72,19 @@ pub struct CpuWindow {
 impl CpuWindow {
     /// A window that is not open yet.
     pub fn new(scope: CpuScope) -> Self {
-        CpuWindow { scope, opened: None, closed: None }
+        let processors = if scope == CpuScope::Processors { sys::own_processors() } else { Vec::new() };
+        CpuWindow { scope, processors, opened: None, closed: None }
     }
 
     /// Opens it.
     pub fn open(&mut self) {
-        self.opened = Some(Snapshot::take());
+        self.opened = Some(Snapshot::take(&self.processors));
     }
 
     /// Closes it; only the first call counts.
     pub fn close(&mut self) {
         if self.closed.is_none() {
-            self.closed = Some(Snapshot::take());
+            self.closed = Some(Snapshot::take(&self.processors));
         }
     }
 
@@ -99,15 +116,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_line_of_proc_stat_is_all_processors_together() {
-        let ticks = parse("cpu  10 1 20 300 4 5 6 7 8 9\ncpu0 1 1 1 1\n").unwrap();
-        assert_eq!(ticks, Ticks { user: 11, system: 20, idle: 304, irq: 5, softirq: 6, steal: 7 });
+    fn the_times_are_those_of_the_processors_asked_for() {
+        let stat = "cpu  10 1 20 300 4 5 6 7 8 9\ncpu0 1 2 3 4 5 6 7 8\ncpu1 10 0 0 0\ncpu10 5\nintr 7 7\n";
+        let ticks = |processors| parse(stat, processors).unwrap();
+        assert_eq!(ticks(&[]), Ticks { user: 11, system: 20, idle: 304, irq: 5, softirq: 6, steal: 7 });
+        assert_eq!(ticks(&[0, 1]), Ticks { user: 13, system: 3, idle: 9, irq: 6, softirq: 7, steal: 8 });
+        assert_eq!(ticks(&[10]).user, 5);
+        assert_eq!(parse(stat, &[2]), None);
     }
 
     #[test]
     fn a_host_that_counts_nothing_is_not_idle() {
-        assert_eq!(parse("cpu  0 0 0 0 0 0 0 0 0 0\n"), None);
-        assert_eq!(parse(""), None);
+        assert_eq!(parse("cpu  0 0 0 0 0 0 0 0 0 0\n", &[]), None);
+        assert_eq!(parse("", &[]), None);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The traffic engine and the agent that runs it on a host.
 //!
 //! From the wire upwards: [`header`] is what every message carries; `channel` is a connected socket with a message
-//! size; `send` and `receive` are the one send loop and the one receive loop; `pacer` says when a message leaves and a
+//! size, `outbox` and `inbox` how messages get into and out of the kernel; `send` and `receive` are the one send loop and the one receive loop; `pacer` says when a message leaves and a
 //! `Sink` says what is done with one that arrived (`account` counts it, `reflect` sends it back). `sender` and
 //! `receiver` make probes of them and report a [`stacklab_model::Side`] each; [`agent`] does so on request,
 //! [`client`] asks. [`conduct`] has two agents run one trial, [`proof`] compares what they observed with what was
@@ -25,7 +25,9 @@ mod cpu;
 mod delay;
 mod error;
 mod facts;
+mod inbox;
 mod observe;
+mod outbox;
 mod pacer;
 mod receive;
 mod receiver;

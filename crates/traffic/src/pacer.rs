@@ -7,6 +7,17 @@ use std::time::Duration;
 /// The least wait that is slept; shorter ones are spun, since a sleep ends tens of microseconds late.
 const SPIN_NS: Nanos = 80_000;
 
+/// Leave to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Turn {
+    /// When the first message should leave.
+    pub due: Nanos,
+    /// The time now.
+    pub now: Nanos,
+    /// How many messages may leave.
+    pub messages: usize,
+}
+
 /// The send times of one phase.
 pub struct Pacer {
     start_ns: Nanos,
@@ -26,23 +37,26 @@ impl Pacer {
         Pacer { start_ns: sys::now_ns(), gap_ns, length, max_late_ns: 0 }
     }
 
-    /// Waits for the message's turn. `None` when the phase is over, else its intended send time and the time now.
-    pub fn turn(&mut self, sequence: u64) -> Option<(Nanos, Nanos)> {
+    /// Waits for the turn of message `sequence`; with no schedule, up to `most` messages may leave in it. `None` when
+    /// the phase is over.
+    pub fn turn(&mut self, sequence: u64, most: usize) -> Option<Turn> {
         let mut now = sys::now_ns();
         let scheduled = self.gap_ns > 0.0;
         let due = if scheduled { self.start_ns + (sequence as f64 * self.gap_ns) as Nanos } else { now };
-        let over = match self.length {
-            Length::Packets(packets) => sequence >= packets,
-            Length::Time(time) => due.saturating_sub(self.start_ns) >= time,
+        let left = match self.length {
+            Length::Packets(packets) => packets.saturating_sub(sequence),
+            Length::Time(time) if due.saturating_sub(self.start_ns) >= time => 0,
+            Length::Time(_) => u64::MAX,
         };
-        if over {
+        if left == 0 {
             return None;
         }
         if scheduled {
             now = wait_until(due, now);
             self.max_late_ns = self.max_late_ns.max(now - due);
         }
-        Some((due, now))
+        let messages = if scheduled { 1 } else { most.min(usize::try_from(left).unwrap_or(usize::MAX)) };
+        Some(Turn { due, now, messages })
     }
 
     /// The longest that a message left after its scheduled time; `None` where there is no schedule.
@@ -72,9 +86,9 @@ mod tests {
         let mut pacer = Pacer::start(Pacing::Schedule(10_000.0), Length::Time(20_000_000));
         let start = pacer.start_ns;
         let mut sequence = 0;
-        while let Some((due, now)) = pacer.turn(sequence) {
-            assert_eq!(due, start + sequence * 100_000);
-            assert!(now >= due);
+        while let Some(turn) = pacer.turn(sequence, 64) {
+            assert_eq!((turn.due, turn.messages), (start + sequence * 100_000, 1));
+            assert!(turn.now >= turn.due);
             sequence += 1;
         }
         assert_eq!(sequence, 200);
@@ -84,7 +98,8 @@ mod tests {
     #[test]
     fn a_count_ends_a_flood() {
         let mut pacer = Pacer::start(Pacing::Flood, Length::Packets(3));
-        assert_eq!((0..10).filter(|sequence| pacer.turn(*sequence).is_some()).count(), 3);
+        let turns = [0, 2, 3].map(|sequence| pacer.turn(sequence, 2).map(|turn| turn.messages));
+        assert_eq!(turns, [Some(2), Some(1), None]);
         assert_eq!(pacer.max_late_ns(), None);
     }
 }

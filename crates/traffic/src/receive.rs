@@ -1,15 +1,15 @@
 //! The receive loop.
 
-use crate::channel::{Filled, Inbox};
 use crate::header::Header;
+use crate::inbox::{Filled, Inbox};
 use crate::sys::{self, Nanos};
 use std::io;
 use std::ops::ControlFlow;
 
 /// What is done with what arrives. Each call may stop the loop.
 pub trait Sink {
-    /// A message of the trial, and when the receive that completed it returned.
-    fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>>;
+    /// A message of the trial, and when it arrived.
+    fn take(&mut self, header: Header, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
     /// Something that is not a message of the trial.
     fn stray(&mut self);
     /// Nothing has arrived for a while ([`crate::channel::RECEIVE_TICK`]).
@@ -19,24 +19,21 @@ pub trait Sink {
 /// Receives messages of `size` bytes and this token until the sink stops it or the peer closes. What is left in the
 /// inbox then is the first thing that a further call sees.
 pub fn receive(inbox: &mut Inbox<'_>, size: usize, token: u32, sink: &mut impl Sink) -> io::Result<()> {
-    let mut now = sys::now_ns();
     loop {
-        while let Some(message) = inbox.next() {
+        while let Some((message, arrived)) = inbox.next() {
             match Header::read(message, token) {
                 Some(header) if message.len() == size => {
-                    if sink.take(header, message, now)?.is_break() {
+                    if sink.take(header, message, arrived)?.is_break() {
                         return Ok(());
                     }
                 }
                 _ => sink.stray(),
             }
         }
-        let filled = inbox.fill()?;
-        now = sys::now_ns();
-        match filled {
+        match inbox.fill()? {
             Filled::Bytes => {}
             Filled::Nothing => {
-                if sink.idle(now).is_break() {
+                if sink.idle(sys::now_ns()).is_break() {
                     return Ok(());
                 }
             }

@@ -1,7 +1,7 @@
 //! The send loop.
 
-use crate::channel::Channel;
 use crate::header::{Header, Phase};
+use crate::outbox::Outbox;
 use crate::pacer::Pacer;
 use crate::sys::{self, Nanos};
 use stacklab_model::{Length, Pacing};
@@ -17,9 +17,7 @@ pub enum Stamp {
 }
 
 /// What the messages of one phase have in common.
-pub struct Mailing<'a> {
-    /// Where they go.
-    pub channel: &'a Channel,
+pub struct Mailing {
     /// Token of the trial.
     pub token: u32,
     /// The phase.
@@ -47,26 +45,28 @@ pub struct Mailed {
     pub max_late_ns: Option<Nanos>,
 }
 
-/// Sends the messages of one phase, `message` being the room and the payload of each. `sent` is called after each
-/// with its sequence number; in lockstep it waits for the answer.
+/// Sends the messages of one phase. `sent` is called after each call with the last sequence number that it took; in
+/// lockstep it waits for the answer.
 pub fn send(
-    mailing: &Mailing<'_>,
-    message: &mut [u8],
+    mailing: &Mailing,
+    outbox: &mut Outbox<'_>,
     mut sent: impl FnMut(u64) -> io::Result<()>,
 ) -> io::Result<Mailed> {
     let mut pacer = Pacer::start(mailing.pacing, mailing.length);
     let mut mailed = Mailed::default();
-    while let Some((due, now)) = pacer.turn(mailed.messages) {
+    while let Some(turn) = pacer.turn(mailed.messages, outbox.count()) {
         if mailed.messages == 0 {
-            mailed.first_ns = now;
+            mailed.first_ns = turn.now;
         }
-        let sent_ns = if mailing.stamp == Stamp::Intended { due } else { now };
-        let sequence = mailed.messages;
-        Header { token: mailing.token, phase: mailing.phase, markers_left: 0, sequence, sent_ns }
-            .write(message);
-        mailed.refused += mailing.channel.send(message)?;
-        mailed.messages += 1;
-        sent(sequence)?;
+        let sent_ns = if mailing.stamp == Stamp::Intended { turn.due } else { turn.now };
+        for place in 0..turn.messages {
+            let sequence = mailed.messages + place as u64;
+            Header { token: mailing.token, phase: mailing.phase, markers_left: 0, sequence, sent_ns }
+                .write(outbox.slot(place));
+        }
+        mailed.refused += outbox.send(turn.messages)?;
+        mailed.messages += turn.messages as u64;
+        sent(mailed.messages - 1)?;
     }
     mailed.last_ns = sys::now_ns();
     mailed.max_late_ns = pacer.max_late_ns();

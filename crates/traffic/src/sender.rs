@@ -7,7 +7,9 @@ use crate::counters::Snapshot;
 use crate::cpu::CpuWindow;
 use crate::error::{Attempt, EngineError};
 use crate::header::{Header, Phase};
+use crate::inbox::Inbox;
 use crate::observe;
+use crate::outbox::Outbox;
 use crate::receive::receive;
 use crate::send::{Mailed, Mailing, Stamp, send};
 use crate::sys;
@@ -41,14 +43,14 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
     let mut srtt_mean_us = None;
     let done = match spec.probe.probe {
         Probe::Echo => {
-            let mut inbox = channel.inbox();
+            let mut inbox = Inbox::new(&channel);
             sending.phases(|phase, sequence| {
                 account.await_answer(phase, sequence, sys::now_ns());
                 receive(&mut inbox, size, spec.token, &mut account)
             })
         }
         Probe::EchoOpen => thread::scope(|scope| {
-            let answers = scope.spawn(|| receive(&mut channel.inbox(), size, spec.token, &mut account));
+            let answers = scope.spawn(|| receive(&mut Inbox::new(&channel), size, spec.token, &mut account));
             let sent = sending.phases(|_, _| Ok(()));
             ended.store(true, Ordering::Relaxed);
             let received = answers.join().expect("the receive loop does not panic");
@@ -75,6 +77,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
     Ok(Side {
         role: Role::Sender,
         endpoint,
+        io: Some(channel.io),
         sent: sending.sent,
         received,
         delays,
@@ -90,16 +93,15 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
 struct Sending<'a> {
     spec: &'a TrialSpec,
     channel: &'a Channel,
-    message: Vec<u8>,
+    outbox: Outbox<'a>,
     sent: Sent,
     cpu: CpuWindow,
 }
 
 impl<'a> Sending<'a> {
     fn new(spec: &'a TrialSpec, channel: &'a Channel) -> Self {
-        // A payload that is not all zeros, in case something on the path compresses.
-        let message = (0..spec.message_bytes).map(|place| (place * 167 % 251) as u8).collect();
-        Sending { spec, channel, message, sent: Sent::default(), cpu: CpuWindow::new(spec.cpu_scope) }
+        let (outbox, cpu) = (Outbox::new(channel), CpuWindow::new(spec.cpu_scope));
+        Sending { spec, channel, outbox, sent: Sent::default(), cpu }
     }
 
     /// Warms up, measures and says that it is over; `after_each` is called after each message with its phase and
@@ -129,14 +131,13 @@ impl<'a> Sending<'a> {
     ) -> io::Result<Mailed> {
         let open_loop = self.spec.probe.probe == Probe::EchoOpen;
         let mailing = Mailing {
-            channel: self.channel,
             token: self.spec.token,
             phase,
             pacing: self.spec.probe.pacing,
             length,
             stamp: if open_loop { Stamp::Intended } else { Stamp::Actual },
         };
-        send(&mailing, &mut self.message, |sequence| after_each(phase, sequence))
+        send(&mailing, &mut self.outbox, |sequence| after_each(phase, sequence))
     }
 
     fn mark_end(&mut self) -> io::Result<()> {
@@ -149,8 +150,9 @@ impl<'a> Sending<'a> {
                 sequence: self.sent.measured,
                 sent_ns: sys::now_ns(),
             };
-            header.write(&mut self.message);
-            match self.channel.send(&self.message) {
+            let message = self.outbox.slot(0);
+            header.write(message);
+            match self.channel.send(message) {
                 // The receiver has heard an earlier one and is gone.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
                 sent => sent?,

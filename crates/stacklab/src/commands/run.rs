@@ -1,12 +1,13 @@
 //! `stacklab run`.
 
-use crate::campaign::{CPU_SCOPE, Lab, measure};
+use crate::campaign::{Lab, measure};
 use crate::cli::RunOptions;
 use crate::conclude::conclude;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::sources::{StudySource, new_record, new_seed, newest_record, now_unix_ns, study_of};
 use crate::{commands::report, interrupt};
+use stacklab_model::CpuScope;
 use stacklab_report::Format;
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -25,7 +26,11 @@ pub fn run(options: RunOptions) -> Result<(), Failure> {
     let mut lab = Lab::build(&request.study.bed, interrupted)?;
     let mut record = match request.record.take() {
         Some(record) => record,
-        None => Record::create(&request.path, &Campaign { bed: lab.describe(), ..request.campaign.clone() })?,
+        None => {
+            let bed = (lab.describe(), lab.cpu_scope());
+            let campaign = Campaign { bed: bed.0, cpu_scope: bed.1, ..request.campaign.clone() };
+            Record::create(&request.path, &campaign)?
+        }
     };
     for host in lab.hosts()? {
         record.put_host(&host)?;
@@ -77,7 +82,8 @@ impl Request {
             settings: options.study.settings,
             seed: options.study.seed.unwrap_or_else(new_seed),
             bed: String::new(),
-            cpu_scope: CPU_SCOPE,
+            // Known when the testbed stands, as is what it is.
+            cpu_scope: CpuScope::Shared,
         };
         Ok(Request { study, campaign, record: None, path })
     }

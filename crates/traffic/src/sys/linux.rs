@@ -1,10 +1,11 @@
 //! Linux.
 
 use super::Nanos;
+use nix::sched::{CpuSet, sched_getaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{SysconfVar, sysconf};
+use nix::unistd::{Pid, SysconfVar, sysconf};
 use socket2::Socket;
 use stacklab_model::{Family, Offloads, TcpInfo};
 use std::ffi::c_int;
@@ -21,6 +22,44 @@ pub const SEND_PLAIN: c_int = libc::MSG_NOSIGNAL;
 pub fn now_ns() -> Nanos {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("the monotonic clock exists on every Linux");
     now.tv_sec() as Nanos * 1_000_000_000 + now.tv_nsec() as Nanos
+}
+
+/// How far the realtime clock is ahead of [`now_ns`] at this moment, nanoseconds: what turns the kernel's packet
+/// times into this clock's.
+pub fn realtime_offset_ns() -> i64 {
+    let realtime = || {
+        let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("the realtime clock exists on every Linux");
+        now.tv_sec() * 1_000_000_000 + now.tv_nsec()
+    };
+    // The middle of two readings is when the one between them was taken, to half their distance.
+    let before = now_ns();
+    let middle = realtime();
+    let after = now_ns();
+    middle - (before + (after - before) / 2) as i64
+}
+
+/// Has the kernel say when each packet arrived (SO_TIMESTAMPNS: realtime clock, as the driver hands it over).
+pub fn stamp_arrivals(socket: &Socket) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
+}
+
+/// Has one send leave as datagrams of so many bytes, cut below the IP layer (UDP_SEGMENT).
+pub fn segment_sends(socket: &Socket, bytes: usize) -> io::Result<()> {
+    set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes as c_int)
+}
+
+/// Has datagrams that the kernel joined arrive as one (UDP_GRO).
+pub fn join_receives(socket: &Socket) -> io::Result<()> {
+    set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
+}
+
+/// Room for what arrived and was not read yet, beyond the machine's limit where that is allowed. Gives what the kernel
+/// made of it, bytes.
+pub fn receive_room(socket: &Socket, bytes: usize) -> io::Result<usize> {
+    if set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes as c_int).is_err() {
+        socket.set_recv_buffer_size(bytes)?;
+    }
+    socket.recv_buffer_size()
 }
 
 /// Receives what is there; `WouldBlock` where nothing is.
@@ -51,6 +90,12 @@ pub fn tick_ns() -> u64 {
     1_000_000_000 / sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64
 }
 
+/// The processors that this process may use.
+pub fn own_processors() -> Vec<usize> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect()
+}
+
 /// Processors of the machine that are online, whichever of them this process may use.
 pub fn processors_online() -> u32 {
     sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1).max(1) as u32
@@ -65,6 +110,15 @@ fn option<T>(socket: &Socket, level: c_int, name: c_int, value: &mut MaybeUninit
         libc::getsockopt(socket.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut length)
     };
     if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Sets an integer socket option.
+fn set_option(socket: &Socket, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
+    let length = size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of `value`.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Path MTU of a connected socket, bytes.

@@ -1,7 +1,9 @@
 //! The one seam to the operating system: all platform code and all `unsafe` of the engine is below here.
 
+mod batch;
 mod linux;
 
+pub use batch::Batch;
 pub use linux::*;
 
 /// Nanoseconds of a host's clock.

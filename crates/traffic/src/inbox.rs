@@ -1,0 +1,189 @@
+//! Messages on their way out of the kernel.
+
+use crate::channel::Channel;
+use crate::sys::{self, Batch, Nanos};
+use socket2::Socket;
+use stacklab_model::{Io, Transport};
+use std::io::{self, Read};
+
+/// Bytes read at once from a stream.
+const STREAM_BUFFER: usize = 256 * 1024;
+/// Datagrams received at once, where several may come.
+const MOST_AT_ONCE: usize = 64;
+/// The same where each may hold many.
+const MOST_JOINED: usize = 16;
+/// The longest that joined datagrams can be, bytes.
+const LONGEST_JOINED: usize = 65_535;
+
+/// What one receive brought.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Filled {
+    /// Bytes to look at.
+    Bytes,
+    /// Nothing within [`crate::channel::RECEIVE_TICK`].
+    Nothing,
+    /// The peer has closed.
+    Closed,
+}
+
+/// Bytes received and not yet looked at.
+pub struct Inbox<'a> {
+    channel: &'a Channel,
+    arrivals: Arrivals,
+}
+
+enum Arrivals {
+    Stream(Stream),
+    Datagrams(Datagrams),
+}
+
+struct Stream {
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    /// When the last receive returned.
+    received_ns: Nanos,
+}
+
+struct Datagrams {
+    batch: Batch,
+    /// How many the last receive brought, and which of them is next, from which byte on.
+    count: usize,
+    place: usize,
+    offset: usize,
+    /// When the last receive returned, and how far the realtime clock was ahead then.
+    received_ns: Nanos,
+    realtime_offset_ns: i64,
+}
+
+impl<'a> Inbox<'a> {
+    /// An empty inbox.
+    pub fn new(channel: &'a Channel) -> Self {
+        let size = channel.message_bytes;
+        let arrivals = match channel.transport {
+            Transport::Tcp => Arrivals::Stream(Stream {
+                buffer: vec![0; STREAM_BUFFER.max(2 * size)].into_boxed_slice(),
+                start: 0,
+                end: 0,
+                received_ns: 0,
+            }),
+            Transport::Udp => {
+                // One byte more than a datagram of the right size shows one that is too long.
+                let (count, each) = match (channel.joined, channel.io) {
+                    (true, _) => (MOST_JOINED, LONGEST_JOINED),
+                    (_, Io::Plain) => (1, size + 1),
+                    _ => (MOST_AT_ONCE, size + 1),
+                };
+                let batch = Batch::new(count, each);
+                let (received_ns, realtime_offset_ns) = (0, 0);
+                Arrivals::Datagrams(Datagrams {
+                    batch,
+                    count: 0,
+                    place: 0,
+                    offset: 0,
+                    received_ns,
+                    realtime_offset_ns,
+                })
+            }
+        };
+        Inbox { channel, arrivals }
+    }
+
+    /// Receives once.
+    pub fn fill(&mut self) -> io::Result<Filled> {
+        let Channel { socket, poll_ns, message_bytes, stamped, .. } = self.channel;
+        let filled = match &mut self.arrivals {
+            Arrivals::Stream(stream) => stream.fill(socket, *poll_ns, *message_bytes),
+            Arrivals::Datagrams(datagrams) => datagrams.fill(socket, *poll_ns, *stamped),
+        };
+        match filled {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Filled::Nothing),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Filled::Nothing),
+            // A datagram's port that nobody holds any more.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(Filled::Closed),
+            filled => filled,
+        }
+    }
+
+    /// The next whole message (of a datagram, whatever its length) and when it arrived, or `None` when more must be
+    /// received first.
+    pub fn next(&mut self) -> Option<(&mut [u8], Nanos)> {
+        match &mut self.arrivals {
+            Arrivals::Stream(stream) => stream.next(self.channel.message_bytes),
+            Arrivals::Datagrams(datagrams) => datagrams.next(),
+        }
+    }
+}
+
+impl Stream {
+    fn fill(&mut self, socket: &Socket, poll_ns: Nanos, size: usize) -> io::Result<Filled> {
+        // Move a message's first part to the front only when its rest would not fit behind it.
+        if self.buffer.len() - self.start < size || self.start == self.end {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        let room = &mut self.buffer[self.end..];
+        let mut reader = socket;
+        let received = polling(poll_ns, |wait| match wait {
+            false => sys::receive_now(socket, room),
+            true => reader.read(room),
+        })?;
+        self.received_ns = sys::now_ns();
+        self.end += received;
+        Ok(if received == 0 { Filled::Closed } else { Filled::Bytes })
+    }
+
+    fn next(&mut self, size: usize) -> Option<(&mut [u8], Nanos)> {
+        if self.end - self.start < size {
+            return None;
+        }
+        let start = self.start;
+        self.start += size;
+        Some((&mut self.buffer[start..start + size], self.received_ns))
+    }
+}
+
+impl Datagrams {
+    fn fill(&mut self, socket: &Socket, poll_ns: Nanos, stamped: bool) -> io::Result<Filled> {
+        (self.count, self.place, self.offset) = (0, 0, 0);
+        let batch = &mut self.batch;
+        self.count =
+            polling(poll_ns, |wait| batch.receive(socket, if wait { 0 } else { libc::MSG_DONTWAIT }))?;
+        self.received_ns = sys::now_ns();
+        if stamped {
+            self.realtime_offset_ns = sys::realtime_offset_ns();
+        }
+        Ok(Filled::Bytes)
+    }
+
+    fn next(&mut self) -> Option<(&mut [u8], Nanos)> {
+        if self.place == self.count {
+            return None;
+        }
+        let (place, start) = (self.place, self.offset);
+        let beside = self.batch.beside(place);
+        let length = self.batch.length(place);
+        let end = beside.segment_bytes.map_or(length, |each| length.min(start + each));
+        (self.place, self.offset) = if end < length { (place, end) } else { (place + 1, 0) };
+        // A clock that was set between a packet and its receive must not make it arrive after it.
+        let stamp = beside.arrived_realtime_ns.map(|stamp| stamp as i64 - self.realtime_offset_ns);
+        let arrived = stamp.map_or(self.received_ns, |stamp| self.received_ns.min(stamp.max(0) as Nanos));
+        let room = self.batch.slot(place);
+        let end = end.min(room.len());
+        Some((&mut room[start..end], arrived))
+    }
+}
+
+/// Receives without waiting until the time is over, and then waiting.
+fn polling<T>(poll_ns: Nanos, mut receive: impl FnMut(bool) -> io::Result<T>) -> io::Result<T> {
+    if poll_ns > 0 {
+        let start = sys::now_ns();
+        while sys::now_ns() - start < poll_ns {
+            match receive(false) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::hint::spin_loop(),
+                received => return received,
+            }
+        }
+    }
+    receive(true)
+}

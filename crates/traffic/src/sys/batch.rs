@@ -1,0 +1,220 @@
+//! Several messages a call: sendmmsg and recvmmsg on memory that this type owns.
+
+use super::Nanos;
+use socket2::Socket;
+use std::ffi::c_int;
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// Room for the control messages of one datagram: an arrival time and the size of joined segments.
+const CONTROL_WORDS: usize = 8;
+
+/// Messages side by side in one block of memory, with what the calls need to know of them.
+pub struct Batch {
+    room: Box<[u8]>,
+    each: usize,
+    headers: Box<[libc::mmsghdr]>,
+    // The headers point into these.
+    _vectors: Box<[libc::iovec]>,
+    controls: Box<[[u64; CONTROL_WORDS]]>,
+}
+
+/// What the kernel said beside a datagram.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Beside {
+    /// When it arrived, nanoseconds of the realtime clock, where the socket was told to say.
+    pub arrived_realtime_ns: Option<Nanos>,
+    /// Bytes of each datagram that it was joined from, where it was.
+    pub segment_bytes: Option<usize>,
+}
+
+impl Batch {
+    /// Room for `count` messages of `each` bytes.
+    pub fn new(count: usize, each: usize) -> Self {
+        let mut room = vec![0; count * each].into_boxed_slice();
+        let mut controls = vec![[0; CONTROL_WORDS]; count].into_boxed_slice();
+        let mut vectors: Box<[libc::iovec]> = room
+            .chunks_exact_mut(each)
+            .map(|slot| libc::iovec { iov_base: slot.as_mut_ptr().cast(), iov_len: each })
+            .collect();
+        let headers = vectors.iter_mut().zip(&mut controls).map(|(vector, control)| {
+            // SAFETY: `mmsghdr` is plain data, for which all zeros is valid.
+            let mut header: libc::mmsghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+            header.msg_hdr.msg_iov = vector;
+            header.msg_hdr.msg_iovlen = 1;
+            header.msg_hdr.msg_control = control.as_mut_ptr().cast();
+            header
+        });
+        Batch { headers: headers.collect(), room, each, _vectors: vectors, controls }
+    }
+
+    /// How many messages there is room for.
+    pub fn count(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// A message's room.
+    pub fn slot(&mut self, place: usize) -> &mut [u8] {
+        &mut self.room[place * self.each..][..self.each]
+    }
+
+    /// The room of several messages side by side.
+    pub fn slots(&self, from: usize, to: usize) -> &[u8] {
+        &self.room[from * self.each..to * self.each]
+    }
+
+    /// Sends the messages `from..to`, each as one; gives how many were taken, and how many bytes of the last of them.
+    pub fn send(
+        &mut self,
+        socket: &Socket,
+        from: usize,
+        to: usize,
+        flags: c_int,
+    ) -> io::Result<(usize, usize)> {
+        let headers = &mut self.headers[from..to];
+        for header in headers.iter_mut() {
+            header.msg_hdr.msg_controllen = 0;
+        }
+        // SAFETY: the descriptor is open for as long as `socket` is borrowed; each header points to one vector over
+        // its own part of `room`, all of which this value owns, on the heap, and no control data.
+        let sent = unsafe {
+            libc::sendmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), headers.len() as _, flags as _)
+        };
+        match sent {
+            ..0 => Err(io::Error::last_os_error()),
+            0 => Ok((0, 0)),
+            sent => Ok((sent as usize, headers[sent as usize - 1].msg_len as usize)),
+        }
+    }
+
+    /// Receives what there is, up to the whole room; waits for the first as the socket does, or not at all with
+    /// `MSG_DONTWAIT`. Gives how many messages came.
+    pub fn receive(&mut self, socket: &Socket, flags: c_int) -> io::Result<usize> {
+        for header in &mut self.headers {
+            header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
+        }
+        let flags = flags | libc::MSG_TRUNC;
+        // SAFETY: the descriptor is open for as long as `socket` is borrowed; each header points to one vector over
+        // its own part of `room` and to its own control block of the stated length, all of which this value owns, on
+        // the heap.
+        unsafe {
+            match &mut *self.headers {
+                [one] => {
+                    let received = libc::recvmsg(socket.as_raw_fd(), &raw mut one.msg_hdr, flags);
+                    if received < 0 {
+                        return Err(io::Error::last_os_error());
+                    }
+                    one.msg_len = received as u32;
+                    Ok(1)
+                }
+                headers => {
+                    let (count, flags) = (headers.len() as _, flags | libc::MSG_WAITFORONE);
+                    let none = std::ptr::null_mut();
+                    let received =
+                        libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, flags as _, none);
+                    if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
+                }
+            }
+        }
+    }
+
+    /// Bytes of a received message, those beyond its room counted.
+    pub fn length(&self, place: usize) -> usize {
+        self.headers[place].msg_len as usize
+    }
+
+    /// What the kernel said beside a received message.
+    pub fn beside(&self, place: usize) -> Beside {
+        let header = &self.headers[place].msg_hdr;
+        let mut beside = Beside::default();
+        debug_assert!(header.msg_controllen <= size_of_val(&self.controls[place]));
+        // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block that the
+        // header points to, and the CMSG functions stay within them. Each payload is read unaligned and is as long
+        // as the kernel defines it for its type.
+        unsafe {
+            let mut message = libc::CMSG_FIRSTHDR(header);
+            while let Some(control) = message.as_ref() {
+                let data = libc::CMSG_DATA(control);
+                match (control.cmsg_level, control.cmsg_type) {
+                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                        let time: libc::timespec = data.cast::<libc::timespec>().read_unaligned();
+                        let whole = Duration::from_secs(time.tv_sec as u64).as_nanos() as Nanos;
+                        beside.arrived_realtime_ns = Some(whole + time.tv_nsec as Nanos);
+                    }
+                    (libc::SOL_UDP, libc::UDP_GRO) => {
+                        beside.segment_bytes = Some(data.cast::<c_int>().read_unaligned() as usize);
+                    }
+                    _ => {}
+                }
+                message = libc::CMSG_NXTHDR(header, control);
+            }
+        }
+        beside
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys;
+    use std::net::UdpSocket;
+
+    fn pair() -> (Socket, Socket) {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        sender.connect(receiver.local_addr().unwrap()).unwrap();
+        (sender.into(), receiver.into())
+    }
+
+    #[test]
+    fn several_messages_go_and_come_in_one_call_each_with_its_arrival_time() {
+        let (sender, receiver) = pair();
+        sys::stamp_arrivals(&receiver).unwrap();
+        let mut out = Batch::new(4, 100);
+        for place in 0..4 {
+            out.slot(place).fill(place as u8);
+        }
+        assert_eq!(out.send(&sender, 1, 4, sys::SEND_PLAIN).unwrap(), (3, 100));
+        let mut back = Batch::new(8, 150);
+        let before = sys::realtime_offset_ns();
+        assert_eq!(back.receive(&receiver, 0).unwrap(), 3);
+        for place in 0..3 {
+            assert_eq!(back.length(place), 100);
+            assert!(back.slot(place)[..100].iter().all(|byte| *byte == place as u8 + 1));
+            let arrived = back.beside(place).arrived_realtime_ns.unwrap();
+            let since = sys::now_ns() as i64 - (arrived as i64 - before);
+            assert!((0..1_000_000_000).contains(&since), "arrived {since} ns ago");
+        }
+        let nothing = back.receive(&receiver, libc::MSG_DONTWAIT).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    #[test]
+    fn one_call_leaves_as_several_datagrams() {
+        let (sender, receiver) = pair();
+        sys::segment_sends(&sender, 100).unwrap();
+        let mut out = Batch::new(5, 100);
+        for place in 0..5 {
+            out.slot(place).fill(place as u8);
+        }
+        assert_eq!(sender.send(out.slots(0, 5)).unwrap(), 500);
+        let mut back = Batch::new(8, 600);
+        let mut lengths = Vec::new();
+        while lengths.iter().sum::<usize>() < 500 {
+            let count = back.receive(&receiver, 0).unwrap();
+            lengths.extend((0..count).map(|place| back.length(place)));
+        }
+        assert_eq!(lengths, [100; 5]);
+    }
+
+    #[test]
+    fn a_message_too_long_for_its_room_shows_its_length() {
+        let (sender, receiver) = pair();
+        sender.send(&[1; 64]).unwrap();
+        let mut back = Batch::new(1, 33);
+        assert_eq!(back.receive(&receiver, 0).unwrap(), 1);
+        assert_eq!(back.length(0), 64);
+    }
+}
