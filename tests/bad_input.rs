@@ -198,7 +198,8 @@ fn the_help_lists_the_exit_codes_that_are_tested_here() {
         (code::REQUEST, "the command line or the study file is wrong"),
         (code::TESTBED, "the testbed cannot be made"),
         (code::RECORD, "a record cannot be made, read or written"),
-        (code::HOST, "a host of the testbed failed"),
+        (code::HOST, "a host failed in the middle of a campaign, or no agent can be reached there"),
+        (code::INVALID, "the single measurement (stacklab measure) is not valid"),
         (code::INTERRUPTED, "interrupted"),
     ] {
         let listed = help.lines().any(|line| {

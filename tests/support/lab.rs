@@ -4,11 +4,12 @@
 use super::program::require_root;
 use super::tun::{MTU, address};
 use stacklab_model::{
-    Bed, Cell, CpuScope, Family, Framing, ProbeSpec, RunRecord, Transport, Trial, TrialSpec,
+    Bed, Cell, CpuScope, Direction, Family, Framing, ProbeSpec, RunRecord, Transport, Trial, TrialSpec,
 };
 use stacklab_testbed::{Testbed, enter};
 use stacklab_traffic::client::AgentClient;
 use stacklab_traffic::conduct::{Path, conduct};
+use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 
 static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -17,15 +18,20 @@ static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 pub struct Lab {
     testbed: Testbed,
     agents: [AgentClient; 2],
+    bed: Bed,
     trials: u32,
 }
 
 impl Lab {
     /// Builds it, its own link without limits.
     pub fn build() -> Self {
+        Lab::of(Bed { rate: None, mtu: MTU, offloads: true })
+    }
+
+    /// Builds it with a link of the test's choice.
+    pub fn of(bed: Bed) -> Self {
         require_root();
         enter().unwrap_or_else(|error| panic!("{error}"));
-        let bed = Bed { rate: None, mtu: MTU, offloads: true };
         let program = env!("CARGO_BIN_EXE_stacklab").as_ref();
         let mut testbed = Testbed::build(&bed, program, &["agent", "--stdio"]).unwrap();
         let agents = testbed.hosts_mut().each_mut().map(|host| {
@@ -34,7 +40,7 @@ impl Lab {
             agent.hello().unwrap();
             agent
         });
-        Lab { testbed, agents, trials: 0 }
+        Lab { testbed, agents, bed, trials: 0 }
     }
 
     /// The hosts' processes, sender first.
@@ -44,26 +50,59 @@ impl Lab {
 
     /// Runs a probe with messages of 128 bytes over the path with faults; fails where the run is not valid.
     pub fn run(&mut self, family: Family, transport: Transport, probe: &ProbeSpec) -> RunRecord {
-        const SIZE: u32 = 128;
-        self.trials += 1;
         let [sender, receiver] = [0, 1].map(|end| address(family, end));
         let path = Path { sender, receiver, mtu: MTU, offloads: true, rate: None };
+        self.conduct(path, transport, 128, probe, Direction::Forward)
+    }
+
+    /// Runs a probe with messages of a size over its own link; fails where the run is not valid.
+    pub fn run_on_link(
+        &mut self,
+        (family, transport, size): (Family, Transport, u32),
+        probe: &ProbeSpec,
+        direction: Direction,
+    ) -> RunRecord {
+        let [sender, receiver] = self.addresses(family);
+        let Bed { rate, mtu, offloads, .. } = self.bed;
+        let path = Path { sender, receiver, mtu, offloads, rate };
+        self.conduct(path, transport, size, probe, direction)
+    }
+
+    /// The hosts' addresses on the link.
+    pub fn addresses(&self, family: Family) -> [IpAddr; 2] {
+        self.testbed.hosts().each_ref().map(|host| host.address(family))
+    }
+
+    fn conduct(
+        &mut self,
+        path: Path,
+        transport: Transport,
+        size: u32,
+        probe: &ProbeSpec,
+        direction: Direction,
+    ) -> RunRecord {
+        self.trials += 1;
+        let family = Family::of(path.sender);
         let framing = Framing::Segment;
-        let cell = Cell { family, transport, framing, size: SIZE, replica: String::new() };
+        let cell =
+            Cell { family, transport, framing, size, replica: String::new(), settings: Default::default() };
         let trial = Trial { block: 0, position: self.trials, cell, probe: probe.probe };
         let spec = TrialSpec {
             token: self.trials,
             family,
             transport,
             framing,
-            message_bytes: SIZE,
+            message_bytes: size,
             cpu_scope: CpuScope::Shared,
             poll_ns: 0,
             io: stacklab_model::Io::Plain,
+            flows: 1,
+            tuning: Default::default(),
             probe: probe.clone(),
         };
         let [sender, receiver] = &mut self.agents;
-        let run = conduct(sender, receiver, &path, &trial, spec).unwrap_or_else(|error| panic!("{error}"));
+        let run = conduct(sender, receiver, &path, &trial, spec, direction)
+            .unwrap_or_else(|error| panic!("{error}"));
         assert!(run.is_valid(), "{}: {:?}", run.trial, run.status);
         run
     }

@@ -3,7 +3,9 @@
 pub mod capture;
 pub mod lab;
 pub mod leftovers;
+pub mod listening;
 pub mod program;
 pub mod records;
+pub mod relay;
 pub mod sys;
 pub mod tun;

@@ -18,6 +18,7 @@ pub mod code {
     pub const TESTBED: i32 = 3;
     pub const RECORD: i32 = 4;
     pub const HOST: i32 = 5;
+    pub const INVALID: i32 = 7;
     pub const INTERRUPTED: i32 = 130;
 }
 
@@ -231,10 +232,13 @@ pub fn signal(pid: u32, name: &str) {
     assert!(sent.success(), "SIG{name} could not be sent to {pid}");
 }
 
-/// The processes that this one has started.
+/// The processes that this one has started, from whichever thread.
 pub fn children(pid: u32) -> Vec<u32> {
-    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    list.split_whitespace().map(|pid| pid.parse().unwrap()).collect()
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
+    lists
+        .flat_map(|list| list.split_whitespace().map(|pid| pid.parse().unwrap()).collect::<Vec<_>>())
+        .collect()
 }
 
 /// The names in a folder, sorted.

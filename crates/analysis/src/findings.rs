@@ -53,6 +53,11 @@ pub fn findings(campaign: &Campaign) -> Findings {
         invalid_runs: invalid_runs(campaign.runs),
         bed: campaign.bed_sentence.to_owned(),
         hosts: campaign.hosts.iter().map(|(name, facts)| host_sentence(name, facts)).collect(),
+        instruments: campaign
+            .hosts
+            .iter()
+            .filter_map(|(name, facts)| Some(format!("{name}: {}", facts.noise.as_ref()?)))
+            .collect(),
         cpu_scope: campaign.cpu_scope,
         cells: cells(campaign, &runs),
         comparisons: campaign
@@ -267,8 +272,10 @@ mod tests {
             memory_kib: 4 << 20,
             governor: None,
             clock_source: Some("tsc".into()),
+            boot_id: None,
             virtualised: true,
             abilities: BTreeMap::new(),
+            noise: None,
         };
         assert_eq!(
             host_sentence("left", &facts),

@@ -8,7 +8,14 @@ use std::collections::BTreeMap;
 
 /// A UDP cell in segment framing.
 pub fn cell(family: Family, size: u32) -> Cell {
-    Cell { transport: Transport::Udp, framing: Framing::Segment, size, family, replica: String::new() }
+    Cell {
+        transport: Transport::Udp,
+        framing: Framing::Segment,
+        size,
+        family,
+        replica: String::new(),
+        settings: Default::default(),
+    }
 }
 
 /// ipv6 against ipv4 at 128 bytes.
@@ -44,6 +51,8 @@ pub fn run_with(block: u32, cell: &Cell, metric: Metric, value: Value) -> RunRec
             cpu_scope: stacklab_model::CpuScope::Shared,
             poll_ns: 0,
             io: stacklab_model::Io::Plain,
+            flows: 1,
+            tuning: Default::default(),
             probe: ProbeSpec {
                 probe: metric.probe(),
                 pacing: Pacing::Flood,

@@ -1,7 +1,7 @@
 //! What the headers alone would make of a comparison, and what they leave to the stacks.
 
 use stacklab_model::{
-    Bed, Cell, Effect, Explained, Framing, Metric, Question, Rate, Transport, TrialSpec, wire_size,
+    Bed, Cell, Effect, Explained, Factor, Framing, Metric, Question, Rate, Transport, TrialSpec, wire_size,
 };
 
 /// The least share of what the headers allow that both arms must reach for the link to count as full. Below it
@@ -39,7 +39,7 @@ fn full_link(question: &Question, means: [Option<f64>; 2], bed: &Bed) -> Result<
             "no link rate: headers explain nothing of the {name}, the difference is the stacks' own"
         ));
     };
-    let arms = [OnWire::of(&question.baseline, bed.mtu)?, OnWire::of(&question.candidate, bed.mtu)?];
+    let arms = [OnWire::of(&question.baseline, bed)?, OnWire::of(&question.candidate, bed)?];
     let limits = arms.each_ref().map(|arm| arm.limit(metric, rate));
     let full =
         means.iter().zip(limits).all(|(mean, limit)| mean.is_none_or(|mean| mean >= FULL_LINK * limit));
@@ -61,7 +61,8 @@ struct OnWire {
 }
 
 impl OnWire {
-    fn of(cell: &Cell, mtu: u32) -> Result<Self, String> {
+    fn of(cell: &Cell, bed: &Bed) -> Result<Self, String> {
+        let mtu = bed.mtu_of(cell);
         let Cell { family, transport, framing, size, .. } = *cell;
         let payload = TrialSpec::message_bytes(family, transport, framing, size)
             .filter(|payload| *payload > 0)
@@ -73,7 +74,9 @@ impl OnWire {
             .ok_or_else(|| format!("an MTU of {mtu} bytes has no room for {family} payload"))?;
         // The kernel joins TCP writes, so their headers are spread over full segments whatever the size of the write.
         let joined = framing == Framing::Message && transport == Transport::Tcp;
-        let unit = if joined { most } else { payload };
+        // A maximum segment size counts the options behind TCP's first 20 bytes of header.
+        let mss = cell.number(Factor::Mss).map(|mss| mss + 20 - transport.header_bytes());
+        let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
         let wire = wire_size(family, transport, unit, mtu);
         let because = match (joined, wire.packets) {
             (true, _) => {
@@ -147,6 +150,17 @@ mod tests {
             let explained = explain(&question, None, [None, None], &bed(Some(Rate(1_000_000)))).unwrap();
             assert!(explained.because.contains("joined to full segments"), "{}", explained.because);
         }
+    }
+
+    #[test]
+    fn a_cells_own_mtu_and_segment_size_count() {
+        let mut question = with(Metric::Throughput, Transport::Tcp, Framing::Message, 8192);
+        question.candidate = question.baseline.clone();
+        question.candidate.settings.insert(Factor::Mtu, "9000".to_owned());
+        // IPv4: full segments of 1448 bytes in 1538 of wire, against 8948 in 9038.
+        close(ratio(&question), (8948.0 / 9038.0) / (1448.0 / 1538.0));
+        question.candidate.settings = [(Factor::Mss, "512".to_owned())].into();
+        close(ratio(&question), (500.0 / 590.0) / (1448.0 / 1538.0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The place where a study runs.
 
-use crate::Rate;
+use crate::{Cell, Factor, Rate};
 use serde::{Deserialize, Serialize};
 
 /// Two hosts joined by one link, both families addressed.
@@ -12,4 +12,11 @@ pub struct Bed {
     pub mtu: u32,
     /// Whether segmentation and receive offloads stay on. Off, a packet in the kernel is a packet on the wire.
     pub offloads: bool,
+}
+
+impl Bed {
+    /// Largest IP packet of the link in a cell, bytes: the cell's own, where the study varies it.
+    pub fn mtu_of(&self, cell: &Cell) -> u32 {
+        cell.number(Factor::Mtu).unwrap_or(self.mtu)
+    }
 }

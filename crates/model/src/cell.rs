@@ -3,6 +3,7 @@
 use crate::names::named;
 use crate::{Family, Framing, Transport};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 named! {
@@ -18,6 +19,41 @@ named! {
         Size = "size",
         /// A label without any effect: two replicas of one arm must not differ (an A/A study).
         Replica = "replica",
+        /// How messages get into and out of the kernel.
+        Io = "io",
+        /// Flows at once.
+        Flows = "flows",
+        /// Which way a stream flows.
+        Direction = "direction",
+        /// Largest IP packet of the link, bytes.
+        Mtu = "mtu",
+        /// Packets that may wait at each end of the link.
+        QueueLength = "queue_length",
+        /// Which processors the hosts run on.
+        Pinning = "pinning",
+        /// SO_SNDBUF, bytes.
+        SendBuffer = "send_buffer",
+        /// SO_RCVBUF, bytes.
+        ReceiveBuffer = "receive_buffer",
+        /// TCP's maximum segment size, bytes.
+        Mss = "mss",
+        /// TCP_NODELAY.
+        Nodelay = "nodelay",
+        /// TCP's congestion control.
+        CongestionControl = "congestion_control",
+        /// Differentiated services code point.
+        Dscp = "dscp",
+        /// IPv6 flow label.
+        FlowLabel = "flow_label",
+        /// Microseconds of busy polling in the kernel (SO_BUSY_POLL).
+        BusyPoll = "busy_poll",
+    }
+}
+
+impl Factor {
+    /// Whether its level is one of [`Cell::settings`]: a factor that most studies leave as it is.
+    pub fn is_setting(self) -> bool {
+        !matches!(self, Factor::Family | Factor::Transport | Factor::Framing | Factor::Size | Factor::Replica)
     }
 }
 
@@ -35,6 +71,9 @@ pub struct Cell {
     /// A label without effect; empty where the study has no replicas.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub replica: String,
+    /// Levels of the factors that have no field above, as written in study files. One that is absent is left as it is.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<Factor, String>,
 }
 
 impl Cell {
@@ -46,7 +85,13 @@ impl Cell {
             Factor::Framing => self.framing.to_string(),
             Factor::Size => self.size.to_string(),
             Factor::Replica => self.replica.clone(),
+            setting => self.settings.get(&setting).cloned().unwrap_or_default(),
         }
+    }
+
+    /// The cell's level of a setting that is a number; `None` where it is left as it is.
+    pub fn number(&self, factor: Factor) -> Option<u32> {
+        self.settings.get(&factor)?.parse().ok()
     }
 
     /// Whether two cells differ in nothing but the factor (or not even there).
@@ -59,6 +104,7 @@ impl Cell {
         let parts = Factor::ALL.iter().filter(|f| **f != without).filter_map(|f| match f {
             Factor::Size => Some(format!("{} B", self.size)),
             Factor::Replica if self.replica.is_empty() => None,
+            f if f.is_setting() => self.settings.get(f).map(|level| format!("{f}={level}")),
             _ => Some(self.level(*f)),
         });
         parts.collect::<Vec<_>>().join(" ")
@@ -68,6 +114,9 @@ impl Cell {
 impl fmt::Display for Cell {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} {} {} {} B", self.family, self.transport, self.framing, self.size)?;
-        if self.replica.is_empty() { Ok(()) } else { write!(f, " {}", self.replica) }
+        if !self.replica.is_empty() {
+            write!(f, " {}", self.replica)?;
+        }
+        self.settings.iter().try_for_each(|(factor, level)| write!(f, " {factor}={level}"))
     }
 }

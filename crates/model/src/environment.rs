@@ -1,5 +1,6 @@
 //! What a host is: stored with every campaign, so that a figure can be traced to its machine.
 
+use crate::NoiseFloor;
 use crate::names::named;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,8 +38,14 @@ pub struct HostFacts {
     pub governor: Option<String>,
     /// Kernel clock source.
     pub clock_source: Option<String>,
+    /// Number of this boot of the kernel, the same in all of its namespaces: two hosts with the same one share a clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
     /// Whether a hypervisor is below.
     pub virtualised: bool,
     /// What the host can do, found by doing it: name to `yes` or the reason why not.
     pub abilities: BTreeMap<String, String>,
+    /// What its clock, timers and sockets add to every figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<NoiseFloor>,
 }

@@ -196,6 +196,9 @@ pub struct Findings {
     pub bed: String,
     /// The hosts in a sentence each.
     pub hosts: Vec<String>,
+    /// The hosts' noise floors in a sentence each, where they were measured.
+    #[serde(default)]
+    pub instruments: Vec<String>,
     /// Whose CPU the CPU figures are.
     pub cpu_scope: CpuScope,
     /// Every cell and metric of the study.

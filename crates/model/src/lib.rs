@@ -12,10 +12,12 @@ mod headers;
 mod histogram;
 mod metric;
 mod names;
+mod noise;
 mod run;
 mod side;
 mod spec;
 mod trial;
+mod tuning;
 mod units;
 mod value;
 
@@ -31,11 +33,13 @@ pub use headers::{ETHERNET_HEADER_BYTES, WireSize, payload_of_frame, wire_size};
 pub use histogram::Buckets;
 pub use metric::{Better, Metric, Scale, Unit};
 pub use names::{UnknownName, nearest};
+pub use noise::{EchoFloor, NoiseFloor, Spread};
 pub use run::{RunRecord, RunStatus, Warning};
 pub use side::{
     Counters, CpuTime, Delays, Drops, Endpoint, IntervalRow, Offloads, Received, Role, Sent, Side, TcpInfo,
 };
 pub use spec::{HEADER_BYTES, Io, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
 pub use trial::Trial;
+pub use tuning::{Direction, SocketOptions, Tuning};
 pub use units::{Rate, UnitError, parse_duration, parse_ratio, print_duration};
 pub use value::Value;

@@ -13,7 +13,7 @@ pub enum Unit {
     /// Messages per second.
     #[serde(rename = "packet/s")]
     PacketPerSecond,
-    /// A share of all packets, 0 to 1.
+    /// A share, 0 to 1.
     #[serde(rename = "ratio")]
     Ratio,
     /// Milliseconds.
@@ -25,6 +25,18 @@ pub enum Unit {
     /// Per cent of one core: two busy cores are 200.
     #[serde(rename = "% of a core")]
     CorePercent,
+    /// The same over a rate of payload.
+    #[serde(rename = "% of a core per Gbit/s")]
+    CorePercentPerGigabit,
+    /// Per cent of what the metric's definition names.
+    #[serde(rename = "%")]
+    Percent,
+    /// So many times what the metric's definition names; 1 is the same.
+    #[serde(rename = "times")]
+    Times,
+    /// Kibibytes (1024 bytes).
+    #[serde(rename = "KiB")]
+    Kibibyte,
     /// A count of events.
     #[serde(rename = "count")]
     Count,
@@ -43,6 +55,10 @@ impl Unit {
             Unit::Millisecond => "ms",
             Unit::Nanosecond => "ns",
             Unit::CorePercent => "% of a core",
+            Unit::CorePercentPerGigabit => "% of a core per Gbit/s",
+            Unit::Percent => "%",
+            Unit::Times => "times",
+            Unit::Kibibyte => "KiB",
             Unit::Count => "count",
             Unit::ConnectionPerSecond => "connection/s",
         }
@@ -76,6 +92,8 @@ named! {
         Throughput = "throughput",
         /// Messages received per second.
         PacketRate = "packet_rate",
+        /// Payload received per second by the stream of the other direction.
+        ThroughputReverse = "throughput_reverse",
         /// Share sent and never received.
         Loss = "loss",
         /// Share of arrivals that had arrived before.
@@ -100,8 +118,42 @@ named! {
         CpuReceiver = "cpu_receiver",
         /// Kernel time of the sending host.
         CpuSystem = "cpu_system",
+        /// User time of the sending host.
+        CpuSenderUser = "cpu_sender_user",
+        /// Software interrupts' part of the kernel time of the sending host.
+        CpuSenderSoftirq = "cpu_sender_softirq",
+        /// User time of the receiving host.
+        CpuReceiverUser = "cpu_receiver_user",
+        /// Kernel time of the receiving host.
+        CpuReceiverSystem = "cpu_receiver_system",
+        /// Software interrupts' part of the kernel time of the receiving host.
+        CpuReceiverSoftirq = "cpu_receiver_softirq",
+        /// User time of the sending agent alone.
+        CpuEngineSender = "cpu_engine_sender",
+        /// User time of the receiving agent alone.
+        CpuEngineReceiver = "cpu_engine_receiver",
         /// Busy time of the receiving host per packet.
         CpuPerPacket = "cpu_per_packet",
+        /// Busy time of the sending host per packet.
+        CpuPerPacketSender = "cpu_per_packet_sender",
+        /// Busy time of the sending host per rate of payload.
+        CpuPerGbitSender = "cpu_per_gbit_sender",
+        /// Busy time of the receiving host per rate of payload.
+        CpuPerGbitReceiver = "cpu_per_gbit_receiver",
+        /// Most memory that a host's sockets held.
+        MemorySockets = "memory_sockets",
+        /// Actual over ideal transfer time.
+        Ttr = "ttr",
+        /// Share of the sent bytes that were not sent again.
+        TcpEfficiency = "tcp_efficiency",
+        /// How much longer round trips were during the transfer.
+        BufferDelay = "buffer_delay",
+        /// How evenly several flows shared what arrived.
+        Fairness = "fairness",
+        /// Median lateness of messages on a schedule.
+        Lateness = "lateness",
+        /// 99th percentile of it.
+        LatenessP99 = "lateness_p99",
         /// TCP segments sent again.
         Retransmits = "retransmits",
         /// IP fragments made by the sending host.
@@ -122,6 +174,10 @@ named! {
         RttOpenP99 = "rtt_open_p99",
         /// 99.9th percentile of the round trip, open loop.
         RttOpenP999 = "rtt_open_p999",
+        /// Median lateness of messages, open loop.
+        LatenessOpen = "lateness_open",
+        /// 99th percentile of it.
+        LatenessOpenP99 = "lateness_open_p99",
         /// Median time to open a TCP connection.
         ConnectTime = "connect_time",
         /// TCP connections opened per second.
@@ -135,7 +191,9 @@ impl Metric {
         use Metric::*;
         match self {
             Rtt | RttMean | RttP99 | RttP999 => Probe::Echo,
-            RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 => Probe::EchoOpen,
+            RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | LatenessOpen | LatenessOpenP99 => {
+                Probe::EchoOpen
+            }
             ConnectTime | ConnectRate => Probe::Connect,
             _ => Probe::Stream,
         }
@@ -143,9 +201,10 @@ impl Metric {
 
     /// Whether it means anything over a transport: TCP repairs losses and shows retransmissions instead.
     pub fn applies_to(self, transport: Transport) -> bool {
+        use Metric::*;
         match self {
-            Metric::Loss | Metric::Duplicate | Metric::Reorder => transport == Transport::Udp,
-            Metric::TcpSrtt | Metric::Retransmits => transport == Transport::Tcp,
+            Loss | Duplicate | Reorder => transport == Transport::Udp,
+            TcpSrtt | Retransmits | Ttr | TcpEfficiency | BufferDelay => transport == Transport::Tcp,
             _ => self.probe().supports(transport),
         }
     }
@@ -154,42 +213,75 @@ impl Metric {
     pub fn unit(self) -> Unit {
         use Metric::*;
         match self {
-            Throughput => Unit::MegabitPerSecond,
+            Throughput | ThroughputReverse => Unit::MegabitPerSecond,
             PacketRate => Unit::PacketPerSecond,
-            Loss | Duplicate | Reorder => Unit::Ratio,
-            CpuSender | CpuReceiver | CpuSystem => Unit::CorePercent,
-            CpuPerPacket => Unit::Nanosecond,
+            Loss | Duplicate | Reorder | Fairness => Unit::Ratio,
+            CpuSender | CpuReceiver | CpuSystem | CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser
+            | CpuReceiverSystem | CpuReceiverSoftirq | CpuEngineSender | CpuEngineReceiver => {
+                Unit::CorePercent
+            }
+            CpuPerPacket | CpuPerPacketSender => Unit::Nanosecond,
+            CpuPerGbitSender | CpuPerGbitReceiver => Unit::CorePercentPerGigabit,
+            MemorySockets => Unit::Kibibyte,
+            Ttr => Unit::Times,
+            TcpEfficiency | BufferDelay => Unit::Percent,
             Retransmits | Fragments => Unit::Count,
             ConnectRate => Unit::ConnectionPerSecond,
             OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv | TcpSrtt | Rtt | RttMean
-            | RttP99 | RttP999 | RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | ConnectTime => {
-                Unit::Millisecond
-            }
+            | RttP99 | RttP999 | RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | Lateness
+            | LatenessP99 | LatenessOpen | LatenessOpenP99 | ConnectTime => Unit::Millisecond,
         }
     }
 
     /// Its better direction.
     pub fn better(self) -> Better {
+        use Metric::*;
         match self {
-            Metric::Throughput | Metric::PacketRate | Metric::ConnectRate => Better::Higher,
+            Throughput | ThroughputReverse | PacketRate | ConnectRate | TcpEfficiency | Fairness => {
+                Better::Higher
+            }
             _ => Better::Lower,
         }
     }
 
-    /// How two arms are compared by it.
+    /// How two arms are compared by it: by difference where a figure may well be zero.
     pub fn scale(self) -> Scale {
-        match self.unit() {
-            Unit::Ratio | Unit::Count => Scale::Difference,
+        use Metric::*;
+        match (self, self.unit()) {
+            (_, Unit::Ratio | Unit::Count | Unit::Percent | Unit::Kibibyte) => Scale::Difference,
+            // A part of the CPU time may be less than a tick of its clock.
+            (
+                CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser | CpuReceiverSystem | CpuReceiverSoftirq
+                | CpuEngineSender | CpuEngineReceiver,
+                _,
+            ) => Scale::Difference,
+            (Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99, _) => Scale::Difference,
             _ => Scale::Ratio,
         }
     }
 
     /// The largest difference, in its unit, that counts as none, for metrics on the difference scale: a tenth of a
-    /// percentage point for shares, half an event for counts. Metrics on the ratio scale use the study's margin.
+    /// percentage point for shares (a whole one for buffer delay, which is not bounded by 100), half an event for
+    /// counts, half a per cent of a core for parts of the CPU time, ten microseconds of lateness, and of memory the
+    /// mebibyte that a kernel sets aside for each processor. Metrics on the ratio scale use the study's margin.
     pub fn difference_margin(self) -> f64 {
-        match self.unit() {
-            Unit::Ratio => 0.001,
+        match (self, self.unit()) {
+            (Metric::BufferDelay, _) => 1.0,
+            (_, Unit::Ratio) => 0.001,
+            (_, Unit::Percent) => 0.1,
+            (_, Unit::Millisecond) => 0.01,
+            (_, Unit::Kibibyte) => 1024.0,
             _ => 0.5,
+        }
+    }
+
+    /// Whether it is the CPU time of a host, whose scope must be told with it.
+    pub fn is_host_cpu(self) -> bool {
+        use Metric::*;
+        match self {
+            CpuEngineSender | CpuEngineReceiver => false,
+            CpuPerPacket | CpuPerPacketSender => true,
+            _ => matches!(self.unit(), Unit::CorePercent | Unit::CorePercentPerGigabit),
         }
     }
 
@@ -199,6 +291,9 @@ impl Metric {
         match self {
             Throughput => {
                 "application payload received over first to last arrival in the measured window, at the receiver"
+            }
+            ThroughputReverse => {
+                "throughput of the stream from the second host to the first, while one flows each way"
             }
             PacketRate => {
                 "messages received over first to last arrival in the measured window, at the receiver"
@@ -221,7 +316,47 @@ impl Metric {
                 "busy time (user, system, irq, softirq) of the receiving host over the measured window"
             }
             CpuSystem => "kernel time (system, irq, softirq) of the sending host over the measured window",
+            CpuSenderUser => "user time of the sending host over the measured window, whichever process's",
+            CpuSenderSoftirq => {
+                "software interrupts of the sending host over the measured window, a part of its kernel time"
+            }
+            CpuReceiverUser => {
+                "user time of the receiving host over the measured window, whichever process's"
+            }
+            CpuReceiverSystem => {
+                "kernel time (system, irq, softirq) of the receiving host over the measured window"
+            }
+            CpuReceiverSoftirq => {
+                "software interrupts of the receiving host over the measured window, a part of its kernel time"
+            }
+            CpuEngineSender => {
+                "user time of the sending agent's own process over the measured window (getrusage): the \
+                 instrument's instructions, without the kernel's"
+            }
+            CpuEngineReceiver => {
+                "user time of the receiving agent's own process over the measured window (getrusage): the \
+                 instrument's instructions, without the kernel's"
+            }
             CpuPerPacket => "busy time of the receiving host over messages received",
+            CpuPerPacketSender => "busy time of the sending host over messages sent",
+            CpuPerGbitSender => "busy time of the sending host over the rate of payload sent",
+            CpuPerGbitReceiver => "busy time of the receiving host over the rate of payload received",
+            MemorySockets => {
+                "most memory of all TCP and UDP sockets of a host's kernel in the measured window (sockstat's mem, \
+                 every 10 ms), the larger of both hosts'"
+            }
+            Ttr => {
+                "time that the payload took over the time it takes in full segments at the link's rate (RFC 6349)"
+            }
+            TcpEfficiency => {
+                "payload bytes sent without those sent again, over all bytes sent, whole connection (RFC 6349)"
+            }
+            BufferDelay => {
+                "mean smoothed round-trip time during the stream beyond the connection's least, over the least (RFC 6349)"
+            }
+            Fairness => "Jain's index of the flows' received payload: 1 is even, 1/n is all for one of n",
+            Lateness => "median time that messages left after their schedule",
+            LatenessP99 => "99th percentile of the time that messages left after their schedule",
             Retransmits => "TCP segments sent again, from the first byte to the last (TCP_INFO)",
             Fragments => "IP fragments made by the sending host (FragCreates)",
             Rtt => "median round trip of a message out and back, one outstanding",
@@ -236,8 +371,60 @@ impl Metric {
             RttOpenP999 => {
                 "99.9th percentile of the round trip on a fixed schedule, from the intended send time"
             }
+            LatenessOpen => "median time that messages left after their schedule, open loop",
+            LatenessOpenP99 => {
+                "99th percentile of the time that messages left after their schedule, open loop"
+            }
             ConnectTime => "median time from connect() to the connection being established",
             ConnectRate => "TCP connections opened one after another, over the measured window",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_one_transport_has_does_not_apply_to_the_other() {
+        use Metric::*;
+        for metric in [TcpSrtt, Retransmits, Ttr, TcpEfficiency, BufferDelay] {
+            assert!(metric.applies_to(Transport::Tcp) && !metric.applies_to(Transport::Udp), "{metric}");
+        }
+        for metric in [Loss, Duplicate, Reorder] {
+            assert!(metric.applies_to(Transport::Udp) && !metric.applies_to(Transport::Tcp), "{metric}");
+        }
+        for metric in Metric::ALL {
+            let transports = Transport::ALL.iter().filter(|transport| metric.applies_to(**transport));
+            assert!(transports.count() > 0, "{metric} applies to no transport");
+        }
+    }
+
+    #[test]
+    fn a_unit_is_written_alike_in_records_and_reports() {
+        for metric in Metric::ALL {
+            let unit = metric.unit();
+            assert_eq!(serde_json::to_string(&unit).unwrap(), format!("{:?}", unit.symbol()));
+        }
+    }
+
+    #[test]
+    fn what_may_be_zero_is_compared_by_difference_and_has_a_margin_of_its_own() {
+        use Metric::*;
+        for metric in [CpuReceiverSoftirq, CpuEngineSender, BufferDelay, MemorySockets, Lateness, Fairness] {
+            assert_eq!(metric.scale(), Scale::Difference, "{metric}");
+        }
+        for metric in [CpuSender, CpuPerGbitReceiver, CpuPerPacketSender, Ttr, Throughput, Rtt] {
+            assert_eq!(metric.scale(), Scale::Ratio, "{metric}");
+        }
+        assert_eq!((Loss.difference_margin(), Retransmits.difference_margin()), (0.001, 0.5));
+    }
+
+    #[test]
+    fn the_scope_of_cpu_time_is_told_with_a_hosts_and_not_with_the_engines() {
+        let scoped: Vec<_> =
+            Metric::ALL.iter().filter(|metric| metric.is_host_cpu()).map(|m| m.name()).collect();
+        assert_eq!(scoped.len(), 12, "{scoped:?}");
+        assert!(scoped.iter().all(|name| name.starts_with("cpu_") && !name.contains("engine")), "{scoped:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! What one host of a trial saw: its part of the proof and of the figures.
 
 use crate::names::named;
-use crate::{Buckets, CpuScope, Family, Io, Transport};
+use crate::{Buckets, CpuScope, Family, Io, SocketOptions, Transport};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -32,6 +32,12 @@ pub struct Side {
     pub received: Received,
     /// One-way delays at the receiver of a stream, round trips at the sender of an echo, times to connect.
     pub delays: Option<Delays>,
+    /// How long after its schedule each message left, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<Delays>,
+    /// Payload bytes of each flow in the measured window, where there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flow_bytes: Vec<u64>,
     /// Interval series, where this host received.
     pub series: Vec<IntervalRow>,
     /// The host's CPU over the measured window, where it counts one.
@@ -40,6 +46,10 @@ pub struct Side {
     pub tcp: Option<TcpInfo>,
     /// How far counters of interface, IP, transport and socket moved over the whole trial, warm-up included.
     pub counters: Counters,
+    /// Most memory of all TCP and UDP sockets of this host's kernel in the measured window, KiB, where it was asked
+    /// for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub socket_memory_kib: Option<u64>,
     /// Largest resident set of the agent so far, KiB.
     pub peak_rss_kib: Option<u64>,
 }
@@ -65,6 +75,9 @@ pub struct Endpoint {
     pub offloads: Offloads,
     /// TCP congestion control.
     pub congestion_control: Option<String>,
+    /// Options of the socket.
+    #[serde(default)]
+    pub options: SocketOptions,
 }
 
 /// Offloads of an interface that join or split packets; `None` where it does not say.
@@ -216,6 +229,9 @@ pub struct TcpInfo {
     pub bytes_sent: Option<u64>,
     /// Payload bytes sent again.
     pub bytes_retrans: Option<u64>,
+    /// Least round-trip time of the last five minutes, microseconds.
+    #[serde(default)]
+    pub min_rtt_us: Option<u64>,
     /// Mean of the smoothed round-trip time sampled every 10 ms, microseconds.
     pub srtt_mean_us: Option<f64>,
 }

@@ -1,7 +1,7 @@
 //! What a run is told to do.
 
 use crate::names::named;
-use crate::{CpuScope, Family, Framing, Metric, Probe, Transport, payload_of_frame};
+use crate::{CpuScope, Family, Framing, Metric, Probe, Transport, Tuning, payload_of_frame};
 use serde::{Deserialize, Serialize};
 
 /// Bytes of the probe's own header, the least a message can hold: sequence number, send time, reflector's receive
@@ -81,6 +81,12 @@ pub struct TrialSpec {
     /// How messages get into and out of the kernel.
     #[serde(default = "plain")]
     pub io: Io,
+    /// Flows at once, each a socket of its own.
+    #[serde(default = "one")]
+    pub flows: u32,
+    /// What the sockets are told beside.
+    #[serde(default, skip_serializing_if = "Tuning::is_default")]
+    pub tuning: Tuning,
     /// How the probe is run.
     pub probe: ProbeSpec,
 }
@@ -88,6 +94,10 @@ pub struct TrialSpec {
 /// What records of trials before there was a choice mean.
 fn plain() -> Io {
     Io::Plain
+}
+
+fn one() -> u32 {
+    1
 }
 
 impl TrialSpec {

@@ -2,10 +2,8 @@
 
 use crate::document::{Block, Footnotes, Table};
 use crate::figures::{NONE, Shown, aligned, decimals, difference_decimals, fixed, percent, signed};
-use crate::groups::{Group, level};
-use stacklab_model::{
-    Better, Comparison, CpuScope, Estimate, Explained, Factor, Metric, Scale, Settled, Unit, Verdict,
-};
+use crate::groups::{Group, is_number, level, level_alone};
+use stacklab_model::{Better, Comparison, CpuScope, Estimate, Explained, Metric, Scale, Settled, Verdict};
 
 /// Heading, definition and table of a group.
 pub fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
@@ -34,9 +32,8 @@ pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
         Better::Higher => "higher",
         Better::Lower => "lower",
     };
-    let is_cpu = metric.unit() == Unit::CorePercent || metric == Metric::CpuPerPacket;
     let scope = match cpu_scope {
-        _ if !is_cpu => "",
+        _ if !metric.is_host_cpu() => "",
         CpuScope::Shared => {
             " (CPU scope shared: the hosts run on one kernel, so the figure counts all of them)"
         }
@@ -53,8 +50,9 @@ fn table(group: &Group, shown: &Shown) -> Table {
     let mut notes = Footnotes::default();
     let mut table = Table::default();
     for factor in &group.row_factors {
-        let cells = rows.iter().map(|row| level(&row.question.baseline, *factor)).collect();
-        table.push(factor.name(), *factor == Factor::Size, cells);
+        let cells: Vec<String> =
+            rows.iter().map(|row| level_alone(&row.question.baseline, *factor)).collect();
+        table.push(factor.name(), is_number(&cells), cells);
     }
     let estimates: Vec<[&Estimate; 2]> =
         rows.iter().map(|row| [&row.baseline_estimate, &row.candidate_estimate]).collect();

@@ -10,7 +10,7 @@ use stacklab_model::{
 /// A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its
 /// estimate, and everything about a comparison is empty. Figures are unrounded and in the metric's unit (shares from 0
 /// to 1); an empty field is an absent figure, never zero.
-pub const COLUMNS: [(&str, &str); 37] = [
+pub const COLUMNS: [(&str, &str); 51] = [
     ("factor", "what is compared; empty in the row of a cell"),
     ("metric", "the metric"),
     ("unit", "unit of means, and of effects on the difference scale"),
@@ -48,6 +48,20 @@ pub const COLUMNS: [(&str, &str); 37] = [
     ("better", "the better level, where the verdict is `better`"),
     ("reason", "why there is nothing to compare, where the verdict is `nothing`"),
     ("settled", "why no more was measured: `narrow`, `decided`, `cap`, `budget` or `unfinished`"),
+    ("io", "level of this setting; empty where it is left as it is, or is what is compared"),
+    ("flows", "as for io"),
+    ("direction", "as for io"),
+    ("mtu", "as for io"),
+    ("queue_length", "as for io"),
+    ("pinning", "as for io"),
+    ("send_buffer", "as for io"),
+    ("receive_buffer", "as for io"),
+    ("mss", "as for io"),
+    ("nodelay", "as for io"),
+    ("congestion_control", "as for io"),
+    ("dscp", "as for io"),
+    ("flow_label", "as for io"),
+    ("busy_poll", "as for io"),
 ];
 
 /// Header and rows.
@@ -102,6 +116,7 @@ fn comparison(comparison: &Comparison) -> Vec<String> {
         Settled::Unfinished => "unfinished",
     };
     row.extend([verdict, better, reason, settled].map(str::to_owned));
+    row.extend(settings(&question.baseline, Some(question.factor)));
     row
 }
 
@@ -110,8 +125,16 @@ fn cell(cell: &CellEstimate) -> Vec<String> {
     row.extend(place(cell.metric, &cell.cell, None));
     row.extend([const { String::new() }; 3]);
     row.extend(estimate(&cell.estimate));
-    row.resize(COLUMNS.len(), String::new());
+    let settings: Vec<String> = settings(&cell.cell, None).collect();
+    row.resize(COLUMNS.len() - settings.len(), String::new());
+    row.extend(settings);
     row
+}
+
+/// The cell's settings but the one compared. Their columns are the last ones, so that others keep their places.
+fn settings(cell: &Cell, compared: Option<Factor>) -> impl Iterator<Item = String> {
+    let all = Factor::ALL.iter().filter(|factor| factor.is_setting());
+    all.map(move |f| if Some(*f) == compared { String::new() } else { cell.level(*f) })
 }
 
 /// Metric, unit, and the cell's levels but the one compared.

@@ -3,7 +3,7 @@
 use crate::comparisons::{definition, mean_decimals, means};
 use crate::document::{Block, Footnotes, Table};
 use crate::figures::{NONE, Shown, fixed};
-use crate::groups::{level, row_factors, sort_key};
+use crate::groups::{is_number, level_alone, row_factors, sort_key, varied_settings};
 use stacklab_model::{Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, Transport};
 use std::collections::{BTreeMap, HashSet};
 
@@ -23,21 +23,28 @@ pub fn blocks(findings: &Findings) -> Vec<Block> {
         let cell = &estimate.cell;
         groups.entry((estimate.metric, cell.transport, cell.framing)).or_default().push(estimate);
     }
+    let varied = varied_settings(findings);
     let group =
         |((metric, transport, framing), mut rows): ((Metric, Transport, Framing), Vec<&CellEstimate>)| {
             rows.sort_by_key(|row| sort_key(&row.cell));
-            part(metric, &format!("{transport} {framing}"), &rows, findings.cpu_scope)
+            part(metric, &format!("{transport} {framing}"), &rows, &varied, findings.cpu_scope)
         };
     groups.into_iter().flat_map(group).collect()
 }
 
-fn part(metric: Metric, place: &str, rows: &[&CellEstimate], cpu_scope: CpuScope) -> [Block; 3] {
+fn part(
+    metric: Metric,
+    place: &str,
+    rows: &[&CellEstimate],
+    varied: &[Factor],
+    cpu_scope: CpuScope,
+) -> [Block; 3] {
     let shown = Shown::of(metric);
     let mut notes = Footnotes::default();
     let mut table = Table::default();
-    for factor in row_factors(rows.iter().map(|row| &row.cell), None) {
-        let cells = rows.iter().map(|row| level(&row.cell, factor)).collect();
-        table.push(factor.name(), factor == Factor::Size, cells);
+    for factor in row_factors(rows.iter().map(|row| &row.cell), varied, None) {
+        let cells: Vec<String> = rows.iter().map(|row| level_alone(&row.cell, factor)).collect();
+        table.push(factor.name(), is_number(&cells), cells);
     }
     let estimates: Vec<&Estimate> = rows.iter().map(|row| &row.estimate).collect();
     let places = mean_decimals(estimates.iter().copied(), &shown);

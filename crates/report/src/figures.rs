@@ -26,7 +26,7 @@ impl Shown {
         };
         let difference_unit = match (metric.scale(), metric.unit()) {
             (Scale::Ratio, _) => "%",
-            (Scale::Difference, Unit::Ratio) => "points",
+            (Scale::Difference, Unit::Ratio | Unit::Percent) => "points",
             (Scale::Difference, _) => unit,
         };
         Shown { unit, difference_unit, factor }
@@ -184,5 +184,10 @@ mod tests {
         let rtt = Shown::of(Metric::Rtt);
         assert_eq!((rtt.unit, rtt.difference_unit, rtt.factor), ("ms", "%", 1.0));
         assert_eq!(Shown::of(Metric::Retransmits).difference_unit, "events");
+        let efficiency = Shown::of(Metric::TcpEfficiency);
+        assert_eq!((efficiency.unit, efficiency.difference_unit, efficiency.factor), ("%", "points", 1.0));
+        let engine = Shown::of(Metric::CpuEngineSender);
+        assert_eq!((engine.unit, engine.difference_unit), ("% of a core", "% of a core"));
+        assert_eq!(Shown::of(Metric::Ttr).difference_unit, "%");
     }
 }

@@ -1,7 +1,7 @@
 //! Comparisons that belong into one table.
 
 use stacklab_model::{Cell, Comparison, Factor, Findings, Framing, Metric, Transport};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What tells the rows of a table apart; transport and framing stand in its heading.
 const ROWS: [Factor; 3] = [Factor::Family, Factor::Size, Factor::Replica];
@@ -27,8 +27,34 @@ pub struct Group<'a> {
     pub row_factors: Vec<Factor>,
 }
 
+/// The settings that a study has, each with its levels, in order.
+fn settings(findings: &Findings) -> BTreeMap<Factor, BTreeSet<String>> {
+    let compared = findings.comparisons.iter().map(|comparison| &comparison.question);
+    let compared = compared.flat_map(|question| [&question.baseline, &question.candidate]);
+    let cells = findings.cells.iter().map(|estimate| &estimate.cell).chain(compared);
+    let mut found: BTreeMap<Factor, BTreeSet<String>> = BTreeMap::new();
+    for (factor, level) in cells.flat_map(|cell| &cell.settings) {
+        found.entry(*factor).or_default().insert(level.clone());
+    }
+    found
+}
+
+/// The settings that a study varies: rows are told apart by them.
+pub fn varied_settings(findings: &Findings) -> Vec<Factor> {
+    settings(findings).into_iter().filter(|(_, levels)| levels.len() > 1).map(|(factor, _)| factor).collect()
+}
+
+/// The settings that hold in all cells that can have them, as printed: `mss=1200`.
+pub fn fixed_settings(findings: &Findings) -> Vec<String> {
+    let fixed = settings(findings).into_iter().filter(|(_, levels)| levels.len() == 1);
+    fixed
+        .flat_map(|(factor, levels)| levels.into_iter().map(move |level| format!("{factor}={level}")))
+        .collect()
+}
+
 /// All comparisons in groups: pairs of levels in the study's order, then by metric, transport and framing.
 pub fn groups(findings: &Findings) -> Vec<Group<'_>> {
+    let varied = varied_settings(findings);
     let mut arms: Vec<(Factor, String, String)> = Vec::new();
     let mut sorted: BTreeMap<Key, Vec<&Comparison>> = BTreeMap::new();
     for comparison in &findings.comparisons {
@@ -50,7 +76,8 @@ pub fn groups(findings: &Findings) -> Vec<Group<'_>> {
             rows.sort_by_key(|row| sort_key(&row.question.baseline));
             let place = [transport.map(Transport::name), framing.map(Framing::name)];
             let place = place.into_iter().flatten().collect::<Vec<_>>().join(" ");
-            let row_factors = row_factors(rows.iter().map(|row| &row.question.baseline), Some(factor));
+            let cells = rows.iter().map(|row| &row.question.baseline);
+            let row_factors = row_factors(cells, &varied, Some(factor));
             Group { factor, baseline, candidate, metric, place, rows, row_factors }
         })
         .collect()
@@ -70,22 +97,46 @@ impl Group<'_> {
     }
 }
 
-/// The factors that tell the rows of a table of cells apart; replicas only where there are any.
-pub fn row_factors<'a>(cells: impl Iterator<Item = &'a Cell>, compared: Option<Factor>) -> Vec<Factor> {
-    let replicas = cells.into_iter().any(|cell| !cell.replica.is_empty());
+/// The factors that tell the rows of a table of cells apart: replicas only where there are any, and of the settings those
+/// that the study varies.
+pub fn row_factors<'a>(
+    mut cells: impl Iterator<Item = &'a Cell>,
+    varied: &[Factor],
+    compared: Option<Factor>,
+) -> Vec<Factor> {
+    let replicas = cells.any(|cell| !cell.replica.is_empty());
     let shown = |factor: &Factor| Some(*factor) != compared && (replicas || *factor != Factor::Replica);
-    ROWS.into_iter().filter(shown).collect()
+    ROWS.into_iter().chain(varied.iter().copied()).filter(shown).collect()
 }
 
-/// The order of rows.
+/// The order of rows; levels that are numbers by number.
 pub fn sort_key(cell: &Cell) -> impl Ord + use<> {
-    (cell.family, cell.transport, cell.framing, cell.size, cell.replica.clone())
+    let number = |level: &String| level.parse::<u64>().unwrap_or(u64::MAX);
+    let settings: Vec<_> =
+        cell.settings.iter().map(|(f, level)| (*f, number(level), level.clone())).collect();
+    (cell.family, cell.transport, cell.framing, cell.size, cell.replica.clone(), settings)
 }
 
-/// A level as printed: sizes with their unit.
+/// A level as printed where nothing else says whose it is: sizes with their unit, settings with their name.
 pub fn level(cell: &Cell, factor: Factor) -> String {
+    match cell.settings.get(&factor) {
+        Some(level) => format!("{factor}={level}"),
+        None => level_alone(cell, factor),
+    }
+}
+
+/// A level as printed under its factor's name.
+pub fn level_alone(cell: &Cell, factor: Factor) -> String {
     match factor {
         Factor::Size => format!("{} B", cell.size),
         _ => cell.level(factor),
     }
+}
+
+/// Whether a factor's levels are numbers, to be printed flush right.
+pub fn is_number(rows: &[String]) -> bool {
+    rows.iter().any(|row| !row.is_empty())
+        && rows
+            .iter()
+            .all(|row| row.split(' ').next().is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit())))
 }

@@ -1,6 +1,7 @@
 //! What was measured, when, where and how often.
 
 use crate::document::Block;
+use crate::groups::fixed_settings;
 use jiff::Timestamp;
 use stacklab_model::Findings;
 
@@ -19,7 +20,12 @@ pub fn blocks(findings: &Findings) -> Vec<Block> {
         ),
         ("testbed", findings.bed.clone()),
     ];
+    let fixed = fixed_settings(findings);
+    if !fixed.is_empty() {
+        facts.push(("settings", fixed.join(", ")));
+    }
     facts.extend(findings.hosts.iter().map(|host| ("host", host.clone())));
+    facts.extend(findings.instruments.iter().map(|floor| ("instrument", floor.clone())));
     facts.push((
         "runs",
         format!(

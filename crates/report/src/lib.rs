@@ -4,7 +4,8 @@
 //! printing needs (percentages, rounding); every statistic comes with the findings.
 //!
 //! Text and Markdown are two renderings of one document: heading, tables, notes, and the verdicts last, where the
-//! eye falls. CSV and JSON carry the figures unrounded.
+//! eye falls. CSV and JSON carry the figures unrounded. A single run has a text and a JSON of its own ([`measurement`],
+//! [`measurement_json`]).
 
 mod comparisons;
 mod csv;
@@ -17,6 +18,8 @@ mod heading;
 mod json;
 mod markdown;
 mod matrix;
+mod measurement;
+mod measurement_json;
 mod notes;
 mod summary;
 mod text;
@@ -25,10 +28,14 @@ mod text;
 mod fixtures;
 #[cfg(test)]
 mod golden;
+#[cfg(test)]
+mod measurement_tests;
 
 pub use csv::COLUMNS;
 pub use format::Format;
 pub use json::FORMAT_VERSION;
+pub use measurement::{MeasurementText, measurement};
+pub use measurement_json::{MEASUREMENT_FORMAT_VERSION, measurement_json};
 
 use document::Block;
 use stacklab_model::Findings;

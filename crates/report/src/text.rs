@@ -18,8 +18,10 @@ pub fn render(blocks: &[Block], width: usize) -> String {
             Block::Heading(heading) => text += &wrap(&plain(heading), width, "", ""),
             Block::Text(prose) => text += &wrap(&plain(prose), width, "", ""),
             Block::Facts(facts) => {
+                let longest = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+                let column = (longest + 1).max(10);
                 for (name, fact) in facts {
-                    text += &wrap(&plain(fact), width, &format!("{name:<10}"), &" ".repeat(10));
+                    text += &wrap(&plain(fact), width, &format!("{name:<column$}"), &" ".repeat(column));
                 }
             }
             Block::List(points) => {

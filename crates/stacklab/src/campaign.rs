@@ -3,14 +3,12 @@
 use crate::course::{Course, key};
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::settings::{self, Pinning};
 use crate::sources::now_unix_ns;
-use stacklab_model::{
-    Bed, Cell, CpuScope, HostFacts, Io, Pacing, Probe, ProbeSpec, Role, RunRecord, Transport, Trial,
-    TrialSpec,
-};
+use stacklab_model::{Bed, CpuScope, Direction, Factor, HostFacts, Probe, Role, RunRecord, Trial, TrialSpec};
 use stacklab_store::{HostRow, Record};
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::Testbed;
+use stacklab_testbed::{Testbed, TestbedError};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::conduct::{Path, conduct};
 use stacklab_traffic::message::{Answer, Request};
@@ -75,50 +73,71 @@ impl Lab {
         Ok(vec![row(Role::Sender, &mut self.sender)?, row(Role::Receiver, &mut self.receiver)?])
     }
 
-    /// Whose CPU the hosts' CPU figures are.
-    pub fn cpu_scope(&self) -> CpuScope {
-        if self.steers { CpuScope::Processors } else { CpuScope::Shared }
+    /// Whose CPU the hosts' CPU figures are in all of a study's runs.
+    pub fn cpu_scope(&self, study: &Study) -> CpuScope {
+        let own = |cell| settings::cpu_scope(cell, self.steers) == CpuScope::Processors;
+        if study.cells.iter().all(own) { CpuScope::Processors } else { CpuScope::Shared }
+    }
+
+    /// Tries what a study asks of the processors, so that no trial fails for it.
+    ///
+    /// # Errors
+    /// When this machine cannot do it.
+    pub fn try_processors(&mut self, study: &Study) -> Result<(), Failure> {
+        for cell in study.cells.iter().filter(|cell| cell.settings.contains_key(&Factor::Pinning)) {
+            self.place(Pinning::of(cell, Probe::Stream, false, false))?;
+        }
+        Ok(())
+    }
+
+    /// Puts the hosts and their receive work on processors.
+    fn place(&mut self, pinning: Pinning) -> Result<(), TestbedError> {
+        self.testbed.divide(pinning.divided)?;
+        self.testbed.steer(pinning.steered).map_err(|reason| TestbedError::Setup {
+            host: Role::Receiver,
+            attempted: "have the host's own processors do its receive work".to_owned(),
+            reason,
+        })
     }
 
     /// Runs one trial.
-    fn measure(&mut self, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, AgentError> {
+    fn measure(&mut self, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, Failure> {
         let cell = &trial.cell;
         let probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
         let message_bytes = TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)
             .expect("a checked study's sizes hold their headers");
         let [sender, receiver] = self.testbed.hosts().each_ref().map(|host| host.address(cell.family));
-        let path =
-            Path { sender, receiver, mtu: study.bed.mtu, offloads: study.bed.offloads, rate: study.bed.rate };
+        let path = Path {
+            sender,
+            receiver,
+            mtu: study.bed.mtu_of(cell),
+            offloads: study.bed.offloads,
+            rate: study.bed.rate,
+        };
+        let pinning = Pinning::of(cell, trial.probe, self.testbed.has_own_processors(), self.steers);
         let spec = TrialSpec {
             token: token(seed, trial),
             family: cell.family,
             transport: cell.transport,
             framing: cell.framing,
             message_bytes,
-            cpu_scope: self.cpu_scope(),
-            poll_ns: if trial.probe == Probe::Echo && self.testbed.has_own_processors() {
-                POLL_NS
+            cpu_scope: settings::cpu_scope(cell, self.steers),
+            poll_ns: if trial.probe == Probe::Echo && pinning.divided { POLL_NS } else { 0 },
+            io: settings::io(&study.bed, cell, &probe),
+            // Only a stream has several; other probes have one message or connection under way.
+            flows: if trial.probe == Probe::Stream {
+                settings::level(cell, Factor::Flows).unwrap_or(1)
             } else {
-                0
+                1
             },
-            io: io(&study.bed, cell, &probe),
+            tuning: settings::tuning(cell),
             probe,
         };
-        let steer = self.steers && trial.probe == Probe::Stream;
         self.testbed
-            .steer(steer)
-            .map_err(|error| self.sender.cannot(&format!("steer its receive work: {error}")))?;
-        conduct(&mut self.sender, &mut self.receiver, &path, trial, spec)
-    }
-}
-
-/// How a trial's messages get into the kernel. On a link of known rate the link is to be filled, and a train of
-/// datagrams is cut before the link; else the stack is measured, and each message goes through all of it.
-fn io(bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Io {
-    match (probe.probe, probe.pacing, cell.transport) {
-        (Probe::Stream, Pacing::Flood, Transport::Udp) if bed.rate.is_some() && !bed.offloads => Io::Segment,
-        (Probe::Stream, Pacing::Flood, _) => Io::Batch,
-        _ => Io::Plain,
+            .set_link(settings::level(cell, Factor::Mtu), settings::level(cell, Factor::QueueLength))?;
+        self.place(pinning)?;
+        let direction = settings::level(cell, Factor::Direction).unwrap_or(Direction::Forward);
+        Ok(conduct(&mut self.sender, &mut self.receiver, &path, trial, spec, direction)?)
     }
 }
 
@@ -155,8 +174,8 @@ pub fn measure(
             }
             progress.trial(trial);
             let mut run = lab.measure(study, plan.seed(), trial).map_err(|error| match error {
-                AgentError::Interrupted => Failure::Interrupted(record.path().to_owned()),
-                error => error.into(),
+                Failure::Agent(AgentError::Interrupted) => Failure::Interrupted(record.path().to_owned()),
+                failure => failure,
             })?;
             record.put_run(&run)?;
             // What the hosts saw is in the record; a long campaign need not carry it along.

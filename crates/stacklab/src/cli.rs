@@ -1,5 +1,7 @@
 //! The command line.
 
+use crate::listen::Place;
+use crate::measurement::options::MeasureOptions;
 use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
@@ -10,8 +12,9 @@ Exit codes:
   2    the command line or the study file is wrong
   3    the testbed cannot be made on this machine (see: stacklab doctor)
   4    a record cannot be made, read or written
-  5    a host of the testbed failed in the middle of a campaign
+  5    a host failed in the middle of a campaign, or no agent can be reached there
   6    the campaign ended without a valid run
+  7    the single measurement (stacklab measure) is not valid
   130  interrupted; what was measured is kept";
 
 /// What IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
@@ -47,9 +50,29 @@ Examples:
   stacklab report my.stacklab
   stacklab report my.stacklab --format csv > my.csv")]
     Report(ReportOptions),
+    /// Measure once, by hand, to a host where `stacklab agent --listen` runs
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  stacklab agent --listen                          on the other host
+  stacklab measure tcp HOST                        then here: throughput for 10 s
+  stacklab measure udp HOST -b 100M -R -t 30       from there to here, at a rate
+  stacklab measure echo HOST --json                round trips, as JSON
+See what each can be told: stacklab measure tcp --help"
+    )]
+    Measure(MeasureOptions),
     /// Say what this machine can do, and how to get what is missing
     Doctor,
-    /// Be a host of a testbed: take requests on standard input (used by stacklab itself)
+    /// Be a host: serve whoever measures to this machine (--listen), or standard input (used by stacklab itself)
+    #[command(after_help = "\
+Examples:
+  stacklab agent --listen                          any address, port 5202
+  stacklab agent --listen 127.0.0.1 --once
+  stacklab agent --listen '[2001:db8::7]:7000'
+
+An agent that listens asks for no password: whoever reaches its port can have it send traffic anywhere. Let it listen on
+test networks only, or on an address that only they reach. Ctrl-C ends it.")]
     Agent(AgentOptions),
     /// Print the JSON Schema of study files, for editors
     Schema,
@@ -109,8 +132,15 @@ pub struct ReportOptions {
 #[derive(Debug, Args)]
 pub struct AgentOptions {
     /// Take requests on standard input and answer on standard output, one JSON object a line
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present = "listen")]
     pub stdio: bool,
+    /// Listen on TCP and serve one `stacklab measure` after another: on any address of either family and port 5202, or
+    /// on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT
+    #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
+    pub listen: Option<Place>,
+    /// End when the first coordinator has gone
+    #[arg(long, requires = "listen")]
+    pub once: bool,
 }
 
 /// Options of `completions`.

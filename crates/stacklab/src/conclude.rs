@@ -21,9 +21,10 @@ pub fn conclude(record: &Record) -> Result<Findings, Failure> {
     let (questions, settled) = Course::new(&study, &plan).walk(&runs);
     let mut hosts: Vec<(String, _)> = Vec::new();
     for host in record.hosts()? {
-        // A resumed campaign on an unchanged machine has the same facts again.
-        if !hosts.iter().any(|(name, facts)| *name == host.name && *facts == host.facts) {
-            hosts.push((host.name, host.facts));
+        // A resumed campaign on an unchanged machine has the same facts again, though perhaps after another boot.
+        let facts = stacklab_model::HostFacts { boot_id: None, ..host.facts };
+        if !hosts.iter().any(|(name, known)| *name == host.name && *known == facts) {
+            hosts.push((host.name, facts));
         }
     }
     Ok(findings(&Campaign {

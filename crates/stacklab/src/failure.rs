@@ -40,6 +40,22 @@ pub enum Failure {
     /// Nothing that was measured counts.
     #[error("no run was valid: nothing can be compared (the reasons are in the report above)")]
     NothingValid,
+    /// What a single measurement observed contradicts what was asked for.
+    #[error("the measurement is not valid (the reasons are in its output)")]
+    InvalidRun,
+    /// No agent serves at the other end of a measurement.
+    #[error("{0}")]
+    Unreachable(String),
+    /// An agent cannot wait for coordinators.
+    #[error(
+        "could not listen on {place}: {reason}; see whether another agent runs there, or name another port, as in --listen :7000"
+    )]
+    Listen {
+        /// Where.
+        place: String,
+        /// The system's reason.
+        reason: io::Error,
+    },
     /// The user interrupted.
     #[error("interrupted; what was measured is in {}: go on with `stacklab run --resume --out {}`", .0.display(), .0.display())]
     Interrupted(PathBuf),
@@ -57,14 +73,15 @@ impl Failure {
     /// The program's exit code; `stacklab --help` lists them.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Output { .. } => 1,
+            Failure::Output { .. } | Failure::Listen { .. } => 1,
             Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
             Failure::Testbed(_) | Failure::Unable => 3,
             Failure::Store(_) => 4,
             // Before the first trial there is nothing kept to tell of, but it is the user's wish all the same.
             Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => 130,
-            Failure::Agent(_) => 5,
+            Failure::Agent(_) | Failure::Unreachable(_) => 5,
             Failure::NothingValid => 6,
+            Failure::InvalidRun => 7,
         })
     }
 }

@@ -10,7 +10,10 @@ mod conclude;
 mod course;
 mod failure;
 mod interrupt;
+mod listen;
+mod measurement;
 mod progress;
+mod settings;
 mod sources;
 
 use clap::Parser;
@@ -22,6 +25,7 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run::run(options),
         Command::Plan(options) => commands::plan::plan(&options),
         Command::Report(options) => commands::report::report(&options),
+        Command::Measure(options) => commands::measure::measure(&options),
         Command::Doctor => commands::doctor::doctor(),
         Command::Agent(options) => commands::agent::agent(&options),
         Command::Schema => commands::generate::schema(),

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The record format that this crate writes, and the newest it reads (PRAGMA user_version).
-pub const FORMAT: i64 = 1;
+pub const FORMAT: i64 = 2;
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
 
@@ -18,6 +18,8 @@ pub struct Record {
     // Before the lock, so that it is closed first: closing any other descriptor of the file drops SQLite's own locks.
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
+    /// Its format: an older one than [`FORMAT`] is read as it is.
+    pub(crate) format: i64,
     _lock: Option<File>,
 }
 
@@ -54,15 +56,16 @@ impl Record {
         made
     }
 
-    /// Opens a record to go on with it; no other program may do so at the same time.
+    /// Opens a record to go on with it; no other program may do so at the same time. One of an older format is brought
+    /// up to this one, in one commit.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let file =
             File::options().read(true).write(true).open(path).map_err(|reason| absent(path, &reason))?;
         let lock = lock_file(path, file)?;
-        Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Some(lock))?.checked()
+        Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Some(lock))?.checked()?.upgraded()
     }
 
-    /// Opens a record to read it, a campaign's in progress too.
+    /// Opens a record to read it, a campaign's in progress too. One of an older format stays as it is.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         File::open(path).map_err(|reason| absent(path, &reason))?;
         let opened = |flags| Record::connect(path, flags, None).and_then(Record::checked);
@@ -142,11 +145,11 @@ impl Record {
             Ok(connection)
         };
         let connection = opened().map_err(|e| StoreError::from_sqlite(path, "open the record", e))?;
-        Ok(Record { connection, path: path.to_owned(), _lock: lock })
+        Ok(Record { connection, path: path.to_owned(), format: FORMAT, _lock: lock })
     }
 
     /// Refuses what is not a record, is newer or is damaged.
-    fn checked(self) -> Result<Self, StoreError> {
+    fn checked(mut self) -> Result<Self, StoreError> {
         let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let opening = |e| self.error("open the record", e);
         let (application, found) =
@@ -159,10 +162,28 @@ impl Record {
         }
         let sound = self.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
         match sound {
-            Ok(word) if word == "ok" => Ok(self),
+            Ok(word) if word == "ok" => {
+                self.format = found;
+                Ok(self)
+            }
             Ok(reason) => Err(StoreError::Damaged { path: self.path, reason }),
             Err(e) => Err(self.error("check the record", e)),
         }
+    }
+
+    /// Brings an older format up to this one.
+    fn upgraded(mut self) -> Result<Self, StoreError> {
+        if self.format < FORMAT {
+            let upgrade = |connection: &mut Connection| -> rusqlite::Result<()> {
+                let transaction = connection.transaction()?;
+                transaction.execute_batch(include_str!("upgrade.sql"))?;
+                transaction.commit()
+            };
+            upgrade(&mut self.connection)
+                .map_err(|e| StoreError::from_sqlite(&self.path, "bring the record up to date", e))?;
+            self.format = FORMAT;
+        }
+        Ok(self)
     }
 }
 

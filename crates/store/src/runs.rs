@@ -3,7 +3,9 @@
 use crate::open::{from_json, parsed, to_json};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, params};
-use stacklab_model::{Cell, Delays, Drops, IntervalRow, RunRecord, RunStatus, Side, Trial, Value, Warning};
+use stacklab_model::{
+    Cell, Delays, Direction, Drops, Factor, IntervalRow, RunRecord, RunStatus, Side, Trial, Value, Warning,
+};
 use std::collections::BTreeMap;
 
 impl Record {
@@ -18,12 +20,13 @@ impl Record {
     /// Every run in the order of measuring, with its figures and warnings and without its sides, which
     /// [`Record::sides`] reads one run at a time: a campaign's sides together may be large.
     pub fn runs(&self) -> Result<Vec<RunRecord>, StoreError> {
-        select(&self.connection).map_err(|e| self.error("read the runs", e))
+        select(&self.connection, self.format).map_err(|e| self.error("read the runs", e))
     }
 
-    /// What the hosts saw of one run, sender first; empty where the record holds none.
+    /// What the hosts saw of one run, sender first; of a run in both directions the forward ones first. Empty where the
+    /// record holds none.
     pub fn sides(&self, trial: &Trial) -> Result<Vec<Side>, StoreError> {
-        select_sides(&self.connection, trial).map_err(|e| self.error("read a run", e))
+        select_sides(&self.connection, self.format, trial).map_err(|e| self.error("read a run", e))
     }
 }
 
@@ -35,9 +38,9 @@ fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> 
         RunStatus::Invalid(reasons) => ("invalid", reasons.as_slice()),
     };
     transaction.execute(
-        "INSERT INTO run (block, position, probe, family, transport, framing, size, replica, started_unix_ns, wall_ns,
-             status, reasons, spec, lost_sender_queue, lost_interface, lost_socket_buffer, lost_network)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
+        "INSERT INTO run (block, position, probe, family, transport, framing, size, replica, settings, started_unix_ns,
+             wall_ns, status, reasons, spec, lost_sender_queue, lost_interface, lost_socket_buffer, lost_network)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
         params![
             block,
             position,
@@ -47,6 +50,7 @@ fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> 
             cell.framing.name(),
             cell.size,
             cell.replica,
+            to_json(&cell.settings),
             run.started_unix_ns as i64,
             run.wall_ns as i64,
             status,
@@ -71,8 +75,15 @@ fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> 
         add.execute(params![id, metric.name(), metric.unit().symbol(), kind, figure, reason])?;
     }
     drop(add);
-    for side in &run.sides {
-        insert_side(&transaction, id, side)?;
+    // A run has two sides for each direction, forward first; one that flowed in reverse only has no forward ones.
+    let directions = match cell.level(Factor::Direction).parse() {
+        Ok(Direction::Reverse) => [Direction::Reverse; 2],
+        _ => [Direction::Forward, Direction::Reverse],
+    };
+    for (sides, direction) in run.sides.chunks(2).zip(directions) {
+        for side in sides {
+            insert_side(&transaction, id, direction, side)?;
+        }
     }
     for warning in &run.warnings {
         transaction.execute(
@@ -83,26 +94,29 @@ fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> 
     transaction.commit()
 }
 
-fn insert_side(connection: &Connection, id: i64, side: &Side) -> rusqlite::Result<()> {
-    let role = side.role.name();
+fn insert_side(connection: &Connection, id: i64, direction: Direction, side: &Side) -> rusqlite::Result<()> {
+    let (direction, role) = (direction.name(), side.role.name());
     // Delays and series have tables of their own, where other programs find them.
     let report = Side { delays: None, series: Vec::new(), ..side.clone() };
     connection.execute(
-        "INSERT INTO side (run, role, report) VALUES (?1, ?2, ?3)",
-        params![id, role, to_json(&report)],
+        "INSERT INTO side (run, direction, role, report) VALUES (?1, ?2, ?3, ?4)",
+        params![id, direction, role, to_json(&report)],
     )?;
     if let Some(Delays { buckets, mean_ns, jitter_ns, jitter_rfc3550_ns }) = &side.delays {
         connection.execute(
-            "INSERT INTO delays (run, role, mean_ns, jitter_ns, jitter_rfc3550_ns, buckets) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![id, role, mean_ns, jitter_ns, jitter_rfc3550_ns, to_json(buckets)],
+            "INSERT INTO delays (run, direction, role, mean_ns, jitter_ns, jitter_rfc3550_ns, buckets)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![id, direction, role, mean_ns, jitter_ns, jitter_rfc3550_ns, to_json(buckets)],
         )?;
     }
     let mut add = connection.prepare_cached(
-        "INSERT INTO series (run, role, start_ns, messages, bytes, delay_mean_ns) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        "INSERT INTO series (run, direction, role, start_ns, messages, bytes, delay_mean_ns)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
     )?;
     for row in &side.series {
         add.execute(params![
             id,
+            direction,
             role,
             row.start_ns as i64,
             row.messages as i64,
@@ -113,12 +127,14 @@ fn insert_side(connection: &Connection, id: i64, side: &Side) -> rusqlite::Resul
     Ok(())
 }
 
-fn select(connection: &Connection) -> rusqlite::Result<Vec<RunRecord>> {
+fn select(connection: &Connection, format: i64) -> rusqlite::Result<Vec<RunRecord>> {
     let mut ids = BTreeMap::new();
-    let mut query = connection.prepare(
+    // Format 1 had none.
+    let settings = if format == 1 { "'{}'" } else { "settings" };
+    let mut query = connection.prepare(&format!(
         "SELECT id, block, position, probe, family, transport, framing, size, replica, started_unix_ns, wall_ns, status,
-             reasons, spec, lost_sender_queue, lost_interface, lost_socket_buffer, lost_network FROM run ORDER BY id",
-    )?;
+             reasons, spec, lost_sender_queue, lost_interface, lost_socket_buffer, lost_network, {settings} FROM run ORDER BY id"
+    ))?;
     let rows = query.query_map([], |row| Ok((row.get::<_, i64>(0)?, run_of(row)?)))?;
     let mut runs = Vec::new();
     for row in rows {
@@ -159,6 +175,7 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
         framing: parsed(&text(6)?)?,
         size: row.get(7)?,
         replica: text(8)?,
+        settings: from_json(&text(18)?)?,
     };
     let status = match text(11)?.as_str() {
         "valid" => RunStatus::Valid,
@@ -182,42 +199,68 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
     })
 }
 
-fn select_sides(connection: &Connection, trial: &Trial) -> rusqlite::Result<Vec<Side>> {
-    let mut query = connection.prepare_cached(
-        "SELECT side.run, side.role, side.report FROM side JOIN run ON run.id = side.run
-         WHERE run.block = ?1 AND run.position = ?2 ORDER BY side.role = 'receiver'",
-    )?;
+fn select_sides(connection: &Connection, format: i64, trial: &Trial) -> rusqlite::Result<Vec<Side>> {
+    // Format 1 had one direction only.
+    let [column, condition] =
+        if format == 1 { ["'forward'", ""] } else { ["direction", "AND direction = ?3"] };
+    let mut query = connection.prepare_cached(&format!(
+        "SELECT side.run, side.role, side.report, {column} AS direction FROM side JOIN run ON run.id = side.run
+         WHERE run.block = ?1 AND run.position = ?2 ORDER BY direction, side.role = 'receiver'",
+    ))?;
     let mut rows = query.query(params![trial.block, trial.position])?;
     let mut sides = Vec::new();
     while let Some(row) = rows.next()? {
-        let (id, role) = (row.get::<_, i64>(0)?, row.get::<_, String>(1)?);
+        let key = Key { run: row.get(0)?, role: row.get(1)?, direction: row.get(3)?, condition };
         let mut side: Side = from_json(&row.get::<_, String>(2)?)?;
-        side.delays = select_delays(connection, id, &role)?;
-        side.series = select_series(connection, id, &role)?;
+        side.delays = select_delays(connection, &key)?;
+        side.series = select_series(connection, &key)?;
         sides.push(side);
     }
     Ok(sides)
 }
 
-fn select_delays(connection: &Connection, id: i64, role: &str) -> rusqlite::Result<Option<Delays>> {
-    let mut query = connection.prepare_cached(
-        "SELECT mean_ns, jitter_ns, jitter_rfc3550_ns, buckets FROM delays WHERE run = ?1 AND role = ?2",
-    )?;
-    let mut rows = query.query(params![id, role])?;
-    let Some(row) = rows.next()? else { return Ok(None) };
-    Ok(Some(Delays {
-        mean_ns: row.get(0)?,
-        jitter_ns: row.get(1)?,
-        jitter_rfc3550_ns: row.get(2)?,
-        buckets: from_json(&row.get::<_, String>(3)?)?,
-    }))
+/// Whose delays and series are meant.
+struct Key {
+    run: i64,
+    role: String,
+    direction: String,
+    /// What asks for the direction, where the format has any.
+    condition: &'static str,
 }
 
-fn select_series(connection: &Connection, id: i64, role: &str) -> rusqlite::Result<Vec<IntervalRow>> {
-    let mut query = connection.prepare_cached(
-        "SELECT start_ns, messages, bytes, delay_mean_ns FROM series WHERE run = ?1 AND role = ?2 ORDER BY start_ns",
-    )?;
-    let rows = query.query_map(params![id, role], |row| {
+impl Key {
+    fn rows<T>(
+        &self,
+        connection: &Connection,
+        select: &str,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> rusqlite::Result<Vec<T>> {
+        let condition = self.condition;
+        let mut query = connection
+            .prepare_cached(&format!("{select} WHERE run = ?1 AND role = ?2 {condition} ORDER BY 1"))?;
+        let read = |row: &Row<'_>| read(row);
+        match condition {
+            "" => query.query_map(params![self.run, self.role], read)?.collect(),
+            _ => query.query_map(params![self.run, self.role, self.direction], read)?.collect(),
+        }
+    }
+}
+
+fn select_delays(connection: &Connection, key: &Key) -> rusqlite::Result<Option<Delays>> {
+    let select = "SELECT mean_ns, jitter_ns, jitter_rfc3550_ns, buckets FROM delays";
+    let delays = key.rows(connection, select, |row| {
+        Ok(Delays {
+            mean_ns: row.get(0)?,
+            jitter_ns: row.get(1)?,
+            jitter_rfc3550_ns: row.get(2)?,
+            buckets: from_json(&row.get::<_, String>(3)?)?,
+        })
+    })?;
+    Ok(delays.into_iter().next())
+}
+
+fn select_series(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<IntervalRow>> {
+    key.rows(connection, "SELECT start_ns, messages, bytes, delay_mean_ns FROM series", |row| {
         let count = |place: usize| row.get::<_, i64>(place).map(|count| count as u64);
         Ok(IntervalRow {
             start_ns: count(0)?,
@@ -225,6 +268,5 @@ fn select_series(connection: &Connection, id: i64, role: &str) -> rusqlite::Resu
             bytes: count(2)?,
             delay_mean_ns: row.get(3)?,
         })
-    })?;
-    rows.collect()
+    })
 }

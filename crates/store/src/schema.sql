@@ -1,4 +1,4 @@
--- Format 1 of the record. docs/record.md says what each column holds.
+-- Format 2 of the record. docs/record.md says what each column holds.
 CREATE TABLE campaign (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     program_version TEXT NOT NULL,
@@ -30,6 +30,7 @@ CREATE TABLE run (
     framing TEXT NOT NULL,
     size INTEGER NOT NULL,
     replica TEXT NOT NULL,
+    settings TEXT NOT NULL,
     started_unix_ns INTEGER NOT NULL,
     wall_ns INTEGER NOT NULL,
     status TEXT NOT NULL,
@@ -54,29 +55,32 @@ CREATE TABLE value (
 
 CREATE TABLE side (
     run INTEGER NOT NULL REFERENCES run (id),
+    direction TEXT NOT NULL,
     role TEXT NOT NULL,
     report TEXT NOT NULL,
-    PRIMARY KEY (run, role)
+    PRIMARY KEY (run, direction, role)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE delays (
     run INTEGER NOT NULL REFERENCES run (id),
+    direction TEXT NOT NULL,
     role TEXT NOT NULL,
     mean_ns REAL NOT NULL,
     jitter_ns REAL,
     jitter_rfc3550_ns REAL,
     buckets TEXT NOT NULL,
-    PRIMARY KEY (run, role)
+    PRIMARY KEY (run, direction, role)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE series (
     run INTEGER NOT NULL REFERENCES run (id),
+    direction TEXT NOT NULL,
     role TEXT NOT NULL,
     start_ns INTEGER NOT NULL,
     messages INTEGER NOT NULL,
     bytes INTEGER NOT NULL,
     delay_mean_ns REAL,
-    PRIMARY KEY (run, role, start_ns)
+    PRIMARY KEY (run, direction, role, start_ns)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE warning (

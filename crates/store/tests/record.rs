@@ -23,6 +23,8 @@ fn campaign() -> Campaign {
 fn side(role: Role) -> Side {
     Side {
         role,
+        lateness: None,
+        flow_bytes: Vec::new(),
         io: Some(stacklab_model::Io::Plain),
         endpoint: Endpoint {
             family: Family::Ipv6,
@@ -34,6 +36,7 @@ fn side(role: Role) -> Side {
             path_mtu: Some(1500),
             offloads: Offloads::default(),
             congestion_control: Some("cubic".into()),
+            options: SocketOptions { mss: Some(1428), ..SocketOptions::default() },
         },
         sent: Sent { measured: 3, ..Sent::default() },
         received: Received::default(),
@@ -50,6 +53,7 @@ fn side(role: Role) -> Side {
         cpu: None,
         tcp: Some(TcpInfo::default()),
         counters: Counters(BTreeMap::from([("udp.InDatagrams".into(), 7)])),
+        socket_memory_kib: Some(64),
         peak_rss_kib: Some(1000),
     }
 }
@@ -69,6 +73,7 @@ fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
         size: 128,
         family: Family::Ipv6,
         replica: "a".into(),
+        settings: BTreeMap::from([(Factor::Mtu, "9000".into()), (Factor::Nodelay, "true".into())]),
     };
     RunRecord {
         trial: Trial { block, position, cell, probe: Probe::Stream },
@@ -81,6 +86,8 @@ fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
             cpu_scope: CpuScope::Shared,
             poll_ns: 0,
             io: stacklab_model::Io::Plain,
+            flows: 1,
+            tuning: Default::default(),
             probe,
         },
         started_unix_ns: 1_800_000_000_000_000_000,
@@ -126,8 +133,21 @@ fn what_goes_in_comes_out() {
         memory_kib: 1,
         governor: None,
         clock_source: Some("tsc".into()),
+        boot_id: None,
         virtualised: true,
         abilities: BTreeMap::from([("a".into(), "yes".into())]),
+        noise: Some(NoiseFloor {
+            clock_read_ns: 24,
+            clock_read_least_ns: 22,
+            clock_step_ns: 1,
+            timer_late: Some(Spread { median_ns: 50_000, p99_ns: 90_000 }),
+            arrival_stamp: None,
+            echoes: vec![EchoFloor {
+                transport: Transport::Udp,
+                family: Family::Ipv6,
+                round_trip: Spread { median_ns: 6_000, p99_ns: 9_000 },
+            }],
+        }),
     };
     let host = HostRow { name: "sender".into(), kind: "namespace".into(), since_unix_ns: 3, facts };
     record.put_host(&host).unwrap();
@@ -137,6 +157,76 @@ fn what_goes_in_comes_out() {
         assert_eq!(record.sides(&found.trial).unwrap(), wanted.sides);
         assert_eq!(RunRecord { sides: wanted.sides.clone(), ..found }, *wanted);
     }
+}
+
+#[test]
+fn a_run_in_both_directions_keeps_its_four_sides_apart_and_in_order() {
+    let (_folder, path) = record();
+    let mut record = Record::open(&path).unwrap();
+    let mut both = run(1, 0, RunStatus::Valid);
+    both.trial.cell.settings.insert(Factor::Direction, "both".into());
+    both.sides.extend([side(Role::Sender), side(Role::Receiver)]);
+    for (sent, side) in (1..).zip(&mut both.sides) {
+        side.sent.measured = sent;
+        side.delays.as_mut().unwrap().mean_ns = sent as f64;
+        side.series[0].messages = sent;
+    }
+    record.put_run(&both).unwrap();
+    assert_eq!(record.sides(&both.trial).unwrap(), both.sides);
+}
+
+/// A record as the first stacklab left it: its tables, and a run with both sides.
+fn first_format() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("old.stacklab");
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.pragma_update(None, "application_id", 0x5374_4c62).unwrap();
+    raw.pragma_update(None, "user_version", 1).unwrap();
+    raw.execute_batch(include_str!("old/format1.sql")).unwrap();
+    raw.execute_batch(include_str!("old/rows1.sql")).unwrap();
+    (folder, path)
+}
+
+/// What the record of the first format holds, whether read as it is or brought up to date.
+fn holds_the_first_formats_run(record: &Record) {
+    assert_eq!(record.campaign().unwrap().study_name, "a.toml");
+    let runs = record.runs().unwrap();
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0].trial.to_string(), "block 1 stream ipv6 tcp segment 128 B");
+    assert!(runs[0].trial.cell.settings.is_empty());
+    assert_eq!((runs[0].spec.io, runs[0].spec.flows), (Io::Plain, 1));
+    assert_eq!(runs[0].values[&Metric::Throughput], Value::Measured(93.5));
+    let sides = record.sides(&runs[0].trial).unwrap();
+    assert_eq!(sides.iter().map(|side| side.role).collect::<Vec<_>>(), [Role::Sender, Role::Receiver]);
+    assert_eq!(sides[0].sent.measured, 1000);
+    assert_eq!(sides[1].delays.as_ref().unwrap().mean_ns, 15000.5);
+    assert_eq!(sides[1].series.len(), 2);
+}
+
+#[test]
+fn a_record_of_the_first_format_is_read_as_it_is() {
+    let (_folder, path) = first_format();
+    let before = std::fs::read(&path).unwrap();
+    holds_the_first_formats_run(&Record::read(&path).unwrap());
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+}
+
+#[test]
+fn a_record_of_the_first_format_is_gone_on_with_in_this_one() {
+    let (_folder, path) = first_format();
+    let mut record = Record::open(&path).unwrap();
+    holds_the_first_formats_run(&record);
+    let new = run(0, 1, RunStatus::Valid);
+    record.put_run(&new).unwrap();
+    drop(record);
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    assert_eq!(raw.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).unwrap(), FORMAT);
+    let broken =
+        raw.prepare("PRAGMA foreign_key_check").unwrap().query([]).unwrap().next().unwrap().is_some();
+    assert!(!broken);
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.sides(&new.trial).unwrap(), new.sides);
+    assert_eq!(record.runs().unwrap()[1].trial, new.trial);
 }
 
 #[test]
@@ -211,7 +301,7 @@ fn a_newer_format_is_refused_with_a_sentence() {
     raw.pragma_update(None, "user_version", FORMAT + 1).unwrap();
     drop(raw);
     let text = refusal(Record::read(&path));
-    assert!(text.contains("has record format 2, and this stacklab knows formats up to 1"), "{text}");
+    assert!(text.contains("has record format 3, and this stacklab knows formats up to 2"), "{text}");
 }
 
 #[test]

@@ -82,7 +82,7 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
 fn link_limit(study: &Study, cell: &Cell) -> Option<f64> {
     let bits = study.bed.rate?.bits_per_second() as f64;
     let payload = TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)?;
-    let wire = wire_size(cell.family, cell.transport, payload, study.bed.mtu).wire_bytes;
+    let wire = wire_size(cell.family, cell.transport, payload, study.bed.mtu_of(cell)).wire_bytes;
     Some(bits / 8.0 / f64::from(wire))
 }
 

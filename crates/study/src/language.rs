@@ -2,7 +2,7 @@
 //! default to. Checking ([`crate::check`]), defaults ([`crate::layers`]) and the JSON Schema ([`crate::schema`])
 //! are all made from it.
 
-use stacklab_model::{Factor, Family, Framing, Probe, Transport};
+use stacklab_model::{Direction, Factor, Family, Framing, Probe, Transport};
 
 /// A key of a table.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ pub(crate) enum Kind {
     },
     /// A metric; of one probe, where one is given.
     Metric(Option<Probe>),
-    /// A level of a factor: text, or a whole number for sizes.
+    /// A level of a factor: text, a whole number or a boolean, as the factor's own list has it.
     Level,
     /// A list, not empty, nothing twice.
     List(&'static Kind),
@@ -172,7 +172,71 @@ const LEVELS: &[Key] = &[
         Kind::List(&Kind::Text),
         "Labels without effect: two replicas of one arm must not differ (an A/A study).",
     ),
+    optional(
+        "io",
+        Kind::List(&Kind::Name { set: "I/O path", names: IO }),
+        "How messages get into and out of the kernel. auto: as the program chooses, which is what an absent io means. plain: one call a message. batch: several messages a call. segment: one call a train of datagrams, UDP only. zerocopy: from the program's memory, TCP only.",
+    ),
+    optional(
+        "flows",
+        Kind::List(&Kind::Integer { least: 1, most: 10_000 }),
+        "Flows at once, each a socket of its own.",
+    ),
+    optional(
+        "direction",
+        Kind::List(&Kind::Name { set: "direction", names: Direction::NAMES }),
+        "Which way a stream flows. forward: sender to receiver. reverse: receiver to sender. both: at once.",
+    ),
+    optional(
+        "mtu",
+        Kind::List(&Kind::Integer { least: 1280, most: 65_535 }),
+        "Largest IP packet of the link, bytes, in place of testbed.mtu.",
+    ),
+    optional(
+        "queue_length",
+        Kind::List(&Kind::Integer { least: 1, most: 100_000 }),
+        "Packets that may wait at each end of the link. Absent: bytes by the link's rate, or no queue at all.",
+    ),
+    optional(
+        "pinning",
+        Kind::List(&Kind::Name { set: "pinning", names: PINNING }),
+        "Which processors the hosts run on. halves: each host has half of the cores. steered: they also do its receive work, which needs root. none: any. Absent: halves, and steered in streams over a link of known rate where that is allowed.",
+    ),
+    optional("send_buffer", BUFFER, "SO_SNDBUF, bytes as asked; Linux keeps twice as many."),
+    optional("receive_buffer", BUFFER, "SO_RCVBUF, bytes as asked; Linux keeps twice as many."),
+    optional(
+        "mss",
+        Kind::List(&Kind::Integer { least: 88, most: 32_767 }),
+        "TCP's maximum segment size (TCP_MAXSEG), bytes of payload and TCP options. TCP only.",
+    ),
+    optional("nodelay", Kind::List(&Kind::Boolean), "TCP_NODELAY. Absent: true. TCP only."),
+    optional(
+        "congestion_control",
+        Kind::List(&Kind::Text),
+        "TCP's congestion control (TCP_CONGESTION), such as \"cubic\". TCP only.",
+    ),
+    optional(
+        "dscp",
+        Kind::List(&Kind::Integer { least: 0, most: 63 }),
+        "Differentiated services code point of every packet.",
+    ),
+    optional(
+        "flow_label",
+        Kind::List(&Kind::Integer { least: 0, most: 0xf_ffff }),
+        "IPv6 flow label of every packet of the traffic; 0 is none. IPv6 only.",
+    ),
+    optional(
+        "busy_poll",
+        Kind::List(&Kind::Integer { least: 0, most: 1_000_000 }),
+        "Microseconds that a receive polls the device in the kernel (SO_BUSY_POLL).",
+    ),
 ];
+
+/// Levels of factor io: the model's, and the choice being the program's.
+const IO: &[&str] = &["auto", "plain", "batch", "segment", "zerocopy"];
+/// Levels of factor pinning.
+const PINNING: &[&str] = &["halves", "steered", "none"];
+const BUFFER: Kind = Kind::List(&Kind::Integer { least: 1024, most: 1 << 30 });
 
 const PROBES: &[Key] = &[
     optional(

@@ -138,6 +138,7 @@ pub(crate) fn metrics_of(probe: Option<Probe>) -> Vec<&'static str> {
 pub(crate) fn level(node: &Node) -> Result<String, Misfit> {
     match node.value {
         Value::Integer(integer) => Ok(integer.to_string()),
+        Value::Boolean(boolean) => Ok(boolean.to_string()),
         _ => text(node)
             .map_err(|_| Misfit::expected("expected a level of the factor, such as \"ipv4\" or 128")),
     }

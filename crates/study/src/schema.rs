@@ -64,7 +64,7 @@ fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
         ] }),
         Kind::Name { names, .. } => json!({ "enum": names }),
         Kind::Metric(probe) => json!({ "enum": metrics_of(*probe) }),
-        Kind::Level => json!({ "type": ["string", "integer"] }),
+        Kind::Level => json!({ "type": ["string", "integer", "boolean"] }),
         Kind::List(of) => json!({
             "type": "array", "items": self::kind(of, whole), "minItems": 1, "uniqueItems": true,
         }),

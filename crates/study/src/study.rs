@@ -71,6 +71,9 @@ fn at_level(cell: &Cell, factor: Factor, level: &str) -> Option<Cell> {
         Factor::Framing => cell.framing = level.parse().ok()?,
         Factor::Size => cell.size = level.parse().ok()?,
         Factor::Replica => level.clone_into(&mut cell.replica),
+        setting => {
+            cell.settings.insert(setting, level.to_owned());
+        }
     }
     Some(cell)
 }

@@ -5,8 +5,9 @@ use crate::error::{Attempt, Fault};
 use crate::namespace::in_new_namespace;
 use crate::netlink::{interface, with_netlink};
 use crate::offload::switch_off_all;
+use crate::queue::add_queue;
 use crate::quiet::quiet;
-use crate::shape::{Bucket, add_queue, attribute};
+use crate::shape::{Bucket, attribute};
 use crate::sys::create_tun;
 use rtnetlink::packet_route::link::LinkMessage;
 use rtnetlink::{LinkBridge, LinkGre, LinkIp6Tnl, LinkSit, LinkVeth, LinkWireguard};
@@ -209,7 +210,7 @@ fn add_link(link: LinkMessage, kind: &str) -> Result<(), Fault> {
 fn add_queue_to_loopback(kind: &str, options: Vec<u8>) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         let index = interface(&netlink, "lo").await?.header.index;
-        add_queue(netlink, index, kind, options).await.attempt(format!("add a {kind} queue"))
+        add_queue(&netlink, index, kind, options).await.attempt(format!("add a {kind} queue"))
     })
 }
 

@@ -14,7 +14,7 @@
 //! | `testbed`, `host` | the two processes and the order in which the link is laid |
 //! | `namespace`, `netlink` | doing something inside a namespace |
 //! | `address`, `pin` | who has which address, and which processors |
-//! | `quiet`, `link`, `offload`, `shape`, `steer`, `settle` | one step of the laying each |
+//! | `quiet`, `link`, `offload`, `shape`, `queue`, `steer`, `settle` | one step of the laying each |
 //! | `ability` | what this kernel can do, found by doing it |
 //! | `sys` | the only unsafe code |
 
@@ -28,6 +28,7 @@ mod netlink;
 mod offload;
 mod pin;
 mod privilege;
+mod queue;
 mod quiet;
 mod settle;
 mod shape;

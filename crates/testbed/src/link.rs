@@ -31,6 +31,15 @@ pub(crate) fn connect(mtu: u32, receiver: u32) -> Result<(), Fault> {
     })
 }
 
+/// Gives the end in the calling thread's namespace another MTU.
+pub(crate) fn set_mtu(mtu: u32) -> Result<(), Fault> {
+    with_netlink(async |netlink| {
+        let index = interface(&netlink, INTERFACE).await?.header.index;
+        let change = LinkUnspec::new_with_index(index).mtu(mtu).build();
+        netlink.link().change(change).execute().await.attempt(format!("set the MTU of {INTERFACE} to {mtu}"))
+    })
+}
+
 /// Gives the end in the calling thread's namespace its addresses and its neighbour, and raises it.
 pub(crate) fn raise(role: Role) -> Result<(), Fault> {
     with_netlink(async |netlink| {

@@ -1,16 +1,44 @@
 //! Which processors a host runs on: two hosts on one machine must not take each other's.
 
-use nix::sched::{CpuSet, sched_getaffinity};
+use crate::error::{Attempt, Fault};
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::unistd::Pid;
 use std::fs;
+use std::io;
+
+/// The processors that this process may use.
+pub(crate) fn allowed() -> Vec<usize> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect()
+}
+
+/// Moves every thread of a process to some processors; threads that they start are there too.
+pub(crate) fn move_to(process: u32, processors: &[usize]) -> Result<(), Fault> {
+    let mut set = CpuSet::new();
+    let mut moved = || -> io::Result<()> {
+        processors.iter().try_for_each(|cpu| set.set(*cpu))?;
+        // Twice, for a thread that an unmoved one starts meanwhile.
+        for _ in 0..2 {
+            for thread in fs::read_dir(format!("/proc/{process}/task"))? {
+                let number = thread?.file_name().to_string_lossy().parse().map_err(io::Error::other)?;
+                match sched_setaffinity(Pid::from_raw(number), &set) {
+                    // It has ended since.
+                    Err(Errno::ESRCH) => {}
+                    moved => moved?,
+                }
+            }
+        }
+        Ok(())
+    };
+    moved().attempt(format!("move process {process} to CPU {}", print(processors)))
+}
 
 /// The machine's processors divided between the sender and the receiver, each a half of the physical cores that this
 /// process may use; `None` where it has but one. Unpinned, the scheduler now puts both hosts on one core and now on
 /// two, and figures jump between two values.
 pub(crate) fn halves() -> Option<[Vec<usize>; 2]> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).ok()?;
-    let processors = (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false));
-    split(processors.map(|cpu| (cpu, core(cpu))).collect())
+    split(allowed().into_iter().map(|cpu| (cpu, core(cpu))).collect())
 }
 
 /// The physical core of a processor; processors of which the kernel says nothing are a core each.

@@ -28,6 +28,8 @@ pub(crate) fn quiet() -> Result<(), Fault> {
     // Otherwise a connection starts with what the kernel remembers of the one before, and runs are not independent.
     // The setting is TCP's own and holds for both families.
     write("/proc/sys/net/ipv4/tcp_no_metrics_save", "1")?;
+    // Else the kernel refuses a TCP receiver that would answer with the flow label of whoever connects.
+    write("/proc/sys/net/ipv6/flowlabel_consistency", "0")?;
     with_netlink(async |netlink| {
         let index = interface(&netlink, "lo").await?.header.index;
         let up = LinkUnspec::new_with_index(index).up().build();

@@ -17,16 +17,7 @@
 //! cuts before queueing. A train of small datagrams sent as one packet (UDP_SEGMENT) is cut and counted singly as
 //! soon as it is longer than one frame: the engine sends shorter ones singly.
 
-use crate::address::INTERFACE;
-use crate::error::{Attempt, Fault, TestbedError};
-use crate::netlink::{interface, with_netlink};
-use futures_util::StreamExt;
-use rtnetlink::Handle;
-use rtnetlink::packet_core::{
-    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
-};
-use rtnetlink::packet_route::RouteNetlinkMessage;
-use rtnetlink::packet_route::tc::{TcAttribute, TcHandle, TcMessage};
+use crate::error::TestbedError;
 use stacklab_model::{ETHERNET_HEADER_BYTES, Rate};
 
 /// FCS, preamble with delimiter, and gap, bytes.
@@ -36,8 +27,7 @@ const MPU: u16 = 84;
 
 /// `struct tc_ratespec`'s link layer: plain bytes, no cells; with it the kernel needs no rate table.
 const LINKLAYER_ETHERNET: u8 = 1;
-/// Attributes of linux/pkt_sched.h and linux/rtnetlink.h.
-const TCA_OPTIONS: u16 = 2;
+/// Attributes of linux/pkt_sched.h.
 const TCA_TBF_PARMS: u16 = 1;
 const TCA_TBF_RATE64: u16 = 4;
 const TCA_TBF_PRATE64: u16 = 5;
@@ -109,37 +99,6 @@ impl Bucket {
 pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = 4 + value.len() as u16;
     [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat()
-}
-
-/// Shapes what leaves by the end in the calling thread's namespace.
-pub(crate) fn shape(bucket: Bucket) -> Result<(), Fault> {
-    with_netlink(async |netlink| {
-        let index = interface(&netlink, INTERFACE).await?.header.index;
-        let added = add_queue(netlink, index, "tbf", bucket.encode()).await;
-        added.attempt(format!("shape {INTERFACE} with tbf"))
-    })
-}
-
-/// Puts a queueing discipline at an interface's root.
-pub(crate) async fn add_queue(
-    mut netlink: Handle,
-    index: u32,
-    kind: &str,
-    options: Vec<u8>,
-) -> Result<(), rtnetlink::Error> {
-    let mut message = TcMessage::with_index(index as i32);
-    message.header.parent = TcHandle::ROOT;
-    message.attributes =
-        vec![TcAttribute::Kind(kind.to_owned()), TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options))];
-    let mut request = NetlinkMessage::from(RouteNetlinkMessage::NewQueueDiscipline(message));
-    request.header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_CREATE | NLM_F_EXCL;
-    let mut answers = netlink.request(request)?;
-    while let Some(answer) = answers.next().await {
-        if let NetlinkPayload::Error(error) = answer.payload {
-            return Err(rtnetlink::Error::NetlinkError(error));
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

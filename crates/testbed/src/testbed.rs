@@ -3,12 +3,13 @@
 use crate::address::INTERFACE;
 use crate::error::TestbedError;
 use crate::host::Host;
-use crate::link::{MTU_LIMITS, connect, raise};
+use crate::link::{MTU_LIMITS, connect, raise, set_mtu};
 use crate::offload::switch_off_all;
 use crate::pin;
+use crate::queue::Queue;
 use crate::quiet::quiet;
 use crate::settle::settle;
-use crate::shape::{Bucket, shape};
+use crate::shape::Bucket;
 use crate::steer::Steering;
 use stacklab_model::{Bed, Role};
 use std::ffi::OsStr;
@@ -24,6 +25,27 @@ pub struct Testbed {
     processors: Option<[Vec<usize>; 2]>,
     /// What gives each host's processors the receive work of its end of the link, where that is allowed.
     steering: Option<[Steering; 2]>,
+    /// What the link is at present.
+    link: Link,
+    /// Whether each host is on its own processors at present.
+    divided: bool,
+}
+
+/// What can be changed of a link between trials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Link {
+    mtu: u32,
+    queue: Queue,
+}
+
+impl Link {
+    fn new(bed: &Bed, mtu: u32, packets: Option<u32>) -> Result<Self, TestbedError> {
+        if !(MTU_LIMITS.0..=MTU_LIMITS.1).contains(&mtu) {
+            return Err(TestbedError::Mtu { mtu, limits: MTU_LIMITS });
+        }
+        let bucket = bed.rate.map(|rate| Bucket::new(rate, mtu)).transpose()?;
+        Ok(Link { mtu, queue: Queue { bucket, packets } })
+    }
 }
 
 impl Testbed {
@@ -36,10 +58,7 @@ impl Testbed {
     /// # Errors
     /// What could not be done, and on which host; then both processes are gone again.
     pub fn build(bed: &Bed, program: &Path, args: &[impl AsRef<OsStr>]) -> Result<Self, TestbedError> {
-        if !(MTU_LIMITS.0..=MTU_LIMITS.1).contains(&bed.mtu) {
-            return Err(TestbedError::Mtu { mtu: bed.mtu, limits: MTU_LIMITS });
-        }
-        let bucket = bed.rate.map(|rate| Bucket::new(rate, bed.mtu)).transpose()?;
+        let link = Link::new(bed, bed.mtu, None)?;
 
         // A host kills its process when dropped, so every early return from here on leaves nothing.
         let processors = pin::halves();
@@ -58,7 +77,7 @@ impl Testbed {
                 if !bed.offloads {
                     switch_off_all(INTERFACE)?;
                 }
-                bucket.map_or(Ok(()), shape)
+                link.queue.lay(None)
             })?;
         }
         // Not everybody may: what comes of it is said, and the testbed works without.
@@ -72,7 +91,8 @@ impl Testbed {
         for host in &hosts {
             host.inside(|| settle(host.role()))?;
         }
-        Ok(Self { bed: bed.clone(), hosts, processors, steering })
+        let divided = processors.is_some();
+        Ok(Self { bed: bed.clone(), hosts, processors, steering, link, divided })
     }
 
     /// The hosts, sender first.
@@ -108,6 +128,53 @@ impl Testbed {
             }
             None => Ok(()),
         }
+    }
+
+    /// Gives the link an MTU and a queue of so many packets at each end (`None`: as it was built). Nothing may be on its
+    /// way meanwhile; does nothing where it is so already.
+    ///
+    /// # Errors
+    /// An MTU that a link cannot have, or the kernel's; then the ends may differ until the next call that succeeds.
+    pub fn set_link(&mut self, mtu: Option<u32>, packets: Option<u32>) -> Result<(), TestbedError> {
+        let link = Link::new(&self.bed, mtu.unwrap_or(self.bed.mtu), packets)?;
+        if link == self.link {
+            return Ok(());
+        }
+        for host in &self.hosts {
+            host.inside(|| {
+                if link.mtu != self.link.mtu {
+                    set_mtu(link.mtu)?;
+                }
+                if link.queue != self.link.queue { link.queue.lay(Some(self.link.queue)) } else { Ok(()) }
+            })?;
+        }
+        self.link = link;
+        Ok(())
+    }
+
+    /// Has each host run on its own half of the processors, as it is at first, or on any.
+    ///
+    /// # Errors
+    /// When there are not enough processors to divide, or the kernel refuses.
+    pub fn divide(&mut self, divided: bool) -> Result<(), TestbedError> {
+        if divided == self.divided {
+            return Ok(());
+        }
+        let all = pin::allowed();
+        for (place, host) in self.hosts.iter().enumerate() {
+            let processors = match &self.processors {
+                Some(halves) if divided => &halves[place],
+                None if divided => {
+                    let reason = io::Error::new(io::ErrorKind::Unsupported, "there is only one processor");
+                    let attempted = "give each host processors of its own".to_owned();
+                    return Err(TestbedError::Setup { host: host.role(), attempted, reason });
+                }
+                _ => &all,
+            };
+            pin::move_to(host.pid(), processors).map_err(|fault| fault.on(host.role()))?;
+        }
+        self.divided = divided;
+        Ok(())
     }
 
     /// What it is, in a few words: `two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off, sender

@@ -327,6 +327,50 @@ fn a_bed_without_a_rate_has_no_shaper() {
 }
 
 #[test]
+fn mtu_and_queue_change_at_both_ends_and_go_back() {
+    for rate in [None, Some(Rate(100_000_000))] {
+        let mut testbed = build(&Bed { rate, ..PLAIN });
+        let seen = |testbed: &Testbed| {
+            testbed.hosts().each_ref().map(|host| {
+                let mtu = json(host.pid(), &["ip", "-j", "link", "show", "st0"])[0]["mtu"].as_u64().unwrap();
+                (mtu, witness(host.pid(), &["tc", "-d", "qdisc", "show", "dev", "st0"]))
+            })
+        };
+        let first = seen(&testbed);
+        testbed.set_link(Some(9000), Some(7)).unwrap();
+        for (mtu, queues) in seen(&testbed) {
+            assert_eq!(mtu, 9000);
+            assert!(queues.contains("pfifo") && queues.contains("limit 7p"), "{queues}");
+            assert_eq!(queues.contains("tbf"), rate.is_some(), "{queues}");
+        }
+        // Other links than those that it can be are refused, and it stays what it is.
+        assert!(testbed.set_link(Some(1279), None).is_err());
+        testbed.set_link(None, None).unwrap();
+        assert_eq!(seen(&testbed), first);
+    }
+}
+
+#[test]
+fn every_thread_of_a_host_moves_between_its_half_and_all_processors() {
+    let mut testbed = Testbed::build(&PLAIN, Path::new("sh"), &["-c", "cat"]).unwrap();
+    assert!(testbed.has_own_processors(), "this test needs two processors");
+    let seen = |testbed: &Testbed| {
+        testbed.hosts().each_ref().map(|host| {
+            let status = fs::read_to_string(format!("/proc/{}/status", host.pid())).unwrap();
+            status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).unwrap().to_owned()
+        })
+    };
+    let [sender, receiver] = seen(&testbed);
+    assert_ne!(sender, receiver);
+    testbed.divide(false).unwrap();
+    let own = fs::read_to_string("/proc/self/status").unwrap();
+    let all = own.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:\t")).unwrap();
+    assert_eq!(seen(&testbed), [all, all]);
+    testbed.divide(true).unwrap();
+    assert_eq!(seen(&testbed), [sender, receiver]);
+}
+
+#[test]
 fn dropping_leaves_no_process_and_no_namespace() {
     let testbed = build(&PLAIN);
     let pids = testbed.hosts().each_ref().map(|host| host.pid());

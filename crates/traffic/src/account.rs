@@ -1,16 +1,16 @@
 //! The sink that counts: arrivals, losses, delays, series; at the receiver of a stream and the sender of an echo.
 
 use crate::cpu::CpuWindow;
-use crate::delay::DelayRecorder;
+use crate::delay::{DelayRecorder, Variation};
 use crate::header::{Header, Phase};
 use crate::receive::Sink;
 use crate::sequence::{Arrival, SequenceWindow};
 use crate::series::Series;
 use crate::sys::Nanos;
-use stacklab_model::{Delays, IntervalRow, Received, TrialSpec};
+use stacklab_model::{CpuTime, Delays, IntervalRow, Received, TrialSpec};
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A message is lost when it has not arrived so long after the end marker or the last arrival behind it, whichever
 /// is later (the waiting time that RFC 7680 asks to be stated).
@@ -20,92 +20,200 @@ const SILENCE_NS: Nanos = 500_000_000;
 /// How long a closed loop waits for an answer before it sends the next message.
 const ANSWER_LIMIT_NS: Nanos = 1_000_000_000;
 
-/// Counts what arrives.
+/// What the threads that count one trial share.
+pub struct Common<'a> {
+    /// Set by whoever knows that the sender has ended.
+    ended: &'a AtomicBool,
+    /// The first measured arrival of all; 0 before it.
+    first_ns: AtomicU64,
+}
+
+impl<'a> Common<'a> {
+    /// Nothing has arrived.
+    pub fn new(ended: &'a AtomicBool) -> Self {
+        Common { ended, first_ns: AtomicU64::new(0) }
+    }
+}
+
+/// Counts what arrives, on one thread.
 pub struct Account<'a> {
+    common: &'a Common<'a>,
     received: Received,
-    window: SequenceWindow,
+    /// Each flow that this thread has heard of, by its number.
+    flows: Vec<Option<Flow>>,
+    all_flows: u32,
+    /// How many flows this thread has to hear of.
+    awaited_flows: usize,
+    marked: usize,
+    complete: usize,
     delays: DelayRecorder,
     series: Series,
     cpu: CpuWindow,
+    /// The answer that a closed loop waits for, and since when.
+    answer: Option<(Phase, u64, Nanos)>,
+    last_arrival_ns: Nanos,
+}
+
+struct Flow {
+    window: SequenceWindow,
+    variation: Variation,
+    measured: u64,
+    bytes: u64,
     /// How many measured messages were sent, once an end marker has said so.
     expected: Option<u64>,
-    /// The answer that a closed loop waits for, and since when.
-    awaited: Option<(Phase, u64, Nanos)>,
-    last_arrival_ns: Nanos,
-    /// Set by whoever knows that the sender has ended.
-    ended: &'a AtomicBool,
+    complete: bool,
+}
+
+/// What was counted.
+#[derive(Default)]
+pub struct Accounted {
+    /// Arrivals.
+    pub received: Received,
+    /// Their delays; `None` where nothing measured arrived.
+    pub delays: Option<Delays>,
+    /// The interval series.
+    pub series: Vec<IntervalRow>,
+    /// CPU time from the first measured arrival to the last flow's end marker.
+    pub cpu: Option<CpuTime>,
+    /// Payload bytes of each flow; empty where there was but one.
+    pub flow_bytes: Vec<u64>,
 }
 
 impl<'a> Account<'a> {
-    /// An empty account.
-    pub fn new(spec: &TrialSpec, ended: &'a AtomicBool) -> Self {
+    /// An empty account of a trial's flows, of which this thread will hear so many.
+    pub fn new(spec: &TrialSpec, common: &'a Common<'a>, awaited_flows: usize) -> Self {
         Account {
+            common,
             received: Received::default(),
-            window: SequenceWindow::new(),
+            flows: (0..spec.flows).map(|_| None).collect(),
+            all_flows: spec.flows,
+            awaited_flows,
+            marked: 0,
+            complete: 0,
             delays: DelayRecorder::new(),
             series: Series::new(spec.probe.interval_ns),
             cpu: CpuWindow::new(spec.cpu_scope),
-            expected: None,
-            awaited: None,
+            answer: None,
             last_arrival_ns: 0,
-            ended,
         }
     }
 
     /// Stops the next receive at this answer, or when it has not come for a second.
     pub fn await_answer(&mut self, phase: Phase, sequence: u64, now: Nanos) {
-        self.awaited = Some((phase, sequence, now));
+        self.answer = Some((phase, sequence, now));
     }
 
-    /// What was counted: arrivals, delays, series, and the CPU time from the first measured arrival to the end marker.
-    pub fn finish(self) -> (Received, Option<Delays>, Vec<IntervalRow>, CpuWindow) {
-        (self.received, self.delays.finish(), self.series.finish(), self.cpu)
-    }
-
-    fn measured(&mut self, header: Header, bytes: u64, now: Nanos) {
-        if self.received.measured == 0 {
-            self.received.first_ns = now;
-            self.cpu.open();
+    /// Adds what another thread counted of the same trial.
+    pub fn join(&mut self, other: Account<'_>) {
+        let (received, more) = (&mut self.received, other.received);
+        if received.measured == 0 || more.measured > 0 && more.first_ns < received.first_ns {
+            (received.first_ns, received.at_first) = (more.first_ns, more.at_first);
         }
-        match self.window.arrive(header.sequence) {
+        received.warmup += more.warmup;
+        received.measured += more.measured;
+        received.bytes += more.bytes;
+        received.duplicates += more.duplicates;
+        received.reordered += more.reordered;
+        received.beyond_window += more.beyond_window;
+        received.strays += more.strays;
+        received.last_ns = received.last_ns.max(more.last_ns);
+        self.cpu.join(other.cpu);
+        self.delays.join(&other.delays);
+        self.series.join(other.series);
+        for (flow, theirs) in self.flows.iter_mut().zip(other.flows) {
+            if theirs.is_some() {
+                *flow = theirs;
+            }
+        }
+    }
+
+    /// What was counted.
+    pub fn finish(self) -> Accounted {
+        let Account { received, delays, series, cpu, flows, .. } = self;
+        let bytes = |flow: &Option<Flow>| flow.as_ref().map_or(0, |flow| flow.bytes);
+        Accounted {
+            received,
+            delays: delays.finish(flows.iter().flatten().map(|flow| &flow.variation)),
+            series: series.finish(),
+            cpu: cpu.finish(),
+            flow_bytes: if flows.len() > 1 { flows.iter().map(bytes).collect() } else { Vec::new() },
+        }
+    }
+
+    fn measured(&mut self, place: usize, header: Header, bytes: u64, now: Nanos) {
+        let Account { flows, received, .. } = self;
+        let Some(flow) = &mut flows[place] else { return };
+        if received.measured == 0 {
+            received.first_ns = now;
+            self.cpu.open();
+            // The first thread's first arrival is where everybody's series begins.
+            let _ = self.common.first_ns.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        }
+        match flow.window.arrive(header.sequence) {
             Arrival::First => {}
-            Arrival::Reordered => self.received.reordered += 1,
+            Arrival::Reordered => received.reordered += 1,
             Arrival::Duplicate => {
-                self.received.duplicates += 1;
+                received.duplicates += 1;
                 return;
             }
             Arrival::BeyondWindow => {
-                self.received.beyond_window += 1;
+                received.beyond_window += 1;
                 return;
             }
         }
-        self.received.measured += 1;
-        self.received.at_first += u64::from(now == self.received.first_ns);
-        self.received.bytes += bytes;
-        self.received.last_ns = self.received.last_ns.max(now);
+        flow.measured += 1;
+        flow.bytes += bytes;
+        received.measured += 1;
+        received.at_first += u64::from(now == received.first_ns);
+        received.bytes += bytes;
+        received.last_ns = received.last_ns.max(now);
         let delay = now.saturating_sub(header.sent_ns);
-        self.delays.record(delay);
-        self.series.record(now.saturating_sub(self.received.first_ns), bytes, delay);
+        self.delays.record(delay, &mut flow.variation);
+        let first_ns = self.common.first_ns.load(Ordering::Relaxed);
+        self.series.record(now.saturating_sub(first_ns), bytes, delay);
     }
 }
 
 impl Sink for Account<'_> {
     fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>> {
-        self.last_arrival_ns = now;
+        let place = usize::from(header.flow);
+        let Some(slot) = self.flows.get_mut(place) else {
+            self.stray();
+            return Ok(ControlFlow::Continue(()));
+        };
+        self.last_arrival_ns = self.last_arrival_ns.max(now);
+        let flow = slot.get_or_insert_with(|| Flow {
+            window: SequenceWindow::new(self.all_flows),
+            variation: Variation::default(),
+            measured: 0,
+            bytes: 0,
+            expected: None,
+            complete: false,
+        });
         match header.phase {
             Phase::Warmup => self.received.warmup += 1,
-            Phase::Measured => self.measured(header, message.len() as u64, now),
-            Phase::End if self.expected.is_none() => {
-                self.cpu.close();
-                self.expected = Some(header.sequence);
+            Phase::Measured => self.measured(place, header, message.len() as u64, now),
+            Phase::End if flow.expected.is_none() => {
+                flow.expected = Some(header.sequence);
+                self.marked += 1;
+                if self.marked == self.awaited_flows {
+                    self.cpu.close();
+                }
             }
             Phase::End => {}
         }
-        let complete = self.expected.is_some_and(|expected| self.received.measured >= expected);
+        if let Some(flow) = &mut self.flows[place]
+            && !flow.complete
+            && flow.expected.is_some_and(|expected| flow.measured >= expected)
+        {
+            flow.complete = true;
+            self.complete += 1;
+        }
+        let complete = self.complete >= self.awaited_flows;
         let answered = self
-            .awaited
+            .answer
             .is_some_and(|(phase, sequence, _)| phase == header.phase && sequence == header.sequence);
-        Ok(if complete || answered { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(stop_if(complete || answered))
     }
 
     fn stray(&mut self) {
@@ -113,15 +221,16 @@ impl Sink for Account<'_> {
     }
 
     fn idle(&mut self, now: Nanos) -> ControlFlow<()> {
-        if let Some((_, _, since)) = self.awaited {
+        if let Some((_, _, since)) = self.answer {
             return stop_if(now.saturating_sub(since) >= ANSWER_LIMIT_NS);
         }
         if self.last_arrival_ns == 0 {
             self.last_arrival_ns = now;
         }
         let quiet = now.saturating_sub(self.last_arrival_ns);
-        let ended = self.ended.load(Ordering::Relaxed);
-        stop_if(self.expected.is_some() && quiet >= LOSS_THRESHOLD_NS || ended && quiet >= SILENCE_NS)
+        let ended = self.common.ended.load(Ordering::Relaxed);
+        let marked = self.marked >= self.awaited_flows;
+        stop_if(marked && quiet >= LOSS_THRESHOLD_NS || ended && quiet >= SILENCE_NS)
     }
 }
 

@@ -2,9 +2,10 @@
 //! [`Inbox`](crate::inbox::Inbox).
 
 use crate::error::{Attempt, EngineError};
-use crate::sys;
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
-use stacklab_model::{Framing, Io, Pacing, Probe, Transport, TrialSpec};
+use crate::sys::{self, Batch};
+use crate::tune;
+use socket2::{Domain, Protocol, Socket, Type};
+use stacklab_model::{Framing, Io, Pacing, Probe, TcpInfo, Transport, TrialSpec};
 use std::ffi::c_int;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -57,6 +58,7 @@ pub fn open(spec: &TrialSpec, address: IpAddr) -> Result<Socket, EngineError> {
         if address.is_ipv6() {
             socket.set_only_v6(true)?;
         }
+        tune::tune(&socket, spec)?;
         socket.bind(&address.into())?;
         Ok(socket)
     };
@@ -67,8 +69,8 @@ impl Channel {
     /// Connects to the receiver.
     pub fn connect(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Self, EngineError> {
         let socket = open(spec, from)?;
-        socket
-            .connect_timeout(&SockAddr::from(to), CONNECT_LIMIT)
+        tune::toward(&socket, spec, to)
+            .and_then(|to| socket.connect_timeout(&to, CONNECT_LIMIT))
             .attempt(|| format!("connect {} from {from} to {to}", spec.transport))?;
         Channel::new(spec, socket)
     }
@@ -98,9 +100,11 @@ impl Channel {
         socket.set_read_timeout(Some(RECEIVE_TICK))?;
         socket.set_write_timeout(Some(SEND_LIMIT))?;
         let headers = (spec.family.header_bytes() + spec.transport.header_bytes()) as usize;
-        self.packet_bytes = (sys::path_mtu(socket, spec.family)? as usize).saturating_sub(headers);
+        // A receiver of several flows has no peer, and so no path; it sends nothing.
+        let mtu = sys::path_mtu(socket, spec.family).map_or(usize::MAX, |mtu| mtu as usize);
+        self.packet_bytes = mtu.saturating_sub(headers);
         if spec.transport == Transport::Tcp {
-            socket.set_tcp_nodelay(true)?;
+            tune::tune_connected(socket, spec)?;
             if spec.framing == Framing::Segment {
                 self.flags = sys::SEND_WHOLE;
             }
@@ -108,6 +112,10 @@ impl Channel {
         // A message that waits for its turn or its answer goes alone.
         if spec.probe.pacing == Pacing::Flood && spec.io != Io::Plain {
             self.at_once = MOST_AT_ONCE.min(LONGEST_TRAIN / self.message_bytes).max(1);
+        }
+        if self.io == Io::Zerocopy {
+            sys::allow_zerocopy(socket)?;
+            self.flags |= sys::SEND_ZEROCOPY;
         }
         if self.io == Io::Segment {
             // A datagram that takes several packets cannot be one of a train.
@@ -118,7 +126,9 @@ impl Channel {
             }
         }
         if spec.transport == Transport::Udp && spec.probe.probe == Probe::Stream {
-            sys::receive_room(socket, WAITING_ROOM)?;
+            if spec.tuning.receive_buffer.is_none() {
+                sys::receive_room(socket, WAITING_ROOM)?;
+            }
             self.stamped = sys::stamp_arrivals(socket).is_ok();
             self.joined = self.io == Io::Segment
                 && spec.framing == Framing::Message
@@ -142,6 +152,31 @@ impl Channel {
         Ok(refused)
     }
 
+    /// Sends the first `count` messages of a room whole. Gives how often the kernel had no buffer and it was tried again.
+    pub(crate) fn send_all(&self, room: &mut Batch, count: usize) -> io::Result<u64> {
+        if count == 1 || self.is_train(count) {
+            return self.send(room.slots(0, count));
+        }
+        let (mut from, mut refused) = (0, 0);
+        while from < count {
+            refused += self.until_taken(|| {
+                let (taken, bytes) = room.send(&self.socket, from, count, self.flags)?;
+                from += taken;
+                if taken > 0 && bytes < self.message_bytes {
+                    self.send(&room.slots(from - 1, from)[bytes..])?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(refused)
+    }
+
+    /// Whether so many messages go as one packet that the kernel cuts. One that would fit the link uncut is none: it
+    /// would not be cut before it is queued, and a shaper would count it as one.
+    pub(crate) fn is_train(&self, count: usize) -> bool {
+        self.io == Io::Segment && count * self.message_bytes > self.packet_bytes
+    }
+
     /// Calls again what was interrupted or found no buffer; gives how often it was the latter.
     pub(crate) fn until_taken(&self, mut send: impl FnMut() -> io::Result<()>) -> io::Result<u64> {
         let mut refused = 0;
@@ -161,4 +196,26 @@ impl Channel {
             }
         }
     }
+}
+
+/// TCP_INFO of all flows: counts added up, the rest the first one's. `None` of datagrams.
+pub fn tcp_total(channels: &[Channel]) -> Option<TcpInfo> {
+    let info = |channel: &Channel| match channel.transport {
+        Transport::Tcp => sys::tcp_info(&channel.socket).ok(),
+        Transport::Udp => None,
+    };
+    let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+    channels.iter().map(info).reduce(|total, info| {
+        let (total, info) = (total?, info?);
+        Some(TcpInfo {
+            total_retrans: sum(total.total_retrans, info.total_retrans),
+            data_segs_out: sum(total.data_segs_out, info.data_segs_out),
+            data_segs_in: sum(total.data_segs_in, info.data_segs_in),
+            bytes_sent: sum(total.bytes_sent, info.bytes_sent),
+            bytes_retrans: sum(total.bytes_retrans, info.bytes_retrans),
+            // They share a path, so that the least of any is the path's.
+            min_rtt_us: total.min_rtt_us.into_iter().chain(info.min_rtt_us).min(),
+            ..total
+        })
+    })?
 }

@@ -1,7 +1,9 @@
 //! The coordinator's end of an agent's byte stream.
 
+use crate::lines::{LONGEST_ANSWER, Lines};
 use crate::message::{Answer, Numbered, Request, VERSIONS};
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
@@ -60,7 +62,24 @@ pub struct AgentClient {
     output: Box<dyn Write + Send>,
     answers: Receiver<Numbered<Answer>>,
     next_id: u64,
+    /// Requests started and not finished, with the answers of those that have one.
+    started: BTreeMap<u64, Option<Answer>>,
     interrupted: &'static AtomicBool,
+}
+
+/// A request under way at an agent, to be finished at the client that started it.
+#[derive(Debug)]
+#[must_use = "its answer is kept until it is finished"]
+pub struct Pending {
+    id: u64,
+    asked: String,
+}
+
+impl Pending {
+    /// The request's id, which other requests may name.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
 }
 
 impl AgentClient {
@@ -73,14 +92,15 @@ impl AgentClient {
     ) -> Self {
         let (sender, answers) = mpsc::channel();
         thread::spawn(move || {
-            for line in BufReader::new(input).lines().map_while(Result::ok) {
+            for line in Lines::new(BufReader::new(input), LONGEST_ANSWER).map_while(Result::ok) {
                 let Ok(answer) = serde_json::from_str(&line) else { continue };
                 if sender.send(answer).is_err() {
                     break;
                 }
             }
         });
-        AgentClient { host: host.into(), output: Box::new(output), answers, next_id: 1, interrupted }
+        let started = BTreeMap::new();
+        AgentClient { host: host.into(), output: Box::new(output), answers, next_id: 1, started, interrupted }
     }
 
     /// Agrees on a version.
@@ -99,30 +119,58 @@ impl AgentClient {
         asked: &str,
         limit: Duration,
     ) -> Result<(u64, Answer), AgentError> {
+        let pending = self.start(request, asked)?;
+        let id = pending.id();
+        Ok((id, self.finish(pending, limit)?))
+    }
+
+    /// Asks and does not wait. Any number of requests may be under way at once, and be finished in any order.
+    ///
+    /// # Errors
+    /// When the agent is gone.
+    pub fn start(&mut self, request: Request, asked: &str) -> Result<Pending, AgentError> {
         let id = self.next_id;
         self.next_id += 1;
         self.write(&Numbered { id, body: request }).map_err(|_| self.gone(asked))?;
+        self.started.insert(id, None);
+        Ok(Pending { id, asked: asked.to_owned() })
+    }
+
+    /// Waits for the answer to a request that was started, `limit` from now at most.
+    ///
+    /// # Errors
+    /// When the agent answers that it failed, does not answer or is gone, or the user interrupts; the request is given
+    /// up then.
+    pub fn finish(&mut self, pending: Pending, limit: Duration) -> Result<Answer, AgentError> {
+        let answer = self.wait(&pending, limit);
+        self.started.remove(&pending.id);
+        match answer? {
+            Answer::Failed { reason } => Err(AgentError::Failed { host: self.host.clone(), reason }),
+            answer => Ok(answer),
+        }
+    }
+
+    fn wait(&mut self, pending: &Pending, limit: Duration) -> Result<Answer, AgentError> {
         let deadline = Instant::now() + limit;
         loop {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(AgentError::Interrupted);
             }
+            if let Some(answer) = self.started.get_mut(&pending.id).and_then(Option::take) {
+                return Ok(answer);
+            }
             match self.answers.recv_timeout(LOOK) {
-                Ok(answer) if answer.id == id => {
-                    return match answer.body {
-                        Answer::Failed { reason } => {
-                            Err(AgentError::Failed { host: self.host.clone(), reason })
-                        }
-                        body => Ok((id, body)),
-                    };
+                // An answer to a request that was given up is nobody's.
+                Ok(answer) => {
+                    if let Some(place) = self.started.get_mut(&answer.id) {
+                        *place = Some(answer.body);
+                    }
                 }
-                // An answer to an earlier request that was given up.
-                Ok(_) => {}
-                Err(RecvTimeoutError::Disconnected) => return Err(self.gone(asked)),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone(&pending.asked)),
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
                     return Err(AgentError::Silent {
                         host: self.host.clone(),
-                        asked: asked.to_owned(),
+                        asked: pending.asked.clone(),
                         limit,
                     });
                 }
@@ -134,11 +182,6 @@ impl AgentClient {
     /// The error for an answer of another kind than the request's.
     pub fn confused(&self, asked: &str) -> AgentError {
         AgentError::Confused { host: self.host.clone(), asked: asked.to_owned() }
-    }
-
-    /// The error for what could not be done on the host from outside.
-    pub fn cannot(&self, reason: &str) -> AgentError {
-        AgentError::Failed { host: self.host.clone(), reason: format!("cannot {reason}") }
     }
 
     fn gone(&self, asked: &str) -> AgentError {

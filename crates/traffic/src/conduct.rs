@@ -1,17 +1,13 @@
-//! One trial, from two agents asked to two sides judged.
+//! One trial, from two agents asked to their sides judged.
 
 use crate::client::{AgentClient, AgentError};
-use crate::message::{Answer, Request};
+use crate::exchange::exchange;
+use crate::legs;
 use crate::{metrics, proof};
-use stacklab_model::{Drops, Length, Pacing, Rate, RunRecord, RunStatus, Side, Trial, TrialSpec};
+use stacklab_model::{Direction, Drops, Rate, RunRecord, RunStatus, Trial, TrialSpec, Warning};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::time::{Duration, Instant, SystemTime};
-
-/// How long a trial may take beyond its own length: connecting, draining and a busy machine.
-const SLACK: Duration = Duration::from_secs(120);
-/// Messages a second below which a trial that ends by count is given up.
-const SLOWEST_PER_SECOND: f64 = 100.0;
+use std::time::{Instant, SystemTime};
 
 /// The planned path between the two hosts of a trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,7 +24,16 @@ pub struct Path {
     pub rate: Option<Rate>,
 }
 
-/// Runs one trial between two agents.
+impl Path {
+    /// The same path the other way.
+    pub fn reversed(&self) -> Path {
+        Path { sender: self.receiver, receiver: self.sender, ..self.clone() }
+    }
+}
+
+/// Runs one trial between two agents. In reverse, the second one sends. Both ways at once, the run's figures are those
+/// of the stream from the first agent to the second, but for the metrics that say otherwise; its sides are forward
+/// sender and receiver, then reverse sender and receiver.
 ///
 /// # Errors
 /// When an agent is gone or silent, or the user interrupts. A trial that an agent could not do is a run all the
@@ -39,10 +44,12 @@ pub fn conduct(
     path: &Path,
     trial: &Trial,
     spec: TrialSpec,
+    direction: Direction,
 ) -> Result<RunRecord, AgentError> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let clock = Instant::now();
-    let sides = exchange(sender, receiver, path, &spec);
+    let legs = legs::of(path, &spec, direction);
+    let seen = exchange([&mut *sender, &mut *receiver], &legs);
     let mut run = RunRecord {
         trial: trial.clone(),
         started_unix_ns: started.as_nanos() as u64,
@@ -54,13 +61,23 @@ pub fn conduct(
         warnings: Vec::new(),
         spec,
     };
-    match sides {
-        Ok((sent, received)) => {
-            run.status = proof::prove(&run.spec, path, &sent, &received);
-            run.values = metrics::values(&run.spec, &sent, &received);
-            run.drops = metrics::drops(&run.spec, &sent, &received);
-            run.warnings = metrics::warnings(&run.spec, path.rate, path.mtu, &sent, &received);
-            run.sides = vec![sent, received];
+    match seen {
+        Ok(sides) => {
+            let (main, [sent, received]) = (&legs[0], &sides[0]);
+            run.status = proof::prove_all(&legs, &sides);
+            run.values = metrics::values(&main.spec, &main.path, sent, received);
+            run.values.extend(legs::values_beside(&legs, &sides));
+            run.drops = metrics::drops(&main.spec, sent, received);
+            for (leg, [sent, received]) in legs.iter().zip(&sides) {
+                let warnings = metrics::warnings(&leg.spec, leg.path.rate, leg.path.mtu, sent, received);
+                let said = |warning: Warning| Warning {
+                    text: format!("{}{}", leg.prefix(), warning.text),
+                    ..warning
+                };
+                run.warnings.extend(warnings.into_iter().map(said));
+            }
+            run.warnings.extend(legs::apart(&legs, &sides, 0));
+            run.sides = sides.into_iter().flatten().collect();
         }
         Err(AgentError::Failed { host, reason }) => {
             run.status = RunStatus::Invalid(vec![format!("{host} {reason}")])
@@ -76,48 +93,12 @@ pub fn conduct(
     Ok(run)
 }
 
-fn exchange(
-    sender: &mut AgentClient,
-    receiver: &mut AgentClient,
-    path: &Path,
-    spec: &TrialSpec,
-) -> Result<(Side, Side), AgentError> {
-    let limit = longest(spec);
-    let listen = Request::Listen { spec: Box::new(spec.clone()), address: path.receiver };
-    let (id, to) = match receiver.ask(listen, "listen", SLACK)? {
-        (id, Answer::Listening { address }) => (id, address),
-        _ => return Err(receiver.confused("listen")),
-    };
-    let send = Request::Send { spec: Box::new(spec.clone()), from: path.sender, to };
-    // The receiver is told even when the sender failed, so that it does not wait for it for ever. When the sender is
-    // gone the campaign ends, and the receiver with it.
-    let sent = match sender.ask(send, "send", limit) {
-        Err(error) if !matches!(error, AgentError::Failed { .. }) => return Err(error),
-        sent => sent,
-    };
-    let received = receiver.ask(Request::Collect { listen: id }, "collect", limit);
-    match (sent?, received?) {
-        ((_, Answer::Done(sent)), (_, Answer::Done(received))) => Ok((*sent, *received)),
-        ((_, Answer::Done(_)), _) => Err(receiver.confused("collect")),
-        _ => Err(sender.confused("send")),
-    }
-}
-
-fn longest(spec: &TrialSpec) -> Duration {
-    let measured = match (spec.probe.length, spec.probe.pacing) {
-        (Length::Time(ns), _) => ns as f64 / 1e9,
-        (Length::Packets(packets), Pacing::Schedule(per_second)) => packets as f64 / per_second,
-        (Length::Packets(packets), _) => packets as f64 / SLOWEST_PER_SECOND,
-    };
-    SLACK + Duration::from_nanos(spec.probe.warmup_ns) + Duration::from_secs_f64(measured.min(1e9))
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
     use stacklab_model::{
-        CpuScope, Endpoint, Family, Framing, Offloads, Probe, ProbeSpec, Received, Role, Sent, TcpInfo,
-        Transport,
+        CpuScope, Endpoint, Family, Framing, Length, Offloads, Pacing, Probe, ProbeSpec, Received, Role,
+        Sent, Side, TcpInfo, Transport,
     };
     use std::net::SocketAddr;
 
@@ -156,6 +137,8 @@ pub(crate) mod tests {
             cpu_scope,
             poll_ns: 0,
             io,
+            flows: 1,
+            tuning: Default::default(),
             probe,
         }
     }
@@ -175,15 +158,19 @@ pub(crate) mod tests {
                 path_mtu: Some(1500),
                 offloads: Offloads { tso: Some(false), ..Offloads::default() },
                 congestion_control: None,
+                options: Default::default(),
             },
             io: Some(spec.io),
             sent: Sent::default(),
             received: Received::default(),
             delays: None,
+            lateness: None,
+            flow_bytes: Vec::new(),
             series: Vec::new(),
             cpu: None,
             tcp: None,
             counters: Default::default(),
+            socket_memory_kib: None,
             peak_rss_kib: None,
         };
         let (mut sender, mut receiver) = (side(Role::Sender, from, to), side(Role::Receiver, to, from));

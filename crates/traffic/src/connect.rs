@@ -3,12 +3,12 @@
 use crate::channel;
 use crate::counters::Snapshot;
 use crate::cpu::CpuWindow;
-use crate::delay::DelayRecorder;
+use crate::delay::{DelayRecorder, Variation};
 use crate::error::{Attempt, EngineError};
 use crate::observe;
 use crate::pacer::Pacer;
-use crate::sys;
-use socket2::{SockAddr, Socket};
+use crate::{sys, tune};
+use socket2::Socket;
 use stacklab_model::{Length, Pacing, Received, Role, Sent, Side, TrialSpec};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -44,12 +44,15 @@ pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Resul
         io: None,
         sent,
         received: Received::default(),
-        delays: times.finish(),
+        delays: times.finish(std::iter::empty()),
+        lateness: None,
+        flow_bytes: Vec::new(),
         series: Vec::new(),
         cpu: cpu.finish(),
         tcp: sys::tcp_info(&last).ok(),
         counters: before.until(&Snapshot::take(&endpoint.interface), &last),
         endpoint,
+        socket_memory_kib: None,
         peak_rss_kib: observe::peak_rss_kib(),
     })
 }
@@ -64,18 +67,22 @@ fn open_phase(
     last: &mut Option<Socket>,
 ) -> Result<u64, EngineError> {
     let mut pacer = Pacer::start(Pacing::Flood, length);
-    let mut opened = 0;
+    let (mut opened, mut order) = (0, Variation::default());
     while pacer.turn(opened, 1).is_some() {
         let socket = channel::open(spec, from)?;
         let connected = || -> io::Result<u64> {
             // Closing resets the connection, so that ports waiting in TIME_WAIT do not run out.
             socket.set_linger(Some(Duration::ZERO))?;
             socket.set_write_timeout(Some(CONNECT_LIMIT))?;
+            if spec.tuning.nodelay.is_some() {
+                tune::tune_connected(&socket, spec)?;
+            }
+            let to = tune::toward(&socket, spec, to)?;
             let start = sys::now_ns();
-            socket.connect(&SockAddr::from(to))?;
+            socket.connect(&to)?;
             Ok(sys::now_ns() - start)
         };
-        times.record(connected().attempt(|| format!("connect from {from} to {to}"))?);
+        times.record(connected().attempt(|| format!("connect from {from} to {to}"))?, &mut order);
         opened += 1;
         *last = Some(socket);
     }
@@ -111,11 +118,14 @@ pub fn accept_connections(
         sent: Sent::default(),
         received,
         delays: None,
+        lateness: None,
+        flow_bytes: Vec::new(),
         series: Vec::new(),
         cpu: None,
         tcp: None,
         counters: before.until(&Snapshot::take(&endpoint.interface), socket),
         endpoint,
+        socket_memory_kib: None,
         peak_rss_kib: observe::peak_rss_kib(),
     })
 }

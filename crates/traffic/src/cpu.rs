@@ -88,11 +88,21 @@ impl CpuWindow {
         }
     }
 
+    /// The same host's window of another thread: from the first opening of both to the last closing.
+    pub fn join(&mut self, other: CpuWindow) {
+        let both = |one: Option<Snapshot>, two: Option<Snapshot>| one.into_iter().chain(two);
+        self.opened = both(self.opened, other.opened).min_by_key(|snapshot| snapshot.at_ns);
+        self.closed = both(self.closed, other.closed).max_by_key(|snapshot| snapshot.at_ns);
+    }
+
     /// The CPU time from opening to closing (now, where it was not closed); `None` where the host counts none or the
-    /// window never opened.
+    /// window never opened, or not before it was closed.
     pub fn finish(mut self) -> Option<CpuTime> {
         self.close();
         let (from, to) = (self.opened?, self.closed?);
+        if to.at_ns < from.at_ns {
+            return None;
+        }
         let (before, after) = (from.ticks?, to.ticks?);
         // Counters of idle processors may step back by a tick; that is no time.
         let ns = |read: fn(Ticks) -> u64| read(after).saturating_sub(read(before)) * sys::tick_ns();
@@ -141,6 +151,30 @@ mod tests {
         assert!(time.window_ns >= 100_000_000);
         assert!(time.busy_ns() + sys::tick_ns() >= 50_000_000, "{time:?}");
         assert!(time.own_user_ns + time.own_system_ns >= 50_000_000, "{time:?}");
+    }
+
+    #[test]
+    fn windows_of_two_threads_are_one_from_the_first_opening_to_the_last_closing() {
+        let mut windows = [CpuWindow::new(CpuScope::Host), CpuWindow::new(CpuScope::Host)];
+        windows.iter_mut().for_each(CpuWindow::open);
+        windows.iter_mut().for_each(CpuWindow::close);
+        let [mut one, two] = windows;
+        let ends = |window: &CpuWindow| (window.opened.unwrap().at_ns, window.closed.unwrap().at_ns);
+        let (first, last) = (ends(&one).0, ends(&two).1);
+        one.join(two);
+        assert_eq!(ends(&one), (first, last));
+        let mut unopened = CpuWindow::new(CpuScope::Host);
+        unopened.join(one);
+        assert_eq!(unopened.finish().unwrap().window_ns, last - first);
+    }
+
+    #[test]
+    fn a_window_that_was_closed_first_has_no_time() {
+        let mut window = CpuWindow::new(CpuScope::Host);
+        window.close();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        window.open();
+        assert_eq!(window.finish(), None);
     }
 
     #[test]

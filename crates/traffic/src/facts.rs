@@ -1,6 +1,6 @@
 //! What this host is and can do.
 
-use crate::sys;
+use crate::{noise, sys};
 use nix::sys::utsname::uname;
 use socket2::{Domain, Socket, Type};
 use stacklab_model::{Family, HostFacts};
@@ -10,7 +10,8 @@ use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Gathers the facts. What cannot be read is empty, absent or zero; nothing here fails.
+/// Gathers the facts. What cannot be read is empty, absent or zero; nothing here fails. The first time it measures the noise
+/// floor, so not while a trial runs, on another host of this machine neither.
 pub fn gather() -> HostFacts {
     let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
@@ -32,8 +33,10 @@ pub fn gather() -> HostFacts {
         memory_kib: memory_kib.unwrap_or(0),
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        boot_id: read("/proc/sys/kernel/random/boot_id"),
         virtualised: field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
         abilities: abilities(),
+        noise: Some(noise::floor()),
     }
 }
 

@@ -5,8 +5,8 @@
 //! | 0-3 | token of the trial |
 //! | 4 | phase: 0 warm-up, 1 measured, 2 end |
 //! | 5 | end markers still to come, in an end marker |
-//! | 6-7 | zero |
-//! | 8-15 | sequence number within the phase, from 0; in an end marker, how many measured messages were sent |
+//! | 6-7 | flow, from 0 |
+//! | 8-15 | sequence number within the phase and flow, from 0; in an end marker, how many measured messages were sent |
 //! | 16-23 | send time, nanoseconds of the sender's clock (the intended one on an open-loop schedule) |
 //! | 24-31 | when a reflector received it, nanoseconds of the reflector's clock; 0 before |
 
@@ -34,7 +34,9 @@ pub struct Header {
     pub phase: Phase,
     /// End markers still to come.
     pub markers_left: u8,
-    /// Sequence number, or the number of messages sent in an end marker.
+    /// Flow, from 0.
+    pub flow: u16,
+    /// Sequence number within the flow, or the number of messages it sent in an end marker.
     pub sequence: u64,
     /// Send time, nanoseconds.
     pub sent_ns: u64,
@@ -50,7 +52,7 @@ impl Header {
             Phase::End => 2,
         };
         message[5] = self.markers_left;
-        message[6..8].fill(0);
+        message[6..8].copy_from_slice(&self.flow.to_be_bytes());
         message[8..16].copy_from_slice(&self.sequence.to_be_bytes());
         message[16..24].copy_from_slice(&self.sent_ns.to_be_bytes());
         message[24..32].fill(0);
@@ -69,7 +71,8 @@ impl Header {
             2 => Phase::End,
             _ => return None,
         };
-        Some(Header { token, phase, markers_left: header[5], sequence: long(8), sent_ns: long(16) })
+        let flow = u16::from_be_bytes([header[6], header[7]]);
+        Some(Header { token, phase, markers_left: header[5], flow, sequence: long(8), sent_ns: long(16) })
     }
 
     /// Notes in a message when the reflector received it.
@@ -84,8 +87,14 @@ mod tests {
 
     #[test]
     fn a_header_reads_back_and_a_stray_does_not() {
-        let header =
-            Header { token: 7, phase: Phase::End, markers_left: 2, sequence: 1 << 40, sent_ns: u64::MAX };
+        let header = Header {
+            token: 7,
+            phase: Phase::End,
+            markers_left: 2,
+            flow: 9_999,
+            sequence: 1 << 40,
+            sent_ns: 5,
+        };
         let mut message = [0xff; 64];
         header.write(&mut message);
         Header::write_reflected(&mut message, 5);

@@ -1,6 +1,7 @@
 //! Messages on their way out of the kernel.
 
-use crate::channel::Channel;
+use crate::channel::{Channel, RECEIVE_TICK};
+use crate::ready::{For, Ready};
 use crate::sys::{self, Batch, Nanos};
 use socket2::Socket;
 use stacklab_model::{Io, Transport};
@@ -28,19 +29,27 @@ pub enum Filled {
 
 /// Bytes received and not yet looked at.
 pub struct Inbox<'a> {
-    channel: &'a Channel,
+    channels: &'a [Channel],
     arrivals: Arrivals,
 }
 
 enum Arrivals {
-    Stream(Stream),
+    Streams(Streams),
     Datagrams(Datagrams),
 }
 
-struct Stream {
+/// Byte streams that share a buffer: one of them is in it at a time.
+struct Streams {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
+    /// Which stream is in the buffer.
+    current: usize,
+    /// The first part of a message of each of the others.
+    rests: Vec<Vec<u8>>,
+    open: usize,
+    /// Which streams have something, where there are several; a single one waits in its receives.
+    ready: Option<Ready>,
     /// When the last receive returned.
     received_ns: Nanos,
 }
@@ -57,16 +66,12 @@ struct Datagrams {
 }
 
 impl<'a> Inbox<'a> {
-    /// An empty inbox.
-    pub fn new(channel: &'a Channel) -> Self {
+    /// An empty inbox for one channel, or for several streams of one trial.
+    pub fn new(channels: &'a [Channel]) -> io::Result<Self> {
+        let channel = &channels[0];
         let size = channel.message_bytes;
         let arrivals = match channel.transport {
-            Transport::Tcp => Arrivals::Stream(Stream {
-                buffer: vec![0; STREAM_BUFFER.max(2 * size)].into_boxed_slice(),
-                start: 0,
-                end: 0,
-                received_ns: 0,
-            }),
+            Transport::Tcp => Arrivals::Streams(Streams::new(channels, size)?),
             Transport::Udp => {
                 // One byte more than a datagram of the right size shows one that is too long.
                 let (count, each) = match (channel.joined, channel.io) {
@@ -86,14 +91,14 @@ impl<'a> Inbox<'a> {
                 })
             }
         };
-        Inbox { channel, arrivals }
+        Ok(Inbox { channels, arrivals })
     }
 
     /// Receives once.
     pub fn fill(&mut self) -> io::Result<Filled> {
-        let Channel { socket, poll_ns, message_bytes, stamped, .. } = self.channel;
+        let Channel { socket, poll_ns, stamped, .. } = &self.channels[0];
         let filled = match &mut self.arrivals {
-            Arrivals::Stream(stream) => stream.fill(socket, *poll_ns, *message_bytes),
+            Arrivals::Streams(streams) => streams.fill(self.channels),
             Arrivals::Datagrams(datagrams) => datagrams.fill(socket, *poll_ns, *stamped),
         };
         match filled {
@@ -109,28 +114,69 @@ impl<'a> Inbox<'a> {
     /// received first.
     pub fn next(&mut self) -> Option<(&mut [u8], Nanos)> {
         match &mut self.arrivals {
-            Arrivals::Stream(stream) => stream.next(self.channel.message_bytes),
+            Arrivals::Streams(streams) => streams.next(self.channels[0].message_bytes),
             Arrivals::Datagrams(datagrams) => datagrams.next(),
         }
     }
 }
 
-impl Stream {
-    fn fill(&mut self, socket: &Socket, poll_ns: Nanos, size: usize) -> io::Result<Filled> {
+impl Streams {
+    fn new(channels: &[Channel], size: usize) -> io::Result<Self> {
+        let several = channels.len() > 1;
+        let sockets = channels.iter().map(|channel| &channel.socket);
+        Ok(Streams {
+            buffer: vec![0; STREAM_BUFFER.max(2 * size)].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            current: 0,
+            rests: vec![Vec::new(); if several { channels.len() } else { 0 }],
+            open: channels.len(),
+            ready: if several { Some(Ready::watch(sockets, For::Reading)?) } else { None },
+            received_ns: 0,
+        })
+    }
+
+    fn fill(&mut self, channels: &[Channel]) -> io::Result<Filled> {
+        if let Some(ready) = &mut self.ready {
+            let Some(next) = ready.next(RECEIVE_TICK)? else { return Ok(Filled::Nothing) };
+            self.bring(next);
+        }
+        let Channel { socket, poll_ns, message_bytes, .. } = &channels[self.current];
         // Move a message's first part to the front only when its rest would not fit behind it.
-        if self.buffer.len() - self.start < size || self.start == self.end {
+        if self.buffer.len() - self.start < *message_bytes || self.start == self.end {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
         }
         let room = &mut self.buffer[self.end..];
         let mut reader = socket;
-        let received = polling(poll_ns, |wait| match wait {
+        let waits = self.ready.is_none();
+        let received = polling(*poll_ns, |wait| match wait && waits {
             false => sys::receive_now(socket, room),
             true => reader.read(room),
         })?;
         self.received_ns = sys::now_ns();
         self.end += received;
-        Ok(if received == 0 { Filled::Closed } else { Filled::Bytes })
+        if received > 0 {
+            return Ok(Filled::Bytes);
+        }
+        self.open -= 1;
+        if let Some(ready) = &mut self.ready {
+            ready.forget(socket)?;
+        }
+        Ok(if self.open == 0 { Filled::Closed } else { Filled::Bytes })
+    }
+
+    /// Has the buffer hold what was received of another stream.
+    fn bring(&mut self, next: usize) {
+        if next == self.current {
+            return;
+        }
+        let left = &self.buffer[self.start..self.end];
+        self.rests[self.current].extend_from_slice(left);
+        let rest = &mut self.rests[next];
+        self.buffer[..rest.len()].copy_from_slice(rest);
+        (self.start, self.end, self.current) = (0, rest.len(), next);
+        rest.clear();
     }
 
     fn next(&mut self, size: usize) -> Option<(&mut [u8], Nanos)> {

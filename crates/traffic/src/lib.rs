@@ -5,7 +5,7 @@
 //! `Sink` says what is done with one that arrived (`account` counts it, `reflect` sends it back). `sender` and
 //! `receiver` make probes of them and report a [`stacklab_model::Side`] each; [`agent`] does so on request,
 //! [`client`] asks. [`conduct`] has two agents run one trial, [`proof`] compares what they observed with what was
-//! planned, [`metrics`] turns it into figures.
+//! planned, [`metrics`] turns it into figures. [`vantage`] says from where another host is seen.
 //!
 //! IPv4 and IPv6 are one code path: a family is an address, and only `sys` asks which.
 
@@ -16,6 +16,7 @@ pub mod header;
 pub mod message;
 pub mod metrics;
 pub mod proof;
+pub mod vantage;
 
 mod account;
 mod channel;
@@ -24,18 +25,29 @@ mod counters;
 mod cpu;
 mod delay;
 mod error;
+mod exchange;
 mod facts;
 mod inbox;
+mod legs;
+mod lines;
+mod memory;
+mod noise;
 mod observe;
 mod outbox;
 mod pacer;
+mod ready;
 mod receive;
 mod receiver;
 mod reflect;
+mod rfc6349;
 mod send;
 mod sender;
 mod sequence;
 mod series;
 mod sys;
+mod threads;
+mod tune;
+mod tuned;
+mod zerocopy;
 
 pub use error::EngineError;

@@ -1,14 +1,14 @@
 //! What coordinator and agent say to each other: one JSON object a line, over any byte stream.
 //!
-//! A request carries an id and its answer the same one. An agent answers a request that arrives twice with the answer
-//! it gave, without doing it again.
+//! A request carries an id and its answer the same one; answers come in the order in which requests are done. A request
+//! that arrives twice is done once; the second is answered with the answer given, where there is one already.
 
 use serde::{Deserialize, Serialize};
 use stacklab_model::{HostFacts, Side, TrialSpec};
 use std::net::{IpAddr, SocketAddr};
 
 /// Oldest and newest version of these messages that this program speaks.
-pub const VERSIONS: (u32, u32) = (1, 1);
+pub const VERSIONS: (u32, u32) = (2, 2);
 
 /// A request or an answer with its id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! What two hosts saw, turned into figures.
 
+use crate::conduct::Path;
+use crate::rfc6349;
 use stacklab_model::{
     CpuTime, Delays, Drops, Metric, Pacing, Probe, Rate, Side, Transport, TrialSpec, Value, Warning,
     wire_size,
@@ -12,12 +14,12 @@ const LATE_NS: u64 = 5_000_000;
 const FEW_TICKS: u64 = 100;
 
 /// Every figure of the trial's probe.
-pub fn values(spec: &TrialSpec, sender: &Side, receiver: &Side) -> BTreeMap<Metric, Value> {
+pub fn values(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side) -> BTreeMap<Metric, Value> {
     let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
-    metrics.map(|metric| (metric, value(metric, spec, sender, receiver))).collect()
+    metrics.map(|metric| (metric, value(metric, spec, path, sender, receiver))).collect()
 }
 
-fn value(metric: Metric, spec: &TrialSpec, sender: &Side, receiver: &Side) -> Value {
+fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side) -> Value {
     if !metric.applies_to(spec.transport) {
         return Value::Missing(format!("{metric} does not apply to {}", spec.transport));
     }
@@ -35,6 +37,8 @@ fn value(metric: Metric, spec: &TrialSpec, sender: &Side, receiver: &Side) -> Va
     use Metric::*;
     match metric {
         Throughput => rate(arrived * f64::from(spec.message_bytes) * 8.0 / 1e6),
+        // Of two streams' sides; see `legs`.
+        ThroughputReverse => Value::Missing("the trial has no stream in the other direction".to_owned()),
         PacketRate => rate(arrived),
         Loss => of_sent(sent.measured.saturating_sub(received.measured + received.beyond_window)),
         Duplicate => of_received(received.duplicates),
@@ -49,15 +53,70 @@ fn value(metric: Metric, spec: &TrialSpec, sender: &Side, receiver: &Side) -> Va
         })),
         TcpSrtt => match sender.tcp.as_ref().and_then(|tcp| tcp.srtt_mean_us) {
             Some(microseconds) => Value::Measured(microseconds / 1e3),
-            None => Value::Missing("not sampled: name tcp_srtt among the probe's metrics".to_owned()),
+            None => not_sampled(metric),
         },
         CpuSender => cpu(sender.cpu.as_ref(), CpuTime::busy_ns),
         CpuReceiver => cpu(receiver.cpu.as_ref(), CpuTime::busy_ns),
         CpuSystem => cpu(sender.cpu.as_ref(), CpuTime::kernel_ns),
-        CpuPerPacket => match &receiver.cpu {
-            Some(cpu) => Value::finite(cpu.busy_ns() as f64 / received.measured as f64, "no message arrived"),
-            None => Value::Missing("the host counts no CPU time".to_owned()),
+        CpuSenderUser => cpu(sender.cpu.as_ref(), |time| time.user_ns),
+        CpuSenderSoftirq => cpu(sender.cpu.as_ref(), |time| time.softirq_ns),
+        CpuReceiverUser => cpu(receiver.cpu.as_ref(), |time| time.user_ns),
+        CpuReceiverSystem => cpu(receiver.cpu.as_ref(), CpuTime::kernel_ns),
+        CpuReceiverSoftirq => cpu(receiver.cpu.as_ref(), |time| time.softirq_ns),
+        CpuEngineSender => cpu(sender.cpu.as_ref(), |time| time.own_user_ns),
+        CpuEngineReceiver => cpu(receiver.cpu.as_ref(), |time| time.own_user_ns),
+        CpuPerPacket => busy_over(receiver.cpu.as_ref(), received.measured as f64, "no message arrived"),
+        CpuPerPacketSender => busy_over(sender.cpu.as_ref(), sent.measured as f64, "no message was sent"),
+        CpuPerGbitSender => busy_over(sender.cpu.as_ref(), gigabits(sent.bytes), "no message was sent"),
+        CpuPerGbitReceiver => {
+            busy_over(receiver.cpu.as_ref(), gigabits(received.bytes), "no message arrived")
+        }
+        MemorySockets => match (sender.socket_memory_kib, receiver.socket_memory_kib) {
+            (Some(sender), Some(receiver)) => Value::Measured(sender.max(receiver) as f64),
+            _ if !spec.probe.metrics.contains(&metric) => not_sampled(metric),
+            _ => Value::Missing(
+                "a host has no /proc/net/sockstat, or the window is shorter than the 10 ms between two samples"
+                    .to_owned(),
+            ),
         },
+        Ttr => match path.rate {
+            None => Value::Missing("the link has no known rate".to_owned()),
+            Some(_) if spec.probe.pacing != Pacing::Flood => {
+                Value::Missing("the schedule set the pace, not the link".to_owned())
+            }
+            Some(_) if seconds == 0.0 => rate(arrived),
+            Some(limit) => {
+                let payload = arrived * f64::from(spec.message_bytes);
+                let ideal = rfc6349::ideal_seconds(payload, limit, spec.family, path.mtu);
+                let ratio = rfc6349::transfer_time_ratio(seconds, ideal);
+                Value::finite(ratio, "no message arrived after the first receive")
+            }
+        },
+        TcpEfficiency => {
+            match sender.tcp.as_ref().and_then(|tcp| Some((tcp.bytes_sent?, tcp.bytes_retrans?))) {
+                Some((sent, again)) => {
+                    Value::finite(rfc6349::tcp_efficiency(sent, again), "no byte was sent")
+                }
+                None => Value::Missing("the stack's TCP_INFO does not count the bytes".to_owned()),
+            }
+        }
+        BufferDelay => {
+            let tcp = sender.tcp.as_ref();
+            match (tcp.and_then(|tcp| tcp.srtt_mean_us), tcp.and_then(|tcp| tcp.min_rtt_us)) {
+                (None, _) => not_sampled(metric),
+                (_, None) => Value::Missing("the stack's TCP_INFO has no least round trip".to_owned()),
+                (Some(mean), Some(least)) => Value::finite(
+                    rfc6349::buffer_delay(mean, least as f64),
+                    "the least round trip is shorter than a microsecond",
+                ),
+            }
+        }
+        Fairness => jain(&receiver.flow_bytes),
+        Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99 if sender.lateness.is_none() => {
+            Value::Missing("there was no schedule to be late for".to_owned())
+        }
+        Lateness | LatenessOpen => percentile(&sender.lateness, 0.5),
+        LatenessP99 | LatenessOpenP99 => percentile(&sender.lateness, 0.99),
         Retransmits => match sender.tcp.as_ref().and_then(|tcp| tcp.total_retrans) {
             Some(count) => Value::Measured(count as f64),
             None => Value::Missing("the stack's TCP_INFO does not count them".to_owned()),
@@ -74,6 +133,32 @@ fn value(metric: Metric, spec: &TrialSpec, sender: &Side, receiver: &Side) -> Va
             let seconds = (sent.last_ns - sent.first_ns) as f64 / 1e9;
             Value::finite(sent.measured as f64 / seconds, "no connection was opened")
         }
+    }
+}
+
+fn not_sampled(metric: Metric) -> Value {
+    Value::Missing(format!("not sampled: name {metric} among the probe's metrics"))
+}
+
+/// Jain's index of what each flow got: (sum x)^2 / (n sum x^2).
+fn jain(flows: &[u64]) -> Value {
+    if flows.len() < 2 {
+        return Value::Missing("one flow shares with none".to_owned());
+    }
+    let sum: f64 = flows.iter().map(|bytes| *bytes as f64).sum();
+    let squares: f64 = flows.iter().map(|bytes| (*bytes as f64).powi(2)).sum();
+    Value::finite(sum * sum / (flows.len() as f64 * squares), "nothing arrived in any flow")
+}
+
+/// What makes nanoseconds of CPU time over it per cent of a core per Gbit/s: a bit a nanosecond is a Gbit/s.
+fn gigabits(bytes: u64) -> f64 {
+    bytes as f64 * 8.0 / 100.0
+}
+
+fn busy_over(time: Option<&CpuTime>, amount: f64, otherwise: &str) -> Value {
+    match time {
+        Some(time) => Value::finite(time.busy_ns() as f64 / amount, otherwise),
+        None => Value::Missing("the host counts no CPU time".to_owned()),
     }
 }
 
@@ -144,7 +229,7 @@ pub fn warnings(
     sender: &Side,
     receiver: &Side,
 ) -> Vec<Warning> {
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<Warning> = crate::tuned::resized(spec, [sender, receiver]).into_iter().collect();
     let mut warn = |code: &str, text: String, advice: &str| {
         warnings.push(Warning { code: code.to_owned(), text, advice: advice.to_owned() });
     };
@@ -215,14 +300,43 @@ pub fn warnings(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conduct::tests::{sides, spec};
-    use stacklab_model::Family;
+    use crate::conduct::tests::{path, sides, spec};
+    use stacklab_model::{Buckets, CpuScope, Family, Pacing};
 
     fn measured(metric: Metric, change: impl Fn(&mut Side, &mut Side)) -> Value {
-        let spec = spec(Family::Ipv6, Transport::Udp);
-        let (mut sender, mut receiver) = sides(&spec);
+        of(&spec(Family::Ipv6, Transport::Udp), None, metric, change)
+    }
+
+    fn of(
+        spec: &TrialSpec,
+        rate: Option<Rate>,
+        metric: Metric,
+        change: impl Fn(&mut Side, &mut Side),
+    ) -> Value {
+        let (mut sender, mut receiver) = sides(spec);
         change(&mut sender, &mut receiver);
-        values(&spec, &sender, &receiver)[&metric].clone()
+        let path = Path { rate, ..path(spec.family) };
+        values(spec, &path, &sender, &receiver)[&metric].clone()
+    }
+
+    fn tcp() -> TrialSpec {
+        spec(Family::Ipv4, Transport::Tcp)
+    }
+
+    /// Half a second, in which the machine was busy for 0.3 s, 0.1 s of it in programs.
+    fn half_a_second() -> CpuTime {
+        CpuTime {
+            scope: CpuScope::Host,
+            window_ns: 500_000_000,
+            user_ns: 100_000_000,
+            system_ns: 120_000_000,
+            irq_ns: 20_000_000,
+            softirq_ns: 60_000_000,
+            idle_ns: 200_000_000,
+            steal_ns: 0,
+            own_user_ns: 75_000_000,
+            own_system_ns: 50_000_000,
+        }
     }
 
     #[test]
@@ -255,6 +369,127 @@ mod tests {
             assert!(matches!(measured(metric, nothing), Value::Missing(_)), "{metric}");
         }
         assert!(matches!(measured(Metric::Retransmits, |_, _| {}), Value::Missing(_)));
+    }
+
+    #[test]
+    fn parts_of_the_cpu_time_add_up_to_the_whole() {
+        let figure = |metric| {
+            let value = measured(metric, |sender, receiver| {
+                (sender.cpu, receiver.cpu) = (Some(half_a_second()), Some(half_a_second()));
+            });
+            value.measured().unwrap_or_else(|| panic!("{metric}: {value:?}"))
+        };
+        use Metric::*;
+        for (whole, parts) in
+            [(CpuSender, [CpuSenderUser, CpuSystem]), (CpuReceiver, [CpuReceiverUser, CpuReceiverSystem])]
+        {
+            assert_eq!((figure(whole), figure(parts[0]), figure(parts[1])), (60.0, 20.0, 40.0));
+        }
+        assert_eq!((figure(CpuSenderSoftirq), figure(CpuReceiverSoftirq)), (12.0, 12.0));
+        assert_eq!((figure(CpuEngineSender), figure(CpuEngineReceiver)), (15.0, 15.0));
+        // 0.3 s over 1000 messages of 128 bytes, which are 1.024 Mbit; in half a second, 2.048 Mbit/s.
+        assert_eq!((figure(CpuPerPacketSender), figure(CpuPerPacket)), (300_000.0, 300_000.0));
+        for metric in [CpuPerGbitSender, CpuPerGbitReceiver] {
+            assert!((figure(metric) - 60.0 / 0.002048).abs() < 1e-6, "{}", figure(metric));
+        }
+        let nothing = |metric| {
+            measured(metric, |sender, receiver| {
+                (sender.cpu, receiver.cpu) = (Some(half_a_second()), None);
+                (sender.sent.measured, sender.sent.bytes) = (0, 0);
+            })
+        };
+        for metric in [CpuPerPacketSender, CpuPerGbitSender, CpuPerGbitReceiver, CpuEngineReceiver] {
+            assert!(matches!(nothing(metric), Value::Missing(_)), "{metric}");
+        }
+    }
+
+    #[test]
+    fn a_transfer_that_took_half_again_as_long_as_the_link_needs_has_a_ratio_of_one_and_a_half() {
+        let mut spec = tcp();
+        spec.message_bytes = 1448;
+        let rate = Some(Rate(500_000_000));
+        // 325,097 full segments are 8 s of a link of 500 Mbit/s; they came in 12.
+        let value = of(&spec, rate, Metric::Ttr, |_, receiver| {
+            (receiver.received.measured, receiver.received.at_first) = (325_098, 1);
+            receiver.received.last_ns = 12_000_000_000;
+        });
+        assert!((value.measured().unwrap() - 1.5).abs() < 1e-5, "{value:?}");
+        let at_once = |_: &mut Side, receiver: &mut Side| receiver.received.last_ns = 0;
+        let mut scheduled = spec.clone();
+        scheduled.probe.pacing = Pacing::Schedule(100.0);
+        for missing in [
+            of(&spec, None, Metric::Ttr, |_, _| {}),
+            of(&spec, rate, Metric::Ttr, at_once),
+            of(&scheduled, rate, Metric::Ttr, |_, _| {}),
+        ] {
+            assert!(matches!(missing, Value::Missing(_)), "{missing:?}");
+        }
+        assert!(matches!(measured(Metric::Ttr, |_, _| {}), Value::Missing(_)), "over UDP");
+    }
+
+    #[test]
+    fn efficiency_and_buffer_delay_come_from_tcp_info() {
+        let told = |sender: &mut Side, _: &mut Side| {
+            let tcp = sender.tcp.as_mut().unwrap();
+            (tcp.bytes_sent, tcp.bytes_retrans) = (Some(102_000), Some(2_000));
+            (tcp.srtt_mean_us, tcp.min_rtt_us) = (Some(32_000.0), Some(25_000));
+        };
+        let efficiency = of(&tcp(), None, Metric::TcpEfficiency, told).measured().unwrap();
+        assert!((efficiency - 98.03).abs() < 0.01, "{efficiency}");
+        assert_eq!(of(&tcp(), None, Metric::BufferDelay, told), Value::Measured(28.0));
+        for metric in [Metric::TcpEfficiency, Metric::BufferDelay] {
+            assert!(matches!(of(&tcp(), None, metric, |_, _| {}), Value::Missing(_)), "{metric}");
+        }
+    }
+
+    #[test]
+    fn the_index_of_fairness_is_one_when_even_and_a_share_when_one_takes_all() {
+        let shared =
+            |flows: &[u64]| measured(Metric::Fairness, |_, receiver| receiver.flow_bytes = flows.to_vec());
+        assert_eq!(shared(&[7, 7, 7, 7]), Value::Measured(1.0));
+        assert_eq!(shared(&[100, 0, 0, 0]), Value::Measured(0.25));
+        // (1 + 3)^2 / (2 * 10)
+        assert_eq!(shared(&[1, 3]), Value::Measured(0.8));
+        for flows in [&[][..], &[5], &[0, 0]] {
+            assert!(matches!(shared(flows), Value::Missing(_)), "{flows:?}");
+        }
+    }
+
+    #[test]
+    fn lateness_is_the_schedules_and_missing_without_one() {
+        let late = |sender: &mut Side, _: &mut Side| {
+            sender.lateness = Some(Delays {
+                buckets: Buckets(vec![(2_000, 98), (500_000, 2)]),
+                mean_ns: 1e4,
+                jitter_ns: None,
+                jitter_rfc3550_ns: None,
+            });
+        };
+        let mut open = spec(Family::Ipv6, Transport::Udp);
+        (open.probe.probe, open.probe.pacing) = (Probe::EchoOpen, Pacing::Schedule(100.0));
+        assert_eq!(measured(Metric::Lateness, late), Value::Measured(0.002));
+        assert_eq!(measured(Metric::LatenessP99, late), Value::Measured(0.5));
+        assert_eq!(of(&open, None, Metric::LatenessOpen, late), Value::Measured(0.002));
+        assert_eq!(of(&open, None, Metric::LatenessOpenP99, late), Value::Measured(0.5));
+        assert!(matches!(measured(Metric::Lateness, |_, _| {}), Value::Missing(_)));
+    }
+
+    #[test]
+    fn socket_memory_is_the_larger_hosts_and_missing_where_one_was_not_sampled() {
+        let mut asked = spec(Family::Ipv6, Transport::Udp);
+        asked.probe.metrics = vec![Metric::MemorySockets];
+        let memory = |spec: &TrialSpec, kib: [Option<u64>; 2]| {
+            of(spec, None, Metric::MemorySockets, |sender, receiver| {
+                [sender.socket_memory_kib, receiver.socket_memory_kib] = kib;
+            })
+        };
+        assert_eq!(memory(&asked, [Some(64), Some(96)]), Value::Measured(96.0));
+        let Value::Missing(reason) = memory(&asked, [Some(64), None]) else {
+            panic!("a host was not sampled")
+        };
+        assert!(reason.contains("sockstat"), "{reason}");
+        let unasked = memory(&spec(Family::Ipv6, Transport::Udp), [None, None]);
+        assert!(matches!(&unasked, Value::Missing(reason) if reason.contains("name memory_sockets")));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the kernel says of a socket and its path.
 
 use crate::error::{Attempt, EngineError};
-use crate::sys;
+use crate::{sys, tune};
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
 use socket2::{Domain, Protocol, Socket};
@@ -54,6 +54,7 @@ pub fn endpoint(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpoint, E
         offloads: sys::offloads(socket, &interface),
         interface,
         congestion_control: congestion_control(socket, transport),
+        options: tune::options(socket, family, transport),
     })
 }
 

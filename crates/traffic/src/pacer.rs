@@ -1,7 +1,8 @@
 //! When the next message leaves.
 
+use crate::delay::{DelayRecorder, Variation};
 use crate::sys::{self, Nanos};
-use stacklab_model::{Length, Pacing};
+use stacklab_model::{Delays, Length, Pacing};
 use std::time::Duration;
 
 /// The least wait that is slept; shorter ones are spun, since a sleep ends tens of microseconds late.
@@ -18,13 +19,44 @@ pub struct Turn {
     pub messages: usize,
 }
 
+/// How long after its schedule each message left.
+pub struct Lateness {
+    recorder: DelayRecorder,
+    order: Variation,
+    most_ns: Nanos,
+}
+
+impl Lateness {
+    fn new() -> Self {
+        Lateness { recorder: DelayRecorder::new(), order: Variation::default(), most_ns: 0 }
+    }
+
+    /// The longest, nanoseconds.
+    pub fn most_ns(&self) -> Nanos {
+        self.most_ns
+    }
+
+    /// Adds what another thread saw.
+    pub fn join(&mut self, other: &Lateness) {
+        self.recorder.join(&other.recorder);
+        self.most_ns = self.most_ns.max(other.most_ns);
+    }
+
+    /// The distribution; `None` where no message left.
+    pub fn finish(self) -> Option<Delays> {
+        self.recorder.finish(std::iter::once(&self.order))
+    }
+}
+
 /// The send times of one phase.
 pub struct Pacer {
     start_ns: Nanos,
     /// Nanoseconds between messages on a schedule; 0 where there is none.
     gap_ns: f64,
     length: Length,
-    max_late_ns: Nanos,
+    /// Before this no message leaves: one that is late does not follow the one before at once.
+    not_before_ns: Nanos,
+    lateness: Option<Lateness>,
 }
 
 impl Pacer {
@@ -34,7 +66,8 @@ impl Pacer {
             Pacing::Schedule(per_second) => 1e9 / per_second,
             Pacing::Flood | Pacing::Lockstep => 0.0,
         };
-        Pacer { start_ns: sys::now_ns(), gap_ns, length, max_late_ns: 0 }
+        let lateness = (gap_ns > 0.0).then(Lateness::new);
+        Pacer { start_ns: sys::now_ns(), gap_ns, length, not_before_ns: 0, lateness }
     }
 
     /// Waits for the turn of message `sequence`; with no schedule, up to `most` messages may leave in it. `None` when
@@ -52,16 +85,26 @@ impl Pacer {
             return None;
         }
         if scheduled {
-            now = wait_until(due, now);
-            self.max_late_ns = self.max_late_ns.max(now - due);
+            now = wait_until(due.max(self.not_before_ns), now);
         }
         let messages = if scheduled { 1 } else { most.min(usize::try_from(left).unwrap_or(usize::MAX)) };
         Some(Turn { due, now, messages })
     }
 
-    /// The longest that a message left after its scheduled time; `None` where there is no schedule.
-    pub fn max_late_ns(&self) -> Option<Nanos> {
-        (self.gap_ns > 0.0).then_some(self.max_late_ns)
+    /// Notes that the turn's message left. Behind schedule, the gaps to the next ones shrink to no less than half: the
+    /// schedule is caught up with, and never by a burst.
+    pub fn left(&mut self, turn: Turn) {
+        if let Some(lateness) = &mut self.lateness {
+            let late = turn.now - turn.due;
+            lateness.recorder.record(late, &mut lateness.order);
+            lateness.most_ns = lateness.most_ns.max(late);
+            self.not_before_ns = turn.now + (self.gap_ns / 2.0) as Nanos;
+        }
+    }
+
+    /// How late the messages were; `None` where there is no schedule.
+    pub fn finish(self) -> Option<Lateness> {
+        self.lateness
     }
 }
 
@@ -89,10 +132,28 @@ mod tests {
         while let Some(turn) = pacer.turn(sequence, 64) {
             assert_eq!((turn.due, turn.messages), (start + sequence * 100_000, 1));
             assert!(turn.now >= turn.due);
+            pacer.left(turn);
             sequence += 1;
         }
         assert_eq!(sequence, 200);
-        assert!(pacer.max_late_ns().is_some());
+        assert_eq!(pacer.finish().unwrap().finish().unwrap().buckets.count(), 200);
+    }
+
+    #[test]
+    fn a_late_schedule_is_caught_up_with_and_never_by_a_burst() {
+        let mut pacer = Pacer::start(Pacing::Schedule(1_000.0), Length::Packets(40));
+        std::thread::sleep(Duration::from_millis(10));
+        let (mut last, mut sequence) = (0, 0);
+        while let Some(turn) = pacer.turn(sequence, 1) {
+            assert!(turn.now - last >= 500_000, "a gap of {} ns", turn.now - last);
+            last = turn.now;
+            pacer.left(turn);
+            sequence += 1;
+        }
+        // 10 ms late at first; with gaps of half the schedule's that is gone after twenty messages.
+        let lateness = pacer.finish().unwrap();
+        assert!(lateness.most_ns() >= 9_000_000);
+        assert!(lateness.finish().unwrap().buckets.percentile(0.2).unwrap() < 5_000_000);
     }
 
     #[test]
@@ -100,6 +161,6 @@ mod tests {
         let mut pacer = Pacer::start(Pacing::Flood, Length::Packets(3));
         let turns = [0, 2, 3].map(|sequence| pacer.turn(sequence, 2).map(|turn| turn.messages));
         assert_eq!(turns, [Some(2), Some(1), None]);
-        assert_eq!(pacer.max_late_ns(), None);
+        assert!(pacer.finish().is_none());
     }
 }

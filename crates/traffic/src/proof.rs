@@ -1,6 +1,8 @@
 //! What was observed against what was planned.
 
 use crate::conduct::Path;
+use crate::legs::Leg;
+use crate::tuned;
 use stacklab_model::{Endpoint, Family, Framing, Probe, RunStatus, Side, Transport, TrialSpec, wire_size};
 
 /// How far a ratio of counters may be from its plan: pure acknowledgements, neighbour discovery and group membership
@@ -9,8 +11,29 @@ const TOLERANCE: f64 = 0.01;
 /// Packets of other protocols that may be among a trial's, however short it is.
 const OTHER_PACKETS: u64 = 16;
 
-/// Judges a run: valid, or invalid with every contradiction found.
-pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side) -> RunStatus {
+/// Judges a run of several legs by what each one's sides saw.
+pub(crate) fn prove_all(legs: &[Leg], sides: &[[Side; 2]]) -> RunStatus {
+    let mut found = Contradictions::default();
+    for (leg, [sent, received]) in legs.iter().zip(sides) {
+        let others = if legs.len() > 1 { Others::Some } else { Others::None };
+        if let RunStatus::Invalid(reasons) = prove(&leg.spec, &leg.path, sent, received, others) {
+            found.0.extend(reasons.into_iter().map(|reason| format!("{}{reason}", leg.prefix())));
+        }
+    }
+    found.into_status()
+}
+
+/// Whether the trial has other traffic, which the interfaces count too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Others {
+    /// No other.
+    None,
+    /// Another stream of the same trial, either way.
+    Some,
+}
+
+/// Judges a stream or echo: valid, or invalid with every contradiction found.
+pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side, others: Others) -> RunStatus {
     let mut found = Contradictions::default();
     for (name, side, own, other) in
         [("sender", sender, path.sender, path.receiver), ("receiver", receiver, path.receiver, path.sender)]
@@ -36,18 +59,23 @@ pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side) -> R
             found.check(peer.ip() == other, || {
                 format!("the {name}'s peer is {}, planned is {other}", peer.ip())
             });
-            // The path MTU of a socket that has no peer is no path's.
-            found.check(path_mtu.is_none_or(|mtu| mtu == path.mtu), || {
-                format!("the {name}'s path has MTU {}, planned is {}", path_mtu.unwrap_or(0), path.mtu)
+            // The path MTU of a socket that has no peer is no path's. A loopback interface's MTU may be more than a packet
+            // can have.
+            let planned = path.mtu.min(spec.family.largest_packet_bytes());
+            found.check(path_mtu.is_none_or(|mtu| mtu == planned), || {
+                format!("the {name}'s path has MTU {}, planned is {planned}", path_mtu.unwrap_or(0))
             });
         }
         found.check(path.offloads || offloads.on().is_empty(), || {
             format!("the {name} has offloads on that were planned off: {}", offloads.on().join(", "))
         });
+        found.0.extend(tuned::contradictions(spec, side));
     }
     let (from, to) = (&sender.endpoint, &receiver.endpoint);
     if to.peer.port() != 0 {
-        found.check((from.local, from.peer.port()) == (to.peer, to.local.port()), || {
+        // Of several flows the receiver names one, and not always the sender's first.
+        let same = if spec.flows > 1 { from.local.ip() == to.peer.ip() } else { from.local == to.peer };
+        found.check(same && from.peer.port() == to.local.port(), || {
             format!(
                 "the sender's flow is {} to {}, the receiver's {} to {}",
                 from.local, from.peer, to.peer, to.local
@@ -59,13 +87,22 @@ pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side) -> R
         "no message arrived in the measured window".to_owned()
     });
     if spec.framing != Framing::Message && spec.probe.probe != Probe::Connect {
-        check_segments(&mut found, spec, path, sender, receiver);
+        check_segments(&mut found, spec, path, sender, receiver, others);
     }
     found.into_status()
 }
 
-/// Each message in a packet of its own (or, where it does not fit one, in as many as it takes).
-fn check_segments(found: &mut Contradictions, spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side) {
+/// Each message in a packet of its own (or, where it does not fit one, in as many as it takes). What other traffic adds
+/// to a counter of packets can hide that messages travelled joined, and would look as if they were split; then what
+/// counts is what the socket and IP say.
+fn check_segments(
+    found: &mut Contradictions,
+    spec: &TrialSpec,
+    path: &Path,
+    sender: &Side,
+    receiver: &Side,
+    others: Others,
+) {
     let (left, arrived) =
         (sender.counters.get("interface.tx_packets"), receiver.counters.get("interface.rx_packets"));
     match spec.transport {
@@ -86,10 +123,24 @@ fn check_segments(found: &mut Contradictions, spec: &TrialSpec, path: &Path, sen
         Transport::Udp => {
             let packets =
                 u64::from(wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).packets);
-            let sent = (sender.sent.warmup + sender.sent.measured + sender.sent.markers) * packets;
-            found.check(left as f64 <= sent as f64 * (1.0 + TOLERANCE) + OTHER_PACKETS as f64, || {
-                format!("{sent} packets were sent and {left} left: they were split")
-            });
+            let messages = sender.sent.warmup + sender.sent.measured + sender.sent.markers;
+            let sent = messages * packets;
+            match others {
+                Others::None => {
+                    found
+                        .check(left as f64 <= sent as f64 * (1.0 + TOLERANCE) + OTHER_PACKETS as f64, || {
+                            format!("{sent} packets were sent and {left} left: they were split")
+                        });
+                }
+                // Of the traffic of a trial, only datagrams that do not fit a packet are cut.
+                Others::Some => {
+                    let cut = sender.counters.get("ip.FragCreates") + sender.counters.get("ip6.FragCreates");
+                    let planned = if packets > 1 { sent } else { 0 };
+                    found.check(cut as f64 <= planned as f64 * (1.0 + TOLERANCE), || {
+                        format!("{messages} messages were cut into {cut} fragments, planned are {planned}")
+                    });
+                }
+            }
             let received = (receiver.received.warmup + receiver.received.measured) * packets;
             found.check(arrived as f64 >= received as f64 * (1.0 - TOLERANCE), || {
                 format!("{received} packets were received in {arrived}: they travelled joined")
@@ -133,12 +184,14 @@ mod tests {
             for transport in Transport::ALL {
                 let mut spec = spec(*family, *transport);
                 let (mut sender, mut receiver) = sides(&spec);
-                assert_eq!(prove(&spec, &path(*family), &sender, &receiver), RunStatus::Valid);
+                assert_eq!(prove(&spec, &path(*family), &sender, &receiver, Others::None), RunStatus::Valid);
                 if *transport == Transport::Tcp
                     && let Some(change) = change.take()
                 {
                     change(&mut spec, &mut sender, &mut receiver);
-                    if let RunStatus::Invalid(reasons) = prove(&spec, &path(*family), &sender, &receiver) {
+                    if let RunStatus::Invalid(reasons) =
+                        prove(&spec, &path(*family), &sender, &receiver, Others::None)
+                    {
                         all = reasons;
                     }
                 }
@@ -189,7 +242,7 @@ mod tests {
         let invalid = |change: &dyn Fn(&mut Side, &mut Side)| {
             let (mut sender, mut receiver) = sides(&spec);
             change(&mut sender, &mut receiver);
-            match prove(&spec, &path(Family::Ipv6), &sender, &receiver) {
+            match prove(&spec, &path(Family::Ipv6), &sender, &receiver, Others::None) {
                 RunStatus::Invalid(reasons) => reasons,
                 RunStatus::Valid => Vec::new(),
             }
@@ -202,5 +255,47 @@ mod tests {
             receiver.counters.0.insert("interface.rx_packets".to_owned(), 30);
         });
         assert_eq!(joined, ["1000 packets were received in 30: they travelled joined"]);
+    }
+
+    #[test]
+    fn what_another_stream_adds_to_the_interfaces_is_no_contradiction() {
+        for transport in Transport::ALL {
+            let spec = spec(Family::Ipv6, *transport);
+            let (mut sender, mut receiver) = sides(&spec);
+            for side in [&mut sender, &mut receiver] {
+                side.counters.0.insert("interface.tx_packets".to_owned(), 5000);
+                side.counters.0.insert("interface.rx_packets".to_owned(), 5000);
+            }
+            let path = path(Family::Ipv6);
+            assert_eq!(prove(&spec, &path, &sender, &receiver, Others::Some), RunStatus::Valid);
+            // Too few is still a contradiction.
+            receiver.counters.0.insert("interface.rx_packets".to_owned(), 30);
+            sender.counters.0.insert("interface.tx_packets".to_owned(), 30);
+            let joined = prove(&spec, &path, &sender, &receiver, Others::Some);
+            assert!(matches!(joined, RunStatus::Invalid(_)), "{transport}");
+        }
+        let spec = spec(Family::Ipv4, Transport::Udp);
+        let (mut sender, receiver) = sides(&spec);
+        sender.counters.0.insert("ip.FragCreates".to_owned(), 2006);
+        let split = prove(&spec, &path(Family::Ipv4), &sender, &receiver, Others::Some);
+        let reason = "1003 messages were cut into 2006 fragments, planned are 0".to_owned();
+        assert_eq!(split, RunStatus::Invalid(vec![reason]));
+    }
+
+    #[test]
+    fn a_contradiction_of_the_other_direction_is_said_to_be_its() {
+        let spec = spec(Family::Ipv6, Transport::Udp);
+        let legs = crate::legs::of(&path(Family::Ipv6), &spec, stacklab_model::Direction::Both);
+        let (there, mut back) = (sides(&spec), sides(&spec));
+        for side in [&mut back.0, &mut back.1] {
+            // The roles are exchanged, and the addresses with them.
+            std::mem::swap(&mut side.endpoint.local, &mut side.endpoint.peer);
+        }
+        let prove =
+            |back: (Side, Side)| prove_all(&legs, &[[there.0.clone(), there.1.clone()], [back.0, back.1]]);
+        assert_eq!(prove(back.clone()), RunStatus::Valid);
+        back.0.endpoint.family = Family::Ipv4;
+        let reason = "in the other direction, the sender's socket is ipv4, planned is ipv6".to_owned();
+        assert_eq!(prove(back), RunStatus::Invalid(vec![reason]));
     }
 }

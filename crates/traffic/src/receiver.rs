@@ -1,15 +1,16 @@
 //! The receiving host of a trial: listen, admit the sender, count or send back, observe.
 
-use crate::account::Account;
-use crate::channel::{self, Channel, RECEIVE_TICK};
+use crate::account::{Account, Accounted, Common};
+use crate::channel::{self, Channel, RECEIVE_TICK, tcp_total};
 use crate::connect;
 use crate::counters::Snapshot;
 use crate::error::{Attempt, EngineError};
 use crate::inbox::Inbox;
+use crate::memory::SocketMemory;
 use crate::observe;
 use crate::receive::receive;
 use crate::reflect::Reflect;
-use crate::sys;
+use crate::{sys, threads, tune};
 use socket2::Socket;
 use stacklab_model::{Probe, Received, Role, Sent, Side, Transport, TrialSpec};
 use std::io;
@@ -26,7 +27,7 @@ pub struct Receiver {
     /// Where it listens.
     pub address: SocketAddr,
     ended: Arc<AtomicBool>,
-    thread: JoinHandle<Result<(Side, Option<Channel>), EngineError>>,
+    thread: JoinHandle<Result<(Side, Vec<Channel>), EngineError>>,
 }
 
 impl Receiver {
@@ -34,10 +35,14 @@ impl Receiver {
     pub fn listen(spec: TrialSpec, address: IpAddr) -> Result<Self, EngineError> {
         // Before there is a socket, and so before the sender can begin: what it sends at once must be counted too.
         let before = Snapshot::take(&observe::interface_of(address)?);
+        if spec.flows > 1 {
+            sys::allow_many_files();
+        }
         let socket = channel::open(&spec, address)?;
         let ready = || -> io::Result<SocketAddr> {
             socket.set_read_timeout(Some(RECEIVE_TICK))?;
             if spec.transport == Transport::Tcp {
+                tune::tune_listening(&socket, &spec)?;
                 socket.listen(BACKLOG)?;
             }
             socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("the socket has no IP address"))
@@ -70,40 +75,64 @@ fn attend(
     listening: SocketAddr,
     before: &Snapshot,
     ended: &AtomicBool,
-) -> Result<(Side, Option<Channel>), EngineError> {
+) -> Result<(Side, Vec<Channel>), EngineError> {
     sys::fine_timers();
     if spec.probe.probe == Probe::Connect {
-        return Ok((connect::accept_connections(&socket, before, ended)?, None));
+        return Ok((connect::accept_connections(&socket, before, ended)?, Vec::new()));
     }
     let unmet = observe::endpoint(&socket, None)?;
-    let Some(channel) = admit(spec, &socket, listening, ended)? else {
-        return Ok((side(unmet, before, &socket), None));
+    let memory = SocketMemory::watch(spec);
+    let channels = admit(spec, &socket, listening, ended)?;
+    let Some(first) = channels.first() else {
+        return Ok((side(unmet, before, &socket), Vec::new()));
     };
-    let endpoint = observe::endpoint(&channel.socket, None)?;
+    let peer =
+        if spec.flows > 1 { socket.peek_sender().ok().and_then(|peer| peer.as_socket()) } else { None };
+    let endpoint = observe::endpoint(&first.socket, peer)?;
     let size = spec.message_bytes as usize;
     let attempt = || format!("receive {} on {listening} from {}", spec.transport, endpoint.peer);
-    let (sent, received, delays, series, cpu);
-    if spec.probe.probe.echoes() {
-        let mut reflect = Reflect::new(spec, &channel, ended);
-        receive(&mut Inbox::new(&channel), size, spec.token, &mut reflect).attempt(attempt)?;
-        (sent, received, cpu) = (reflect.sent, reflect.received, reflect.cpu);
-        (delays, series) = (None, Vec::new());
+    let mut sent = Sent::default();
+    let accounted = if spec.probe.probe.echoes() {
+        let mut reflect = Reflect::new(spec, first, ended);
+        let mut inbox = Inbox::new(&channels).attempt(attempt)?;
+        receive(&mut inbox, size, spec.token, &mut reflect).attempt(attempt)?;
+        sent = reflect.sent;
+        Accounted { received: reflect.received, cpu: reflect.cpu.finish(), ..Accounted::default() }
     } else {
-        let mut account = Account::new(spec, ended);
-        receive(&mut Inbox::new(&channel), size, spec.token, &mut account).attempt(attempt)?;
-        sent = Sent::default();
-        (received, delays, series, cpu) = account.finish();
-    }
-    let tcp = (spec.transport == Transport::Tcp).then(|| sys::tcp_info(&channel.socket).ok()).flatten();
+        count(spec, &channels, ended).attempt(attempt)?
+    };
+    let Accounted { received, delays, series, cpu, flow_bytes } = accounted;
+    let tcp = tcp_total(&channels);
     if spec.transport == Transport::Tcp {
-        // Tells the sender that everything was taken. It may have closed before; then there is nobody to tell.
-        let _ = channel.socket.shutdown(std::net::Shutdown::Write);
+        for channel in &channels {
+            // Tells the sender that everything was taken. It may have closed before; then there is nobody to tell.
+            let _ = channel.socket.shutdown(std::net::Shutdown::Write);
+        }
     }
-    let cpu = cpu.finish();
-    let io = Some(channel.io);
-    let side =
-        Side { io, sent, received, delays, series, cpu, tcp, ..side(endpoint, before, &channel.socket) };
-    Ok((side, Some(channel)))
+    let io = Some(first.io);
+    let side = side(endpoint, before, &first.socket);
+    let socket_memory_kib = memory.peak_kib(received.first_ns, received.last_ns);
+    let side = Side { io, sent, received, delays, series, flow_bytes, cpu, tcp, socket_memory_kib, ..side };
+    Ok((side, channels))
+}
+
+/// Counts what arrives by all flows, each thread those of its own streams. Datagrams of all flows come by one socket.
+fn count(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Result<Accounted> {
+    let size = spec.message_bytes as usize;
+    let common = Common::new(ended);
+    let groups = threads::groups(channels.len());
+    let counted = threads::on_each(&groups, |group| {
+        let own = &channels[group];
+        let awaited = if spec.transport == Transport::Tcp { own.len() } else { spec.flows as usize };
+        let mut account = Account::new(spec, &common, awaited);
+        receive(&mut Inbox::new(own)?, size, spec.token, &mut account)?;
+        Ok(account)
+    })?;
+    let joined = counted.into_iter().reduce(|mut all, account| {
+        all.join(account);
+        all
+    });
+    Ok(joined.map(Account::finish).unwrap_or_default())
 }
 
 /// A side that saw nothing yet.
@@ -116,42 +145,53 @@ fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, socket: &Socket) 
         sent: Sent::default(),
         received: Received::default(),
         delays: None,
+        lateness: None,
+        flow_bytes: Vec::new(),
         series: Vec::new(),
         cpu: None,
         tcp: None,
         counters,
+        socket_memory_kib: None,
         peak_rss_kib: observe::peak_rss_kib(),
     }
 }
 
-/// Waits for the sender's connection or first datagram; `None` when the trial ended without one.
+/// Waits for the sender's connections or first datagram; none when the trial ended without. Several flows of datagrams
+/// share the socket, which then has no peer.
 fn admit(
     spec: &TrialSpec,
     socket: &Socket,
     listening: SocketAddr,
     ended: &AtomicBool,
-) -> Result<Option<Channel>, EngineError> {
-    loop {
+) -> Result<Vec<Channel>, EngineError> {
+    let wanted = if spec.transport == Transport::Tcp { spec.flows as usize } else { 1 };
+    let mut channels = Vec::with_capacity(wanted);
+    while channels.len() < wanted {
         // Looked at first: what came before the end is still there to be admitted after it.
         let over = ended.load(Ordering::Relaxed);
         let met = match spec.transport {
             Transport::Tcp => socket.accept().map(|(connection, _)| connection),
             Transport::Udp => socket.peek_sender().and_then(|sender| {
                 let socket = socket.try_clone()?;
-                socket.connect(&sender)?;
+                let from =
+                    sender.as_socket().ok_or_else(|| io::Error::other("the sender has no IP address"))?;
+                if spec.flows == 1 {
+                    socket.connect(&tune::toward(&socket, spec, from)?)?;
+                }
                 Ok(socket)
             }),
         };
         match met {
-            Ok(socket) => return Channel::new(spec, socket).map(Some),
+            Ok(socket) => channels.push(Channel::new(spec, socket)?),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
                 if over {
-                    return Ok(None);
+                    break;
                 }
             }
-            error => return error.map(|_| None).attempt(|| format!("admit a sender on {listening}")),
+            error => return error.map(|_| channels).attempt(|| format!("admit a sender on {listening}")),
         }
     }
+    Ok(channels)
 }
 
 #[cfg(test)]
@@ -186,6 +226,8 @@ mod tests {
             cpu_scope,
             poll_ns: 10_000,
             io,
+            flows: 1,
+            tuning: Default::default(),
             probe,
         }
     }
@@ -249,6 +291,60 @@ mod tests {
                 Transport::Udp => assert!(receiver.received.measured <= sender.sent.measured),
             }
         });
+    }
+
+    #[test]
+    fn many_flows_arrive_whole_each_with_its_share() {
+        const FLOWS: u32 = 50;
+        for family in Family::ALL.iter().copied() {
+            for (transport, io) in
+                [(Transport::Tcp, Io::Plain), (Transport::Tcp, Io::Batch), (Transport::Udp, Io::Batch)]
+            {
+                for (pacing, length) in [
+                    (Pacing::Schedule(20_000.0), Length::Packets(1_003)),
+                    (Pacing::Flood, Length::Time(30_000_000)),
+                ] {
+                    let spec = TrialSpec {
+                        flows: FLOWS,
+                        ..spec(family, transport, io, Probe::Stream, pacing, length)
+                    };
+                    let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
+                    let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
+                    let receiver = receiver.collect().unwrap();
+                    let received = &receiver.received;
+                    if pacing == Pacing::Flood {
+                        assert!(received.measured > 0);
+                    } else {
+                        assert_eq!(sender.sent.measured, 1_003);
+                        assert_eq!(sender.lateness.unwrap().buckets.count(), 1_003);
+                    }
+                    if transport == Transport::Tcp || pacing != Pacing::Flood {
+                        assert_eq!(received.measured, sender.sent.measured, "{transport} {io} {pacing:?}");
+                        assert!(receiver.flow_bytes.iter().all(|bytes| *bytes > 0));
+                    }
+                    assert_eq!(receiver.flow_bytes.len(), FLOWS as usize);
+                    assert_eq!(receiver.flow_bytes.iter().sum::<u64>(), received.bytes);
+                    assert_eq!((received.duplicates, received.reordered, received.strays), (0, 0, 0));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_leaves_from_the_programs_memory_arrives_as_it_was() {
+        for family in Family::ALL.iter().copied() {
+            let (probe, length) = (Probe::Stream, Length::Packets(2_000));
+            let spec = TrialSpec {
+                message_bytes: 30_000,
+                framing: Framing::Message,
+                ..spec(family, Transport::Tcp, Io::Zerocopy, probe, Pacing::Flood, length)
+            };
+            let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
+            let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
+            let received = receiver.collect().unwrap().received;
+            assert_eq!((received.measured, received.reordered, received.strays), (2_000, 0, 0));
+            assert!(sender.counters.get("socket.zerocopy") > 2_000, "the warm-up is sent so too");
+        }
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::header::{Header, Phase};
 use crate::outbox::Outbox;
-use crate::pacer::Pacer;
+use crate::pacer::{Lateness, Pacer};
 use crate::sys::{self, Nanos};
 use stacklab_model::{Length, Pacing};
 use std::io;
@@ -31,7 +31,7 @@ pub struct Mailing {
 }
 
 /// What a phase sent.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Default)]
 pub struct Mailed {
     /// Messages.
     pub messages: u64,
@@ -41,8 +41,8 @@ pub struct Mailed {
     pub first_ns: Nanos,
     /// After the last send.
     pub last_ns: Nanos,
-    /// The longest after the schedule.
-    pub max_late_ns: Option<Nanos>,
+    /// How long after the schedule each message left, where there was one.
+    pub lateness: Option<Lateness>,
 }
 
 /// Sends the messages of one phase. `sent` is called after each call with the last sequence number that it took; in
@@ -54,21 +54,39 @@ pub fn send(
 ) -> io::Result<Mailed> {
     let mut pacer = Pacer::start(mailing.pacing, mailing.length);
     let mut mailed = Mailed::default();
-    while let Some(turn) = pacer.turn(mailed.messages, outbox.count()) {
+    outbox.begin_phase();
+    loop {
+        let flow = outbox.ready()?;
+        outbox.await_room()?;
+        let Some(turn) = pacer.turn(mailed.messages, outbox.count()) else {
+            outbox.keep(flow);
+            break;
+        };
+        let Some(flow) = flow else { continue };
         if mailed.messages == 0 {
             mailed.first_ns = turn.now;
         }
         let sent_ns = if mailing.stamp == Stamp::Intended { turn.due } else { turn.now };
+        let header = Header {
+            token: mailing.token,
+            phase: mailing.phase,
+            markers_left: 0,
+            flow: 0,
+            sequence: 0,
+            sent_ns,
+        };
         for place in 0..turn.messages {
-            let sequence = mailed.messages + place as u64;
-            Header { token: mailing.token, phase: mailing.phase, markers_left: 0, sequence, sent_ns }
-                .write(outbox.slot(place));
+            outbox.write(flow, place, header);
         }
-        mailed.refused += outbox.send(turn.messages)?;
-        mailed.messages += turn.messages as u64;
-        sent(mailed.messages - 1)?;
+        let taken = outbox.send(flow, turn.messages, header)?;
+        mailed.refused += taken.refused;
+        mailed.messages += taken.messages as u64;
+        if taken.messages > 0 {
+            pacer.left(turn);
+            sent(mailed.messages - 1)?;
+        }
     }
     mailed.last_ns = sys::now_ns();
-    mailed.max_late_ns = pacer.max_late_ns();
+    mailed.lateness = pacer.finish();
     Ok(mailed)
 }

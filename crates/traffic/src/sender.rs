@@ -1,21 +1,25 @@
 //! The sending host of a trial: prepare, warm up, measure, end, observe.
 
-use crate::account::Account;
-use crate::channel::Channel;
+use crate::account::{Account, Accounted, Common};
+use crate::channel::{Channel, tcp_total};
 use crate::connect;
 use crate::counters::Snapshot;
 use crate::cpu::CpuWindow;
 use crate::error::{Attempt, EngineError};
 use crate::header::{Header, Phase};
 use crate::inbox::Inbox;
+use crate::memory::SocketMemory;
 use crate::observe;
 use crate::outbox::Outbox;
+use crate::pacer::Lateness;
 use crate::receive::receive;
 use crate::send::{Mailed, Mailing, Stamp, send};
 use crate::sys;
-use stacklab_model::{Length, Metric, Probe, Role, Sent, Side, TcpInfo, Transport, TrialSpec};
+use crate::threads;
+use stacklab_model::{Length, Metric, Pacing, Probe, Role, Sent, Side, TcpInfo, Transport, TrialSpec};
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -35,32 +39,45 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
         return connect::open_connections(spec, from, to);
     }
     let before = Snapshot::take(&observe::interface_of(from)?);
-    let channel = Channel::connect(spec, from, to)?;
+    let memory = SocketMemory::watch(spec);
+    if spec.flows > 1 {
+        sys::allow_many_files();
+    }
+    let channels =
+        (0..spec.flows).map(|_| Channel::connect(spec, from, to)).collect::<Result<Vec<_>, EngineError>>()?;
+    let first = &channels[0];
+    let attempt = || format!("run {} over {} from {from} to {to}", spec.probe.probe, spec.transport);
     let ended = AtomicBool::new(false);
-    let mut account = Account::new(spec, &ended);
-    let mut sending = Sending::new(spec, &channel);
+    let common = Common::new(&ended);
+    let mut account = Account::new(spec, &common, 1);
     let size = spec.message_bytes as usize;
     let mut srtt_mean_us = None;
-    let done = match spec.probe.probe {
+    let mailed = match spec.probe.probe {
         Probe::Echo => {
-            let mut inbox = Inbox::new(&channel);
-            sending.phases(|phase, sequence| {
+            let mut inbox = Inbox::new(&channels).attempt(attempt)?;
+            let mut sending = Sending::new(spec, &channels, 0..1).attempt(attempt)?;
+            let done = sending.phases(|phase, sequence| {
                 account.await_answer(phase, sequence, sys::now_ns());
                 receive(&mut inbox, size, spec.token, &mut account)
-            })
+            });
+            done.and_then(|()| sending.finish())
         }
         Probe::EchoOpen => thread::scope(|scope| {
-            let answers = scope.spawn(|| receive(&mut Inbox::new(&channel), size, spec.token, &mut account));
-            let sent = sending.phases(|_, _| Ok(()));
+            let answers =
+                scope.spawn(|| receive(&mut Inbox::new(&channels)?, size, spec.token, &mut account));
+            let sent = stream(spec, &channels);
             ended.store(true, Ordering::Relaxed);
             let received = answers.join().expect("the receive loop does not panic");
-            sent.and(received)
+            sent.and_then(|sent| received.map(|()| sent))
         }),
         Probe::Stream | Probe::Connect => {
-            let sample = spec.transport == Transport::Tcp && spec.probe.metrics.contains(&Metric::TcpSrtt);
+            let asked = [Metric::TcpSrtt, Metric::BufferDelay]
+                .iter()
+                .any(|metric| spec.probe.metrics.contains(metric));
+            let sample = spec.transport == Transport::Tcp && asked;
             thread::scope(|scope| {
-                let sampler = sample.then(|| scope.spawn(|| sample_srtt(&channel, &ended)));
-                let sent = sending.phases(|_, _| Ok(()));
+                let sampler = sample.then(|| scope.spawn(|| sample_srtt(first, &ended)));
+                let sent = stream(spec, &channels);
                 ended.store(true, Ordering::Relaxed);
                 srtt_mean_us =
                     sampler.and_then(|sampler| sampler.join().expect("the sampler does not panic"));
@@ -68,40 +85,113 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
             })
         }
     };
-    done.attempt(|| format!("run {} over {} from {from} to {to}", spec.probe.probe, spec.transport))?;
-    let endpoint = observe::endpoint(&channel.socket, None)?;
-    hang_up(&channel, spec.transport).attempt(|| format!("end {} from {from} to {to}", spec.probe.probe))?;
-    let tcp = (spec.transport == Transport::Tcp).then(|| sys::tcp_info(&channel.socket).ok()).flatten();
-    let counters = before.until(&Snapshot::take(&endpoint.interface), &channel.socket);
-    let (received, delays, series, _) = account.finish();
+    let mailed = mailed.attempt(attempt)?;
+    let endpoint = observe::endpoint(&first.socket, None)?;
+    for channel in &channels {
+        let hung_up = hang_up(channel, spec.transport);
+        hung_up.attempt(|| format!("end {} from {from} to {to}", spec.probe.probe))?;
+    }
+    let tcp = tcp_total(&channels);
+    let mut counters = before.until(&Snapshot::take(&endpoint.interface), &first.socket);
+    if let Some((sent, copied)) = mailed.zerocopy {
+        counters.0.insert("socket.zerocopy".to_owned(), sent);
+        counters.0.insert("socket.zerocopy_copied".to_owned(), copied);
+    }
+    let Accounted { received, delays, series, .. } = account.finish();
     Ok(Side {
         role: Role::Sender,
         endpoint,
-        io: Some(channel.io),
-        sent: sending.sent,
+        io: Some(first.io),
+        socket_memory_kib: memory.peak_kib(mailed.sent.first_ns, mailed.sent.last_ns),
+        sent: mailed.sent,
         received,
         delays,
+        lateness: mailed.lateness.and_then(Lateness::finish),
+        flow_bytes: Vec::new(),
         series,
-        cpu: sending.cpu.finish(),
+        cpu: mailed.cpu.finish(),
         tcp: tcp.map(|tcp| TcpInfo { srtt_mean_us, ..tcp }),
         counters,
         peak_rss_kib: observe::peak_rss_kib(),
     })
 }
 
-/// The phases of a trial on one channel.
+/// Sends by all flows, each thread by its own, without waiting for answers.
+fn stream(spec: &TrialSpec, channels: &[Channel]) -> io::Result<Finished> {
+    let groups = threads::groups(channels.len());
+    let sent = threads::on_each(&groups, |group| {
+        let mut sending = Sending::new(spec, channels, group)?;
+        sending.phases(|_, _| Ok(()))?;
+        sending.finish()
+    })?;
+    let all = sent.into_iter().reduce(Finished::join);
+    all.ok_or_else(|| io::Error::other("there was no flow"))
+}
+
+/// What the threads of a sender sent.
+struct Finished {
+    sent: Sent,
+    lateness: Option<Lateness>,
+    cpu: CpuWindow,
+    /// Sends from the program's memory, and those of them that the kernel copied after all.
+    zerocopy: Option<(u64, u64)>,
+}
+
+impl Finished {
+    /// Both together.
+    fn join(mut self, other: Finished) -> Finished {
+        let (sent, more) = (&mut self.sent, &other.sent);
+        sent.warmup += more.warmup;
+        sent.measured += more.measured;
+        sent.markers += more.markers;
+        sent.bytes += more.bytes;
+        sent.refused += more.refused;
+        sent.first_ns = sent.first_ns.min(more.first_ns);
+        sent.last_ns = sent.last_ns.max(more.last_ns);
+        sent.max_late_ns = sent.max_late_ns.max(more.max_late_ns);
+        if let (Some(late), Some(more)) = (&mut self.lateness, &other.lateness) {
+            late.join(more);
+        }
+        self.cpu.join(other.cpu);
+        self
+    }
+}
+
+/// The phases of a trial on one thread's flows.
 struct Sending<'a> {
     spec: &'a TrialSpec,
-    channel: &'a Channel,
+    /// This thread's part of the schedule and of the number of messages.
+    pacing: Pacing,
+    length: Length,
     outbox: Outbox<'a>,
     sent: Sent,
+    lateness: Option<Lateness>,
     cpu: CpuWindow,
 }
 
 impl<'a> Sending<'a> {
-    fn new(spec: &'a TrialSpec, channel: &'a Channel) -> Self {
-        let (outbox, cpu) = (Outbox::new(channel), CpuWindow::new(spec.cpu_scope));
-        Sending { spec, channel, outbox, sent: Sent::default(), cpu }
+    fn new(spec: &'a TrialSpec, channels: &'a [Channel], group: Range<usize>) -> io::Result<Self> {
+        let all = channels.len() as u64;
+        let pacing = match spec.probe.pacing {
+            Pacing::Schedule(per_second) => Pacing::Schedule(per_second * group.len() as f64 / all as f64),
+            pacing => pacing,
+        };
+        let upto = |flow: usize, packets: u64| (u128::from(packets) * flow as u128 / u128::from(all)) as u64;
+        let length = match spec.probe.length {
+            Length::Packets(packets) => {
+                Length::Packets(upto(group.end, packets) - upto(group.start, packets))
+            }
+            length => length,
+        };
+        Ok(Sending {
+            spec,
+            pacing,
+            length,
+            outbox: Outbox::new(&channels[group.clone()], group.start as u16)?,
+            sent: Sent::default(),
+            lateness: None,
+            cpu: CpuWindow::new(spec.cpu_scope),
+        })
     }
 
     /// Warms up, measures and says that it is over; `after_each` is called after each message with its phase and
@@ -112,14 +202,15 @@ impl<'a> Sending<'a> {
             self.sent.warmup = warm.messages;
         }
         self.cpu.open();
-        let measured = self.phase(Phase::Measured, self.spec.probe.length, &mut after_each)?;
+        let measured = self.phase(Phase::Measured, self.length, &mut after_each)?;
         self.cpu.close();
         self.sent.measured = measured.messages;
         self.sent.bytes = measured.messages * u64::from(self.spec.message_bytes);
         self.sent.refused = measured.refused;
         self.sent.first_ns = measured.first_ns;
         self.sent.last_ns = measured.last_ns;
-        self.sent.max_late_ns = measured.max_late_ns;
+        self.sent.max_late_ns = measured.lateness.as_ref().map(Lateness::most_ns);
+        self.lateness = measured.lateness;
         self.mark_end()
     }
 
@@ -133,7 +224,7 @@ impl<'a> Sending<'a> {
         let mailing = Mailing {
             token: self.spec.token,
             phase,
-            pacing: self.spec.probe.pacing,
+            pacing: self.pacing,
             length,
             stamp: if open_loop { Stamp::Intended } else { Stamp::Actual },
         };
@@ -143,26 +234,24 @@ impl<'a> Sending<'a> {
     fn mark_end(&mut self) -> io::Result<()> {
         let markers = if self.spec.transport == Transport::Udp { UDP_MARKERS } else { 1 };
         for markers_left in (0..markers).rev() {
-            let header = Header {
+            self.sent.markers += self.outbox.mark_end(Header {
                 token: self.spec.token,
                 phase: Phase::End,
                 markers_left,
-                sequence: self.sent.measured,
+                flow: 0,
+                sequence: 0,
                 sent_ns: sys::now_ns(),
-            };
-            let message = self.outbox.slot(0);
-            header.write(message);
-            match self.channel.send(message) {
-                // The receiver has heard an earlier one and is gone.
-                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(()),
-                sent => sent?,
-            };
-            self.sent.markers += 1;
+            })?;
             if markers_left > 0 {
                 thread::sleep(MARKER_PAUSE);
             }
         }
         Ok(())
+    }
+
+    fn finish(self) -> io::Result<Finished> {
+        let Sending { outbox, sent, lateness, cpu, .. } = self;
+        Ok(Finished { sent, lateness, cpu, zerocopy: outbox.finish()? })
     }
 }
 

@@ -1,9 +1,10 @@
 //! Which sequence numbers have arrived: loss, duplicates and reordering with memory that does not grow.
 
-/// Sequence numbers behind the newest that are still told apart. 2^20 bits are 128 KiB, and a message that is a
-/// million later ones late is late by a second at a million messages a second.
+/// Sequence numbers behind the newest that are still told apart, in one flow. 2^20 bits are 128 KiB, and a message that
+/// is a million later ones late is late by a second at a million messages a second.
 const WINDOW: u64 = 1 << 20;
-const WORDS: usize = (WINDOW / 64) as usize;
+/// The least of many flows, each of which sends less.
+const LEAST_WINDOW: u64 = 1 << 12;
 
 /// What an arrival is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,14 +23,18 @@ pub enum Arrival {
 pub struct SequenceWindow {
     /// The next expected sequence number: the highest seen plus one.
     next: u64,
-    bits: Box<[u64; WORDS]>,
+    bits: Box<[u64]>,
 }
 
 impl SequenceWindow {
-    /// Nothing has arrived; 0 is expected.
-    pub fn new() -> Self {
-        let bits = vec![0; WORDS].into_boxed_slice().try_into().expect("as many words as made");
-        SequenceWindow { next: 0, bits }
+    /// Nothing has arrived; 0 is expected. The window is one of so many flows' that share a trial.
+    pub fn new(flows: u32) -> Self {
+        let window = (WINDOW / u64::from(flows.max(1)).next_power_of_two()).max(LEAST_WINDOW);
+        SequenceWindow { next: 0, bits: vec![0; (window / 64) as usize].into_boxed_slice() }
+    }
+
+    fn window(&self) -> u64 {
+        self.bits.len() as u64 * 64
     }
 
     /// Notes an arrival and says what it is.
@@ -40,7 +45,7 @@ impl SequenceWindow {
             self.set(sequence);
             return Arrival::First;
         }
-        if self.next - sequence > WINDOW {
+        if self.next - sequence > self.window() {
             return Arrival::BeyondWindow;
         }
         if self.set(sequence) { Arrival::Duplicate } else { Arrival::Reordered }
@@ -48,7 +53,7 @@ impl SequenceWindow {
 
     /// Sets a bit and says whether it was set.
     fn set(&mut self, sequence: u64) -> bool {
-        let place = sequence % WINDOW;
+        let place = sequence % self.window();
         let word = &mut self.bits[(place / 64) as usize];
         let mask = 1 << (place % 64);
         let was = *word & mask != 0;
@@ -58,12 +63,12 @@ impl SequenceWindow {
 
     /// Clears the bits of the skipped numbers `from..to`, whose places older numbers held, and of `to` itself.
     fn forget(&mut self, from: u64, to: u64) {
-        if to - from >= WINDOW {
+        if to - from >= self.window() {
             self.bits.fill(0);
             return;
         }
         for sequence in from..=to {
-            let place = sequence % WINDOW;
+            let place = sequence % self.window();
             self.bits[(place / 64) as usize] &= !(1 << (place % 64));
         }
     }
@@ -77,7 +82,7 @@ mod tests {
 
     #[test]
     fn reordering_agrees_with_the_example_of_rfc_4737() {
-        let mut window = SequenceWindow::new();
+        let mut window = SequenceWindow::new(1);
         let reordered: Vec<u64> = [1, 2, 3, 7, 8, 9, 4, 5, 6]
             .into_iter()
             .filter(|sequence| window.arrive(*sequence) == Arrival::Reordered)
@@ -87,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_the_window_has_passed_is_not_guessed_at() {
-        let mut window = SequenceWindow::new();
+        let mut window = SequenceWindow::new(1);
         window.arrive(0);
         assert_eq!(window.arrive(WINDOW), Arrival::First);
         assert_eq!(window.arrive(0), Arrival::BeyondWindow);
@@ -99,7 +104,7 @@ mod tests {
     proptest! {
         #[test]
         fn it_agrees_with_a_set_of_everything_seen(arrivals in prop::collection::vec(0u64..300, 0..600)) {
-            let mut window = SequenceWindow::new();
+            let mut window = SequenceWindow::new(1);
             let mut seen = HashSet::new();
             let mut next = 0;
             for sequence in arrivals {

@@ -53,6 +53,24 @@ impl Series {
         self.rows.truncate(self.rows.len().div_ceil(2));
     }
 
+    /// Adds what another series counted from the same moment on.
+    pub fn join(&mut self, mut other: Series) {
+        while self.interval_ns < other.interval_ns {
+            self.double();
+        }
+        while other.interval_ns < self.interval_ns {
+            other.double();
+        }
+        if self.rows.len() < other.rows.len() {
+            self.rows.resize(other.rows.len(), Row::default());
+        }
+        for (row, more) in self.rows.iter_mut().zip(&other.rows) {
+            row.messages += more.messages;
+            row.bytes += more.bytes;
+            row.delay_sum_ns += more.delay_sum_ns;
+        }
+    }
+
     /// The rows, in order.
     pub fn finish(&self) -> Vec<IntervalRow> {
         let rows = self.rows.iter().enumerate().map(|(place, row)| IntervalRow {
@@ -80,6 +98,20 @@ mod tests {
         assert_eq!(rows[0].delay_mean_ns, Some(5.0));
         assert_eq!(rows[1].delay_mean_ns, None);
         assert_eq!(rows[2].start_ns, 20);
+    }
+
+    #[test]
+    fn two_series_add_up_whatever_their_rows() {
+        let (mut short, mut long) = (Series::new(1), Series::new(1));
+        short.record(3, 10, 1);
+        for at in 0..=MOST_ROWS as u64 {
+            long.record(at, 1, 1);
+        }
+        short.join(long);
+        let rows = short.finish();
+        assert_eq!(rows[1].start_ns, 2);
+        assert_eq!((rows[1].messages, rows[1].bytes), (3, 12));
+        assert_eq!(rows.iter().map(|row| row.messages).sum::<u64>(), MOST_ROWS as u64 + 2);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `stacklab doctor`.
 
 use crate::failure::Failure;
+use stacklab_model::{NoiseFloor, Spread, print_duration};
 use stacklab_testbed::{Privilege, abilities, enter};
 use std::fmt::Write;
 
@@ -46,10 +47,67 @@ pub fn doctor() -> Result<(), Failure> {
             reason => writeln!(text, "  no   {name}: {reason}"),
         };
     }
+    if let Some(floor) = &facts.noise {
+        let _ = write!(text, "\n{}", noise(floor));
+    }
     let unable = found.iter().any(|ability| NEEDED.contains(&ability.name) && ability.result.is_err());
     if !unable {
         text += "\nThis machine can run studies: stacklab run\n";
     }
     super::report::print_text(&text)?;
     if unable { Err(Failure::Unable) } else { Ok(()) }
+}
+
+/// A table of the noise floor, and what it means.
+fn noise(floor: &NoiseFloor) -> String {
+    let none = || ["-".to_owned(), "-".to_owned()];
+    let spread = |spread: Option<Spread>| {
+        spread.map_or_else(none, |spread| [spread.median_ns, spread.p99_ns].map(print_duration))
+    };
+    let mut rows = vec![
+        ("reading the clock".to_owned(), [print_duration(floor.clock_read_ns), "-".to_owned()]),
+        ("step of the clock".to_owned(), [print_duration(floor.clock_step_ns), "-".to_owned()]),
+        ("sleep of 1 ms, late by".to_owned(), spread(floor.timer_late)),
+        ("kernel's arrival time to receive".to_owned(), spread(floor.arrival_stamp)),
+    ];
+    for echo in &floor.echoes {
+        let name = format!("loopback echo, {} {}, 64 B", echo.transport, echo.family);
+        rows.push((name, spread(Some(echo.round_trip))));
+    }
+    let mut text = format!("{:<34} {:>10} {:>10}\n", "What the instrument itself adds", "median", "p99");
+    for (name, [median, p99]) in rows {
+        let _ = writeln!(text, "  {name:<32} {median:>10} {p99:>10}");
+    }
+    text + "A single message's delay or round trip is not known better than this, and a message on a schedule leaves\n\
+            no closer to its time: a smaller difference shows only in means over many messages, if at all.\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::{EchoFloor, Family, Transport};
+
+    #[test]
+    fn the_noise_floor_is_a_table_with_units() {
+        let round_trip = Spread { median_ns: 6_120, p99_ns: 9_870 };
+        let floor = NoiseFloor {
+            clock_read_ns: 24,
+            clock_read_least_ns: 22,
+            clock_step_ns: 1,
+            timer_late: None,
+            arrival_stamp: Some(Spread { median_ns: 950, p99_ns: 1_800 }),
+            echoes: vec![EchoFloor { transport: Transport::Udp, family: Family::Ipv6, round_trip }],
+        };
+        let told = noise(&floor);
+        let expected = "\
+What the instrument itself adds        median        p99
+  reading the clock                     24 ns          -
+  step of the clock                      1 ns          -
+  sleep of 1 ms, late by                    -          -
+  kernel's arrival time to receive     950 ns     1.8 us
+  loopback echo, udp ipv6, 64 B        6.1 us     9.9 us
+A single message's delay";
+        assert!(told.starts_with(expected), "{told}");
+        assert!(told.lines().all(|line| line.len() <= 110), "{told}");
+    }
 }

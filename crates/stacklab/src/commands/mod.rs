@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod doctor;
 pub mod generate;
+pub mod measure;
 pub mod plan;
 pub mod report;
 pub mod run;

@@ -24,10 +24,11 @@ pub fn run(options: RunOptions) -> Result<(), Failure> {
         eprintln!("stacklab: not root: working in a user namespace of its own");
     }
     let mut lab = Lab::build(&request.study.bed, interrupted)?;
+    lab.try_processors(&request.study)?;
     let mut record = match request.record.take() {
         Some(record) => record,
         None => {
-            let bed = (lab.describe(), lab.cpu_scope());
+            let bed = (lab.describe(), lab.cpu_scope(&request.study));
             let campaign = Campaign { bed: bed.0, cpu_scope: bed.1, ..request.campaign.clone() };
             Record::create(&request.path, &campaign)?
         }
@@ -47,7 +48,7 @@ pub fn run(options: RunOptions) -> Result<(), Failure> {
     let measured = measure(&request.study, &plan, &mut lab, &mut record, &mut progress);
     progress.end();
     drop(lab);
-    if let Err(failure @ (Failure::Store(_) | Failure::Agent(_))) = measured {
+    if let Err(failure @ (Failure::Store(_) | Failure::Agent(_) | Failure::Testbed(_))) = measured {
         return Err(failure);
     }
     let findings = conclude(&record)?;

@@ -240,7 +240,7 @@ fn all_errors_are_told_at_once() {
      --> study.toml:6:1
       |
     6 | colour = 3
-      | ^^^^^^ expected one of family, transport, framing, size, replica
+      | ^^^^^^ expected one of family, transport, framing, size, replica, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll
 
     error: cannot use this value for `runs.min`
       --> study.toml:14:7
@@ -397,6 +397,58 @@ fn every_mistake_is_named() {
             ),
             &["asks what another one asks", "first here"],
         ),
+        (
+            with("factor = \"family\"", "factor = \"mtu\""),
+            &["no factor `mtu`", "mtu = [1500, 9000] to [factors]"],
+        ),
+        // Settings.
+        (with("size =", "io = [\"plan\"]\nsize ="), &["no I/O path `plan`", "did you mean `plain`?"]),
+        (with("size =", "mtu = [1279]\nsize ="), &["for `factors.mtu`", "from 1280 to 65535"]),
+        (with("size =", "dscp = [64]\nsize ="), &["for `factors.dscp`", "from 0 to 63"]),
+        (with("size =", "nodelay = [1]\nsize ="), &["for `factors.nodelay`", "true or false"]),
+        (with("size =", "mss = [87]\nsize ="), &["for `factors.mss`", "from 88 to"]),
+        (
+            with("size =", "nodelay = [true, true]\nsize ="),
+            &["`true` stands twice in `factors.nodelay`", "first here"],
+        ),
+        (
+            with("size =", "nodelay = [true, false]\nsize ="),
+            &["`nodelay` needs tcp", "together with this", "give factors.nodelay one level"],
+        ),
+        (
+            with("size =", "io = [\"plain\", \"segment\"]\nsize ="),
+            &["io `segment` needs udp", "together with this"],
+        ),
+        (
+            with("\"tcp\", \"udp\"]", "\"udp\"]\nio = [\"zerocopy\"]"),
+            &["io `zerocopy` needs tcp", "the only transport", "add \"tcp\" to factors.transport"],
+        ),
+        (
+            with("size =", "flow_label = [1, 2]\nsize ="),
+            &["`flow_label` needs ipv6", "leave this family out"],
+        ),
+        (
+            with("size =", "mtu = [9000, 1280]\nsize =").replace("1408", "1220"),
+            &["1220 bytes do not fit one TCP segment over ipv6 at an MTU of 1280", "at most 1208"],
+        ),
+        (
+            with("size =", "mss = [1441]\nsize ="),
+            &["segments of 1441 bytes do not fit the link's MTU", "at most 1440"],
+        ),
+        (
+            with("size =", "mss = [536]\nsize ="),
+            &["1408 bytes do not fit one TCP segment at an MSS of 536", "at most 524"],
+        ),
+        (
+            with("size = [128, 1408]", "flows = [1, 10_000]\nframing = [\"message\"]\nsize = [100_000]")
+                .replace("framing = [\"segment\"]\n", "")
+                .replace("\"tcp\", \"udp\"", "\"tcp\""),
+            &["10000 flows with messages of 100000 bytes", "at most 2684 flows"],
+        ),
+        (
+            with("size =", "congestion_control = [\"a_name_that_is_long\"]\nsize ="),
+            &["no congestion control is called `a_name_that_is_long`", "at most 15"],
+        ),
         // Scales are checked even where none is asked for.
         (format!("{STUDY}[scale.quik]\n"), &["no key `scale.quik`", "did you mean `quick`?"]),
         (format!("{STUDY}[scale.quick.runs]\nmin = 1\n"), &["for `scale.quick.runs.min`", "from 2 to 10000"]),
@@ -425,6 +477,66 @@ fn the_largest_and_smallest_sizes_are_accepted() {
     );
     study(
         &with("\"segment\"", "\"message\"").replace("\"tcp\", \"udp\"", "\"tcp\"").replace("1408", "131_072"),
+    );
+}
+
+#[test]
+fn settings_are_crossed_with_all_else_and_keep_their_levels_as_written() {
+    let text = with("size = [128, 1408]", "size = [128]\nmtu = [9_000, 1500]\nio = [\"auto\", \"plain\"]")
+        .replace("\"tcp\", \"udp\"", "\"tcp\"")
+        .replace(
+            "[probe.stream]",
+            "nodelay = [true, false]\ncongestion_control = [\"reno\"]\n[probe.stream]",
+        );
+    let study = study(&text);
+    assert_eq!(study.cells.len(), 2 * 2 * 2 * 2);
+    let first = &study.cells[0];
+    assert_eq!(
+        first.to_string(),
+        "ipv4 tcp segment 128 B io=auto mtu=9000 nodelay=true congestion_control=reno"
+    );
+    assert_eq!(study.bed.mtu_of(first), 9000);
+    let distinct: std::collections::BTreeSet<_> = study.cells.iter().collect();
+    assert_eq!(distinct.len(), study.cells.len());
+}
+
+#[test]
+fn settings_are_compared_by_text_number_and_truth() {
+    let compared = |factor: &str, baseline: &str, candidate: &str| {
+        let levels =
+            "size = [128, 1408]\nio = [\"plain\", \"batch\"]\nmtu = [1500, 9000]\nnodelay = [true, false]";
+        let text = with("size = [128, 1408]", levels)
+            .replace("\"tcp\", \"udp\"", "\"tcp\"")
+            .replace("factor = \"family\"", &format!("factor = \"{factor}\""))
+            .replace("baseline = \"ipv4\"", &format!("baseline = {baseline}"))
+            .replace("candidate = \"ipv6\"", &format!("candidate = {candidate}"));
+        let study = study(&text);
+        let questions = study.questions();
+        // One metric, and half of all cells are at the baseline.
+        assert_eq!(questions.len(), study.cells.len() / 2);
+        for question in &questions {
+            assert!(question.baseline.same_but(&question.candidate, question.factor));
+            assert!(study.cells.contains(&question.candidate), "{}", question.candidate);
+        }
+        (questions[0].baseline.level(questions[0].factor), questions[0].candidate.level(questions[0].factor))
+    };
+    assert_eq!(compared("nodelay", "false", "true"), ("false".into(), "true".into()));
+    assert_eq!(compared("mtu", "1500", "\"9000\""), ("1500".into(), "9000".into()));
+    assert_eq!(compared("io", "\"plain\"", "\"batch\""), ("plain".into(), "batch".into()));
+}
+
+#[test]
+fn a_fixed_setting_holds_wherever_it_can() {
+    let text = with("size = [128, 1408]", "size = [128]\nmss = [1200]\nflow_label = [7]\nio = [\"segment\"]");
+    let cells: Vec<String> = study(&text).cells.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        cells,
+        [
+            "ipv4 tcp segment 128 B mss=1200",
+            "ipv6 tcp segment 128 B mss=1200 flow_label=7",
+            "ipv4 udp segment 128 B io=segment",
+            "ipv6 udp segment 128 B io=segment flow_label=7",
+        ]
     );
 }
 

@@ -43,10 +43,15 @@ fn comparison(
     let levels = factors.levels(factor.value);
     if levels.is_empty() {
         // Other factors are required, so their absence has been said.
-        if factor.value == Factor::Replica {
+        if factor.value == Factor::Replica || factor.value.is_setting() {
+            let levels = example(factor.value);
             problems.add(
-                Problem::at(factor.place, "the study has no factor `replica`", "nothing to compare")
-                    .help("add replica = [\"a\", \"b\"] to [factors]"),
+                Problem::at(
+                    factor.place,
+                    format!("the study has no factor `{}`", factor.value),
+                    "nothing to compare",
+                )
+                .help(format!("add {} = {levels} to [factors]", factor.value)),
             );
         }
         return None;
@@ -83,6 +88,24 @@ fn comparison(
         metrics,
         margin: at(node.get("margin"), leaf::share, problems)?.value,
     })
+}
+
+/// Two levels of a factor that a study may leave out, as they are written.
+fn example(factor: Factor) -> &'static str {
+    match factor {
+        Factor::Replica => "[\"a\", \"b\"]",
+        Factor::Io => "[\"plain\", \"batch\"]",
+        Factor::Direction => "[\"forward\", \"reverse\"]",
+        Factor::Pinning => "[\"halves\", \"none\"]",
+        Factor::CongestionControl => "[\"cubic\", \"reno\"]",
+        Factor::Nodelay => "[true, false]",
+        Factor::Mtu => "[1500, 9000]",
+        Factor::Mss => "[536, 1440]",
+        Factor::SendBuffer | Factor::ReceiveBuffer => "[65536, 1048576]",
+        Factor::Dscp => "[0, 46]",
+        Factor::FlowLabel => "[1, 2]",
+        _ => "[1, 10]",
+    }
 }
 
 /// The metrics compared, all of which a probe must take; by default all that are taken.

@@ -1,5 +1,6 @@
 //! What is varied, and the cells that this makes.
 
+use super::settings::Setting;
 use super::{At, items, whole};
 use crate::leaf;
 use crate::problems::{Place, Problem, Problems};
@@ -17,10 +18,15 @@ pub(super) struct Factors {
     pub framing: Vec<At<Framing>>,
     pub size: Vec<At<u32>>,
     pub replica: Vec<At<String>>,
+    /// The other factors that the study has.
+    pub settings: Vec<Setting>,
+    /// The least MTU that a link of the study has; `None` where it is itself wrong.
+    pub least_mtu: Option<At<u32>>,
 }
 
 impl Factors {
-    pub(super) fn read(node: Option<&Node>, problems: &Problems) -> Self {
+    /// Reads them; `bed_mtu` is the MTU where the study does not vary it.
+    pub(super) fn read(node: Option<&Node>, bed_mtu: Option<At<u32>>, problems: &Problems) -> Self {
         let key = |name| node.and_then(|node| node.get(name));
         Factors {
             place: node.map(|node| node.place.clone()),
@@ -29,7 +35,14 @@ impl Factors {
             framing: items(key("framing"), leaf::name, problems),
             size: items(key("size"), whole, problems),
             replica: items(key("replica"), leaf::text, problems),
+            settings: Setting::read(node, problems),
+            least_mtu: items(key("mtu"), whole, problems).into_iter().min_by_key(|mtu| mtu.value).or(bed_mtu),
         }
+    }
+
+    /// A setting, where the study has it.
+    pub(super) fn setting(&self, factor: Factor) -> Option<&Setting> {
+        self.settings.iter().find(|setting| setting.factor == factor)
     }
 
     /// The levels of one factor, as printed.
@@ -43,6 +56,7 @@ impl Factors {
             Factor::Framing => printed(&self.framing),
             Factor::Size => printed(&self.size),
             Factor::Replica => printed(&self.replica),
+            setting => self.setting(setting).map_or_else(Vec::new, |setting| printed(&setting.levels)),
         }
     }
 
@@ -54,7 +68,8 @@ impl Factors {
         };
         let lists =
             [self.transport.len(), self.framing.len(), self.size.len(), self.family.len(), replicas.len()];
-        let count = lists.iter().fold(1, |product: usize, len| product.saturating_mul(*len));
+        let settings = self.settings.iter().map(|setting| setting.levels.len());
+        let count = lists.into_iter().chain(settings).fold(1, usize::saturating_mul);
         if count > MOST_CELLS {
             problems.add(Problem::at(
                 self.place.clone().unwrap_or(Place::whole(0)),
@@ -74,10 +89,14 @@ impl Factors {
                             size: size.value,
                             family: family.value,
                             replica: replica.clone(),
+                            settings: Default::default(),
                         }));
                     }
                 }
             }
+        }
+        for setting in &self.settings {
+            cells = cells.into_iter().flat_map(|cell| setting.spread(cell)).collect();
         }
         cells
     }

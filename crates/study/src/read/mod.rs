@@ -7,6 +7,7 @@ mod comparisons;
 mod factors;
 mod probes;
 mod rule;
+mod settings;
 mod sizes;
 
 use crate::leaf::{self, Misfit};
@@ -26,8 +27,10 @@ struct At<T> {
 pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let title = at(tree.get("title"), leaf::text, problems).map(|title| title.value);
     let bed = bed(tree.get("testbed"), problems);
-    let factors = Factors::read(tree.get("factors"), problems);
-    sizes::check(&factors, bed.as_ref().map(|bed| bed.mtu), problems);
+    let bed_mtu = at(tree.get("testbed").and_then(|bed| bed.get("mtu")), whole, problems);
+    let factors = Factors::read(tree.get("factors"), bed_mtu, problems);
+    sizes::check(&factors, problems);
+    settings::check(&factors, problems);
     let cells = factors.cells(problems);
     let probes = probes::read(tree.get("probe"), &factors, problems);
     let rule = rule::read(tree.get("runs"), problems);

@@ -9,8 +9,9 @@ use stacklab_model::{
 /// Bytes of the Ethernet header and frame check sequence around an IP packet.
 const FRAMING_BYTES: u32 = ETHERNET_HEADER_BYTES + 4;
 
-/// Adds the sizes that cannot be sent; `mtu` is `None` where it is itself wrong.
-pub(super) fn check(factors: &Factors, mtu: Option<u32>, problems: &mut Problems) {
+/// Adds the sizes that cannot be sent. What fits the least MTU fits all.
+pub(super) fn check(factors: &Factors, problems: &mut Problems) {
+    let mtu = factors.least_mtu.as_ref().map(|mtu| mtu.value);
     for framing in &factors.framing {
         for transport in &factors.transport {
             if framing.value == Framing::Frame && transport.value != Transport::Udp {

@@ -1,8 +1,9 @@
 //! Linux.
 
 use super::Nanos;
-use nix::sched::{CpuSet, sched_getaffinity};
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::{Pid, SysconfVar, sysconf};
@@ -11,10 +12,16 @@ use stacklab_model::{Family, Offloads, TcpInfo};
 use std::ffi::c_int;
 use std::io;
 use std::mem::{MaybeUninit, offset_of, size_of};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::time::Duration;
 
 /// Flags of a send whose message must not share a packet with the next one.
 pub const SEND_WHOLE: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
+/// Flag of a send from the program's memory.
+pub const SEND_ZEROCOPY: c_int = libc::MSG_ZEROCOPY;
+/// linux/errqueue.h
+const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
+const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 /// Flags of any other send.
 pub const SEND_PLAIN: c_int = libc::MSG_NOSIGNAL;
 
@@ -71,6 +78,83 @@ pub fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
 }
 
+/// Sends what there is room for, without waiting; `None` where there is none.
+pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
+    match socket.send_with_flags(message, flags | libc::MSG_DONTWAIT) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
+        sent => sent.map(Some),
+    }
+}
+
+/// Has sends with [`SEND_ZEROCOPY`] leave from the program's memory.
+pub fn allow_zerocopy(socket: &Socket) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
+}
+
+/// Sends from the program's memory that the kernel is done with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ZerocopyDone {
+    /// How many.
+    pub sends: u64,
+    /// Whether it copied them after all, as it does for a receiver on the same machine.
+    pub copied: bool,
+}
+
+/// What the kernel is done with, as far as it has said so and was not asked before.
+pub fn zerocopy_done(socket: &Socket) -> io::Result<Option<ZerocopyDone>> {
+    let mut control = [0_u64; 16];
+    // SAFETY: `msghdr` is plain data, for which all zeros is valid.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_control = control.as_mut_ptr().cast();
+    header.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the header has no data vectors and points to
+    // the control block of the stated length, which outlives the call.
+    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, libc::MSG_ERRQUEUE) };
+    if received < 0 {
+        let error = io::Error::last_os_error();
+        return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
+    }
+    // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block. Of an error message
+    // of the IP layer the payload is a `sock_extended_err`, read unaligned.
+    unsafe {
+        let message = libc::CMSG_FIRSTHDR(&raw const header);
+        let Some(control) = message.as_ref() else { return Ok(None) };
+        let error = libc::CMSG_DATA(control).cast::<libc::sock_extended_err>().read_unaligned();
+        if error.ee_origin != SO_EE_ORIGIN_ZEROCOPY {
+            return Err(io::Error::from_raw_os_error(error.ee_errno as c_int));
+        }
+        let sends = u64::from(error.ee_data.wrapping_sub(error.ee_info)) + 1;
+        Ok(Some(ZerocopyDone { sends, copied: error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED != 0 }))
+    }
+}
+
+/// Waits until the kernel has something to say of earlier sends, so long at most.
+pub fn await_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
+    // The error queue is always watched for.
+    let mut fds = [PollFd::new(socket.as_fd(), PollFlags::empty())];
+    match poll(&mut fds, PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)) {
+        Err(nix::errno::Errno::EINTR) => Ok(()),
+        polled => Ok(polled.map(drop)?),
+    }
+}
+
+/// Lets this process open as many files (sockets) as the system allows it.
+pub fn allow_many_files() {
+    // A refusal shows when the sockets are opened.
+    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+/// Keeps this thread on one processor.
+pub fn pin_thread(processor: usize) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(processor)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
 /// This process's user and system time so far, nanoseconds.
 pub fn own_cpu_ns() -> (u64, u64) {
     getrusage(UsageWho::RUSAGE_SELF).map_or((0, 0), |usage| {
@@ -90,6 +174,11 @@ pub fn tick_ns() -> u64 {
     1_000_000_000 / sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64
 }
 
+/// Bytes of a page of memory.
+pub fn page_bytes() -> u64 {
+    sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(4096).max(1) as u64
+}
+
 /// The processors that this process may use.
 pub fn own_processors() -> Vec<usize> {
     let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
@@ -102,7 +191,12 @@ pub fn processors_online() -> u32 {
 }
 
 /// Reads a fixed-size socket option; gives how many bytes the kernel filled.
-fn option<T>(socket: &Socket, level: c_int, name: c_int, value: &mut MaybeUninit<T>) -> io::Result<usize> {
+pub(super) fn option<T>(
+    socket: &Socket,
+    level: c_int,
+    name: c_int,
+    value: &mut MaybeUninit<T>,
+) -> io::Result<usize> {
     let mut length = size_of::<T>() as libc::socklen_t;
     // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `length`
     // bytes to `value`, which is that large.
@@ -113,7 +207,7 @@ fn option<T>(socket: &Socket, level: c_int, name: c_int, value: &mut MaybeUninit
 }
 
 /// Sets an integer socket option.
-fn set_option(socket: &Socket, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
+pub(super) fn set_option(socket: &Socket, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     let length = size_of::<c_int>() as libc::socklen_t;
     // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of `value`.
     let result =
@@ -165,6 +259,8 @@ pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
         data_segs_in: field!(tcpi_data_segs_in),
         bytes_sent: field!(tcpi_bytes_sent),
         bytes_retrans: field!(tcpi_bytes_retrans),
+        // A connection that has measured none holds the largest number.
+        min_rtt_us: field!(tcpi_min_rtt).filter(|rtt| (1..u64::from(u32::MAX)).contains(rtt)),
         srtt_mean_us: None,
     })
 }

@@ -2,9 +2,11 @@
 
 mod batch;
 mod linux;
+mod options;
 
 pub use batch::Batch;
 pub use linux::*;
+pub use options::*;
 
 /// Nanoseconds of a host's clock.
 pub type Nanos = u64;

@@ -1,0 +1,73 @@
+# shellcheck shell=bash disable=SC2154  # bytes and seconds come from the tool's function
+# TCP stream: writes of one size, NODELAY, what arrives and what a byte costs the sender.
+
+# Each tcp_TOOL FAMILY SIZE streams for a second and sets bytes (received) and seconds.
+tcp_stacklab() { ours tcp "$1" "$2" && ours_received; }
+
+tcp_iperf3() {
+    in_sender iperf3 -c "$(address "$1")" -N -l "$2" -t 1 --json >"$work/iperf3.json" || return 1
+    read -r bytes seconds < <(jq -r '.end.sum_received | "\(.bytes) \(.seconds)"' "$work/iperf3.json")
+}
+
+# Its client counts what it wrote; the server says what arrived.
+tcp_iperf() {
+    local v6=()
+    [ "$1" = ipv6 ] && v6=(-V)
+    in_sender iperf "${v6[@]}" -c "$(address "$1")" -N -l "$2" -t 1 >/dev/null || return 1
+    sleep 0.1
+    # [  1] 0.0000-1.0006 sec  133021 KBytes  1088987 Kbits/sec
+    read -r bytes seconds < <(awk '/Kbits\/sec/ { split($3, t, "-"); print $5 * 1024, t[2] - t[1] }' "$work/iperf.out" |
+        tail -n 1)
+}
+
+tcp_nuttcp() {
+    local control=5000
+    [ "$1" = ipv6 ] && control=5600
+    in_sender nuttcp "-${1#ipv}" -P $control -D "-l$2" -T1 -fparse "$(address "$1")" >"$work/nuttcp.txt" || return 1
+    read -r bytes seconds < <(sed -n 's/.*megabytes=\([0-9.]*\) real_seconds=\([0-9.]*\).*rate_Mbps=\([0-9.]*\).*/\1 \3/p' \
+        "$work/nuttcp.txt" | awk '{ b = $1 * 1048576; printf "%.0f %.6f\n", b, b * 8 / ($2 * 1e6) }')
+}
+
+tcp_d-itg() { itg "$1" -T TCP -D -c "$2" -C 10000000 -t 1000 && itg_count; }
+
+tcp_rows() {
+    local offload family size round tool
+    echo offloads family size round tool mbit tx_ns both_ns
+    for offload in "${all_offloads[@]}"; do
+        offloads "$offload"
+        for family in "${all_families[@]}"; do
+            for size in "${all_sizes[@]}"; do
+                for ((round = 1; round <= pairs; round++)); do
+                    say "tcp: offloads $offload, $family, $size bytes, round $round of $pairs"
+                    for tool in $(turns "$round" stacklab iperf3 iperf nuttcp d-itg); do
+                        flood_servers "$family"
+                        bytes=0 seconds=0
+                        printf '%s %s %s %s %s ' "$offload" "$family" "$size" "$round" "$tool"
+                        if attempt "tcp_$tool" "$family" "$size" && [ "${bytes:-0}" -gt 0 ]; then
+                            awk -v n="$bytes" -v s="$seconds" -v t="$sender_busy" -v all="$((receiver_busy + sender_busy))" \
+                                'BEGIN { printf "%.1f %.3f %.3f\n", n * 8 / s / 1e6, t * 1e6 / n, all * 1e6 / n }'
+                        else
+                            echo failed failed failed
+                        fi
+                    done
+                done
+            done
+        done
+    done
+}
+
+tcp_about() {
+    cat <<'END'
+TCP stream for one second in writes of that size, with TCP_NODELAY everywhere. mbit: Mbit of payload received per
+second. tx_ns and both_ns: time that the sender's processor, or both, were busy over the whole run (/proc/stat), per byte received.
+END
+}
+
+tcp_claims() {
+    cat <<'END'
+mbit|high|stacklab|best|1||throughput
+tx_ns|low|stacklab|best|1||sender's processor per byte
+mbit|high|stacklab|each|||throughput
+both_ns|low|stacklab|best|||both processors per byte
+END
+}

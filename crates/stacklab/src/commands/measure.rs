@@ -1,0 +1,94 @@
+//! `stacklab measure`.
+
+use crate::commands::report::print_text;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::measurement::clocks::{forget_one_way, one_machine};
+use crate::measurement::ends::Ends;
+use crate::measurement::options::{MeasureOptions, Wish};
+use crate::measurement::plan::{check, plan};
+use crate::sources::now_unix_ns;
+use stacklab_model::{Direction, Length, TrialSpec, print_duration};
+use stacklab_report::{MeasurementText, measurement, measurement_json};
+use stacklab_traffic::conduct::{Path, conduct};
+use std::io::{IsTerminal, Write};
+
+/// Measures once between this host and another one.
+pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
+    let (common, wish) = (options.common(), options.wish());
+    check(&wish)?;
+    let interrupted =
+        interrupt::flag().map_err(|reason| Failure::Output { what: "signal handlers".to_owned(), reason })?;
+    let mut ends = Ends::meet(common, interrupted)?;
+    let shared = one_machine(&ends.here.facts, &ends.there.facts);
+    let direction = match (common.reverse, wish.both) {
+        (_, true) => Direction::Both,
+        (true, _) => Direction::Reverse,
+        _ => Direction::Forward,
+    };
+    let (trial, spec) = plan(&wish, ends.family, direction, shared, token())?;
+    let (sender, receiver) =
+        if common.reverse { (&mut ends.there, &mut ends.here) } else { (&mut ends.here, &mut ends.there) };
+    // Nobody planned the path: its MTU is taken to be the own interface's, its offloads are as they are.
+    let path = Path {
+        sender: sender.address,
+        receiver: receiver.address,
+        mtu: ends.vantage.mtu,
+        offloads: true,
+        rate: None,
+    };
+    // The ends are in order already.
+    let ways = if wish.both { Direction::Both } else { Direction::Forward };
+    let waiting = Waiting::show(&spec);
+    let run = conduct(&mut sender.agent, &mut receiver.agent, &path, &trial, spec, ways);
+    drop(waiting);
+    let mut run = run?;
+    if !shared {
+        forget_one_way(&mut run);
+    }
+    let text = if common.json {
+        measurement_json(&run, [&sender.facts, &receiver.facts])
+    } else {
+        let rows = rows(&wish);
+        measurement(&run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows })
+    };
+    print_text(&text)?;
+    if run.is_valid() { Ok(()) } else { Err(Failure::InvalidRun) }
+}
+
+fn rows(wish: &Wish) -> bool {
+    wish.interval_ns > 0
+}
+
+/// A number that other measurements between the same hosts do not have.
+fn token() -> u32 {
+    (now_unix_ns() / 1000) as u32 ^ std::process::id().rotate_left(16)
+}
+
+/// A line on a terminal that says how long it may take. It is written before and wiped out after: nothing moves while
+/// packets are counted.
+struct Waiting(bool);
+
+impl Waiting {
+    fn show(spec: &TrialSpec) -> Self {
+        let shown = std::io::stderr().is_terminal();
+        if shown {
+            let warmup = spec.probe.warmup_ns;
+            match spec.probe.length {
+                Length::Time(ns) => eprint!("measuring for {} ...", print_duration(warmup + ns)),
+                Length::Packets(packets) => eprint!("measuring {packets} messages ..."),
+            }
+            let _ = std::io::stderr().flush();
+        }
+        Waiting(shown)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if self.0 {
+            // Back to the line's start, and the line cleared.
+            eprint!("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! From what the user asks for to what two agents are told.
+
+use super::options::{Pace, Wish};
+use crate::failure::Failure;
+use stacklab_model::{
+    Cell, CpuScope, Direction, Factor, Family, Framing, HEADER_BYTES, Io, Metric, Pacing, Probe, ProbeSpec,
+    Transport, Trial, TrialSpec, Tuning,
+};
+use std::collections::BTreeMap;
+
+/// Nanoseconds of a row where none are printed: they are in the JSON all the same.
+const ROW_NS: u64 = 1_000_000_000;
+/// The longest TCP message, bytes: an agent keeps room for two.
+const LONGEST_TCP: u32 = 16 << 20;
+/// Bytes of a message that fits a packet of any usual path, the least one of IPv6 excepted.
+const PACKET_SIZE: u32 = 1400;
+
+/// What can be wrong with a wish whatever the hosts are.
+///
+/// # Errors
+/// With a sentence on what does not go together.
+pub fn check(wish: &Wish) -> Result<(), Failure> {
+    let refuse = |text: String| Err(Failure::Usage(text));
+    if let Some(size) = wish.size {
+        if size < HEADER_BYTES {
+            return refuse(format!(
+                "a message of {size} bytes does not hold the probe's own header: -l {HEADER_BYTES} is the least"
+            ));
+        }
+        if wish.transport == Transport::Tcp && size > LONGEST_TCP {
+            return refuse(format!(
+                "a message of {size} bytes is too long: -l {}M is the most",
+                LONGEST_TCP >> 20
+            ));
+        }
+    }
+    match (wish.io, wish.transport) {
+        (Some(Io::Segment), Transport::Tcp) => {
+            return refuse(
+                "--io segment makes trains of datagrams: with tcp, choose batch, plain or zerocopy"
+                    .to_owned(),
+            );
+        }
+        (Some(Io::Zerocopy), Transport::Udp) => {
+            return refuse("--io zerocopy is for tcp: with udp, choose segment, batch or plain".to_owned());
+        }
+        _ => {}
+    }
+    let Tuning { mss, nodelay, congestion_control, .. } = &wish.tuning;
+    if wish.transport == Transport::Udp
+        && (mss.is_some() || nodelay.is_some() || congestion_control.is_some())
+    {
+        return refuse("-C, -M and -N tune TCP sockets: say --tcp with them".to_owned());
+    }
+    Ok(())
+}
+
+/// What the agents are told in a family, and what the record calls it. `shared` is whether both hosts are one machine,
+/// `token` a number that other measurements do not have.
+///
+/// # Errors
+/// With a sentence where the messages do not fit the family.
+pub fn plan(
+    wish: &Wish,
+    family: Family,
+    direction: Direction,
+    shared: bool,
+    token: u32,
+) -> Result<(Trial, TrialSpec), Failure> {
+    let Wish { probe, transport, framing, flows, .. } = *wish;
+    let size = wish.size.unwrap_or(match (probe, transport, framing) {
+        (Probe::Stream, Transport::Tcp, Framing::Message) => 128 << 10,
+        (Probe::Stream, ..) => PACKET_SIZE,
+        _ => 64,
+    });
+    let most = family.largest_packet_bytes() - family.header_bytes() - transport.header_bytes();
+    if transport == Transport::Udp && size > most {
+        return Err(Failure::Usage(format!(
+            "a datagram of {size} bytes is too long over {family}: -l {most} is the most"
+        )));
+    }
+    let pacing = match wish.pace {
+        Pace::As(pacing) => pacing,
+        Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
+    };
+    let metrics = Metric::ALL.iter().copied();
+    let probe_spec = ProbeSpec {
+        probe,
+        pacing,
+        length: wish.length,
+        warmup_ns: wish.warmup_ns,
+        interval_ns: if wish.interval_ns > 0 { wish.interval_ns } else { ROW_NS },
+        metrics: metrics.filter(|metric| metric.probe() == probe && metric.applies_to(transport)).collect(),
+    };
+    let spec = TrialSpec {
+        token,
+        family,
+        transport,
+        framing,
+        message_bytes: size,
+        cpu_scope: if shared { CpuScope::Shared } else { CpuScope::Host },
+        poll_ns: wish.poll_ns,
+        io: wish.io.unwrap_or(best_io(probe, pacing, transport)),
+        flows,
+        tuning: wish.tuning.clone(),
+        probe: probe_spec,
+    };
+    let settings = settings(&spec, direction);
+    let cell = Cell { transport, framing, size, family, replica: String::new(), settings };
+    Ok((Trial { block: 0, position: 0, cell, probe }, spec))
+}
+
+/// The fastest way for a flood; a message that waits for its turn goes alone.
+fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
+    match (probe, pacing, transport) {
+        (Probe::Stream, Pacing::Flood, Transport::Udp) => Io::Segment,
+        (Probe::Stream, Pacing::Flood, Transport::Tcp) => Io::Batch,
+        _ => Io::Plain,
+    }
+}
+
+/// The levels that a study would have written for what is not as usual.
+fn settings(spec: &TrialSpec, direction: Direction) -> BTreeMap<Factor, String> {
+    let Tuning { send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, .. } = &spec.tuning;
+    let text = |number: &Option<u32>| number.map(|number| number.to_string());
+    let levels = [
+        (Factor::Io, (spec.probe.probe == Probe::Stream).then(|| spec.io.to_string())),
+        (Factor::Flows, (spec.flows > 1).then(|| spec.flows.to_string())),
+        (Factor::Direction, (direction != Direction::Forward).then(|| direction.to_string())),
+        (Factor::SendBuffer, text(send_buffer)),
+        (Factor::ReceiveBuffer, text(receive_buffer)),
+        (Factor::Mss, text(mss)),
+        (Factor::Nodelay, nodelay.map(|on| on.to_string())),
+        (Factor::CongestionControl, congestion_control.clone()),
+        (Factor::Dscp, dscp.map(|point| point.to_string())),
+    ];
+    levels.into_iter().filter_map(|(factor, level)| Some((factor, level?))).collect()
+}

@@ -1,0 +1,136 @@
+//! Quantities as users of iperf3 write them on a command line.
+
+use stacklab_model::{Io, parse_duration};
+
+/// Nanoseconds of a time: seconds, or with a unit of its own (`500ms`).
+pub fn time(text: &str) -> Result<u64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok((seconds * 1e9).round() as u64),
+        Ok(_) => Err("expected seconds from 0 on".to_owned()),
+        Err(_) => parse_duration(text).map_err(|_| "expected seconds, or a time such as 500ms".to_owned()),
+    }
+}
+
+/// A time that is more than none.
+pub fn some_time(text: &str) -> Result<u64, String> {
+    match time(text)? {
+        0 => Err("expected more than 0".to_owned()),
+        time => Ok(time),
+    }
+}
+
+/// Bytes: a number, with K or M for 1024 and 1024 * 1024.
+pub fn bytes(text: &str) -> Result<u32, String> {
+    let expected = || "expected bytes from 1 on, such as 1400, 128K or 4M".to_owned();
+    let (number, factor) = suffixed(text, [1 << 10, 1 << 20, 1 << 30]).ok_or_else(expected)?;
+    let bytes = (number * factor).round();
+    if (1.0..=f64::from(u32::MAX)).contains(&bytes) { Ok(bytes as u32) } else { Err(expected()) }
+}
+
+/// Bits per second: a number, with k, M or G for powers of 1000; 0 is no limit.
+pub fn rate(text: &str) -> Result<f64, String> {
+    let expected = || "expected bits per second such as 500k, 10M or 1G, or 0 for no limit".to_owned();
+    let (number, factor) = suffixed(text, [1_000, 1_000_000, 1_000_000_000]).ok_or_else(expected)?;
+    let rate = number * factor;
+    if rate == 0.0 || (1.0..=1e13).contains(&rate) { Ok(rate) } else { Err(expected()) }
+}
+
+/// Messages per second, more than none.
+pub fn per_second(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number <= 1e9 => Ok(number),
+        _ => Err("expected messages per second, more than 0".to_owned()),
+    }
+}
+
+/// How messages get into the kernel; `None` leaves it to the program.
+pub fn io(text: &str) -> Result<Option<Io>, String> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| format!("expected one of auto, {}", Io::NAMES.join(", ")))
+}
+
+/// A differentiated services code point: 0 to 63, or a name of RFC 2474, 2597, 3246.
+pub fn dscp(text: &str) -> Result<u8, String> {
+    let lower = text.to_lowercase();
+    let digit = |place: usize, most: u8| {
+        let digit = lower.as_bytes().get(place)?.wrapping_sub(b'0');
+        (digit <= most).then_some(digit)
+    };
+    let class =
+        || (lower.starts_with("cs") && lower.len() == 3).then(|| digit(2, 7)).flatten().map(|n| 8 * n);
+    let assured = || {
+        let (class, drop) = (digit(2, 4)?, digit(3, 3)?);
+        let named = lower.starts_with("af") && lower.len() == 4 && class > 0 && drop > 0;
+        named.then_some(8 * class + 2 * drop)
+    };
+    let number = lower.parse().ok().filter(|point| *point < 64);
+    let found = number.or_else(|| (lower == "ef").then_some(46)).or_else(class).or_else(assured);
+    found.ok_or_else(|| {
+        "expected a code point from 0 to 63 or its name, such as ef, cs1 or af41 (a whole TOS byte is four times its code point)"
+            .to_owned()
+    })
+}
+
+/// A number with a suffix for its size; the letter's case does not matter.
+fn suffixed(text: &str, factors: [u64; 3]) -> Option<(f64, f64)> {
+    let place = text.chars().last().and_then(|last| "kmg".find(last.to_ascii_lowercase()));
+    let (number, factor) = match place {
+        Some(place) => (&text[..text.len() - 1], factors[place] as f64),
+        None => (text, 1.0),
+    };
+    let plain = number.starts_with(|c: char| c.is_ascii_digit() || c == '.');
+    number.parse().ok().filter(|_| plain).map(|number: f64| (number, factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_seconds_unless_they_say_otherwise() {
+        assert_eq!(time("10"), Ok(10_000_000_000));
+        assert_eq!(time("0.5"), Ok(500_000_000));
+        assert_eq!(time("250ms"), Ok(250_000_000));
+        assert_eq!(time("0"), Ok(0));
+        for wrong in ["-1", "inf", "nan", "ten", "", "1e30"] {
+            assert!(time(wrong).is_err(), "{wrong}");
+        }
+        assert!(some_time("0").is_err());
+    }
+
+    #[test]
+    fn bytes_count_in_1024_and_rates_in_1000() {
+        assert_eq!(bytes("1400"), Ok(1400));
+        assert_eq!(bytes("128K"), Ok(131_072));
+        assert_eq!(bytes("1m"), Ok(1_048_576));
+        assert_eq!(rate("10M"), Ok(10e6));
+        assert_eq!(rate("1.5g"), Ok(1.5e9));
+        assert_eq!(rate("0"), Ok(0.0));
+        for wrong in ["", "K", "-5", "inf", "nan", "5T", "0", "9G"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["", "M", "-5M", "inf", "10Mbit", "1e20"] {
+            assert!(rate(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn code_points_have_names() {
+        let points = [("46", 46), ("EF", 46), ("cs0", 0), ("cs7", 56), ("af11", 10), ("af43", 38)];
+        for (text, point) in points {
+            assert_eq!(dscp(text), Ok(point), "{text}");
+        }
+        for wrong in ["64", "184", "cs8", "cs", "af10", "af51", "af4", "af411", "voice", ""] {
+            assert!(dscp(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn io_is_chosen_or_left_to_the_program() {
+        assert_eq!(io("auto"), Ok(None));
+        assert_eq!(io("segment"), Ok(Some(Io::Segment)));
+        assert!(io("fast").unwrap_err().contains("auto, plain"));
+    }
+}

@@ -1,0 +1,87 @@
+-- The tables of record format 1, as the first stacklab made them.
+CREATE TABLE campaign (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    program_version TEXT NOT NULL,
+    created_unix_ns INTEGER NOT NULL,
+    study_name TEXT NOT NULL,
+    study_text TEXT NOT NULL,
+    scale TEXT,
+    settings TEXT NOT NULL,
+    seed TEXT NOT NULL,
+    bed TEXT NOT NULL,
+    cpu_scope TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE host (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    since_unix_ns INTEGER NOT NULL,
+    facts TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY,
+    block INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    probe TEXT NOT NULL,
+    family TEXT NOT NULL,
+    transport TEXT NOT NULL,
+    framing TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    replica TEXT NOT NULL,
+    started_unix_ns INTEGER NOT NULL,
+    wall_ns INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    reasons TEXT NOT NULL,
+    spec TEXT NOT NULL,
+    lost_sender_queue INTEGER NOT NULL,
+    lost_interface INTEGER NOT NULL,
+    lost_socket_buffer INTEGER NOT NULL,
+    lost_network INTEGER NOT NULL,
+    UNIQUE (block, position)
+) STRICT;
+
+CREATE TABLE value (
+    run INTEGER NOT NULL REFERENCES run (id),
+    metric TEXT NOT NULL,
+    unit TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    figure REAL,
+    reason TEXT,
+    PRIMARY KEY (run, metric)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE side (
+    run INTEGER NOT NULL REFERENCES run (id),
+    role TEXT NOT NULL,
+    report TEXT NOT NULL,
+    PRIMARY KEY (run, role)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE delays (
+    run INTEGER NOT NULL REFERENCES run (id),
+    role TEXT NOT NULL,
+    mean_ns REAL NOT NULL,
+    jitter_ns REAL,
+    jitter_rfc3550_ns REAL,
+    buckets TEXT NOT NULL,
+    PRIMARY KEY (run, role)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE series (
+    run INTEGER NOT NULL REFERENCES run (id),
+    role TEXT NOT NULL,
+    start_ns INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    delay_mean_ns REAL,
+    PRIMARY KEY (run, role, start_ns)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE warning (
+    run INTEGER NOT NULL REFERENCES run (id),
+    code TEXT NOT NULL,
+    text TEXT NOT NULL,
+    advice TEXT NOT NULL
+) STRICT;

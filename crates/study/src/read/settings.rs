@@ -1,0 +1,199 @@
+//! Factors whose levels are a cell's settings: read, and checked against what each of them needs.
+
+use super::factors::Factors;
+use super::{At, items};
+use crate::leaf;
+use crate::problems::{Place, Problem, Problems};
+use crate::tree::Node;
+use stacklab_model::{Cell, Factor, Family, Transport};
+
+/// The most that the messages of all flows together may take, bytes: each flow holds one at each end.
+const MOST_IN_FLIGHT: u64 = 256 << 20;
+/// The longest name of a congestion control, bytes (TCP_CA_NAME_MAX without its end).
+const LONGEST_CONGESTION_CONTROL: usize = 15;
+/// Bytes of a TCP header without options, which the maximum segment size does not count.
+const TCP_HEADER_BYTES: u32 = 20;
+/// Bytes of TCP's timestamp option, which the maximum segment size counts.
+const TIMESTAMP_BYTES: u32 = 12;
+
+/// A factor of [`Factor::is_setting`] that the study has, with its levels as written.
+pub(super) struct Setting {
+    pub factor: Factor,
+    pub levels: Vec<At<String>>,
+}
+
+impl Setting {
+    /// Those that the study has, in the model's order.
+    pub(super) fn read(factors: Option<&Node>, problems: &Problems) -> Vec<Self> {
+        let read = |factor: &Factor| {
+            let levels = items(factors?.get(factor.name()), leaf::level, problems);
+            (!levels.is_empty()).then_some(Setting { factor: *factor, levels })
+        };
+        Factor::ALL.iter().filter(|factor| factor.is_setting()).filter_map(read).collect()
+    }
+
+    /// Whether it is set alike in every cell that can have it.
+    fn is_fixed(&self) -> bool {
+        self.levels.len() == 1
+    }
+
+    /// The cells that a cell becomes by it. Where a fixed setting does not apply the cell stays as it is.
+    pub(super) fn spread(&self, cell: Cell) -> Vec<Cell> {
+        if self.is_fixed() && !need(self.factor, &self.levels[0].value).is_met(&cell) {
+            return vec![cell];
+        }
+        let with = |level: &At<String>| {
+            let mut cell = cell.clone();
+            cell.settings.insert(self.factor, level.value.clone());
+            cell
+        };
+        self.levels.iter().map(with).collect()
+    }
+
+    /// The levels that are numbers, with their places.
+    fn numbers(&self) -> impl Iterator<Item = (u32, &Place)> {
+        self.levels.iter().filter_map(|level| Some((level.value.parse().ok()?, &level.place)))
+    }
+}
+
+/// What a level asks of a cell.
+#[derive(Clone, Copy, PartialEq)]
+enum Need {
+    Nothing,
+    Transport(Transport),
+    Family(Family),
+}
+
+impl Need {
+    fn is_met(self, cell: &Cell) -> bool {
+        match self {
+            Need::Nothing => true,
+            Need::Transport(transport) => cell.transport == transport,
+            Need::Family(family) => cell.family == family,
+        }
+    }
+}
+
+fn need(factor: Factor, level: &str) -> Need {
+    match (factor, level) {
+        (Factor::Io, "segment") => Need::Transport(Transport::Udp),
+        (Factor::Io, "zerocopy") => Need::Transport(Transport::Tcp),
+        (Factor::Mss | Factor::Nodelay | Factor::CongestionControl, _) => Need::Transport(Transport::Tcp),
+        (Factor::FlowLabel, _) => Need::Family(Family::Ipv6),
+        _ => Need::Nothing,
+    }
+}
+
+/// Adds the levels that cannot be set.
+pub(super) fn check(factors: &Factors, problems: &mut Problems) {
+    for setting in &factors.settings {
+        check_needs(setting, factors, problems);
+    }
+    check_segment_size(factors, problems);
+    check_memory(factors, problems);
+    for name in factors.setting(Factor::CongestionControl).into_iter().flat_map(|setting| &setting.levels) {
+        if name.value.len() > LONGEST_CONGESTION_CONTROL {
+            problems.add(Problem::at(
+                name.place.clone(),
+                format!("no congestion control is called `{}`", name.value),
+                format!("expected at most {LONGEST_CONGESTION_CONTROL} characters, such as \"cubic\""),
+            ));
+        }
+    }
+}
+
+/// A setting that is varied must be possible in every cell, or it would be compared with nothing; a fixed one in any.
+fn check_needs(setting: &Setting, factors: &Factors, problems: &mut Problems) {
+    let mut said = Vec::new();
+    for level in &setting.levels {
+        let need = need(setting.factor, &level.value);
+        // Where the need is the factor's, one level says it for all.
+        if said.contains(&need) {
+            continue;
+        }
+        let name = match setting.factor {
+            Factor::Io => format!("io `{}`", level.value),
+            factor => format!("`{factor}`"),
+        };
+        let refused = match need {
+            Need::Nothing => None,
+            Need::Transport(transport) => {
+                unmet(&factors.transport, transport, setting.is_fixed()).map(|place| ("transport", place))
+            }
+            Need::Family(family) => {
+                unmet(&factors.family, family, setting.is_fixed()).map(|place| ("family", place))
+            }
+        };
+        let Some((key, place)) = refused else { continue };
+        said.push(need);
+        let needed = match need {
+            Need::Nothing => "",
+            Need::Transport(transport) => transport.name(),
+            Need::Family(family) => family.name(),
+        };
+        let problem = Problem::at(level.place.clone(), format!("{name} needs {needed}"), "not possible here");
+        problems.add(if setting.is_fixed() {
+            problem
+                .related(place, format!("the only {key}"))
+                .help(format!("add \"{needed}\" to factors.{key}, or leave factors.{} out", setting.factor))
+        } else {
+            problem.related(place, "together with this").help(format!(
+                "leave this {key} out, or give factors.{} one level: then it holds wherever it can",
+                setting.factor
+            ))
+        });
+    }
+}
+
+/// The place of a level that does not meet a need: any such level, or, of a fixed setting, where none meets it.
+fn unmet<T: PartialEq>(levels: &[At<T>], needed: T, fixed: bool) -> Option<Place> {
+    if fixed && levels.iter().any(|level| level.value == needed) {
+        return None;
+    }
+    levels.iter().find(|level| level.value != needed).map(|level| level.place.clone())
+}
+
+/// A maximum segment size must fit the link, and hold a message where each message is a segment.
+fn check_segment_size(factors: &Factors, problems: &mut Problems) {
+    let Some(mss) = factors.setting(Factor::Mss) else { return };
+    let headers = factors.family.iter().map(|family| family.value.header_bytes()).max().unwrap_or(0);
+    let most = factors.least_mtu.as_ref().map_or(u32::MAX, |mtu| mtu.value - headers - TCP_HEADER_BYTES);
+    for (bytes, place) in mss.numbers() {
+        if bytes > most {
+            problems.add(Problem::at(
+                place.clone(),
+                format!("segments of {bytes} bytes do not fit the link's MTU"),
+                format!("expected at most {most}"),
+            ));
+        }
+    }
+    let Some((least, place)) = mss.numbers().min_by_key(|(bytes, _)| *bytes) else { return };
+    let segments = factors.framing.iter().any(|framing| framing.value == stacklab_model::Framing::Segment);
+    let over_tcp = factors.transport.iter().any(|transport| transport.value == Transport::Tcp);
+    for size in factors.size.iter().filter(|_| segments && over_tcp) {
+        if size.value + TIMESTAMP_BYTES > least {
+            problems.add(
+                Problem::at(
+                    size.place.clone(),
+                    format!("{} bytes do not fit one TCP segment at an MSS of {least}", size.value),
+                    format!("expected at most {}, or framing \"message\"", least - TIMESTAMP_BYTES),
+                )
+                .related(place.clone(), format!("{TIMESTAMP_BYTES} bytes of it are TCP options")),
+            );
+        }
+    }
+}
+
+fn check_memory(factors: &Factors, problems: &mut Problems) {
+    let Some(flows) = factors.setting(Factor::Flows) else { return };
+    let largest = factors.size.iter().map(|size| size.value).max().unwrap_or(0);
+    for (count, place) in flows.numbers() {
+        if u64::from(count) * u64::from(largest) > MOST_IN_FLIGHT {
+            problems.add(Problem::at(
+                place.clone(),
+                format!("{count} flows with messages of {largest} bytes would take too much memory"),
+                format!("expected at most {} flows of that size", MOST_IN_FLIGHT / u64::from(largest)),
+            ));
+        }
+    }
+}

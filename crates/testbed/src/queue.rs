@@ -1,0 +1,97 @@
+//! What waits to leave by an end of the link: the shaper of a link with a rate, a queue of so many packets, or nothing.
+
+use crate::address::INTERFACE;
+use crate::error::{Attempt, Fault};
+use crate::netlink::{interface, with_netlink};
+use crate::shape::Bucket;
+use futures_util::StreamExt;
+use rtnetlink::Handle;
+use rtnetlink::packet_core::{
+    DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
+};
+use rtnetlink::packet_route::RouteNetlinkMessage;
+use rtnetlink::packet_route::tc::{TcAttribute, TcHandle, TcMessage};
+
+/// Attribute of linux/rtnetlink.h.
+const TCA_OPTIONS: u16 = 2;
+/// The shaper's handle, `1:`, and the place of the queue inside it.
+const SHAPER: TcHandle = TcHandle { major: 1, minor: 0 };
+const INSIDE_SHAPER: TcHandle = TcHandle { major: 1, minor: 1 };
+
+/// The queueing disciplines of an end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Queue {
+    /// What shapes it, where the link has a rate.
+    pub bucket: Option<Bucket>,
+    /// Packets that may wait; `None` is as many bytes as the bucket says, and none at all without one.
+    pub packets: Option<u32>,
+}
+
+impl Queue {
+    /// Lays it at the end in the calling thread's namespace, in place of the one before.
+    pub(crate) fn lay(self, before: Option<Queue>) -> Result<(), Fault> {
+        with_netlink(async |netlink| {
+            let index = interface(&netlink, INTERFACE).await?.header.index;
+            // Removed and made anew: a shaper that is only changed keeps the queue inside it.
+            if before.is_some_and(|before| before.bucket.is_some() || before.packets.is_some()) {
+                remove_root(&netlink, index).await.attempt(format!("remove the queue of {INTERFACE}"))?;
+            }
+            let mut place = TcHandle::ROOT;
+            if let Some(bucket) = self.bucket {
+                let shaped = add(&netlink, index, TcHandle::ROOT, SHAPER, "tbf", bucket.encode()).await;
+                shaped.attempt(format!("shape {INTERFACE} with tbf"))?;
+                place = INSIDE_SHAPER;
+            }
+            if let Some(packets) = self.packets {
+                // struct tc_fifo_qopt: limit
+                let options = packets.to_ne_bytes().to_vec();
+                let queued = add(&netlink, index, place, TcHandle::UNSPEC, "pfifo", options).await;
+                queued.attempt(format!("queue {packets} packets at {INTERFACE}"))?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Puts a queueing discipline at an interface's root.
+pub(crate) async fn add_queue(
+    netlink: &Handle,
+    index: u32,
+    kind: &str,
+    options: Vec<u8>,
+) -> Result<(), rtnetlink::Error> {
+    add(netlink, index, TcHandle::ROOT, TcHandle::UNSPEC, kind, options).await
+}
+
+async fn add(
+    netlink: &Handle,
+    index: u32,
+    parent: TcHandle,
+    handle: TcHandle,
+    kind: &str,
+    options: Vec<u8>,
+) -> Result<(), rtnetlink::Error> {
+    let mut message = TcMessage::with_index(index as i32);
+    (message.header.parent, message.header.handle) = (parent, handle);
+    message.attributes =
+        vec![TcAttribute::Kind(kind.to_owned()), TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options))];
+    ask(netlink, RouteNetlinkMessage::NewQueueDiscipline(message), NLM_F_CREATE | NLM_F_EXCL).await
+}
+
+async fn remove_root(netlink: &Handle, index: u32) -> Result<(), rtnetlink::Error> {
+    let mut message = TcMessage::with_index(index as i32);
+    message.header.parent = TcHandle::ROOT;
+    ask(netlink, RouteNetlinkMessage::DelQueueDiscipline(message), 0).await
+}
+
+async fn ask(netlink: &Handle, message: RouteNetlinkMessage, flags: u16) -> Result<(), rtnetlink::Error> {
+    let mut request = NetlinkMessage::from(message);
+    request.header.flags = NLM_F_REQUEST | NLM_F_ACK | flags;
+    let mut answers = netlink.clone().request(request)?;
+    while let Some(answer) = answers.next().await {
+        if let NetlinkPayload::Error(error) = answer.payload {
+            return Err(rtnetlink::Error::NetlinkError(error));
+        }
+    }
+    Ok(())
+}

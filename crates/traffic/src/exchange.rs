@@ -1,0 +1,112 @@
+//! What two agents are asked so that the legs of a trial are run, and what they saw.
+
+use crate::client::{AgentClient, AgentError, Pending};
+use crate::legs::Leg;
+use crate::message::{Answer, Request};
+use stacklab_model::{Length, Pacing, Side, TrialSpec};
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a trial may take beyond its own length: connecting, draining and a busy machine.
+const SLACK: Duration = Duration::from_secs(120);
+/// Messages a second below which a trial that ends by count is given up.
+const SLOWEST_PER_SECOND: f64 = 100.0;
+
+/// Runs the legs together and gives both sides of each, sender first.
+///
+/// # Errors
+/// The first agent's that could not do its part, when all others have ended; at once when one is gone.
+pub(crate) fn exchange(
+    mut agents: [&mut AgentClient; 2],
+    legs: &[Leg],
+) -> Result<Vec<[Side; 2]>, AgentError> {
+    let limit = legs.iter().map(|leg| leg.starts + longest(&leg.spec)).max().unwrap_or(SLACK);
+    let mut first_failure = None;
+    let mut listening = Vec::new();
+    for leg in legs {
+        match listen(agents[leg.to()], leg) {
+            Ok(place) => listening.push(place),
+            Err(error) => {
+                first_failure = Some(failure(error)?);
+                break;
+            }
+        }
+    }
+    let mut sent: Vec<Option<Side>> = legs.iter().map(|_| None).collect();
+    if first_failure.is_none() {
+        let sends = start_all(&mut agents, legs, &listening)?;
+        for (number, pending) in sends {
+            match finish(agents[legs[number].from], pending, "send", limit) {
+                Ok(side) => sent[number] = Some(side),
+                Err(error) => drop(first_failure.get_or_insert(failure(error)?)),
+            }
+        }
+    }
+    // The receivers are told even when a sender failed, so that they do not wait for it for ever. When a sender is gone
+    // the campaign ends, and the receivers with it.
+    let mut sides = Vec::new();
+    for ((leg, (id, _)), sent) in legs.iter().zip(listening).zip(sent) {
+        let agent = &mut *agents[leg.to()];
+        let pending = agent.start(Request::Collect { listen: id }, "collect")?;
+        match finish(agent, pending, "collect", limit) {
+            Ok(received) => sides.extend(sent.map(|sent| [sent, received])),
+            Err(error) => drop(first_failure.get_or_insert(failure(error)?)),
+        }
+    }
+    first_failure.map_or(Ok(sides), Err)
+}
+
+/// The same error where it is one that a run may have; else the end of all.
+fn failure(error: AgentError) -> Result<AgentError, AgentError> {
+    if matches!(error, AgentError::Failed { .. }) { Ok(error) } else { Err(error) }
+}
+
+fn listen(agent: &mut AgentClient, leg: &Leg) -> Result<(u64, SocketAddr), AgentError> {
+    let request = Request::Listen { spec: Box::new(leg.spec.clone()), address: leg.path.receiver };
+    match agent.ask(request, "listen", SLACK)? {
+        (id, Answer::Listening { address }) => Ok((id, address)),
+        _ => Err(agent.confused("listen")),
+    }
+}
+
+/// Starts every sender when its time has come; gives each one's leg, by number.
+fn start_all(
+    agents: &mut [&mut AgentClient; 2],
+    legs: &[Leg],
+    listening: &[(u64, SocketAddr)],
+) -> Result<Vec<(usize, Pending)>, AgentError> {
+    let mut order: Vec<usize> = (0..legs.len()).collect();
+    order.sort_by_key(|number| legs[*number].starts);
+    let beginning = Instant::now();
+    let mut sends = Vec::new();
+    for number in order {
+        let Leg { from, path, spec, starts, .. } = &legs[number];
+        thread::sleep(starts.saturating_sub(beginning.elapsed()));
+        let request =
+            Request::Send { spec: Box::new(spec.clone()), from: path.sender, to: listening[number].1 };
+        sends.push((number, agents[*from].start(request, "send")?));
+    }
+    Ok(sends)
+}
+
+fn finish(
+    agent: &mut AgentClient,
+    pending: Pending,
+    asked: &str,
+    limit: Duration,
+) -> Result<Side, AgentError> {
+    match agent.finish(pending, limit)? {
+        Answer::Done(side) => Ok(*side),
+        _ => Err(agent.confused(asked)),
+    }
+}
+
+fn longest(spec: &TrialSpec) -> Duration {
+    let measured = match (spec.probe.length, spec.probe.pacing) {
+        (Length::Time(ns), _) => ns as f64 / 1e9,
+        (Length::Packets(packets), Pacing::Schedule(per_second)) => packets as f64 / per_second,
+        (Length::Packets(packets), _) => packets as f64 / SLOWEST_PER_SECOND,
+    };
+    SLACK + Duration::from_nanos(spec.probe.warmup_ns) + Duration::from_secs_f64(measured.min(1e9))
+}

@@ -1,0 +1,148 @@
+//! Socket options that a trial may be told beside, and what the kernel made of them.
+
+use super::linux::{option, set_option};
+use socket2::Socket;
+use stacklab_model::Family;
+use std::ffi::c_int;
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::net::Ipv6Addr;
+use std::os::fd::AsRawFd;
+
+// linux/in6.h; libc does not have them all.
+const IPV6_FLOWLABEL_MGR: c_int = 32;
+const IPV6_FLOWINFO_SEND: c_int = 33;
+const IPV6_AUTOFLOWLABEL: c_int = 70;
+const IPV6_FL_A_GET: u8 = 0;
+const IPV6_FL_F_CREATE: u16 = 1;
+const IPV6_FL_F_REFLECT: u16 = 4;
+const IPV6_FL_S_ANY: u8 = 255;
+
+/// `struct in6_flowlabel_req`.
+#[repr(C)]
+struct FlowLabelRequest {
+    destination: [u8; 16],
+    /// Network byte order.
+    label: u32,
+    action: u8,
+    share: u8,
+    flags: u16,
+    expires: u16,
+    linger: u16,
+    padding: u32,
+}
+
+impl FlowLabelRequest {
+    fn new(destination: Ipv6Addr, label: u32, flags: u16) -> Self {
+        FlowLabelRequest {
+            destination: destination.octets(),
+            label: label.to_be(),
+            action: IPV6_FL_A_GET,
+            share: IPV6_FL_S_ANY,
+            flags,
+            expires: 0,
+            linger: 0,
+            padding: 0,
+        }
+    }
+
+    fn ask(&self, socket: &Socket) -> io::Result<()> {
+        let length = size_of::<Self>() as libc::socklen_t;
+        // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of
+        // `self`, a structure of integers without gaps.
+        let result = unsafe {
+            libc::setsockopt(
+                socket.as_raw_fd(),
+                libc::IPPROTO_IPV6,
+                IPV6_FLOWLABEL_MGR,
+                std::ptr::from_ref(self).cast(),
+                length,
+            )
+        };
+        if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
+/// Room for what waits to leave, bytes, beyond the machine's limit where that is allowed.
+pub fn send_room(socket: &Socket, bytes: usize) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes as c_int)
+        .or_else(|_| socket.set_send_buffer_size(bytes))
+}
+
+/// The maximum segment size: as asked before there is a connection, then the sending one, TCP's options counted out.
+pub fn mss(socket: &Socket) -> io::Result<u32> {
+    read(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG)
+}
+
+/// Limits the maximum segment size of the connection to come, both ways.
+pub fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as c_int)
+}
+
+/// The byte that packets carry for differentiated services: the code point above two bits of congestion notification.
+pub fn traffic_class(socket: &Socket, family: Family) -> io::Result<u32> {
+    let (level, name) = traffic_class_option(family);
+    read(socket, level, name)
+}
+
+/// Sets that byte.
+pub fn set_traffic_class(socket: &Socket, family: Family, byte: u8) -> io::Result<()> {
+    let (level, name) = traffic_class_option(family);
+    set_option(socket, level, name, byte.into())
+}
+
+fn traffic_class_option(family: Family) -> (c_int, c_int) {
+    match family {
+        Family::Ipv4 => (libc::IPPROTO_IP, libc::IP_TOS),
+        Family::Ipv6 => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+    }
+}
+
+/// Microseconds that a receive polls the device.
+pub fn busy_poll_us(socket: &Socket) -> io::Result<u32> {
+    read(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL)
+}
+
+/// Sets them; more than the machine's default needs CAP_NET_ADMIN.
+pub fn set_busy_poll_us(socket: &Socket, microseconds: u32) -> io::Result<()> {
+    set_option(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, microseconds as c_int)
+}
+
+/// Leases a flow label (not 0) for packets to a destination, so that an address with it can be connected to.
+pub fn lease_flow_label(socket: &Socket, destination: Ipv6Addr, label: u32) -> io::Result<()> {
+    FlowLabelRequest::new(destination, label, IPV6_FL_F_CREATE).ask(socket)?;
+    set_option(socket, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1)
+}
+
+/// Has the connections of a listening TCP socket answer with the flow label of whoever connects.
+pub fn reflect_flow_label(socket: &Socket) -> io::Result<()> {
+    FlowLabelRequest::new(Ipv6Addr::UNSPECIFIED, 0, IPV6_FL_F_REFLECT).ask(socket)
+}
+
+/// Has packets leave without a flow label of the kernel's choice.
+pub fn no_flow_label(socket: &Socket) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0)
+}
+
+/// The flow label of an IPv6 socket's packets: one that was asked for, or 0 where they have none; `None` where the
+/// kernel chooses.
+pub fn flow_label(socket: &Socket) -> Option<u32> {
+    let mut request = MaybeUninit::new(FlowLabelRequest::new(Ipv6Addr::UNSPECIFIED, 0, 0));
+    let asked = option(socket, libc::IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, &mut request).ok().map(|_| {
+        // SAFETY: it was initialised, and holds only integers, valid whatever the kernel wrote over them.
+        u32::from_be(unsafe { request.assume_init() }.label)
+    });
+    match asked {
+        Some(label) if label > 0 => Some(label),
+        _ => read(socket, libc::IPPROTO_IPV6, IPV6_AUTOFLOWLABEL).ok().filter(|automatic| *automatic == 0),
+    }
+}
+
+/// Reads an integer socket option that is not negative.
+fn read(socket: &Socket, level: c_int, name: c_int) -> io::Result<u32> {
+    let mut value = MaybeUninit::<c_int>::zeroed();
+    option(socket, level, name, &mut value)?;
+    // SAFETY: an integer is valid whatever its bytes; it was zeroed and perhaps overwritten.
+    let value = unsafe { value.assume_init() };
+    u32::try_from(value).map_err(|_| io::Error::other(format!("the kernel said {value}")))
+}

@@ -1,0 +1,129 @@
+//! The same link forward, in reverse and both ways: who sends, and what each way carries.
+
+mod support;
+
+use stacklab_model::{
+    Bed, Direction, Family, Length, Metric, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord, Transport, Value,
+};
+use std::collections::BTreeMap;
+use support::lab::Lab;
+use support::records::{figure, warns};
+
+/// Goodput of Ethernet at 100 Mbit/s with 512 bytes a packet, worked out by hand: 512 of 578 bytes of wire time over
+/// UDP and IPv4, 598 over UDP and IPv6, 602 over TCP and IPv4, 622 over TCP and IPv6.
+const SIZE: u32 = 512;
+const LIMITS: [(Family, Transport, f64); 4] = [
+    (Family::Ipv4, Transport::Udp, 88.58),
+    (Family::Ipv6, Transport::Udp, 85.62),
+    (Family::Ipv4, Transport::Tcp, 85.05),
+    (Family::Ipv6, Transport::Tcp, 82.32),
+];
+
+/// Of each figure the fastest counts, of so many at most: whatever else the machine does can only slow a run down.
+const RUNS: usize = 10;
+
+/// The least part of its limit that a stream must reach.
+fn least(transport: Transport, what: &str) -> f64 {
+    match (transport, what.starts_with("both")) {
+        (_, false) | (Transport::Udp, true) => 0.98,
+        // Each way carries the acknowledgements of the other's TCP too: 90 or 110 bytes of wire time for every two
+        // segments. A stream that had to share the link with the other one would have half.
+        (Transport::Tcp, true) => 0.8,
+    }
+}
+
+fn flood() -> ProbeSpec {
+    ProbeSpec {
+        probe: Probe::Stream,
+        pacing: Pacing::Flood,
+        length: Length::Time(400_000_000),
+        warmup_ns: 150_000_000,
+        interval_ns: 100_000_000,
+        metrics: vec![Metric::Throughput],
+    }
+}
+
+/// That the sides are the ones of these senders (host 0 or 1), sender first, and that each sender's interface sent more
+/// than it received where only one sends.
+fn check_sides(run: &RunRecord, lab: &Lab, senders: &[usize]) {
+    let addresses = lab.addresses(run.trial.cell.family);
+    let seen: Vec<_> = run.sides.iter().map(|side| (side.role, side.endpoint.local.ip())).collect();
+    let expected: Vec<_> = senders
+        .iter()
+        .flat_map(|from| [(Role::Sender, addresses[*from]), (Role::Receiver, addresses[1 - from])])
+        .collect();
+    assert_eq!(seen, expected, "{}", run.trial);
+    let counters = &run.sides[0].counters;
+    let (out, back) = (counters.get("interface.tx_bytes"), counters.get("interface.rx_bytes"));
+    if senders.len() == 1 {
+        assert!(out > 4 * back, "{}: {out} bytes left the sender and {back} came", run.trial);
+    } else {
+        assert!(out < 2 * back && back < 2 * out, "{}: {out} bytes left and {back} came", run.trial);
+    }
+}
+
+#[test]
+fn each_direction_fills_the_link_and_both_fill_it_both_ways() {
+    let rate = Some(Rate(100_000_000));
+    let mut lab = Lab::of(Bed { rate, mtu: 1500, offloads: false });
+    for (family, transport, limit) in LIMITS {
+        let mut fastest: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut together = 0;
+        for _ in 0..RUNS {
+            let mut run = |direction| lab.run_on_link((family, transport, SIZE), &flood(), direction);
+            let [forward, reverse, both] =
+                [Direction::Forward, Direction::Reverse, Direction::Both].map(&mut run);
+            check_sides(&forward, &lab, &[0]);
+            check_sides(&reverse, &lab, &[1]);
+            check_sides(&both, &lab, &[0, 1]);
+            for run in [&forward, &reverse] {
+                let other = &run.values[&Metric::ThroughputReverse];
+                assert!(matches!(other, Value::Missing(_)), "{}: {other:?}", run.trial);
+            }
+            together += u32::from(!warns(&both, "apart"));
+            let figures = [
+                ("forward", figure(&forward, Metric::Throughput)),
+                ("reverse", figure(&reverse, Metric::Throughput)),
+                ("both, forward", figure(&both, Metric::Throughput)),
+                ("both, reverse", figure(&both, Metric::ThroughputReverse)),
+            ];
+            for (what, figure) in figures {
+                let share = figure / limit;
+                println!("{family} {transport} {what}: {figure:.2} Mbit/s, {share:.4} of the limit");
+                assert!(share < 1.01, "{family} {transport} {what}: {share:.4}");
+                let fastest = fastest.entry(what).or_default();
+                *fastest = fastest.max(share);
+            }
+            if together > 0 && fastest.iter().all(|(what, share)| *share > least(transport, what)) {
+                break;
+            }
+        }
+        assert!(together > 0, "{family} {transport}: no two streams were measured at the same time");
+        for (what, share) in fastest {
+            assert!(share > least(transport, what), "{family} {transport} {what}: {share:.4}");
+        }
+    }
+}
+
+#[test]
+fn an_echo_in_reverse_is_begun_by_the_second_host() {
+    let mut lab = Lab::of(Bed { rate: None, mtu: 1500, offloads: false });
+    for family in Family::ALL.iter().copied() {
+        for transport in Transport::ALL.iter().copied() {
+            let probe = ProbeSpec {
+                probe: Probe::Echo,
+                pacing: Pacing::Lockstep,
+                length: Length::Packets(200),
+                warmup_ns: 5_000_000,
+                interval_ns: 10_000_000,
+                metrics: vec![Metric::Rtt],
+            };
+            let run = lab.run_on_link((family, transport, SIZE), &probe, Direction::Reverse);
+            let [forward, back] = lab.addresses(family);
+            assert_eq!(run.sides[0].endpoint.local.ip(), back);
+            assert_eq!(run.sides[1].endpoint.local.ip(), forward);
+            assert_eq!(run.sides[0].received.measured, 200);
+            assert!(figure(&run, Metric::Rtt) > 0.0);
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! A single measurement by hand: what it prints, how it fails, and what an agent that listens puts up with.
+
+mod support;
+
+use serde_json::Value;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+use support::listening::Listening;
+use support::program::{Outcome, Program, children, code, signal};
+use support::relay::Relay;
+
+const LOOPBACKS: [(&str, &str); 2] = [("ipv4", "127.0.0.1"), ("ipv6", "::1")];
+const SOON: Duration = Duration::from_secs(10);
+
+impl Listening {
+    fn measure(&self, args: &[&str]) -> Outcome {
+        self.program.run(&[&["measure"], args, &["-p", self.port.as_str()]].concat())
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
+        stream.set_read_timeout(Some(SOON)).unwrap();
+        stream
+    }
+
+    /// Fails unless it can be measured to.
+    fn serves(&self) {
+        self.measure(&["tcp", "127.0.0.1", "-n", "10"]).expect(code::DONE);
+    }
+}
+
+/// The whole of standard output, which must be one run.
+fn json(outcome: &Outcome) -> Value {
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+fn measured(run: &Value, metric: &str) -> f64 {
+    run["values"][metric]["measured"].as_f64().unwrap_or_else(|| panic!("{metric}: {}", run["values"]))
+}
+
+#[test]
+fn every_probe_measures_in_both_families() {
+    let there = Listening::start("", &[]);
+    for (family, host) in LOOPBACKS {
+        for (args, words) in [
+            (
+                &["tcp", host, "-t", "0.3", "-i", "0.1"][..],
+                &["interval", "throughput", "retransmits", "CPU"][..],
+            ),
+            (
+                &["udp", host, "-t", "0.3"],
+                &["interval", "throughput", "lost", "jitter", "one-way delay   median"],
+            ),
+            (&["udp", host, "-t", "0.3", "-b", "1M"], &["one-way delay   median", "lateness"]),
+            (&["echo", host, "-t", "0.3"], &["round trip      min", "p99.9", "lost"]),
+            (&["echo", host, "--tcp", "-n", "100"], &["round trip      min", "p99"]),
+            (&["echo", host, "--pps", "500", "-n", "50"], &["round trip      min", "lateness"]),
+            (&["connect", host, "-n", "50"], &["50 connections", "connect time", "median"]),
+        ] {
+            let outcome = there.measure(args).expect(code::DONE);
+            let heading = format!("over {family}\n");
+            for word in words.iter().chain([&heading.as_str(), &"(here) to"]) {
+                assert!(outcome.stdout.contains(word), "`{word}` is not said by {outcome}");
+            }
+            assert!(!outcome.stdout.contains("INVALID"), "{outcome}");
+        }
+    }
+}
+
+#[test]
+fn both_directions_at_once_are_one_run() {
+    let there = Listening::start("", &[]);
+    for (_, host) in LOOPBACKS {
+        let args = ["tcp", host, "-t", "500ms", "-l", "64K", "--bidir"];
+        assert!(there.measure(&args).expect(code::DONE).stdout.contains("and back"));
+        let run = json(&there.measure(&[&args[..], &["--json"]].concat()).expect(code::DONE));
+        assert_eq!(run["sides"].as_array().map(Vec::len), Some(4));
+        assert!(measured(&run, "throughput") > 0.0 && measured(&run, "throughput_reverse") > 0.0);
+        assert_eq!(run["sides"][0]["endpoint"]["local"], run["sides"][1]["endpoint"]["peer"]);
+        assert_ne!(run["sides"][2]["endpoint"]["local"], run["sides"][0]["endpoint"]["local"]);
+    }
+}
+
+#[test]
+fn json_is_one_run_whose_figures_agree_with_each_other() {
+    let there = Listening::start("", &[]);
+    for (family, host) in LOOPBACKS {
+        let outcome = there.measure(&["tcp", host, "-n", "300", "-l", "64K", "--json"]).expect(code::DONE);
+        let run = json(&outcome);
+        assert_eq!((&run["format"], &run["status"]), (&Value::from(1), &Value::from("valid")));
+        assert_eq!(run["spec"]["family"], family);
+        let [sent, received] = [&run["sides"][0]["sent"], &run["sides"][1]["received"]];
+        assert_eq!(sent["measured"], 300);
+        assert_eq!(
+            (&received["measured"], &received["bytes"]),
+            (&Value::from(300), &Value::from(300 * 65_536))
+        );
+        let window = received["last_ns"].as_f64().unwrap() - received["first_ns"].as_f64().unwrap();
+        let after_first = 300.0 - received["at_first"].as_f64().unwrap();
+        let expected = after_first * 65_536.0 * 8e3 / window;
+        let throughput = measured(&run, "throughput");
+        assert!((throughput / expected - 1.0).abs() < 1e-9, "{throughput} and {expected}");
+        assert_eq!(run["hosts"][0]["boot_id"], run["hosts"][1]["boot_id"], "one machine");
+
+        let args = ["tcp", host, "-n", "300", "-P", "3", "--json"];
+        let run = json(&there.measure(&args).expect(code::DONE));
+        let flows = run["sides"][1]["flow_bytes"].as_array().unwrap();
+        let sum: u64 = flows.iter().map(|bytes| bytes.as_u64().unwrap()).sum();
+        assert_eq!((flows.len(), sum), (3, 300 << 17), "{run}");
+
+        let run =
+            json(&there.measure(&["udp", host, "--pps", "2000", "-n", "400", "--json"]).expect(code::DONE));
+        let (sent, received) =
+            (&run["sides"][0]["sent"]["measured"], &run["sides"][1]["received"]["measured"]);
+        assert_eq!(sent, 400);
+        let lost = 400.0 - received.as_f64().unwrap();
+        assert!((measured(&run, "loss") - lost / 400.0).abs() < 1e-12, "{run}");
+        // 399 gaps of half a millisecond, however noisy the machine: a schedule does not run ahead.
+        let span = run["sides"][0]["sent"]["last_ns"].as_u64().unwrap()
+            - run["sides"][0]["sent"]["first_ns"].as_u64().unwrap();
+        assert!(span >= 399 * 490_000, "{span}");
+        assert!(measured(&run, "one_way_delay") > 0.0);
+    }
+}
+
+#[test]
+fn reverse_has_the_other_host_send() {
+    for (reverse, asked, not_asked, words) in [
+        (&[][..], "listen", "send", "(here) to 127.0.0.1"),
+        (&["-R"], "send", "listen", "(there) to 127.0.0.1"),
+    ] {
+        let program = Program::new();
+        for probe in ["tcp", "udp", "echo"] {
+            let relay = Relay::start(&program, |answer| answer);
+            let args = [&["measure", probe, "127.0.0.1", "-t", "0.2", "-p", &relay.port], reverse].concat();
+            let outcome = program.run(&args).expect(code::DONE);
+            assert!(outcome.stdout.contains(words), "{outcome}");
+            assert!(relay.was_asked(asked) && !relay.was_asked(not_asked), "{probe} {reverse:?}");
+        }
+    }
+}
+
+/// Another machine, as far as its kernel's boot tells.
+fn of_another_boot(answer: String) -> String {
+    match answer.find("\"boot_id\":\"") {
+        Some(at) => format!("{}x{}", &answer[..at + 11], &answer[at + 12..]),
+        None => answer,
+    }
+}
+
+#[test]
+fn between_two_machines_one_way_delay_is_missing_and_round_trips_are_not() {
+    let program = Program::new();
+    let measure = |args: &[&str]| {
+        let relay = Relay::start(&program, of_another_boot);
+        let args = [&["measure"], args, &["127.0.0.1", "-t", "0.2", "-p", &relay.port]].concat();
+        program.run(&args).expect(code::DONE)
+    };
+    let run = json(&measure(&["udp", "--json"]));
+    assert_ne!(run["hosts"][0]["boot_id"], run["hosts"][1]["boot_id"]);
+    for metric in ["one_way_delay", "one_way_delay_mean", "jitter", "jitter_rfc3550", "pdv"] {
+        let reason = run["values"][metric]["missing"].as_str().unwrap_or_else(|| panic!("{metric}: {run}"));
+        assert!(reason.contains("clocks"), "{reason}");
+    }
+    assert!(run["sides"][1]["delays"].is_null() && measured(&run, "throughput") > 0.0);
+    assert_eq!(run["sides"][1]["cpu"]["scope"], "host");
+    let text = measure(&["udp"]).stdout;
+    assert!(text.contains("one-way delay   missing: the two hosts' clocks are not compared"), "{text}");
+    assert!(measured(&json(&measure(&["echo", "--json"])), "rtt") > 0.0);
+}
+
+#[test]
+fn a_measurement_that_contradicts_its_plan_says_why_and_ends_with_a_code_of_its_own() {
+    let there = Listening::start("", &[]);
+    for (_, host) in LOOPBACKS {
+        // No segment holds as much.
+        let args = ["tcp", host, "--framing", "segment", "-l", "128K", "-n", "200"];
+        let outcome = there.measure(&args).expect(code::INVALID).says(&["not valid"]);
+        assert!(
+            outcome.stdout.contains("INVALID") && outcome.stdout.contains("planned is 131072"),
+            "{outcome}"
+        );
+        let outcome = there.measure(&[&args[..], &["--json"]].concat()).expect(code::INVALID);
+        assert!(json(&outcome)["status"]["invalid"][0].as_str().is_some(), "{outcome}");
+    }
+    // A message shorter than its header is found before anybody is asked.
+    there.measure(&["tcp", "127.0.0.1", "-n", "1", "-l", "16"]).expect(code::REQUEST).says(&["-l 32"]);
+}
+
+#[test]
+fn where_no_agent_is_it_says_how_to_start_one() {
+    let program = Program::new();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    for (_, host) in LOOPBACKS {
+        let start = format!("start `stacklab agent --listen :{free}` on {host}");
+        let outcome = program.run(&["measure", "tcp", host, "-p", &free]).expect(code::HOST);
+        let outcome = outcome.says(&[host, &free, &start]);
+        assert_eq!(outcome.stdout, "");
+    }
+    program
+        .run(&["measure", "udp", "nowhere.invalid"])
+        .expect(code::HOST)
+        .says(&["`nowhere.invalid`", "check its name"]);
+    program.run(&["measure", "udp", "127.0.0.1", "-6"]).expect(code::HOST).says(&["no ipv6 address"]);
+    let link_local = program.run(&["measure", "udp", "fe80::1"]);
+    link_local.expect(code::REQUEST).says(&["link-local"]);
+    let elsewhere = program.run(&["measure", "udp", "127.0.0.1", "--from", "192.0.2.9", "-p", &free]);
+    elsewhere.expect(code::HOST).says(&["127.0.0.1"]);
+}
+
+#[test]
+fn what_listens_but_is_no_agent_is_told_from_one() {
+    let program = Program::new();
+    for answer in ["SSH-2.0-OpenSSH_9.9\r\n", "", "{\"id\":1,\"body\":{\"facts\":0}}\n"] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port().to_string();
+        let serving = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.write_all(answer.as_bytes());
+        });
+        let outcome = program.run(&["measure", "tcp", "127.0.0.1", "-p", &port]);
+        outcome.expect(code::HOST).says(&["does not speak as an agent", &port]);
+        serving.join().unwrap();
+    }
+}
+
+#[test]
+fn a_busy_agent_says_so_and_serves_the_next_one() {
+    let there = Listening::start("", &[]);
+    let other = Program::new();
+    let mut first = other.start(&["measure", "tcp", "::1", "-t", "4", "-p", &there.port]);
+    while children(there.agent.pid()).is_empty() {
+        assert!(first.is_running());
+        thread::sleep(Duration::from_millis(5));
+    }
+    let start = Instant::now();
+    for (_, host) in LOOPBACKS {
+        there.measure(&["udp", host, "-t", "1"]).expect(code::HOST).says(&["busy", "::1", "try again"]);
+    }
+    assert!(first.is_running(), "it was over before it could be asked twice, after {:?}", start.elapsed());
+    first.end(SOON).expect(code::DONE);
+    // One after another, as a script would, without a pause between.
+    for _ in 0..5 {
+        there.serves();
+    }
+}
+
+/// The one line that is answered; then the connection has ended.
+fn answer_to(stream: &TcpStream, request: &[u8]) -> Value {
+    // It may have been refused, and closed, before all of it was written.
+    let _ = (&mut &*stream).write_all(request);
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"))
+}
+
+#[test]
+fn garbage_is_refused_and_the_agent_goes_on() {
+    let there = Listening::start("", &[]);
+    let endless = vec![b'x'; 100_000];
+    let noise: Vec<u8> = (0..5000_u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8 | 0x80).collect();
+    let requests: [&[u8]; 5] =
+        [b"GET / HTTP/1.0\r\n\r\n", b"\n", b"{\"id\":1,\"body\":\"facts\"}\n", &endless, &noise];
+    for request in requests {
+        let stream = there.connect();
+        let answer = answer_to(&stream, request);
+        let reason = answer["body"]["failed"]["reason"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert!(reason.contains("this is an agent of stacklab"), "{reason}");
+        // Closed, or reset where more had been sent than was read.
+        match (&stream).read(&mut [0; 100]) {
+            Ok(0) => {}
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+            other => panic!("{other:?}"),
+        }
+    }
+    there.serves();
+}
+
+#[test]
+fn a_connection_that_says_nothing_keeps_nobody_waiting() {
+    let there = Listening::start("", &[]);
+    let silent: Vec<TcpStream> = (0..5).map(|_| there.connect()).collect();
+    (&silent[0]).write_all(b"{\"id\":").unwrap();
+    let start = Instant::now();
+    there.serves();
+    assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    drop(silent);
+}
+
+#[test]
+fn a_coordinator_cannot_fill_the_agents_memory() {
+    let there = Listening::start("", &[]);
+    let stream = there.connect();
+    let hello = b"{\"id\":1,\"body\":{\"hello\":{\"oldest\":1,\"newest\":9}}}\n";
+    assert!(answer_to(&stream, hello)["body"]["hello"]["version"].is_u64());
+    let answer = answer_to(&stream, &vec![b'x'; 10 << 20]);
+    assert!(answer["body"]["failed"]["reason"].is_string(), "{answer}");
+    drop(stream);
+    there.serves();
+}
+
+#[test]
+fn an_agent_is_free_again_when_its_coordinator_is_gone_in_the_middle() {
+    let there = Listening::start("", &[]);
+    for how in ["KILL", "INT"] {
+        let other = Program::new();
+        let mut first = other.start(&["measure", "tcp", "127.0.0.1", "-t", "60", "-R", "-p", &there.port]);
+        while children(there.agent.pid()).is_empty() || children(first.pid()).is_empty() {
+            assert!(first.is_running());
+            thread::sleep(Duration::from_millis(5));
+        }
+        // Into the trial.
+        thread::sleep(Duration::from_millis(500));
+        let here = children(first.pid());
+        signal(first.pid(), how);
+        if how == "KILL" {
+            assert!(first.kill());
+        } else {
+            first.end(SOON).expect(code::INTERRUPTED).says(&["interrupted"]);
+        }
+        let start = Instant::now();
+        let gone = |pid: u32| !std::path::Path::new(&format!("/proc/{pid}/exe")).exists();
+        while !(children(there.agent.pid()).is_empty() && here.iter().all(|pid| gone(*pid))) {
+            assert!(start.elapsed() < SOON, "an agent outlives SIG{how} of its coordinator");
+            thread::sleep(Duration::from_millis(10));
+        }
+        there.serves();
+    }
+}
+
+#[test]
+fn an_agent_ends_when_it_is_told_to() {
+    for how in ["INT", "TERM"] {
+        let Listening { program, agent, port } = Listening::start("", &[]);
+        let mut stream = TcpStream::connect(format!("127.0.0.1:{port}")).unwrap();
+        stream.write_all(b"{\"id\":1,\"body\":{\"hello\":{\"oldest\":1,\"newest\":9}}}\n").unwrap();
+        BufReader::new(&stream).read_line(&mut String::new()).unwrap();
+        let [served] = children(agent.pid())[..] else { panic!("one process serves") };
+        signal(agent.pid(), how);
+        agent.end(SOON).expect(code::DONE);
+        let start = Instant::now();
+        while std::path::Path::new(&format!("/proc/{served}/exe")).exists() {
+            assert!(start.elapsed() < SOON, "the serving process outlives SIG{how}");
+            thread::sleep(Duration::from_millis(10));
+        }
+        drop(program);
+    }
+}
+
+#[test]
+fn once_is_once() {
+    let there = Listening::start("[::1]", &["--once"]);
+    // What greets wrongly does not count.
+    let stream = TcpStream::connect(format!("[::1]:{}", there.port)).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    (&stream).read_to_string(&mut String::new()).unwrap();
+    there.measure(&["udp", "::1", "-n", "10", "--pps", "1000"]).expect(code::DONE);
+    there.agent.end(SOON).expect(code::DONE);
+}
+
+#[test]
+fn an_agent_listens_where_it_is_told() {
+    let there = Listening::start("127.0.0.1", &[]);
+    there.serves();
+    there.measure(&["tcp", "::1", "-n", "10"]).expect(code::HOST).says(&["no agent could be reached"]);
+    let place = format!("127.0.0.1:{}", there.port);
+    let second = there.program.command(&["agent", "--listen", &place]);
+    Outcome::of(second).expect(code::ELSE).says(&[&place, "could not listen", "another"]);
+}

@@ -1,0 +1,27 @@
+//! An agent of the real program that listens on a port which the kernel chose.
+#![allow(dead_code, reason = "each test uses its own part")]
+
+use super::program::{Program, Running};
+use std::time::Duration;
+
+/// A listening agent.
+pub struct Listening {
+    pub program: Program,
+    pub agent: Running,
+    /// Its port, as the command line takes it.
+    pub port: String,
+}
+
+impl Listening {
+    /// Starts one on a place without a port, such as `127.0.0.1` or `[::1]`, or nothing for any address.
+    pub fn start(place: &str, options: &[&str]) -> Self {
+        let program = Program::new();
+        let place = format!("{place}:0");
+        let mut agent = program.start(&[&["agent", "--listen", &place], options].concat());
+        agent.wait_for("measures to it", Duration::from_secs(10));
+        let said = agent.stderr();
+        let after = said.split("-p ").nth(1).unwrap_or_else(|| panic!("no port is said: {said}"));
+        let port = after.chars().take_while(char::is_ascii_digit).collect();
+        Listening { program, agent, port }
+    }
+}

@@ -1,0 +1,54 @@
+//! A stand-in for an agent that listens: it passes everything on to a real one, keeps what was asked, and may change
+//! what is answered.
+#![allow(dead_code, reason = "each test uses its own part")]
+
+use super::program::Program;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// The stand-in, for one coordinator.
+pub struct Relay {
+    pub port: String,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Relay {
+    /// Waits on 127.0.0.1 for one coordinator.
+    pub fn start(program: &Program, change: fn(String) -> String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port().to_string();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let mut command = program.command(&["agent", "--stdio"]);
+        let keep = Arc::clone(&asked);
+        thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            let mut agent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+            let (mut input, output) = (agent.stdin.take().unwrap(), agent.stdout.take().unwrap());
+            let mut answers = stream.try_clone().unwrap();
+            let answering = thread::spawn(move || {
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    if writeln!(answers, "{}", change(line)).is_err() {
+                        break;
+                    }
+                }
+            });
+            for line in BufReader::new(stream).lines().map_while(Result::ok) {
+                writeln!(input, "{line}").unwrap();
+                keep.lock().unwrap().push(line);
+            }
+            drop(input);
+            answering.join().unwrap();
+            agent.wait().unwrap();
+        });
+        Relay { port, asked }
+    }
+
+    /// Whether a request of that name was made.
+    pub fn was_asked(&self, request: &str) -> bool {
+        let start = format!("{{\"{request}\":");
+        self.asked.lock().unwrap().iter().any(|line| line.contains(&start))
+    }
+}

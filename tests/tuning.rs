@@ -1,0 +1,117 @@
+//! What a study varies beside family and size takes effect: the sockets, the link and the traffic are as their cell says.
+
+mod support;
+
+use stacklab_model::{Cell, Factor, Family, Role, RunRecord, Side, Transport};
+use support::program::require_root;
+use support::records::{measure, side};
+
+/// Runs of every combination of the settings in `factors`; each must be valid.
+fn measured(factors: &str) -> Vec<RunRecord> {
+    require_root();
+    let study = format!(
+        r#"
+title = "What settings do"
+[testbed]
+rate = "100 Mbit/s"
+offloads = false
+[factors]
+family = ["ipv4", "ipv6"]
+{factors}
+[probe.stream]
+metrics = ["throughput"]
+length = {{ time = "150ms" }}
+warmup = "50ms"
+interval = "50ms"
+[runs]
+min = 2
+max = 2
+target = "2 %"
+"#
+    );
+    measure(&study).1
+}
+
+fn level<T: std::str::FromStr>(cell: &Cell, factor: Factor) -> T {
+    cell.settings[&factor].parse().unwrap_or_else(|_| panic!("{factor} of {cell:?}"))
+}
+
+fn sender(run: &RunRecord) -> &Side {
+    side(run, Role::Sender)
+}
+
+#[test]
+fn sockets_have_the_options_of_their_cell() {
+    let runs = measured(
+        r#"
+transport = ["tcp"]
+framing = ["segment"]
+size = [512]
+dscp = [0, 46]
+send_buffer = [100_000, 200_000]
+nodelay = [true, false]
+congestion_control = ["cubic", "reno"]
+"#,
+    );
+    assert_eq!(runs.len(), 2 * 2 * 16);
+    for run in &runs {
+        let (cell, endpoint) = (&run.trial.cell, &sender(run).endpoint);
+        assert_eq!(endpoint.options.dscp, Some(level(cell, Factor::Dscp)), "{}", run.trial);
+        assert_eq!(endpoint.options.send_buffer, Some(2 * level::<u32>(cell, Factor::SendBuffer)));
+        if cell.transport == Transport::Tcp {
+            assert_eq!(endpoint.options.nodelay, Some(level(cell, Factor::Nodelay)));
+            assert_eq!(endpoint.congestion_control, Some(level(cell, Factor::CongestionControl)));
+        }
+    }
+}
+
+#[test]
+fn the_link_has_the_mtu_of_its_cell_and_larger_datagrams_are_cut() {
+    let runs = measured(
+        r#"
+transport = ["tcp", "udp"]
+framing = ["message"]
+size = [1400]
+mtu = [1280, 1500]
+queue_length = [50, 1000]
+"#,
+    );
+    for run in &runs {
+        let (cell, sender) = (&run.trial.cell, sender(run));
+        let mtu: u32 = level(cell, Factor::Mtu);
+        assert_eq!(sender.endpoint.interface_mtu, mtu, "{}", run.trial);
+        if cell.transport == Transport::Tcp {
+            let headers = if cell.family == Family::Ipv4 { 20 } else { 40 } + 20;
+            assert_eq!(sender.endpoint.options.mss, Some(mtu - headers - 12), "{}", run.trial);
+        }
+        let cut = sender.counters.get("ip.FragCreates") + sender.counters.get("ip6.FragCreates");
+        assert_eq!(cut > 0, cell.transport == Transport::Udp && mtu == 1280, "{}: {cut}", run.trial);
+    }
+}
+
+#[test]
+fn flows_share_a_link_over_every_io_path() {
+    let runs = measured(
+        r#"
+transport = ["tcp", "udp"]
+framing = ["segment"]
+size = [512]
+flows = [1, 4]
+io = ["plain", "batch"]
+pinning = ["none", "halves"]
+"#,
+    );
+    for run in &runs {
+        let (cell, received) = (&run.trial.cell, side(run, Role::Receiver));
+        let flows: usize = level(cell, Factor::Flows);
+        if flows > 1 {
+            assert_eq!(received.flow_bytes.len(), flows, "{}", run.trial);
+            // So short a run may leave single flows behind, where a queue overflowed.
+            let moved = received.flow_bytes.iter().filter(|bytes| **bytes > 0).count();
+            assert!(moved > 1, "{}: {:?}", run.trial, received.flow_bytes);
+        }
+        let bytes: u64 = received.flow_bytes.iter().sum();
+        assert!(flows == 1 || bytes == received.received.bytes, "{}", run.trial);
+        assert_eq!(received.io.map(|io| io.to_string()), Some(level(cell, Factor::Io)), "{}", run.trial);
+    }
+}
