@@ -41,6 +41,8 @@ pub struct Account<'a> {
     received: Received,
     /// Each flow that this thread has heard of, by its number.
     flows: Vec<Option<Flow>>,
+    /// Those that it has not heard of yet, made before anything arrives.
+    unheard: Vec<Flow>,
     all_flows: u32,
     /// How many flows this thread has to hear of.
     awaited_flows: usize,
@@ -62,6 +64,20 @@ struct Flow {
     /// How many measured messages were sent, once an end marker has said so.
     expected: Option<u64>,
     complete: bool,
+}
+
+impl Flow {
+    /// Nothing of it has arrived; it is one of so many.
+    fn new(flows: u32) -> Self {
+        Flow {
+            window: SequenceWindow::new(flows),
+            variation: Variation::default(),
+            measured: 0,
+            bytes: 0,
+            expected: None,
+            complete: false,
+        }
+    }
 }
 
 /// What was counted.
@@ -86,6 +102,7 @@ impl<'a> Account<'a> {
             common,
             received: Received::default(),
             flows: (0..spec.flows).map(|_| None).collect(),
+            unheard: (0..awaited_flows).map(|_| Flow::new(spec.flows)).collect(),
             all_flows: spec.flows,
             awaited_flows,
             marked: 0,
@@ -182,14 +199,8 @@ impl Sink for Account<'_> {
             return Ok(ControlFlow::Continue(()));
         };
         self.last_arrival_ns = self.last_arrival_ns.max(now);
-        let flow = slot.get_or_insert_with(|| Flow {
-            window: SequenceWindow::new(self.all_flows),
-            variation: Variation::default(),
-            measured: 0,
-            bytes: 0,
-            expected: None,
-            complete: false,
-        });
+        let unheard = &mut self.unheard;
+        let flow = slot.get_or_insert_with(|| unheard.pop().unwrap_or_else(|| Flow::new(self.all_flows)));
         match header.phase {
             Phase::Warmup => self.received.warmup += 1,
             Phase::Measured => self.measured(place, header, message.len() as u64, now),

@@ -2,7 +2,11 @@
 
 use crate::sys::{self, Nanos};
 use stacklab_model::{CpuScope, CpuTime};
-use std::fs;
+use std::fs::File;
+use std::io::Read;
+
+/// Room for /proc/stat: some thousand lines of interrupts and processors.
+const STAT_BYTES: usize = 256 * 1024;
 
 /// The times of /proc/stat's first line, ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +58,11 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn take(processors: &[usize]) -> Self {
-        let ticks = fs::read_to_string("/proc/stat").ok().and_then(|stat| parse(&stat, processors));
+    fn take(processors: &[usize], room: &mut Vec<u8>) -> Self {
+        room.clear();
+        let read = File::open("/proc/stat").and_then(|mut stat| stat.read_to_end(room));
+        let text = read.ok().and_then(|_| std::str::from_utf8(room).ok());
+        let ticks = text.and_then(|stat| parse(stat, processors));
         Snapshot { at_ns: sys::now_ns(), ticks, own: sys::own_cpu_ns() }
     }
 }
@@ -65,6 +72,8 @@ pub struct CpuWindow {
     scope: CpuScope,
     /// Those whose time counts; none stands for all.
     processors: Vec<usize>,
+    /// What /proc/stat is read into, so that a window opens and closes without asking for memory.
+    room: Vec<u8>,
     opened: Option<Snapshot>,
     closed: Option<Snapshot>,
 }
@@ -73,18 +82,18 @@ impl CpuWindow {
     /// A window that is not open yet.
     pub fn new(scope: CpuScope) -> Self {
         let processors = if scope == CpuScope::Processors { sys::own_processors() } else { Vec::new() };
-        CpuWindow { scope, processors, opened: None, closed: None }
+        CpuWindow { scope, processors, room: Vec::with_capacity(STAT_BYTES), opened: None, closed: None }
     }
 
     /// Opens it.
     pub fn open(&mut self) {
-        self.opened = Some(Snapshot::take(&self.processors));
+        self.opened = Some(Snapshot::take(&self.processors, &mut self.room));
     }
 
     /// Closes it; only the first call counts.
     pub fn close(&mut self) {
         if self.closed.is_none() {
-            self.closed = Some(Snapshot::take(&self.processors));
+            self.closed = Some(Snapshot::take(&self.processors, &mut self.room));
         }
     }
 

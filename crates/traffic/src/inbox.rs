@@ -45,8 +45,10 @@ struct Streams {
     end: usize,
     /// Which stream is in the buffer.
     current: usize,
-    /// The first part of a message of each of the others.
-    rests: Vec<Vec<u8>>,
+    /// The first part of a message of each of the others: how long it is, and room for all of them side by side. What
+    /// was never written to takes no memory.
+    rests: Box<[usize]>,
+    rest_room: Box<[u8]>,
     open: usize,
     /// Which streams have something, where there are several; a single one waits in its receives.
     ready: Option<Ready>,
@@ -129,7 +131,8 @@ impl Streams {
             start: 0,
             end: 0,
             current: 0,
-            rests: vec![Vec::new(); if several { channels.len() } else { 0 }],
+            rests: vec![0; if several { channels.len() } else { 0 }].into_boxed_slice(),
+            rest_room: vec![0; if several { channels.len() * size } else { 0 }].into_boxed_slice(),
             open: channels.len(),
             ready: if several { Some(Ready::watch(sockets, For::Reading)?) } else { None },
             received_ns: 0,
@@ -139,7 +142,7 @@ impl Streams {
     fn fill(&mut self, channels: &[Channel]) -> io::Result<Filled> {
         if let Some(ready) = &mut self.ready {
             let Some(next) = ready.next(RECEIVE_TICK)? else { return Ok(Filled::Nothing) };
-            self.bring(next);
+            self.bring(next, channels[0].message_bytes);
         }
         let Channel { socket, poll_ns, message_bytes, .. } = &channels[self.current];
         // Move a message's first part to the front only when its rest would not fit behind it.
@@ -167,16 +170,17 @@ impl Streams {
     }
 
     /// Has the buffer hold what was received of another stream.
-    fn bring(&mut self, next: usize) {
+    fn bring(&mut self, next: usize, size: usize) {
         if next == self.current {
             return;
         }
+        // Whole messages were taken out: what is left is less than one.
         let left = &self.buffer[self.start..self.end];
-        self.rests[self.current].extend_from_slice(left);
-        let rest = &mut self.rests[next];
-        self.buffer[..rest.len()].copy_from_slice(rest);
-        (self.start, self.end, self.current) = (0, rest.len(), next);
-        rest.clear();
+        self.rest_room[self.current * size..][..left.len()].copy_from_slice(left);
+        self.rests[self.current] = left.len();
+        let rest = std::mem::take(&mut self.rests[next]);
+        self.buffer[..rest].copy_from_slice(&self.rest_room[next * size..][..rest]);
+        (self.start, self.end, self.current) = (0, rest, next);
     }
 
     fn next(&mut self, size: usize) -> Option<(&mut [u8], Nanos)> {

@@ -27,6 +27,8 @@ mod delay;
 mod error;
 mod exchange;
 mod facts;
+#[cfg(test)]
+mod frugality_tests;
 mod inbox;
 mod legs;
 mod lines;

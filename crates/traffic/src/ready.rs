@@ -40,7 +40,11 @@ impl Ready {
             epoll.add(socket, EpollEvent::new(flags, place as u64))?;
             count = place + 1;
         }
-        let found = if what == For::Writing { (0..count).collect() } else { VecDeque::new() };
+        // It never holds a socket twice, and so never grows.
+        let mut found = VecDeque::with_capacity(count);
+        if what == For::Writing {
+            found.extend(0..count);
+        }
         Ok(Ready { epoll, events: Box::new([EpollEvent::empty(); AT_ONCE]), found })
     }
 

@@ -1,6 +1,8 @@
 //! The one seam to the operating system: all platform code and all `unsafe` of the engine is below here.
 
 mod batch;
+#[cfg(test)]
+pub mod counting;
 mod linux;
 mod options;
 
