@@ -1,0 +1,179 @@
+//! What the engine asks of the kernel: nothing but I/O and the clock, however many messages pass; and no more memory
+//! than was promised, however many flows there are.
+
+mod support;
+
+use stacklab_model::{
+    Cell, CpuScope, Direction, Family, Framing, Io, Length, Pacing, Probe, ProbeSpec, Transport, Trial,
+    TrialSpec,
+};
+use stacklab_traffic::client::AgentClient;
+use stacklab_traffic::conduct::{Path, conduct};
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Stdio};
+use std::sync::atomic::AtomicBool;
+use support::program::{Program, require_tool};
+
+static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Calls that move messages, wait for a socket to, or wait for the clock.
+const IO_AND_CLOCK: [&str; 15] = [
+    "read",
+    "write",
+    "sendto",
+    "sendmsg",
+    "sendmmsg",
+    "recvfrom",
+    "recvmsg",
+    "recvmmsg",
+    "poll",
+    "ppoll",
+    "epoll_wait",
+    "epoll_pwait",
+    "clock_gettime",
+    "clock_nanosleep",
+    "nanosleep",
+];
+const FEW: u64 = 500;
+const MANY: u64 = 20_500;
+/// What a call may be made more often in the longer of two runs: its report is larger, and takes more memory.
+const MORE: u64 = 60;
+
+/// An agent, and strace counting its calls into a file, or nothing.
+struct Agent {
+    process: Child,
+    client: AgentClient,
+}
+
+impl Agent {
+    fn start(program: &Program, host: &str, counts: Option<&std::path::Path>) -> Self {
+        let mut command = match counts {
+            None => program.command(&["agent", "--stdio"]),
+            Some(file) => {
+                let mut command = program.script(&["strace", "-f", "-c", "-o"], file.to_str().unwrap());
+                command.arg(program.path()).args(["agent", "--stdio"]);
+                command
+            }
+        };
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        let mut client = AgentClient::new(host, output, input, &NEVER_INTERRUPTED);
+        client.hello().unwrap();
+        Agent { process, client }
+    }
+
+    /// Ends it, and waits until it has.
+    fn end(mut self) {
+        drop(self.client);
+        assert!(self.process.wait().unwrap().success());
+    }
+}
+
+fn spec(family: Family, transport: Transport, io: Io, probe: Probe, packets: u64) -> TrialSpec {
+    let pacing = match probe {
+        Probe::Echo => Pacing::Lockstep,
+        Probe::EchoOpen => Pacing::Schedule(4_000.0),
+        _ => Pacing::Flood,
+    };
+    TrialSpec {
+        token: 7,
+        family,
+        transport,
+        framing: Framing::Message,
+        message_bytes: 512,
+        cpu_scope: CpuScope::Shared,
+        poll_ns: 0,
+        io,
+        flows: 1,
+        tuning: Default::default(),
+        probe: ProbeSpec {
+            probe,
+            pacing,
+            length: Length::Packets(packets),
+            warmup_ns: 1_000_000,
+            interval_ns: 100_000_000,
+            metrics: Vec::new(),
+        },
+    }
+}
+
+/// Runs a trial between two agents on loopback; fails where it is not valid.
+fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
+    let address = spec.family.loopback();
+    let mtu = fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
+    let path = Path { sender: address, receiver: address, mtu, offloads: true, rate: None };
+    let cell = Cell {
+        transport: spec.transport,
+        framing: spec.framing,
+        size: spec.message_bytes,
+        family: spec.family,
+        replica: String::new(),
+        settings: Default::default(),
+    };
+    let trial = Trial { block: 0, position: 0, cell, probe: spec.probe.probe };
+    let [sender, receiver] = agents;
+    let run = conduct(&mut sender.client, &mut receiver.client, &path, &trial, spec, Direction::Forward);
+    let run = run.unwrap_or_else(|error| panic!("{error}"));
+    assert!(run.is_valid(), "{}: {:?}", run.trial, run.status);
+    run
+}
+
+/// How often each call was made by sender and receiver together.
+fn calls(spec: &TrialSpec) -> BTreeMap<String, u64> {
+    let program = Program::new();
+    let files = ["sender", "receiver"].map(|host| program.tmp().join(host));
+    let [sender, receiver] = &files;
+    let mut agents = [("sender", sender), ("receiver", receiver)]
+        .map(|(host, file)| Agent::start(&program, host, Some(file)));
+    let done = run(&mut agents, spec.clone());
+    assert!(done.sides[1].received.measured > 0);
+    agents.into_iter().for_each(Agent::end);
+    let mut calls = BTreeMap::new();
+    for file in files {
+        for line in fs::read_to_string(&file).unwrap().lines() {
+            // % time, seconds, microseconds a call, calls, errors (where there were any), name
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            if let [_, _, _, count, .., name] = fields[..]
+                && let Ok(count) = count.parse::<u64>()
+                && name != "total"
+            {
+                *calls.entry(name.to_owned()).or_default() += count;
+            }
+        }
+    }
+    calls
+}
+
+#[test]
+fn messages_take_no_call_but_io_and_the_clock() {
+    require_tool("strace", "strace");
+    for family in Family::ALL.iter().copied() {
+        for (transport, io, probe) in [
+            (Transport::Udp, Io::Plain, Probe::Stream),
+            (Transport::Udp, Io::Batch, Probe::Stream),
+            (Transport::Udp, Io::Segment, Probe::Stream),
+            (Transport::Tcp, Io::Plain, Probe::Stream),
+            (Transport::Tcp, Io::Batch, Probe::Stream),
+            (Transport::Udp, Io::Plain, Probe::Echo),
+            (Transport::Tcp, Io::Plain, Probe::Echo),
+            (Transport::Udp, Io::Plain, Probe::EchoOpen),
+        ] {
+            let [few, many] = [FEW, MANY].map(|packets| calls(&spec(family, transport, io, probe, packets)));
+            let io_calls = |calls: &BTreeMap<String, u64>| -> u64 {
+                IO_AND_CLOCK.iter().filter_map(|name| calls.get(*name)).sum()
+            };
+            let (few_io, many_io) = (io_calls(&few), io_calls(&many));
+            println!("{probe} {transport} {family} {io}: {few_io} calls of I/O and clock, then {many_io}");
+            // The longer run is seen to be longer: a call moves at most 64 messages.
+            assert!(many_io > few_io + (MANY - FEW) / 128, "{few:?}\n{many:?}");
+            for (name, count) in &many {
+                let before = few.get(name).copied().unwrap_or(0);
+                assert!(
+                    IO_AND_CLOCK.contains(&name.as_str()) || *count <= before + MORE,
+                    "{probe} {transport} {family} {io}: {name} {before} times for {FEW} messages, {count} for {MANY}"
+                );
+            }
+        }
+    }
+}
