@@ -11,9 +11,10 @@ use stacklab_traffic::client::AgentClient;
 use stacklab_traffic::conduct::{Path, conduct};
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::Command;
 use std::process::{Child, Stdio};
 use std::sync::atomic::AtomicBool;
-use support::program::{Program, require_tool};
+use support::program::{Program, require_root, require_tool};
 
 static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
@@ -35,27 +36,22 @@ const IO_AND_CLOCK: [&str; 15] = [
     "clock_nanosleep",
     "nanosleep",
 ];
+/// Connections at once, and the most memory that an agent with them may take, KiB.
+const FLOWS: u32 = 10_000;
+const MOST_KIB: u64 = 512 * 1024;
 const FEW: u64 = 500;
 const MANY: u64 = 20_500;
 /// What a call may be made more often in the longer of two runs: its report is larger, and takes more memory.
 const MORE: u64 = 60;
 
-/// An agent, and strace counting its calls into a file, or nothing.
+/// An agent of the real program.
 struct Agent {
     process: Child,
     client: AgentClient,
 }
 
 impl Agent {
-    fn start(program: &Program, host: &str, counts: Option<&std::path::Path>) -> Self {
-        let mut command = match counts {
-            None => program.command(&["agent", "--stdio"]),
-            Some(file) => {
-                let mut command = program.script(&["strace", "-f", "-c", "-o"], file.to_str().unwrap());
-                command.arg(program.path()).args(["agent", "--stdio"]);
-                command
-            }
-        };
+    fn start(host: &str, mut command: Command) -> Self {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
         let mut client = AgentClient::new(host, output, input, &NEVER_INTERRUPTED);
@@ -98,7 +94,7 @@ fn spec(family: Family, transport: Transport, io: Io, probe: Probe, packets: u64
     }
 }
 
-/// Runs a trial between two agents on loopback; fails where it is not valid.
+/// Runs a trial between two agents on loopback.
 fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
     let address = spec.family.loopback();
     let mtu = fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
@@ -114,19 +110,20 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
     let trial = Trial { block: 0, position: 0, cell, probe: spec.probe.probe };
     let [sender, receiver] = agents;
     let run = conduct(&mut sender.client, &mut receiver.client, &path, &trial, spec, Direction::Forward);
-    let run = run.unwrap_or_else(|error| panic!("{error}"));
-    assert!(run.is_valid(), "{}: {:?}", run.trial, run.status);
-    run
+    run.unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// How often each call was made by sender and receiver together.
 fn calls(spec: &TrialSpec) -> BTreeMap<String, u64> {
     let program = Program::new();
     let files = ["sender", "receiver"].map(|host| program.tmp().join(host));
-    let [sender, receiver] = &files;
-    let mut agents = [("sender", sender), ("receiver", receiver)]
-        .map(|(host, file)| Agent::start(&program, host, Some(file)));
+    let mut agents = files.each_ref().map(|file| {
+        let mut command = program.script(&["strace", "-f", "-c", "-o"], file.to_str().unwrap());
+        command.arg(program.path()).args(["agent", "--stdio"]);
+        Agent::start("traced", command)
+    });
     let done = run(&mut agents, spec.clone());
+    assert!(done.is_valid(), "{}: {:?}", done.trial, done.status);
     assert!(done.sides[1].received.measured > 0);
     agents.into_iter().for_each(Agent::end);
     let mut calls = BTreeMap::new();
@@ -176,4 +173,54 @@ fn messages_take_no_call_but_io_and_the_clock() {
             }
         }
     }
+}
+
+#[test]
+fn ten_thousand_connections_fit_into_the_memory_promised() {
+    require_root();
+    for family in Family::ALL.iter().copied() {
+        let program = Program::new();
+        // With a limit that has to be raised first.
+        let start = |host| {
+            let script = r#"ulimit -S -n 512; exec "$STACKLAB" agent --stdio"#;
+            Agent::start(host, program.script(&["sh", "-c"], script))
+        };
+        let mut agents = ["sender", "receiver"].map(start);
+        let mut spec = spec(family, Transport::Tcp, Io::Plain, Probe::Stream, 20 * u64::from(FLOWS));
+        (spec.flows, spec.message_bytes) = (FLOWS, 1408);
+        let done = run(&mut agents, spec);
+        assert!(done.is_valid(), "{}: {:?}", done.trial, done.status);
+        let [sender, receiver] = [&done.sides[0], &done.sides[1]];
+        assert_eq!(receiver.received.measured, sender.sent.measured);
+        assert_eq!(receiver.flow_bytes.len(), FLOWS as usize);
+        assert!(receiver.flow_bytes.iter().all(|bytes| *bytes > 0), "a flow carried nothing");
+        for side in [sender, receiver] {
+            let peak = side.peak_rss_kib.expect("an agent knows its peak");
+            println!("{family}: the {} of {FLOWS} connections takes {peak} KiB", side.role);
+            assert!(peak < MOST_KIB, "{family}: the {} takes {peak} KiB", side.role);
+        }
+        agents.into_iter().for_each(Agent::end);
+    }
+}
+
+#[test]
+fn a_host_that_may_not_open_so_many_sockets_says_what_to_do() {
+    require_root();
+    require_tool("setpriv", "util-linux");
+    let program = Program::new();
+    let start = |host| {
+        let script = r#"ulimit -n 300; exec "$STACKLAB" agent --stdio"#;
+        let nobody = ["setpriv", "--reuid", "65534", "--clear-groups", "sh", "-c"];
+        Agent::start(host, program.script(&nobody, script))
+    };
+    let mut agents = ["sender", "receiver"].map(start);
+    let mut spec = spec(Family::Ipv6, Transport::Tcp, Io::Plain, Probe::Stream, 100);
+    spec.flows = 400;
+    let done = run(&mut agents, spec.clone());
+    let said = format!("{:?}", done.status);
+    assert!(!done.is_valid() && said.contains("ulimit -n") && said.contains("may have 300"), "{said}");
+    spec.flows = 100;
+    let done = run(&mut agents, spec);
+    assert!(done.is_valid(), "{:?}", done.status);
+    agents.into_iter().for_each(Agent::end);
 }

@@ -35,9 +35,8 @@ impl Receiver {
     pub fn listen(spec: TrialSpec, address: IpAddr) -> Result<Self, EngineError> {
         // Before there is a socket, and so before the sender can begin: what it sends at once must be counted too.
         let before = Snapshot::take(&observe::interface_of(address)?);
-        if spec.flows > 1 {
-            sys::allow_many_files();
-        }
+        let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
+        sys::allow_sockets(sockets.into()).attempt(|| format!("admit {} flows", spec.flows))?;
         let socket = channel::open(&spec, address)?;
         let ready = || -> io::Result<SocketAddr> {
             socket.set_read_timeout(Some(RECEIVE_TICK))?;

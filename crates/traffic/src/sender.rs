@@ -40,9 +40,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
     }
     let before = Snapshot::take(&observe::interface_of(from)?);
     let memory = SocketMemory::watch(spec);
-    if spec.flows > 1 {
-        sys::allow_many_files();
-    }
+    sys::allow_sockets(spec.flows.into()).attempt(|| format!("open {} flows", spec.flows))?;
     let channels =
         (0..spec.flows).map(|_| Channel::connect(spec, from, to)).collect::<Result<Vec<_>, EngineError>>()?;
     let first = &channels[0];

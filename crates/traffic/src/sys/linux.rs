@@ -140,12 +140,29 @@ pub fn await_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
     }
 }
 
-/// Lets this process open as many files (sockets) as the system allows it.
-pub fn allow_many_files() {
-    // A refusal shows when the sockets are opened.
-    if let Ok((_, most)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
+/// Files that a trial opens beside its sockets, at most.
+const OTHER_FILES: u64 = 64;
+
+/// Lets this process open so many sockets beside what it has open, if the system allows it. The error says what to do.
+pub fn allow_sockets(sockets: u64) -> io::Result<()> {
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64);
+    let needed = open + sockets + OTHER_FILES;
+    let (now, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if now >= needed {
+        return Ok(());
     }
+    // Beyond the hard limit only who may raise that one too.
+    setrlimit(Resource::RLIMIT_NOFILE, most.max(needed), most.max(needed))
+        .or_else(|_| setrlimit(Resource::RLIMIT_NOFILE, most, most))?;
+    let (now, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if now >= needed {
+        return Ok(());
+    }
+    let text = format!(
+        "it takes {needed} open files, and this process may have {now}: start the agent after `ulimit -n {needed}`, or \
+         ask for fewer flows"
+    );
+    Err(io::Error::new(io::ErrorKind::QuotaExceeded, text))
 }
 
 /// Keeps this thread on one processor.
