@@ -47,6 +47,8 @@ named! {
         FlowLabel = "flow_label",
         /// Microseconds of busy polling in the kernel (SO_BUSY_POLL).
         BusyPoll = "busy_poll",
+        /// Whether the kernel spaces a TCP stream's schedule.
+        KernelPacing = "kernel_pacing",
     }
 }
 

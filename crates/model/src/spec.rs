@@ -101,6 +101,16 @@ fn one() -> u32 {
 }
 
 impl TrialSpec {
+    /// Messages a second that the kernel is to space, of all flows together; `None` where it is not asked to.
+    pub fn kernel_paced(&self) -> Option<f64> {
+        match (self.probe.probe, self.transport, self.probe.pacing) {
+            (Probe::Stream, Transport::Tcp, Pacing::Schedule(per_second)) => {
+                (self.tuning.kernel_pacing == Some(true)).then_some(per_second)
+            }
+            _ => None,
+        }
+    }
+
     /// Bytes of application payload per message for a size in a framing; `None` where the frame is too small for
     /// the headers.
     pub fn message_bytes(family: Family, transport: Transport, framing: Framing, size: u32) -> Option<u32> {

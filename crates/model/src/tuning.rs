@@ -43,6 +43,9 @@ pub struct Tuning {
     /// SO_BUSY_POLL, microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_us: Option<u32>,
+    /// Whether the kernel spaces a TCP stream's schedule (SO_MAX_PACING_RATE), in place of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel_pacing: Option<bool>,
 }
 
 impl Tuning {
@@ -68,6 +71,9 @@ pub struct SocketOptions {
     pub dscp: Option<u8>,
     /// IPv6 flow label, 0 is none; `None` where the kernel chooses one.
     pub flow_label: Option<u32>,
+    /// SO_MAX_PACING_RATE, bytes of payload per second; `None` where there is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub max_pacing_rate: Option<u64>,
     /// SO_BUSY_POLL, microseconds.
     pub busy_poll_us: Option<u32>,
 }

@@ -10,7 +10,7 @@ use stacklab_model::{
 /// A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its
 /// estimate, and everything about a comparison is empty. Figures are unrounded and in the metric's unit (shares from 0
 /// to 1); an empty field is an absent figure, never zero.
-pub const COLUMNS: [(&str, &str); 51] = [
+pub const COLUMNS: [(&str, &str); 52] = [
     ("factor", "what is compared; empty in the row of a cell"),
     ("metric", "the metric"),
     ("unit", "unit of means, and of effects on the difference scale"),
@@ -62,6 +62,7 @@ pub const COLUMNS: [(&str, &str); 51] = [
     ("dscp", "as for io"),
     ("flow_label", "as for io"),
     ("busy_poll", "as for io"),
+    ("kernel_pacing", "as for io"),
 ];
 
 /// Header and rows.

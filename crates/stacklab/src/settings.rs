@@ -44,6 +44,7 @@ pub fn tuning(cell: &Cell) -> Tuning {
         dscp: level(cell, Factor::Dscp),
         flow_label: level(cell, Factor::FlowLabel),
         busy_poll_us: level(cell, Factor::BusyPoll),
+        kernel_pacing: level(cell, Factor::KernelPacing),
     }
 }
 
@@ -105,6 +106,7 @@ mod tests {
             (Factor::Dscp, "46"),
             (Factor::FlowLabel, "7"),
             (Factor::BusyPoll, "50"),
+            (Factor::KernelPacing, "true"),
         ]);
         let expected = Tuning {
             send_buffer: Some(4096),
@@ -115,6 +117,7 @@ mod tests {
             dscp: Some(46),
             flow_label: Some(7),
             busy_poll_us: Some(50),
+            kernel_pacing: Some(true),
         };
         assert_eq!(tuning(&all), expected);
         assert!(tuning(&cell(&[])).is_default());

@@ -230,6 +230,11 @@ const LEVELS: &[Key] = &[
         Kind::List(&Kind::Integer { least: 0, most: 1_000_000 }),
         "Microseconds that a receive polls the device in the kernel (SO_BUSY_POLL).",
     ),
+    optional(
+        "kernel_pacing",
+        Kind::List(&Kind::Boolean),
+        "Whether the kernel spaces the messages of probe.stream's packet_rate (SO_MAX_PACING_RATE), and not the program. Absent: false. TCP only.",
+    ),
 ];
 
 /// Levels of factor io: the model's, and the choice being the program's.

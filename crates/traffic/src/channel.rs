@@ -71,6 +71,7 @@ impl Channel {
         let socket = open(spec, from)?;
         tune::toward(&socket, spec, to)
             .and_then(|to| socket.connect_timeout(&to, CONNECT_LIMIT))
+            .and_then(|()| tune::pace(&socket, spec))
             .attempt(|| format!("connect {} from {from} to {to}", spec.transport))?;
         Channel::new(spec, socket)
     }

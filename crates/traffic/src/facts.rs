@@ -1,14 +1,9 @@
 //! What this host is and can do.
 
-use crate::{noise, sys};
+use crate::{abilities, noise, sys};
 use nix::sys::utsname::uname;
-use socket2::{Domain, Socket, Type};
-use stacklab_model::{Family, HostFacts};
-use std::collections::BTreeMap;
+use stacklab_model::HostFacts;
 use std::fs;
-use std::io::{self, Read};
-use std::net::SocketAddr;
-use std::time::Duration;
 
 /// Gathers the facts. What cannot be read is empty, absent or zero; nothing here fails. The first time it measures the noise
 /// floor, so not while a trial runs, on another host of this machine neither.
@@ -35,48 +30,7 @@ pub fn gather() -> HostFacts {
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         boot_id: read("/proc/sys/kernel/random/boot_id"),
         virtualised: field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
-        abilities: abilities(),
+        abilities: abilities::all(),
         noise: Some(noise::floor()),
     }
-}
-
-/// Tries each ability on loopback, in both families where the family matters.
-fn abilities() -> BTreeMap<String, String> {
-    let mut found = BTreeMap::new();
-    let mut note = |name: String, result: io::Result<()>| {
-        found.insert(name, result.map_or_else(|error| error.to_string(), |()| "yes".to_owned()));
-    };
-    for family in Family::ALL.iter().copied() {
-        note(format!("tcp_segment_framing_{family}"), segment_framing(SocketAddr::new(family.loopback(), 0)));
-    }
-    note("socket_drop_count".to_owned(), socket_drop_count());
-    found
-}
-
-/// Whether messages sent with MSG_EOR leave in segments of their own and TCP_INFO counts them.
-fn segment_framing(address: SocketAddr) -> io::Result<()> {
-    const MESSAGES: u64 = 5;
-    let listener = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    listener.bind(&address.into())?;
-    listener.listen(1)?;
-    let sender = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
-    sender.connect(&listener.local_addr()?)?;
-    sender.set_tcp_nodelay(true)?;
-    let (receiver, _) = listener.accept()?;
-    receiver.set_read_timeout(Some(Duration::from_secs(1)))?;
-    for _ in 0..MESSAGES {
-        sender.send_with_flags(&[1; 64], sys::SEND_WHOLE)?;
-    }
-    let mut all = [0; 64 * MESSAGES as usize];
-    (&receiver).read_exact(&mut all)?;
-    match sys::tcp_info(&sender)?.data_segs_out {
-        Some(MESSAGES) => Ok(()),
-        Some(segments) => Err(io::Error::other(format!("{MESSAGES} messages left in {segments} segments"))),
-        None => Err(io::Error::other("TCP_INFO counts no segments")),
-    }
-}
-
-fn socket_drop_count() -> io::Result<()> {
-    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
-    sys::socket_drops(&socket).map(drop)
 }

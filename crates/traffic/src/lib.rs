@@ -18,6 +18,7 @@ pub mod metrics;
 pub mod proof;
 pub mod vantage;
 
+mod abilities;
 mod account;
 mod channel;
 mod connect;

@@ -112,6 +112,9 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &Side, receiver:
             }
         }
         Fairness => jain(&receiver.flow_bytes),
+        Lateness | LatenessP99 if spec.kernel_paced().is_some() => {
+            Value::Missing("the kernel kept the schedule, and does not say how well".to_owned())
+        }
         Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99 if sender.lateness.is_none() => {
             Value::Missing("there was no schedule to be late for".to_owned())
         }

@@ -293,6 +293,28 @@ mod tests {
     }
 
     #[test]
+    fn the_kernel_keeps_a_schedule_where_it_is_told_to() {
+        for family in Family::ALL.iter().copied() {
+            for flows in [1, 4] {
+                let (pacing, length) = (Pacing::Schedule(4_000.0), Length::Time(400_000_000));
+                let mut spec = spec(family, Transport::Tcp, Io::Plain, Probe::Stream, pacing, length);
+                (spec.flows, spec.tuning.kernel_pacing) = (flows, Some(true));
+                // A connection's first ten segments are not spaced.
+                (spec.message_bytes, spec.probe.warmup_ns) = (1000, 50_000_000);
+                let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
+                let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
+                let received = receiver.collect().unwrap().received;
+                assert_eq!((sender.sent.measured, received.measured), (1_600, 1_600));
+                assert_eq!(sender.endpoint.options.max_pacing_rate, Some(4_000_000 / u64::from(flows)));
+                assert!(sender.lateness.is_none());
+                let seconds = (received.last_ns - received.first_ns) as f64 / 1e9;
+                let rate = 1_600.0 / seconds;
+                assert!((3_600.0..4_400.0).contains(&rate), "{rate} messages a second over {flows} flows");
+            }
+        }
+    }
+
+    #[test]
     fn many_flows_arrive_whole_each_with_its_share() {
         const FLOWS: u32 = 50;
         for family in Family::ALL.iter().copied() {

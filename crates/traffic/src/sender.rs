@@ -160,6 +160,7 @@ struct Sending<'a> {
     spec: &'a TrialSpec,
     /// This thread's part of the schedule and of the number of messages.
     pacing: Pacing,
+    warmup: Length,
     length: Length,
     outbox: Outbox<'a>,
     sent: Sent,
@@ -171,11 +172,13 @@ impl<'a> Sending<'a> {
     fn new(spec: &'a TrialSpec, channels: &'a [Channel], group: Range<usize>) -> io::Result<Self> {
         let all = channels.len() as u64;
         let pacing = match spec.probe.pacing {
+            // It sends whenever the kernel has room, which it has on schedule.
+            _ if spec.kernel_paced().is_some() => Pacing::Flood,
             Pacing::Schedule(per_second) => Pacing::Schedule(per_second * group.len() as f64 / all as f64),
             pacing => pacing,
         };
         let upto = |flow: usize, packets: u64| (u128::from(packets) * flow as u128 / u128::from(all)) as u64;
-        let length = match spec.probe.length {
+        let share = |length: Length| match counted(spec, length) {
             Length::Packets(packets) => {
                 Length::Packets(upto(group.end, packets) - upto(group.start, packets))
             }
@@ -184,7 +187,8 @@ impl<'a> Sending<'a> {
         Ok(Sending {
             spec,
             pacing,
-            length,
+            warmup: share(Length::Time(spec.probe.warmup_ns)),
+            length: share(spec.probe.length),
             outbox: Outbox::new(&channels[group.clone()], group.start as u16)?,
             sent: Sent::default(),
             lateness: None,
@@ -196,7 +200,7 @@ impl<'a> Sending<'a> {
     /// sequence number.
     fn phases(&mut self, mut after_each: impl FnMut(Phase, u64) -> io::Result<()>) -> io::Result<()> {
         if self.spec.probe.warmup_ns > 0 {
-            let warm = self.phase(Phase::Warmup, Length::Time(self.spec.probe.warmup_ns), &mut after_each)?;
+            let warm = self.phase(Phase::Warmup, self.warmup, &mut after_each)?;
             self.sent.warmup = warm.messages;
         }
         self.cpu.open();
@@ -250,6 +254,17 @@ impl<'a> Sending<'a> {
     fn finish(self) -> io::Result<Finished> {
         let Sending { outbox, sent, lateness, cpu, .. } = self;
         Ok(Finished { sent, lateness, cpu, zerocopy: outbox.finish()? })
+    }
+}
+
+/// A time as a number of messages where the kernel keeps the schedule: what it has taken leaves later, so that the clock at
+/// the send calls says nothing of it.
+fn counted(spec: &TrialSpec, length: Length) -> Length {
+    match (spec.kernel_paced(), length) {
+        (Some(per_second), Length::Time(ns)) => {
+            Length::Packets((per_second * ns as f64 / 1e9).round() as u64)
+        }
+        _ => length,
     }
 }
 

@@ -17,6 +17,7 @@ pub fn tune(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
         dscp,
         flow_label,
         busy_poll_us,
+        kernel_pacing: _,
     } = &spec.tuning;
     if let Some(bytes) = send_buffer {
         sys::send_room(socket, *bytes as usize).named("SO_SNDBUF", bytes)?;
@@ -46,6 +47,24 @@ pub fn tune(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
 pub fn tune_connected(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     let nodelay = spec.tuning.nodelay.unwrap_or(true);
     socket.set_tcp_nodelay(nodelay).named("TCP_NODELAY", &nodelay)
+}
+
+/// Tells a connected TCP socket of a sender that the kernel is to space its messages, where it is asked to.
+pub fn pace(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
+    match pacing_rate(spec) {
+        Some(rate) => {
+            // What waits in the socket was written before its time: as little as keeps the kernel busy.
+            let waiting = 2 * spec.message_bytes as usize;
+            sys::pace(socket, rate, waiting).named("SO_MAX_PACING_RATE", &rate)
+        }
+        None => Ok(()),
+    }
+}
+
+/// Bytes of payload a second that the kernel is to let each flow of a sender have.
+pub fn pacing_rate(spec: &TrialSpec) -> Option<u64> {
+    let messages = spec.kernel_paced()? / f64::from(spec.flows);
+    Some((messages * f64::from(spec.message_bytes)).round().max(1.0) as u64)
 }
 
 /// Has a listening socket answer with the flow label that its connections come with. A namespace that holds labels to
@@ -87,6 +106,7 @@ pub fn options(socket: &Socket, family: Family, transport: Transport) -> SocketO
         dscp: sys::traffic_class(socket, family).ok().map(|byte| (byte >> 2) as u8),
         flow_label: (family == Family::Ipv6).then(|| sys::flow_label(socket)).flatten(),
         busy_poll_us: sys::busy_poll_us(socket).ok(),
+        max_pacing_rate: is_tcp.then(|| sys::pacing_rate(socket)).flatten(),
     }
 }
 

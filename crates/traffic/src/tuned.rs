@@ -1,5 +1,6 @@
 //! What sockets were told against what the kernel says that they have.
 
+use crate::tune;
 use stacklab_model::{Endpoint, Probe, Role, Side, Transport, TrialSpec, Tuning, Warning};
 
 /// The most that TCP's options take of a segment, bytes: the timestamps. What the kernel says of a connection's segments
@@ -25,6 +26,9 @@ pub fn contradictions(spec: &TrialSpec, side: &Side) -> Vec<String> {
         if !listening {
             check("TCP_NODELAY", text(options.nodelay), text(*nodelay));
         }
+    }
+    if side.role == Role::Sender {
+        check("pacing rate", text(options.max_pacing_rate), text(tune::pacing_rate(spec)));
     }
     check("DSCP", text(options.dscp), text(*dscp));
     check("busy polling", text(options.busy_poll_us), text(*busy_poll_us));
@@ -95,6 +99,7 @@ mod tests {
             dscp: Some(46),
             flow_label: Some(7),
             busy_poll_us: Some(50),
+            kernel_pacing: None,
         };
         let sides = sides(&spec);
         let mut sides = [sides.0, sides.1];
@@ -108,6 +113,7 @@ mod tests {
                 dscp: Some(46),
                 flow_label: Some(7),
                 busy_poll_us: Some(50),
+                max_pacing_rate: None,
             };
         }
         (spec, sides)

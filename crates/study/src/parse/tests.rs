@@ -240,7 +240,7 @@ fn all_errors_are_told_at_once() {
      --> study.toml:6:1
       |
     6 | colour = 3
-      | ^^^^^^ expected one of family, transport, framing, size, replica, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll
+      | ^^^^^^ expected one of family, transport, framing, size, replica, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing
 
     error: cannot use this value for `runs.min`
       --> study.toml:14:7
@@ -410,6 +410,10 @@ fn every_mistake_is_named() {
         (
             with("size =", "nodelay = [true, true]\nsize ="),
             &["`true` stands twice in `factors.nodelay`", "first here"],
+        ),
+        (
+            with("size =", "kernel_pacing = [true]\nsize ="),
+            &["no schedule for the kernel to keep", "add packet_rate to probe.stream"],
         ),
         (
             with("size =", "nodelay = [true, false]\nsize ="),

@@ -98,7 +98,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Direction => "[\"forward\", \"reverse\"]",
         Factor::Pinning => "[\"halves\", \"none\"]",
         Factor::CongestionControl => "[\"cubic\", \"reno\"]",
-        Factor::Nodelay => "[true, false]",
+        Factor::Nodelay | Factor::KernelPacing => "[true, false]",
         Factor::Mtu => "[1500, 9000]",
         Factor::Mss => "[536, 1440]",
         Factor::SendBuffer | Factor::ReceiveBuffer => "[65536, 1048576]",

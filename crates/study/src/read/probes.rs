@@ -5,7 +5,7 @@ use super::{at, items, nanoseconds};
 use crate::leaf;
 use crate::problems::{Problem, Problems};
 use crate::tree::Node;
-use stacklab_model::{Length, Pacing, Probe, ProbeSpec, print_duration};
+use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, print_duration};
 
 /// Most rows of a run's interval series; each is kept in the record.
 const MOST_ROWS: u64 = 100_000;
@@ -18,6 +18,7 @@ pub(super) fn read(node: Option<&Node>, factors: &Factors, problems: &mut Proble
         check_transport(*probe, node, factors, problems);
         if let Some(spec) = spec(*probe, node, problems) {
             check_schedule(&spec, node, problems);
+            check_kernel_pacing(&spec, node, factors, problems);
             check_rows(&spec, node, problems);
             probes.push(spec);
         }
@@ -76,6 +77,23 @@ fn check_schedule(spec: &ProbeSpec, node: &Node, problems: &mut Problems) {
             format!("no message is due within a run of {}", print_duration(time)),
             format!("expected at least {} per second, or a longer run", 1.0 / seconds),
         ));
+    }
+}
+
+/// What the kernel is to space must have a schedule.
+fn check_kernel_pacing(spec: &ProbeSpec, node: &Node, factors: &Factors, problems: &mut Problems) {
+    let Some(setting) = factors.setting(Factor::KernelPacing) else { return };
+    let Some(level) = setting.levels.iter().find(|level| level.value == "true") else { return };
+    if (spec.probe, spec.pacing) == (Probe::Stream, Pacing::Flood) {
+        problems.add(
+            Problem::at(
+                level.place.clone(),
+                "there is no schedule for the kernel to keep",
+                "needs probe.stream.packet_rate",
+            )
+            .related(node.place.clone(), "this sends as fast as it can")
+            .help("add packet_rate to probe.stream, or leave factors.kernel_pacing out"),
+        );
     }
 }
 

@@ -78,7 +78,9 @@ fn need(factor: Factor, level: &str) -> Need {
     match (factor, level) {
         (Factor::Io, "segment") => Need::Transport(Transport::Udp),
         (Factor::Io, "zerocopy") => Need::Transport(Transport::Tcp),
-        (Factor::Mss | Factor::Nodelay | Factor::CongestionControl, _) => Need::Transport(Transport::Tcp),
+        (Factor::Mss | Factor::Nodelay | Factor::CongestionControl | Factor::KernelPacing, _) => {
+            Need::Transport(Transport::Tcp)
+        }
         (Factor::FlowLabel, _) => Need::Family(Family::Ipv6),
         _ => Need::Nothing,
     }

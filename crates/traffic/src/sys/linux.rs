@@ -283,7 +283,7 @@ pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
 }
 
 /// An `ifreq` for an interface: its name, and room for the union behind it.
-fn request(interface: &str) -> io::Result<libc::ifreq> {
+pub(super) fn request(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: `ifreq` is plain data, for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
     if interface.len() >= request.ifr_name.len() {

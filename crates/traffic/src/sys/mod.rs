@@ -5,10 +5,12 @@ mod batch;
 pub mod counting;
 mod linux;
 mod options;
+mod stamps;
 
 pub use batch::Batch;
 pub use linux::*;
 pub use options::*;
+pub use stamps::*;
 
 /// Nanoseconds of a host's clock.
 pub type Nanos = u64;

@@ -69,6 +69,38 @@ pub fn send_room(socket: &Socket, bytes: usize) -> io::Result<()> {
         .or_else(|_| socket.set_send_buffer_size(bytes))
 }
 
+/// What a socket has that was told no limit (`~0UL`).
+const NO_PACING: u64 = u64::MAX;
+
+/// Has the kernel space what a TCP socket sends, to so many bytes of payload a second, and keep no more than so many bytes
+/// waiting for their turn.
+pub fn pace(socket: &Socket, bytes_per_second: u64, waiting: usize) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, waiting as c_int)?;
+    let length = size_of::<u64>() as libc::socklen_t;
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of the rate
+    // or, where its own integer is shorter, less.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_MAX_PACING_RATE,
+            (&raw const bytes_per_second).cast(),
+            length,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// The bytes a second to which the kernel spaces what a socket sends, where there is a limit.
+pub fn pacing_rate(socket: &Socket) -> Option<u64> {
+    let mut value = MaybeUninit::<u64>::zeroed();
+    let filled = option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &mut value).ok()?;
+    // SAFETY: an integer is valid whatever its bytes; it was zeroed and perhaps overwritten.
+    let rate = unsafe { value.assume_init() };
+    let none = if filled == size_of::<u64>() { NO_PACING } else { u64::from(u32::MAX) };
+    (rate != none).then_some(rate)
+}
+
 /// The maximum segment size: as asked before there is a connection, then the sending one, TCP's options counted out.
 pub fn mss(socket: &Socket) -> io::Result<u32> {
     read(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG)

@@ -1,0 +1,103 @@
+//! Times that the kernel or an interface gives to packets, beyond those of arrival.
+
+use super::Nanos;
+use super::linux::{await_error_queue, request, set_option};
+use socket2::Socket;
+use std::io;
+use std::mem::size_of;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// `struct sock_txtime`.
+#[repr(C)]
+struct SendTimes {
+    clock: libc::clockid_t,
+    flags: u32,
+}
+
+/// `struct scm_timestamping`: by software, unused, by hardware.
+type Stamps = [libc::timespec; 3];
+
+/// `struct ethtool_ts_info`.
+#[repr(C)]
+#[derive(Default)]
+struct StampInfo {
+    command: u32,
+    stamps: u32,
+    clock: i32,
+    send_types: u32,
+    send_reserved: [u32; 3],
+    receive_filters: u32,
+    receive_reserved: [u32; 3],
+}
+
+const ETHTOOL_GET_TS_INFO: u32 = 0x41;
+
+/// Lets a socket's datagrams be given a time to leave at (SO_TXTIME), on the monotonic clock.
+pub fn allow_send_times(socket: &Socket) -> io::Result<()> {
+    let times = SendTimes { clock: libc::CLOCK_MONOTONIC, flags: 0 };
+    let length = size_of::<SendTimes>() as libc::socklen_t;
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of `times`,
+    // a structure of integers without gaps.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_TXTIME,
+            (&raw const times).cast(),
+            length,
+        )
+    };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Has the kernel say when it handed each packet to the interface ([`send_stamp`]).
+pub fn stamp_sends(socket: &Socket) -> io::Result<()> {
+    let flags = libc::SOF_TIMESTAMPING_TX_SOFTWARE
+        | libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_OPT_TSONLY;
+    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)
+}
+
+/// When the earliest packet that was not asked for before was handed to the interface, nanoseconds of the realtime clock.
+pub fn send_stamp(socket: &Socket, limit: Duration) -> io::Result<Nanos> {
+    await_error_queue(socket, limit)?;
+    let mut control = [0_u64; 32];
+    // SAFETY: `msghdr` is plain data, for which all zeros is valid.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    header.msg_control = control.as_mut_ptr().cast();
+    header.msg_controllen = size_of_val(&control) as _;
+    let flags = libc::MSG_ERRQUEUE | libc::MSG_DONTWAIT;
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the header has no data vectors and points to
+    // the control block of the stated length, which outlives the call.
+    if unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block, and the CMSG functions
+    // stay within them. The payload of this type is three times, read unaligned.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(&raw const header);
+        while let Some(control) = message.as_ref() {
+            if (control.cmsg_level, control.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
+                let [software, ..]: Stamps = libc::CMSG_DATA(control).cast::<Stamps>().read_unaligned();
+                return Ok(software.tv_sec as Nanos * 1_000_000_000 + software.tv_nsec as Nanos);
+            }
+            message = libc::CMSG_NXTHDR(&raw const header, control);
+        }
+    }
+    Err(io::Error::other("the kernel stamps no sends"))
+}
+
+/// Whether an interface stamps packets itself, both ways (ETHTOOL_GET_TS_INFO).
+pub fn stamps_in_hardware(socket: &Socket, interface: &str) -> io::Result<bool> {
+    let mut info = StampInfo { command: ETHTOOL_GET_TS_INFO, ..StampInfo::default() };
+    let mut request = request(interface)?;
+    request.ifr_ifru.ifru_data = (&raw mut info).cast();
+    // SAFETY: the descriptor is open; SIOCETHTOOL reads the `ifreq` and, for this command, reads and writes one
+    // `ethtool_ts_info` behind its data pointer; both outlive the call.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) } < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let both = libc::SOF_TIMESTAMPING_TX_HARDWARE | libc::SOF_TIMESTAMPING_RX_HARDWARE;
+    Ok(info.stamps & both == both)
+}
