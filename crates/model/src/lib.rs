@@ -36,7 +36,8 @@ pub use names::{UnknownName, nearest};
 pub use noise::{EchoFloor, NoiseFloor, Spread};
 pub use run::{RunRecord, RunStatus, Warning};
 pub use side::{
-    Counters, CpuTime, Delays, Drops, Endpoint, IntervalRow, Offloads, Received, Role, Sent, Side, TcpInfo,
+    Clock, Counters, CpuTime, DelayPoints, Delays, Drops, Endpoint, IntervalRow, Offloads, Point, Received,
+    Role, Sent, Side, TcpInfo,
 };
 pub use spec::{HEADER_BYTES, Io, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
 pub use trial::Trial;

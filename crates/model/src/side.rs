@@ -16,6 +16,49 @@ named! {
     }
 }
 
+named! {
+    /// A point on a message's way at which its time is taken.
+    pub enum Point("point") {
+        /// The time at which it should have been sent.
+        Schedule = "schedule",
+        /// The program's call: just before a send or a connect, just after a receive or a connect.
+        Call = "call",
+        /// The kernel, by software, when the interface's driver hands the packet over (SO_TIMESTAMPNS).
+        Kernel = "kernel",
+    }
+}
+
+named! {
+    /// A clock of a host.
+    pub enum Clock("clock") {
+        /// CLOCK_MONOTONIC.
+        Monotonic = "monotonic",
+        /// CLOCK_REALTIME, turned into the monotonic clock's time by the difference of both at the receive.
+        Realtime = "realtime",
+    }
+}
+
+/// From where to where a side's delays are, and by which clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DelayPoints {
+    /// Where a delay begins.
+    pub sent: Point,
+    /// The clock that told the time there.
+    pub sent_clock: Clock,
+    /// Where it ends.
+    pub received: Point,
+    /// The clock that told the time there.
+    pub received_clock: Clock,
+}
+
+impl DelayPoints {
+    /// Between a point where a message leaves and one where it arrives.
+    pub fn between(sent: Point, received: Point) -> Self {
+        let clock = |point| if point == Point::Kernel { Clock::Realtime } else { Clock::Monotonic };
+        DelayPoints { sent, sent_clock: clock(sent), received, received_clock: clock(received) }
+    }
+}
+
 /// All that one host reports of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Side {
@@ -32,6 +75,9 @@ pub struct Side {
     pub received: Received,
     /// One-way delays at the receiver of a stream, round trips at the sender of an echo, times to connect.
     pub delays: Option<Delays>,
+    /// Where their two times were taken; `None` where there are no delays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_points: Option<DelayPoints>,
     /// How long after its schedule each message left, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Delays>,

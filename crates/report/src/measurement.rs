@@ -1,8 +1,8 @@
 //! A single run as text for the terminal, in the order that users of iperf3 know: who and what, rows by time, summary.
 
 use stacklab_model::{
-    CpuScope, Delays, Direction, Drops, IntervalRow, Length, Metric, Pacing, Probe, RunRecord, RunStatus,
-    Side, Transport, Value, print_duration,
+    Clock, CpuScope, DelayPoints, Delays, Direction, Drops, IntervalRow, Length, Metric, Pacing, Point,
+    Probe, RunRecord, RunStatus, Side, Transport, Value, print_duration,
 };
 use std::fmt::Write;
 
@@ -209,6 +209,9 @@ fn stream(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str,
         format!("median {}, mean {}", milliseconds(median), milliseconds(mean))
     });
     lines.push(("one-way delay", delay));
+    if matches!(value(Metric::OneWayDelay), Some(Value::Measured(_))) {
+        lines.extend(points(receiver));
+    }
     let jitter = both(value(Metric::Jitter), value(Metric::JitterRfc3550), |mean, smoothed| {
         format!("{} (RFC 3550: {})", milliseconds(mean), milliseconds(smoothed))
     });
@@ -270,6 +273,7 @@ fn echo(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str, S
         _ => [Metric::Rtt, Metric::RttMean, Metric::RttP99, Metric::RttP999],
     };
     lines.extend(times(run, metrics, sender.delays.as_ref()));
+    lines.extend(points(sender));
     lines
 }
 
@@ -300,6 +304,25 @@ fn extremes(delays: Option<&Delays>) -> String {
         }
         None => nothing_came(),
     }
+}
+
+/// From where to where delays are taken, and by which clocks.
+fn points(side: &Side) -> Option<(&'static str, String)> {
+    let DelayPoints { sent, sent_clock, received, received_clock } = side.delay_points?;
+    side.delays.as_ref()?;
+    let from = match sent {
+        Point::Schedule => "schedule",
+        _ => "send call",
+    };
+    let to = match received {
+        Point::Kernel => "arrival in the kernel",
+        _ => "return of the receive",
+    };
+    let clocks = match (sent_clock, received_clock) {
+        (Clock::Monotonic, Clock::Monotonic) => "monotonic clock",
+        _ => "monotonic clock, arrival's realtime turned into it",
+    };
+    Some(("  taken from", format!("{from} to {to}, {clocks}")))
 }
 
 fn nothing_came() -> String {

@@ -25,6 +25,7 @@ fn side(role: Role, local: &str, peer: &str, transport: Transport) -> Side {
         sent: Sent::default(),
         received: Received::default(),
         delays: None,
+        delay_points: None,
         lateness: None,
         flow_bytes: Vec::new(),
         series: Vec::new(),
@@ -78,6 +79,12 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
     };
     let counting = if probe.echoes() || probe == Probe::Connect { 0 } else { 1 };
     sides[counting].delays = Some(delays);
+    let (left, arrived) = match (probe, transport) {
+        (Probe::Stream, Transport::Udp) => (Point::Call, Point::Kernel),
+        (Probe::EchoOpen, _) => (Point::Schedule, Point::Call),
+        _ => (Point::Call, Point::Call),
+    };
+    sides[counting].delay_points = Some(DelayPoints::between(left, arrived));
     if probe == Probe::Connect {
         (sides[0].io, sides[1].io, sides[1].cpu) = (None, None, None);
     } else {

@@ -40,6 +40,7 @@ fn side(role: Role) -> Side {
         },
         sent: Sent { measured: 3, ..Sent::default() },
         received: Received::default(),
+        delay_points: Some(DelayPoints::between(Point::Call, Point::Kernel)),
         delays: Some(Delays {
             buckets: Buckets(vec![(10, 2), (20, 1)]),
             mean_ns: 13.25,

@@ -164,6 +164,7 @@ pub(crate) mod tests {
             sent: Sent::default(),
             received: Received::default(),
             delays: None,
+            delay_points: None,
             lateness: None,
             flow_bytes: Vec::new(),
             series: Vec::new(),

@@ -9,7 +9,7 @@ use crate::observe;
 use crate::pacer::Pacer;
 use crate::{sys, tune};
 use socket2::Socket;
-use stacklab_model::{Length, Pacing, Received, Role, Sent, Side, TrialSpec};
+use stacklab_model::{DelayPoints, Length, Pacing, Point, Received, Role, Sent, Side, TrialSpec};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,6 +45,7 @@ pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Resul
         sent,
         received: Received::default(),
         delays: times.finish(std::iter::empty()),
+        delay_points: Some(DelayPoints::between(Point::Call, Point::Call)),
         lateness: None,
         flow_bytes: Vec::new(),
         series: Vec::new(),
@@ -118,6 +119,7 @@ pub fn accept_connections(
         sent: Sent::default(),
         received,
         delays: None,
+        delay_points: None,
         lateness: None,
         flow_bytes: Vec::new(),
         series: Vec::new(),

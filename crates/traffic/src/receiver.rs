@@ -12,7 +12,7 @@ use crate::receive::receive;
 use crate::reflect::Reflect;
 use crate::{sys, threads, tune};
 use socket2::Socket;
-use stacklab_model::{Probe, Received, Role, Sent, Side, Transport, TrialSpec};
+use stacklab_model::{DelayPoints, Point, Probe, Received, Role, Sent, Side, Transport, TrialSpec};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -101,6 +101,8 @@ fn attend(
         count(spec, &channels, ended).attempt(attempt)?
     };
     let Accounted { received, delays, series, cpu, flow_bytes } = accounted;
+    let arrived = if first.stamped { Point::Kernel } else { Point::Call };
+    let delay_points = delays.is_some().then(|| DelayPoints::between(Point::Call, arrived));
     let tcp = tcp_total(&channels);
     if spec.transport == Transport::Tcp {
         for channel in &channels {
@@ -111,7 +113,8 @@ fn attend(
     let io = Some(first.io);
     let side = side(endpoint, before, &first.socket);
     let socket_memory_kib = memory.peak_kib(received.first_ns, received.last_ns);
-    let side = Side { io, sent, received, delays, series, flow_bytes, cpu, tcp, socket_memory_kib, ..side };
+    let side = Side { io, sent, received, delays, delay_points, series, flow_bytes, cpu, ..side };
+    let side = Side { tcp, socket_memory_kib, ..side };
     Ok((side, channels))
 }
 
@@ -144,6 +147,7 @@ fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, socket: &Socket) 
         sent: Sent::default(),
         received: Received::default(),
         delays: None,
+        delay_points: None,
         lateness: None,
         flow_bytes: Vec::new(),
         series: Vec::new(),
@@ -266,6 +270,9 @@ mod tests {
                 assert_eq!((received.measured, received.bytes), (300, 60_000));
                 assert_eq!((received.duplicates, received.reordered, received.strays), (0, 0, 0));
                 assert_eq!(receiver.delays.unwrap().buckets.count(), 300);
+                let arrived = if transport == Transport::Udp { Point::Kernel } else { Point::Call };
+                assert_eq!(receiver.delay_points, Some(DelayPoints::between(Point::Call, arrived)));
+                assert_eq!(sender.delay_points, None);
                 assert_eq!(receiver.series.iter().map(|row| row.messages).sum::<u64>(), 300);
                 assert!(receiver.cpu.is_some() && sender.cpu.is_some());
                 if transport == Transport::Tcp {

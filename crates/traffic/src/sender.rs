@@ -16,7 +16,9 @@ use crate::receive::receive;
 use crate::send::{Mailed, Mailing, Stamp, send};
 use crate::sys;
 use crate::threads;
-use stacklab_model::{Length, Metric, Pacing, Probe, Role, Sent, Side, TcpInfo, Transport, TrialSpec};
+use stacklab_model::{
+    DelayPoints, Length, Metric, Pacing, Point, Probe, Role, Sent, Side, TcpInfo, Transport, TrialSpec,
+};
 use std::io::{self, Read};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
@@ -96,6 +98,9 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
         counters.0.insert("socket.zerocopy_copied".to_owned(), copied);
     }
     let Accounted { received, delays, series, .. } = account.finish();
+    // Answers are taken as the program receives them.
+    let left = if spec.probe.probe == Probe::EchoOpen { Point::Schedule } else { Point::Call };
+    let delay_points = delays.is_some().then(|| DelayPoints::between(left, Point::Call));
     Ok(Side {
         role: Role::Sender,
         endpoint,
@@ -104,6 +109,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
         sent: mailed.sent,
         received,
         delays,
+        delay_points,
         lateness: mailed.lateness.and_then(Lateness::finish),
         flow_bytes: Vec::new(),
         series,

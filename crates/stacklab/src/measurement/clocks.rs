@@ -23,7 +23,7 @@ pub fn forget_one_way(run: &mut RunRecord) {
         }
     }
     for side in &mut run.sides {
-        side.delays = None;
+        (side.delays, side.delay_points) = (None, None);
         side.series.iter_mut().for_each(|row| row.delay_mean_ns = None);
     }
 }
