@@ -127,3 +127,33 @@ fn an_echo_in_reverse_is_begun_by_the_second_host() {
         }
     }
 }
+
+#[test]
+fn a_round_trip_beside_a_stream_waits_in_the_queue_that_the_stream_fills() {
+    // At 20 Mbit/s a full packet takes 0.6 ms; the queue holds many.
+    let mut lab = Lab::of(Bed { rate: Some(Rate(20_000_000)), mtu: 1500, offloads: false });
+    for family in Family::ALL.iter().copied() {
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let echo = |probe, pacing| ProbeSpec {
+                probe,
+                pacing,
+                length: Length::Time(400_000_000),
+                warmup_ns: 100_000_000,
+                interval_ns: 100_000_000,
+                metrics: vec![Metric::Rtt],
+            };
+            let tcp = (family, Transport::Tcp, SIZE);
+            let idle = lab.run_on_link(tcp, &echo(Probe::Echo, Pacing::Lockstep), direction);
+            let loaded = lab.run_on_link(tcp, &echo(Probe::EchoLoaded, Pacing::Flood), direction);
+            assert!(!warns(&loaded, "unloaded"), "{}: {:?}", loaded.trial, loaded.warnings);
+            let (short, long) = (figure(&idle, Metric::Rtt), figure(&loaded, Metric::RttLoaded));
+            let p99 = loaded.values[&Metric::RttLoadedP99].measured();
+            let load = figure(&loaded, Metric::ThroughputLoad);
+            println!(
+                "{family} {direction}: rtt {short:.3} ms, beside {load:.1} Mbit/s {long:.3} ms, p99 {p99:?}"
+            );
+            assert!(long > 4.0 * short && long > short + 0.8, "{family} {direction}: {short} and {long} ms");
+            assert!(load > 12.0, "{family} {direction}: the stream had {load} of 20 Mbit/s");
+        }
+    }
+}

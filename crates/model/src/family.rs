@@ -105,6 +105,8 @@ named! {
         Echo = "echo",
         /// Open loop: messages go out on a schedule; round trips count from the intended send time.
         EchoOpen = "echo_open",
+        /// Closed loop beside a running stream.
+        EchoLoaded = "echo_loaded",
         /// TCP connections opened one after another.
         Connect = "connect",
     }
@@ -116,8 +118,13 @@ impl Probe {
         self != Probe::Connect || transport == Transport::Tcp
     }
 
+    /// Whether a stream flows in it: what is measured, or what an echo runs beside.
+    pub fn streams(self) -> bool {
+        matches!(self, Probe::Stream | Probe::EchoLoaded)
+    }
+
     /// Whether its messages come back to the sender.
     pub fn echoes(self) -> bool {
-        matches!(self, Probe::Echo | Probe::EchoOpen)
+        matches!(self, Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded)
     }
 }

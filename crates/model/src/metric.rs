@@ -178,6 +178,14 @@ named! {
         LatenessOpen = "lateness_open",
         /// 99th percentile of it.
         LatenessOpenP99 = "lateness_open_p99",
+        /// Median round trip beside a stream.
+        RttLoaded = "rtt_loaded",
+        /// Mean round trip beside a stream.
+        RttLoadedMean = "rtt_loaded_mean",
+        /// 99th percentile of the round trip beside a stream.
+        RttLoadedP99 = "rtt_loaded_p99",
+        /// Payload per second of the stream that an echo runs beside.
+        ThroughputLoad = "throughput_load",
         /// Median time to open a TCP connection.
         ConnectTime = "connect_time",
         /// TCP connections opened per second.
@@ -194,6 +202,7 @@ impl Metric {
             RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | LatenessOpen | LatenessOpenP99 => {
                 Probe::EchoOpen
             }
+            RttLoaded | RttLoadedMean | RttLoadedP99 | ThroughputLoad => Probe::EchoLoaded,
             ConnectTime | ConnectRate => Probe::Connect,
             _ => Probe::Stream,
         }
@@ -213,7 +222,7 @@ impl Metric {
     pub fn unit(self) -> Unit {
         use Metric::*;
         match self {
-            Throughput | ThroughputReverse => Unit::MegabitPerSecond,
+            Throughput | ThroughputReverse | ThroughputLoad => Unit::MegabitPerSecond,
             PacketRate => Unit::PacketPerSecond,
             Loss | Duplicate | Reorder | Fairness => Unit::Ratio,
             CpuSender | CpuReceiver | CpuSystem | CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser
@@ -229,7 +238,8 @@ impl Metric {
             ConnectRate => Unit::ConnectionPerSecond,
             OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv | TcpSrtt | Rtt | RttMean
             | RttP99 | RttP999 | RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | Lateness
-            | LatenessP99 | LatenessOpen | LatenessOpenP99 | ConnectTime => Unit::Millisecond,
+            | LatenessP99 | LatenessOpen | LatenessOpenP99 | RttLoaded | RttLoadedMean | RttLoadedP99
+            | ConnectTime => Unit::Millisecond,
         }
     }
 
@@ -237,9 +247,8 @@ impl Metric {
     pub fn better(self) -> Better {
         use Metric::*;
         match self {
-            Throughput | ThroughputReverse | PacketRate | ConnectRate | TcpEfficiency | Fairness => {
-                Better::Higher
-            }
+            Throughput | ThroughputReverse | ThroughputLoad | PacketRate | ConnectRate | TcpEfficiency
+            | Fairness => Better::Higher,
             _ => Better::Lower,
         }
     }
@@ -374,6 +383,12 @@ impl Metric {
             LatenessOpen => "median time that messages left after their schedule, open loop",
             LatenessOpenP99 => {
                 "99th percentile of the time that messages left after their schedule, open loop"
+            }
+            RttLoaded => "median round trip of a message out and back while a stream flows, one outstanding",
+            RttLoadedMean => "mean round trip while a stream flows, one outstanding",
+            RttLoadedP99 => "99th percentile of the round trip while a stream flows, one outstanding",
+            ThroughputLoad => {
+                "throughput of the stream that the echo ran beside, over the stream's own window"
             }
             ConnectTime => "median time from connect() to the connection being established",
             ConnectRate => "TCP connections opened one after another, over the measured window",

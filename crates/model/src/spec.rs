@@ -49,7 +49,7 @@ named! {
 pub struct ProbeSpec {
     /// Which probe.
     pub probe: Probe,
-    /// When messages leave.
+    /// When messages leave; of an echo beside a stream, the stream's.
     pub pacing: Pacing,
     /// When the measured part ends.
     pub length: Length,

@@ -47,7 +47,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
     let spec = &run.spec;
     let what = match spec.probe.probe {
         Probe::Stream => "stream",
-        Probe::Echo | Probe::EchoOpen => "echo",
+        Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => "echo",
         Probe::Connect => "connections",
     };
     let mut text = format!("stacklab {}, {} {what} over {}\n", about.version, spec.transport, spec.family);
@@ -142,7 +142,7 @@ fn dash() -> String {
 fn summary(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str, String)> {
     let mut lines = match run.spec.probe.probe {
         Probe::Stream => stream(run, sender, receiver),
-        Probe::Echo | Probe::EchoOpen => echo(run, sender, receiver),
+        Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => echo(run, sender, receiver),
         Probe::Connect => connect(run, sender),
     };
     lines.extend(schedule(sender));

@@ -124,12 +124,8 @@ impl Lab {
             cpu_scope: settings::cpu_scope(cell, self.steers),
             poll_ns: if trial.probe == Probe::Echo && pinning.divided { POLL_NS } else { 0 },
             io: settings::io(&study.bed, cell, &probe),
-            // Only a stream has several; other probes have one message or connection under way.
-            flows: if trial.probe == Probe::Stream {
-                settings::level(cell, Factor::Flows).unwrap_or(1)
-            } else {
-                1
-            },
+            // Only streams have several; other probes have one message or connection under way.
+            flows: if trial.probe.streams() { settings::level(cell, Factor::Flows).unwrap_or(1) } else { 1 },
             tuning: settings::tuning(cell),
             probe,
         };

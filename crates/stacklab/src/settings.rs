@@ -62,12 +62,12 @@ pub fn io(bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Io {
         return level.parse().expect("a checked study's levels are of their kind");
     }
     match (probe.probe, probe.pacing, cell.transport) {
-        (Probe::Stream, Pacing::Flood, Transport::Udp)
+        (Probe::Stream | Probe::EchoLoaded, Pacing::Flood, Transport::Udp)
             if bed.rate.is_some() && !bed.offloads && fits_a_packet(bed, cell) =>
         {
             Io::Segment
         }
-        (Probe::Stream, Pacing::Flood, _) => Io::Batch,
+        (Probe::Stream | Probe::EchoLoaded, Pacing::Flood, _) => Io::Batch,
         _ => Io::Plain,
     }
 }

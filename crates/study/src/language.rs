@@ -284,6 +284,32 @@ const PROBES: &[Key] = &[
         "Open loop: messages go out on a schedule; round trips count from the intended send time.",
     ),
     optional(
+        "echo_loaded",
+        Kind::Table(&[
+            metrics(Probe::EchoLoaded),
+            required(
+                "length",
+                Kind::OneOf(&[
+                    optional(
+                        "packets",
+                        Kind::Refused("the stream beside must know how long the echo takes: give a time"),
+                        "",
+                    ),
+                    optional("time", Kind::Duration { least: "1ms", most: "24h" }, "Duration of one run."),
+                ]),
+                "When the measured part of a run ends: after some time.",
+            ),
+            WARMUP,
+            INTERVAL,
+            optional(
+                "packet_rate",
+                PACKET_RATE,
+                "Messages per second of the stream, on a fixed schedule. Absent: flood.",
+            ),
+        ]),
+        "Closed loop beside a running stream of the same transport and size, which begins before it and ends after it.",
+    ),
+    optional(
         "connect",
         Kind::Table(&[
             metrics(Probe::Connect),
@@ -307,6 +333,7 @@ const fn metrics(probe: Probe) -> Key {
         Probe::Stream => &Kind::Metric(Some(Probe::Stream)),
         Probe::Echo => &Kind::Metric(Some(Probe::Echo)),
         Probe::EchoOpen => &Kind::Metric(Some(Probe::EchoOpen)),
+        Probe::EchoLoaded => &Kind::Metric(Some(Probe::EchoLoaded)),
         Probe::Connect => &Kind::Metric(Some(Probe::Connect)),
     };
     required("metrics", Kind::List(list), "The metrics taken from it.")

@@ -77,7 +77,10 @@ pub fn conduct(
                 run.warnings.extend(warnings.into_iter().map(said));
             }
             run.warnings.extend(legs::apart(&legs, &sides, 0));
-            run.sides = sides.into_iter().flatten().collect();
+            run.warnings.extend(legs::unloaded(&legs, &sides, 0));
+            // A record has room for the two directions of what is measured, and none for what flowed beside.
+            let kept = legs.iter().zip(sides).filter(|(leg, _)| leg.part != legs::Part::Load);
+            run.sides = kept.flat_map(|(_, sides)| sides).collect();
         }
         Err(AgentError::Failed { host, reason }) => {
             run.status = RunStatus::Invalid(vec![format!("{host} {reason}")])

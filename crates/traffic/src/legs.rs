@@ -1,12 +1,15 @@
-//! What a trial is made of: one stream or echo, or several at once.
+//! What a trial is made of: one stream or echo, several at once, or an echo beside a stream.
 
 use crate::conduct::Path;
 use crate::metrics;
-use stacklab_model::{Direction, Metric, Side, TrialSpec, Value, Warning};
+use stacklab_model::{Direction, Io, Length, Metric, Pacing, Probe, Side, TrialSpec, Value, Warning};
 use std::time::Duration;
 
 /// The least part of its own measured window that a stream both ways must share with the other.
 const TOGETHER: f64 = 0.9;
+/// How long before an echo's warm-up, and after its end, the stream beside it flows, its own warm-up not counted.
+const LEAD: Duration = Duration::from_millis(100);
+const TAIL: Duration = Duration::from_millis(300);
 
 /// A part of a trial that has a sender and a receiver of its own.
 #[derive(Debug, Clone, PartialEq)]
@@ -30,6 +33,8 @@ pub(crate) enum Part {
     Main,
     /// The same the other way.
     Reverse,
+    /// A stream that an echo runs beside.
+    Load,
 }
 
 impl Leg {
@@ -43,6 +48,7 @@ impl Leg {
         match self.part {
             Part::Main => "",
             Part::Reverse => "in the other direction, ",
+            Part::Load => "of the stream beside, ",
         }
     }
 }
@@ -54,6 +60,9 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Leg
         Leg { part, from, path, spec: TrialSpec { token, ..spec.clone() }, starts: Duration::ZERO }
     };
     let token = spec.token;
+    if spec.probe.probe == Probe::EchoLoaded {
+        return beside_a_stream(path, spec, direction);
+    }
     match direction {
         Direction::Forward => vec![leg(Part::Main, 0, token)],
         Direction::Reverse => vec![leg(Part::Main, 1, token)],
@@ -61,13 +70,69 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Leg
     }
 }
 
+/// An echo, and the stream beside it: from the host that begins the echo, or from each, both ways. The stream begins before
+/// the echo and ends after it.
+fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Leg> {
+    let first = if direction == Direction::Reverse { 1 } else { 0 };
+    let lasts = spec.probe.warmup_ns
+        + match spec.probe.length {
+            Length::Time(ns) => ns,
+            // Studies give a time; whoever else asks gets a stream that is seen to end too early.
+            Length::Packets(_) => 0,
+        };
+    let leg = |part, from, spec, starts| {
+        let path = if from == 0 { path.clone() } else { path.reversed() };
+        Leg { part, from, path, spec, starts }
+    };
+    let mut echo = TrialSpec { io: Io::Plain, flows: 1, ..spec.clone() };
+    echo.probe.pacing = Pacing::Lockstep;
+    let load = |token| {
+        let mut load = TrialSpec { token, poll_ns: 0, ..spec.clone() };
+        load.probe.probe = Probe::Stream;
+        load.probe.length = Length::Time((LEAD + TAIL).as_nanos() as u64 + lasts);
+        load.probe.metrics = vec![Metric::Throughput];
+        load
+    };
+    let starts = LEAD + Duration::from_nanos(spec.probe.warmup_ns);
+    let mut legs =
+        vec![leg(Part::Main, first, echo, starts), leg(Part::Load, first, load(!spec.token), Duration::ZERO)];
+    if direction == Direction::Both {
+        legs.push(leg(Part::Load, 1 - first, load(spec.token.rotate_left(16) ^ 0x5555_5555), Duration::ZERO));
+    }
+    legs
+}
+
+/// A warning where a stream did not flow all the time that the echo beside it was measured. `offset_ns` is as for
+/// [`apart`].
+pub(crate) fn unloaded(legs: &[Leg], sides: &[[Side; 2]], offset_ns: i64) -> Option<Warning> {
+    let (echo, seen) = (legs.first()?, &sides.first()?[0].received);
+    let on_second = |agent: usize, ns: u64| ns as i64 + if agent == 1 { offset_ns } else { 0 };
+    let (first, last) = (on_second(echo.from, seen.first_ns), on_second(echo.from, seen.last_ns));
+    let flowed = |(leg, [_, received]): (&Leg, &[Side; 2])| {
+        let window = &received.received;
+        on_second(leg.to(), window.first_ns) <= first && last <= on_second(leg.to(), window.last_ns)
+    };
+    let mut loads = legs.iter().zip(sides).filter(|(leg, _)| leg.part == Part::Load);
+    (!loads.all(flowed)).then(|| Warning {
+        code: "unloaded".to_owned(),
+        text: "the stream did not flow all the time that the echo beside it was measured".to_owned(),
+        advice: "lengthen the warm-up, so that connections have opened, or lower the load".to_owned(),
+    })
+}
+
 /// Figures that are not those of what is measured first.
 pub(crate) fn values_beside(legs: &[Leg], sides: &[[Side; 2]]) -> Vec<(Metric, Value)> {
     let beside = legs.iter().zip(sides).filter_map(|(leg, [sent, received])| match leg.part {
         Part::Main => None,
-        Part::Reverse => {
+        Part::Reverse | Part::Load => {
             let mut values = metrics::values(&leg.spec, &leg.path, sent, received);
-            values.remove(&Metric::Throughput).map(|value| (Metric::ThroughputReverse, value))
+            let name = match leg.part {
+                Part::Load => Metric::ThroughputLoad,
+                _ => Metric::ThroughputReverse,
+            };
+            // Of streams both ways beside an echo, the one that flows as its messages go out.
+            let said = leg.part == Part::Reverse || leg.from == legs[0].from;
+            values.remove(&Metric::Throughput).filter(|_| said).map(|value| (name, value))
         }
     });
     beside.collect()
@@ -112,6 +177,53 @@ mod tests {
             assert_eq!(of(Direction::Reverse), [back]);
             assert_eq!(of(Direction::Both), [there, back]);
         }
+    }
+
+    #[test]
+    fn a_stream_beside_an_echo_begins_before_it_and_ends_after_it() {
+        for family in Family::ALL.iter().copied() {
+            let mut spec = spec(family, Transport::Tcp);
+            (spec.probe.probe, spec.probe.length) = (Probe::EchoLoaded, Length::Time(1_000_000_000));
+            (spec.probe.warmup_ns, spec.io, spec.flows) = (50_000_000, Io::Batch, 4);
+            for (direction, senders) in [
+                (Direction::Forward, &[0, 0][..]),
+                (Direction::Reverse, &[1, 1]),
+                (Direction::Both, &[0, 0, 1]),
+            ] {
+                let legs = of(&path(family), &spec, direction);
+                assert_eq!(legs.iter().map(|leg| leg.from).collect::<Vec<_>>(), senders);
+                let [echo, loads @ ..] = &legs[..] else { panic!() };
+                assert_eq!((echo.part, echo.spec.probe.pacing), (Part::Main, Pacing::Lockstep));
+                assert_eq!((echo.spec.io, echo.spec.flows), (Io::Plain, 1));
+                let end = |leg: &Leg| {
+                    let Length::Time(ns) = leg.spec.probe.length else { panic!() };
+                    leg.starts.as_nanos() as u64 + leg.spec.probe.warmup_ns + ns
+                };
+                for load in loads {
+                    assert_eq!((load.part, load.spec.probe.probe), (Part::Load, Probe::Stream));
+                    assert_eq!((load.spec.probe.pacing, load.spec.flows), (Pacing::Flood, 4));
+                    assert!(load.starts < echo.starts && end(load) > end(echo));
+                    assert_ne!(load.spec.token, echo.spec.token);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_echo_that_outlasts_the_stream_beside_is_said_to_be_unloaded() {
+        let mut spec = spec(Family::Ipv4, Transport::Udp);
+        spec.probe.probe = Probe::EchoLoaded;
+        let legs = of(&path(Family::Ipv4), &spec, Direction::Forward);
+        let said = |first, last| {
+            let (echo, load) = (sides(&spec), sides(&spec));
+            let mut seen = [[echo.0, echo.1], [load.0, load.1]];
+            (seen[0][0].received.first_ns, seen[0][0].received.last_ns) = (first, last);
+            (seen[1][1].received.first_ns, seen[1][1].received.last_ns) = (100, 900);
+            unloaded(&legs, &seen, 0).map(|warning| warning.code)
+        };
+        assert_eq!(said(100, 900), None);
+        assert_eq!(said(99, 900).as_deref(), Some("unloaded"));
+        assert_eq!(said(100, 901).as_deref(), Some("unloaded"));
     }
 
     #[test]

@@ -38,6 +38,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &Side, receiver:
     match metric {
         Throughput => rate(arrived * f64::from(spec.message_bytes) * 8.0 / 1e6),
         // Of two streams' sides; see `legs`.
+        ThroughputLoad => Value::Missing("the trial has no stream beside".to_owned()),
         ThroughputReverse => Value::Missing("the trial has no stream in the other direction".to_owned()),
         PacketRate => rate(arrived),
         Loss => of_sent(sent.measured.saturating_sub(received.measured + received.beyond_window)),
@@ -128,10 +129,10 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &Side, receiver:
             let counters = &sender.counters;
             Value::Measured((counters.get("ip.FragCreates") + counters.get("ip6.FragCreates")) as f64)
         }
-        Rtt | RttOpen | ConnectTime => percentile(&sender.delays, 0.5),
-        RttP99 | RttOpenP99 => percentile(&sender.delays, 0.99),
+        Rtt | RttOpen | RttLoaded | ConnectTime => percentile(&sender.delays, 0.5),
+        RttP99 | RttOpenP99 | RttLoadedP99 => percentile(&sender.delays, 0.99),
         RttP999 | RttOpenP999 => percentile(&sender.delays, 0.999),
-        RttMean | RttOpenMean => milliseconds(sender.delays.as_ref().map(|delays| delays.mean_ns)),
+        RttMean | RttOpenMean | RttLoadedMean => milliseconds(sender.delays.as_ref().map(|delays| delays.mean_ns)),
         ConnectRate => {
             let seconds = (sent.last_ns - sent.first_ns) as f64 / 1e9;
             Value::finite(sent.measured as f64 / seconds, "no connection was opened")

@@ -1,7 +1,7 @@
 //! What was observed against what was planned.
 
 use crate::conduct::Path;
-use crate::legs::Leg;
+use crate::legs::{Leg, Part};
 use crate::tuned;
 use stacklab_model::{Endpoint, Family, Framing, Probe, RunStatus, Side, Transport, TrialSpec, wire_size};
 
@@ -15,7 +15,11 @@ const OTHER_PACKETS: u64 = 16;
 pub(crate) fn prove_all(legs: &[Leg], sides: &[[Side; 2]]) -> RunStatus {
     let mut found = Contradictions::default();
     for (leg, [sent, received]) in legs.iter().zip(sides) {
-        let others = if legs.len() > 1 { Others::Some } else { Others::None };
+        let others = match legs {
+            [_] => Others::None,
+            _ if legs.iter().any(|leg| leg.part == Part::Load) => Others::SameWay,
+            _ => Others::Some,
+        };
         if let RunStatus::Invalid(reasons) = prove(&leg.spec, &leg.path, sent, received, others) {
             found.0.extend(reasons.into_iter().map(|reason| format!("{}{reason}", leg.prefix())));
         }
@@ -28,8 +32,10 @@ pub(crate) fn prove_all(legs: &[Leg], sides: &[[Side; 2]]) -> RunStatus {
 pub enum Others {
     /// No other.
     None,
-    /// Another stream of the same trial, either way.
+    /// Another stream of the same trial, the other way.
     Some,
+    /// Another stream of the same trial from the same host.
+    SameWay,
 }
 
 /// Judges a stream or echo: valid, or invalid with every contradiction found.
@@ -132,8 +138,10 @@ fn check_segments(
                             format!("{sent} packets were sent and {left} left: they were split")
                         });
                 }
+                // The fragments of both are counted together.
+                Others::SameWay if packets > 1 => {}
                 // Of the traffic of a trial, only datagrams that do not fit a packet are cut.
-                Others::Some => {
+                Others::Some | Others::SameWay => {
                     let cut = sender.counters.get("ip.FragCreates") + sender.counters.get("ip6.FragCreates");
                     let planned = if packets > 1 { sent } else { 0 };
                     found.check(cut as f64 <= planned as f64 * (1.0 + TOLERANCE), || {

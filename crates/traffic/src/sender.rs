@@ -53,7 +53,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
     let size = spec.message_bytes as usize;
     let mut srtt_mean_us = None;
     let mailed = match spec.probe.probe {
-        Probe::Echo => {
+        Probe::Echo | Probe::EchoLoaded => {
             let mut inbox = Inbox::new(&channels).attempt(attempt)?;
             let mut sending = Sending::new(spec, &channels, 0..1).attempt(attempt)?;
             let done = sending.phases(|phase, sequence| {

@@ -31,8 +31,8 @@ fn spec(probe: Probe, node: &Node, problems: &Problems) -> Option<ProbeSpec> {
     Some(ProbeSpec {
         probe,
         pacing: match (probe, rate) {
-            (Probe::Stream, None) => Pacing::Flood,
-            (Probe::Stream | Probe::EchoOpen, Some(rate)) => Pacing::Schedule(rate.value),
+            (Probe::Stream | Probe::EchoLoaded, None) => Pacing::Flood,
+            (Probe::Stream | Probe::EchoLoaded | Probe::EchoOpen, Some(rate)) => Pacing::Schedule(rate.value),
             (Probe::EchoOpen, None) => return None,
             (Probe::Echo | Probe::Connect, _) => Pacing::Lockstep,
         },
