@@ -5,11 +5,13 @@
 
 mod bed;
 mod cell;
+mod difference;
 mod environment;
 mod family;
 mod finding;
 mod headers;
 mod histogram;
+mod mechanism;
 mod metric;
 mod names;
 mod noise;
@@ -23,14 +25,16 @@ mod value;
 
 pub use bed::Bed;
 pub use cell::{Cell, Factor};
+pub use difference::Difference;
 pub use environment::{CpuScope, HostFacts};
 pub use family::{Family, Framing, Probe, Transport};
 pub use finding::{
     CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Findings, Interval, Question,
     Settled, Standing, Verdict,
 };
-pub use headers::{ETHERNET_HEADER_BYTES, WireSize, payload_of_frame, wire_size};
+pub use headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of_frame, wire_size};
 pub use histogram::Buckets;
+pub use mechanism::Mechanism;
 pub use metric::{Better, Metric, Scale, Unit};
 pub use names::{UnknownName, nearest};
 pub use noise::{EchoFloor, NoiseFloor, Spread};
