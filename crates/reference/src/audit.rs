@@ -1,0 +1,222 @@
+//! Stated differences, recomputed.
+//!
+//! Studies state differences without saying of what they are per cent. Each is recomputed from the two figures beside it
+//! by every formula; a formula reproduces a difference that is its result rounded to the decimals printed. The figures
+//! count as exact: where a study computed from more digits than it prints, its difference may not be reproduced.
+
+use crate::claim::Claim;
+use serde::Serialize;
+use stacklab_model::Difference;
+
+/// A claim with what became of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audited<'a> {
+    /// The claim.
+    pub claim: &'a Claim,
+    /// The difference by each formula.
+    pub recomputed: Recomputed,
+    /// The formula that gives what is printed; where several do, the one that most of the study's claims go by.
+    pub reproduced_by: Option<Difference>,
+    /// Every formula that gives what is printed.
+    pub formulas: Vec<Difference>,
+    /// Formulas that would give it if digits were cut off instead of rounded; named where none gives it.
+    pub cut: Vec<Difference>,
+    /// Whether the difference in the figures' own unit is theirs, where the study states it beside the per cent.
+    pub difference_agrees: Option<bool>,
+}
+
+/// A difference by each formula, to six decimals; `None` where it divides by zero.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Recomputed {
+    /// Per cent of the mean of both.
+    pub symmetric: Option<f64>,
+    /// Per cent of the lower figure.
+    pub lower: Option<f64>,
+    /// Per cent of the higher figure.
+    pub higher: Option<f64>,
+    /// In the figures' own unit.
+    pub points: Option<f64>,
+}
+
+/// Recomputes every claim.
+pub fn audit(claims: &[Claim]) -> Vec<Audited<'_>> {
+    let formulas: Vec<Vec<Difference>> = claims.iter().map(|claim| matching(claim, rounds_to)).collect();
+    let used = |source: &str, formula| {
+        let own = claims.iter().zip(&formulas).filter(|(claim, _)| claim.source == source);
+        own.filter(|(_, formulas)| formulas.contains(&formula)).count()
+    };
+    let audited = claims.iter().zip(&formulas).map(|(claim, formulas)| {
+        // The first of the most used, for `max_by_key` takes the last.
+        let usual = formulas.iter().rev().copied().max_by_key(|formula| used(&claim.source, *formula));
+        let both = claim.percent.as_ref().and(claim.difference.as_ref());
+        Audited {
+            claim,
+            recomputed: recomputed(claim),
+            reproduced_by: usual,
+            formulas: formulas.clone(),
+            cut: if formulas.is_empty() { matching(claim, cuts_to) } else { Vec::new() },
+            difference_agrees: both.map(|stated| {
+                let apart = Difference::Points.of(claim.a.value, claim.b.value);
+                apart.is_some_and(|apart| stated.is_rounded_from(apart))
+            }),
+        }
+    });
+    audited.collect()
+}
+
+fn rounds_to(claim: &Claim, exact: f64) -> bool {
+    claim.stated().is_rounded_from(exact)
+}
+
+fn cuts_to(claim: &Claim, exact: f64) -> bool {
+    claim.stated().is_cut_from(exact)
+}
+
+/// The formulas whose result is what is printed. What is stated in the figures' unit is compared with points only; what
+/// is called per cent with points too, for studies call points of per cent so.
+fn matching(claim: &Claim, is: fn(&Claim, f64) -> bool) -> Vec<Difference> {
+    let fits = |formula: &Difference| claim.percent.is_some() || *formula == Difference::Points;
+    let gives = |formula: &Difference| formula.of(claim.a.value, claim.b.value).is_some_and(|d| is(claim, d));
+    Difference::ALL.iter().copied().filter(|formula| fits(formula) && gives(formula)).collect()
+}
+
+fn recomputed(claim: &Claim) -> Recomputed {
+    let by = |formula: Difference| formula.of(claim.a.value, claim.b.value).map(|d| (d * 1e6).round() / 1e6);
+    Recomputed {
+        symmetric: by(Difference::Symmetric),
+        lower: by(Difference::Lower),
+        higher: by(Difference::Higher),
+        points: by(Difference::Points),
+    }
+}
+
+#[derive(Serialize)]
+struct Row<'a> {
+    source: &'a str,
+    location: &'a str,
+    metric: &'a str,
+    published: f64,
+    recomputed: Recomputed,
+    reproduced_by: Option<Difference>,
+}
+
+/// The audit as a JSON list, one object a claim, one newline at the end.
+pub fn audit_json(audited: &[Audited<'_>]) -> String {
+    let rows: Vec<Row<'_>> = audited
+        .iter()
+        .map(|audited| Row {
+            source: &audited.claim.source,
+            location: &audited.claim.location,
+            metric: &audited.claim.metric,
+            published: audited.claim.stated().value,
+            recomputed: audited.recomputed,
+            reproduced_by: audited.reproduced_by,
+        })
+        .collect();
+    serde_json::to_string_pretty(&rows).expect("names and numbers become JSON") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Reference;
+    use Difference::{Higher, Lower, Points, Symmetric};
+
+    fn claims() -> Vec<Claim> {
+        Reference::built_in().unwrap().claims
+    }
+
+    /// Each was computed by hand with a calculator from the two figures beside it: study, both figures, what is printed.
+    /// Behind it what the formulas give (symmetric, lower, higher; or points).
+    const NOT_REPRODUCED: [(&str, &str, &str, &str); 22] = [
+        ("soorty2013linux", "698.26", "798.67", "13.41"), // 13.4155, 14.3800, 12.5722: digits cut off
+        ("soorty2013linux", "5.56", "7.53", "30.09"),     // 30.0993, 35.4317, 26.1620: digits cut off
+        ("soorty2013linux", "3.11", "7.53", "83.0"),      // 83.0827, 142.122, 58.6985: digits cut off
+        ("soorty2013linux", "0.16", "0.22", "31.5"),      // 31.5789, 37.5000, 27.2727: digits cut off
+        ("soorty2013linux", "28", "24.5", "2.5"),         // 13.3333, 14.2857, 12.5000; points 3.5
+        ("ogunleye2016", "68.85", "68.74", "1.32"),       // points 0.11
+        ("ogunleye2016", "83.48", "83.33", "4.52"),       // points 0.15
+        ("ogunleye2016", "82.86", "89.62", "7.38"),       // points 6.76
+        ("ogunleye2016", "83.35", "90.44", "6.72"),       // points 7.09
+        ("ogunleye2016", "82.86", "89.62", "6.94"),       // points 6.76
+        ("ogunleye2016", "83.35", "90.44", "6.89"),       // points 7.09
+        ("kolahi2009lan", "87.48", "85.27", "2.74"),      // 2.5586, 2.5918, 2.5263; points 2.21
+        ("kolahi2009lan", "73.29", "69.13", "6.01"),      // 5.8419, 6.0176, 5.6761: digits cut off
+        ("kolahi2009lan", "82.56", "78.91", "4.62"),      // 4.5210, 4.6255, 4.4210: digits cut off
+        ("kolahi2009lan", "71.96", "70.62", "1.89"),      // 1.8796, 1.8975, 1.8621: digits cut off
+        ("kolahi2009lan", "86.77", "86.39", "1.89"),      // 0.4389, 0.4399, 0.4379; points 0.38
+        ("kolahi2009lan", "73.29", "73.31", "1.62"),      // 0.0273, 0.0273, 0.0273; points 0.02
+        ("kolahi2009lan", "28.97", "30.0", "3.55"),       // 3.4933, 3.5554, 3.4333: digits cut off
+        ("kolahi2009lan", "37.6", "35.3", "6.03"),        // 6.3100, 6.5156, 6.1170; points 2.30
+        ("kolahi2009lan", "39.03", "30.0", "23.13"),      // 26.1625, 30.1000, 23.1360: digits cut off
+        ("kolahi2009lan", "13.58", "1.18", "92.56"),      // 168.022, 1050.85, 91.3108; points 12.40
+        ("kolahi2009lan", "14.43", "2.28", "83.86"),      // 145.422, 532.895, 84.1996; points 12.15
+    ];
+
+    #[test]
+    fn those_that_no_formula_reproduces_are_these_of_61() {
+        let claims = claims();
+        let audited = audit(&claims);
+        assert_eq!(audited.len(), 61);
+        let found: Vec<_> = audited
+            .iter()
+            .filter(|audited| audited.reproduced_by.is_none())
+            .map(|audited| {
+                let claim = audited.claim;
+                let [a, b, stated] = [&claim.a, &claim.b, claim.stated()].map(ToString::to_string);
+                (claim.source.as_str(), a, b, stated)
+            })
+            .collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|(source, a, b, stated)| (*source, a.as_str(), b.as_str(), stated.as_str()))
+            .collect();
+        assert_eq!(found, NOT_REPRODUCED);
+        assert_eq!(audited.iter().filter(|audited| !audited.cut.is_empty()).count(), 9);
+    }
+
+    #[test]
+    fn each_study_has_its_formulas() {
+        let claims = claims();
+        let audited = audit(&claims);
+        let count = |source: &str, formula| {
+            let own = audited.iter().filter(|audited| audited.claim.source == source);
+            own.filter(|audited| audited.reproduced_by == Some(formula)).count()
+        };
+        let of = |source| [Symmetric, Lower, Higher, Points].map(|formula| count(source, formula));
+        assert_eq!(of("soorty2013linux"), [10, 0, 2, 4]);
+        assert_eq!(of("sarkar2013winlin"), [0, 0, 3, 0]);
+        assert_eq!(of("ogunleye2016"), [0, 0, 0, 3]);
+        assert_eq!(of("kolahi2011wlan"), [0, 0, 0, 12]);
+        assert_eq!(of("kolahi2009lan"), [0, 2, 3, 0]);
+    }
+
+    #[test]
+    fn a_difference_beside_the_per_cent_is_checked_too() {
+        let claims = claims();
+        let wrong: Vec<_> = audit(&claims)
+            .into_iter()
+            .filter(|audited| audited.difference_agrees == Some(false))
+            .map(|audited| audited.claim.difference.as_ref().unwrap().to_string())
+            .collect();
+        assert_eq!(wrong, ["2.34", "1.19", "2.27", "12.57", "11.85"]);
+    }
+
+    #[test]
+    fn the_json_has_an_object_for_each_claim_with_these_fields() {
+        let claims = claims();
+        let text = audit_json(&audit(&claims));
+        let rows: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&text).unwrap();
+        assert_eq!(rows.len(), 61);
+        for row in &rows {
+            let fields: Vec<&str> = row.keys().map(String::as_str).collect();
+            assert_eq!(fields, ["location", "metric", "published", "recomputed", "reproduced_by", "source"]);
+            let formulas: Vec<&str> =
+                row["recomputed"].as_object().unwrap().keys().map(String::as_str).collect();
+            assert_eq!(formulas, ["higher", "lower", "points", "symmetric"]);
+        }
+        assert_eq!(rows[0]["recomputed"]["points"], 113.97);
+        assert_eq!(rows[0]["reproduced_by"], "symmetric");
+        assert!(rows[3]["reproduced_by"].is_null());
+    }
+}

@@ -1,0 +1,136 @@
+//! What published studies print, read from the tables in `reference/`: their figures, the differences they state, the
+//! directions they find, and what of them a testbed of namespaces does not have.
+//!
+//! The tables are part of the program. Every row is checked when it is read; an error names file and line. Data only:
+//! no I/O, no clock.
+//!
+//! * [`Reference`]: everything, and each study by its name
+//! * [`audit`]: every stated difference recomputed by every formula
+//! * [`published_tables`]: a study's figures as it prints them
+
+mod audit;
+mod claim;
+mod figure;
+mod finding;
+mod limit;
+mod printed;
+mod rows;
+mod scope;
+mod tables;
+
+pub use audit::{Audited, Recomputed, audit, audit_json};
+pub use claim::Claim;
+pub use figure::PublishedFigure;
+pub use finding::{Arm, Finding, FindingDirection};
+pub use limit::{Limit, LimitKind};
+pub use printed::Printed;
+pub use rows::ReferenceError;
+pub use scope::{LARGE_FROM, SMALL_BELOW, Scope, Sizes, Systems};
+pub use tables::{PublishedTable, published_tables};
+
+/// A study with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StudyName {
+    /// Its name: first author, year, subject.
+    pub name: &'static str,
+    /// What it compared, in a few words.
+    pub subject: &'static str,
+    /// The runs of each of its cells.
+    pub runs: Option<u32>,
+}
+
+/// The studies, in the order of their names here and everywhere.
+pub const STUDIES: [StudyName; 5] = [
+    StudyName {
+        name: "soorty2013linux",
+        subject: "Red Hat Enterprise Server 5.5 and Ubuntu Server 10.04, TCP over Gigabit Ethernet",
+        runs: Some(10),
+    },
+    StudyName {
+        name: "sarkar2013winlin",
+        subject: "Windows and Linux, client and server, TCP over Gigabit Ethernet",
+        runs: Some(10),
+    },
+    StudyName {
+        name: "ogunleye2016",
+        subject: "IPv6 over IPv4 by configured tunnel and 6to4, Windows and Ubuntu",
+        runs: None,
+    },
+    StudyName {
+        name: "kolahi2011wlan",
+        subject: "Windows XP, Windows 7 and Fedora 12 over 802.11n with WPA2",
+        runs: Some(40),
+    },
+    StudyName {
+        name: "kolahi2009lan",
+        subject: "Windows Vista pairs and Vista with Windows Server 2008 over Fast Ethernet",
+        runs: Some(40),
+    },
+];
+
+/// Everything that is published, read and checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reference {
+    /// Figures.
+    pub figures: Vec<PublishedFigure>,
+    /// Stated differences.
+    pub claims: Vec<Claim>,
+    /// Directional findings.
+    pub findings: Vec<Finding>,
+    /// What presets do not have.
+    pub limits: Vec<Limit>,
+}
+
+impl Reference {
+    /// Reads the tables that are part of the program.
+    ///
+    /// # Errors
+    /// The first row that is not what its table holds, by file and line.
+    pub fn built_in() -> Result<Self, ReferenceError> {
+        Ok(Reference {
+            figures: figure::read(include_str!("../../../reference/published.csv"))?,
+            claims: claim::read(include_str!("../../../reference/claims.csv"))?,
+            findings: finding::read(include_str!("../../../reference/findings.csv"))?,
+            limits: limit::read(include_str!("../../../reference/limits.csv"))?,
+        })
+    }
+
+    /// What one study prints; empty where there is no study of that name.
+    pub fn of(&self, study: &str) -> Self {
+        fn keep<T: Clone>(rows: &[T], source: impl Fn(&T) -> bool) -> Vec<T> {
+            rows.iter().filter(|row| source(row)).cloned().collect()
+        }
+        Reference {
+            figures: keep(&self.figures, |row| row.source == study),
+            claims: keep(&self.claims, |row| row.source == study),
+            findings: keep(&self.findings, |row| row.source == study),
+            limits: keep(&self.limits, |row| row.source == study),
+        }
+    }
+}
+
+/// The study of a name.
+pub fn study(name: &str) -> Option<&'static StudyName> {
+    STUDIES.iter().find(|study| study.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_published_is_read() {
+        let all = Reference::built_in().unwrap_or_else(|error| panic!("{error}"));
+        let counts = (all.figures.len(), all.claims.len(), all.findings.len());
+        assert_eq!(counts, (460, 61, 31));
+        let of = |study: &StudyName| {
+            let own = all.of(study.name);
+            assert!(own.limits.iter().any(|limit| limit.kind == LimitKind::System), "{}", study.name);
+            (own.figures.len(), own.claims.len(), own.findings.len())
+        };
+        assert_eq!(
+            STUDIES.each_ref().map(of),
+            [(20, 21, 10), (4, 3, 4), (260, 9, 5), (54, 12, 7), (122, 16, 5)]
+        );
+    }
+}

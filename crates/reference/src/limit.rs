@@ -1,0 +1,69 @@
+//! What of a study a testbed of namespaces does not have.
+
+use crate::rows::{ReferenceError, rows};
+
+/// Of which kind it is: findings that are about one of them cannot be told without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LimitKind {
+    /// An operating system.
+    System,
+    /// The link and its cable.
+    Link,
+    /// A tunnel.
+    Tunnel,
+    /// Routers between the hosts.
+    Router,
+    /// Wi-Fi.
+    Wifi,
+    /// Encryption of Wi-Fi.
+    Wpa2,
+    /// What the two hosts are to each other.
+    Topology,
+    /// Services running beside.
+    Services,
+    /// The traffic generator.
+    Tool,
+}
+
+/// Something that a preset does not have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// The study.
+    pub source: String,
+    /// Of which kind.
+    pub kind: LimitKind,
+    /// What the study had.
+    pub original: String,
+    /// What the preset has in its place.
+    pub stand_in: String,
+    /// What would make it possible.
+    pub needs: String,
+}
+
+/// Reads `limits.csv`.
+pub(crate) fn read(text: &str) -> Result<Vec<Limit>, ReferenceError> {
+    rows("limits.csv", text, &["source", "kind", "original", "stand_in", "needs"], |row| {
+        Ok(Limit {
+            source: row.source()?,
+            kind: row.read("kind", kind)?,
+            original: row.filled("original")?,
+            stand_in: row.filled("stand_in")?,
+            needs: row.filled("needs")?,
+        })
+    })
+}
+
+fn kind(text: &str) -> Result<LimitKind, String> {
+    Ok(match text {
+        "system" => LimitKind::System,
+        "link" => LimitKind::Link,
+        "tunnel" => LimitKind::Tunnel,
+        "router" => LimitKind::Router,
+        "wifi" => LimitKind::Wifi,
+        "wpa2" => LimitKind::Wpa2,
+        "topology" => LimitKind::Topology,
+        "services" => LimitKind::Services,
+        "tool" => LimitKind::Tool,
+        _ => return Err(format!("there is no kind `{text}`")),
+    })
+}

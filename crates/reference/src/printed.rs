@@ -1,0 +1,86 @@
+//! A figure as it is printed.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A decimal figure with the digits that are printed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Printed {
+    text: String,
+    /// Its value.
+    pub value: f64,
+    /// Digits behind the point.
+    pub decimals: u32,
+}
+
+impl Printed {
+    /// Whether an exact figure is printed like this: rounded to the nearest figure with so many decimals. A figure
+    /// halfway may go either way; what was cut off instead of rounded is not this.
+    pub fn is_rounded_from(&self, exact: f64) -> bool {
+        (exact - self.value).abs() <= 0.5 * self.unit() + SLACK
+    }
+
+    /// Whether it is an exact figure with its further digits cut off.
+    pub fn is_cut_from(&self, exact: f64) -> bool {
+        let over = exact.abs() - self.value.abs();
+        over > -SLACK && over < self.unit() - SLACK
+    }
+
+    /// The worth of the last digit.
+    fn unit(&self) -> f64 {
+        0.1_f64.powi(self.decimals as i32)
+    }
+}
+
+/// What binary fractions may be off: figures have at most five digits, and formulas a few steps.
+const SLACK: f64 = 1e-9;
+
+impl FromStr for Printed {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("`{text}` is no decimal figure, such as 12.50");
+        let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+        let digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+        if whole.is_empty() || !digits(whole) || !digits(fraction) || text.ends_with('.') {
+            return Err(wrong());
+        }
+        let value = text.parse().map_err(|_| wrong())?;
+        Ok(Printed { text: text.to_owned(), value, decimals: fraction.len() as u32 })
+    }
+}
+
+impl fmt::Display for Printed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn printed(text: &str) -> Printed {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn the_digits_that_are_printed_are_kept() {
+        let figure = printed("91.50");
+        assert_eq!((figure.value, figure.decimals, figure.to_string().as_str()), (91.5, 2, "91.50"));
+        assert_eq!(printed("138").decimals, 0);
+        for wrong in ["", ".5", "5.", "-1", "1e3", "NaN", "1,5"] {
+            assert!(wrong.parse::<Printed>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn rounding_is_to_the_last_printed_digit_and_cutting_is_told_apart() {
+        assert!(printed("13.42").is_rounded_from(13.4155) && !printed("13.42").is_cut_from(13.4155));
+        assert!(!printed("13.41").is_rounded_from(13.4155) && printed("13.41").is_cut_from(13.4155));
+        // Halfway goes either way, and binary fractions do not decide.
+        assert!(printed("0.12").is_rounded_from(0.125) && printed("0.13").is_rounded_from(0.125));
+        assert!(printed("8.32").is_rounded_from(90.35 - 82.03) && printed("8.32").is_cut_from(90.35 - 82.03));
+        assert!(!printed("8.32").is_rounded_from(8.3251));
+    }
+}

@@ -1,0 +1,83 @@
+//! Published figures as the tables they are printed in.
+
+use crate::figure::PublishedFigure;
+
+/// One table: figures of one location, metric and transport.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublishedTable {
+    /// Location, metric with its unit, transport, mechanism.
+    pub title: String,
+    /// What each column is: system and family, with the topology where one system is in several.
+    pub columns: Vec<String>,
+    /// Size, then a figure for each column as printed; empty where none is.
+    pub rows: Vec<(String, Vec<String>)>,
+}
+
+/// The tables of figures, in the order in which their first figures stand.
+pub fn published_tables(figures: &[PublishedFigure]) -> Vec<PublishedTable> {
+    fn first_seen<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+        items.fold(Vec::new(), |mut seen, item| {
+            if !seen.contains(&item) {
+                seen.push(item);
+            }
+            seen
+        })
+    }
+    let table = |figure: &PublishedFigure| {
+        let PublishedFigure { location, metric, unit, transport, mechanism, .. } = figure;
+        let transport = if transport == "both" { "tcp and udp" } else { transport };
+        let through = if mechanism == "none" { String::new() } else { format!(", {mechanism}") };
+        format!("{location}: {metric}, {unit}, {transport}{through}")
+    };
+    let column = |figure: &PublishedFigure| {
+        let ip = if figure.ip == "both" { "ipv4 and ipv6" } else { &figure.ip };
+        format!("{} {ip}", figure.os)
+    };
+    first_seen(figures.iter().map(table))
+        .into_iter()
+        .map(|title| {
+            let own: Vec<_> = figures.iter().filter(|figure| table(figure) == title).collect();
+            let columns = first_seen(own.iter().map(|figure| column(figure)));
+            let mut sizes = first_seen(own.iter().map(|figure| figure.size.clone()));
+            // Numbers first and in their order; words stay as they come.
+            sizes.sort_by_key(|size| size.parse::<u32>().unwrap_or(u32::MAX));
+            let rows = sizes.into_iter().map(|size| {
+                let cell = |name: &String| {
+                    let is = |figure: &&&PublishedFigure| figure.size == size && column(figure) == *name;
+                    own.iter().find(is).map_or_else(String::new, |figure| figure.value.to_string())
+                };
+                let cells = columns.iter().map(cell).collect();
+                (size.clone(), cells)
+            });
+            PublishedTable { rows: rows.collect(), title, columns }
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Reference, STUDIES};
+
+    #[test]
+    fn every_figure_stands_in_a_table_once() {
+        let all = Reference::built_in().unwrap();
+        for study in STUDIES {
+            let own = all.of(study.name);
+            let tables = published_tables(&own.figures);
+            let cells = tables.iter().flat_map(|table| &table.rows).flat_map(|(_, cells)| cells);
+            assert_eq!(cells.filter(|cell| !cell.is_empty()).count(), own.figures.len(), "{}", study.name);
+        }
+    }
+
+    #[test]
+    fn a_table_has_sizes_down_and_systems_and_families_across() {
+        let own = Reference::built_in().unwrap().of("ogunleye2016");
+        let tables = published_tables(&own.figures);
+        assert_eq!(tables.len(), 10);
+        assert_eq!(tables[0].title, "Figure 7: throughput, Mbit/s, tcp, configured-tunnel");
+        assert_eq!(tables[0].columns, ["Windows Server 2008 6in4", "Ubuntu 6in4"]);
+        assert_eq!(tables[0].rows.len(), 13);
+        assert_eq!(tables[0].rows[0], ("64".to_owned(), vec!["51.06".to_owned(), "50.93".to_owned()]));
+    }
+}
