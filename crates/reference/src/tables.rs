@@ -7,8 +7,8 @@ use crate::figure::PublishedFigure;
 pub struct PublishedTable {
     /// Location, metric with its unit, transport, mechanism.
     pub title: String,
-    /// What each column is: system and family, with the topology where one system is in several.
-    pub columns: Vec<String>,
+    /// What each column is: systems, and family.
+    pub columns: Vec<(String, String)>,
     /// Size, then a figure for each column as printed; empty where none is.
     pub rows: Vec<(String, Vec<String>)>,
 }
@@ -30,8 +30,8 @@ pub fn published_tables(figures: &[PublishedFigure]) -> Vec<PublishedTable> {
         format!("{location}: {metric}, {unit}, {transport}{through}")
     };
     let column = |figure: &PublishedFigure| {
-        let ip = if figure.ip == "both" { "ipv4 and ipv6" } else { &figure.ip };
-        format!("{} {ip}", figure.os)
+        let ip = if figure.ip == "both" { "ipv4 and ipv6" } else { figure.ip.as_str() };
+        (figure.os.clone(), ip.to_owned())
     };
     first_seen(figures.iter().map(table))
         .into_iter()
@@ -42,7 +42,7 @@ pub fn published_tables(figures: &[PublishedFigure]) -> Vec<PublishedTable> {
             // Numbers first and in their order; words stay as they come.
             sizes.sort_by_key(|size| size.parse::<u32>().unwrap_or(u32::MAX));
             let rows = sizes.into_iter().map(|size| {
-                let cell = |name: &String| {
+                let cell = |name: &(String, String)| {
                     let is = |figure: &&&PublishedFigure| figure.size == size && column(figure) == *name;
                     own.iter().find(is).map_or_else(String::new, |figure| figure.value.to_string())
                 };
@@ -76,7 +76,10 @@ mod tests {
         let tables = published_tables(&own.figures);
         assert_eq!(tables.len(), 10);
         assert_eq!(tables[0].title, "Figure 7: throughput, Mbit/s, tcp, configured-tunnel");
-        assert_eq!(tables[0].columns, ["Windows Server 2008 6in4", "Ubuntu 6in4"]);
+        assert_eq!(
+            tables[0].columns,
+            ["Windows Server 2008", "Ubuntu"].map(|os| (os.to_owned(), "6in4".to_owned()))
+        );
         assert_eq!(tables[0].rows.len(), 13);
         assert_eq!(tables[0].rows[0], ("64".to_owned(), vec!["51.06".to_owned(), "50.93".to_owned()]));
     }

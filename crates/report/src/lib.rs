@@ -32,12 +32,12 @@ mod golden;
 mod measurement_tests;
 
 pub use csv::COLUMNS;
+pub use document::{Block, Footnotes, Table};
 pub use format::Format;
 pub use json::FORMAT_VERSION;
 pub use measurement::{MeasurementText, measurement};
 pub use measurement_json::{MEASUREMENT_FORMAT_VERSION, measurement_json};
 
-use document::Block;
 use stacklab_model::Findings;
 
 /// Columns that text is made for where the terminal does not say.
@@ -52,6 +52,11 @@ pub fn render(findings: &Findings, format: Format, width: usize) -> String {
         Format::Csv => csv::render(findings),
         Format::Json => json::render(findings),
     }
+}
+
+/// Renders any document as text for a terminal of so many columns.
+pub fn text(blocks: &[Block], width: usize) -> String {
+    text::render(blocks, width)
 }
 
 fn document(findings: &Findings, width: usize) -> Vec<Block> {

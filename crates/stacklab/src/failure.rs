@@ -25,6 +25,9 @@ pub enum Failure {
     /// Options that do not go together, or name what is not there.
     #[error("{0}")]
     Usage(String),
+    /// A table of published figures is wrong, which no installed program's are.
+    #[error("{0}")]
+    Reference(#[from] stacklab_reference::ReferenceError),
     /// The testbed cannot be made.
     #[error("{0}")]
     Testbed(#[from] TestbedError),
@@ -73,7 +76,7 @@ impl Failure {
     /// The program's exit code; `stacklab --help` lists them.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Output { .. } | Failure::Listen { .. } => 1,
+            Failure::Output { .. } | Failure::Listen { .. } | Failure::Reference(_) => 1,
             Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
             Failure::Testbed(_) | Failure::Unable => 3,
             Failure::Store(_) => 4,

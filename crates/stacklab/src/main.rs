@@ -25,6 +25,7 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run::run(options),
         Command::Plan(options) => commands::plan::plan(&options),
         Command::Report(options) => commands::report::report(&options),
+        Command::Reference(command) => commands::reference::reference(&command),
         Command::Measure(options) => commands::measure::measure(&options),
         Command::Doctor => commands::doctor::doctor(),
         Command::Agent(options) => commands::agent::agent(&options),

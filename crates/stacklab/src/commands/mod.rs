@@ -5,5 +5,6 @@ pub mod doctor;
 pub mod generate;
 pub mod measure;
 pub mod plan;
+pub mod reference;
 pub mod report;
 pub mod run;

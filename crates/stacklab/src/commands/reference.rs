@@ -1,0 +1,173 @@
+//! `stacklab reference`.
+
+use crate::cli::{ReferenceCommand, TextOrJson};
+use crate::commands::report::print_text;
+use crate::failure::Failure;
+use stacklab_model::{Difference, nearest};
+use stacklab_reference::{
+    Audited, Claim, PublishedTable, Reference, STUDIES, StudyName, audit, audit_json, published_tables, study,
+};
+use stacklab_report::{Block, Footnotes, Table, WIDTH, text};
+
+/// Lists, shows or audits what studies publish.
+pub fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
+    let all = Reference::built_in()?;
+    print_text(&match command {
+        ReferenceCommand::List => text(&list(&all), WIDTH),
+        ReferenceCommand::Show(options) => text(&show(named(&options.study)?, &all), WIDTH),
+        ReferenceCommand::Audit(options) => {
+            let audited = audit(&all.claims);
+            match options.format {
+                TextOrJson::Text => text(&audit_blocks(&audited), WIDTH),
+                TextOrJson::Json => audit_json(&audited),
+            }
+        }
+    })
+}
+
+/// The study of a name.
+///
+/// # Errors
+/// When there is none, with those that there are.
+pub fn named(name: &str) -> Result<&'static StudyName, Failure> {
+    let names = STUDIES.each_ref().map(|study| study.name);
+    study(name).ok_or_else(|| {
+        let meant = nearest(name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        Failure::Usage(format!(
+            "there is no published study `{name}`: expected one of {}{meant}",
+            names.join(", ")
+        ))
+    })
+}
+
+fn list(all: &Reference) -> Vec<Block> {
+    let own = STUDIES.each_ref().map(|study| all.of(study.name));
+    let counts = |count: fn(&Reference) -> usize| own.iter().map(|own| count(own).to_string()).collect();
+    let mut table = Table::default();
+    table.push("study", false, STUDIES.iter().map(|study| study.name.to_owned()).collect());
+    table.push("values", true, counts(|own| own.figures.len()));
+    table.push("claims", true, counts(|own| own.claims.len()));
+    table.push("findings", true, counts(|own| own.findings.len()));
+    table.push("compared", false, STUDIES.iter().map(|study| study.subject.to_owned()).collect());
+    vec![
+        Block::Table(table),
+        Block::Text(format!(
+            "{} values, {} claims (differences stated), {} findings (directions stated)",
+            all.figures.len(),
+            all.claims.len(),
+            all.findings.len()
+        )),
+    ]
+}
+
+fn show(study: &StudyName, all: &Reference) -> Vec<Block> {
+    let own = all.of(study.name);
+    let mut blocks = vec![Block::Title(study.name.to_owned()), Block::Text(study.subject.to_owned())];
+    for table in published_tables(&own.figures) {
+        blocks.push(Block::Heading(table.title.clone()));
+        blocks.push(Block::Table(published(&table)));
+    }
+    blocks.push(Block::Heading("Differences that it states".to_owned()));
+    blocks.push(Block::Table(audit_table(&audit(&own.claims), false)));
+    blocks.push(Block::Heading("Directions that it finds".to_owned()));
+    let finding = |finding: &stacklab_reference::Finding| {
+        format!("{} ({}; {}): {}", finding.id, finding.location, finding.scope_text, finding.statement)
+    };
+    blocks.push(Block::List(own.findings.iter().map(finding).collect()));
+    blocks
+}
+
+/// The table, its systems written out, or below it where they are too long to stand above their figures.
+fn published(published: &PublishedTable) -> Table {
+    let with_systems = |name: &dyn Fn(&mut Footnotes, &str) -> String| {
+        let mut table = Table::default();
+        table.push("size", true, published.rows.iter().map(|(size, _)| size.clone()).collect());
+        for (index, (os, ip)) in published.columns.iter().enumerate() {
+            let title = format!("{} {ip}", name(&mut table.footnotes, os));
+            table.push(title, true, published.rows.iter().map(|(_, cells)| cells[index].clone()).collect());
+        }
+        table
+    };
+    let full = with_systems(&|_, os| os.to_owned());
+    if full.width() <= WIDTH { full } else { with_systems(&|notes, os| notes.mark(os)) }
+}
+
+fn audit_blocks(audited: &[Audited<'_>]) -> Vec<Block> {
+    let mut blocks =
+        vec![Block::Title("Stated differences, recomputed from the figures beside them".to_owned())];
+    for study in STUDIES {
+        let own: Vec<_> =
+            audited.iter().filter(|audited| audited.claim.source == study.name).cloned().collect();
+        blocks.push(Block::Heading(study.name.to_owned()));
+        blocks.push(Block::Table(audit_table(&own, true)));
+    }
+    let none: Vec<_> = audited.iter().filter(|audited| audited.reproduced_by.is_none()).collect();
+    let cut = none.iter().filter(|audited| !audited.cut.is_empty()).count();
+    let apart = audited.iter().filter(|audited| audited.difference_agrees == Some(false)).count();
+    blocks.push(Block::Heading("Result".to_owned()));
+    blocks.push(Block::List(vec![
+        format!(
+            "{} of {} claims are reproduced at the printed precision",
+            audited.len() - none.len(),
+            audited.len()
+        ),
+        format!("{} by no formula; {cut} of these if digits were cut off instead of rounded", none.len()),
+        format!("{apart} state a difference in the figures' unit that is not theirs, whatever the per cent"),
+    ]));
+    let formula = |formula: &Difference| format!("{formula}: {}", formula.definition());
+    blocks.push(Block::Heading("Formulas".to_owned()));
+    blocks.push(Block::List(Difference::ALL.iter().map(formula).collect()));
+    blocks
+}
+
+fn audit_table(audited: &[Audited<'_>], recomputed: bool) -> Table {
+    let column = |cell: &dyn Fn(&Audited<'_>) -> String| audited.iter().map(cell).collect::<Vec<String>>();
+    let mut table = Table::default();
+    table.push("where", false, column(&|audited| audited.claim.location.clone()));
+    table.push("what", false, column(&|audited| what(audited.claim)));
+    table.push("a", true, column(&|audited| audited.claim.a.to_string()));
+    table.push("b", true, column(&|audited| audited.claim.b.to_string()));
+    table.push("stated", true, column(&|audited| stated(audited.claim)));
+    if recomputed {
+        let figure =
+            |figure: Option<f64>| figure.map_or_else(|| "-".to_owned(), |figure| format!("{figure:.4}"));
+        table.push("symmetric", true, column(&|audited| figure(audited.recomputed.symmetric)));
+        table.push("lower", true, column(&|audited| figure(audited.recomputed.lower)));
+        table.push("higher", true, column(&|audited| figure(audited.recomputed.higher)));
+        table.push("points", true, column(&|audited| figure(audited.recomputed.points)));
+    }
+    let marks: Vec<String> = column(&outcome);
+    table.push("reproduced by", false, marks);
+    table
+}
+
+fn what(claim: &Claim) -> String {
+    let Claim { metric, a_label, b_label, .. } = claim;
+    format!("{metric}: {a_label}, {b_label}")
+}
+
+/// What is stated: per cent, or the difference in the unit of the figures, or the one and the other.
+fn stated(claim: &Claim) -> String {
+    match (&claim.percent, &claim.difference) {
+        (Some(percent), Some(difference)) => format!("{percent} % ({difference} {})", claim.unit),
+        (Some(percent), None) => format!("{percent} %"),
+        (None, _) => format!("{} {}", claim.stated(), claim.unit),
+    }
+}
+
+fn outcome(audited: &Audited<'_>) -> String {
+    let names = |formulas: &[Difference]| formulas.iter().map(|f| f.name()).collect::<Vec<_>>().join(", ");
+    let mut outcome = match audited.reproduced_by {
+        Some(formula) => {
+            let others: Vec<_> = audited.formulas.iter().copied().filter(|other| *other != formula).collect();
+            let also = if others.is_empty() { String::new() } else { format!(" (also {})", names(&others)) };
+            format!("{formula}{also}")
+        }
+        None if audited.cut.is_empty() => "none".to_owned(),
+        None => format!("none (cut off: {})", names(&audited.cut)),
+    };
+    if audited.difference_agrees == Some(false) {
+        outcome += "; nor is the difference theirs";
+    }
+    outcome
+}
