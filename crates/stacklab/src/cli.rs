@@ -61,6 +61,16 @@ Examples:
   stacklab reference audit --format json"
     )]
     Reference(ReferenceCommand),
+    /// Run a published study's preset, then test each of the study's findings on what was measured
+    #[command(after_help = "\
+Examples:
+  stacklab replicate soorty2013linux                some minutes, on namespaces of this machine
+  stacklab replicate kolahi2009lan --scale standard --out lan.stacklab
+  stacklab replicate kolahi2009lan --from lan.stacklab --format json
+
+A finding holds, does not hold, or cannot be told: neither is a failure, and the exit code is 0. What the study had and
+this testbed has not is printed first.")]
+    Replicate(ReplicateOptions),
     /// Measure once, by hand, to a host where `stacklab agent --listen` runs
     #[command(
         subcommand,
@@ -99,7 +109,7 @@ test networks only, or on an address that only they reach. Ctrl-C ends it.")]
 /// Which study, and how it is changed.
 #[derive(Debug, Args)]
 pub struct StudyOptions {
-    /// Study file; without one, the built-in quickstart
+    /// Study file, or the name of a published study (see: stacklab reference list); without one, the built-in quickstart
     #[arg(value_name = "STUDY")]
     pub study: Option<PathBuf>,
     /// How much effort: the study's table of that name is merged over it (quick, standard, paper)
@@ -137,6 +147,32 @@ pub struct ReportOptions {
     /// text, markdown, csv or json
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: stacklab_report::Format,
+}
+
+/// Options of `replicate`.
+#[derive(Debug, Args)]
+pub struct ReplicateOptions {
+    /// The study; see: stacklab reference list
+    #[arg(value_name = "STUDY")]
+    pub study: String,
+    /// How much effort: quick (minutes), standard (until intervals meet the target), paper (as many runs and packets)
+    #[arg(long, value_name = "SCALE", default_value = "quick")]
+    pub scale: String,
+    /// Seed of the plan's random order; without one, a new one, which is recorded
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Change one key of the preset, for example runs.min=20; may be given again
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// The record to write; without it, one in this folder named after the study and the time
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Measure nothing: test the findings on this record
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "settings", "seed", "scale"])]
+    pub from: Option<PathBuf>,
+    /// text or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: TextOrJson,
 }
 
 /// The verbs of `reference`.

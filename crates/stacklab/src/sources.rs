@@ -8,6 +8,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The built-in study.
 const QUICKSTART: (&str, &str) = ("quickstart.toml", include_str!("../../../studies/quickstart.toml"));
+/// The published studies' presets, by name; the program holds them, so that they run from any folder.
+pub const PRESETS: [(&str, &str); 5] = [
+    ("soorty2013linux", include_str!("../../../studies/soorty2013linux.toml")),
+    ("sarkar2013winlin", include_str!("../../../studies/sarkar2013winlin.toml")),
+    ("ogunleye2016", include_str!("../../../studies/ogunleye2016.toml")),
+    ("kolahi2011wlan", include_str!("../../../studies/kolahi2011wlan.toml")),
+    ("kolahi2009lan", include_str!("../../../studies/kolahi2009lan.toml")),
+];
 /// The ending of records' names.
 const ENDING: &str = "stacklab";
 
@@ -20,11 +28,14 @@ pub struct StudySource {
 }
 
 impl StudySource {
-    /// Reads the study that was asked for, or takes the built-in one.
+    /// Takes the preset of that name, reads the file, or takes the quickstart where nothing was asked for.
     pub fn read(path: Option<&Path>) -> Result<Self, Failure> {
         let Some(path) = path else {
             return Ok(StudySource { name: QUICKSTART.0.to_owned(), text: QUICKSTART.1.to_owned() });
         };
+        if let Some((name, text)) = PRESETS.iter().find(|(name, _)| Path::new(name) == path) {
+            return Ok(StudySource { name: format!("{name}.toml"), text: (*text).to_owned() });
+        }
         let text = std::fs::read_to_string(path)
             .map_err(|reason| Failure::StudyFile { path: path.to_owned(), reason })?;
         Ok(StudySource { name: path.display().to_string(), text })
@@ -82,4 +93,22 @@ fn stem(study: &str) -> String {
     Path::new(study)
         .file_stem()
         .map_or_else(|| "study".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_published_study_has_a_preset_that_is_a_study_at_every_scale() {
+        let names = stacklab_reference::STUDIES.map(|study| study.name);
+        assert_eq!(PRESETS.map(|(name, _)| name), names);
+        for name in names {
+            let source = StudySource::read(Some(Path::new(name))).unwrap();
+            for scale in [None, Some("quick"), Some("standard"), Some("paper")] {
+                let study = source.check(scale, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+                assert!(study.title.starts_with(name), "{}", study.title);
+            }
+        }
+    }
 }

@@ -6,5 +6,6 @@ pub mod generate;
 pub mod measure;
 pub mod plan;
 pub mod reference;
+pub mod replicate;
 pub mod report;
 pub mod run;

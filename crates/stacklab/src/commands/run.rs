@@ -14,8 +14,22 @@ use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter};
 use std::path::{Path, PathBuf};
 
-/// Runs a study, or goes on with one.
+/// Runs a study, or goes on with one, and prints its report.
 pub fn run(options: RunOptions) -> Result<(), Failure> {
+    let (record, measured) = campaign(options)?;
+    let findings = conclude(&record)?;
+    report::print(&findings, Format::Text)?;
+    eprintln!("The record: {} (stacklab report --help says what else it gives)", record.path().display());
+    measured?;
+    if findings.valid_runs == 0 { Err(Failure::NothingValid) } else { Ok(()) }
+}
+
+/// Measures a study, or goes on with one. Gives the record, and how measuring ended: what was measured before an
+/// interruption is worth telling.
+///
+/// # Errors
+/// When nothing can be told: the request is wrong, the testbed cannot be made, a host or the record failed.
+pub fn campaign(options: RunOptions) -> Result<(Record, Result<(), Failure>), Failure> {
     // Everything that can be wrong with the request is found before anything is built.
     let mut request = if options.resume { Request::resumed(&options)? } else { Request::new(options)? };
     let interrupted =
@@ -51,11 +65,7 @@ pub fn run(options: RunOptions) -> Result<(), Failure> {
     if let Err(failure @ (Failure::Store(_) | Failure::Agent(_) | Failure::Testbed(_))) = measured {
         return Err(failure);
     }
-    let findings = conclude(&record)?;
-    report::print(&findings, Format::Text)?;
-    eprintln!("The record: {} (stacklab report --help says what else it gives)", record.path().display());
-    measured?;
-    if findings.valid_runs == 0 { Err(Failure::NothingValid) } else { Ok(()) }
+    Ok((record, measured))
 }
 
 /// What is to be run, and where it is recorded.

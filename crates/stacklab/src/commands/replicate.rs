@@ -1,0 +1,41 @@
+//! `stacklab replicate`.
+
+use crate::cli::{ReplicateOptions, RunOptions, StudyOptions, TextOrJson};
+use crate::commands::reference::named;
+use crate::commands::report::print_text;
+use crate::commands::run::campaign;
+use crate::failure::Failure;
+use crate::replication::{json, replicate as judged, text};
+use stacklab_reference::Reference;
+use stacklab_store::Record;
+
+/// Runs a published study's preset, or takes a record of one, and tests the study's findings on it.
+pub fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
+    let study = named(&options.study)?;
+    let all = Reference::built_in()?;
+    let ended = match &options.from {
+        Some(path) => (Record::read(path)?, Ok(())),
+        None => {
+            eprint!("{}", text::limits(&all.of(study.name).limits));
+            campaign(RunOptions {
+                study: StudyOptions {
+                    study: Some(study.name.into()),
+                    scale: Some(options.scale),
+                    seed: options.seed,
+                    settings: options.settings,
+                },
+                out: options.out,
+                resume: false,
+            })?
+        }
+    };
+    let (record, measured) = ended;
+    let replication = judged(study, &all, &record)?;
+    print_text(&match options.format {
+        TextOrJson::Text => text::render(&replication),
+        TextOrJson::Json => json::render(&replication),
+    })?;
+    eprintln!("The record: {} (stacklab report prints its comparisons)", record.path().display());
+    measured?;
+    if replication.runs == 0 { Err(Failure::NothingValid) } else { Ok(()) }
+}

@@ -1,0 +1,198 @@
+//! Which cells of a study stand for the two arms of a finding.
+
+use stacklab_model::{Cell, Factor};
+use stacklab_reference::{Arm, Finding, Limit, LimitKind, Systems};
+use stacklab_study::Study;
+
+/// Cells that are judged together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Part {
+    /// What tells them from the other parts; empty where there is one part.
+    pub label: String,
+    /// Cells of arm a, each with its like of arm b.
+    pub pairs: Vec<(Cell, Cell)>,
+}
+
+/// The parts of a finding, in the study's order.
+///
+/// # Errors
+/// Why there are no such cells, and what would make it possible.
+pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<Part>, String> {
+    let missing = |kinds: &[LimitKind], what: &str| {
+        let needs: Vec<&str> = limits
+            .iter()
+            .filter(|limit| kinds.contains(&limit.kind))
+            .map(|limit| limit.needs.as_str())
+            .collect();
+        if needs.is_empty() { what.to_owned() } else { format!("{what}; it needs {}", needs.join("; and ")) }
+    };
+    let scope = &finding.scope;
+    match finding.a {
+        Arm::Wpa2(_) => return Err(missing(&[LimitKind::Wpa2], "there is no WPA2 on a wire")),
+        Arm::ClientServer(_) => {
+            let kinds = [LimitKind::Topology, LimitKind::Services];
+            return Err(missing(&kinds, "there is no server with services beside a pair of equals"));
+        }
+        Arm::Tunnel(_) => return Err(missing(&[LimitKind::Tunnel], "there is no tunnel")),
+        _ => {}
+    }
+    if scope.tunnel.is_some() {
+        return Err(missing(&[LimitKind::Tunnel], "it is about a tunnel, and there is none"));
+    }
+    if scope.systems == Systems::Compared {
+        return Err(missing(&[LimitKind::System], "it compares systems, and there is one kernel"));
+    }
+    let (factor, [a, b]) = levels(finding, study)?;
+    let mut parts: Vec<Part> = Vec::new();
+    for cell in
+        study.cells.iter().filter(|cell| cell.level(factor) == a && applies(cell, finding, factor, study))
+    {
+        let like = |other: &&Cell| other.level(factor) == b && other.same_but(cell, factor);
+        let Some(other) = study.cells.iter().find(like) else { continue };
+        let label = label(cell, finding, factor);
+        match parts.iter_mut().find(|part| part.label == label) {
+            Some(part) => part.pairs.push((cell.clone(), other.clone())),
+            None => parts.push(Part { label, pairs: vec![(cell.clone(), other.clone())] }),
+        }
+    }
+    if parts.is_empty() {
+        return Err(format!("the study measures no cells that differ in {factor} {a} and {b} alone"));
+    }
+    Ok(parts)
+}
+
+/// The factor that a finding's arms are levels of, and the levels.
+fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), String> {
+    Ok(match (finding.a, finding.b) {
+        (Arm::Family(a), Arm::Family(b)) => (Factor::Family, [a.to_string(), b.to_string()]),
+        (Arm::Transport(a), Arm::Transport(b)) => (Factor::Transport, [a.to_string(), b.to_string()]),
+        (Arm::Size(a), Arm::Size(b)) => (Factor::Size, [a.to_string(), b.to_string()]),
+        (Arm::Buffers { larger }, _) => {
+            let (factor, [low, high]) =
+                extremes(&[Factor::ReceiveBuffer, Factor::SendBuffer], study).ok_or_else(|| {
+                    "the preset leaves the socket buffers to the kernel, which sizes them as it goes; to vary them: --set \
+                     'factors.receive_buffer=[65536, 212992]'"
+                        .to_owned()
+                })?;
+            (factor, if larger { [high, low] } else { [low, high] })
+        }
+        (Arm::Mtu { smaller }, _) => {
+            let (factor, [low, high]) = extremes(&[Factor::Mtu], study).ok_or_else(|| {
+                "the preset has one MTU: its messages have a packet of their own, so that a smaller MTU would \
+                 change nothing but those that no longer fit; to vary it: --set 'factors.mtu=[1280, 1500]' --set \
+                 'factors.size=[128, 1152]'"
+                    .to_owned()
+            })?;
+            (factor, if smaller { [low, high] } else { [high, low] })
+        }
+        _ => return Err("its two arms are not levels of one factor here".to_owned()),
+    })
+}
+
+/// The lowest and the highest level of the first of the factors that the study varies.
+fn extremes(factors: &[Factor], study: &Study) -> Option<(Factor, [String; 2])> {
+    factors.iter().find_map(|factor| {
+        let levels: Vec<u32> = study.cells.iter().filter_map(|cell| cell.number(*factor)).collect();
+        let (low, high) = (levels.iter().min()?, levels.iter().max()?);
+        (low < high).then(|| (*factor, [low.to_string(), high.to_string()]))
+    })
+}
+
+/// Whether a cell meets the finding's conditions. Settings that it does not speak of are at their first levels.
+fn applies(cell: &Cell, finding: &Finding, factor: Factor, study: &Study) -> bool {
+    let scope = &finding.scope;
+    let first = |setting: &Factor| {
+        study.cells.first().is_none_or(|first| first.level(*setting) == cell.level(*setting))
+    };
+    finding.metric.applies_to(cell.transport)
+        && (factor == Factor::Transport
+            || scope.transports.is_empty()
+            || scope.transports.contains(&cell.transport))
+        && (factor == Factor::Family || scope.family.is_none_or(|family| family == cell.family))
+        && (factor == Factor::Size || scope.sizes.contains(cell.size))
+        && Factor::ALL.iter().filter(|other| other.is_setting() && **other != factor).all(first)
+}
+
+/// What a finding is to hold for alone.
+fn label(cell: &Cell, finding: &Finding, factor: Factor) -> String {
+    let scope = &finding.scope;
+    let mut label = Vec::new();
+    if factor != Factor::Transport && scope.transports.len() > 1 {
+        label.push(cell.transport.to_string());
+    }
+    if factor != Factor::Family && scope.each_family {
+        label.push(cell.family.to_string());
+    }
+    if factor != Factor::Size && scope.sizes.alone() {
+        label.push(format!("{} B", cell.size));
+    }
+    label.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sources::StudySource;
+    use stacklab_reference::Reference;
+    use std::path::Path;
+
+    fn of(id: &str, settings: &[&str]) -> Result<Vec<Part>, String> {
+        let all = Reference::built_in().unwrap();
+        let finding = all.findings.iter().find(|finding| finding.id == id).unwrap();
+        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let source = StudySource::read(Some(Path::new(&finding.source))).unwrap();
+        parts(finding, &all.of(&finding.source).limits, &source.check(None, &settings).unwrap())
+    }
+
+    fn counts(id: &str) -> Vec<(String, usize)> {
+        of(id, &[]).unwrap().into_iter().map(|part| (part.label, part.pairs.len())).collect()
+    }
+
+    #[test]
+    fn conditions_choose_the_cells_and_what_is_judged_alone() {
+        let one = |label: &str, pairs| (label.to_owned(), pairs);
+        assert_eq!(counts("S1"), [one("ipv4", 1), one("ipv6", 1)]);
+        assert_eq!(counts("S2"), [one("", 3)]);
+        assert_eq!(counts("S3"), [one("", 1)]);
+        assert_eq!(counts("S7"), [one("", 6)]);
+        assert_eq!(counts("O3"), [one("tcp", 1), one("udp", 1)]);
+        let sizes = ["128 B", "640 B", "896 B", "1152 B", "1408 B"].map(|size| one(size, 1));
+        assert_eq!(counts("L2"), sizes);
+        assert_eq!(counts("K3"), [one("", 4)]);
+        for (a, b) in &of("L2", &[]).unwrap()[0].pairs {
+            assert_eq!(
+                (a.level(Factor::Family).as_str(), b.level(Factor::Family).as_str()),
+                ("ipv4", "ipv6")
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_here_is_said_with_what_it_needs() {
+        for (id, what, needs) in [
+            ("O1", "about a tunnel", "sets up tunnels"),
+            ("O4", "no tunnel", "sets up tunnels"),
+            ("O5", "no tunnel", "sets up tunnels"),
+            ("K7", "no WPA2", "WPA2 can be switched"),
+            ("L3", "no server", "starts services"),
+            ("L4", "no server", "agent for Windows"),
+            ("S9", "leaves the socket buffers", "factors.receive_buffer"),
+            ("S10", "one MTU", "factors.mtu"),
+        ] {
+            let reason = of(id, &[]).unwrap_err();
+            assert!(reason.contains(what) && reason.contains(needs), "{id}: {reason}");
+        }
+    }
+
+    #[test]
+    fn what_a_setting_varies_can_be_judged_then_and_others_keep_to_its_first_level() {
+        let buffers = ["factors.receive_buffer=[65536, 212992]"];
+        let parts = of("S9", &buffers).unwrap();
+        assert_eq!(parts[0].pairs.len(), 6);
+        assert_eq!(parts[0].pairs[0].0.level(Factor::ReceiveBuffer), "212992");
+        assert_eq!(parts[0].pairs[0].1.level(Factor::ReceiveBuffer), "65536");
+        let others = of("S2", &buffers).unwrap();
+        assert_eq!(others[0].pairs.len(), 3);
+        assert_eq!(others[0].pairs[0].0.level(Factor::ReceiveBuffer), "65536");
+    }
+}

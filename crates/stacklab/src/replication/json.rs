@@ -1,0 +1,32 @@
+//! A replication as JSON.
+
+use super::Replication;
+use serde::Serialize;
+
+/// Version of the shape, its field `format`: raised when a field changes its meaning or goes.
+pub const FORMAT_VERSION: u32 = 1;
+
+#[derive(Serialize)]
+struct Missing<'a> {
+    original: &'a str,
+    stand_in: &'a str,
+    needs: &'a str,
+}
+
+#[derive(Serialize)]
+struct Versioned<'a> {
+    format: u32,
+    #[serde(flatten)]
+    replication: &'a Replication,
+    limits: Vec<Missing<'a>>,
+}
+
+/// Pretty-printed, one newline at the end.
+pub fn render(replication: &Replication) -> String {
+    let limits = replication.limits.iter();
+    let limits = limits
+        .map(|limit| Missing { original: &limit.original, stand_in: &limit.stand_in, needs: &limit.needs })
+        .collect();
+    let versioned = Versioned { format: FORMAT_VERSION, replication, limits };
+    serde_json::to_string_pretty(&versioned).expect("names and finite numbers become JSON") + "\n"
+}

@@ -1,0 +1,127 @@
+//! Time to an answer: how many runs it took until each cell's mean was as well known as the study's.
+
+use serde::Serialize;
+use stacklab_analysis::{Runs, estimate_of, half_width_of};
+use stacklab_model::{Cell, Family, Framing, Metric, RunRecord, Transport};
+use stacklab_reference::{PublishedFigure, StudyName};
+use stacklab_study::Study;
+
+/// Packets of one run of the studies that count them.
+const PACKETS: f64 = 1e6;
+
+/// How many runs the study's precision took.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Precision {
+    /// Runs of each cell in the study.
+    pub published_runs: u32,
+    /// Cells whose precision the study states, and which were measured here.
+    pub cells: usize,
+    /// Those whose mean is as well known here.
+    pub reached: usize,
+    /// Runs that these took, in all, and minutes.
+    pub runs: usize,
+    /// Minutes of these runs.
+    pub minutes: f64,
+    /// Runs of one such cell, at most.
+    pub most_runs: usize,
+    /// Runs that the same cells take in the study's way.
+    pub fixed_runs: usize,
+    /// Minutes of so many runs as long as these.
+    pub fixed_minutes: f64,
+    /// Minutes of so many runs of a million packets each, at the rates measured.
+    pub fixed_minutes_of_a_million_packets: f64,
+    /// Every cell.
+    pub each: Vec<CellPrecision>,
+}
+
+/// How well one cell's mean is known.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct CellPrecision {
+    /// The cell.
+    pub cell: String,
+    /// The metric.
+    pub metric: Metric,
+    /// Half of the 95 % interval of the study's mean, from its standard deviation, in the metric's unit.
+    pub published_half_width: f64,
+    /// Half of the 95 % interval here, after all runs.
+    pub half_width: Option<f64>,
+    /// Runs after which it was as narrow; `None` where it never was.
+    pub runs: Option<usize>,
+}
+
+/// Goes through the runs of every cell whose throughput's standard deviation the study prints, and looks after each run from
+/// the plan's least number on, as a campaign does. `None` where it prints none.
+///
+/// Throughput only: the link has the study's rate, so that a megabit per second is the same there and here. Round trips
+/// here are far shorter, and a millisecond is not.
+pub fn precision(
+    study: &StudyName,
+    figures: &[PublishedFigure],
+    plan: &Study,
+    records: &[RunRecord],
+) -> Option<Precision> {
+    let published_runs = study.runs?;
+    let metric = Metric::Throughput;
+    let runs = Runs::new(records);
+    let mut found = Precision {
+        published_runs,
+        cells: 0,
+        reached: 0,
+        runs: 0,
+        minutes: 0.0,
+        most_runs: 0,
+        fixed_runs: 0,
+        fixed_minutes: 0.0,
+        fixed_minutes_of_a_million_packets: 0.0,
+        each: Vec::new(),
+    };
+    let spread =
+        |figure: &&PublishedFigure| figure.metric == "throughput-sd" && figure.topology == "peer-to-peer";
+    for figure in figures.iter().filter(spread) {
+        let Some(cell) = cell_of(figure, plan) else { continue };
+        let published_half_width = half_width_of(figure.value.value, published_runs as usize)?;
+        let valid: Vec<&RunRecord> =
+            runs.of(cell, metric).iter().copied().filter(|run| run.is_valid()).collect();
+        let measured: Vec<f64> = valid.iter().filter_map(|run| run.values.get(&metric)?.measured()).collect();
+        if measured.is_empty() {
+            continue;
+        }
+        let half_width =
+            |n: usize| estimate_of(&measured[..n]).interval.map(|interval| interval.half_width());
+        let enough = (plan.rule.min as usize..=measured.len())
+            .find(|n| half_width(*n).is_some_and(|half_width| half_width <= published_half_width));
+        let minutes = |n: usize| valid[..n].iter().map(|run| run.wall_ns).sum::<u64>() as f64 / 60e9;
+        let each_minutes = minutes(valid.len()) / valid.len() as f64;
+        let rate = measured.iter().sum::<f64>() / measured.len() as f64;
+        found.cells += 1;
+        found.fixed_runs += published_runs as usize;
+        found.fixed_minutes += f64::from(published_runs) * each_minutes;
+        let packets_per_minute = rate * 1e6 / 8.0 / f64::from(cell.size) * 60.0;
+        found.fixed_minutes_of_a_million_packets += f64::from(published_runs) * PACKETS / packets_per_minute;
+        if let Some(n) = enough {
+            found.reached += 1;
+            found.runs += n;
+            found.minutes += minutes(n);
+            found.most_runs = found.most_runs.max(n);
+        }
+        found.each.push(CellPrecision {
+            cell: cell.to_string(),
+            metric,
+            published_half_width,
+            half_width: half_width(measured.len()),
+            runs: enough,
+        });
+    }
+    (found.cells > 0).then_some(found)
+}
+
+/// The cell of the plan that a published figure stands for.
+fn cell_of<'a>(figure: &PublishedFigure, plan: &'a Study) -> Option<&'a Cell> {
+    let family: Family = figure.ip.parse().ok()?;
+    let transport: Transport = figure.transport.parse().ok()?;
+    let size: u32 = figure.size.parse().ok()?;
+    plan.cells.iter().find(|cell| {
+        (cell.family, cell.transport, cell.size) == (family, transport, size)
+            && cell.framing == Framing::Segment
+    })
+}

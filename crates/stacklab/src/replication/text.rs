@@ -1,0 +1,147 @@
+//! A replication as text.
+
+use super::Replication;
+use super::judge::{Judged, JudgedPart, Outcome};
+use super::precision::Precision;
+use stacklab_model::{Effect, Interval, Metric, Scale};
+use stacklab_report::{Block, Table, WIDTH, text};
+
+/// What is not here, before anything is measured.
+pub fn limits(limits: &[stacklab_reference::Limit]) -> String {
+    let line = |limit: &stacklab_reference::Limit| {
+        let (original, stand_in, needs) = (&limit.original, &limit.stand_in, &limit.needs);
+        format!("{original}. Here: {stand_in}. To have it: {needs}")
+    };
+    let lines = limits.iter().map(line).collect();
+    text(
+        &[Block::Heading("What the study had and this testbed has not".to_owned()), Block::List(lines)],
+        WIDTH,
+    )
+}
+
+/// Findings with verdicts, figures beside them, and how long it took.
+pub fn render(replication: &Replication) -> String {
+    let mut blocks = vec![
+        Block::Title(format!("{}, its findings tested here", replication.study)),
+        Block::Facts(vec![
+            ("measured", replication.measured.clone()),
+            ("testbed", replication.testbed.clone()),
+            ("systems", format!("{} at both ends; it is none of the study's systems", replication.stand_in)),
+            ("runs", format!("{} valid, {:.1} minutes", replication.runs, replication.minutes)),
+        ]),
+    ];
+    for finding in &replication.findings {
+        blocks.extend(finding_blocks(finding));
+    }
+    if let Some(precision) = &replication.precision {
+        blocks.push(Block::Heading("Time to an answer".to_owned()));
+        blocks.push(Block::List(precision_lines(precision)));
+    }
+    blocks.push(Block::Heading("Verdicts".to_owned()));
+    blocks.push(Block::Table(verdicts(&replication.findings)));
+    let mut text = text(&blocks, WIDTH);
+    text += &limits(&replication.limits);
+    text
+}
+
+fn verdicts(findings: &[Judged]) -> Table {
+    let column = |cell: &dyn Fn(&Judged) -> String| findings.iter().map(cell).collect::<Vec<String>>();
+    let mut table = Table::default();
+    table.push("finding", false, column(&|finding| finding.id.clone()));
+    table.push("", false, column(&|finding| finding.outcome.name().to_owned()));
+    table.push(
+        "here, % [95 %]",
+        true,
+        column(&|finding| match &finding.parts[..] {
+            [part] => {
+                part.effect.as_ref().map_or_else(|| "-".to_owned(), |effect| percent(effect, finding.metric))
+            }
+            [] => "-".to_owned(),
+            parts => format!("{} parts", parts.len()),
+        }),
+    );
+    table.push("what the study says", false, column(&|finding| finding.statement.clone()));
+    table
+}
+
+fn finding_blocks(finding: &Judged) -> Vec<Block> {
+    let Judged { id, statement, location, scope, metric, outcome, because, instead, .. } = finding;
+    let mut lines = Vec::new();
+    match &finding.parts[..] {
+        [] => {}
+        [part] => lines.extend(here(part, *metric)),
+        parts => lines.extend(parts.iter().flat_map(|part| {
+            let figures = here(part, *metric);
+            [format!(
+                "{}: {}{}",
+                part.part,
+                part.outcome.name(),
+                figures.map_or_else(String::new, |f| format!(": {f}"))
+            )]
+        })),
+    }
+    const MOST: usize = 6;
+    for beside in finding.published.iter().take(MOST) {
+        let (what, a, b, unit) = (&beside.what, &beside.a, &beside.b, &beside.unit);
+        lines.push(format!("published: {a} against {b} {unit} ({what})"));
+    }
+    match finding.published.len() {
+        0 => lines.push("published: no figures, only the words".to_owned()),
+        n if n > MOST => lines.push(format!("and {} more: stacklab reference show", n - MOST)),
+        _ => {}
+    }
+    let instead = if instead.is_empty() { String::new() } else { format!(" ({instead})") };
+    vec![
+        Block::Heading(format!("{id}: {statement}")),
+        Block::Text(format!("{location}; {metric}; {scope}")),
+        Block::Text(format!("{}{instead}: {because}", outcome.name().to_uppercase())),
+        Block::List(lines),
+    ]
+}
+
+/// Arm a against arm b in a part.
+fn here(part: &JudgedPart, metric: Metric) -> Option<String> {
+    let effect = part.effect.as_ref()?;
+    let why = if part.outcome == Outcome::CannotTell { "; too wide to tell" } else { "" };
+    let figures = percent(effect, metric);
+    Some(match effect.scale {
+        Scale::Ratio => format!("here: {figures} %, 95 % interval, {} blocks{why}", effect.pairs),
+        Scale::Difference => format!("here: {figures}, 95 % interval, {} blocks{why}", effect.pairs),
+    })
+}
+
+/// A ratio as per cent more or less, a difference in its unit.
+fn percent(effect: &Effect, metric: Metric) -> String {
+    let Interval { low, high } = effect.interval95;
+    match effect.scale {
+        Scale::Ratio => {
+            let [estimate, low, high] = [effect.estimate, low, high].map(|ratio| 100.0 * (ratio - 1.0));
+            format!("{estimate:+.2} [{low:+.2}, {high:+.2}]")
+        }
+        Scale::Difference => {
+            format!("{:+.4} [{low:+.4}, {high:+.4}] {}", effect.estimate, metric.unit().symbol())
+        }
+    }
+}
+
+fn precision_lines(precision: &Precision) -> Vec<String> {
+    let Precision { published_runs, cells, reached, runs, minutes, most_runs, .. } = precision;
+    let mut lines = vec![
+        format!(
+            "{reached} of {cells} mean throughputs are known here as well as in the study (half of the 95 % interval, from its \
+             standard deviations over {published_runs} runs), looked at after each run"
+        ),
+        format!(
+            "those took {runs} runs and {minutes:.1} minutes, at most {most_runs} runs of one cell; {published_runs} runs of \
+             every cell would be {} runs and {:.1} minutes at this length, or {:.0} minutes at a million packets a run",
+            precision.fixed_runs, precision.fixed_minutes, precision.fixed_minutes_of_a_million_packets
+        ),
+    ];
+    let never = precision.each.iter().filter(|cell| cell.runs.is_none());
+    lines.extend(never.map(|cell| {
+        let half_width = cell.half_width.map_or_else(|| "unknown".to_owned(), |half| format!("{half:.3}"));
+        let (published, unit) = (cell.published_half_width, cell.metric.unit().symbol());
+        format!("not reached: {}: half-width {half_width} {unit} against {published:.3} {unit}", cell.cell)
+    }));
+    lines
+}
