@@ -1,0 +1,161 @@
+//! Published studies: looked up, audited, and replicated at a scale of seconds; the verdicts are recomputed from the record.
+
+mod support;
+
+use serde_json::Value;
+use stacklab_model::{Family, Metric, RunRecord, Transport};
+use std::collections::BTreeMap;
+use support::program::{Outcome, Program, code, require_root};
+use support::records::{figure, runs};
+
+fn json(outcome: &Outcome) -> Value {
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+#[test]
+fn the_studies_are_listed_with_their_counts() {
+    let outcome = Program::new().run(&["reference", "list"]).expect(code::DONE);
+    for line in [
+        ["soorty2013linux", "20", "21", "10"],
+        ["sarkar2013winlin", "4", "3", "4"],
+        ["ogunleye2016", "260", "9", "5"],
+        ["kolahi2011wlan", "54", "12", "7"],
+        ["kolahi2009lan", "122", "16", "5"],
+    ] {
+        let found = outcome.stdout.lines().find(|row| row.starts_with(line[0])).unwrap_or_default();
+        assert_eq!(found.split_whitespace().take(4).collect::<Vec<_>>(), line, "{outcome}");
+    }
+}
+
+#[test]
+fn a_study_is_shown_as_its_tables() {
+    let program = Program::new();
+    let shown = program.run(&["reference", "show", "ogunleye2016"]).expect(code::DONE).stdout;
+    assert!(shown.contains("Figure 7: throughput, Mbit/s, tcp, configured-tunnel"), "{shown}");
+    let row = ["1536", "84.07", "84.0"];
+    assert!(shown.lines().any(|line| line.split_whitespace().collect::<Vec<_>>() == row), "{shown}");
+    program
+        .run(&["reference", "show", "kolahi2009wlan"])
+        .expect(code::REQUEST)
+        .says(&["there is no published study `kolahi2009wlan`", "did you mean `kolahi"]);
+}
+
+#[test]
+fn every_stated_difference_is_audited_by_the_four_formulas() {
+    let program = Program::new();
+    let rows = json(&program.run(&["reference", "audit", "--format", "json"]).expect(code::DONE));
+    let rows = rows.as_array().unwrap();
+    assert_eq!(rows.len(), 61);
+    let none = rows.iter().filter(|row| row["reproduced_by"].is_null()).count();
+    for row in rows {
+        let fields: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(fields, ["location", "metric", "published", "recomputed", "reproduced_by", "source"]);
+        if let Some(formula) = row["reproduced_by"].as_str() {
+            let apart = row["recomputed"][formula].as_f64().unwrap() - row["published"].as_f64().unwrap();
+            assert!(apart.abs() <= 0.5, "{row}");
+        }
+    }
+    let text = program.run(&["reference", "audit"]).expect(code::DONE).stdout;
+    assert!(text.contains(&format!("{} of 61 claims are reproduced", 61 - none)), "{text}");
+    assert!(text.contains(&format!("{none} by no formula")), "{text}");
+}
+
+/// The mean of the log ratios of IPv4 over IPv6, geometric over sizes within each block, as a ratio.
+fn ratio(runs: &[RunRecord], transport: Transport, metric: Metric, size: u32) -> f64 {
+    let mut blocks: BTreeMap<u32, f64> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.trial.probe == metric.probe()) {
+        let cell = &run.trial.cell;
+        if (cell.transport, cell.size) == (transport, size) {
+            let sign = if cell.family == Family::Ipv4 { 1.0 } else { -1.0 };
+            *blocks.entry(run.trial.block).or_default() += sign * figure(run, metric).ln();
+        }
+    }
+    (blocks.values().sum::<f64>() / blocks.len() as f64).exp()
+}
+
+#[test]
+fn a_replication_judges_every_finding_by_its_record() {
+    require_root();
+    let program = Program::new();
+    let outcome = program
+        .run(&[
+            "replicate",
+            "kolahi2009lan",
+            "--out",
+            "lan.stacklab",
+            "--seed",
+            "1",
+            "--format",
+            "json",
+            "--set",
+            "factors.size=[128, 1408]",
+            "--set",
+            "runs.min=3",
+            "--set",
+            "runs.max=3",
+            "--set",
+            "probe.echo.length.time=50ms",
+        ])
+        .expect(code::DONE)
+        .says(&["a pair of Windows Vista SP1", "DNS and directory and DHCP services", "To have it:"]);
+    let told = json(&outcome);
+    let findings = told["findings"].as_array().unwrap();
+    let ids: Vec<&str> = findings.iter().map(|finding| finding["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["L1", "L2", "L3", "L4", "L5"]);
+    for finding in findings {
+        let outcome = finding["outcome"].as_str().unwrap();
+        assert!(["holds", "does not hold", "cannot tell"].contains(&outcome), "{finding}");
+        let has_server = ["L3", "L4"].contains(&finding["id"].as_str().unwrap());
+        // What there is no server for is not told, and what is told is not passed off as Windows.
+        assert_eq!(finding["because"].as_str().unwrap().contains("no server"), has_server, "{finding}");
+        assert_eq!(
+            finding["instead"].as_str().unwrap().contains("not the study's"),
+            !has_server,
+            "{finding}"
+        );
+        assert_eq!(finding["parts"].as_array().unwrap().is_empty(), has_server, "{finding}");
+        for part in finding["parts"].as_array().unwrap() {
+            let interval = &part["effect"]["interval95"];
+            let (low, high) = (interval["low"].as_f64().unwrap(), interval["high"].as_f64().unwrap());
+            assert!(low <= part["effect"]["estimate"].as_f64().unwrap() && low < high, "{part}");
+        }
+    }
+    let runs = runs(&program.work().join("lan.stacklab"));
+    for (finding, transport) in [(0, Transport::Tcp), (1, Transport::Udp)] {
+        let parts = findings[finding]["parts"].as_array().unwrap();
+        let sizes: Vec<&str> = parts.iter().map(|part| part["part"].as_str().unwrap()).collect();
+        assert_eq!(sizes, ["128 B", "1408 B"]);
+        for (part, size) in parts.iter().zip([128, 1408]) {
+            let found = part["effect"]["estimate"].as_f64().unwrap();
+            let expected = ratio(&runs, transport, Metric::Throughput, size);
+            assert!((found / expected - 1.0).abs() < 1e-9, "{found} is not {expected}: {part}");
+        }
+    }
+    // Two sizes, two families, two transports have a published standard deviation.
+    assert_eq!(told["precision"]["cells"], 8);
+    assert_eq!(told["precision"]["published_runs"], 40);
+
+    let again = program
+        .run(&["replicate", "kolahi2009lan", "--from", "lan.stacklab", "--format", "json"])
+        .expect(code::DONE);
+    assert_eq!(json(&again), told, "the same record gives the same verdicts");
+    let text =
+        program.run(&["replicate", "kolahi2009lan", "--from", "lan.stacklab"]).expect(code::DONE).stdout;
+    for part in
+        ["Time to an answer", "published: 87.48 against 85.27 Mbit/s", "What the study had", "Verdicts"]
+    {
+        assert!(text.contains(part), "`{part}` is not in {text}");
+    }
+    // A record that is not there is said to be missing.
+    program.run(&["replicate", "kolahi2009lan", "--from", "nothing.stacklab"]).expect(code::RECORD);
+}
+
+#[test]
+fn presets_are_studies_that_run_and_plan_know_by_name() {
+    let program = Program::new();
+    for (name, runs) in [("soorty2013linux", "10 to 10 blocks"), ("kolahi2009lan", "40 to 40 blocks")] {
+        let plan = program.run(&["plan", name, "--scale", "paper"]).expect(code::DONE).stdout;
+        assert!(plan.contains(runs) && plan.contains("1000000 packets"), "{plan}");
+    }
+    program.run(&["replicate", "nothing"]).expect(code::REQUEST).says(&["there is no published study"]);
+}
