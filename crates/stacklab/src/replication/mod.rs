@@ -16,7 +16,7 @@ pub mod text;
 use crate::failure::Failure;
 use crate::sources::StudySource;
 use judge::Judged;
-use precision::Precision;
+use precision::{Answers, Precision};
 use serde::Serialize;
 use stacklab_analysis::Runs;
 use stacklab_reference::{Limit, Reference, StudyName};
@@ -39,6 +39,8 @@ pub struct Replication {
     pub minutes: f64,
     /// Every finding of the study.
     pub findings: Vec<Judged>,
+    /// How many runs the answers took, against the study's.
+    pub answers: Option<Answers>,
     /// How many runs the study's precision took, where it states one.
     pub precision: Option<Precision>,
     /// What is not here.
@@ -73,6 +75,7 @@ pub fn replicate(
         runs: records.iter().filter(|run| run.is_valid()).count(),
         minutes: records.iter().map(|run| run.wall_ns).sum::<u64>() as f64 / 60e9,
         findings: own.findings.iter().map(|finding| judge::judge(finding, &own, &plan, &runs)).collect(),
+        answers: precision::answers(study, &plan, campaign.seed, &records),
         precision: precision::precision(study, &own.figures, &plan, &records),
         limits: own.limits,
     })

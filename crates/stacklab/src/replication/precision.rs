@@ -1,10 +1,60 @@
-//! Time to an answer: how many runs it took until each cell's mean was as well known as the study's.
+//! Time to an answer: how many runs it took until the preset's questions were answered, and until each cell's mean was as
+//! well known as the study's; against the study's fixed number of runs.
 
+use crate::course::Course;
 use serde::Serialize;
 use stacklab_analysis::{Runs, estimate_of, half_width_of};
+use stacklab_model::Settled;
 use stacklab_model::{Cell, Family, Framing, Metric, RunRecord, Transport};
 use stacklab_reference::{PublishedFigure, StudyName};
-use stacklab_study::Study;
+use stacklab_study::{Plan, Study};
+use std::collections::HashMap;
+
+/// How many runs the preset's answers took.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Answers {
+    /// Comparisons of the preset.
+    pub asked: usize,
+    /// Those whose interval became narrow enough, or whose verdict was decided.
+    pub answered: usize,
+    /// Blocks that were measured, wholly or in part.
+    pub blocks: u32,
+    /// Valid runs.
+    pub runs: usize,
+    /// Minutes of them.
+    pub minutes: f64,
+    /// Runs of each cell in the study.
+    pub published_runs: u32,
+    /// Runs of every cell and probe in the study's way.
+    pub fixed_runs: usize,
+    /// Minutes of these, each as long as its like here.
+    pub fixed_minutes: f64,
+}
+
+/// Goes through the campaign as it decided. `None` where the study does not say how many runs it made.
+pub fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]) -> Option<Answers> {
+    let published_runs = study.runs?;
+    let blocks = Plan::new(plan, seed);
+    let (questions, settled) = Course::new(plan, &blocks).walk(records);
+    let mut lengths: HashMap<_, (u64, u64)> = HashMap::new();
+    for run in records.iter().filter(|run| run.is_valid()) {
+        let (runs, ns) = lengths.entry((&run.trial.cell, run.trial.probe)).or_default();
+        *runs += 1;
+        *ns += run.wall_ns;
+    }
+    let minutes = |ns: f64| ns / 60e9;
+    let each: f64 = lengths.values().map(|(runs, ns)| *ns as f64 / *runs as f64).sum();
+    Some(Answers {
+        asked: questions.len(),
+        answered: settled.iter().filter(|why| matches!(why, Settled::Narrow | Settled::Decided)).count(),
+        blocks: records.iter().map(|run| run.trial.block + 1).max().unwrap_or(0),
+        runs: lengths.values().map(|(runs, _)| *runs as usize).sum(),
+        minutes: minutes(lengths.values().map(|(_, ns)| *ns as f64).sum()),
+        published_runs,
+        fixed_runs: published_runs as usize * lengths.len(),
+        fixed_minutes: minutes(f64::from(published_runs) * each),
+    })
+}
 
 /// Packets of one run of the studies that count them.
 const PACKETS: f64 = 1e6;

@@ -2,7 +2,7 @@
 
 use super::Replication;
 use super::judge::{Judged, JudgedPart, Outcome};
-use super::precision::Precision;
+use super::precision::{Answers, CellPrecision, Precision};
 use stacklab_model::{Effect, Interval, Metric, Scale};
 use stacklab_report::{Block, Table, WIDTH, text};
 
@@ -33,9 +33,11 @@ pub fn render(replication: &Replication) -> String {
     for finding in &replication.findings {
         blocks.extend(finding_blocks(finding));
     }
-    if let Some(precision) = &replication.precision {
+    if let Some(answers) = &replication.answers {
         blocks.push(Block::Heading("Time to an answer".to_owned()));
-        blocks.push(Block::List(precision_lines(precision)));
+        blocks.push(Block::List(answer_lines(answers, replication.precision.as_ref())));
+        blocks
+            .extend(replication.precision.as_ref().map(|precision| Block::Table(precision_table(precision))));
     }
     blocks.push(Block::Heading("Verdicts".to_owned()));
     blocks.push(Block::Table(verdicts(&replication.findings)));
@@ -124,24 +126,44 @@ fn percent(effect: &Effect, metric: Metric) -> String {
     }
 }
 
-fn precision_lines(precision: &Precision) -> Vec<String> {
-    let Precision { published_runs, cells, reached, runs, minutes, most_runs, .. } = precision;
-    let mut lines = vec![
-        format!(
-            "{reached} of {cells} mean throughputs are known here as well as in the study (half of the 95 % interval, from its \
-             standard deviations over {published_runs} runs), looked at after each run"
-        ),
-        format!(
-            "those took {runs} runs and {minutes:.1} minutes, at most {most_runs} runs of one cell; {published_runs} runs of \
-             every cell would be {} runs and {:.1} minutes at this length, or {:.0} minutes at a million packets a run",
-            precision.fixed_runs, precision.fixed_minutes, precision.fixed_minutes_of_a_million_packets
-        ),
-    ];
-    let never = precision.each.iter().filter(|cell| cell.runs.is_none());
-    lines.extend(never.map(|cell| {
-        let half_width = cell.half_width.map_or_else(|| "unknown".to_owned(), |half| format!("{half:.3}"));
-        let (published, unit) = (cell.published_half_width, cell.metric.unit().symbol());
-        format!("not reached: {}: half-width {half_width} {unit} against {published:.3} {unit}", cell.cell)
-    }));
+fn answer_lines(answers: &Answers, precision: Option<&Precision>) -> Vec<String> {
+    let Answers { asked, answered, blocks, runs, minutes, published_runs, fixed_runs, fixed_minutes } =
+        answers;
+    let mut lines = vec![format!(
+        "{answered} of {asked} comparisons were answered (interval narrow enough, or verdict decided) by {runs} runs in {blocks} \
+         blocks, {minutes:.1} minutes; the study's {published_runs} runs of everything would be {fixed_runs} runs and \
+         {fixed_minutes:.1} minutes of the same length"
+    )];
+    let Some(precision) = precision else { return lines };
+    let Precision { cells, reached, runs, minutes, most_runs, fixed_runs, fixed_minutes, .. } = precision;
+    lines.push(format!(
+        "the study's precision (half of a mean's 95 % interval, from its standard deviations over {published_runs} runs) was \
+         reached for {reached} of {cells} throughputs, looked at after each run"
+    ));
+    if *reached == 0 {
+        return lines;
+    }
+    lines.push(format!(
+        "these took {runs} runs, at most {most_runs} of one cell, and {minutes:.1} minutes; {published_runs} runs of every cell \
+         would be {fixed_runs} runs and {fixed_minutes:.1} minutes, or {:.0} minutes with a million packets a run",
+        precision.fixed_minutes_of_a_million_packets
+    ));
     lines
+}
+
+/// Every cell's precision, there and here.
+fn precision_table(precision: &Precision) -> Table {
+    let column =
+        |cell: &dyn Fn(&CellPrecision) -> String| precision.each.iter().map(cell).collect::<Vec<_>>();
+    let half = |half: Option<f64>| half.map_or_else(|| "-".to_owned(), |half| format!("{half:.3}"));
+    let mut table = Table::default();
+    table.push("throughput", false, column(&|cell| cell.cell.clone()));
+    table.push("published ±, Mbit/s", true, column(&|cell| half(Some(cell.published_half_width))));
+    table.push("here ±, Mbit/s", true, column(&|cell| half(cell.half_width)));
+    table.push(
+        "runs to the published",
+        true,
+        column(&|cell| cell.runs.map_or_else(|| "not reached".to_owned(), |runs| runs.to_string())),
+    );
+    table
 }
