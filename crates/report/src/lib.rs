@@ -9,6 +9,7 @@
 
 mod comparisons;
 mod csv;
+mod csv_tables;
 mod document;
 mod estimates;
 mod figures;
@@ -16,11 +17,13 @@ mod format;
 mod groups;
 mod heading;
 mod json;
+mod latex;
 mod markdown;
 mod matrix;
 mod measurement;
 mod measurement_json;
 mod notes;
+mod paper;
 mod summary;
 mod text;
 
@@ -37,6 +40,7 @@ pub use format::Format;
 pub use json::FORMAT_VERSION;
 pub use measurement::{MeasurementText, measurement};
 pub use measurement_json::{MEASUREMENT_FORMAT_VERSION, measurement_json};
+pub use paper::{PaperFormat, paper};
 
 use stacklab_model::Findings;
 

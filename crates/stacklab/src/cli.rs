@@ -48,7 +48,9 @@ Examples:
     #[command(after_help = "\
 Examples:
   stacklab report my.stacklab
-  stacklab report my.stacklab --format csv > my.csv")]
+  stacklab report my.stacklab --format csv > my.csv
+  stacklab report my.stacklab --format latex       tables as papers print them
+  stacklab report my.stacklab --format markdown --difference lower")]
     Report(ReportOptions),
     /// Look up what published studies print, and check the differences that they state
     #[command(
@@ -144,9 +146,13 @@ pub struct ReportOptions {
     /// The record
     #[arg(value_name = "RESULT")]
     pub record: PathBuf,
-    /// text, markdown, csv or json
+    /// text, markdown, csv or json; or latex, which is of the tables of --difference
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: stacklab_report::Format,
+    pub format: String,
+    /// Print the tables that papers print instead: both arms with their difference by this formula, and the standard
+    /// deviations, as text, markdown, latex or csv
+    #[arg(long, value_name = "FORMULA", value_parser = ["symmetric", "lower", "higher", "points"])]
+    pub difference: Option<String>,
 }
 
 /// Options of `replicate`.

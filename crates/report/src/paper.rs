@@ -1,0 +1,148 @@
+//! The kinds of table that papers print: both arms and their difference in per cent by a formula with a name, and the
+//! standard deviations.
+
+use crate::document::{Block, Table};
+use crate::figures::{NONE, Shown, decimals, fixed};
+use crate::groups::{Group, groups};
+use crate::{csv_tables, latex, markdown, text};
+use stacklab_model::{Difference, Estimate, Findings, UnknownName};
+use std::str::FromStr;
+
+/// What such tables are written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PaperFormat {
+    /// Plain text for a terminal.
+    Text,
+    /// Markdown with pipe tables.
+    Markdown,
+    /// LaTeX with `booktabs` rules.
+    Latex,
+    /// CSV, one table after the other, each below a line with its title.
+    Csv,
+}
+
+impl PaperFormat {
+    const NAMES: &'static [&'static str] = &["text", "markdown", "latex", "csv"];
+}
+
+impl FromStr for PaperFormat {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        Ok(match text {
+            "text" => PaperFormat::Text,
+            "markdown" => PaperFormat::Markdown,
+            "latex" => PaperFormat::Latex,
+            "csv" => PaperFormat::Csv,
+            _ => {
+                let (found, valid) = (text.to_owned(), PaperFormat::NAMES);
+                return Err(UnknownName { found, set: "format of published tables", valid });
+            }
+        })
+    }
+}
+
+/// Renders the findings as such tables. `width` is the number of columns for the prose of text.
+pub fn paper(findings: &Findings, difference: Difference, format: PaperFormat, width: usize) -> String {
+    let blocks = blocks(findings, difference);
+    match format {
+        PaperFormat::Text => text::render(&blocks, width),
+        PaperFormat::Markdown => markdown::render(&blocks),
+        PaperFormat::Latex => latex::render(&blocks),
+        PaperFormat::Csv => csv_tables::render(&blocks),
+    }
+}
+
+/// Two tables for each metric, transport and framing that two levels are compared by: means and spreads.
+fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
+    let mut blocks = vec![
+        Block::Title(findings.title.clone()),
+        Block::Text(format!("Difference ({difference}): {}.", difference.definition())),
+    ];
+    for group in groups(findings) {
+        let unit = Shown::of(group.metric).unit;
+        let heading = |what: &str| Block::Heading(format!("{}{what}, {unit}, {}", group.metric, group.place));
+        blocks.extend([heading(""), Block::Table(means(&group, difference))]);
+        blocks.extend([heading(": standard deviation"), Block::Table(spreads(&group))]);
+    }
+    blocks
+}
+
+/// The means of both arms, and how far they are apart.
+fn means(group: &Group, difference: Difference) -> Table {
+    let shown = Shown::of(group.metric);
+    let mut table = labelled(group);
+    arms(&mut table, group, |estimate| estimate.mean);
+    let unit = if difference == Difference::Points { shown.unit } else { "%" };
+    let apart = group.rows.iter().map(|row| {
+        let (a, b) = (row.baseline_estimate.mean?, row.candidate_estimate.mean?);
+        difference.of(shown.factor * a, shown.factor * b)
+    });
+    let column = apart.map(|apart| apart.map_or(NONE.to_owned(), |apart| fixed(apart, 2))).collect();
+    table.push(format!("difference ({difference}), {unit}"), true, column);
+    table
+}
+
+/// The standard deviations over runs, and how many runs.
+fn spreads(group: &Group) -> Table {
+    let mut table = labelled(group);
+    arms(&mut table, group, |estimate| estimate.sd);
+    let n = |row: &&stacklab_model::Comparison| {
+        let (a, b) = (row.baseline_estimate.n, row.candidate_estimate.n);
+        if a == b { a.to_string() } else { format!("{a}, {b}") }
+    };
+    table.push("runs", true, group.rows.iter().map(n).collect());
+    table
+}
+
+/// A table with the rows' labels.
+fn labelled(group: &Group) -> Table {
+    let mut table = Table::default();
+    table.push("", false, group.rows.iter().map(|row| group.row_label(row)).collect());
+    table
+}
+
+/// A column of one figure for each arm.
+fn arms(table: &mut Table, group: &Group, figure: fn(&Estimate) -> Option<f64>) {
+    let factor = Shown::of(group.metric).factor;
+    let of = |estimate: &Estimate| figure(estimate).map(|figure| factor * figure);
+    let both = group.rows.iter().flat_map(|row| [of(&row.baseline_estimate), of(&row.candidate_estimate)]);
+    let places = decimals(both.flatten(), std::iter::empty());
+    let write = |figure: Option<f64>| figure.map_or(NONE.to_owned(), |figure| fixed(figure, places));
+    let column = |arm: fn(&stacklab_model::Comparison) -> &Estimate| {
+        group.rows.iter().map(|row| write(of(arm(row)))).collect()
+    };
+    table.push(&group.baseline, true, column(|row| &row.baseline_estimate));
+    table.push(&group.candidate, true, column(|row| &row.candidate_estimate));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::findings;
+
+    #[test]
+    fn the_difference_is_that_of_the_formula_that_is_named() {
+        let findings = findings();
+        let row = &findings.comparisons[0];
+        let (a, b) = (row.baseline_estimate.mean.unwrap(), row.candidate_estimate.mean.unwrap());
+        for difference in Difference::ALL {
+            let text = paper(&findings, *difference, PaperFormat::Csv, 110);
+            let expected = fixed(difference.of(a, b).unwrap(), 2);
+            assert!(text.contains(&format!("difference ({difference})")), "{text}");
+            assert!(text.contains(&expected), "{expected} is not in {text}");
+        }
+    }
+
+    #[test]
+    fn every_format_has_every_table() {
+        let findings = findings();
+        let tables = 2 * groups(&findings).len();
+        let of = |format| paper(&findings, Difference::Symmetric, format, 110);
+        assert_eq!(of(PaperFormat::Latex).matches("\\begin{tabular}").count(), tables);
+        assert_eq!(of(PaperFormat::Markdown).matches("## ").count(), tables);
+        assert_eq!(of(PaperFormat::Csv).lines().filter(|line| line.starts_with("# ")).count(), tables);
+        assert!(of(PaperFormat::Text).contains("standard deviation"));
+        assert!("jsn".parse::<PaperFormat>().is_err());
+    }
+}
