@@ -138,7 +138,7 @@ fn a_replication_judges_every_finding_by_its_record() {
     let again = program
         .run(&["replicate", "kolahi2009lan", "--from", "lan.stacklab", "--format", "json"])
         .expect(code::DONE);
-    assert_eq!(json(&again), told, "the same record gives the same verdicts");
+    assert!(again.stdout == outcome.stdout, "the same record must give the same verdicts, byte by byte");
     let text =
         program.run(&["replicate", "kolahi2009lan", "--from", "lan.stacklab"]).expect(code::DONE).stdout;
     for part in

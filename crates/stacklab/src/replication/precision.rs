@@ -8,7 +8,7 @@ use stacklab_model::Settled;
 use stacklab_model::{Cell, Family, Framing, Metric, RunRecord, Transport};
 use stacklab_reference::{PublishedFigure, StudyName};
 use stacklab_study::{Plan, Study};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// How many runs the preset's answers took.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -36,7 +36,8 @@ pub fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]
     let published_runs = study.runs?;
     let blocks = Plan::new(plan, seed);
     let (questions, settled) = Course::new(plan, &blocks).walk(records);
-    let mut lengths: HashMap<_, (u64, u64)> = HashMap::new();
+    // In an order, so that the same record adds up to the same figures.
+    let mut lengths: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for run in records.iter().filter(|run| run.is_valid()) {
         let (runs, ns) = lengths.entry((&run.trial.cell, run.trial.probe)).or_default();
         *runs += 1;
