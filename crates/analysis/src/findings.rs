@@ -1,5 +1,9 @@
 //! A whole campaign's findings.
 
+use crate::beside::{adjust, tests};
+use crate::cautions::cautions;
+use crate::many_arms::many_arms;
+use crate::settling::settling;
 use crate::{Paired, Runs, estimate, explain, verdict};
 use stacklab_model::{
     Bed, Cell, CellEstimate, Comparison, CpuScope, Findings, HostFacts, ProbeSpec, Question, RunRecord,
@@ -41,8 +45,11 @@ pub struct Campaign<'a> {
 /// Everything a report says.
 pub fn findings(campaign: &Campaign) -> Findings {
     let runs = Runs::new(campaign.runs);
+    let cells = cells(campaign, &runs);
+    let comparisons = comparisons(campaign, &runs);
+    let many_arms = many_arms(campaign.questions, &runs);
+    let settling = settling(campaign.runs);
     let blocks: BTreeSet<u32> = campaign.runs.iter().map(|run| run.trial.block).collect();
-    let settled = campaign.settled.iter().copied().chain(std::iter::repeat(Settled::Unfinished));
     Findings {
         title: campaign.title.to_owned(),
         version: campaign.version.to_owned(),
@@ -59,13 +66,11 @@ pub fn findings(campaign: &Campaign) -> Findings {
             .filter_map(|(name, facts)| Some(format!("{name}: {}", facts.noise.as_ref()?)))
             .collect(),
         cpu_scope: campaign.cpu_scope,
-        cells: cells(campaign, &runs),
-        comparisons: campaign
-            .questions
-            .iter()
-            .zip(settled)
-            .map(|(question, settled)| compare(question, settled, campaign.bed, &runs))
-            .collect(),
+        cautions: cautions(&cells, &comparisons, &many_arms, &settling),
+        settling,
+        cells,
+        comparisons,
+        many_arms,
         warnings: warnings(campaign.runs),
     }
 }
@@ -82,14 +87,29 @@ fn cells(campaign: &Campaign, runs: &Runs) -> Vec<CellEstimate> {
     estimates
 }
 
-fn compare(question: &Question, settled: Settled, bed: &Bed, runs: &Runs) -> Comparison {
+fn comparisons(campaign: &Campaign, runs: &Runs) -> Vec<Comparison> {
+    let settled = campaign.settled.iter().copied().chain(std::iter::repeat(Settled::Unfinished));
+    let mut comparisons: Vec<Comparison> = campaign
+        .questions
+        .iter()
+        .zip(settled)
+        .map(|(question, settled)| compare(question, settled, campaign, runs))
+        .collect();
+    adjust(&mut comparisons);
+    comparisons
+}
+
+fn compare(question: &Question, settled: Settled, campaign: &Campaign, runs: &Runs) -> Comparison {
     let of = |cell| estimate(runs.of(cell, question.metric), question.metric);
     let (baseline_estimate, candidate_estimate) = (of(&question.baseline), of(&question.candidate));
-    let effect = Paired::new(question, runs).map(|paired| paired.effect());
+    let paired = Paired::new(question, runs);
+    let tests = paired.as_ref().ok().and_then(|paired| tests(question, paired, runs, campaign.seed));
+    let effect = paired.map(|paired| paired.effect());
     let means = [baseline_estimate.mean, candidate_estimate.mean];
     Comparison {
         question: question.clone(),
-        explained: explain(question, effect.as_ref().ok(), means, bed),
+        tests,
+        explained: explain(question, effect.as_ref().ok(), means, campaign.bed),
         verdict: verdict(question, effect.as_ref().map_err(String::as_str)),
         effect: effect.ok(),
         baseline_estimate,

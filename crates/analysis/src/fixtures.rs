@@ -1,8 +1,8 @@
 //! Hand-made cells, questions and runs for the tests.
 
 use stacklab_model::{
-    Bed, Cell, Drops, Factor, Family, Framing, Length, Metric, Pacing, ProbeSpec, Question, Rate, RunRecord,
-    RunStatus, Transport, Trial, TrialSpec, Value, Warning,
+    Bed, Cell, Drops, Endpoint, Factor, Family, Framing, IntervalRow, Length, Metric, Pacing, ProbeSpec,
+    Question, Rate, Role, RunRecord, RunStatus, Side, Transport, Trial, TrialSpec, Value, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -83,6 +83,45 @@ pub fn warned(mut run: RunRecord, codes: &[&str]) -> RunRecord {
     let warning = |code: &&str| Warning { code: (*code).into(), text: "seen".into(), advice: "mend".into() };
     run.warnings = codes.iter().map(warning).collect();
     run
+}
+
+/// A host that received so many messages in each row of so many nanoseconds.
+pub fn side_with_series(row_ns: u64, messages: &[u64]) -> Side {
+    let address = "198.18.0.1:9".parse().expect("a valid address");
+    let row = |(place, messages): (usize, &u64)| IntervalRow {
+        start_ns: place as u64 * row_ns,
+        messages: *messages,
+        bytes: 0,
+        delay_mean_ns: None,
+    };
+    Side {
+        role: Role::Receiver,
+        endpoint: Endpoint {
+            family: Family::Ipv4,
+            transport: Transport::Udp,
+            local: address,
+            peer: address,
+            interface: "v0".into(),
+            interface_mtu: 1500,
+            path_mtu: None,
+            offloads: Default::default(),
+            congestion_control: None,
+            options: Default::default(),
+        },
+        io: None,
+        sent: Default::default(),
+        received: Default::default(),
+        delays: None,
+        delay_points: None,
+        lateness: None,
+        flow_bytes: Vec::new(),
+        series: messages.iter().enumerate().map(row).collect(),
+        cpu: None,
+        tcp: None,
+        counters: Default::default(),
+        socket_memory_kib: None,
+        peak_rss_kib: None,
+    }
 }
 
 /// The runs of [`question`], one block for each pair of (baseline, candidate).

@@ -9,22 +9,27 @@
 //! * [`Paired`]: two cells, one metric
 //! * [`verdict`] and [`standing`]: what the pairs say, at the end and after each block
 //! * [`explain`]: what the headers alone would make of it
+//! * [`statistics`]: the tests and intervals that these are made of
 //! * [`findings`]: all of it, for a whole campaign
 
+mod beside;
+mod cautions;
 mod estimate;
 mod findings;
 mod headers;
+mod many_arms;
 mod moments;
+mod order;
 mod paired;
 mod precision;
 mod runs;
+mod settling;
 mod standing;
+pub mod statistics;
 mod verdict;
 
 #[cfg(test)]
 mod fixtures;
-#[cfg(test)]
-mod simulation;
 
 pub use estimate::{estimate, estimate_of};
 pub use findings::{Campaign, findings};
@@ -32,5 +37,5 @@ pub use headers::{FULL_LINK, explain};
 pub use paired::Paired;
 pub use precision::half_width_of;
 pub use runs::Runs;
-pub use standing::standing;
+pub use standing::{standing, standing_of};
 pub use verdict::verdict;

@@ -1,7 +1,7 @@
 //! Mean, spread and Student's t.
 
+use crate::statistics::t_quantile;
 use stacklab_model::Interval;
-use statrs::distribution::{ContinuousCDF, StudentsT};
 
 /// Mean and spread of at least two figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,7 +28,7 @@ impl Moments {
 
     /// The interval that covers the mean with the given confidence (0.95 is 95 %), for figures spread about normally.
     pub fn interval(&self, confidence: f64) -> Interval {
-        let half = t_quantile(0.5 + confidence / 2.0, self.n - 1) * self.sd / (self.n as f64).sqrt();
+        let half = t_quantile(0.5 + confidence / 2.0, (self.n - 1) as f64) * self.sd / (self.n as f64).sqrt();
         Interval { low: self.mean - half, high: self.mean + half }
     }
 }
@@ -39,13 +39,6 @@ impl Moments {
 pub(crate) fn mean(figures: &[f64]) -> Option<f64> {
     let origin = *figures.first()?;
     Some(origin + figures.iter().map(|figure| figure - origin).sum::<f64>() / figures.len() as f64)
-}
-
-/// The point below which a share `p` of Student's t distribution lies.
-fn t_quantile(p: f64, degrees_of_freedom: usize) -> f64 {
-    StudentsT::new(0.0, 1.0, degrees_of_freedom as f64)
-        .expect("there are at least two figures, so at least one degree of freedom")
-        .inverse_cdf(p)
 }
 
 #[cfg(test)]
@@ -67,13 +60,13 @@ mod tests {
             (1000, 0.975, 1.962),
         ];
         for (degrees, p, printed) in table {
-            let found = t_quantile(p, degrees);
+            let found = t_quantile(p, f64::from(degrees));
             assert!((found - printed).abs() < 6e-4, "t({p}, {degrees}) = {found}, printed {printed}");
         }
         // For one degree of freedom the distribution is Cauchy's, which has a closed form.
         for p in [0.9, 0.975, 0.995, 0.9995] {
             let exact = (std::f64::consts::PI * (p - 0.5)).tan();
-            assert!((t_quantile(p, 1) / exact - 1.0).abs() < 1e-9, "{p}");
+            assert!((t_quantile(p, 1.0) / exact - 1.0).abs() < 1e-9, "{p}");
         }
     }
 

@@ -2,6 +2,7 @@
 
 use crate::moments::Moments;
 use crate::runs::{Runs, figure};
+use crate::statistics::{autocorrelation, two_sided};
 use stacklab_model::{Effect, Interval, Question, RunRecord, Scale};
 use std::collections::BTreeMap;
 
@@ -12,8 +13,12 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paired {
     scale: Scale,
-    /// Of log ratios or of differences.
+    /// Log ratios or differences, in the order of their blocks.
+    distances: Vec<f64>,
     moments: Moments,
+    /// By how much intervals are wider than Student's, because distances resemble the ones before them; 1 where the
+    /// check says that they do not.
+    widening: f64,
 }
 
 impl Paired {
@@ -61,11 +66,38 @@ impl Paired {
                 pairs.iter().map(|(baseline, candidate)| (candidate / baseline).ln()).collect()
             }
         };
-        let moments = Moments::of(&distances).ok_or_else(|| {
+        Self::at(scale, distances).ok_or_else(|| {
             let found = if pairs.len() == 1 { "one block" } else { "no block" };
             format!("{found} has a figure of both arms; an interval needs two")
-        })?;
-        Ok(Paired { scale, moments })
+        })
+    }
+
+    fn at(scale: Scale, distances: Vec<f64>) -> Option<Self> {
+        let moments = Moments::of(&distances)?;
+        let widening = autocorrelation(&distances).map_or(1.0, |found| found.widening);
+        Some(Paired { scale, distances, moments, widening })
+    }
+
+    /// What was known so many pairs before the last one; `None` with fewer than two pairs.
+    pub(crate) fn before(&self, pairs: usize) -> Option<Self> {
+        let known = self.distances.len().checked_sub(pairs)?;
+        Self::at(self.scale, self.distances[..known].to_vec())
+    }
+
+    /// By how much intervals are wider than Student's.
+    pub(crate) fn widening(&self) -> f64 {
+        self.widening
+    }
+
+    /// Two-sided p of no difference: Student's paired t, its error widened like the interval.
+    pub(crate) fn p(&self) -> f64 {
+        let error = self.moments.sd / (self.moments.n as f64).sqrt() * self.widening;
+        two_sided(self.moments.mean, error, (self.moments.n - 1) as f64)
+    }
+
+    /// Log ratios or differences, in the order of their blocks.
+    pub(crate) fn distances(&self) -> &[f64] {
+        &self.distances
     }
 
     /// The estimate: a ratio (1 is no difference) or a difference in the metric's unit.
@@ -73,9 +105,10 @@ impl Paired {
         self.back(self.moments.mean)
     }
 
-    /// The t interval at the given confidence (0.95 is 95 %), on the estimate's scale.
+    /// The t interval at the given confidence (0.95 is 95 %), on the estimate's scale; widened where each pair resembles
+    /// the one before it ([`crate::statistics::autocorrelation`]).
     pub fn interval(&self, confidence: f64) -> Interval {
-        let interval = self.moments.interval(confidence);
+        let interval = self.moments.interval(confidence).widened(self.widening);
         Interval { low: self.back(interval.low), high: self.back(interval.high) }
     }
 
@@ -92,7 +125,7 @@ impl Paired {
     }
 
     /// From the scale of averaging to the one that is printed; kept finite, for two wild pairs can overflow it.
-    fn back(&self, distance: f64) -> f64 {
+    pub(crate) fn back(&self, distance: f64) -> f64 {
         match self.scale {
             Scale::Ratio => distance.exp().min(f64::MAX),
             Scale::Difference => distance,

@@ -29,8 +29,8 @@ pub use difference::Difference;
 pub use environment::{CpuScope, HostFacts};
 pub use family::{Family, Framing, Probe, Transport};
 pub use finding::{
-    CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Findings, Interval, Question,
-    Settled, Standing, Verdict,
+    Adjustment, CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Findings, Interval,
+    ManyArms, Order, Question, Settled, Settling, Standing, Tests, Verdict,
 };
 pub use headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of_frame, wire_size};
 pub use histogram::Buckets;

@@ -128,7 +128,7 @@ pub struct StoppingRule {
     pub min: u32,
     /// Blocks at most.
     pub max: u32,
-    /// Half-width of a comparison's 99 % interval at which it stops, as a ratio (0.02 is 2 %).
+    /// Half-width of a comparison's 99 % interval at which it stops, at four looks in a row, as a ratio (0.02 is 2 %).
     pub target: f64,
     /// Nanoseconds of measuring at most; looked at after each block.
     pub budget_ns: Option<u64>,

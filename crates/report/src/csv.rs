@@ -2,7 +2,8 @@
 
 use crate::estimates::uncompared;
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, Estimate, Factor, Findings, Metric, Scale, Settled, Verdict,
+    Cell, CellEstimate, Comparison, Estimate, Factor, Findings, Interval, Metric, Scale, Settled, Tests,
+    Verdict,
 };
 
 /// The columns, with what each holds.
@@ -10,7 +11,7 @@ use stacklab_model::{
 /// A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its
 /// estimate, and everything about a comparison is empty. Figures are unrounded and in the metric's unit (shares from 0
 /// to 1); an empty field is an absent figure, never zero.
-pub const COLUMNS: [(&str, &str); 52] = [
+pub const COLUMNS: [(&str, &str); 71] = [
     ("factor", "what is compared; empty in the row of a cell"),
     ("metric", "the metric"),
     ("unit", "unit of means, and of effects on the difference scale"),
@@ -63,7 +64,29 @@ pub const COLUMNS: [(&str, &str); 52] = [
     ("flow_label", "as for io"),
     ("busy_poll", "as for io"),
     ("kernel_pacing", "as for io"),
+    ("p", "two-sided p of no difference (paired t)"),
+    ("adjusted_p", "the same, adjusted for the number of comparisons"),
+    ("adjustment", "`holm` over the claims by the headline metric, else `benjamini-hochberg`"),
+    ("equivalence_p", "p of a difference as large as the margin or larger (two one-sided tests)"),
+    ("bootstrap_low95", "lower end of the effect's 95 % BCa bootstrap interval"),
+    ("bootstrap_high95", "upper end of the effect's 95 % BCa bootstrap interval"),
+    ("signed_rank_p", "two-sided p of Wilcoxon's signed-rank test"),
+    ("hodges_lehmann", "Hodges and Lehmann's estimate of the effect"),
+    ("hodges_lehmann_low95", "lower end of its 95 % interval"),
+    ("hodges_lehmann_high95", "upper end of its 95 % interval"),
+    ("ratio_of_medians", "median of the candidate's runs over the baseline's"),
+    ("cliffs_delta", "how much more often the candidate's figure is the larger, -1 to 1"),
+    ("drift_p", "p that the effect does not drift over the blocks (Mann and Kendall)"),
+    ("autocorrelation", "correlation of the pairs with the ones before them"),
+    ("widening", "by how much the effect's intervals are wider than Student's for it"),
+    ("baseline_median_low", "lower end of the median's 95 % interval"),
+    ("baseline_median_high", "upper end of the median's 95 % interval"),
+    ("candidate_median_low", "as for the baseline"),
+    ("candidate_median_high", "as for the baseline"),
 ];
+
+/// Columns that a comparison has and a single cell has not, among the last ones.
+const TESTS: usize = 15;
 
 /// Header and rows.
 pub fn render(findings: &Findings) -> String {
@@ -118,7 +141,38 @@ fn comparison(comparison: &Comparison) -> Vec<String> {
     };
     row.extend([verdict, better, reason, settled].map(str::to_owned));
     row.extend(settings(&question.baseline, Some(question.factor)));
+    row.extend(comparison.tests.as_ref().map_or([const { String::new() }; TESTS], tests));
+    row.extend(median_interval(&comparison.baseline_estimate));
+    row.extend(median_interval(&comparison.candidate_estimate));
     row
+}
+
+/// What other tests say of a comparison.
+fn tests(tests: &Tests) -> [String; TESTS] {
+    let low = |interval: Option<Interval>| figure(interval.map(|interval| interval.low));
+    let high = |interval: Option<Interval>| figure(interval.map(|interval| interval.high));
+    [
+        figure(Some(tests.p)),
+        figure(Some(tests.adjusted_p)),
+        tests.adjustment.name().to_owned(),
+        figure(Some(tests.equivalence_p)),
+        low(tests.bootstrap95),
+        high(tests.bootstrap95),
+        figure(tests.signed_rank_p),
+        figure(Some(tests.hodges_lehmann)),
+        low(tests.hodges_lehmann95),
+        high(tests.hodges_lehmann95),
+        figure(tests.ratio_of_medians),
+        figure(Some(tests.cliffs_delta)),
+        figure(tests.order.map(|order| order.drift_p)),
+        figure(tests.order.and_then(|order| order.autocorrelation)),
+        figure(tests.order.map(|order| order.widening)),
+    ]
+}
+
+fn median_interval(estimate: &Estimate) -> [String; 2] {
+    let interval = estimate.median_interval;
+    [figure(interval.map(|interval| interval.low)), figure(interval.map(|interval| interval.high))]
 }
 
 fn cell(cell: &CellEstimate) -> Vec<String> {
@@ -127,12 +181,16 @@ fn cell(cell: &CellEstimate) -> Vec<String> {
     row.extend([const { String::new() }; 3]);
     row.extend(estimate(&cell.estimate));
     let settings: Vec<String> = settings(&cell.cell, None).collect();
-    row.resize(COLUMNS.len() - settings.len(), String::new());
+    let first_setting = COLUMNS.iter().position(|(name, _)| *name == "io").expect("io is a column");
+    row.resize(first_setting, String::new());
     row.extend(settings);
+    row.extend([const { String::new() }; TESTS]);
+    row.extend(median_interval(&cell.estimate));
+    row.resize(COLUMNS.len(), String::new());
     row
 }
 
-/// The cell's settings but the one compared. Their columns are the last ones, so that others keep their places.
+/// The cell's settings but the one compared.
 fn settings(cell: &Cell, compared: Option<Factor>) -> impl Iterator<Item = String> {
     let all = Factor::ALL.iter().filter(|factor| factor.is_setting());
     all.map(move |f| if Some(*f) == compared { String::new() } else { cell.level(*f) })
@@ -209,5 +267,28 @@ mod tests {
         assert_eq!((field(&rows[0], "factor"), field(&rows[0], "verdict")), ("", ""));
         assert_eq!(field(&rows[0], "family"), findings.cells[0].cell.family.name());
         assert_eq!(field(&rows[0], "baseline_mean").parse().ok(), findings.cells[0].estimate.mean);
+        let median = findings.cells[0].estimate.median_interval.map(|interval| interval.low);
+        assert_eq!(field(&rows[0], "baseline_median_low").parse().ok(), median);
+        assert!(median.is_some() && field(&rows[0], "p").is_empty());
+    }
+
+    #[test]
+    fn other_tests_stand_in_columns_of_their_own() {
+        let findings = findings();
+        let rows = rows(&render(&findings));
+        let tests = findings.comparisons[0].tests.as_ref().unwrap();
+        for (column, expected) in [
+            ("p", tests.p),
+            ("adjusted_p", tests.adjusted_p),
+            ("bootstrap_high95", tests.bootstrap95.unwrap().high),
+            ("hodges_lehmann", tests.hodges_lehmann),
+            ("widening", tests.order.unwrap().widening),
+            ("cliffs_delta", tests.cliffs_delta),
+        ] {
+            assert_eq!(field(&rows[0], column).parse(), Ok(expected), "{column}");
+        }
+        assert_eq!(field(&rows[0], "adjustment"), "holm");
+        let median = findings.comparisons[0].candidate_estimate.median_interval.unwrap();
+        assert_eq!(field(&rows[0], "candidate_median_high").parse(), Ok(median.high));
     }
 }

@@ -1,8 +1,8 @@
 //! Hand-made findings for the tests: every verdict, both scales, explained ratios, missing values, invalid runs.
 
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, Explained, Factor, Family, Findings, Framing,
-    Interval, Metric, Question, Scale, Settled, Transport, Verdict, Warning,
+    Adjustment, Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, Explained, Factor, Family,
+    Findings, Framing, Interval, Metric, Order, Question, Scale, Settled, Tests, Transport, Verdict, Warning,
 };
 
 pub fn cell(transport: Transport, family: Family, size: u32) -> Cell {
@@ -27,12 +27,13 @@ pub fn estimate(mean: f64, half_width: f64) -> Estimate {
         sd: Some(half_width * 1.196),
         median: Some(mean * 0.999),
         interval: Some(around(mean, half_width)),
-        missing: None,
+        median_interval: Some(around(mean, half_width * 1.25)),
+        ..Estimate::default()
     }
 }
 
 pub fn no_estimate(reason: &str) -> Estimate {
-    Estimate { n: 0, mean: None, sd: None, median: None, interval: None, missing: Some(reason.to_owned()) }
+    Estimate { missing: Some(reason.to_owned()), ..Estimate::default() }
 }
 
 fn effect(scale: Scale, estimate: f64, half_width: f64) -> Effect {
@@ -43,6 +44,23 @@ fn effect(scale: Scale, estimate: f64, half_width: f64) -> Effect {
         interval90: around(estimate, half_width * 0.8),
         interval95: around(estimate, half_width),
         interval99: around(estimate, half_width * 1.5),
+    }
+}
+
+/// Tests that agree with the interval.
+pub fn tests(effect: &Effect) -> Tests {
+    Tests {
+        p: 0.0008,
+        adjusted_p: 0.0024,
+        adjustment: Adjustment::Holm,
+        equivalence_p: 0.97,
+        bootstrap95: Some(effect.interval90),
+        signed_rank_p: Some(0.0078125),
+        hodges_lehmann: effect.estimate,
+        hodges_lehmann95: Some(effect.interval95),
+        ratio_of_medians: Some(0.92),
+        cliffs_delta: -1.0,
+        order: Some(Order { drift: 0.14, drift_p: 0.62, autocorrelation: Some(-0.21), widening: 1.0 }),
     }
 }
 
@@ -58,11 +76,13 @@ pub fn compared(
     let [baseline, candidate] = [Family::Ipv4, Family::Ipv6].map(|family| cell(transport, family, size));
     let [baseline_estimate, candidate_estimate] = means.map(|(mean, half)| estimate(mean, half));
     let margin = if metric.scale() == Scale::Ratio { 0.02 } else { metric.difference_margin() };
+    let effect = effect(metric.scale(), estimated, half_width);
     Comparison {
         question: Question { factor: Factor::Family, metric, baseline, candidate, margin },
         baseline_estimate,
         candidate_estimate,
-        effect: Some(effect(metric.scale(), estimated, half_width)),
+        tests: Some(tests(&effect)),
+        effect: Some(effect),
         explained: None,
         verdict,
         settled: Settled::Decided,
@@ -100,7 +120,7 @@ pub fn findings() -> Findings {
         Verdict::Nothing(format!("ipv6: {reason}")),
     );
     nothing.candidate_estimate = no_estimate(reason);
-    nothing.effect = None;
+    (nothing.effect, nothing.tests) = (None, None);
     let mut partly =
         compared(Udp, 128, Rtt, [(0.0451, 0.0012), (0.0476, 0.0009)], (1.0554, 0.021), better("ipv4"));
     partly.baseline_estimate.missing = Some("no arrivals".to_owned());
@@ -170,6 +190,17 @@ pub fn findings() -> Findings {
         cpu_scope: CpuScope::Shared,
         cells,
         comparisons,
+        many_arms: vec![],
+        settling: vec![],
+        cautions: vec![(
+            2,
+            Warning {
+                code: "drift".to_owned(),
+                text: "the difference rises or falls over the blocks: throughput tcp 64, rtt udp 128"
+                    .to_owned(),
+                advice: "measure again".to_owned(),
+            },
+        )],
         warnings: vec![
             (3, tick("the window had 9 ticks of the CPU clock")),
             (1, tick("the window had 7 ticks")),

@@ -8,9 +8,13 @@ use std::collections::BTreeMap;
 /// Most kinds of invalid runs, warnings and the like that are listed; the rest is counted.
 const LISTED: usize = 10;
 
-/// Comparisons that were cut short, headers that explain nothing, invalid runs, warnings.
+/// Comparisons that were cut short, what their tests say together, headers that explain nothing, invalid runs, warnings.
 pub fn blocks(findings: &Findings) -> Vec<Block> {
     let mut points = settled(findings);
+    points.extend(many_arms(findings));
+    points.extend(listed(&findings.cautions, |(n, caution)| {
+        format!("caution `{}` ({n}): {}; {}", caution.code, caution.text, caution.advice)
+    }));
     points.extend(headers(findings));
     points.extend(listed(&findings.invalid_runs, |(n, reason)| {
         format!("{} not counted: {reason}", count(*n, "invalid run"))
@@ -35,6 +39,18 @@ fn settled(findings: &Findings) -> Vec<String> {
         )),
     };
     why.into_iter().filter_map(sentence).collect()
+}
+
+/// What Friedman's test says where more than two arms are compared, before any two of them.
+fn many_arms(findings: &Findings) -> Option<String> {
+    let total = findings.many_arms.len();
+    let differ = findings.many_arms.iter().filter(|arms| arms.p < 0.05).count();
+    (total > 0).then(|| {
+        format!(
+            "more than two arms are compared in {}; in {differ} of them some arm differs (Friedman, p below 0.05)",
+            count(total, "place")
+        )
+    })
 }
 
 /// Why headers explain nothing, where they could have.

@@ -378,7 +378,7 @@ const RULE: &[Key] = &[
         "target",
         Kind::Share,
         "\"2 %\"",
-        "Half-width of a comparison's 99 % interval at which it needs no more runs.",
+        "Half-width of a comparison's 99 % interval at which it needs no more runs, at four looks in a row.",
     ),
     optional(
         "budget",

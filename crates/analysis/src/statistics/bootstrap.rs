@@ -1,0 +1,100 @@
+//! The bootstrap interval of a mean: bias-corrected and accelerated.
+
+use super::median::sorted;
+use crate::moments::mean;
+use stacklab_model::Interval;
+use statrs::distribution::{ContinuousCDF, Normal};
+
+/// Resamples that a report takes.
+pub const RESAMPLES: usize = 10_000;
+
+/// The BCa interval that covers the mean with the given confidence, in the unit of the figures; the same seed gives the
+/// same interval. `None` with fewer than two figures, or where all are equal.
+///
+/// It assumes no distribution, but with few figures it is too narrow: with 6 of them a 95 % interval covers the mean
+/// in about 85 % of cases, with 20 in about 93 % (`bench/coverage`). It is shown beside the t interval, never instead of it.
+///
+/// Source: Efron (1987); Efron and Tibshirani, An Introduction to the Bootstrap, section 14.3.
+pub fn bca(figures: &[f64], resamples: usize, confidence: f64, seed: u64) -> Option<Interval> {
+    let n = figures.len();
+    let observed = mean(figures)?;
+    if n < 2 || resamples == 0 || figures.iter().all(|figure| *figure == figures[0]) {
+        return None;
+    }
+    let replicates = sorted(&replicates(figures, observed, resamples, seed));
+
+    // Bias: where the observed mean lies among the replicates, ties split.
+    let below = replicates.partition_point(|replicate| *replicate < observed);
+    let up_to = replicates.partition_point(|replicate| *replicate <= observed);
+    let normal = Normal::standard();
+    let bias = normal.inverse_cdf((below + up_to) as f64 / (2 * resamples) as f64);
+
+    // Acceleration, by leaving each figure out: the mean then moves against the figure by a share of its distance.
+    let pulls = figures.iter().map(|figure| figure - observed);
+    let (squares, cubes) = pulls.fold((0.0, 0.0), |(s, c), pull| (s + pull * pull, c + pull * pull * pull));
+    let acceleration = cubes / (6.0 * f64::powf(squares, 1.5));
+
+    let end = |share: f64| {
+        let z = bias + normal.inverse_cdf(share);
+        quantile(&replicates, normal.cdf(bias + z / (1.0 - acceleration * z)))
+    };
+    let beyond = (1.0 - confidence) / 2.0;
+    Some(Interval { low: end(beyond), high: end(1.0 - beyond) })
+}
+
+/// Means of samples drawn from the figures with replacement. They are taken about the observed mean, for precision.
+fn replicates(figures: &[f64], observed: f64, resamples: usize, seed: u64) -> Vec<f64> {
+    let n = figures.len();
+    let distances: Vec<f64> = figures.iter().map(|figure| figure - observed).collect();
+    let mut generator = SplitMix64(seed);
+    let mut replicate = || (0..n).map(|_| distances[generator.below(n)]).sum::<f64>() / n as f64;
+    (0..resamples).map(|_| observed + replicate()).collect()
+}
+
+/// A quantile of sorted figures, between neighbours in proportion.
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let low = place.floor() as usize;
+    let high = (low + 1).min(sorted.len() - 1);
+    sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])
+}
+
+/// Steele, Lea and Flood's SplitMix64 (2014): small, and the same in every version of every library.
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below a small bound; one is likelier than another by less than bound / 2^32.
+    fn below(&mut self, bound: usize) -> usize {
+        (((self.next() >> 32) * bound as u64) >> 32) as usize
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_generator_is_split_mix_64() {
+        // The first outputs for seed 1234567, as printed by the authors' C code.
+        let mut generator = SplitMix64(1_234_567);
+        assert_eq!(generator.next(), 6_457_827_717_110_365_317);
+        assert_eq!(generator.next(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn a_seed_settles_the_interval_and_equal_figures_have_none() {
+        let figures = [1.0, 2.0, 4.0, 8.0, 9.0];
+        assert_eq!(bca(&figures, 1000, 0.95, 7), bca(&figures, 1000, 0.95, 7));
+        assert_ne!(bca(&figures, 1000, 0.95, 7), bca(&figures, 1000, 0.95, 8));
+        assert_eq!(bca(&[3.0; 5], 1000, 0.95, 7), None);
+        assert_eq!(bca(&[3.0], 1000, 0.95, 7), None);
+    }
+}

@@ -1,0 +1,52 @@
+//! Two one-sided tests: is the middle inside a margin?
+
+use super::mean::upper_tail;
+use crate::moments::Moments;
+use stacklab_model::Interval;
+
+/// The test's answer.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Equivalence {
+    /// The larger of the two one-sided p, which is the test's.
+    pub p: f64,
+    /// The 90 % interval of the mean, in the unit of the figures: inside the margin where p is at most 0.05.
+    pub interval90: Interval,
+    /// Whether it lies inside the margin.
+    pub equivalent: bool,
+}
+
+/// Tests at 5 % whether the mean of the figures lies inside the margin (in their unit). `widening` is by how much the
+/// error of the mean is larger than that of independent figures ([`super::Autocorrelation`]), 1 for Student's. `None`
+/// with fewer than two figures.
+///
+/// Source: Schuirmann (1987).
+pub fn equivalence(figures: &[f64], margin: &Interval, widening: f64) -> Option<Equivalence> {
+    let moments = Moments::of(figures)?;
+    let error = moments.sd / (moments.n as f64).sqrt() * widening;
+    let beyond = |distance: f64| match (error > 0.0, distance >= 0.0) {
+        (true, _) => upper_tail(distance / error, (moments.n - 1) as f64),
+        (false, true) => 0.0,
+        (false, false) => 1.0,
+    };
+    let interval90 = moments.interval(0.90).widened(widening);
+    Some(Equivalence {
+        p: beyond(moments.mean - margin.low).max(beyond(margin.high - moments.mean)),
+        interval90,
+        equivalent: interval90.is_within(margin),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_without_spread_are_inside_or_not() {
+        let margin = Interval { low: -1.0, high: 1.0 };
+        let found = equivalence(&[0.5; 3], &margin, 1.0).unwrap();
+        assert_eq!((found.p, found.equivalent), (0.0, true));
+        let found = equivalence(&[1.5; 3], &margin, 1.0).unwrap();
+        assert_eq!((found.p, found.equivalent), (1.0, false));
+        assert_eq!(equivalence(&[1.5], &margin, 1.0), None);
+    }
+}

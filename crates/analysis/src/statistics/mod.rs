@@ -1,0 +1,47 @@
+//! Statistics of small samples of runs: pure functions of slices of finite figures.
+//!
+//! Nothing here knows of cells or metrics. Each function names its source, gives `None` where the figures cannot
+//! answer, and is compared with SciPy (`tests/scipy.rs`, `scripts/scipy-vectors`).
+
+mod autocorrelation;
+mod bootstrap;
+mod cliff;
+mod counting;
+mod equivalence;
+mod friedman;
+mod mann_whitney;
+mod mean;
+mod median;
+mod mser;
+mod multiple;
+mod percentile;
+mod ranks;
+mod trend;
+mod welch;
+mod wilcoxon;
+
+pub use autocorrelation::{Autocorrelation, autocorrelation};
+pub use bootstrap::{RESAMPLES, bca};
+pub use cliff::cliffs_delta;
+pub use equivalence::{Equivalence, equivalence};
+pub use friedman::{Friedman, friedman};
+pub use mann_whitney::{MannWhitney, mann_whitney, shift};
+pub use mean::{mean_interval, mean_p};
+pub(crate) use mean::{quantile as t_quantile, two_sided};
+pub use median::{MedianInterval, median, median_interval};
+pub use mser::{Warmup, mser5};
+pub use multiple::{benjamini_hochberg, holm};
+pub use percentile::{fewest_for, nearest_rank, percentile};
+pub use ranks::midranks;
+pub use trend::{Trend, trend};
+pub use welch::{Welch, welch};
+pub use wilcoxon::{SignedRank, hodges_lehmann, signed_rank};
+
+/// An estimate with the interval around it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Located {
+    /// The estimate, in the unit of the figures.
+    pub estimate: f64,
+    /// Its interval; `None` where there are too few figures for the confidence asked.
+    pub interval: Option<stacklab_model::Interval>,
+}

@@ -1,0 +1,84 @@
+//! What the intervals and the stopping rule promise, they keep: seeded simulations, of which `bench/coverage` prints more.
+
+#[path = "../examples/coverage/campaign.rs"]
+mod campaign;
+#[path = "../examples/coverage/runs.rs"]
+mod runs;
+
+use campaign::{Rule, campaigns};
+use runs::{Simulation, Spread};
+use stacklab_analysis::estimate_of;
+
+const CASES: usize = 4000;
+
+/// Spreads for which 95 % intervals of a comparison cover in 93 to 97 %. Where the difference itself wanders they do not
+/// quite, as docs/method.md says.
+const KEPT: [Spread; 4] = [Spread::Normal, Spread::LogNormal, Spread::Skewed, Spread::Autocorrelated];
+
+#[test]
+fn the_95_per_cent_interval_of_a_mean_covers_it_in_93_to_97_per_cent_of_cases() {
+    for spread in [Spread::Normal, Spread::LogNormal] {
+        let mut simulation = Simulation::new(0x5eed_0001, spread, 0.1);
+        for n in [3, 6, 10, 20, 40] {
+            let covered = (0..CASES).filter(|_| {
+                let figures: Vec<f64> = (0..n).map(|_| simulation.figure(50.0)).collect();
+                estimate_of(&figures).interval.unwrap().contains(50.0)
+            });
+            let share = covered.count() as f64 / CASES as f64;
+            assert!((0.93..=0.97).contains(&share), "{}, n = {n}: {share}", spread.name());
+        }
+    }
+}
+
+#[test]
+fn the_95_per_cent_interval_of_a_ratio_covers_it_in_93_to_97_per_cent_of_cases() {
+    for spread in KEPT {
+        for (n, ratio) in [(3, 0.9), (6, 1.0), (12, 1.3), (30, 1.0)] {
+            let found = campaigns(CASES, 0x5eed_0002, spread, 0.05, ratio, Rule { min: n, max: n });
+            let share = found.percent(found.covered);
+            assert!((93.0..=97.0).contains(&share), "{}, n = {n}, ratio {ratio}: {share}", spread.name());
+        }
+    }
+}
+
+#[test]
+fn after_stopping_too_it_covers_in_93_to_97_per_cent_of_campaigns() {
+    for spread in KEPT {
+        for (sd, apart) in [(0.02, 0.0), (0.02, 0.5), (0.05, 0.5), (0.05, 1.5)] {
+            let rule = Rule { min: 10, max: 40 };
+            let found = campaigns(CASES, 0x5eed_0003, spread, sd, f64::exp(apart * sd), rule);
+            let share = found.percent(found.covered);
+            assert!((93.0..=97.0).contains(&share), "{}, sd {sd}, {apart} sd apart: {share}", spread.name());
+        }
+    }
+}
+
+#[test]
+fn an_arm_against_itself_is_better_in_at_most_5_per_cent_of_campaigns() {
+    for spread in Spread::ALL {
+        for max in [12, 40, 60] {
+            // From so quiet that it is soon equivalent to so noisy that it runs to the cap.
+            for sd in [0.005, 0.02, 0.2] {
+                let found = campaigns(CASES / 4, 0x5eed_0004, spread, sd, 1.0, Rule { min: 6, max });
+                let share = found.percent(found.better);
+                assert!(share <= 5.0, "{}, at most {max} blocks, sd {sd}: {share}", spread.name());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_difference_at_the_margin_is_equivalent_in_at_most_6_per_cent_of_campaigns() {
+    for sd in [0.01, 0.02, 0.05] {
+        let found = campaigns(CASES, 0x5eed_0005, Spread::Normal, sd, 1.02, Rule { min: 6, max: 40 });
+        let share = found.percent(found.equivalent);
+        assert!(share <= 6.0, "sd {sd}: {share}");
+    }
+}
+
+#[test]
+fn a_real_difference_is_found_and_the_measuring_ends() {
+    let found = campaigns(CASES / 4, 0x5eed_0006, Spread::Normal, 0.02, 0.9, Rule { min: 6, max: 40 });
+    assert!(found.percent(found.better) > 99.0, "{found:?}");
+    assert!(found.blocks < 12 * found.campaigns, "{found:?}");
+}
