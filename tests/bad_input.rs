@@ -200,6 +200,7 @@ fn the_help_lists_the_exit_codes_that_are_tested_here() {
         (code::RECORD, "a record cannot be made, read or written"),
         (code::HOST, "a host failed in the middle of a campaign, or no agent can be reached there"),
         (code::INVALID, "the single measurement (stacklab measure) is not valid"),
+        (code::WORSE, "compare --fail-on found a worse figure"),
         (code::INTERRUPTED, "interrupted"),
     ] {
         let listed = help.lines().any(|line| {

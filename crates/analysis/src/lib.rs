@@ -11,9 +11,12 @@
 //! * [`explain`]: what the headers alone would make of it
 //! * [`statistics`]: the tests and intervals that these are made of
 //! * [`findings`]: all of it, for a whole campaign
+//! * [`between`]: two campaigns side by side, not paired
 
 mod beside;
+mod between;
 mod cautions;
+mod environment;
 mod estimate;
 mod findings;
 mod headers;
@@ -31,6 +34,7 @@ mod verdict;
 #[cfg(test)]
 mod fixtures;
 
+pub use between::{NothingInCommon, between};
 pub use estimate::{estimate, estimate_of};
 pub use findings::{Campaign, findings};
 pub use headers::{FULL_LINK, explain};

@@ -4,6 +4,7 @@
 //! nothing else of the project; only the `stacklab` program puts them together.
 
 mod bed;
+mod between;
 mod cell;
 mod difference;
 mod environment;
@@ -24,6 +25,7 @@ mod units;
 mod value;
 
 pub use bed::Bed;
+pub use between::{Against, Alone, Apart, Between, Change, Recorded, Unpaired};
 pub use cell::{Cell, Factor};
 pub use difference::Difference;
 pub use environment::{CpuScope, HostFacts};

@@ -191,19 +191,20 @@ fn cell(cell: &CellEstimate) -> Vec<String> {
 }
 
 /// The cell's settings but the one compared.
-fn settings(cell: &Cell, compared: Option<Factor>) -> impl Iterator<Item = String> {
+pub fn settings(cell: &Cell, compared: Option<Factor>) -> impl Iterator<Item = String> {
     let all = Factor::ALL.iter().filter(|factor| factor.is_setting());
     all.map(move |f| if Some(*f) == compared { String::new() } else { cell.level(*f) })
 }
 
 /// Metric, unit, and the cell's levels but the one compared.
-fn place(metric: Metric, cell: &Cell, compared: Option<Factor>) -> Vec<String> {
+pub fn place(metric: Metric, cell: &Cell, compared: Option<Factor>) -> Vec<String> {
     let factors = [Factor::Transport, Factor::Framing, Factor::Family, Factor::Size, Factor::Replica];
     let levels = factors.map(|f| if Some(f) == compared { String::new() } else { cell.level(f) });
     [metric.to_string(), metric.unit().symbol().to_owned()].into_iter().chain(levels).collect()
 }
 
-fn estimate(estimate: &Estimate) -> [String; 7] {
+/// One cell's runs: how many, mean, standard deviation, median, interval, and why figures are missing.
+pub fn estimate(estimate: &Estimate) -> [String; 7] {
     [
         estimate.n.to_string(),
         figure(estimate.mean),
@@ -215,7 +216,8 @@ fn estimate(estimate: &Estimate) -> [String; 7] {
     ]
 }
 
-fn figure(figure: Option<f64>) -> String {
+/// A figure unrounded; empty where there is none.
+pub fn figure(figure: Option<f64>) -> String {
     figure.filter(|figure| figure.is_finite()).map(|figure| figure.to_string()).unwrap_or_default()
 }
 

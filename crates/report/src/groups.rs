@@ -31,7 +31,17 @@ pub struct Group<'a> {
 fn settings(findings: &Findings) -> BTreeMap<Factor, BTreeSet<String>> {
     let compared = findings.comparisons.iter().map(|comparison| &comparison.question);
     let compared = compared.flat_map(|question| [&question.baseline, &question.candidate]);
-    let cells = findings.cells.iter().map(|estimate| &estimate.cell).chain(compared);
+    levels(findings.cells.iter().map(|estimate| &estimate.cell).chain(compared))
+}
+
+/// The settings that differ between cells.
+pub fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<Factor> {
+    let found = levels(cells).into_iter().filter(|(_, levels)| levels.len() > 1);
+    found.map(|(factor, _)| factor).collect()
+}
+
+/// The settings of cells, each with its levels, in order.
+fn levels<'a>(cells: impl Iterator<Item = &'a Cell>) -> BTreeMap<Factor, BTreeSet<String>> {
     let mut found: BTreeMap<Factor, BTreeSet<String>> = BTreeMap::new();
     for (factor, level) in cells.flat_map(|cell| &cell.settings) {
         found.entry(*factor).or_default().insert(level.clone());

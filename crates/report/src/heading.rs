@@ -52,7 +52,7 @@ pub fn count(n: usize, what: &str) -> String {
 }
 
 /// RFC 3339, UTC, whole seconds.
-fn time(unix_ns: u64) -> String {
+pub fn time(unix_ns: u64) -> String {
     let seconds = i64::try_from(unix_ns / 1_000_000_000).ok();
     let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.map_or_else(|| "at an unknown time".to_owned(), |time| time.to_string())

@@ -5,8 +5,9 @@
 //!
 //! Text and Markdown are two renderings of one document: heading, tables, notes, and the verdicts last, where the
 //! eye falls. CSV and JSON carry the figures unrounded. A single run has a text and a JSON of its own ([`measurement`],
-//! [`measurement_json`]).
+//! [`measurement_json`]); so have two records side by side ([`between`]).
 
+mod between;
 mod comparisons;
 mod csv;
 mod csv_tables;
@@ -34,6 +35,7 @@ mod golden;
 #[cfg(test)]
 mod measurement_tests;
 
+pub use between::{BETWEEN_FORMAT_VERSION, between};
 pub use csv::COLUMNS;
 pub use document::{Block, Footnotes, Table};
 pub use format::Format;

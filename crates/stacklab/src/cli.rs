@@ -1,8 +1,11 @@
 //! The command line.
 
+use crate::commands::compare::FailOn;
 use crate::listen::Place;
 use crate::measurement::options::MeasureOptions;
 use clap::{Args, Parser, Subcommand};
+use stacklab_model::Metric;
+use stacklab_report::Format;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -15,6 +18,7 @@ Exit codes:
   5    a host failed in the middle of a campaign, or no agent can be reached there
   6    the campaign ended without a valid run
   7    the single measurement (stacklab measure) is not valid
+  8    compare --fail-on found a worse figure
   130  interrupted; what was measured is kept";
 
 /// What IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
@@ -52,6 +56,17 @@ Examples:
   stacklab report my.stacklab --format latex       tables as papers print them
   stacklab report my.stacklab --format markdown --difference lower")]
     Report(ReportOptions),
+    /// Put two records side by side: two kernels, two machines, before and after
+    #[command(after_help = "\
+Examples:
+  stacklab compare before.stacklab after.stacklab
+  stacklab compare a.stacklab b.stacklab --metric throughput --metric rtt
+  stacklab compare main.stacklab change.stacklab --fail-on worse=5%
+  stacklab compare a.stacklab b.stacklab --format csv > ab.csv
+
+What both records measured is compared: the same cells by the same metrics. Runs are not paired. With --fail-on the exit
+code is 8 where the whole 95 % interval of a figure is worse than that.")]
+    Compare(CompareOptions),
     /// Look up what published studies print, and check the differences that they state
     #[command(
         subcommand,
@@ -153,6 +168,26 @@ pub struct ReportOptions {
     /// deviations, as text, markdown, latex or csv
     #[arg(long, value_name = "FORMULA", value_parser = ["symmetric", "lower", "higher", "points"])]
     pub difference: Option<String>,
+}
+
+/// Options of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareOptions {
+    /// The record compared with
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The record compared
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// End with exit code 8 where B is worse than A by more than so many per cent: worse=5%
+    #[arg(long, value_name = "worse=PERCENT")]
+    pub fail_on: Option<FailOn>,
+    /// Compare this metric only; may be given again
+    #[arg(long = "metric", value_name = "NAME")]
+    pub metrics: Vec<Metric>,
+    /// text, markdown, csv or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
 }
 
 /// Options of `replicate`.

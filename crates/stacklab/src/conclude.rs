@@ -4,42 +4,67 @@ use crate::course::Course;
 use crate::failure::Failure;
 use crate::sources::StudySource;
 use stacklab_analysis::{Campaign, findings};
-use stacklab_model::Findings;
+use stacklab_model::{Findings, HostFacts, Question, RunRecord, Settled};
 use stacklab_store::Record;
-use stacklab_study::Plan;
+use stacklab_study::{Plan, Study};
 
 /// Everything that a report says of a record, and nothing from anywhere else.
 ///
 /// # Errors
 /// When the record cannot be read, or its study is not understood by this version.
 pub fn conclude(record: &Record) -> Result<Findings, Failure> {
-    let campaign = record.campaign()?;
-    let source = StudySource { name: campaign.study_name, text: campaign.study_text };
-    let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
-    let plan = Plan::new(&study, campaign.seed);
-    let runs = record.runs()?;
-    let (questions, settled) = Course::new(&study, &plan).walk(&runs);
-    let mut hosts: Vec<(String, _)> = Vec::new();
-    for host in record.hosts()? {
-        // A resumed campaign on an unchanged machine has the same facts again, though perhaps after another boot.
-        let facts = stacklab_model::HostFacts { boot_id: None, ..host.facts };
-        if !hosts.iter().any(|(name, known)| *name == host.name && *known == facts) {
-            hosts.push((host.name, facts));
+    Ok(findings(&Recorded::read(record)?.campaign()))
+}
+
+/// What a record holds, understood.
+pub struct Recorded {
+    campaign: stacklab_store::Campaign,
+    study: Study,
+    hosts: Vec<(String, HostFacts)>,
+    questions: Vec<Question>,
+    settled: Vec<Settled>,
+    runs: Vec<RunRecord>,
+}
+
+impl Recorded {
+    /// Reads all of a record but what the hosts saw of each run.
+    ///
+    /// # Errors
+    /// When the record cannot be read, or its study is not understood by this version.
+    pub fn read(record: &Record) -> Result<Self, Failure> {
+        let campaign = record.campaign()?;
+        let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
+        let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+        let plan = Plan::new(&study, campaign.seed);
+        let runs = record.runs()?;
+        let (questions, settled) = Course::new(&study, &plan).walk(&runs);
+        let mut hosts: Vec<(String, HostFacts)> = Vec::new();
+        for host in record.hosts()? {
+            // A resumed campaign on an unchanged machine has the same facts again, though perhaps after another boot.
+            let facts = HostFacts { boot_id: None, ..host.facts };
+            if !hosts.iter().any(|(name, known)| *name == host.name && *known == facts) {
+                hosts.push((host.name, facts));
+            }
+        }
+        Ok(Recorded { campaign, study, hosts, questions, settled, runs })
+    }
+
+    /// The campaign, as the analysis takes it.
+    pub fn campaign(&self) -> Campaign<'_> {
+        Campaign {
+            title: &self.study.title,
+            version: &self.campaign.program_version,
+            started_unix_ns: self.campaign.created_unix_ns,
+            seed: self.campaign.seed,
+            bed: &self.study.bed,
+            bed_sentence: &self.campaign.bed,
+            hosts: &self.hosts,
+            cpu_scope: self.campaign.cpu_scope,
+            cells: &self.study.cells,
+            probes: &self.study.probes,
+            questions: &self.questions,
+            settled: &self.settled,
+            runs: &self.runs,
         }
     }
-    Ok(findings(&Campaign {
-        title: &study.title,
-        version: &campaign.program_version,
-        started_unix_ns: campaign.created_unix_ns,
-        seed: campaign.seed,
-        bed: &study.bed,
-        bed_sentence: &campaign.bed,
-        hosts: &hosts,
-        cpu_scope: campaign.cpu_scope,
-        cells: &study.cells,
-        probes: &study.probes,
-        questions: &questions,
-        settled: &settled,
-        runs: &runs,
-    }))
 }

@@ -46,6 +46,19 @@ pub enum Failure {
     /// What a single measurement observed contradicts what was asked for.
     #[error("the measurement is not valid (the reasons are in its output)")]
     InvalidRun,
+    /// A record is worse than it may be.
+    #[error(
+        "B is worse than A by more than {percent} %, or has no figure where A has: {first}{}",
+        and_more(*.others)
+    )]
+    Worse {
+        /// By how much it may be worse.
+        percent: f64,
+        /// The first figure that is.
+        first: String,
+        /// How many more are.
+        others: usize,
+    },
     /// No agent serves at the other end of a measurement.
     #[error("{0}")]
     Unreachable(String),
@@ -85,6 +98,11 @@ impl Failure {
             Failure::Agent(_) | Failure::Unreachable(_) => 5,
             Failure::NothingValid => 6,
             Failure::InvalidRun => 7,
+            Failure::Worse { .. } => 8,
         })
     }
+}
+
+fn and_more(others: usize) -> String {
+    if others == 0 { String::new() } else { format!(" and {others} more") }
 }

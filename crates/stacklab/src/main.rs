@@ -26,6 +26,7 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run::run(options),
         Command::Plan(options) => commands::plan::plan(&options),
         Command::Report(options) => commands::report::report(&options),
+        Command::Compare(options) => commands::compare::compare(&options),
         Command::Replicate(options) => commands::replicate::replicate(options),
         Command::Reference(command) => commands::reference::reference(&command),
         Command::Measure(options) => commands::measure::measure(&options),

@@ -34,7 +34,7 @@ pub use multiple::{benjamini_hochberg, holm};
 pub use percentile::{fewest_for, nearest_rank, percentile};
 pub use ranks::midranks;
 pub use trend::{Trend, trend};
-pub use welch::{Welch, welch};
+pub use welch::{Welch, welch, welch_widened};
 pub use wilcoxon::{SignedRank, hodges_lehmann, signed_rank};
 
 /// An estimate with the interval around it.

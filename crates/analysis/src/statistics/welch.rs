@@ -1,6 +1,6 @@
 //! Welch's t test of two samples that are not paired.
 
-use super::mean::{quantile, two_sided};
+use super::mean::{quantile, two_sided, upper_tail};
 use crate::moments::Moments;
 use stacklab_model::Interval;
 
@@ -27,15 +27,33 @@ impl Welch {
         };
         Interval { low: self.difference - half, high: self.difference + half }
     }
+
+    /// p of a difference at the ends of a margin (in the unit of the figures) or beyond: the larger of two one-sided tests.
+    ///
+    /// Source: Schuirmann (1987), with Welch's error.
+    pub fn equivalence_p(&self, margin: &Interval) -> f64 {
+        let beyond = |distance: f64| match (self.error > 0.0, distance >= 0.0) {
+            (true, _) => upper_tail(distance / self.error, self.degrees_of_freedom),
+            (false, true) => 0.0,
+            (false, false) => 1.0,
+        };
+        beyond(self.difference - margin.low).max(beyond(margin.high - self.difference))
+    }
 }
 
 /// Compares the means of two samples whose spreads may differ. `None` where either has fewer than two figures.
 ///
 /// Source: Welch (1947).
 pub fn welch(first: &[f64], second: &[f64]) -> Option<Welch> {
+    welch_widened(first, second, [1.0; 2])
+}
+
+/// The same, where the error of each sample's mean is so many times as large as that of independent figures
+/// ([`super::Autocorrelation`]).
+pub fn welch_widened(first: &[f64], second: &[f64], widening: [f64; 2]) -> Option<Welch> {
     let (first, second) = (Moments::of(first)?, Moments::of(second)?);
-    let part = |moments: &Moments| moments.sd.powi(2) / moments.n as f64;
-    let (a, b) = (part(&first), part(&second));
+    let part = |moments: &Moments, widening: f64| (widening * moments.sd).powi(2) / moments.n as f64;
+    let (a, b) = (part(&first, widening[0]), part(&second, widening[1]));
     let error = (a + b).sqrt();
     let difference = second.mean - first.mean;
     let degrees_of_freedom = if error > 0.0 {
@@ -56,5 +74,29 @@ mod tests {
         let apart = welch(&[1.0; 3], &[2.0; 4]).unwrap();
         assert_eq!((apart.p, apart.interval(0.95)), (0.0, Interval { low: 1.0, high: 1.0 }));
         assert_eq!(welch(&[1.0], &[2.0, 3.0]), None);
+        let margin = Interval { low: -0.5, high: 0.5 };
+        assert_eq!(
+            (apart.equivalence_p(&margin), welch(&[1.0; 3], &[1.2; 4]).unwrap().equivalence_p(&margin)),
+            (1.0, 0.0)
+        );
+    }
+
+    #[test]
+    fn samples_widened_alike_have_an_interval_that_much_wider() {
+        let (first, second) = ([1.0, 2.0, 3.0, 4.0], [2.0, 4.0, 3.0, 5.0, 7.0]);
+        let (plain, wide) =
+            (welch(&first, &second).unwrap(), welch_widened(&first, &second, [2.0; 2]).unwrap());
+        let half = |found: &Welch| found.interval(0.95).half_width();
+        assert!((half(&wide) / half(&plain) - 2.0).abs() < 1e-12 && wide.p > plain.p);
+    }
+
+    #[test]
+    fn equivalence_is_where_the_90_per_cent_interval_is_inside_the_margin() {
+        let found = welch(&[1.0, 2.0, 3.0, 4.0], &[1.5, 2.5, 3.5, 4.0]).unwrap();
+        let interval = found.interval(0.90);
+        for (end, expected) in [(interval.high * 1.01, true), (interval.high * 0.99, false)] {
+            let margin = Interval { low: -100.0, high: end };
+            assert_eq!(found.equivalence_p(&margin) < 0.05, expected, "{end}");
+        }
     }
 }

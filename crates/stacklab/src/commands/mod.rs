@@ -1,6 +1,7 @@
 //! One file per verb.
 
 pub mod agent;
+pub mod compare;
 pub mod doctor;
 pub mod generate;
 pub mod measure;

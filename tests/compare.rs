@@ -1,0 +1,108 @@
+//! Two records side by side: of one arm, of links of two rates, and of studies that have nothing in common.
+
+mod support;
+
+use serde_json::Value;
+use support::program::{Program, code, require_root};
+
+/// Two families, half a second of measuring; the margin is wide, since this is an arm against itself on a busy machine.
+const STUDY: &str = r#"title = "a small study"
+[testbed]
+rate = "100 Mbit/s"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["udp"]
+size = [512]
+[probe.stream]
+metrics = ["throughput", "packet_rate"]
+length = { time = "60ms" }
+warmup = "20ms"
+[runs]
+min = 4
+max = 4
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+margin = "50 %"
+"#;
+
+/// A folder with the records `a` and `b` of the study, `slow` at half the rate, `other` of another size.
+fn measured() -> Program {
+    require_root();
+    let program = Program::new();
+    program.write("study.toml", STUDY);
+    let slow = ["--set", "testbed.rate=50 Mbit/s", "--set", "factors.size=[512, 1024]"];
+    let other = ["--set", "factors.size=[256]", "--set", "runs.max=2", "--set", "runs.min=2"];
+    for (name, set) in [("a", &[][..]), ("b", &[][..]), ("slow", &slow[..]), ("other", &other[..])] {
+        let record = format!("{name}.stacklab");
+        let run = ["run", "study.toml", "--out", &record];
+        program.run(&[&run[..], set].concat()).expect(code::DONE);
+    }
+    program
+}
+
+#[test]
+fn a_worse_record_is_told_from_an_equal_one() {
+    let program = measured();
+    let compare = |b: &str, more: &[&str]| program.run(&[&["compare", "a.stacklab", b][..], more].concat());
+    let json = |b: &str, more: &[&str], code: i32| -> Value {
+        let outcome = compare(b, &[more, &["--format", "json"]].concat()).expect(code);
+        serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+    };
+
+    // One arm, twice: two families by two metrics.
+    let alike = json("b.stacklab", &["--fail-on", "worse=40%"], code::DONE);
+    let figures = alike["figures"].as_array().unwrap();
+    assert_eq!(figures.len(), 4);
+    for figure in figures {
+        assert_eq!(figure["change"], "equivalent", "{figure}");
+        assert_eq!((&figure["a"]["n"], &figure["b"]["n"]), (&4.into(), &4.into()), "{figure}");
+    }
+    assert_eq!(alike["differences"].as_array().unwrap().len(), 0, "{}", alike["differences"]);
+
+    // Half the rate: every figure is worse, and beyond what is allowed only where less than half is.
+    let slow = json("slow.stacklab", &["--fail-on", "worse=5%"], code::WORSE);
+    let figures = slow["figures"].as_array().unwrap();
+    assert_eq!(figures.len(), 4);
+    for figure in figures {
+        let (change, fails) = (&figure["change"], &figure["fails"]);
+        assert_eq!((change.as_str(), fails.as_bool()), (Some("worse"), Some(true)), "{figure}");
+        let ratio = figure["effect"]["estimate"].as_f64().unwrap();
+        assert!((0.45..0.55).contains(&ratio), "{figure}");
+    }
+    json("slow.stacklab", &["--fail-on", "worse=60%"], code::DONE);
+    json("slow.stacklab", &[], code::DONE);
+    let named = json("slow.stacklab", &["--metric", "throughput"], code::DONE);
+    assert_eq!(named["figures"].as_array().unwrap().len(), 2);
+
+    // What the two places differ in, and what only one of them measured, is said.
+    let told: Vec<(&str, &str, &str)> = slow["differences"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|d| (d["what"].as_str().unwrap(), d["a"].as_str().unwrap(), d["b"].as_str().unwrap()))
+        .collect();
+    assert!(told.contains(&("testbed.rate", "100 Mbit/s", "50 Mbit/s")), "{told:?}");
+    assert!(told.iter().any(|(what, a, b)| *what == "testbed" && a.contains("100") && b.contains("50")));
+    let outcome = compare("slow.stacklab", &["--fail-on", "worse=5%"]).expect(code::WORSE);
+    let outcome = outcome.says(&["B is worse than A by more than 5 %", "throughput ipv4 udp segment 512 B"]);
+    for part in ["testbed.rate", "B worse (not allowed)", "only B has 2 cells", "1024 B"] {
+        assert!(outcome.stdout.contains(part), "no `{part}` in {outcome}");
+    }
+    let backwards = ["compare", "slow.stacklab", "a.stacklab", "--fail-on", "worse=5%"];
+    let outcome = program.run(&backwards).expect(code::DONE);
+    assert!(outcome.stdout.contains("B better at 2 of 2 (by"), "{outcome}");
+    let csv = compare("slow.stacklab", &["--format", "csv"]).expect(code::DONE).stdout;
+    assert_eq!(csv.lines().count(), 1 + 4, "{csv}");
+
+    // Nothing in common, and requests that cannot be met.
+    let outcome = compare("other.stacklab", &[]).expect(code::REQUEST);
+    assert_eq!(outcome.says(&["a.stacklab and other.stacklab have no cell in common"]).stdout, "");
+    compare("b.stacklab", &["--metric", "rtt"]).expect(code::REQUEST).says(&["do not both have rtt"]);
+    compare("b.stacklab", &["--metric", "troughput"])
+        .expect(code::REQUEST)
+        .says(&["did you mean `throughput`"]);
+    compare("b.stacklab", &["--fail-on", "worse=much"]).expect(code::REQUEST).says(&["worse=5%"]);
+    compare("nothing.stacklab", &[]).expect(code::RECORD).says(&["there is no record nothing.stacklab"]);
+}
