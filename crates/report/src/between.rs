@@ -10,8 +10,8 @@ use crate::heading::{count, time};
 use crate::{markdown, text};
 use serde::Serialize;
 use stacklab_model::{
-    Against, Alone, Between, Change, CpuScope, Estimate, Factor, Framing, Metric, Recorded, Scale, Transport,
-    Unpaired,
+    Against, Alone, Apart, Between, Change, CpuScope, Estimate, Factor, Framing, Metric, Recorded, Scale,
+    Transport, Unpaired,
 };
 use std::collections::BTreeMap;
 
@@ -31,7 +31,7 @@ pub fn between(found: &Between, format: Format, width: usize) -> String {
 fn document(found: &Between) -> Vec<Block> {
     let groups = groups(found);
     let mut blocks = vec![
-        Block::Title(format!("B against A: {}", found.b.title)),
+        Block::Title(title(found)),
         Block::Facts(vec![("A", recorded(&found.a)), ("B", recorded(&found.b))]),
         Block::Text(
             "± is half the 95 % interval of a mean over runs. The runs of A and B are not paired: a difference stands with \
@@ -44,7 +44,7 @@ fn document(found: &Between) -> Vec<Block> {
         Block::Heading("What differs between A and B".to_owned()),
         match found.differences.is_empty() {
             true => Block::Text("nothing that the records know of: hosts, testbed and probes are alike".to_owned()),
-            false => Block::Table(differences(found)),
+            false => Block::List(differences(found)),
         },
     ];
     blocks.extend(groups.iter().flat_map(|group| group.blocks(found)));
@@ -68,13 +68,14 @@ fn recorded(record: &Recorded) -> String {
     )
 }
 
-fn differences(found: &Between) -> Table {
-    let mut table = Table::default();
-    let rows = || found.differences.iter();
-    table.push("", false, rows().map(|row| row.what.clone()).collect());
-    table.push("A", false, rows().map(|row| row.a.clone()).collect());
-    table.push("B", false, rows().map(|row| row.b.clone()).collect());
-    table
+/// `testbed.rate: 100 Mbit/s in A, 50 Mbit/s in B`; a list, since sentences do not fit columns.
+fn differences(found: &Between) -> Vec<String> {
+    found.differences.iter().map(|Apart { what, a, b }| format!("{what}: {a} in A, {b} in B")).collect()
+}
+
+fn title(found: &Between) -> String {
+    let (a, b) = (&found.a.title, &found.b.title);
+    if a == b { format!("B against A: {a}") } else { "B against A".to_owned() }
 }
 
 fn alone(found: &Between) -> Vec<String> {
@@ -323,7 +324,7 @@ mod tests {
     use super::*;
     use crate::WIDTH;
     use crate::fixtures::{cell, estimate as estimated, no_estimate};
-    use stacklab_model::{Apart, Family, Interval};
+    use stacklab_model::{Family, Interval};
 
     fn record(name: &str, rate: &str) -> Recorded {
         Recorded {
@@ -389,9 +390,8 @@ mod tests {
         let [text, markdown] =
             [Format::Text, Format::Markdown].map(|format| between(&found(), format, WIDTH));
         for part in [
-            "testbed.rate",
-            "100 Mbit/s",
-            "50 Mbit/s",
+            "B against A: a small study",
+            "testbed.rate: 100 Mbit/s in A, 50 Mbit/s in B",
             "-50.0 [-50.6, -49.4]",
             "B worse (not allowed)",
             "nothing [",
