@@ -83,6 +83,7 @@ fn spec(family: Family, transport: Transport, io: Io, probe: Probe, packets: u64
         io,
         flows: 1,
         tuning: Default::default(),
+        clock_offset_ns: 0,
         probe: ProbeSpec {
             probe,
             pacing,

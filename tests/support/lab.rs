@@ -98,6 +98,7 @@ impl Lab {
             io: stacklab_model::Io::Plain,
             flows: 1,
             tuning: Default::default(),
+            clock_offset_ns: 0,
             probe: probe.clone(),
         };
         let [sender, receiver] = &mut self.agents;

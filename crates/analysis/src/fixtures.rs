@@ -53,6 +53,7 @@ pub fn run_with(block: u32, cell: &Cell, metric: Metric, value: Value) -> RunRec
             io: stacklab_model::Io::Plain,
             flows: 1,
             tuning: Default::default(),
+            clock_offset_ns: 0,
             probe: ProbeSpec {
                 probe: metric.probe(),
                 pacing: Pacing::Flood,

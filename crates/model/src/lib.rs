@@ -42,8 +42,8 @@ pub use names::{UnknownName, nearest};
 pub use noise::{EchoFloor, NoiseFloor, Spread};
 pub use run::{RunRecord, RunStatus, Warning};
 pub use side::{
-    Clock, Counters, CpuTime, DelayPoints, Delays, Drops, Endpoint, IntervalRow, Offloads, Point, Received,
-    Role, Sent, Side, TcpInfo,
+    Clock, Compared, Counters, CpuTime, DelayPoints, Delays, Drops, Endpoint, Exchange, IntervalRow,
+    Offloads, Point, Received, Role, Sent, Side, TcpInfo,
 };
 pub use spec::{HEADER_BYTES, Io, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
 pub use trial::Trial;

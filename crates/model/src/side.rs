@@ -49,13 +49,33 @@ pub struct DelayPoints {
     pub received: Point,
     /// The clock that told the time there.
     pub received_clock: Clock,
+    /// How the two hosts' clocks were compared; `None` where they are one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compared: Option<Compared>,
+}
+
+/// How delays between two clocks were taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Compared {
+    /// How far the receiver's clock is ahead of the sender's before the trial, nanoseconds.
+    pub offset_ns: i64,
+    /// How wrong a delay may be for it, nanoseconds; 0 until both comparisons are known.
+    pub bound_ns: u64,
+    /// Nanoseconds that the receiver's clock gained a second, as they were taken out.
+    pub skew_ns_per_s: i64,
 }
 
 impl DelayPoints {
     /// Between a point where a message leaves and one where it arrives.
     pub fn between(sent: Point, received: Point) -> Self {
         let clock = |point| if point == Point::Kernel { Clock::Realtime } else { Clock::Monotonic };
-        DelayPoints { sent, sent_clock: clock(sent), received, received_clock: clock(received) }
+        DelayPoints {
+            sent,
+            sent_clock: clock(sent),
+            received,
+            received_clock: clock(received),
+            compared: None,
+        }
     }
 }
 
@@ -191,6 +211,31 @@ pub struct Received {
     pub first_ns: u64,
     /// Nanoseconds of the host's clock at the last measured arrival.
     pub last_ns: u64,
+    /// The answered message of an echo with the least round trip.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub least_round_trip: Option<Exchange>,
+    /// The least delay in each interval of the series, nanoseconds after its start: time and delay. Where clocks are
+    /// compared, until their drift is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub least_delays: Vec<(u64, u64)>,
+}
+
+/// A message that was sent back, by the clocks of two hosts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Exchange {
+    /// When it was sent, nanoseconds of the sender's clock.
+    pub sent_ns: u64,
+    /// When it was sent back, nanoseconds of the other clock.
+    pub reflected_ns: u64,
+    /// When it came back, nanoseconds of the sender's clock.
+    pub returned_ns: u64,
+}
+
+impl Exchange {
+    /// From sending to return, nanoseconds.
+    pub fn round_trip_ns(&self) -> u64 {
+        self.returned_ns.saturating_sub(self.sent_ns)
+    }
 }
 
 /// Delays of the measured window.

@@ -87,8 +87,17 @@ pub struct TrialSpec {
     /// What the sockets are told beside.
     #[serde(default, skip_serializing_if = "Tuning::is_default")]
     pub tuning: Tuning,
+    /// How far the clock of the receiver's host is ahead of the sender's, nanoseconds, where they were compared: what a
+    /// receiver adds to the time at which a message was sent. A trial both ways, or in reverse, has it of the second
+    /// agent's host.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub clock_offset_ns: i64,
     /// How the probe is run.
     pub probe: ProbeSpec,
+}
+
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// What records of trials before there was a choice mean.

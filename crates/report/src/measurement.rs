@@ -1,8 +1,8 @@
 //! A single run as text for the terminal, in the order that users of iperf3 know: who and what, rows by time, summary.
 
 use stacklab_model::{
-    Clock, CpuScope, DelayPoints, Delays, Direction, Drops, IntervalRow, Length, Metric, Pacing, Point,
-    Probe, RunRecord, RunStatus, Side, Transport, Value, print_duration,
+    Clock, Compared, CpuScope, DelayPoints, Delays, Direction, Drops, IntervalRow, Length, Metric, Pacing,
+    Point, Probe, RunRecord, RunStatus, Side, Transport, Value, print_duration,
 };
 use std::fmt::Write;
 
@@ -205,8 +205,12 @@ fn stream(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str,
             lines.extend(sender.endpoint.congestion_control.clone().map(|name| ("congestion", name)));
         }
     }
+    let compared = receiver.delay_points.and_then(|points| points.compared);
     let delay = both(value(Metric::OneWayDelay), value(Metric::OneWayDelayMean), |median, mean| {
-        format!("median {}, mean {}", milliseconds(median), milliseconds(mean))
+        let error = compared.map_or_else(String::new, |compared| {
+            format!(", clock error at most {}", milliseconds(compared.bound_ns as f64 / 1e6))
+        });
+        format!("median {}, mean {}{error}", milliseconds(median), milliseconds(mean))
     });
     lines.push(("one-way delay", delay));
     if matches!(value(Metric::OneWayDelay), Some(Value::Measured(_))) {
@@ -308,7 +312,7 @@ fn extremes(delays: Option<&Delays>) -> String {
 
 /// From where to where delays are taken, and by which clocks.
 fn points(side: &Side) -> Option<(&'static str, String)> {
-    let DelayPoints { sent, sent_clock, received, received_clock } = side.delay_points?;
+    let DelayPoints { sent, sent_clock, received, received_clock, compared } = side.delay_points?;
     side.delays.as_ref()?;
     let from = match sent {
         Point::Schedule => "schedule",
@@ -322,7 +326,14 @@ fn points(side: &Side) -> Option<(&'static str, String)> {
         (Clock::Monotonic, Clock::Monotonic) => "monotonic clock",
         _ => "monotonic clock, arrival's realtime turned into it",
     };
-    Some(("  taken from", format!("{from} to {to}, {clocks}")))
+    let compared = compared.map_or_else(String::new, |Compared { offset_ns, skew_ns_per_s, .. }| {
+        let offset = format!("; the receiver's is {} ahead", milliseconds(offset_ns as f64 / 1e6));
+        match skew_ns_per_s {
+            0 => offset,
+            skew => format!("{offset}, and gained {:.2} us a second, taken out", skew as f64 / 1e3),
+        }
+    });
+    Some(("  taken from", format!("{from} to {to}, {clocks}{compared}")))
 }
 
 fn nothing_came() -> String {

@@ -138,6 +138,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
         io: Io::Plain,
         flows: 1,
         tuning: Tuning::default(),
+        clock_offset_ns: 0,
         probe: ProbeSpec {
             probe,
             pacing,

@@ -127,6 +127,7 @@ impl Lab {
             // Only streams have several; other probes have one message or connection under way.
             flows: if trial.probe.streams() { settings::level(cell, Factor::Flows).unwrap_or(1) } else { 1 },
             tuning: settings::tuning(cell),
+            clock_offset_ns: 0,
             probe,
         };
         self.testbed

@@ -89,6 +89,7 @@ fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
             io: stacklab_model::Io::Plain,
             flows: 1,
             tuning: Default::default(),
+            clock_offset_ns: 0,
             probe,
         },
         started_unix_ns: 1_800_000_000_000_000_000,

@@ -7,7 +7,7 @@ use crate::receive::Sink;
 use crate::sequence::{Arrival, SequenceWindow};
 use crate::series::Series;
 use crate::sys::Nanos;
-use stacklab_model::{CpuTime, Delays, IntervalRow, Received, TrialSpec};
+use stacklab_model::{CpuTime, Delays, Exchange, IntervalRow, Probe, Received, TrialSpec};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -54,6 +54,10 @@ pub struct Account<'a> {
     /// The answer that a closed loop waits for, and since when.
     answer: Option<(Phase, u64, Nanos)>,
     last_arrival_ns: Nanos,
+    /// Whether what arrives are answers, which say when they were sent back.
+    answers: bool,
+    /// What is added to the sender's time.
+    clock_offset_ns: i64,
 }
 
 struct Flow {
@@ -112,6 +116,8 @@ impl<'a> Account<'a> {
             cpu: CpuWindow::new(spec.cpu_scope),
             answer: None,
             last_arrival_ns: 0,
+            answers: spec.probe.probe == Probe::Echo,
+            clock_offset_ns: spec.clock_offset_ns,
         }
     }
 
@@ -134,6 +140,11 @@ impl<'a> Account<'a> {
         received.beyond_window += more.beyond_window;
         received.strays += more.strays;
         received.last_ns = received.last_ns.max(more.last_ns);
+        received.least_round_trip = received
+            .least_round_trip
+            .into_iter()
+            .chain(more.least_round_trip)
+            .min_by_key(Exchange::round_trip_ns);
         self.cpu.join(other.cpu);
         self.delays.join(&other.delays);
         self.series.join(other.series);
@@ -146,7 +157,10 @@ impl<'a> Account<'a> {
 
     /// What was counted.
     pub fn finish(self) -> Accounted {
-        let Account { received, delays, series, cpu, flows, .. } = self;
+        let Account { mut received, delays, series, cpu, flows, clock_offset_ns, .. } = self;
+        if clock_offset_ns != 0 {
+            received.least_delays = series.minima();
+        }
         let bytes = |flow: &Option<Flow>| flow.as_ref().map_or(0, |flow| flow.bytes);
         Accounted {
             received,
@@ -154,6 +168,14 @@ impl<'a> Account<'a> {
             series: series.finish(),
             cpu: cpu.finish(),
             flow_bytes: if flows.len() > 1 { flows.iter().map(bytes).collect() } else { Vec::new() },
+        }
+    }
+
+    fn exchanged(&mut self, sent_ns: Nanos, reflected_ns: Nanos, returned_ns: Nanos) {
+        let exchange = Exchange { sent_ns, reflected_ns, returned_ns };
+        let least = &mut self.received.least_round_trip;
+        if least.is_none_or(|least| exchange.round_trip_ns() < least.round_trip_ns()) {
+            *least = Some(exchange);
         }
     }
 
@@ -184,7 +206,7 @@ impl<'a> Account<'a> {
         received.at_first += u64::from(now == received.first_ns);
         received.bytes += bytes;
         received.last_ns = received.last_ns.max(now);
-        let delay = now.saturating_sub(header.sent_ns);
+        let delay = now.saturating_sub(header.sent_ns.saturating_add_signed(self.clock_offset_ns));
         self.delays.record(delay, &mut flow.variation);
         let first_ns = self.common.first_ns.load(Ordering::Relaxed);
         self.series.record(now.saturating_sub(first_ns), bytes, delay);
@@ -203,7 +225,12 @@ impl Sink for Account<'_> {
         let flow = slot.get_or_insert_with(|| unheard.pop().unwrap_or_else(|| Flow::new(self.all_flows)));
         match header.phase {
             Phase::Warmup => self.received.warmup += 1,
-            Phase::Measured => self.measured(place, header, message.len() as u64, now),
+            Phase::Measured => {
+                if self.answers {
+                    self.exchanged(header.sent_ns, Header::reflected_ns(message), now);
+                }
+                self.measured(place, header, message.len() as u64, now);
+            }
             Phase::End if flow.expected.is_none() => {
                 flow.expected = Some(header.sequence);
                 self.marked += 1;

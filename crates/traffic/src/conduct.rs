@@ -76,8 +76,8 @@ pub fn conduct(
                 };
                 run.warnings.extend(warnings.into_iter().map(said));
             }
-            run.warnings.extend(legs::apart(&legs, &sides, 0));
-            run.warnings.extend(legs::unloaded(&legs, &sides, 0));
+            run.warnings.extend(legs::apart(&legs, &sides, run.spec.clock_offset_ns));
+            run.warnings.extend(legs::unloaded(&legs, &sides, run.spec.clock_offset_ns));
             // A record has room for the two directions of what is measured, and none for what flowed beside.
             let kept = legs.iter().zip(sides).filter(|(leg, _)| leg.part != legs::Part::Load);
             run.sides = kept.flat_map(|(_, sides)| sides).collect();
@@ -142,6 +142,7 @@ pub(crate) mod tests {
             io,
             flows: 1,
             tuning: Default::default(),
+            clock_offset_ns: 0,
             probe,
         }
     }

@@ -75,6 +75,11 @@ impl Header {
         Some(Header { token, phase, markers_left: header[5], flow, sequence: long(8), sent_ns: long(16) })
     }
 
+    /// When the reflector received a message that [`Header::read`] could read, nanoseconds of its clock.
+    pub fn reflected_ns(message: &[u8]) -> u64 {
+        message.get(24..32).map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes")))
+    }
+
     /// Notes in a message when the reflector received it.
     pub fn write_reflected(message: &mut [u8], received_ns: u64) {
         message[24..32].copy_from_slice(&received_ns.to_be_bytes());
@@ -97,7 +102,9 @@ mod tests {
         };
         let mut message = [0xff; 64];
         header.write(&mut message);
+        assert_eq!(Header::reflected_ns(&message), 0);
         Header::write_reflected(&mut message, 5);
+        assert_eq!(Header::reflected_ns(&message), 5);
         assert_eq!(Header::read(&message, 7), Some(header));
         assert_eq!(Header::read(&message, 8), None);
         assert_eq!(Header::read(&message[..31], 7), None);

@@ -57,7 +57,8 @@ impl Leg {
 pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Leg> {
     let leg = |part, from, token| {
         let path = if from == 0 { path.clone() } else { path.reversed() };
-        Leg { part, from, path, spec: TrialSpec { token, ..spec.clone() }, starts: Duration::ZERO }
+        let spec = TrialSpec { token, clock_offset_ns: offset(spec, from), ..spec.clone() };
+        Leg { part, from, path, spec, starts: Duration::ZERO }
     };
     let token = spec.token;
     if spec.probe.probe == Probe::EchoLoaded {
@@ -68,6 +69,11 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Leg
         Direction::Reverse => vec![leg(Part::Main, 1, token)],
         Direction::Both => vec![leg(Part::Main, 0, token), leg(Part::Reverse, 1, !token)],
     }
+}
+
+/// How far the receiver's clock is ahead of the sender's, where the second agent's is ahead of the first one's.
+fn offset(spec: &TrialSpec, from: usize) -> i64 {
+    if from == 0 { spec.clock_offset_ns } else { -spec.clock_offset_ns }
 }
 
 /// An echo, and the stream beside it: from the host that begins the echo, or from each, both ways. The stream begins before
@@ -106,7 +112,7 @@ fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<L
 /// [`apart`].
 pub(crate) fn unloaded(legs: &[Leg], sides: &[[Side; 2]], offset_ns: i64) -> Option<Warning> {
     let (echo, seen) = (legs.first()?, &sides.first()?[0].received);
-    let on_second = |agent: usize, ns: u64| ns as i64 + if agent == 1 { offset_ns } else { 0 };
+    let on_second = |agent: usize, ns: u64| ns as i64 + if agent == 0 { offset_ns } else { 0 };
     let (first, last) = (on_second(echo.from, seen.first_ns), on_second(echo.from, seen.last_ns));
     let flowed = |(leg, [_, received]): (&Leg, &[Side; 2])| {
         let window = &received.received;

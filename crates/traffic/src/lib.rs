@@ -5,12 +5,14 @@
 //! `Sink` says what is done with one that arrived (`account` counts it, `reflect` sends it back). `sender` and
 //! `receiver` make probes of them and report a [`stacklab_model::Side`] each; [`agent`] does so on request,
 //! [`client`] asks. [`conduct`] has two agents run one trial, [`proof`] compares what they observed with what was
-//! planned, [`metrics`] turns it into figures. [`vantage`] says from where another host is seen.
+//! planned, [`metrics`] turns it into figures. [`compare`] has them compare their clocks ([`clock`]). [`vantage`] says from where another host is seen.
 //!
 //! IPv4 and IPv6 are one code path: a family is an address, and only `sys` asks which.
 
 pub mod agent;
 pub mod client;
+pub mod clock;
+pub mod compare;
 pub mod conduct;
 pub mod header;
 pub mod message;

@@ -12,7 +12,7 @@ use crate::receive::receive;
 use crate::reflect::Reflect;
 use crate::{sys, threads, tune};
 use socket2::Socket;
-use stacklab_model::{DelayPoints, Point, Probe, Received, Role, Sent, Side, Transport, TrialSpec};
+use stacklab_model::{Compared, DelayPoints, Point, Probe, Received, Role, Sent, Side, Transport, TrialSpec};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -102,7 +102,10 @@ fn attend(
     };
     let Accounted { received, delays, series, cpu, flow_bytes } = accounted;
     let arrived = if first.stamped { Point::Kernel } else { Point::Call };
-    let delay_points = delays.is_some().then(|| DelayPoints::between(Point::Call, arrived));
+    let (offset_ns, bound_ns, skew_ns_per_s) = (spec.clock_offset_ns, 0, 0);
+    let compared = (offset_ns != 0).then_some(Compared { offset_ns, bound_ns, skew_ns_per_s });
+    let points = DelayPoints { compared, ..DelayPoints::between(Point::Call, arrived) };
+    let delay_points = delays.is_some().then_some(points);
     let tcp = tcp_total(&channels);
     if spec.transport == Transport::Tcp {
         for channel in &channels {
@@ -231,6 +234,7 @@ mod tests {
             io,
             flows: 1,
             tuning: Default::default(),
+            clock_offset_ns: 0,
             probe,
         }
     }

@@ -10,6 +10,21 @@ struct Row {
     messages: u64,
     bytes: u64,
     delay_sum_ns: u128,
+    /// Of the messages, where there are some.
+    delay_min_ns: u64,
+}
+
+impl Row {
+    fn join(&mut self, other: Row) {
+        self.delay_min_ns = match (self.messages, other.messages) {
+            (_, 0) => self.delay_min_ns,
+            (0, _) => other.delay_min_ns,
+            _ => self.delay_min_ns.min(other.delay_min_ns),
+        };
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+        self.delay_sum_ns += other.delay_sum_ns;
+    }
 }
 
 /// Counts arrivals by interval.
@@ -35,20 +50,15 @@ impl Series {
         if place >= self.rows.len() {
             self.rows.resize(place + 1, Row::default());
         }
-        let row = &mut self.rows[place];
-        row.messages += 1;
-        row.bytes += bytes;
-        row.delay_sum_ns += u128::from(delay_ns);
+        let message = Row { messages: 1, bytes, delay_sum_ns: delay_ns.into(), delay_min_ns: delay_ns };
+        self.rows[place].join(message);
     }
 
     fn double(&mut self) {
         self.interval_ns *= 2;
         for place in 0..self.rows.len() {
-            let Row { messages, bytes, delay_sum_ns } = std::mem::take(&mut self.rows[place]);
-            let joined = &mut self.rows[place / 2];
-            joined.messages += messages;
-            joined.bytes += bytes;
-            joined.delay_sum_ns += delay_sum_ns;
+            let row = std::mem::take(&mut self.rows[place]);
+            self.rows[place / 2].join(row);
         }
         self.rows.truncate(self.rows.len().div_ceil(2));
     }
@@ -65,10 +75,15 @@ impl Series {
             self.rows.resize(other.rows.len(), Row::default());
         }
         for (row, more) in self.rows.iter_mut().zip(&other.rows) {
-            row.messages += more.messages;
-            row.bytes += more.bytes;
-            row.delay_sum_ns += more.delay_sum_ns;
+            row.join(*more);
         }
+    }
+
+    /// The least delay of each row that has messages, with the middle of its time.
+    pub fn minima(&self) -> Vec<(u64, u64)> {
+        let rows = self.rows.iter().enumerate().filter(|(_, row)| row.messages > 0);
+        let middle = |place: usize| place as u64 * self.interval_ns + self.interval_ns / 2;
+        rows.map(|(place, row)| (middle(place), row.delay_min_ns)).collect()
     }
 
     /// The rows, in order.
@@ -98,6 +113,7 @@ mod tests {
         assert_eq!(rows[0].delay_mean_ns, Some(5.0));
         assert_eq!(rows[1].delay_mean_ns, None);
         assert_eq!(rows[2].start_ns, 20);
+        assert_eq!(series.minima(), [(5, 4), (25, 1)]);
     }
 
     #[test]

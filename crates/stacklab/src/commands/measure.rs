@@ -3,13 +3,14 @@
 use crate::commands::report::print_text;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::measurement::clocks::{forget_one_way, one_machine};
+use crate::measurement::clocks::{Known, forget_one_way, one_machine, settle};
 use crate::measurement::ends::Ends;
 use crate::measurement::options::{MeasureOptions, Wish};
 use crate::measurement::plan::{check, plan};
 use crate::sources::now_unix_ns;
-use stacklab_model::{Direction, Length, TrialSpec, print_duration};
+use stacklab_model::{Direction, Length, Probe, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
+use stacklab_traffic::compare::compare;
 use stacklab_traffic::conduct::{Path, conduct};
 use std::io::{IsTerminal, Write};
 
@@ -26,7 +27,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         (true, _) => Direction::Reverse,
         _ => Direction::Forward,
     };
-    let (trial, spec) = plan(&wish, ends.family, direction, shared, token())?;
+    let (trial, mut spec) = plan(&wish, ends.family, direction, shared, token())?;
     let (sender, receiver) =
         if common.reverse { (&mut ends.there, &mut ends.here) } else { (&mut ends.here, &mut ends.there) };
     // Nobody planned the path: its MTU is taken to be the own interface's, its offloads are as they are.
@@ -40,12 +41,21 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     // The ends are in order already.
     let ways = if wish.both { Direction::Both } else { Direction::Forward };
     let waiting = Waiting::show(&spec);
-    let run = conduct(&mut sender.agent, &mut receiver.agent, &path, &trial, spec, ways);
-    drop(waiting);
-    let mut run = run?;
-    if !shared {
-        forget_one_way(&mut run);
+    let mut clocks = Known::One;
+    if spec.probe.probe == Probe::Stream {
+        clocks = Known::of(shared, compare(&mut sender.agent, &mut receiver.agent, &path, &spec)?);
+        spec.clock_offset_ns = clocks.offset_ns();
     }
+    let mut run = conduct(&mut sender.agent, &mut receiver.agent, &path, &trial, spec.clone(), ways)?;
+    match clocks {
+        Known::One => {}
+        Known::Apart(before) => match compare(&mut sender.agent, &mut receiver.agent, &path, &spec)? {
+            Ok(after) => settle(&mut run, before, after),
+            Err(reason) => forget_one_way(&mut run, &reason),
+        },
+        Known::Nothing(reason) => forget_one_way(&mut run, &reason),
+    }
+    drop(waiting);
     let text = if common.json {
         measurement_json(&run, [&sender.facts, &receiver.facts])
     } else {

@@ -103,6 +103,7 @@ pub fn plan(
         io: wish.io.unwrap_or(best_io(probe, pacing, transport)),
         flows,
         tuning: wish.tuning.clone(),
+        clock_offset_ns: 0,
         probe: probe_spec,
     };
     let settings = settings(&spec, direction);

@@ -1,6 +1,6 @@
 //! From a command line to what the agents are told.
 
-use super::clocks::forget_one_way;
+use super::clocks::{Known, forget_one_way, settle};
 use super::options::{MeasureOptions, PORT, Wish};
 use super::plan::{check, plan};
 use crate::cli::{Cli, Command};
@@ -177,7 +177,7 @@ fn clocks_that_were_not_compared_tell_no_delay() {
             sides: Vec::new(),
             warnings: Vec::new(),
         };
-        forget_one_way(&mut run);
+        forget_one_way(&mut run, "nobody answered");
         run.values
     };
     let stream = run("udp host");
@@ -187,5 +187,4 @@ fn clocks_that_were_not_compared_tell_no_delay() {
         assert!(matches!(stream[&metric], Value::Missing(_)), "{metric}");
     }
     assert_eq!(stream[&Metric::Throughput], Value::Measured(1.0));
-    assert!(run("echo host").values().all(|value| *value == Value::Measured(1.0)));
 }

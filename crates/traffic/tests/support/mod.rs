@@ -60,6 +60,7 @@ pub fn spec(
         io: Io::Plain,
         flows: 1,
         tuning: Default::default(),
+        clock_offset_ns: 0,
         probe: ProbeSpec {
             probe,
             pacing,
