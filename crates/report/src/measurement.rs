@@ -327,7 +327,9 @@ fn points(side: &Side) -> Option<(&'static str, String)> {
         _ => "monotonic clock, arrival's realtime turned into it",
     };
     let compared = compared.map_or_else(String::new, |Compared { offset_ns, skew_ns_per_s, .. }| {
-        let offset = format!("; the receiver's is {} ahead", milliseconds(offset_ns as f64 / 1e6));
+        let apart = milliseconds(offset_ns.unsigned_abs() as f64 / 1e6);
+        let offset =
+            format!("; the receiver's is {apart} {}", if offset_ns < 0 { "behind" } else { "ahead" });
         match skew_ns_per_s {
             0 => offset,
             skew => format!("{offset}, and gained {:.2} us a second, taken out", skew as f64 / 1e3),

@@ -189,6 +189,23 @@ fn a_tcp_stream_the_other_way_between_unlike_clocks() {
 }
 
 #[test]
+fn delays_between_two_clocks_stand_with_what_they_may_be_wrong_by() {
+    let mut run = run(Probe::Stream, Transport::Udp, Pacing::Schedule(500.0));
+    let mut said = |offset_ns, skew_ns_per_s| {
+        let compared = Compared { offset_ns, bound_ns: 5_400, skew_ns_per_s };
+        run.sides[1].delay_points.as_mut().unwrap().compared = Some(compared);
+        text(&run)
+    };
+    let behind = said(-2_500_000, 0);
+    for words in [", clock error at most 0.0054 ms\n", "; the receiver's is 2.500 ms behind\n"] {
+        assert!(behind.contains(words), "{behind}");
+    }
+    let faster = said(2_500_000, 20_100);
+    let words = "; the receiver's is 2.500 ms ahead, and gained 20.10 us a second, taken out\n";
+    assert!(faster.contains(words), "{faster}");
+}
+
+#[test]
 fn an_echo() {
     assert_snapshot!("measured_echo", text(&run(Probe::Echo, Transport::Udp, Pacing::Lockstep)));
 }
