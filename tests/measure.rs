@@ -8,7 +8,7 @@ use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 use support::listening::Listening;
-use support::program::{Outcome, Program, children, code, signal};
+use support::program::{Outcome, Program, children, code, require_root, require_tool, signal};
 use support::relay::Relay;
 
 const LOOPBACKS: [(&str, &str); 2] = [("ipv4", "127.0.0.1"), ("ipv6", "::1")];
@@ -150,25 +150,92 @@ fn of_another_boot(answer: String) -> String {
     }
 }
 
-#[test]
-fn between_two_machines_one_way_delay_is_missing_and_round_trips_are_not() {
+/// One whose agent does not say when messages were sent back, as before clocks were compared.
+fn of_an_older_agent(answer: String) -> String {
+    of_another_boot(answer).replace("\"least_round_trip\"", "\"unheard_of\"")
+}
+
+fn measure_to_another_machine(change: fn(String) -> String, args: &[&str]) -> Outcome {
     let program = Program::new();
-    let measure = |args: &[&str]| {
-        let relay = Relay::start(&program, of_another_boot);
-        let args = [&["measure"], args, &["127.0.0.1", "-t", "0.2", "-p", &relay.port]].concat();
-        program.run(&args).expect(code::DONE)
-    };
-    let run = json(&measure(&["udp", "--json"]));
+    let relay = Relay::start(&program, change);
+    let args = [&["measure"], args, &["127.0.0.1", "-t", "0.2", "-p", &relay.port]].concat();
+    program.run(&args).expect(code::DONE)
+}
+
+#[test]
+fn between_two_machines_whose_clocks_cannot_be_compared_one_way_delay_is_missing() {
+    let measure = |args: &[&str]| measure_to_another_machine(of_an_older_agent, args);
+    let run = json(&measure(&["udp", "-R", "--json"]));
     assert_ne!(run["hosts"][0]["boot_id"], run["hosts"][1]["boot_id"]);
     for metric in ["one_way_delay", "one_way_delay_mean", "jitter", "jitter_rfc3550", "pdv"] {
         let reason = run["values"][metric]["missing"].as_str().unwrap_or_else(|| panic!("{metric}: {run}"));
-        assert!(reason.contains("clocks"), "{reason}");
+        assert!(reason.starts_with("clock: "), "{reason}");
     }
     assert!(run["sides"][1]["delays"].is_null() && measured(&run, "throughput") > 0.0);
     assert_eq!(run["sides"][1]["cpu"]["scope"], "host");
-    let text = measure(&["udp"]).stdout;
-    assert!(text.contains("one-way delay   missing: the two hosts' clocks are not compared"), "{text}");
+    let text = measure(&["udp", "-R"]).stdout;
+    assert!(text.contains("one-way delay   missing: clock: "), "{text}");
     assert!(measured(&json(&measure(&["echo", "--json"])), "rtt") > 0.0);
+}
+
+/// How far the receiver's clock was found to be ahead, and how wrong that may be, nanoseconds.
+fn compared(run: &Value, side: usize) -> (i64, i64) {
+    let compared = &run["sides"][side]["delay_points"]["compared"];
+    let number = |name: &str| compared[name].as_i64().unwrap_or_else(|| panic!("no {name}: {run}"));
+    (number("offset_ns"), number("bound_ns"))
+}
+
+#[test]
+fn two_machines_are_compared_whatever_their_clocks_show() {
+    // They are one clock in truth.
+    for args in [&["udp", "--json"][..], &["tcp", "-R", "--json"]] {
+        let run = json(&measure_to_another_machine(of_another_boot, args));
+        let (offset, bound) = compared(&run, 1);
+        assert!(offset.abs() <= bound, "{offset} ns, wrong by {bound} at most");
+        assert!(bound < 50_000_000, "{bound} ns");
+    }
+}
+
+#[test]
+fn a_clock_that_is_ahead_by_a_quarter_of_an_hour_is_found_to_be() {
+    require_root();
+    require_tool("unshare", "util-linux");
+    const AHEAD: i64 = 1_000_000_000_000;
+    let there = Listening::with_a_clock_ahead(1000);
+    let mut told = 0;
+    for (_, host) in LOOPBACKS {
+        for (args, ahead) in [
+            (&["udp", "--pps", "500"][..], AHEAD),
+            (&["tcp", "--pps", "500"], AHEAD),
+            (&["tcp", "-R"], -AHEAD),
+            (&["tcp", "--bidir"], AHEAD),
+        ] {
+            let args = [args, &[host, "-t", "0.3", "--json"]].concat();
+            let run = json(&there.measure(&args).expect(code::DONE));
+            assert_eq!(run["hosts"][0]["boot_id"], run["hosts"][1]["boot_id"]);
+            let (offset, bound) = compared(&run, 1);
+            assert!((offset - ahead).abs() <= bound, "{args:?}: {offset} ns, wrong by {bound} at most");
+            if run["sides"].as_array().is_some_and(|sides| sides.len() == 4) {
+                let (offset, bound) = compared(&run, 3);
+                assert!(
+                    (offset + ahead).abs() <= bound,
+                    "{args:?}: {offset} ns back, wrong by {bound} at most"
+                );
+            }
+            match run["values"]["one_way_delay"]["measured"].as_f64() {
+                Some(ms) => {
+                    assert!(ms > bound as f64 / 1e6 && ms < 1000.0, "{args:?}: {ms} ms");
+                    told += 1;
+                }
+                None => {
+                    let reason = run["values"]["one_way_delay"]["missing"].as_str().unwrap_or_default();
+                    assert!(reason.starts_with("clock: "), "{args:?}: {run}");
+                }
+            }
+        }
+    }
+    // Whatever a busy machine does to the echoes, it does more to a flood.
+    assert!(told > 0, "no delay was larger than the clocks' bound");
 }
 
 #[test]

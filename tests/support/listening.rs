@@ -17,7 +17,20 @@ impl Listening {
     pub fn start(place: &str, options: &[&str]) -> Self {
         let program = Program::new();
         let place = format!("{place}:0");
-        let mut agent = program.start(&[&["agent", "--listen", &place], options].concat());
+        let agent = program.start(&[&["agent", "--listen", &place], options].concat());
+        Self::of(program, agent)
+    }
+
+    /// Starts one on any address whose monotonic clock is so many seconds ahead of this machine's.
+    pub fn with_a_clock_ahead(seconds: u32) -> Self {
+        let program = Program::new();
+        let ahead = seconds.to_string();
+        let namespace = ["unshare", "--time", "--monotonic", &ahead, "--fork", "--kill-child", "sh", "-c"];
+        let agent = program.started(program.script(&namespace, "exec \"$STACKLAB\" agent --listen :0"));
+        Self::of(program, agent)
+    }
+
+    fn of(program: Program, mut agent: Running) -> Self {
         agent.wait_for("measures to it", Duration::from_secs(10));
         let said = agent.stderr();
         let after = said.split("-p ").nth(1).unwrap_or_else(|| panic!("no port is said: {said}"));

@@ -101,7 +101,11 @@ impl Program {
 
     /// Starts the program with its output going to files beside its folders.
     pub fn start(&self, args: &[&str]) -> Running {
-        let mut command = self.command(args);
+        self.started(self.command(args))
+    }
+
+    /// Starts one of its commands likewise.
+    pub fn started(&self, mut command: Command) -> Running {
         let to = |name: &str| {
             let path = self.folder.path().join(name);
             (fs::File::create(&path).unwrap(), path)
