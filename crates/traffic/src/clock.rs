@@ -158,7 +158,7 @@ mod tests {
         let point = |number: u64| {
             let time = number * 100_000_000;
             // Now and then a message that did not wait.
-            let wait = -chance(&mut state).max(1e-9).ln() * wait_ns * f64::from(number % 7 != 0);
+            let wait = -chance(&mut state).max(1e-9).ln() * wait_ns * f64::from(!number.is_multiple_of(7));
             (time, (2_000_000.0 + skew * time as f64 + wait) as u64)
         };
         (0..100).map(point).collect()
