@@ -13,7 +13,7 @@ die() { say "$*"; exit 1; }
 # begin_hosts: makes both namespaces and the link. They live by two processes that the kernel kills when this script
 # ends, however it ends; as each is the first process of a PID namespace, all that was started inside ends with it.
 begin_hosts() {
-    local end holder
+    local end holder root
     for end in sender receiver; do
         setpriv --pdeathsig KILL unshare --net --pid --fork --kill-child sleep infinity >/dev/null 2>&1 &
         declare -g "${end}_holder=$!"
@@ -24,7 +24,10 @@ begin_hosts() {
     for end in sender receiver; do
         holder=${end}_holder
         for _ in {1..100}; do
-            read -r "${end}_root" _ <"/proc/${!holder}/task/${!holder}/children" && continue 2
+            # The list has no end of line, so that `read` fails although it has read it.
+            read -r "${end}_root" _ <"/proc/${!holder}/task/${!holder}/children" || true
+            root=${end}_root
+            [ -z "${!root}" ] || continue 2
             sleep 0.05
         done
         die "no namespace for the $end within 5 s: unshare needs root and kernel support for PID and network namespaces"
@@ -69,7 +72,8 @@ server() {
     local name=$1
     shift
     if [ -n "${servers[$name]:-}" ] && kill -0 "${servers[$name]}" 2>/dev/null; then return; fi
-    in_receiver "$@" >"$work/$name.out" 2>&1 &
+    # Not by the function: then the number would be that of a shell, and what it runs would outlive it.
+    nsenter -t "$receiver_root" -n -p setpriv --pdeathsig KILL taskset -c "$receiver_cpu" "$@" >"$work/$name.out" 2>&1 &
     servers[$name]=$!
     sleep 0.3
 }

@@ -11,7 +11,7 @@ FNR == NR { claim[++claims] = $0; next }
 
 FNR == 1 {
     FS = " "; $0 = $0
-    while ($(keys + 1) != "round") column[++keys] = $(keys + 1)
+    while ($(keys + 1) != "round") { keys++; column[keys] = $keys }
     columns = NF
     for (i = keys + 3; i <= NF; i++) { at[$i] = i; metric[i] = $i }
     next
