@@ -178,7 +178,7 @@ pub struct Sent {
     pub markers: u64,
     /// Payload bytes in the measured window.
     pub bytes: u64,
-    /// Calls that the kernel refused for want of a buffer, retried.
+    /// Calls that the kernel refused for want of a buffer, or connections that were refused; made again.
     pub refused: u64,
     /// Nanoseconds of the host's clock at the first measured send.
     pub first_ns: u64,
