@@ -114,8 +114,13 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
     run.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// How often each call was made by sender and receiver together.
+/// How often each call was made by sender and receiver together. Traced programs are so slow that a flood of datagrams may
+/// be over before its receiver has looked; such a run is made again.
 fn calls(spec: &TrialSpec) -> BTreeMap<String, u64> {
+    (0..5).find_map(|_| counted(spec)).expect("one of five traced runs is valid")
+}
+
+fn counted(spec: &TrialSpec) -> Option<BTreeMap<String, u64>> {
     let program = Program::new();
     let files = ["sender", "receiver"].map(|host| program.tmp().join(host));
     let mut agents = files.each_ref().map(|file| {
@@ -124,9 +129,12 @@ fn calls(spec: &TrialSpec) -> BTreeMap<String, u64> {
         Agent::start("traced", command)
     });
     let done = run(&mut agents, spec.clone());
-    assert!(done.is_valid(), "{}: {:?}", done.trial, done.status);
-    assert!(done.sides[1].received.measured > 0);
     agents.into_iter().for_each(Agent::end);
+    if !done.is_valid() {
+        println!("{}: {:?}", done.trial, done.status);
+        return None;
+    }
+    assert!(done.sides[1].received.measured > 0);
     let mut calls = BTreeMap::new();
     for file in files {
         for line in fs::read_to_string(&file).unwrap().lines() {
@@ -140,7 +148,7 @@ fn calls(spec: &TrialSpec) -> BTreeMap<String, u64> {
             }
         }
     }
-    calls
+    Some(calls)
 }
 
 #[test]
