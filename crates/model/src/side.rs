@@ -120,6 +120,29 @@ pub struct Side {
     pub peak_rss_kib: Option<u64>,
 }
 
+impl Side {
+    /// A host that saw nothing yet.
+    pub fn new(role: Role, endpoint: Endpoint) -> Self {
+        Side {
+            role,
+            endpoint,
+            io: None,
+            sent: Sent::default(),
+            received: Received::default(),
+            delays: None,
+            delay_points: None,
+            lateness: None,
+            flow_bytes: Vec::new(),
+            series: Vec::new(),
+            cpu: None,
+            tcp: None,
+            counters: Counters::default(),
+            socket_memory_kib: None,
+            peak_rss_kib: None,
+        }
+    }
+}
+
 /// A socket and its path as the kernel has them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {

@@ -7,28 +7,20 @@ use std::collections::BTreeMap;
 
 fn side(role: Role, local: &str, peer: &str, transport: Transport) -> Side {
     let (local, peer) = (local.parse().unwrap(), peer.parse().unwrap());
+    let endpoint = Endpoint {
+        family: Family::Ipv6,
+        transport,
+        local,
+        peer,
+        interface: "eth0".to_owned(),
+        interface_mtu: 1500,
+        path_mtu: Some(1500),
+        offloads: Offloads::default(),
+        congestion_control: (transport == Transport::Tcp).then(|| "cubic".to_owned()),
+        options: Default::default(),
+    };
     Side {
-        role,
-        endpoint: Endpoint {
-            family: Family::Ipv6,
-            transport,
-            local,
-            peer,
-            interface: "eth0".to_owned(),
-            interface_mtu: 1500,
-            path_mtu: Some(1500),
-            offloads: Offloads::default(),
-            congestion_control: (transport == Transport::Tcp).then(|| "cubic".to_owned()),
-            options: Default::default(),
-        },
         io: Some(Io::Plain),
-        sent: Sent::default(),
-        received: Received::default(),
-        delays: None,
-        delay_points: None,
-        lateness: None,
-        flow_bytes: Vec::new(),
-        series: Vec::new(),
         cpu: Some(CpuTime {
             scope: CpuScope::Host,
             window_ns: 2_000_000_000,
@@ -41,10 +33,8 @@ fn side(role: Role, local: &str, peer: &str, transport: Transport) -> Side {
             own_user_ns: 100_000_000,
             own_system_ns: 900_000_000,
         }),
-        tcp: None,
-        counters: Counters::default(),
-        socket_memory_kib: None,
         peak_rss_kib: Some(6000),
+        ..Side::new(role, endpoint)
     }
 }
 

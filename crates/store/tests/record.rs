@@ -21,25 +21,21 @@ fn campaign() -> Campaign {
 }
 
 fn side(role: Role) -> Side {
+    let endpoint = Endpoint {
+        family: Family::Ipv6,
+        transport: Transport::Tcp,
+        local: "[2001:2::1]:5".parse().unwrap(),
+        peer: "[2001:2::2]:6".parse().unwrap(),
+        interface: "st0".into(),
+        interface_mtu: 1500,
+        path_mtu: Some(1500),
+        offloads: Offloads::default(),
+        congestion_control: Some("cubic".into()),
+        options: SocketOptions { mss: Some(1428), ..SocketOptions::default() },
+    };
     Side {
-        role,
-        lateness: None,
-        flow_bytes: Vec::new(),
         io: Some(stacklab_model::Io::Plain),
-        endpoint: Endpoint {
-            family: Family::Ipv6,
-            transport: Transport::Tcp,
-            local: "[2001:2::1]:5".parse().unwrap(),
-            peer: "[2001:2::2]:6".parse().unwrap(),
-            interface: "st0".into(),
-            interface_mtu: 1500,
-            path_mtu: Some(1500),
-            offloads: Offloads::default(),
-            congestion_control: Some("cubic".into()),
-            options: SocketOptions { mss: Some(1428), ..SocketOptions::default() },
-        },
         sent: Sent { measured: 3, ..Sent::default() },
-        received: Received::default(),
         delay_points: Some(DelayPoints::between(Point::Call, Point::Kernel)),
         delays: Some(Delays {
             buckets: Buckets(vec![(10, 2), (20, 1)]),
@@ -51,11 +47,11 @@ fn side(role: Role) -> Side {
             IntervalRow { start_ns: 0, messages: 2, bytes: 256, delay_mean_ns: Some(10.0) },
             IntervalRow { start_ns: 100, messages: 0, bytes: 0, delay_mean_ns: None },
         ],
-        cpu: None,
         tcp: Some(TcpInfo::default()),
         counters: Counters(BTreeMap::from([("udp.InDatagrams".into(), 7)])),
         socket_memory_kib: Some(64),
         peak_rss_kib: Some(1000),
+        ..Side::new(role, endpoint)
     }
 }
 

@@ -150,9 +150,8 @@ pub(crate) mod tests {
     /// Both sides of that stream when all went as planned.
     pub(crate) fn sides(spec: &TrialSpec) -> (Side, Side) {
         let [from, to] = addresses(spec.family).map(|address| SocketAddr::new(address, 5000));
-        let side = |role, local, peer| Side {
-            role,
-            endpoint: Endpoint {
+        let side = |role, local, peer| {
+            let endpoint = Endpoint {
                 family: spec.family,
                 transport: spec.transport,
                 local,
@@ -163,20 +162,8 @@ pub(crate) mod tests {
                 offloads: Offloads { tso: Some(false), ..Offloads::default() },
                 congestion_control: None,
                 options: Default::default(),
-            },
-            io: Some(spec.io),
-            sent: Sent::default(),
-            received: Received::default(),
-            delays: None,
-            delay_points: None,
-            lateness: None,
-            flow_bytes: Vec::new(),
-            series: Vec::new(),
-            cpu: None,
-            tcp: None,
-            counters: Default::default(),
-            socket_memory_kib: None,
-            peak_rss_kib: None,
+            };
+            Side { io: Some(spec.io), ..Side::new(role, endpoint) }
         };
         let (mut sender, mut receiver) = (side(Role::Sender, from, to), side(Role::Receiver, to, from));
         let markers = if spec.transport == Transport::Udp { 3 } else { 1 };

@@ -43,21 +43,14 @@ pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Resul
         .attempt(|| format!("connect from {from} to {to}"))?;
     let endpoint = observe::endpoint(&last, None)?;
     Ok(Side {
-        role: Role::Sender,
-        io: None,
         sent,
-        received: Received::default(),
         delays: times.finish(std::iter::empty()),
         delay_points: Some(DelayPoints::between(Point::Call, Point::Call)),
-        lateness: None,
-        flow_bytes: Vec::new(),
-        series: Vec::new(),
         cpu: cpu.finish(),
         tcp: sys::tcp_info(&last).ok(),
         counters: before.until(&Snapshot::take(&endpoint.interface), &last),
-        endpoint,
-        socket_memory_kib: None,
         peak_rss_kib: observe::peak_rss_kib(),
+        ..Side::new(Role::Sender, endpoint)
     })
 }
 
@@ -126,20 +119,9 @@ pub fn accept_connections(
     }
     let endpoint = observe::endpoint(socket, peer)?;
     Ok(Side {
-        role: Role::Receiver,
-        io: None,
-        sent: Sent::default(),
         received,
-        delays: None,
-        delay_points: None,
-        lateness: None,
-        flow_bytes: Vec::new(),
-        series: Vec::new(),
-        cpu: None,
-        tcp: None,
         counters: before.until(&Snapshot::take(&endpoint.interface), socket),
-        endpoint,
-        socket_memory_kib: None,
         peak_rss_kib: observe::peak_rss_kib(),
+        ..Side::new(Role::Receiver, endpoint)
     })
 }

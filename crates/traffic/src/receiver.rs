@@ -12,7 +12,7 @@ use crate::receive::receive;
 use crate::reflect::Reflect;
 use crate::{sys, threads, tune};
 use socket2::Socket;
-use stacklab_model::{Compared, DelayPoints, Point, Probe, Received, Role, Sent, Side, Transport, TrialSpec};
+use stacklab_model::{Compared, DelayPoints, Point, Probe, Role, Sent, Side, Transport, TrialSpec};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -143,23 +143,7 @@ fn count(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Resu
 /// A side that saw nothing yet.
 fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, socket: &Socket) -> Side {
     let counters = before.until(&Snapshot::take(&endpoint.interface), socket);
-    Side {
-        role: Role::Receiver,
-        endpoint,
-        io: None,
-        sent: Sent::default(),
-        received: Received::default(),
-        delays: None,
-        delay_points: None,
-        lateness: None,
-        flow_bytes: Vec::new(),
-        series: Vec::new(),
-        cpu: None,
-        tcp: None,
-        counters,
-        socket_memory_kib: None,
-        peak_rss_kib: observe::peak_rss_kib(),
-    }
+    Side { counters, peak_rss_kib: observe::peak_rss_kib(), ..Side::new(Role::Receiver, endpoint) }
 }
 
 /// Waits for the sender's connections or first datagram; none when the trial ended without. Several flows of datagrams
@@ -204,7 +188,7 @@ fn admit(
 mod tests {
     use super::*;
     use crate::sender;
-    use stacklab_model::{CpuScope, Family, Framing, Io, Length, Metric, Pacing, ProbeSpec};
+    use stacklab_model::{CpuScope, Family, Framing, Io, Length, Metric, Pacing, ProbeSpec, Received};
 
     fn spec(
         family: Family,

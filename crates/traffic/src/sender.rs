@@ -102,8 +102,6 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
     let left = if spec.probe.probe == Probe::EchoOpen { Point::Schedule } else { Point::Call };
     let delay_points = delays.is_some().then(|| DelayPoints::between(left, Point::Call));
     Ok(Side {
-        role: Role::Sender,
-        endpoint,
         io: Some(first.io),
         socket_memory_kib: memory.peak_kib(mailed.sent.first_ns, mailed.sent.last_ns),
         sent: mailed.sent,
@@ -111,12 +109,12 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
         delays,
         delay_points,
         lateness: mailed.lateness.and_then(Lateness::finish),
-        flow_bytes: Vec::new(),
         series,
         cpu: mailed.cpu.finish(),
         tcp: tcp.map(|tcp| TcpInfo { srtt_mean_us, ..tcp }),
         counters,
         peak_rss_kib: observe::peak_rss_kib(),
+        ..Side::new(Role::Sender, endpoint)
     })
 }
 

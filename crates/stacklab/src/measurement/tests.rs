@@ -195,22 +195,19 @@ fn received(offset_ns: i64, gained_ns_per_s: f64) -> Side {
     };
     let compared = Some(Compared { offset_ns, bound_ns: 0, skew_ns_per_s: 0 });
     let of = |second: u64| (second * 1_000_000_000 + 500_000_000, looks(second));
+    let endpoint = Endpoint {
+        family: Family::Ipv6,
+        transport: Transport::Udp,
+        local: address,
+        peer: address,
+        interface: "st0".to_owned(),
+        interface_mtu: 1500,
+        path_mtu: None,
+        offloads: Default::default(),
+        congestion_control: None,
+        options: Default::default(),
+    };
     Side {
-        role: Role::Receiver,
-        endpoint: Endpoint {
-            family: Family::Ipv6,
-            transport: Transport::Udp,
-            local: address,
-            peer: address,
-            interface: "st0".to_owned(),
-            interface_mtu: 1500,
-            path_mtu: None,
-            offloads: Default::default(),
-            congestion_control: None,
-            options: Default::default(),
-        },
-        io: None,
-        sent: Default::default(),
         received: Received {
             measured: 1000,
             first_ns: 21_000_000_000,
@@ -225,14 +222,8 @@ fn received(offset_ns: i64, gained_ns_per_s: f64) -> Side {
             jitter_rfc3550_ns: None,
         }),
         delay_points: Some(DelayPoints { compared, ..DelayPoints::between(Point::Call, Point::Kernel) }),
-        lateness: None,
-        flow_bytes: Vec::new(),
         series: (0..10).map(row).collect(),
-        cpu: None,
-        tcp: None,
-        counters: Default::default(),
-        socket_memory_kib: None,
-        peak_rss_kib: None,
+        ..Side::new(Role::Receiver, endpoint)
     }
 }
 
