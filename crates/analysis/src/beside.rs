@@ -1,31 +1,26 @@
 //! What other tests say of a comparison, beside the interval that its verdict is from.
 
 use crate::Paired;
+use crate::distance::{back, interval_back, margin_distance, ratio_of_medians};
 use crate::order::order;
 use crate::runs::{Runs, figure};
 use crate::statistics::{
-    RESAMPLES, bca, benjamini_hochberg, cliffs_delta, equivalence, hodges_lehmann, holm, median, signed_rank,
+    RESAMPLES, bca, benjamini_hochberg, cliffs_delta, equivalence, hodges_lehmann, holm, signed_rank,
 };
-use crate::verdict::margin;
-use stacklab_model::{Adjustment, Comparison, Interval, Metric, Question, Scale, Tests};
+use stacklab_model::{Adjustment, Comparison, Interval, Metric, Question, Tests};
 
 /// The tests of one question. The adjusted p is the plain one until [`adjust`] has seen all of them.
 pub fn tests(question: &Question, paired: &Paired, runs: &Runs, seed: u64) -> Option<Tests> {
     let distances = paired.distances();
-    let back = |distance: f64| paired.back(distance);
-    let interval = |found: Interval| Interval { low: back(found.low), high: back(found.high) };
+    let scale = question.metric.scale();
+    let interval = |found: Interval| interval_back(scale, found);
     let [baseline, candidate] = [&question.baseline, &question.candidate].map(|cell| {
         let runs = runs.of(cell, question.metric);
         runs.iter().filter_map(|run| figure(run, question.metric)).collect::<Vec<f64>>()
     });
-    let scale = question.metric.scale();
     let p = paired.p();
     let middle = hodges_lehmann(distances, 0.95)?;
-    let no_more = margin(scale, question.margin);
-    let no_more = match scale {
-        Scale::Ratio => Interval { low: no_more.low.ln(), high: no_more.high.ln() },
-        Scale::Difference => no_more,
-    };
+    let no_more = margin_distance(scale, question.margin);
     Some(Tests {
         p,
         adjusted_p: p,
@@ -33,12 +28,9 @@ pub fn tests(question: &Question, paired: &Paired, runs: &Runs, seed: u64) -> Op
         equivalence_p: equivalence(distances, &no_more, paired.widening())?.p,
         bootstrap95: bca(distances, RESAMPLES, 0.95, seed).map(interval),
         signed_rank_p: signed_rank(distances).map(|found| found.p),
-        hodges_lehmann: back(middle.estimate),
+        hodges_lehmann: back(scale, middle.estimate),
         hodges_lehmann95: middle.interval.map(interval),
-        ratio_of_medians: median(&candidate)
-            .zip(median(&baseline))
-            .map(|(candidate, baseline)| candidate / baseline)
-            .filter(|ratio| ratio.is_finite()),
+        ratio_of_medians: ratio_of_medians(&candidate, &baseline),
         cliffs_delta: cliffs_delta(&baseline, &candidate)?,
         order: order(distances),
     })
@@ -69,9 +61,10 @@ pub fn adjust(comparisons: &mut [Comparison]) {
 #[cfg(test)]
 mod test {
     use super::*;
-    use crate::fixtures::{bed, question, runs_of};
-    use crate::{Campaign, findings};
-    use stacklab_model::{Cell, CpuScope, Family};
+    use crate::findings;
+    use crate::fixtures::{bed, campaign, question, runs_of};
+    use crate::verdict::margin;
+    use stacklab_model::{Family, Scale};
 
     fn of(metric: Metric, margin: f64, pairs: &[(f64, f64)]) -> Tests {
         let (question, records) = (question(metric, margin), runs_of(metric, pairs));
@@ -139,22 +132,8 @@ mod test {
                 records
             })
             .collect();
-        let cells: [Cell; 0] = [];
-        let found = findings(&Campaign {
-            title: "a study",
-            version: "0.1.0",
-            started_unix_ns: 1,
-            seed: 7,
-            bed: &bed(None),
-            bed_sentence: "a link",
-            hosts: &[],
-            cpu_scope: CpuScope::Shared,
-            cells: &cells,
-            probes: &[],
-            questions: &questions,
-            settled: &[],
-            runs: &records,
-        });
+        let bed = bed(None);
+        let found = findings(&campaign(&bed, &questions, &records));
         let tests: Vec<&Tests> = found.comparisons.iter().map(|c| c.tests.as_ref().unwrap()).collect();
         let plain: Vec<f64> = tests.iter().map(|tests| tests.p).collect();
         let adjusted: Vec<f64> = tests.iter().map(|tests| tests.adjusted_p).collect();

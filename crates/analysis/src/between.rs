@@ -3,11 +3,10 @@
 //! Nothing pairs a block of one campaign with one of the other, so the runs are two samples. Intervals know of the spread
 //! within each campaign only, and not of what changes a machine from one day to the next.
 
+use crate::distance::{back, interval_back, margin_distance, ratio_of_medians};
 use crate::environment::differences;
 use crate::runs::figure;
-use crate::statistics::{
-    autocorrelation, benjamini_hochberg, cliffs_delta, mann_whitney, median, welch_widened,
-};
+use crate::statistics::{autocorrelation, benjamini_hochberg, cliffs_delta, mann_whitney, welch_widened};
 use crate::verdict::{margin as none_within, no_difference};
 use crate::{Campaign, Runs, estimate};
 use stacklab_model::{
@@ -175,23 +174,11 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
     let (a, b) = (on_scale(first), on_scale(second));
     let widening = [&a, &b].map(|figures| autocorrelation(figures).map_or(1.0, |found| found.widening));
     let found = welch_widened(&a, &b, widening)?;
-    // Kept finite: two wild samples can overflow it.
-    let back = |distance: f64| match scale {
-        Scale::Ratio => distance.exp().min(f64::MAX),
-        Scale::Difference => distance,
-    };
-    let interval = |confidence: f64| {
-        let interval = found.interval(confidence);
-        Interval { low: back(interval.low), high: back(interval.high) }
-    };
-    let no_more = none_within(scale, margin);
-    let no_more = match scale {
-        Scale::Ratio => Interval { low: no_more.low.ln(), high: no_more.high.ln() },
-        Scale::Difference => no_more,
-    };
+    let interval = |confidence: f64| interval_back(scale, found.interval(confidence));
+    let no_more = margin_distance(scale, margin);
     Some(Unpaired {
         scale,
-        estimate: back(found.difference),
+        estimate: back(scale, found.difference),
         interval90: interval(0.90),
         interval95: interval(0.95),
         interval99: interval(0.99),
@@ -199,10 +186,7 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
         adjusted_p: found.p,
         equivalence_p: found.equivalence_p(&no_more),
         mann_whitney_p: mann_whitney(first, second)?.p,
-        ratio_of_medians: median(second)
-            .zip(median(first))
-            .map(|(second, first)| second / first)
-            .filter(|ratio| ratio.is_finite()),
+        ratio_of_medians: ratio_of_medians(second, first),
         cliffs_delta: cliffs_delta(first, second)?,
     })
 }

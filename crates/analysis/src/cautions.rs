@@ -159,9 +159,9 @@ impl Place for ManyArms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{bed, cell, question, runs_of};
-    use crate::{Campaign, findings};
-    use stacklab_model::{CpuScope, Family, Findings, Metric, Question};
+    use crate::findings;
+    use crate::fixtures::{bed, campaign, cell, question, runs_of};
+    use stacklab_model::{Family, Findings, Metric, Question};
 
     /// Comparisons of ipv6 against ipv4 by throughput, one for each size and its log ratios.
     fn of(log_ratios: &[Vec<f64>]) -> Findings {
@@ -178,21 +178,7 @@ mod tests {
                 ..question(Metric::Throughput, 0.02)
             });
         }
-        findings(&Campaign {
-            title: "a study",
-            version: "0.1.0",
-            started_unix_ns: 1,
-            seed: 7,
-            bed: &bed(None),
-            bed_sentence: "a link",
-            hosts: &[],
-            cpu_scope: CpuScope::Shared,
-            cells: &[],
-            probes: &[],
-            questions: &questions,
-            settled: &[],
-            runs: &records,
-        })
+        findings(&campaign(&bed(None), &questions, &records))
     }
 
     fn codes(findings: &Findings) -> Vec<(usize, &str)> {

@@ -166,7 +166,7 @@ fn host_sentence(name: &str, facts: &HostFacts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{bed, cell, invalid, question, run, run_with, warned};
+    use crate::fixtures::{bed, campaign, cell, invalid, question, run, run_with, warned};
     use stacklab_model::{Estimate, Family, Length, Metric, Pacing, Probe, Rate, Transport, Value, Verdict};
 
     fn probe(probe: Probe, metrics: &[Metric]) -> ProbeSpec {
@@ -182,22 +182,13 @@ mod tests {
 
     fn of(bed: &Bed, cells: &[Cell], questions: &[Question], runs: &[RunRecord]) -> Findings {
         findings(&Campaign {
-            title: "a study",
-            version: "0.1.0",
-            started_unix_ns: 1,
-            seed: 7,
-            bed,
-            bed_sentence: "a link",
-            hosts: &[],
-            cpu_scope: CpuScope::Shared,
             cells,
             probes: &[
                 probe(Probe::Stream, &[Metric::Throughput, Metric::Loss]),
                 probe(Probe::Connect, &[Metric::ConnectTime]),
             ],
-            questions,
             settled: &[Settled::Decided],
-            runs,
+            ..campaign(bed, questions, runs)
         })
     }
 

@@ -1,8 +1,9 @@
 //! Hand-made cells, questions and runs for the tests.
 
+use crate::Campaign;
 use stacklab_model::{
-    Bed, Cell, Drops, Endpoint, Factor, Family, Framing, IntervalRow, Length, Metric, Pacing, ProbeSpec,
-    Question, Rate, Role, RunRecord, RunStatus, Side, Transport, Trial, TrialSpec, Value, Warning,
+    Bed, Cell, CpuScope, Drops, Endpoint, Factor, Family, Framing, IntervalRow, Length, Metric, Pacing,
+    ProbeSpec, Question, Rate, Role, RunRecord, RunStatus, Side, Transport, Trial, TrialSpec, Value, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -95,34 +96,19 @@ pub fn side_with_series(row_ns: u64, messages: &[u64]) -> Side {
         bytes: 0,
         delay_mean_ns: None,
     };
-    Side {
-        role: Role::Receiver,
-        endpoint: Endpoint {
-            family: Family::Ipv4,
-            transport: Transport::Udp,
-            local: address,
-            peer: address,
-            interface: "v0".into(),
-            interface_mtu: 1500,
-            path_mtu: None,
-            offloads: Default::default(),
-            congestion_control: None,
-            options: Default::default(),
-        },
-        io: None,
-        sent: Default::default(),
-        received: Default::default(),
-        delays: None,
-        delay_points: None,
-        lateness: None,
-        flow_bytes: Vec::new(),
-        series: messages.iter().enumerate().map(row).collect(),
-        cpu: None,
-        tcp: None,
-        counters: Default::default(),
-        socket_memory_kib: None,
-        peak_rss_kib: None,
-    }
+    let endpoint = Endpoint {
+        family: Family::Ipv4,
+        transport: Transport::Udp,
+        local: address,
+        peer: address,
+        interface: "v0".into(),
+        interface_mtu: 1500,
+        path_mtu: None,
+        offloads: Default::default(),
+        congestion_control: None,
+        options: Default::default(),
+    };
+    Side { series: messages.iter().enumerate().map(row).collect(), ..Side::new(Role::Receiver, endpoint) }
 }
 
 /// The runs of [`question`], one block for each pair of (baseline, candidate).
@@ -133,4 +119,23 @@ pub fn runs_of(metric: Metric, pairs: &[(f64, f64)]) -> Vec<RunRecord> {
             .map(|(cell, figure)| run(block as u32, cell, metric, figure))
     };
     pairs.iter().enumerate().flat_map(block).collect()
+}
+
+/// A campaign that asks these questions of these runs.
+pub fn campaign<'a>(bed: &'a Bed, questions: &'a [Question], runs: &'a [RunRecord]) -> Campaign<'a> {
+    Campaign {
+        title: "a study",
+        version: "0.1.0",
+        started_unix_ns: 1,
+        seed: 7,
+        bed,
+        bed_sentence: "a link",
+        hosts: &[],
+        cpu_scope: CpuScope::Shared,
+        cells: &[],
+        probes: &[],
+        questions,
+        settled: &[],
+        runs,
+    }
 }

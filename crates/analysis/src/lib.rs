@@ -16,6 +16,7 @@
 mod beside;
 mod between;
 mod cautions;
+mod distance;
 mod environment;
 mod estimate;
 mod findings;

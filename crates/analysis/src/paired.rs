@@ -1,5 +1,6 @@
 //! Two arms compared within blocks.
 
+use crate::distance::{back, interval_back};
 use crate::moments::Moments;
 use crate::runs::{Runs, figure};
 use crate::statistics::{autocorrelation, two_sided};
@@ -102,14 +103,14 @@ impl Paired {
 
     /// The estimate: a ratio (1 is no difference) or a difference in the metric's unit.
     pub fn estimate(&self) -> f64 {
-        self.back(self.moments.mean)
+        back(self.scale, self.moments.mean)
     }
 
     /// The t interval at the given confidence (0.95 is 95 %), on the estimate's scale; widened where each pair resembles
     /// the one before it ([`crate::statistics::autocorrelation`]).
     pub fn interval(&self, confidence: f64) -> Interval {
         let interval = self.moments.interval(confidence).widened(self.widening);
-        Interval { low: self.back(interval.low), high: self.back(interval.high) }
+        interval_back(self.scale, interval)
     }
 
     /// The estimate and the intervals that a report keeps.
@@ -121,14 +122,6 @@ impl Paired {
             interval90: self.interval(0.90),
             interval95: self.interval(0.95),
             interval99: self.interval(0.99),
-        }
-    }
-
-    /// From the scale of averaging to the one that is printed; kept finite, for two wild pairs can overflow it.
-    pub(crate) fn back(&self, distance: f64) -> f64 {
-        match self.scale {
-            Scale::Ratio => distance.exp().min(f64::MAX),
-            Scale::Difference => distance,
         }
     }
 }
