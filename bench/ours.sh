@@ -5,7 +5,9 @@ ours_server() { server stacklab "$stacklab" agent --listen :5202; }
 
 # ours tcp|udp|echo FAMILY SIZE OPTION..: one measurement of a second, unless an option says otherwise.
 ours() {
-    in_sender "$stacklab" measure "$1" "$(address "$2")" -l "$3" -t 1 --json "${@:4}" >"$work/stacklab.json"
+    local time=(-t 1)
+    [[ " ${*:4} " == *' -t '* ]] && time=()
+    in_sender "$stacklab" measure "$1" "$(address "$2")" -l "$3" "${time[@]}" --json "${@:4}" >"$work/stacklab.json"
 }
 
 # ours_received: what the receiver counted of a stream.

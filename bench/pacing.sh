@@ -15,6 +15,13 @@ pacing_iperf3() {
 # With -poll it does not sleep through gaps below a millisecond.
 pacing_d-itg() { itg "$1" -T UDP -c $pacing_size -C "$2" -t $(($3 * 1000)) -poll; }
 
+# last_below PROCESS: the process at the end of its line of children: what nsenter and its shell started.
+last_below() {
+    local process=$1 child
+    while child=$(cat "/proc/$process/task/$process/children") && [ -n "$child" ]; do process=${child%% *}; done
+    echo "$process"
+}
+
 # captured COMMAND..: runs it while tcpdump writes what reaches the receiver's interface, into $work/capture.
 captured() {
     local dump status=0
@@ -25,7 +32,7 @@ captured() {
     "$@" || status=$?
     # The kernel hands a block of packets over at the latest a second after its first.
     sleep 1.2
-    kill -INT "$(cat "/proc/$dump/task/$dump/children")"
+    kill -INT "$(last_below "$dump")"
     wait "$dump" || true
     grep -q '^0 packets dropped by kernel' "$work/tcpdump.err" || { echo "the capture lost packets" >&2; return 1; }
     return $status

@@ -35,7 +35,7 @@ impl Lab {
         let program = env!("CARGO_BIN_EXE_stacklab").as_ref();
         let mut testbed = Testbed::build(&bed, program, &["agent", "--stdio"]).unwrap();
         let agents = testbed.hosts_mut().each_mut().map(|host| {
-            let (input, output) = host.take_streams().unwrap();
+            let (output, input) = host.take_streams().unwrap();
             let mut agent = AgentClient::new(host.role().name(), output, input, &NEVER_INTERRUPTED);
             agent.hello().unwrap();
             agent

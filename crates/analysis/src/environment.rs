@@ -96,6 +96,7 @@ mod tests {
             governor: None,
             clock_source: Some("tsc".into()),
             boot_id: Some(kernel.into()),
+            time_namespace: None,
             virtualised: true,
             abilities: Default::default(),
             noise: None,

@@ -284,6 +284,7 @@ mod tests {
             governor: None,
             clock_source: Some("tsc".into()),
             boot_id: None,
+            time_namespace: None,
             virtualised: true,
             abilities: BTreeMap::new(),
             noise: None,

@@ -19,6 +19,8 @@ named! {
         Size = "size",
         /// A label without any effect: two replicas of one arm must not differ (an A/A study).
         Replica = "replica",
+        /// What the hosts run.
+        Os = "os",
         /// How messages get into and out of the kernel.
         Io = "io",
         /// Flows at once.

@@ -12,6 +12,11 @@ named! {
         Host = "host",
         /// Of the processors that do all of the host's work and nobody else's, on a machine with several hosts.
         Processors = "processors",
+        /// A guest's, which counts none itself: of its processes, as the machine that it runs on counts them, over a whole
+        /// trial.
+        Outside = "outside",
+        /// Not the same for all systems of a campaign: each run's sides say their own.
+        Various = "various",
         /// Shared with the other hosts of the testbed, which run on the same kernel.
         Shared = "shared",
     }
@@ -41,6 +46,9 @@ pub struct HostFacts {
     /// Number of this boot of the kernel, the same in all of its namespaces: two hosts with the same one share a clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
+    /// Time namespace, as its kernel names it: two hosts of one boot in the same one have the same clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_namespace: Option<String>,
     /// Whether a hypervisor is below.
     pub virtualised: bool,
     /// What the host can do, found by doing it: name to `yes` or the reason why not.

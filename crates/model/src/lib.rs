@@ -19,6 +19,7 @@ mod noise;
 mod run;
 mod side;
 mod spec;
+mod system;
 mod trial;
 mod tuning;
 mod units;
@@ -46,6 +47,7 @@ pub use side::{
     Offloads, Point, Received, Role, Sent, Side, TcpInfo,
 };
 pub use spec::{HEADER_BYTES, Io, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
+pub use system::{SYSTEMS, System, Systems, UnknownSystem};
 pub use trial::Trial;
 pub use tuning::{Direction, SocketOptions, Tuning};
 pub use units::{Rate, UnitError, parse_duration, parse_ratio, print_duration};

@@ -41,6 +41,12 @@ pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
             " (CPU scope processors: of those that do this host's work, and only this host's)"
         }
         CpuScope::Host => " (CPU scope host: the host's own)",
+        CpuScope::Outside => {
+            " (CPU scope outside: of the guest's processes, as the machine below counts them)"
+        }
+        CpuScope::Various => {
+            " (CPU scope various: it differs by system, so compare it within one system only)"
+        }
     };
     format!("in {}, {better} is better: {}{scope}", Shown::of(metric).unit, metric.definition())
 }

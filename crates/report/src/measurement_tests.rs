@@ -240,6 +240,7 @@ fn json_holds_the_whole_run_and_its_format() {
         governor: None,
         clock_source: None,
         boot_id: Some("b".to_owned()),
+        time_namespace: None,
         virtualised: false,
         abilities: BTreeMap::new(),
         noise: None,

@@ -4,7 +4,7 @@ use crate::commands::compare::FailOn;
 use crate::listen::Place;
 use crate::measurement::options::MeasureOptions;
 use clap::{Args, Parser, Subcommand};
-use stacklab_model::Metric;
+use stacklab_model::{Metric, System};
 use stacklab_report::Format;
 use std::path::PathBuf;
 
@@ -102,6 +102,24 @@ See what each can be told: stacklab measure tcp --help"
     Measure(MeasureOptions),
     /// Say what this machine can do, and how to get what is missing
     Doctor,
+    /// Fetch what other systems boot from (gvisor, linux-6.1, uml ..) into a folder of stacklab's own
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  stacklab image list                              what there is, and what of it is here
+  stacklab image get linux-6.1                     Debian's newest kernel of that series, checked by apt
+  stacklab image get gvisor
+  stacklab image check                             compare all files with what was fetched
+
+The folder is STACKLAB_CACHE, or ~/.cache/stacklab. Nothing is installed on the machine."
+    )]
+    Image(ImageCommand),
+    /// Be a host inside a virtual machine: wait for the coordinator at a port (used by stacklab itself, and in disk images)
+    #[command(after_help = "\
+In a disk image of your own, start it as root when the system is up, for example by a unit of systemd's:
+  ExecStart=/usr/local/bin/stacklab guest")]
+    Guest(GuestOptions),
     /// Be a host: serve whoever measures to this machine (--listen), or standard input (used by stacklab itself)
     #[command(after_help = "\
 Examples:
@@ -149,6 +167,9 @@ pub struct RunOptions {
     /// The record to write; without it, one in this folder named after the study and the time
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Put this program on machines that ssh reaches and that have none of this version, without asking
+    #[arg(long)]
+    pub copy_agent: bool,
     /// Go on with the record named by --out, or with the newest one in this folder; study, scale, settings and seed
     /// are those it was begun with
     #[arg(long)]
@@ -258,6 +279,9 @@ pub struct AgentOptions {
     /// Take requests on standard input and answer on standard output, one JSON object a line
     #[arg(long, required_unless_present = "listen")]
     pub stdio: bool,
+    /// Leave what has to be measured out of the host's facts
+    #[arg(long, hide = true, requires = "stdio")]
+    pub brief: bool,
     /// Listen on TCP and serve one `stacklab measure` after another: on any address of either family and port 5202, or
     /// on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
@@ -265,6 +289,33 @@ pub struct AgentOptions {
     /// End when the first coordinator has gone
     #[arg(long, requires = "listen")]
     pub once: bool,
+}
+
+/// The verbs of `image`.
+#[derive(Debug, Subcommand)]
+pub enum ImageCommand {
+    /// List the systems, and which of them are here in which version
+    List,
+    /// Fetch the newest image of a system
+    Get(ImageGetOptions),
+    /// Read all files of the images that are here and compare them with what was fetched
+    Check,
+}
+
+/// Options of `image get`.
+#[derive(Debug, Args)]
+pub struct ImageGetOptions {
+    /// gvisor, uml, or linux- with a series: linux-5.10, linux-6.1, linux-6.12, linux-7.2; several may be given
+    #[arg(value_name = "SYSTEM", required = true)]
+    pub systems: Vec<System>,
+}
+
+/// Options of `guest`.
+#[derive(Debug, Args)]
+pub struct GuestOptions {
+    /// The device that leads to the coordinator; without it, the virtual machine's port named stacklab
+    #[arg(long, value_name = "DEVICE")]
+    pub channel: Option<PathBuf>,
 }
 
 /// Options of `completions`.

@@ -41,7 +41,7 @@ impl Recorded {
         let mut hosts: Vec<(String, HostFacts)> = Vec::new();
         for host in record.hosts()? {
             // A resumed campaign on an unchanged machine has the same facts again, though perhaps after another boot.
-            let facts = HostFacts { boot_id: None, ..host.facts };
+            let facts = HostFacts { boot_id: None, time_namespace: None, ..host.facts };
             if !hosts.iter().any(|(name, known)| *name == host.name && *known == facts) {
                 hosts.push((host.name, facts));
             }

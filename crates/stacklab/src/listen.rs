@@ -260,7 +260,7 @@ fn serve(stream: &TcpStream) -> io::Result<()> {
     stream.set_read_timeout(None)?;
     let end = || stream.try_clone().map(|stream| Stdio::from(OwnedFd::from(stream)));
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["agent", "--stdio"]).stdin(end()?).stdout(end()?);
+    command.args(["agent", "--stdio", "--brief"]).stdin(end()?).stdout(end()?);
     // An interrupt from the terminal is for the agent that listens, which then ends the connection.
     let mut child = command.process_group(0).spawn()?;
     child.wait().map(drop)

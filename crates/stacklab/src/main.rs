@@ -5,14 +5,18 @@
 
 mod campaign;
 mod cli;
+mod clocks;
 mod commands;
 mod conclude;
 mod course;
 mod failure;
 mod interrupt;
+mod lab;
 mod listen;
 mod measurement;
+mod outside;
 mod progress;
+mod remote;
 mod replication;
 mod settings;
 mod sources;
@@ -31,6 +35,8 @@ fn main() -> ExitCode {
         Command::Reference(command) => commands::reference::reference(&command),
         Command::Measure(options) => commands::measure::measure(&options),
         Command::Doctor => commands::doctor::doctor(),
+        Command::Image(command) => commands::image::image(&command),
+        Command::Guest(options) => commands::guest::guest(&options),
         Command::Agent(options) => commands::agent::agent(&options),
         Command::Schema => commands::generate::schema(),
         Command::Completions(options) => commands::generate::completions(&options),

@@ -132,6 +132,7 @@ fn what_goes_in_comes_out() {
         governor: None,
         clock_source: Some("tsc".into()),
         boot_id: None,
+        time_namespace: None,
         virtualised: true,
         abilities: BTreeMap::from([("a".into(), "yes".into())]),
         noise: Some(NoiseFloor {

@@ -55,6 +55,10 @@ pub(crate) enum Kind {
     },
     /// A metric; of one probe, where one is given.
     Metric(Option<Probe>),
+    /// What a host runs, or what two run: `gvisor`, `namespace -> linux-6.1`.
+    System,
+    /// An IP address of this family.
+    Address(Family),
     /// A level of a factor: text, a whole number or a boolean, as the factor's own list has it.
     Level,
     /// A list, not empty, nothing twice.
@@ -111,6 +115,11 @@ const PROBE: Key = required(
 const RUNS: Key = default("runs", Kind::Table(RULE), "{}", "When the campaign has measured enough.");
 const COMPARISON: Key =
     optional("comparison", Kind::Tables(COMPARED), "Questions: two levels of one factor, all else equal.");
+const HOST: Key = optional(
+    "host",
+    Kind::Tables(HOSTS),
+    "Real machines (ssh:.. and here in factors.os): which of their addresses the traffic uses.",
+);
 const SCALE: Key = optional(
     "scale",
     Kind::Table(SCALES),
@@ -118,10 +127,10 @@ const SCALE: Key = optional(
 );
 
 /// A whole study file.
-pub(crate) const STUDY: &[Key] = &[TITLE, TESTBED, FACTORS, PROBE, RUNS, COMPARISON, SCALE];
+pub(crate) const STUDY: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, PROBE, RUNS, COMPARISON, SCALE];
 
 /// What a scale or `--set` may change: everything but scales.
-pub(crate) const PARTIAL: &[Key] = &[TITLE, TESTBED, FACTORS, PROBE, RUNS, COMPARISON];
+pub(crate) const PARTIAL: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, PROBE, RUNS, COMPARISON];
 
 const SCALES: &[Key] = &[
     optional("quick", Kind::Part, "Minutes."),
@@ -149,6 +158,17 @@ const BED: &[Key] = &[
     ),
 ];
 
+const HOSTS: &[Key] = &[
+    required("os", Kind::System, "The machine, as factors.os names it: \"ssh:user@host\" or \"here\"."),
+    optional(
+        "interface",
+        Kind::Text,
+        "Its interface of the network under test; its first global address of each family is used.",
+    ),
+    optional("ipv4", Kind::Address(Family::Ipv4), "Its IPv4 address on the network under test."),
+    optional("ipv6", Kind::Address(Family::Ipv6), "Its IPv6 address on the network under test."),
+];
+
 const LEVELS: &[Key] = &[
     required("family", Kind::List(&Kind::Name { set: "family", names: Family::NAMES }), "Address families."),
     required(
@@ -171,6 +191,11 @@ const LEVELS: &[Key] = &[
         "replica",
         Kind::List(&Kind::Text),
         "Labels without effect: two replicas of one arm must not differ (an A/A study).",
+    ),
+    optional(
+        "os",
+        Kind::List(&Kind::System),
+        "What the hosts run: namespace (this kernel, which is what an absent os means), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (a disk image of your own), ssh:USER@HOST and here (real machines). Both hosts run it, or \"SENDER -> RECEIVER\".",
     ),
     optional(
         "io",

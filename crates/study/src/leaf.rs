@@ -3,7 +3,10 @@
 use crate::language::Kind;
 use crate::problems::Problem;
 use crate::tree::{Node, Value};
-use stacklab_model::{Metric, Probe, Rate, UnknownName, parse_duration, parse_ratio};
+use stacklab_model::{
+    Family, Metric, Probe, Rate, SYSTEMS, Systems, UnknownName, parse_duration, parse_ratio,
+};
+use std::net::IpAddr;
 use std::str::FromStr;
 
 /// A value that is not of its kind: what was expected, and the problem's title where there is a better one than
@@ -144,6 +147,25 @@ pub(crate) fn level(node: &Node) -> Result<String, Misfit> {
     }
 }
 
+/// What both hosts run, as written.
+pub(crate) fn systems(node: &Node) -> Result<String, Misfit> {
+    let text = text(node).map_err(|_| Misfit::expected(format!("expected {SYSTEMS}")))?;
+    match text.parse::<Systems>() {
+        Ok(_) => Ok(text),
+        Err(unknown) => Err(Misfit {
+            title: Some(unknown.to_string()),
+            ..Misfit::expected("not a system that a host can run")
+        }),
+    }
+}
+
+/// An address of the family.
+pub(crate) fn address(node: &Node, family: Family) -> Result<IpAddr, Misfit> {
+    let found = if let Value::Text(text) = &node.value { text.parse().ok() } else { None };
+    let address = found.filter(|address| Family::of(*address) == family);
+    address.ok_or_else(|| Misfit::expected(format!("expected an {family} address in quotes")))
+}
+
 /// Whether the value is of a kind that is no table and no list; those are always right here.
 pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), Misfit> {
     match kind {
@@ -156,6 +178,8 @@ pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), Misfit> {
         Kind::Share => share(node).map(drop),
         Kind::Metric(probe) => metric(node, *probe).map(drop),
         Kind::Level => level(node).map(drop),
+        Kind::System => systems(node).map(drop),
+        Kind::Address(family) => address(node, *family).map(drop),
         Kind::Name { set, names } => match &node.value {
             Value::Text(found) if names.contains(&found.as_str()) => Ok(()),
             _ => Err(unknown_name(node, set, names)),

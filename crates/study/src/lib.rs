@@ -31,4 +31,4 @@ pub use plan::Plan;
 pub use problems::StudyErrors;
 pub use schema::json_schema;
 pub use stopping::look;
-pub use study::Study;
+pub use study::{RealHost, Study};

@@ -52,7 +52,7 @@ fn default(text: &str) -> Option<Value> {
 
 fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
     let schema = match kind {
-        Kind::Text => json!({ "type": "string", "pattern": "\\S" }),
+        Kind::Text | Kind::System | Kind::Address(_) => json!({ "type": "string", "pattern": "\\S" }),
         Kind::Boolean => json!({ "type": "boolean" }),
         Kind::Integer { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Kind::Number { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),

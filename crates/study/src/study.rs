@@ -2,8 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
-    Bed, Cell, ComparisonSpec, Factor, Metric, Probe, ProbeSpec, Question, Scale, StoppingRule,
+    Bed, Cell, ComparisonSpec, Factor, Family, Metric, Probe, ProbeSpec, Question, Scale, StoppingRule,
+    System, Systems,
 };
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// A study whose parts agree with each other. Made by [`crate::parse`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -12,6 +15,9 @@ pub struct Study {
     pub title: String,
     /// The link between the two hosts.
     pub bed: Bed,
+    /// The real machines of it.
+    #[serde(default)]
+    pub hosts: Vec<RealHost>,
     /// Every combination of levels, each once.
     pub cells: Vec<Cell>,
     /// How cells are measured: at least one probe, each once.
@@ -22,7 +28,29 @@ pub struct Study {
     pub comparisons: Vec<ComparisonSpec>,
 }
 
+/// A real machine, and where it is on the network under test.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RealHost {
+    /// The machine.
+    pub system: System,
+    /// Its interface on that network, where it is named.
+    pub interface: Option<String>,
+    /// Its addresses there that are named.
+    pub addresses: BTreeMap<Family, IpAddr>,
+}
+
 impl Study {
+    /// What the hosts of its cells run: each pair once, in the order of the cells.
+    pub fn systems(&self) -> Vec<Systems> {
+        let mut all: Vec<Systems> = Vec::new();
+        for systems in self.cells.iter().map(Systems::of) {
+            if !all.contains(&systems) {
+                all.push(systems);
+            }
+        }
+        all
+    }
+
     /// How a probe is run, where the study uses it.
     pub fn probe(&self, probe: Probe) -> Option<&ProbeSpec> {
         self.probes.iter().find(|spec| spec.probe == probe)

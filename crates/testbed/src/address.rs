@@ -22,6 +22,11 @@ pub(crate) fn hardware_address(role: Role) -> [u8; 6] {
     [0x02, 0, 0, 0, 0, number(role)]
 }
 
+/// The hardware address of an end of the link that is bridged to a guest: the guest's interface has the host's own.
+pub(crate) fn bridged_address(role: Role) -> [u8; 6] {
+    [0x06, 0, 0, 0, 0, number(role)]
+}
+
 /// The host at the other end of the link.
 pub(crate) fn peer(role: Role) -> Role {
     match role {

@@ -1,6 +1,6 @@
 //! What can go wrong, with what was attempted, where, and what to do next.
 
-use stacklab_model::{Rate, Role};
+use stacklab_model::{Rate, Role, System};
 use std::io;
 use std::path::PathBuf;
 
@@ -37,6 +37,43 @@ pub enum TestbedError {
         program: PathBuf,
         /// The answer of the kernel, to the namespace or to the program.
         reason: io::Error,
+    },
+    /// A file of a guest's cannot be made or read.
+    #[error("cannot use {}: {reason}; see that it can be read, and that its disk has room", path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// A program that is not stacklab's is missing.
+    #[error("there is no program `{program}` here: {remedy}")]
+    NoProgram {
+        /// The program.
+        program: &'static str,
+        /// How to get it.
+        remedy: &'static str,
+    },
+    /// What a system boots from is not there, or not whole.
+    #[error("{system} cannot run here: {reason}; get it with: stacklab image get {system}")]
+    NoImage {
+        /// The system.
+        system: System,
+        /// What is missing or wrong.
+        reason: String,
+    },
+    /// A real machine is not built.
+    #[error("{0} is a machine of its own and no part of a testbed that is built")]
+    NotBuilt(System),
+    /// Getting an image failed.
+    #[error("could not {attempted}: {reason}{advice}")]
+    Get {
+        /// The step.
+        attempted: String,
+        /// What the program that did it said, or the system.
+        reason: String,
+        /// What to do next, after a semicolon; may be empty.
+        advice: String,
     },
     /// A step of laying the link failed.
     #[error("cannot {attempted} on {host}: {reason}; {}", hint(reason))]

@@ -11,7 +11,12 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `privilege` | root, or a user namespace |
-//! | `testbed`, `host` | the two processes and the order in which the link is laid |
+//! | `testbed`, `host` | the two processes, the guests in them, and the order in which the link is laid |
+//! | `prepare`, `accelerate`, `folder`, `find` | what a guest is started from |
+//! | `kinds` | which kinds of hosts can be had here |
+//! | `image` | fetching what guests boot from |
+//! | `guest`, `part` | the guest's own side, and what it is told |
+//! | `bridge` | an end of the link handed to a guest |
 //! | `namespace`, `netlink` | doing something inside a namespace |
 //! | `address`, `pin` | who has which address, and which processors |
 //! | `quiet`, `link`, `offload`, `shape`, `queue`, `steer`, `settle` | one step of the laying each |
@@ -19,14 +24,23 @@
 //! | `sys` | the only unsafe code |
 
 mod ability;
+mod accelerate;
 mod address;
+mod bridge;
 mod error;
+mod find;
+mod folder;
+pub mod guest;
 mod host;
+pub mod image;
+mod kinds;
 mod link;
 mod namespace;
 mod netlink;
 mod offload;
+mod part;
 mod pin;
+mod prepare;
 mod privilege;
 mod queue;
 mod quiet;
@@ -38,7 +52,8 @@ mod testbed;
 
 pub use ability::{Ability, abilities};
 pub use error::TestbedError;
-pub use host::Host;
+pub use host::{Host, Streams, Ticks};
+pub use kinds::kinds;
 pub use namespace::in_namespace;
 pub use privilege::{Privilege, enter};
 pub use testbed::Testbed;

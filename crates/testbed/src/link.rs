@@ -14,16 +14,16 @@ use std::os::fd::AsRawFd;
 pub(crate) const MTU_LIMITS: (u32, u32) = (1280, 65535);
 
 /// Makes the pair from the sender's namespace, which the calling thread is in. The far end is born in the namespace
-/// of process `receiver`, so no end ever shows in the machine's own.
-pub(crate) fn connect(mtu: u32, receiver: u32) -> Result<(), Fault> {
+/// of process `receiver`, so no end ever shows in the machine's own. The ends have these hardware addresses, sender
+/// first.
+pub(crate) fn connect(mtu: u32, receiver: u32, addresses: [[u8; 6]; 2]) -> Result<(), Fault> {
     let path = format!("/proc/{receiver}/ns/net");
     let namespace = File::open(&path).attempt(format!("open the receiver's namespace {path}"))?;
-    fn end<T>(link: LinkMessageBuilder<T>, role: Role, mtu: u32) -> LinkMessageBuilder<T> {
-        link.mtu(mtu).address(hardware_address(role).to_vec())
+    fn end<T>(link: LinkMessageBuilder<T>, address: [u8; 6], mtu: u32) -> LinkMessageBuilder<T> {
+        link.mtu(mtu).address(address.to_vec())
     }
-    let far =
-        end(LinkUnspec::new_with_name(INTERFACE), Role::Receiver, mtu).setns_by_fd(namespace.as_raw_fd());
-    let near = end(LinkVeth::new(INTERFACE, INTERFACE), Role::Sender, mtu)
+    let far = end(LinkUnspec::new_with_name(INTERFACE), addresses[1], mtu).setns_by_fd(namespace.as_raw_fd());
+    let near = end(LinkVeth::new(INTERFACE, INTERFACE), addresses[0], mtu)
         .set_info_data(InfoData::Veth(InfoVeth::Peer(far.build())));
     with_netlink(async |netlink| {
         let made = netlink.link().add(near.build()).execute().await;

@@ -52,7 +52,9 @@ fn packets_sent(link: &LinkMessage) -> Option<u64> {
 
 /// What is not ready yet.
 async fn missing(netlink: &Handle, role: Role, link: &LinkMessage) -> Result<Option<String>, Fault> {
-    if !link.attributes.contains(&LinkAttribute::OperState(State::Up)) {
+    // A device that does not follow its link's state (user-mode Linux's) is up as soon as it is raised.
+    let up = [State::Up, State::Unknown].map(LinkAttribute::OperState);
+    if !link.attributes.iter().any(|attribute| up.contains(attribute)) {
         return Ok(Some("it is not up".to_owned()));
     }
     let found = netlink.address().get().set_link_index_filter(link.header.index).execute();

@@ -1,22 +1,25 @@
 //! The testbed: two hosts, and the order in which the link between them is laid.
 
-use crate::address::INTERFACE;
+use crate::address::{INTERFACE, bridged_address, hardware_address};
+use crate::bridge::hand_over;
 use crate::error::TestbedError;
-use crate::host::Host;
+use crate::folder::Folder;
+use crate::host::{Guest, Host, Place};
 use crate::link::{MTU_LIMITS, connect, raise, set_mtu};
 use crate::offload::switch_off_all;
 use crate::pin;
+use crate::prepare::prepare;
 use crate::queue::Queue;
 use crate::quiet::quiet;
 use crate::settle::settle;
 use crate::shape::Bucket;
 use crate::steer::Steering;
-use stacklab_model::{Bed, Role};
+use stacklab_model::{Bed, Role, System, Systems};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-/// Two hosts joined by a link. Dropping it kills both processes, and everything is gone.
+/// Two hosts joined by a link: namespaces, or guests in them. Dropping it kills both processes, and everything is gone.
 #[derive(Debug)]
 pub struct Testbed {
     bed: Bed,
@@ -29,6 +32,10 @@ pub struct Testbed {
     link: Link,
     /// Whether each host is on its own processors at present.
     divided: bool,
+    /// What each host is, where it is no namespace.
+    guests: [Option<String>; 2],
+    /// The guests' files; they go after the guests.
+    folder: Option<Folder>,
 }
 
 /// What can be changed of a link between trials.
@@ -58,6 +65,53 @@ impl Testbed {
     /// # Errors
     /// What could not be done, and on which host; then both processes are gone again.
     pub fn build(bed: &Bed, program: &Path, args: &[impl AsRef<OsStr>]) -> Result<Self, TestbedError> {
+        Self::lay(bed, program, args, &[None, None])
+    }
+
+    /// The same with what these systems run at the ends of the link; `program` is then also the agent in them. A process
+    /// runs in each namespace all the same. Guests are booting when it returns: [`Host::meet`] waits for them.
+    ///
+    /// # Errors
+    /// What could not be done, and on which host; a system that has no image here. Nothing is left then.
+    pub fn of(
+        systems: &Systems,
+        bed: &Bed,
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+    ) -> Result<Self, TestbedError> {
+        if systems.0.iter().all(|system| *system == System::Namespace) {
+            return Self::build(bed, program, args);
+        }
+        let folder = Folder::create()?;
+        let [sender, receiver] = systems.0.each_ref().map(|system| prepare(system, program, &folder));
+        let guests = [sender?, receiver?];
+        let mut testbed = Self::lay(bed, program, args, &guests)?;
+        for (place, guest) in guests.iter().enumerate() {
+            let Some(guest) = guest else { continue };
+            let host = &mut testbed.hosts[place];
+            let role = host.role();
+            let own = Place {
+                role,
+                namespace: host.pid(),
+                processors: testbed.processors.as_ref().map_or(&[], |halves| &halves[place]),
+                bed,
+                program,
+                folder: &folder.for_host(role)?,
+            };
+            host.invite(guest.as_ref(), &own)?;
+            testbed.guests[place] = Some(guest.version());
+        }
+        testbed.folder = Some(folder);
+        Ok(testbed)
+    }
+
+    /// Starts the processes and lays the link; an end where a guest wants a tap device has one, and no address.
+    fn lay(
+        bed: &Bed,
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+        guests: &[Option<Box<dyn Guest>>; 2],
+    ) -> Result<Self, TestbedError> {
         let link = Link::new(bed, bed.mtu, None)?;
 
         // A host kills its process when dropped, so every early return from here on leaves nothing.
@@ -66,12 +120,16 @@ impl Testbed {
         let sender = Host::start(Role::Sender, program, args, &near)?;
         let receiver = Host::start(Role::Receiver, program, args, &far)?;
         let (far, hosts) = (receiver.pid(), [sender, receiver]);
+        let tapped = guests.each_ref().map(|guest| guest.as_ref().is_some_and(|guest| guest.wants_a_tap()));
+        let ends = || hosts.iter().zip(tapped);
 
         // One step on both hosts before the next on either: each needs the far end as the step before left it.
         for host in &hosts {
             host.inside(quiet)?;
         }
-        hosts[0].inside(|| connect(bed.mtu, far))?;
+        let address = |role, tapped| if tapped { bridged_address(role) } else { hardware_address(role) };
+        let addresses = [address(Role::Sender, tapped[0]), address(Role::Receiver, tapped[1])];
+        hosts[0].inside(|| connect(bed.mtu, far, addresses))?;
         for host in &hosts {
             host.inside(|| {
                 if !bed.offloads {
@@ -80,19 +138,21 @@ impl Testbed {
                 link.queue.lay(None)
             })?;
         }
-        // Not everybody may: what comes of it is said, and the testbed works without.
-        let steering = processors.as_ref().and_then(|[near, far]| {
+        // Not everybody may: what comes of it is said, and the testbed works without. A guest's receive work is its own.
+        let plain = guests.iter().all(Option::is_none);
+        let steering = processors.as_ref().filter(|_| plain).and_then(|[near, far]| {
             let open = |host: &Host, own: &[usize]| host.inside(|| Steering::open(own)).ok();
             Some([open(&hosts[0], near)?, open(&hosts[1], far)?])
         });
-        for host in &hosts {
-            host.inside(|| raise(host.role()))?;
+        for (host, tapped) in ends() {
+            host.inside(|| if tapped { hand_over(bed.mtu, bed.offloads) } else { raise(host.role()) })?;
         }
-        for host in &hosts {
+        for (host, _) in ends().filter(|(_, tapped)| !tapped) {
             host.inside(|| settle(host.role()))?;
         }
         let divided = processors.is_some();
-        Ok(Self { bed: bed.clone(), hosts, processors, steering, link, divided })
+        let guests = [None, None];
+        Ok(Self { bed: bed.clone(), hosts, processors, steering, link, divided, guests, folder: None })
     }
 
     /// The hosts, sender first.
@@ -180,7 +240,12 @@ impl Testbed {
     /// What it is, in a few words: `two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off, sender
     /// on CPU 0, receiver on CPU 1`.
     pub fn describe(&self) -> String {
-        describe(&self.bed, self.processors.as_ref())
+        describe(&self.bed, &self.guests, self.processors.as_ref())
+    }
+
+    /// What runs at each end where it is no namespace, with its version; sender first.
+    pub fn guests(&self) -> &[Option<String>; 2] {
+        &self.guests
     }
 
     /// Kills both processes at once and waits for them; as dropping does, but says what failed.
@@ -193,13 +258,21 @@ impl Testbed {
     }
 }
 
-fn describe(bed: &Bed, processors: Option<&[Vec<usize>; 2]>) -> String {
+fn describe(bed: &Bed, guests: &[Option<String>; 2], processors: Option<&[Vec<usize>; 2]>) -> String {
     let rate = bed.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
     let offloads = if bed.offloads { "on" } else { "off" };
     let pinned = processors.map_or_else(String::new, |[sender, receiver]| {
         format!(", sender on CPU {}, receiver on CPU {}", pin::print(sender), pin::print(receiver))
     });
-    format!("two namespaces joined by a veth pair, MTU {}, {rate}, offloads {offloads}{pinned}", bed.mtu)
+    let ends = match guests {
+        [None, None] => "two namespaces".to_owned(),
+        [Some(one), Some(other)] if one == other => format!("two of {one}"),
+        ends => {
+            let [sender, receiver] = ends.each_ref().map(|end| end.as_deref().unwrap_or("a namespace"));
+            format!("{sender} and {receiver}")
+        }
+    };
+    format!("{ends} joined by a veth pair, MTU {}, {rate}, offloads {offloads}{pinned}", bed.mtu)
 }
 
 #[cfg(test)]
@@ -211,14 +284,16 @@ mod tests {
     fn a_testbed_is_described_in_a_few_words() {
         let bed = Bed { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
         assert_eq!(
-            describe(&bed, Some(&[vec![0, 1], vec![2]])),
+            describe(&bed, &[None, None], Some(&[vec![0, 1], vec![2]])),
             "two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off, sender on CPU 0-1, receiver on CPU 2"
         );
         let bed = Bed { rate: None, mtu: 9000, offloads: true };
         assert_eq!(
-            describe(&bed, None),
+            describe(&bed, &[None, None], None),
             "two namespaces joined by a veth pair, MTU 9000, no rate limit, offloads on"
         );
+        let guests = [None, Some("gVisor 1".to_owned())];
+        assert!(describe(&bed, &guests, None).starts_with("a namespace and gVisor 1 joined"));
     }
 
     #[test]

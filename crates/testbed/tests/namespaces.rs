@@ -136,7 +136,7 @@ fn the_machines_own_interfaces_and_settings_stay_as_they_are() {
 fn the_pipes_of_a_host_are_its_own() {
     let mut testbed = build(&PLAIN);
     for host in testbed.hosts_mut() {
-        let (mut to, from) = host.take_streams().unwrap();
+        let (from, mut to) = host.take_streams().unwrap();
         assert!(host.take_streams().is_none());
         writeln!(to, "{}", host.role()).unwrap();
         let mut line = String::new();

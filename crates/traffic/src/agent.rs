@@ -41,6 +41,18 @@ pub fn serve(input: impl BufRead, output: impl Write + Send + 'static) -> io::Re
     Ok(())
 }
 
+/// Says that this process is on a host whose kernel is no other host's: a guest. CPU time is then its own, whatever a
+/// trial says.
+pub fn alone() {
+    crate::cpu::alone();
+}
+
+/// Has this agent leave the noise floor out of its facts: for a single measurement, which would take longer for it and load
+/// both processors before it begins.
+pub fn brief() {
+    facts::brief();
+}
+
 /// What this host is and can do, as its agent would say it.
 pub fn facts() -> HostFacts {
     facts::gather()

@@ -4,9 +4,18 @@ use crate::sys::{self, Nanos};
 use stacklab_model::{CpuScope, CpuTime};
 use std::fs::File;
 use std::io::Read;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Room for /proc/stat: some thousand lines of interrupts and processors.
 const STAT_BYTES: usize = 256 * 1024;
+
+/// Whether this host's kernel is its own, whatever a trial says of all hosts.
+static ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Says that this host's kernel, and so its processors, are no other host's.
+pub fn alone() {
+    ALONE.store(true, Ordering::Relaxed);
+}
 
 /// The times of /proc/stat's first line, ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,6 +90,7 @@ pub struct CpuWindow {
 impl CpuWindow {
     /// A window that is not open yet.
     pub fn new(scope: CpuScope) -> Self {
+        let scope = if ALONE.load(Ordering::Relaxed) { CpuScope::Host } else { scope };
         let processors = if scope == CpuScope::Processors { sys::own_processors() } else { Vec::new() };
         CpuWindow { scope, processors, room: Vec::with_capacity(STAT_BYTES), opened: None, closed: None }
     }

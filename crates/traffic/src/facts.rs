@@ -4,6 +4,15 @@ use crate::{abilities, noise, sys};
 use nix::sys::utsname::uname;
 use stacklab_model::HostFacts;
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether to leave out what has to be measured.
+static BRIEF: AtomicBool = AtomicBool::new(false);
+
+/// Leaves out what has to be measured from now on.
+pub fn brief() {
+    BRIEF.store(true, Ordering::Relaxed);
+}
 
 /// Gathers the facts. What cannot be read is empty, absent or zero; nothing here fails. The first time it measures the noise
 /// floor, so not while a trial runs, on another host of this machine neither.
@@ -29,8 +38,11 @@ pub fn gather() -> HostFacts {
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         boot_id: read("/proc/sys/kernel/random/boot_id"),
+        time_namespace: fs::read_link("/proc/self/ns/time")
+            .ok()
+            .map(|name| name.to_string_lossy().into_owned()),
         virtualised: field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
         abilities: abilities::all(),
-        noise: Some(noise::floor()),
+        noise: (!BRIEF.load(Ordering::Relaxed)).then(noise::floor),
     }
 }

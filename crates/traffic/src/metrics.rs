@@ -13,6 +13,11 @@ const LATE_NS: u64 = 5_000_000;
 /// Ticks of CPU time below which a run's CPU figure is flagged as coarse.
 const FEW_TICKS: u64 = 100;
 
+/// Nanoseconds of a tick, in which this machine counts CPU time.
+pub fn tick_ns() -> u64 {
+    crate::sys::tick_ns()
+}
+
 /// Every figure of the trial's probe.
 pub fn values(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side) -> BTreeMap<Metric, Value> {
     let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);

@@ -6,7 +6,7 @@ use stacklab_model::{Delays, Length, Pacing};
 use std::time::Duration;
 
 /// The least wait that is slept; shorter ones are spun, since a sleep ends tens of microseconds late.
-const SPIN_NS: Nanos = 80_000;
+const SPIN_NS: Nanos = 120_000;
 
 /// Leave to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

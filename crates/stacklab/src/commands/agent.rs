@@ -13,6 +13,9 @@ pub fn agent(options: &AgentOptions) -> Result<(), Failure> {
             .map_err(|reason| Failure::Output { what: "signal handlers".to_owned(), reason })?;
         return listen(place, options.once, interrupted);
     }
+    if options.brief {
+        stacklab_traffic::agent::brief();
+    }
     stacklab_traffic::agent::serve(BufReader::new(stdin()), stdout())
         .map_err(|reason| Failure::Output { what: "an answer".to_owned(), reason })
 }

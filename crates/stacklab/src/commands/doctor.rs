@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use stacklab_model::{NoiseFloor, Spread, print_duration};
-use stacklab_testbed::{Privilege, abilities, enter};
+use stacklab_testbed::{Ability, Privilege, abilities, enter, kinds};
 use std::fmt::Write;
 
 /// What a study cannot do without.
@@ -30,16 +30,9 @@ pub fn doctor() -> Result<(), Failure> {
         if facts.virtualised { ", virtualised" } else { "" }
     );
     let found = abilities();
-    for ability in &found {
-        let _ = match &ability.result {
-            Ok(()) => writeln!(text, "  yes  {:<18} {}", ability.name, ability.what_for),
-            Err(reason) => writeln!(
-                text,
-                "  no   {:<18} {}\n       {:<18} {reason}\n       {:<18} to get it: {}",
-                ability.name, ability.what_for, "", "", ability.remedy
-            ),
-        };
-    }
+    text += &listed(&found);
+    text += "\nHosts that are no namespaces (factors.os)\n";
+    text += &listed(&kinds());
     text.push('\n');
     for (name, result) in &facts.abilities {
         let _ = match result.as_str() {
@@ -56,6 +49,21 @@ pub fn doctor() -> Result<(), Failure> {
     }
     super::report::print_text(&text)?;
     if unable { Err(Failure::Unable) } else { Ok(()) }
+}
+
+fn listed(abilities: &[Ability]) -> String {
+    let mut text = String::new();
+    for ability in abilities {
+        let _ = match &ability.result {
+            Ok(()) => writeln!(text, "  yes  {:<18} {}", ability.name, ability.what_for),
+            Err(reason) => writeln!(
+                text,
+                "  no   {:<18} {}\n       {:<18} {reason}\n       {:<18} to get it: {}",
+                ability.name, ability.what_for, "", "", ability.remedy
+            ),
+        };
+    }
+    text
 }
 
 /// A table of the noise floor, and what it means.

@@ -1,9 +1,9 @@
 //! `stacklab measure`.
 
+use crate::clocks::{Known, forget_one_way, one_clock, one_machine, settle};
 use crate::commands::report::print_text;
 use crate::failure::Failure;
 use crate::interrupt;
-use crate::measurement::clocks::{Known, forget_one_way, one_machine, settle};
 use crate::measurement::ends::Ends;
 use crate::measurement::options::{MeasureOptions, Wish};
 use crate::measurement::plan::{check, plan};
@@ -42,7 +42,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let ways = if wish.both { Direction::Both } else { Direction::Forward };
     let waiting = Waiting::show(&spec);
     let mut clocks = Known::One;
-    if spec.probe.probe == Probe::Stream {
+    if spec.probe.probe == Probe::Stream && !one_clock(&sender.facts, &receiver.facts) {
         clocks = Known::of(shared, compare(&mut sender.agent, &mut receiver.agent, &path, &spec)?);
         spec.clock_offset_ns = clocks.offset_ns();
     }

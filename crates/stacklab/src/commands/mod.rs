@@ -4,6 +4,8 @@ pub mod agent;
 pub mod compare;
 pub mod doctor;
 pub mod generate;
+pub mod guest;
+pub mod image;
 pub mod measure;
 pub mod plan;
 pub mod reference;

@@ -17,7 +17,7 @@ pub fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
         Some(path) => (Record::read(path)?, Ok(())),
         None => {
             eprint!("{}", text::limits(&all.of(study.name).limits));
-            campaign(RunOptions {
+            campaign(&RunOptions {
                 study: StudyOptions {
                     study: Some(study.name.into()),
                     scale: Some(options.scale),
@@ -25,6 +25,7 @@ pub fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
                     settings: options.settings,
                 },
                 out: options.out,
+                copy_agent: false,
                 resume: false,
             })?
         }

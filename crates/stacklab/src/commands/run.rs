@@ -1,13 +1,14 @@
 //! `stacklab run`.
 
-use crate::campaign::{Lab, measure};
+use crate::campaign::{Labs, measure};
 use crate::cli::RunOptions;
 use crate::conclude::conclude;
 use crate::failure::Failure;
 use crate::progress::Progress;
+use crate::remote::{Copying, reach};
 use crate::sources::{StudySource, new_record, new_seed, newest_record, now_unix_ns, study_of};
 use crate::{commands::report, interrupt};
-use stacklab_model::CpuScope;
+use stacklab_model::{CpuScope, Systems};
 use stacklab_report::Format;
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 /// Runs a study, or goes on with one, and prints its report.
 pub fn run(options: RunOptions) -> Result<(), Failure> {
-    let (record, measured) = campaign(options)?;
+    let (record, measured) = campaign(&options)?;
     let findings = conclude(&record)?;
     report::print(&findings, Format::Text)?;
     eprintln!("The record: {} (stacklab report --help says what else it gives)", record.path().display());
@@ -29,39 +30,36 @@ pub fn run(options: RunOptions) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When nothing can be told: the request is wrong, the testbed cannot be made, a host or the record failed.
-pub fn campaign(options: RunOptions) -> Result<(Record, Result<(), Failure>), Failure> {
+pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), Failure> {
     // Everything that can be wrong with the request is found before anything is built.
-    let mut request = if options.resume { Request::resumed(&options)? } else { Request::new(options)? };
+    let mut request = if options.resume { Request::resumed(options)? } else { Request::new(options)? };
     let interrupted =
         interrupt::flag().map_err(|reason| Failure::Output { what: "signal handlers".to_owned(), reason })?;
-    if enter()? == Privilege::UserNamespace {
+    let copying = if options.copy_agent { Copying::Allowed } else { Copying::Asked };
+    let reached = reach(&request.study, copying)?;
+    let builds = request.study.systems().iter().any(Systems::are_built);
+    if builds && enter()? == Privilege::UserNamespace {
         eprintln!("stacklab: not root: working in a user namespace of its own");
     }
-    let mut lab = Lab::build(&request.study.bed, interrupted)?;
-    lab.try_processors(&request.study)?;
+    let mut labs = Labs::build(&request.study, reached, interrupted)?;
+    let bed = labs.describe(&request.study);
     let mut record = match request.record.take() {
         Some(record) => record,
         None => {
-            let bed = (lab.describe(), lab.cpu_scope(&request.study));
-            let campaign = Campaign { bed: bed.0, cpu_scope: bed.1, ..request.campaign.clone() };
+            let cpu_scope = labs.cpu_scope(&request.study);
+            let campaign = Campaign { bed: bed.clone(), cpu_scope, ..request.campaign.clone() };
             Record::create(&request.path, &campaign)?
         }
     };
-    for host in lab.hosts()? {
+    for host in labs.hosts()? {
         record.put_host(&host)?;
     }
     let plan = Plan::new(&request.study, request.campaign.seed);
-    eprintln!(
-        "{}\n{}\nseed {}, record {}",
-        request.study.title,
-        lab.describe(),
-        plan.seed(),
-        record.path().display()
-    );
+    eprintln!("{}\n{}\nseed {}, record {}", request.study.title, bed, plan.seed(), record.path().display());
     let mut progress = Progress::new();
-    let measured = measure(&request.study, &plan, &mut lab, &mut record, &mut progress);
+    let measured = measure(&request.study, &plan, &mut labs, &mut record, &mut progress);
     progress.end();
-    drop(lab);
+    drop(labs);
     if let Err(failure @ (Failure::Store(_) | Failure::Agent(_) | Failure::Testbed(_))) = measured {
         return Err(failure);
     }
@@ -78,9 +76,9 @@ struct Request {
 }
 
 impl Request {
-    fn new(options: RunOptions) -> Result<Self, Failure> {
+    fn new(options: &RunOptions) -> Result<Self, Failure> {
         let (source, study) = study_of(&options.study)?;
-        let path = options.out.unwrap_or_else(|| new_record(&source.name));
+        let path = options.out.clone().unwrap_or_else(|| new_record(&source.name));
         if path.exists() {
             return Err(stacklab_store::StoreError::Exists { path }.into());
         }
@@ -89,8 +87,8 @@ impl Request {
             created_unix_ns: now_unix_ns(),
             study_name: source.name,
             study_text: source.text,
-            scale: options.study.scale,
-            settings: options.study.settings,
+            scale: options.study.scale.clone(),
+            settings: options.study.settings.clone(),
             seed: options.study.seed.unwrap_or_else(new_seed),
             bed: String::new(),
             // Known when the testbed stands, as is what it is.

@@ -73,7 +73,7 @@ impl LocalAgent {
     fn start(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), Failure> {
         let started = || -> io::Result<Child> {
             let mut command = Command::new(std::env::current_exe()?);
-            command.args(["agent", "--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+            command.args(["agent", "--stdio", "--brief"]).stdin(Stdio::piped()).stdout(Stdio::piped());
             // An interrupt from the terminal is for this process; the agent ends when its input does.
             command.process_group(0).spawn()
         };

@@ -1,6 +1,5 @@
 //! A single measurement by hand: from options to a plan, to two agents, to what is printed.
 
-pub mod clocks;
 pub mod ends;
 pub mod options;
 pub mod plan;

@@ -1,9 +1,9 @@
 //! From a command line to what the agents are told.
 
-use super::clocks::{Known, forget_one_way, settle};
 use super::options::{MeasureOptions, PORT, Wish};
 use super::plan::{check, plan};
 use crate::cli::{Cli, Command};
+use crate::clocks::{Known, forget_one_way, settle};
 use crate::failure::Failure;
 use clap::Parser;
 use stacklab_model::{

@@ -94,6 +94,7 @@ fn comparison(
 fn example(factor: Factor) -> &'static str {
     match factor {
         Factor::Replica => "[\"a\", \"b\"]",
+        Factor::Os => "[\"namespace\", \"gvisor\"]",
         Factor::Io => "[\"plain\", \"batch\"]",
         Factor::Direction => "[\"forward\", \"reverse\"]",
         Factor::Pinning => "[\"halves\", \"none\"]",

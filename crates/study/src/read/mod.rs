@@ -5,6 +5,7 @@
 
 mod comparisons;
 mod factors;
+mod hosts;
 mod probes;
 mod rule;
 mod settings;
@@ -35,7 +36,8 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let probes = probes::read(tree.get("probe"), &factors, problems);
     let rule = rule::read(tree.get("runs"), problems);
     let comparisons = comparisons::read(tree.get("comparison"), &factors, &probes, problems);
-    Some(Study { title: title?, bed: bed?, cells, probes, rule: rule?, comparisons })
+    let hosts = hosts::read(tree.get("host"), &factors, problems);
+    Some(Study { title: title?, bed: bed?, hosts, cells, probes, rule: rule?, comparisons })
 }
 
 fn bed(node: Option<&Node>, problems: &Problems) -> Option<Bed> {

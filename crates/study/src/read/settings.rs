@@ -26,7 +26,8 @@ impl Setting {
     /// Those that the study has, in the model's order.
     pub(super) fn read(factors: Option<&Node>, problems: &Problems) -> Vec<Self> {
         let read = |factor: &Factor| {
-            let levels = items(factors?.get(factor.name()), leaf::level, problems);
+            let read = if *factor == Factor::Os { leaf::systems } else { leaf::level };
+            let levels = items(factors?.get(factor.name()), read, problems);
             (!levels.is_empty()).then_some(Setting { factor: *factor, levels })
         };
         Factor::ALL.iter().filter(|factor| factor.is_setting()).filter_map(read).collect()

@@ -4,6 +4,8 @@ mod child;
 mod ethtool;
 mod tun;
 
-pub(crate) use child::{die_with_parent_in_new_namespace, kill_group};
+pub(crate) use child::{
+    die_with_parent_in, die_with_parent_in_new_namespace, keep_open, kill_group, mount_unseen,
+};
 pub(crate) use ethtool::{features, switch_off};
-pub(crate) use tun::create_tun;
+pub(crate) use tun::{create_tap, create_tun};

@@ -1,20 +1,37 @@
-//! TUN devices, which are made by opening a file and not by netlink.
+//! TUN and TAP devices, which are made by opening a file and not by netlink.
 
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::zeroed;
 use std::os::fd::AsRawFd;
 
+const PATH: &str = "/dev/net/tun";
+
 /// Makes a TUN device in the calling thread's namespace; it vanishes when the file is closed.
 pub(crate) fn create_tun() -> io::Result<File> {
-    let path = "/dev/net/tun";
-    let file = OpenOptions::new().read(true).write(true).open(path);
-    let file = file.map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
+    // Without a name, the kernel chooses one.
+    create("", libc::IFF_TUN)
+}
+
+/// Makes a TAP device of this name in the calling thread's namespace, which stays until the namespace goes.
+pub(crate) fn create_tap(name: &str) -> io::Result<()> {
+    let file = create(name, libc::IFF_TAP)?;
+    // SAFETY: TUNSETPERSIST takes a number.
+    let answer = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETPERSIST as _, 1) };
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+fn create(name: &str, kind: libc::c_int) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).open(PATH);
+    let file = file.map_err(|error| io::Error::new(error.kind(), format!("{PATH}: {error}")))?;
     // SAFETY: `ifreq` is plain C data (bytes, numbers, a pointer), for which all zeros is a valid value.
     let mut request: libc::ifreq = unsafe { zeroed() };
-    request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which outlives the call. Its name is empty, so the kernel
-    // chooses one.
+    // Its last byte stays zero.
+    for (place, byte) in request.ifr_name.iter_mut().take(libc::IFNAMSIZ - 1).zip(name.bytes()) {
+        *place = byte as libc::c_char;
+    }
+    request.ifr_ifru.ifru_flags = (kind | libc::IFF_NO_PI) as libc::c_short;
+    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which outlives the call.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(file) }
 }

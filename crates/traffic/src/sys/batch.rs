@@ -19,6 +19,8 @@ pub struct Batch {
     // The headers point into these.
     _vectors: Box<[libc::iovec]>,
     controls: Box<[[u64; CONTROL_WORDS]]>,
+    /// Whether a receive waits for its first message by a call of its own, the stack not knowing MSG_WAITFORONE.
+    waits_singly: bool,
 }
 
 /// What the kernel said beside a datagram.
@@ -47,7 +49,7 @@ impl Batch {
             header.msg_hdr.msg_control = control.as_mut_ptr().cast();
             header
         });
-        Batch { headers: headers.collect(), room, each, _vectors: vectors, controls }
+        Batch { headers: headers.collect(), room, each, _vectors: vectors, controls, waits_singly: false }
     }
 
     /// How many messages there is room for.
@@ -96,28 +98,25 @@ impl Batch {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
         }
         let flags = flags | libc::MSG_TRUNC;
-        // SAFETY: the descriptor is open for as long as `socket` is borrowed; each header points to one vector over
-        // its own part of `room` and to its own control block of the stated length, all of which this value owns, on
-        // the heap.
-        unsafe {
-            match &mut *self.headers {
-                [one] => {
-                    let received = libc::recvmsg(socket.as_raw_fd(), &raw mut one.msg_hdr, flags);
-                    if received < 0 {
-                        return Err(io::Error::last_os_error());
-                    }
-                    one.msg_len = received as u32;
-                    Ok(1)
-                }
-                headers => {
-                    let (count, flags) = (headers.len() as _, flags | libc::MSG_WAITFORONE);
-                    let none = std::ptr::null_mut();
-                    let received =
-                        libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, flags as _, none);
-                    if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
-                }
+        if self.headers.len() > 1 && !self.waits_singly {
+            match receive_several(socket, &mut self.headers, flags | libc::MSG_WAITFORONE) {
+                // gVisor's answer to a flag that it does not know.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => self.waits_singly = true,
+                received => return received,
             }
         }
+        let [first, others @ ..] = &mut *self.headers else { return Ok(0) };
+        // SAFETY: as for `receive_several`.
+        let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut first.msg_hdr, flags) };
+        if received < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        first.msg_len = received as u32;
+        if others.is_empty() {
+            return Ok(1);
+        }
+        // What else has come by now; that nothing has is no error, and one is told by the next call.
+        Ok(1 + receive_several(socket, others, flags | libc::MSG_DONTWAIT).unwrap_or(0))
     }
 
     /// Bytes of a received message, those beyond its room counted.
@@ -153,6 +152,15 @@ impl Batch {
         }
         beside
     }
+}
+
+fn receive_several(socket: &Socket, headers: &mut [libc::mmsghdr], flags: c_int) -> io::Result<usize> {
+    let (count, none) = (headers.len() as _, std::ptr::null_mut());
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed; each header points to one vector over its own
+    // part of a batch's room and to its own control block of the stated length, all of which the batch owns, on the heap.
+    let received =
+        unsafe { libc::recvmmsg(socket.as_raw_fd(), headers.as_mut_ptr(), count, flags as _, none) };
+    if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
 }
 
 #[cfg(test)]

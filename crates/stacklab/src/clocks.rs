@@ -12,6 +12,11 @@ pub fn one_machine(one: &HostFacts, other: &HostFacts) -> bool {
     one.boot_id.is_some() && one.boot_id == other.boot_id
 }
 
+/// Whether two hosts read the same clock, as their kernel says; an older one knows no time namespaces.
+pub fn one_clock(one: &HostFacts, other: &HostFacts) -> bool {
+    one_machine(one, other) && one.time_namespace.is_some() && one.time_namespace == other.time_namespace
+}
+
 /// What is known of two hosts' clocks before a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Known {

@@ -1,4 +1,19 @@
-//! A host: a process in a network namespace of its own.
+//! A host: a process in a network namespace of its own, and where its stack is not this kernel's, the guest that is at the
+//! namespace's end of the link.
+
+mod console;
+mod guest;
+mod gvisor;
+mod outside;
+mod uml;
+mod vm;
+
+use guest::Running;
+pub(crate) use guest::{Guest, Place};
+pub(crate) use gvisor::Gvisor;
+pub use outside::Ticks;
+pub(crate) use uml::Uml;
+pub(crate) use vm::{Boots, Vm};
 
 use crate::address::{INTERFACE, address};
 use crate::error::{Fault, TestbedError};
@@ -6,11 +21,14 @@ use crate::namespace::in_namespace;
 use crate::sys::{die_with_parent_in_new_namespace, kill_group};
 use stacklab_model::{Family, Role};
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// What an agent writes, and what it reads.
+pub type Streams = (Box<dyn Read + Send>, Box<dyn Write + Send>);
 
 /// A process in a network namespace of its own. Dropping it kills the process and waits for it; the namespace goes
 /// with it.
@@ -20,6 +38,7 @@ pub struct Host {
     child: Child,
     /// Set once the child has been waited for; its number may then be another's.
     status: Option<ExitStatus>,
+    guest: Option<Running>,
 }
 
 impl Host {
@@ -36,7 +55,7 @@ impl Host {
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         die_with_parent_in_new_namespace(&mut command, processors);
         match command.spawn() {
-            Ok(child) => Ok(Self { role, child, status: None }),
+            Ok(child) => Ok(Self { role, child, status: None, guest: None }),
             Err(reason) => Err(TestbedError::Start { host: role, program: program.to_owned(), reason }),
         }
     }
@@ -61,9 +80,38 @@ impl Host {
         address(family, self.role).0
     }
 
-    /// What the process reads from and writes to, to be handed elsewhere; `None` once taken.
-    pub fn take_streams(&mut self) -> Option<(ChildStdin, ChildStdout)> {
-        self.child.stdin.take().zip(self.child.stdout.take())
+    /// What the process in the namespace writes and reads, to be handed elsewhere; `None` once taken.
+    pub fn take_streams(&mut self) -> Option<Streams> {
+        let (output, input) = self.child.stdout.take().zip(self.child.stdin.take())?;
+        Some((Box::new(output), Box::new(input)))
+    }
+
+    /// The byte stream of the agent whose stack is on the link: the guest's, where there is one; waits until it has
+    /// booted. Once.
+    ///
+    /// # Errors
+    /// When a guest does not come up.
+    pub fn meet(&mut self) -> Result<Streams, TestbedError> {
+        match &mut self.guest {
+            Some(guest) => guest.meet().map_err(|fault| fault.on(self.role)),
+            None => Ok(self.take_streams().expect("a host is met once")),
+        }
+    }
+
+    /// Starts a guest at the host's end of the link, which is laid.
+    pub(crate) fn invite(&mut self, guest: &dyn Guest, place: &Place<'_>) -> Result<(), TestbedError> {
+        self.guest = Some(guest.start(place).map_err(|fault| fault.on(self.role))?);
+        Ok(())
+    }
+
+    /// What the guest's processes have run until now, as this machine counts it; `None` where there is no guest.
+    pub fn guest_ticks(&self) -> Option<Ticks> {
+        self.guest_pid().map(outside::ticks_of_tree)
+    }
+
+    /// The guest's process, where there is one.
+    pub fn guest_pid(&self) -> Option<u32> {
+        Some(self.guest.as_ref()?.pid())
     }
 
     /// How the process ended, where it has; it does not wait.
@@ -83,6 +131,9 @@ impl Host {
     /// # Errors
     /// The kernel's, where it cannot be killed or waited for.
     pub fn kill(&mut self) -> io::Result<()> {
+        if let Some(guest) = &mut self.guest {
+            guest.kill()?;
+        }
         if self.status.is_none() {
             kill_group(self.child.id())?;
             self.status = Some(self.child.wait()?);

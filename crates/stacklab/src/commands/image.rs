@@ -1,0 +1,46 @@
+//! `stacklab image`.
+
+use crate::cli::ImageCommand;
+use crate::commands::report::print_text;
+use crate::failure::Failure;
+use stacklab_testbed::image::{self, Image};
+use std::fmt::Write;
+
+/// Lists, fetches or checks images.
+pub fn image(command: &ImageCommand) -> Result<(), Failure> {
+    match command {
+        ImageCommand::List => list(),
+        ImageCommand::Get(options) => {
+            for system in &options.systems {
+                let mut step = |what: &str| eprintln!("{system}: {what}");
+                let image = image::get(system, &mut step)?;
+                print_text(&format!("{system}: {} is here ({})\n", image.version, image.source))?;
+            }
+            Ok(())
+        }
+        ImageCommand::Check => check(),
+    }
+}
+
+fn list() -> Result<(), Failure> {
+    let mut text = format!("Images in {}\n\n", image::cache().display());
+    for system in image::known() {
+        let _ = match Image::find(&system) {
+            Ok(image) => writeln!(text, "  {:<12} {} ({})", system.to_string(), image.version, image.source),
+            Err(_) => writeln!(text, "  {:<12} not here: stacklab image get {system}", system.to_string()),
+        };
+    }
+    print_text(&text)
+}
+
+fn check() -> Result<(), Failure> {
+    let here: Vec<Image> = image::known().iter().filter_map(|system| Image::find(system).ok()).collect();
+    if here.is_empty() {
+        return print_text(&format!("No image is in {}\n", image::cache().display()));
+    }
+    for image in here {
+        image.check()?;
+        print_text(&format!("{}: {} is as it was fetched\n", image.system, image.version))?;
+    }
+    Ok(())
+}

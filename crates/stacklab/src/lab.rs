@@ -1,0 +1,305 @@
+//! Two hosts with agents that have said hello: one pair of systems, on a testbed or as real machines.
+
+use crate::clocks::{Known, forget_one_way, one_clock, one_machine, settle};
+use crate::failure::Failure;
+use crate::outside;
+use crate::remote::Machine;
+use crate::settings::{self, Pinning};
+use crate::sources::now_unix_ns;
+use stacklab_model::{
+    Bed, Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, Metric, Probe, ProbeSpec, Role, RunRecord,
+    System, Systems, Trial, TrialSpec,
+};
+use stacklab_store::HostRow;
+use stacklab_study::Study;
+use stacklab_testbed::{Testbed, TestbedError, Ticks};
+use stacklab_traffic::client::{AgentClient, AgentError};
+use stacklab_traffic::clock::Offset;
+use stacklab_traffic::compare::compare;
+use stacklab_traffic::conduct::{Path, conduct};
+use stacklab_traffic::message::{Answer, Request};
+use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How long both ends of a closed loop poll before they sleep, where they have processors of their own. Waking a
+/// sleeping processor takes several times as long as the stack under test, and now more, now less.
+const POLL_NS: u64 = 1_000_000;
+/// How long an agent may take to say what its host is: it tries some things, and may be emulated.
+const FACTS_LIMIT: Duration = Duration::from_secs(60);
+/// What is made of times at both ends.
+const ONE_WAY: [Metric; 5] =
+    [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Jitter, Metric::JitterRfc3550, Metric::Pdv];
+
+/// Two hosts with agents.
+pub struct Lab {
+    systems: Systems,
+    place: Place,
+    sender: AgentClient,
+    receiver: AgentClient,
+    /// Each host's facts, sender first; known once they were asked for.
+    facts: Vec<HostFacts>,
+    /// The last comparison of the hosts' clocks in a family, where they have two.
+    compared: Option<(Family, Offset)>,
+    /// Whether the hosts' receive work is done by their own processors in streams: where a link of known rate is to be
+    /// filled. Else the sender's processor does both hosts' work, and is the limit.
+    steers: bool,
+}
+
+/// Where the hosts are.
+enum Place {
+    /// On a link that was built for them.
+    Built(Box<Testbed>),
+    /// On networks that are as they are.
+    Real([Machine; 2]),
+}
+
+impl Lab {
+    /// Builds the testbed for a pair of systems, or takes the machines that were reached. Call it from the main thread: the hosts end with
+    /// the thread that made them.
+    ///
+    /// # Errors
+    /// When this machine cannot make it, a machine cannot be reached, or an agent does not speak.
+    pub fn build(
+        study: &Study,
+        systems: &Systems,
+        machines: Option<[Machine; 2]>,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, Failure> {
+        let names = names(systems);
+        let client = |name: &str, (output, input): stacklab_testbed::Streams| {
+            AgentClient::new(name, output, input, interrupted)
+        };
+        let (place, [sender, receiver]) = if let Some(mut machines) = machines {
+            let [sender, receiver] = machines.each_mut().map(Machine::take_streams);
+            (Place::Real(machines), [client(&names[0], sender), client(&names[1], receiver)])
+        } else {
+            let program = std::env::current_exe().map_err(|reason| Failure::Output {
+                what: "an agent: this program's own file cannot be found".to_owned(),
+                reason,
+            })?;
+            let mut testbed = Testbed::of(systems, &study.bed, &program, &["agent", "--stdio"])?;
+            let [sender, receiver] = testbed.hosts_mut().each_mut().map(|host| host.meet());
+            let agents = [client(&names[0], sender?), client(&names[1], receiver?)];
+            (Place::Built(Box::new(testbed)), agents)
+        };
+        let steers = match &place {
+            Place::Built(testbed) => study.bed.rate.is_some() && testbed.can_steer(),
+            Place::Real(_) => false,
+        };
+        let systems = systems.clone();
+        let mut lab = Lab { systems, place, sender, receiver, facts: Vec::new(), compared: None, steers };
+        lab.sender.hello()?;
+        lab.receiver.hello()?;
+        Ok(lab)
+    }
+
+    /// What the hosts run.
+    pub fn systems(&self) -> &Systems {
+        &self.systems
+    }
+
+    /// The place in a sentence.
+    pub fn describe(&self, bed: &Bed) -> String {
+        match &self.place {
+            Place::Built(testbed) => testbed.describe(),
+            Place::Real([sender, receiver]) => {
+                let rate = bed.rate.map_or_else(String::new, |rate| format!(", {rate}"));
+                format!("{sender} and {receiver} on their own network, MTU {}{rate}", bed.mtu)
+            }
+        }
+    }
+
+    /// Each host's facts, for the record.
+    pub fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
+        let since_unix_ns = now_unix_ns();
+        let names = names(&self.systems);
+        let mut rows = Vec::new();
+        let agents = [&mut self.sender, &mut self.receiver];
+        for (number, (agent, name)) in agents.into_iter().zip(names).enumerate() {
+            let facts: HostFacts = match agent.ask(Request::Facts, "tell its facts", FACTS_LIMIT)? {
+                (_, Answer::Facts(facts)) => *facts,
+                _ => return Err(agent.confused("tell its facts").into()),
+            };
+            let guest = match &self.place {
+                Place::Built(testbed) => testbed.guests()[number].as_ref(),
+                Place::Real(_) => None,
+            };
+            let kind = self.systems.0[number].kind();
+            let kind = guest.map_or_else(|| kind.to_owned(), |version| format!("{kind}: {version}"));
+            self.facts.push(facts.clone());
+            rows.push(HostRow { name, kind, since_unix_ns, facts });
+        }
+        Ok(rows)
+    }
+
+    /// Whose CPU the hosts' CPU figures are in all of a study's runs here.
+    pub fn cpu_scope(&self, study: &Study) -> CpuScope {
+        let mut scopes = study.cells.iter().filter(|cell| Systems::of(cell) == self.systems);
+        let Some(first) = scopes.next().map(|cell| self.scope_of(cell)) else { return CpuScope::Shared };
+        if scopes.all(|cell| self.scope_of(cell) == first) { first } else { CpuScope::Shared }
+    }
+
+    fn scope_of(&self, cell: &Cell) -> CpuScope {
+        let own_kernel = |system: &System| !matches!(system, System::Namespace | System::Gvisor);
+        if self.systems.0.iter().all(own_kernel) {
+            return CpuScope::Host;
+        }
+        if self.systems.0.iter().all(|system| *system == System::Gvisor) {
+            return CpuScope::Outside;
+        }
+        settings::cpu_scope(cell, self.steers)
+    }
+
+    /// Tries what a study asks of the processors, so that no trial fails for it.
+    ///
+    /// # Errors
+    /// When this machine cannot do it.
+    pub fn try_processors(&mut self, study: &Study) -> Result<(), Failure> {
+        let own = |cell: &&Cell| Systems::of(cell) == self.systems;
+        let pinned: Vec<Pinning> = study
+            .cells
+            .iter()
+            .filter(own)
+            .filter(|cell| cell.settings.contains_key(&Factor::Pinning))
+            .map(|cell| Pinning::of(cell, Probe::Stream, false, false))
+            .collect();
+        for pinning in pinned {
+            self.put(pinning)?;
+        }
+        Ok(())
+    }
+
+    /// Puts the hosts and their receive work on processors.
+    fn put(&mut self, pinning: Pinning) -> Result<(), TestbedError> {
+        let Place::Built(testbed) = &mut self.place else { return Ok(()) };
+        testbed.divide(pinning.divided)?;
+        testbed.steer(pinning.steered).map_err(|reason| TestbedError::Setup {
+            host: Role::Receiver,
+            attempted: "have the host's own processors do its receive work".to_owned(),
+            reason,
+        })
+    }
+
+    /// The hosts' addresses, sender first.
+    fn addresses(&self, family: Family) -> [IpAddr; 2] {
+        match &self.place {
+            Place::Built(testbed) => testbed.hosts().each_ref().map(|host| host.address(family)),
+            Place::Real(machines) => machines.each_ref().map(|machine| machine.address(family)),
+        }
+    }
+
+    fn divides(&self) -> bool {
+        matches!(&self.place, Place::Built(testbed) if testbed.has_own_processors())
+    }
+
+    /// How messages get into the kernel where the study does not say: a guest's may know trains of datagrams in name only.
+    fn io(&self, bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Io {
+        let own = |system: &System| matches!(system, System::Namespace | System::Here | System::Ssh(_));
+        let told = cell.settings.get(&Factor::Io).is_some_and(|level| level != "auto");
+        match settings::io(bed, cell, probe) {
+            Io::Segment if !told && !self.systems.0.iter().all(own) => Io::Batch,
+            io => io,
+        }
+    }
+
+    /// Runs one trial.
+    ///
+    /// # Errors
+    /// When a host is gone, or the user interrupts.
+    pub fn measure(&mut self, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, Failure> {
+        let cell = &trial.cell;
+        let probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
+        let message_bytes = TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)
+            .expect("a checked study's sizes hold their headers");
+        let [sender, receiver] = self.addresses(cell.family);
+        let path = Path {
+            sender,
+            receiver,
+            mtu: study.bed.mtu_of(cell),
+            offloads: study.bed.offloads,
+            rate: study.bed.rate,
+        };
+        let pinning = Pinning::of(cell, trial.probe, self.divides(), self.steers);
+        let mut spec = TrialSpec {
+            token: token(seed, trial),
+            family: cell.family,
+            transport: cell.transport,
+            framing: cell.framing,
+            message_bytes,
+            cpu_scope: self.scope_of(cell),
+            poll_ns: if trial.probe == Probe::Echo && pinning.divided { POLL_NS } else { 0 },
+            io: self.io(&study.bed, cell, &probe),
+            // Only streams have several; other probes have one message or connection under way.
+            flows: if trial.probe.streams() { settings::level(cell, Factor::Flows).unwrap_or(1) } else { 1 },
+            tuning: settings::tuning(cell),
+            clock_offset_ns: 0,
+            probe,
+        };
+        if let Place::Built(testbed) = &mut self.place {
+            testbed
+                .set_link(settings::level(cell, Factor::Mtu), settings::level(cell, Factor::QueueLength))?;
+        }
+        self.put(pinning)?;
+        let direction = settings::level(cell, Factor::Direction).unwrap_or(Direction::Forward);
+        let known = self.clocks(&path, &spec)?;
+        spec.clock_offset_ns = known.offset_ns();
+        let before = self.outside();
+        let mut run = conduct(&mut self.sender, &mut self.receiver, &path, trial, spec.clone(), direction)?;
+        outside::fill_in(&mut run, &path, before, self.outside());
+        match known {
+            Known::One => {}
+            Known::Apart(before) => match self.compare(&path, &spec)? {
+                Ok(after) => settle(&mut run, before, after),
+                Err(reason) => forget_one_way(&mut run, &reason),
+            },
+            Known::Nothing(reason) => forget_one_way(&mut run, &reason),
+        }
+        Ok(run)
+    }
+
+    /// What the processes of guests that count no time themselves have run until now.
+    fn outside(&self) -> [Option<Ticks>; 2] {
+        let Place::Built(testbed) = &self.place else { return [None, None] };
+        let counts_none = |number: usize| self.systems.0[number] == System::Gvisor;
+        [0, 1].map(|number| testbed.hosts()[number].guest_ticks().filter(|_| counts_none(number)))
+    }
+
+    /// What is known of the hosts' clocks before a trial: the comparison after the one before serves, where it was over the
+    /// same family.
+    fn clocks(&mut self, path: &Path, spec: &TrialSpec) -> Result<Known, AgentError> {
+        let [sender, receiver] = &self.facts[..] else { return Ok(Known::One) };
+        let takes = |metric| spec.probe.metrics.contains(metric);
+        if one_clock(sender, receiver) || !ONE_WAY.iter().any(takes) {
+            return Ok(Known::One);
+        }
+        let one = one_machine(sender, receiver);
+        let before = match self.compared {
+            Some((family, offset)) if family == spec.family => Ok(offset),
+            _ => self.compare(path, spec)?,
+        };
+        Ok(Known::of(one, before))
+    }
+
+    fn compare(&mut self, path: &Path, spec: &TrialSpec) -> Result<Result<Offset, String>, AgentError> {
+        let compared = compare(&mut self.sender, &mut self.receiver, path, spec)?;
+        self.compared = compared.as_ref().ok().map(|offset| (spec.family, *offset));
+        Ok(compared)
+    }
+}
+
+/// What the hosts are called, sender first.
+fn names(systems: &Systems) -> [String; 2] {
+    let [sender, receiver] = &systems.0;
+    let name = |role: Role, system: &System| match system {
+        System::Namespace => role.name().to_owned(),
+        system => format!("{role} ({system})"),
+    };
+    [name(Role::Sender, sender), name(Role::Receiver, receiver)]
+}
+
+/// A number that differs from those of the trials before and after.
+fn token(seed: u64, trial: &Trial) -> u32 {
+    (seed as u32)
+        ^ trial.block.wrapping_mul(0x9e37_79b1).wrapping_add(trial.position.wrapping_mul(0x85eb_ca6b))
+}

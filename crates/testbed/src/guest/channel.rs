@@ -1,0 +1,51 @@
+//! The device that leads out of the guest.
+
+use super::{LOOK, PATIENCE};
+use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// The name that the virtual machine gives its port.
+const NAME: &str = "stacklab";
+/// Where the kernel lists ports.
+const PORTS: &str = "/sys/class/virtio-ports";
+
+/// Opens the device, or the virtual machine's port of that name; waits until it is there.
+pub(super) fn open(device: Option<&Path>) -> io::Result<File> {
+    let start = Instant::now();
+    loop {
+        let found = device.map(Path::to_owned).or_else(port).filter(|path| path.exists());
+        if let Some(path) = found {
+            let file = OpenOptions::new().read(true).write(true).open(&path);
+            let file = file.map_err(|error| {
+                io::Error::new(error.kind(), format!("could not open {}: {error}", path.display()))
+            })?;
+            as_it_comes(&file)?;
+            return Ok(file);
+        }
+        if start.elapsed() > PATIENCE {
+            let what =
+                device.map_or(format!("port named {NAME} in {PORTS}"), |path| path.display().to_string());
+            return Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no {what}")));
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+fn port() -> Option<PathBuf> {
+    let named = |port: &PathBuf| fs::read_to_string(port.join("name")).is_ok_and(|name| name.trim() == NAME);
+    let port = fs::read_dir(PORTS).ok()?.flatten().map(|entry| entry.path()).find(named)?;
+    Some(Path::new("/dev").join(port.file_name()?))
+}
+
+/// A line for people would echo what it reads and change the ends of lines.
+fn as_it_comes(file: &File) -> io::Result<()> {
+    if file.is_terminal() {
+        let mut mode = tcgetattr(file)?;
+        cfmakeraw(&mut mode);
+        tcsetattr(file, SetArg::TCSANOW, &mode)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! The guest's own side: from a kernel that has just booted, or a system that has started this program, to a host on the
+//! link.
+
+mod channel;
+mod first;
+
+use crate::address::{INTERFACE, hardware_address};
+use crate::error::{Attempt, Fault};
+use crate::link::{raise, set_mtu};
+use crate::netlink::with_netlink;
+use crate::offload::switch_off_all;
+use crate::part::{Greeting, Part};
+use crate::quiet::quiet;
+use crate::settle::settle;
+use futures_util::TryStreamExt;
+use rtnetlink::LinkUnspec;
+use rtnetlink::packet_route::link::LinkAttribute;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// How long devices may take to show after the kernel has booted.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Whether this process is the first of its system, which nobody has prepared anything for.
+pub fn is_first() -> bool {
+    std::process::id() == 1
+}
+
+/// Waits to be told its part on the link, and takes it. Gives the stream that the agent is then asked on: the device
+/// `channel`, or the port named `stacklab` of a virtual machine.
+///
+/// # Errors
+/// When there is no channel. What fails afterwards is also told to whoever waits at its other end.
+pub fn take_part(channel: Option<&Path>) -> io::Result<File> {
+    if is_first() {
+        first::prepare()?;
+    }
+    let mut stream = channel::open(channel)?;
+    say(&mut stream, &Greeting::Waiting)?;
+    let told = hear(&mut stream).map_err(|error| error.to_string());
+    let taken = told.and_then(|part| take(&part).map_err(|fault| fault.to_string()));
+    match taken {
+        Ok(()) => {
+            say(&mut stream, &Greeting::Ready)?;
+            Ok(stream)
+        }
+        Err(reason) => {
+            say(&mut stream, &Greeting::Failed { reason: reason.clone() })?;
+            // What is on its way to the other end would go with the system.
+            std::thread::sleep(Duration::from_secs(1));
+            Err(io::Error::other(reason))
+        }
+    }
+}
+
+/// Ends the system where this is its first process, with which it cannot go on anyway; else returns.
+pub fn leave() {
+    if is_first() {
+        first::power_off();
+    }
+}
+
+fn say(stream: &mut File, greeting: &Greeting) -> io::Result<()> {
+    let mut line = serde_json::to_vec(greeting)?;
+    line.push(b'\n');
+    stream.write_all(&line)
+}
+
+/// Reads one line and nothing behind it.
+fn hear(stream: &mut File) -> io::Result<Part> {
+    let mut line = Vec::new();
+    loop {
+        let mut byte = [0];
+        match stream.read(&mut byte)? {
+            // A port of which nobody holds the other end.
+            0 => std::thread::sleep(LOOK),
+            _ if byte[0] == b'\n' && !line.is_empty() => return Ok(serde_json::from_slice(&line)?),
+            _ if byte[0] == b'\n' => {}
+            _ => line.push(byte[0]),
+        }
+    }
+}
+
+/// Takes its part: the interface with the host's hardware address becomes the link's end.
+fn take(part: &Part) -> Result<(), Fault> {
+    quiet()?;
+    name_interface(hardware_address(part.role))?;
+    set_mtu(part.mtu)?;
+    raise(part.role)?;
+    if !part.offloads {
+        // Some devices have them on again when they are raised (user-mode Linux's).
+        switch_off_all(INTERFACE)?;
+    }
+    settle(part.role)
+}
+
+fn name_interface(address: [u8; 6]) -> Result<(), Fault> {
+    let wanted = LinkAttribute::Address(address.to_vec());
+    with_netlink(async |netlink| {
+        let start = Instant::now();
+        let index = loop {
+            let all: Vec<_> =
+                netlink.link().get().execute().try_collect().await.attempt("list the interfaces")?;
+            if let Some(link) = all.into_iter().find(|link| link.attributes.contains(&wanted)) {
+                break link.header.index;
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(io::Error::from(io::ErrorKind::NotFound)).attempt("find the link's interface");
+            }
+            tokio::time::sleep(LOOK).await;
+        };
+        let down = LinkUnspec::new_with_index(index).down().build();
+        netlink.link().change(down).execute().await.attempt("lower the link's interface")?;
+        let named = LinkUnspec::new_with_index(index).name(INTERFACE.to_owned()).build();
+        netlink.link().change(named).execute().await.attempt(format!("name it {INTERFACE}"))
+    })
+}

@@ -1,0 +1,42 @@
+//! What a guest that failed said last.
+
+use std::fs;
+use std::path::Path;
+
+/// Lines that are worth reading.
+const LINES: usize = 8;
+
+/// The last lines of its console, to be put behind a reason; empty where it said nothing.
+pub(super) fn last_words(console: &Path) -> String {
+    let text =
+        fs::read(console).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    let visible = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
+    let lines: Vec<String> = text.lines().map(visible).filter(|line| !line.trim().is_empty()).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    // Behind what this program said stands only how the kernel went down without it.
+    let own = lines.iter().rposition(|line| line.contains("stacklab:") || line.contains("Kernel panic"));
+    let end = own.map_or(lines.len(), |own| own + 1);
+    let last = &lines[end.saturating_sub(LINES)..end];
+    format!("; its console said last:\n    {}", last.join("\n    "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_told_without_what_moves_a_terminal() {
+        let folder = tempfile::tempdir().unwrap();
+        let console = folder.path().join("console");
+        assert_eq!(last_words(&console), "");
+        let text: String = (0..9).map(|number| format!("\u{1b}line {number}\r\n\n")).collect();
+        fs::write(&console, text).unwrap();
+        let said = last_words(&console);
+        assert!(
+            said.ends_with("line 7\n    line 8") && said.contains("line 1") && !said.contains("line 0"),
+            "{said}"
+        );
+    }
+}

@@ -1,0 +1,187 @@
+//! What all kinds of guests have in common: a stack of its own at a namespace's end of the link.
+
+use crate::error::{Attempt, Fault};
+use crate::host::Streams;
+use crate::host::console::last_words;
+use crate::part::{Greeting, Part};
+use crate::sys::{die_with_parent_in, kill_group};
+use stacklab_model::{Bed, Role};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+/// A kind of guest: a stack that takes the place of its namespace's end of the link.
+pub(crate) trait Guest: fmt::Debug {
+    /// Whether the link's end is bridged to a tap device for it; else it takes the namespace's own interface.
+    fn wants_a_tap(&self) -> bool;
+
+    /// Starts it and does not wait until it can be spoken to.
+    fn start(&self, place: &Place<'_>) -> Result<Running, Fault>;
+
+    /// What exactly it is, for people and the record: `Linux 6.1.0-40-cloud-amd64 in QEMU`.
+    fn version(&self) -> String;
+}
+
+/// Where a guest starts.
+pub(crate) struct Place<'a> {
+    /// Its part on the link.
+    pub role: Role,
+    /// A process in its network namespace.
+    pub namespace: u32,
+    /// The processors it may use; any, where there are none.
+    pub processors: &'a [usize],
+    /// The link.
+    pub bed: &'a Bed,
+    /// This program, which is the agent in it.
+    pub program: &'a Path,
+    /// A folder of its own, which goes with it.
+    pub folder: &'a Path,
+}
+
+impl Place<'_> {
+    /// Starts a program in the namespace, in a process group of its own, killed when this thread ends.
+    pub fn spawn(&self, command: &mut Command) -> Result<Child, Fault> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let path = format!("/proc/{}/ns/net", self.namespace);
+        let namespace = File::open(&path).attempt(format!("open {path}"))?;
+        command.process_group(0);
+        die_with_parent_in(command, namespace, self.processors);
+        command.spawn().attempt(format!("start {program}"))
+    }
+}
+
+/// A guest that was started.
+#[derive(Debug)]
+pub(crate) struct Running {
+    child: Child,
+    ended: bool,
+    talk: Talk,
+    /// What its console says goes there.
+    console: PathBuf,
+}
+
+/// How it is spoken to.
+#[derive(Debug)]
+enum Talk {
+    /// By its standard input and output, at once.
+    Pipes,
+    /// By a socket, and it must be told its part first.
+    Socket { stream: UnixStream, part: Part, patience: Duration },
+    /// It has been handed over.
+    Elsewhere,
+}
+
+impl Running {
+    /// A guest that speaks as an agent as soon as it starts, by its standard input and output.
+    pub fn on_pipes(child: Child, console: PathBuf) -> Self {
+        Running { child, ended: false, talk: Talk::Pipes, console }
+    }
+
+    /// A guest that boots, and is then told its part by this socket.
+    pub fn on_socket(
+        child: Child,
+        console: PathBuf,
+        stream: UnixStream,
+        part: Part,
+        patience: Duration,
+    ) -> Self {
+        Running { child, ended: false, talk: Talk::Socket { stream, part, patience }, console }
+    }
+
+    /// Waits until it can be spoken to, and gives its byte stream.
+    pub fn meet(&mut self) -> Result<Streams, Fault> {
+        match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
+            Talk::Pipes => {
+                let streams = self.child.stdout.take().zip(self.child.stdin.take());
+                let (output, input) = streams.expect("its input and output are pipes");
+                Ok((Box::new(output), Box::new(input)))
+            }
+            Talk::Socket { stream, part, patience } => {
+                let met = self.introduce(&stream, &part, patience);
+                met.map_err(|reason| {
+                    let said = last_words(&self.console);
+                    io::Error::new(reason.kind(), format!("{reason}{said}"))
+                })
+                .attempt("boot it")?;
+                let own = stream.try_clone().attempt("use its channel")?;
+                Ok((Box::new(own), Box::new(stream)))
+            }
+            Talk::Elsewhere => Err(io::Error::other("it was met before")).attempt("meet it"),
+        }
+    }
+
+    /// Hears that it waits, tells it its part and hears that it has taken it.
+    fn introduce(&mut self, stream: &UnixStream, part: &Part, patience: Duration) -> io::Result<()> {
+        let until = Instant::now() + patience;
+        match self.hear(stream, until)? {
+            Greeting::Waiting => {}
+            other => return Err(io::Error::other(format!("it said {other:?} before it was told anything"))),
+        }
+        let mut line = serde_json::to_vec(part)?;
+        line.push(b'\n');
+        (&*stream).write_all(&line)?;
+        match self.hear(stream, until)? {
+            Greeting::Ready => stream.set_read_timeout(None),
+            Greeting::Failed { reason } => Err(io::Error::other(reason)),
+            Greeting::Waiting => Err(io::Error::other("it waits again")),
+        }
+    }
+
+    /// The next greeting; whatever else it says is passed over.
+    fn hear(&mut self, mut stream: &UnixStream, until: Instant) -> io::Result<Greeting> {
+        const LOOK: Duration = Duration::from_millis(200);
+        stream.set_read_timeout(Some(LOOK))?;
+        let mut line = Vec::new();
+        loop {
+            let mut byte = [0];
+            match stream.read(&mut byte) {
+                // A socket whose other end is not open yet, or closed for good: the process tells.
+                Ok(0) => std::thread::sleep(LOOK),
+                Ok(_) if byte[0] == b'\n' => {
+                    if let Ok(greeting) = serde_json::from_slice(&line) {
+                        return Ok(greeting);
+                    }
+                    line.clear();
+                }
+                Ok(_) => line.push(byte[0]),
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+            if let Some(status) = self.child.try_wait()? {
+                self.ended = true;
+                return Err(io::Error::other(format!("it ended ({status}) before it could be spoken to")));
+            }
+            if Instant::now() > until {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "it did not come up in time"));
+            }
+        }
+    }
+
+    /// Kills it and what it started, and waits for it.
+    pub fn kill(&mut self) -> io::Result<()> {
+        if !std::mem::replace(&mut self.ended, true) {
+            kill_group(self.child.id())?;
+            self.child.wait()?;
+        }
+        Ok(())
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Nobody is left to tell.
+        let _ = self.kill();
+    }
+}

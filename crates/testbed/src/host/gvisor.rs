@@ -1,0 +1,89 @@
+//! gVisor as a host: `runsc` takes over the namespace's interface with its addresses, and the agent runs on its stack.
+
+use super::guest::{Guest, Place, Running};
+use crate::error::{Attempt, Fault};
+use crate::sys::mount_unseen;
+use serde_json::json;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A sandbox of gVisor's.
+#[derive(Debug)]
+pub(crate) struct Gvisor {
+    /// The program `runsc`.
+    pub runsc: PathBuf,
+    /// As it says itself.
+    pub version: String,
+}
+
+impl Guest for Gvisor {
+    fn wants_a_tap(&self) -> bool {
+        false
+    }
+
+    fn start(&self, place: &Place<'_>) -> Result<Running, Fault> {
+        let bundle = place.folder.join("bundle");
+        fs::create_dir_all(&bundle).attempt(format!("create {}", bundle.display()))?;
+        let config = bundle.join("config.json");
+        fs::write(&config, config_of(place.program, place.namespace))
+            .attempt(format!("write {}", config.display()))?;
+        let console = place.folder.join("console");
+        let log = File::create(&console).attempt(format!("write {}", console.display()))?;
+        let mut command = Command::new(&self.runsc);
+        command
+            .arg(format!("--root={}", place.folder.join("state").display()))
+            .args([
+                "--ignore-cgroups",
+                "--platform=systrap",
+                "--overlay2=none",
+                "--net-raw",
+                "--network=sandbox",
+            ])
+            .arg(format!("--gso={}", place.bed.offloads))
+            .arg(format!("--software-gso={}", place.bed.offloads))
+            .args(["run", "--bundle"])
+            .arg(&bundle)
+            .arg(format!("stacklab-{}", place.role))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(log);
+        // It keeps a network namespace of its own by a mount.
+        mount_unseen(&mut command);
+        Ok(Running::on_pipes(place.spawn(&mut command)?, console))
+    }
+
+    fn version(&self) -> String {
+        format!("gVisor {}", self.version)
+    }
+}
+
+/// The bundle's description: this machine's files, which it cannot change, and the agent as its only process.
+fn config_of(program: &Path, namespace: u32) -> String {
+    let all = ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_NICE"];
+    let config = json!({
+        "ociVersion": "1.0.0",
+        "process": {
+            "user": { "uid": 0, "gid": 0 },
+            "args": [program, "agent", "--stdio"],
+            "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
+            "cwd": "/",
+            "capabilities": { "bounding": all, "effective": all, "permitted": all },
+        },
+        "root": { "path": "/", "readonly": true },
+        "hostname": "stacklab",
+        "mounts": [
+            { "destination": "/proc", "type": "proc", "source": "proc" },
+            { "destination": "/sys", "type": "sysfs", "source": "sysfs", "options": ["ro"] },
+            { "destination": "/dev", "type": "tmpfs", "source": "tmpfs" },
+        ],
+        "linux": { "namespaces": [
+            { "type": "pid" },
+            { "type": "ipc" },
+            { "type": "uts" },
+            { "type": "mount" },
+            { "type": "network", "path": format!("/proc/{namespace}/ns/net") },
+        ] },
+    });
+    config.to_string()
+}

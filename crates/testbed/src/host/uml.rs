@@ -1,0 +1,76 @@
+//! User-mode Linux as a host: a Linux kernel that is a process, with this program as its first one. It is spoken to over
+//! its serial line; its network interface is a tap device.
+
+use super::guest::{Guest, Place, Running};
+use crate::address::hardware_address;
+use crate::bridge::TAP;
+use crate::error::{Attempt, Fault};
+use crate::part::Part;
+use crate::sys::keep_open;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How long it may take to boot; it takes about a second.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A user-mode Linux.
+#[derive(Debug)]
+pub(crate) struct Uml {
+    /// The folder of a C library that is new enough for it, with its loader.
+    pub libraries: PathBuf,
+    /// The kernel.
+    pub kernel: PathBuf,
+    /// This program and what it needs.
+    pub initramfs: PathBuf,
+    /// The kernel's release.
+    pub release: String,
+}
+
+impl Guest for Uml {
+    fn wants_a_tap(&self) -> bool {
+        true
+    }
+
+    fn start(&self, place: &Place<'_>) -> Result<Running, Fault> {
+        let (own, its) = UnixStream::pair().attempt("make a channel")?;
+        let console = place.folder.join("console");
+        let log = File::create(&console).attempt(format!("write {}", console.display()))?;
+        let errors = log.try_clone().attempt("write its console")?;
+        let [a, b, c, d, e, f] = hardware_address(place.role);
+        let mut command = Command::new(&self.kernel);
+        command
+            // Where the kernel file says that its loader is.
+            .current_dir(&self.libraries)
+            // Calls of its processes are caught by seccomp where this kernel allows, which is faster than tracing them.
+            .args(["mem=512M", "seccomp=auto"])
+            .arg(format!("initrd={}", self.initramfs.display()))
+            .arg(format!("uml_dir={}", place.folder.display()))
+            .arg(format!(
+                "vec0:transport=tap,ifname={TAP},mac={a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x},gro=1"
+            ))
+            .args(["con=null", "con0=null,fd:1", "ssl=null"])
+            .arg(format!("ssl0=fd:{0},fd:{0}", its.as_raw_fd()))
+            // The words that a kernel does not know go to its first process; behind a `--` there would be options of its own,
+            // which it puts at the end.
+            .args(["quiet", "loglevel=4", "panic=-1", "rdinit=/stacklab", "guest", "--channel", "/dev/ttyS0"])
+            .env_clear()
+            .env("LD_LIBRARY_PATH", &self.libraries)
+            .env("TMPDIR", place.folder)
+            .stdin(Stdio::null())
+            .stdout(log)
+            .stderr(errors);
+        keep_open(&mut command, its.as_raw_fd());
+        let child = place.spawn(&mut command)?;
+        drop(its);
+        let part = Part { role: place.role, mtu: place.bed.mtu, offloads: place.bed.offloads };
+        Ok(Running::on_socket(child, console, own, part, PATIENCE))
+    }
+
+    fn version(&self) -> String {
+        format!("user-mode Linux {}", self.release)
+    }
+}

@@ -1,0 +1,113 @@
+//! A virtual machine as a host: QEMU with a kernel of Debian's and this program as its first process, or with a disk image
+//! of the user's own. It is spoken to over virtio-serial; its network interface is a tap device.
+
+use super::guest::{Guest, Place, Running};
+use crate::accelerate::Accelerator;
+use crate::address::hardware_address;
+use crate::bridge::TAP;
+use crate::error::{Attempt, Fault};
+use crate::part::Part;
+use crate::sys::keep_open;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How long a kernel of Debian's may take to boot. Emulated it takes 4 s where nothing else runs.
+const KERNEL_PATIENCE: Duration = Duration::from_secs(60);
+/// How long a whole system may.
+const DISK_PATIENCE: Duration = Duration::from_secs(300);
+/// Memory of a machine, MiB.
+const KERNEL_MIB: u32 = 512;
+const DISK_MIB: u32 = 1024;
+
+/// A virtual machine.
+#[derive(Debug)]
+pub(crate) struct Vm {
+    /// The program of QEMU's.
+    pub qemu: PathBuf,
+    /// What runs its code.
+    pub accelerator: Accelerator,
+    /// What it boots.
+    pub boots: Boots,
+}
+
+/// What a virtual machine boots.
+#[derive(Debug)]
+pub(crate) enum Boots {
+    /// A kernel with this program as its first process.
+    Kernel {
+        /// The kernel.
+        kernel: PathBuf,
+        /// Its modules, this program and what it needs.
+        initramfs: PathBuf,
+        /// Its release.
+        release: String,
+    },
+    /// A disk image, which is not written to.
+    Disk(PathBuf),
+}
+
+impl Guest for Vm {
+    fn wants_a_tap(&self) -> bool {
+        true
+    }
+
+    fn start(&self, place: &Place<'_>) -> Result<Running, Fault> {
+        let (own, its) = UnixStream::pair().attempt("make a channel")?;
+        let console = place.folder.join("console");
+        let mut command = Command::new(&self.qemu);
+        let [a, b, c, d, e, f] = hardware_address(place.role);
+        let mac = format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}");
+        let on = if place.bed.offloads { "on" } else { "off" };
+        command
+            .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-M", "q35", "-smp", "1"])
+            .args(self.accelerator.arguments())
+            .args(["-device", "virtio-rng-pci"])
+            .args(["-netdev", &format!("tap,id=link,ifname={TAP},script=no,downscript=no")])
+            // What joins or splits packets; what is left computes checksums.
+            .args(["-device", &format!(
+                "virtio-net-pci,netdev=link,mac={mac},romfile=,host_mtu={},gso={on},guest_tso4={on},guest_tso6={on},guest_ecn={on},guest_ufo={on},host_tso4={on},host_tso6={on},host_ecn={on},host_ufo={on}",
+                place.bed.mtu
+            )])
+            .args(["-device", "virtio-serial-pci"])
+            .args(["-chardev", &format!("socket,id=agent,fd={}", its.as_raw_fd())])
+            .args(["-device", "virtserialport,chardev=agent,name=stacklab"])
+            .arg("-chardev")
+            .arg(format!("file,id=console,path={}", console.display()))
+            .args(["-device", "isa-serial,chardev=console"]);
+        let patience = match &self.boots {
+            Boots::Kernel { kernel, initramfs, .. } => {
+                command.args(["-m", &KERNEL_MIB.to_string(), "-kernel"]).arg(kernel);
+                command.arg("-initrd").arg(initramfs).args([
+                    "-append",
+                    "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off net.ifnames=0 rdinit=/stacklab -- guest",
+                ]);
+                KERNEL_PATIENCE
+            }
+            Boots::Disk(disk) => {
+                command.args(["-m", &DISK_MIB.to_string(), "-snapshot", "-drive"]);
+                command.arg(format!("file={},if=virtio", disk.display()));
+                DISK_PATIENCE
+            }
+        };
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(std::fs::File::create(place.folder.join("qemu.log")).attempt("write qemu.log")?);
+        keep_open(&mut command, its.as_raw_fd());
+        let child = place.spawn(&mut command)?;
+        drop(its);
+        let part = Part { role: place.role, mtu: place.bed.mtu, offloads: place.bed.offloads };
+        Ok(Running::on_socket(child, console, own, part, patience))
+    }
+
+    fn version(&self) -> String {
+        let what = match &self.boots {
+            Boots::Kernel { release, .. } => format!("Linux {release}"),
+            Boots::Disk(disk) => disk.display().to_string(),
+        };
+        format!("{what} in QEMU ({})", self.accelerator)
+    }
+}

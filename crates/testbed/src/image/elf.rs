@@ -1,0 +1,63 @@
+//! Programs without what only debuggers read, which is most of them: a guest's memory has to hold the file twice.
+
+/// Offsets in an ELF file of 64 bits, little-endian (the System V ABI's `Elf64_Ehdr` and `Elf64_Phdr`).
+const PROGRAM_HEADERS_AT: usize = 32;
+const SECTION_HEADERS_AT: usize = 40;
+const PROGRAM_HEADER_BYTES: usize = 54;
+const PROGRAM_HEADERS: usize = 56;
+const SECTION_HEADERS: usize = 60;
+const SECTION_NAMES: usize = 62;
+const SEGMENT_OFFSET: usize = 8;
+const SEGMENT_BYTES: usize = 32;
+
+/// The file up to the end of its last segment, and with no sections; as it is where it is no such file.
+pub(super) fn without_symbols(mut file: Vec<u8>) -> Vec<u8> {
+    let Some(end) = end_of_segments(&file) else { return file };
+    file.truncate(end);
+    file[SECTION_HEADERS_AT..SECTION_HEADERS_AT + 8].fill(0);
+    file[SECTION_HEADERS..SECTION_HEADERS + 2].fill(0);
+    file[SECTION_NAMES..SECTION_NAMES + 2].fill(0);
+    file
+}
+
+fn end_of_segments(file: &[u8]) -> Option<usize> {
+    if !file.starts_with(b"\x7fELF\x02\x01") {
+        return None;
+    }
+    let short = |at: usize| Some(usize::from(u16::from_le_bytes(file.get(at..at + 2)?.try_into().ok()?)));
+    let long = |at: usize| usize::try_from(u64::from_le_bytes(file.get(at..at + 8)?.try_into().ok()?)).ok();
+    let (first, each, count) =
+        (long(PROGRAM_HEADERS_AT)?, short(PROGRAM_HEADER_BYTES)?, short(PROGRAM_HEADERS)?);
+    let mut end = first.checked_add(each * count)?;
+    for number in 0..count {
+        let header = first + number * each;
+        end = end.max(long(header + SEGMENT_OFFSET)?.checked_add(long(header + SEGMENT_BYTES)?)?);
+    }
+    (end <= file.len() && count > 0).then_some(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+    use std::process::Command;
+
+    #[test]
+    fn a_program_runs_without_its_symbols_and_is_smaller() {
+        let whole = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let bare = without_symbols(whole.clone());
+        assert!(bare.len() < whole.len() / 2, "{} of {}", bare.len(), whole.len());
+        let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        std::fs::write(&file, bare).unwrap();
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        let listed = Command::new(&file).arg("--list").output().unwrap();
+        assert!(String::from_utf8_lossy(&listed.stdout).contains("without_its_symbols"));
+    }
+
+    #[test]
+    fn what_is_no_program_stays_as_it_is() {
+        for other in [&b"#!/bin/sh\n"[..], b"", b"\x7fELF\x02\x01"] {
+            assert_eq!(without_symbols(other.to_vec()), other);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Getting an image: fetched into a folder beside its own, which then takes its place; so an image is whole or not there.
+
+use super::{Image, Label, folder_of, gvisor, kernel, uml};
+use crate::error::TestbedError;
+use stacklab_model::System;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::Command;
+
+/// Is told each step before it is done.
+pub type Step<'a> = dyn FnMut(&str) + 'a;
+
+/// What was made of a system, before it is an image.
+pub(super) struct Made {
+    /// Its exact version.
+    pub version: String,
+    /// Where it came from.
+    pub source: String,
+}
+
+/// Fetches the newest image of a system and puts it in place of the one that is there.
+///
+/// # Errors
+/// What failed, in the words of the program that did it. What was downloaded is kept for the next attempt, and an image
+/// that was there before stays.
+pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> {
+    let folder = folder_of(system);
+    let part = folder.with_file_name(format!("{system}.part"));
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |reason: io::Error| TestbedError::File { path, reason }
+    };
+    remove(&part).map_err(at(&part))?;
+    fs::create_dir_all(&part).map_err(at(&part))?;
+    let made = match system {
+        System::Gvisor => gvisor::make(&part, step),
+        System::Linux(series) => kernel::make(series, &part, step),
+        System::Uml => uml::make(&part, step),
+        other => Err(TestbedError::Get {
+            attempted: format!("get an image of {other}"),
+            reason: "it needs none".to_owned(),
+            advice: String::new(),
+        }),
+    };
+    let place = |made: Made| {
+        Label::write(&part, made.version, made.source).map_err(at(&part))?;
+        remove(&folder).and_then(|()| fs::rename(&part, &folder)).map_err(at(&folder))
+    };
+    made.and_then(place).inspect_err(|_| drop(remove(&part)))?;
+    Image::find(system)
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Runs a program to its end and gives what it printed.
+///
+/// # Errors
+/// What it said when it failed, or that it is not there.
+pub(super) fn run(mut command: Command, attempted: &str, advice: &str) -> Result<String, TestbedError> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let failed = |reason: String, advice: &str| TestbedError::Get {
+        attempted: attempted.to_owned(),
+        reason,
+        advice: advice.to_owned(),
+    };
+    let done = match command.output() {
+        Ok(done) => done,
+        Err(error) => return Err(failed(format!("{name}: {error}"), &format!("; install {name}"))),
+    };
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    Err(failed(if said.is_empty() { format!("{name} failed ({})", done.status) } else { said }, advice))
+}

@@ -1,0 +1,50 @@
+//! gVisor's `runsc`: the one that is installed, else built from its module by Go.
+
+use super::cache;
+use super::fetch::{Made, Step, run};
+use crate::error::TestbedError;
+use crate::find::program_in_path;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// Its Go module, at the branch that builds with plain Go; a proxy may know that branch's versions and not its name.
+const MODULES: [&str; 2] = ["gvisor.dev/gvisor/runsc@go", "gvisor.dev/gvisor/runsc@latest"];
+const NAME: &str = "runsc";
+
+/// Puts `runsc` into a folder.
+pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<Made, TestbedError> {
+    let own = into.join(NAME);
+    if let Some(installed) = program_in_path(NAME) {
+        step(&format!("taking {}", installed.display()));
+        fs::copy(&installed, &own).map_err(|reason| TestbedError::File { path: own.clone(), reason })?;
+        let version = version_of(&own)?;
+        return Ok(Made { version, source: installed.display().to_string() });
+    }
+    step("building runsc with Go (once, some minutes)");
+    let advice = "; install Go 1.21 or newer (https://go.dev/dl, or Debian's golang-go from backports), or runsc itself";
+    let build = |module: &str| {
+        let mut build = Command::new("go");
+        build.args(["install", module]).env("CGO_ENABLED", "0").env("GOBIN", into);
+        // A toolchain that is too old fetches the one that the module asks for.
+        build.env("GOTOOLCHAIN", "auto").env("GOFLAGS", "-modcacherw").env("GOPATH", cache().join("go"));
+        run(build, &format!("build {module}"), advice).map(|_| module.to_owned())
+    };
+    let source = build(MODULES[0]).or_else(|_| build(MODULES[1]))?;
+    Ok(Made { version: version_of(&own)?, source })
+}
+
+/// What Go has written into the program: `mod<tab>gvisor.dev/gvisor<tab>v0.0.0-20260101000000-0123456789ab<tab>h1:..`; else what
+/// the program says itself.
+fn version_of(runsc: &Path) -> Result<String, TestbedError> {
+    const MODULE: &[u8] = b"mod\tgvisor.dev/gvisor\t";
+    let bytes = fs::read(runsc).map_err(|reason| TestbedError::File { path: runsc.to_owned(), reason })?;
+    if let Some(at) = bytes.windows(MODULE.len()).position(|window| window == MODULE) {
+        let version = bytes[at + MODULE.len()..].iter().take_while(|byte| byte.is_ascii_graphic());
+        return Ok(version.map(|byte| char::from(*byte)).collect());
+    }
+    let mut version = Command::new(runsc);
+    version.arg("--version");
+    let said = run(version, "ask runsc for its version", "")?;
+    Ok(said.lines().next().unwrap_or_default().trim_start_matches("runsc version ").to_owned())
+}

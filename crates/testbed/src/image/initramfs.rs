@@ -1,0 +1,82 @@
+//! What a kernel finds when it has booted: this program as its first process, with the libraries that it is linked to.
+
+use super::cpio::Archive;
+use super::elf::without_symbols;
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The program's name in the guest, at the root.
+const PROGRAM: &str = "stacklab";
+
+/// Writes an archive that begins with others (modules) and holds the program. Nothing half-written is left.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn write(path: &Path, before: &[PathBuf], program: &Path) -> io::Result<()> {
+    let part = path.with_extension("part");
+    let write = || -> io::Result<()> {
+        let mut out = BufWriter::new(File::create(&part)?);
+        for archive in before {
+            io::copy(&mut File::open(archive)?, &mut out)?;
+        }
+        let mut archive = Archive::new(out);
+        for folder in ["dev", "proc", "sys", "tmp"] {
+            archive.folder(folder)?;
+        }
+        for library in libraries(program)? {
+            let text = library.to_str().ok_or_else(|| io::Error::other("a library's path is no text"))?;
+            archive.file(text.trim_start_matches('/'), &without_symbols(fs::read(&library)?))?;
+        }
+        archive.file(PROGRAM, &without_symbols(fs::read(program)?))?;
+        archive.finish()?.flush()?;
+        fs::rename(&part, path)
+    };
+    write().inspect_err(|_| drop(fs::remove_file(&part)))
+}
+
+/// The libraries that a program is linked to, and its loader, as the loader itself lists them; none for one that needs
+/// none.
+fn libraries(program: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let listed = Command::new(program).env("LD_TRACE_LOADED_OBJECTS", "1").output()?;
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    Ok(paths(&text).into_iter().filter(|path| path.is_file()).collect())
+}
+
+/// `libc.so.6 => /lib/libc.so.6 (0x7f..)`, and of the loader `/lib64/ld-linux-x86-64.so.2 (0x7f..)`.
+fn paths(listed: &str) -> Vec<PathBuf> {
+    let word = |line: &str| {
+        let path = line.split_whitespace().find(|word| word.starts_with('/'))?;
+        Some(PathBuf::from(path))
+    };
+    listed.lines().filter_map(word).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loaders_list_is_read() {
+        let listed =
+            "\tlinux-vdso.so.1 (0x1)\n\tlibc.so.6 => /lib/x/libc.so.6 (0x2)\n\t/lib64/ld.so.2 (0x3)\n";
+        assert_eq!(paths(listed), [PathBuf::from("/lib/x/libc.so.6"), PathBuf::from("/lib64/ld.so.2")]);
+        assert!(paths("\tstatically linked\n").is_empty());
+    }
+
+    #[test]
+    fn this_program_is_packed_with_its_libraries() {
+        let folder = tempfile::tempdir().unwrap();
+        let (before, path) = (folder.path().join("before"), folder.path().join("all.cpio"));
+        fs::write(&before, "0707").unwrap();
+        write(&path, &[before], &std::env::current_exe().unwrap()).unwrap();
+        let bytes = fs::read(&path).unwrap();
+        assert!(bytes.starts_with(b"0707070701"));
+        let holds = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
+        assert!(holds(b"libc.so.6\0") && holds(b"stacklab\0"));
+        assert!(write(&folder.path().join("x"), &[], Path::new("/nonexistent")).is_err());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing half-written is left");
+    }
+}

@@ -1,0 +1,143 @@
+//! What systems boot from, in a folder of the program's own: fetched once, checked, and never installed on the machine.
+
+mod apt;
+mod cpio;
+mod elf;
+mod fetch;
+mod gvisor;
+pub(crate) mod initramfs;
+mod kernel;
+mod modules;
+mod uml;
+
+pub use fetch::{Step, get};
+
+use crate::error::TestbedError;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use stacklab_model::System;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The systems that images can be fetched of.
+pub fn known() -> Vec<System> {
+    let kernels = kernel::SERIES.iter().map(|(series, _)| System::Linux((*series).to_owned()));
+    [System::Gvisor].into_iter().chain(kernels).chain([System::Uml]).collect()
+}
+
+/// What a system boots from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// The system.
+    pub system: System,
+    /// Its exact version.
+    pub version: String,
+    /// Where it was fetched from.
+    pub source: String,
+    folder: PathBuf,
+}
+
+/// What is written beside an image's files.
+#[derive(Debug, Serialize, Deserialize)]
+struct Label {
+    version: String,
+    source: String,
+    /// Name to size and SHA-256.
+    files: BTreeMap<String, (u64, String)>,
+}
+
+const LABEL: &str = "image.json";
+
+/// The folder of images and what they are made from: `STACKLAB_CACHE`, or `stacklab` in the user's folder for caches.
+pub fn cache() -> PathBuf {
+    let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let home = || named("HOME").unwrap_or_else(|| PathBuf::from("/var/cache")).join(".cache");
+    named("STACKLAB_CACHE").unwrap_or_else(|| named("XDG_CACHE_HOME").unwrap_or_else(home).join("stacklab"))
+}
+
+fn folder_of(system: &System) -> PathBuf {
+    cache().join("images").join(system.to_string())
+}
+
+impl Image {
+    /// The image of a system, all of its files being there in their size.
+    ///
+    /// # Errors
+    /// When it was not fetched, or is not whole; says how to get it.
+    pub fn find(system: &System) -> Result<Self, TestbedError> {
+        let folder = folder_of(system);
+        let missing = |reason: String| TestbedError::NoImage { system: system.clone(), reason };
+        if !folder.exists() {
+            return Err(missing(format!("no image of it is in {}", cache().display())));
+        }
+        let label = Label::read(&folder).map_err(|reason| missing(reason.to_string()))?;
+        for (name, (bytes, _)) in &label.files {
+            let path = folder.join(name);
+            let found = path.metadata().map(|about| about.len());
+            if found.as_ref().ok() != Some(bytes) {
+                return Err(missing(format!("{} is missing or not whole", path.display())));
+            }
+        }
+        Ok(Image { system: system.clone(), version: label.version, source: label.source, folder })
+    }
+
+    /// Where a file of it is.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Reads all of it and compares it with what was fetched.
+    ///
+    /// # Errors
+    /// The first file that differs, or cannot be read.
+    pub fn check(&self) -> Result<(), TestbedError> {
+        let wrong = |reason: String| TestbedError::NoImage { system: self.system.clone(), reason };
+        let label = Label::read(&self.folder).map_err(|reason| wrong(reason.to_string()))?;
+        for (name, (_, expected)) in &label.files {
+            let path = self.folder.join(name);
+            let found = digest(&path).map_err(|reason| wrong(format!("{}: {reason}", path.display())))?;
+            if found != *expected {
+                return Err(wrong(format!("{} is not what was fetched", path.display())));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Label {
+    fn read(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(LABEL);
+        let with_path =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let text = fs::read(&path).map_err(with_path)?;
+        serde_json::from_slice(&text).map_err(|error| with_path(error.into()))
+    }
+
+    /// Describes a folder's files and puts the description beside them.
+    fn write(folder: &Path, version: String, source: String) -> io::Result<()> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(next) = folders.pop() {
+            for entry in fs::read_dir(&next)? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let name =
+                    path.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().into_owned();
+                files.insert(name, (path.metadata()?.len(), digest(&path)?));
+            }
+        }
+        let label = serde_json::to_vec_pretty(&Label { version, source, files })?;
+        fs::write(folder.join(LABEL), label)
+    }
+}
+
+fn digest(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,132 @@
+//! The modules that a guest loads, each after those it depends on.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What guests need: an interface, a channel, and the mechanisms between networks. Those that a kernel has built in, or
+/// does not know, are not there.
+pub(super) const WANTED: &[&str] = &[
+    "virtio_pci",
+    "virtio_net",
+    "virtio_console",
+    "virtio_rng",
+    "veth",
+    "bridge",
+    "tun",
+    "sch_tbf",
+    "sch_netem",
+    "sch_htb",
+    "sch_fq",
+    "tcp_bbr",
+    "sit",
+    "ip_gre",
+    "ip6_gre",
+    "ip6_tunnel",
+    "ipip",
+    "wireguard",
+];
+
+/// All modules under a folder, by name.
+pub(super) fn find(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Some((name, _)) = path.file_name().and_then(|name| name.to_str()?.split_once(".ko"))
+            {
+                found.insert(same(name), path.clone());
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// A module's name is written with either of both.
+fn same(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// The wanted modules and all that they depend on, decompressed, each after those that it needs.
+pub(super) fn in_order(
+    found: &BTreeMap<String, PathBuf>,
+    wanted: &[&str],
+) -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut ordered = Vec::new();
+    for name in wanted {
+        add(&same(name), found, &mut ordered)?;
+    }
+    Ok(ordered)
+}
+
+fn add(
+    name: &str,
+    found: &BTreeMap<String, PathBuf>,
+    ordered: &mut Vec<(String, Vec<u8>)>,
+) -> io::Result<()> {
+    if ordered.iter().any(|(known, _)| known == name) {
+        return Ok(());
+    }
+    // One that is built in has no file.
+    let Some(path) = found.get(name) else { return Ok(()) };
+    let module = read(path)?;
+    for needed in depends(&module) {
+        add(&needed, found, ordered)?;
+    }
+    ordered.push((name.to_owned(), module));
+    Ok(())
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let tool = match path.extension().and_then(|end| end.to_str()) {
+        Some("xz") => "xz",
+        Some("zst") => "zstd",
+        Some("gz") => "gzip",
+        _ => return fs::read(path),
+    };
+    let unpacked = Command::new(tool).args(["-dc"]).arg(path).output();
+    let unpacked = unpacked.map_err(|reason| io::Error::new(reason.kind(), format!("{tool}: {reason}")))?;
+    if unpacked.status.success() {
+        return Ok(unpacked.stdout);
+    }
+    Err(io::Error::other(format!("{tool} {}: {}", path.display(), String::from_utf8_lossy(&unpacked.stderr))))
+}
+
+/// The names behind `depends=` in the module's own description.
+fn depends(module: &[u8]) -> Vec<String> {
+    const KEY: &[u8] = b"\0depends=";
+    let Some(at) = module.windows(KEY.len()).position(|window| window == KEY) else { return Vec::new() };
+    let rest = &module[at + KEY.len()..];
+    let end = rest.iter().position(|byte| *byte == 0).unwrap_or(rest.len());
+    let names = String::from_utf8_lossy(&rest[..end]).into_owned();
+    names.split(',').filter(|name| !name.is_empty()).map(same).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modules_come_after_what_they_need_each_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, needs: &str| {
+            fs::create_dir_all(folder.path().join("net")).unwrap();
+            let path = folder.path().join("net").join(name);
+            fs::write(path, [b"x\0depends=", needs.as_bytes(), b"\0name=y\0"].concat()).unwrap();
+        };
+        write("sit.ko", "ip_tunnel,tunnel4");
+        write("ip_tunnel.ko", "");
+        write("tunnel4.ko", "xfrm-core");
+        write("xfrm-core.ko", "");
+        write("ip-gre.ko", "ip_tunnel");
+        let found = find(folder.path()).unwrap();
+        let ordered = in_order(&found, &["sit", "ip_gre", "unknown"]).unwrap();
+        let names: Vec<&str> = ordered.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["ip_tunnel", "xfrm_core", "tunnel4", "sit", "ip_gre"]);
+    }
+}

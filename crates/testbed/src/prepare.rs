@@ -1,0 +1,79 @@
+//! From a system's name to a guest that can be started.
+
+use crate::accelerate::Accelerator;
+use crate::error::TestbedError;
+use crate::find::program_in_path;
+use crate::folder::Folder;
+use crate::host::{Boots, Guest, Gvisor, Uml, Vm};
+use crate::image::{Image, initramfs};
+use stacklab_model::System;
+use std::path::{Path, PathBuf};
+
+/// What runs on a host of this system; `None` for a plain namespace. What the guest boots from is put into the folder.
+///
+/// # Errors
+/// When the system has no image here, or QEMU is missing; both say how to get it.
+pub(crate) fn prepare(
+    system: &System,
+    program: &Path,
+    folder: &Folder,
+) -> Result<Option<Box<dyn Guest>>, TestbedError> {
+    Ok(Some(match system {
+        System::Namespace => return Ok(None),
+        System::Gvisor => {
+            let image = Image::find(system)?;
+            Box::new(Gvisor { runsc: image.file("runsc"), version: image.version })
+        }
+        System::Linux(_) => {
+            let image = Image::find(system)?;
+            let initramfs = ramdisk(system, program, folder, &[image.file("modules.cpio")])?;
+            let boots = Boots::Kernel { kernel: image.file("kernel"), initramfs, release: image.version };
+            machine(boots)?
+        }
+        System::Disk(path) => {
+            let disk = PathBuf::from(path);
+            if let Err(reason) = std::fs::File::open(&disk) {
+                return Err(TestbedError::File { path: disk, reason });
+            }
+            machine(Boots::Disk(disk))?
+        }
+        System::Uml => {
+            let image = Image::find(system)?;
+            Box::new(Uml {
+                libraries: image.file("lib"),
+                kernel: image.file("kernel"),
+                initramfs: ramdisk(system, program, folder, &[])?,
+                release: image.version,
+            })
+        }
+        System::Here | System::Ssh(_) => return Err(TestbedError::NotBuilt(system.clone())),
+    }))
+}
+
+fn machine(boots: Boots) -> Result<Box<dyn Guest>, TestbedError> {
+    let qemu = program_in_path("qemu-system-x86_64").ok_or(TestbedError::NoProgram {
+        program: "qemu-system-x86_64",
+        remedy: "sudo apt-get install --no-install-recommends qemu-system-x86",
+    })?;
+    let accelerator = match &boots {
+        Boots::Kernel { kernel, initramfs, .. } => Accelerator::that_works(&qemu, kernel, initramfs),
+        // Nothing is known of what is on it: what a kernel of Debian's has told, where one was booted.
+        Boots::Disk(_) => Accelerator::known().unwrap_or(Accelerator::Tcg),
+    };
+    Ok(Box::new(Vm { qemu, accelerator, boots }))
+}
+
+/// The files that a kernel unpacks when it boots: its modules, and this program. Made once for both hosts.
+fn ramdisk(
+    system: &System,
+    program: &Path,
+    folder: &Folder,
+    before: &[PathBuf],
+) -> Result<PathBuf, TestbedError> {
+    let path = folder.path().join(format!("{system}.cpio"));
+    if !path.exists() {
+        initramfs::write(&path, before, program)
+            .map_err(|reason| TestbedError::File { path: path.clone(), reason })?;
+    }
+    Ok(path)
+}

@@ -1,0 +1,310 @@
+//! Real machines over ssh: a real sshd in a namespace of the test's own, which the program reaches from another one.
+//!
+//! They need root. Where it is not had they fail; nothing is skipped.
+
+mod support;
+
+use stacklab_model::{Bed, Family, Metric, Probe, Transport};
+use stacklab_store::Record;
+use stacklab_testbed::{Testbed, enter};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use support::program::{Outcome, Program, code, require_root, require_tool};
+use support::records::{figure, runs};
+
+/// Both hosts of the test's testbed: this machine as the program sees it, and the one behind ssh.
+const PORT: &str = "2222";
+/// How long sshd may take to listen.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Within which time an error is to be said.
+const SOON: Duration = Duration::from_secs(15);
+
+const STUDY: &str = r#"
+title = "Over ssh"
+[testbed]
+offloads = true
+[[host]]
+os = "here"
+interface = "st0"
+[[host]]
+os = "ssh:lab"
+ipv4 = "198.18.0.2"
+ipv6 = "2001:2:0:1::2"
+[factors]
+os = ["ssh:lab"]
+family = ["ipv4", "ipv6"]
+transport = ["tcp", "udp"]
+size = [512]
+[probe.stream]
+metrics = ["throughput"]
+length = { time = "50ms" }
+warmup = "10ms"
+[probe.echo]
+metrics = ["rtt"]
+length = { time = "50ms" }
+warmup = "10ms"
+[runs]
+min = 3
+max = 3
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+"#;
+
+/// Two namespaces, sshd in the second one, and a user's configuration of ssh for the first.
+struct Scene {
+    program: Program,
+    testbed: Testbed,
+    folder: tempfile::TempDir,
+    sshd: Option<Child>,
+}
+
+/// Where sshd is, installed or unpacked by scripts/setup.
+fn sshd() -> PathBuf {
+    let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/openssh/usr/sbin/sshd");
+    [PathBuf::from("/usr/sbin/sshd"), unpacked]
+        .into_iter()
+        .find(|path| path.exists())
+        .expect("there is no sshd: scripts/setup test unpacks it")
+}
+
+impl Scene {
+    fn set() -> Self {
+        require_root();
+        for (tool, package) in
+            [("ssh", "openssh-client"), ("ssh-keygen", "openssh-client"), ("nsenter", "util-linux")]
+        {
+            require_tool(tool, package);
+        }
+        enter().unwrap_or_else(|error| panic!("{error}"));
+        let bed = Bed { rate: None, mtu: 1500, offloads: true };
+        let testbed = Testbed::build(&bed, Path::new("sleep"), &["600"]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let mut scene = Scene { program: Program::new(), testbed, folder, sshd: None };
+        scene.write_keys();
+        scene.start();
+        scene.program.write("study.toml", STUDY);
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+
+    fn write_keys(&self) {
+        for name in ["host", "user", "stranger"] {
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+                .arg(self.path(name))
+                .status()
+                .unwrap();
+            assert!(made.success());
+        }
+        let public = |name: &str| fs::read_to_string(self.path(&format!("{name}.pub"))).unwrap();
+        self.write("authorized", &public("user"));
+        self.write("known", &format!("[198.18.0.2]:{PORT} {}", public("host")));
+        self.allow("user");
+        // The program runs `ssh` as the user would; the test's user has another configuration than whoever runs the test.
+        fs::create_dir_all(self.path("bin")).unwrap();
+        let ssh = self.write(
+            "bin/ssh",
+            &format!("#!/bin/sh\nexec /usr/bin/ssh -F {} \"$@\"\n", self.path("config").display()),
+        );
+        fs::set_permissions(ssh, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir_all(self.path("home")).unwrap();
+    }
+
+    /// Has the user offer a key.
+    fn allow(&self, key: &str) {
+        let path = |name: &str| self.path(name).display().to_string();
+        self.write(
+            "config",
+            &format!(
+                "Host lab\nHostName 198.18.0.2\nPort {PORT}\nUser root\nIdentityFile {}\nIdentitiesOnly yes\nUserKnownHostsFile {}\nStrictHostKeyChecking yes\n",
+                path(key),
+                path("known"),
+            ),
+        );
+    }
+
+    /// Starts sshd in the second namespace, with users of the test's own.
+    fn start(&mut self) {
+        let path = |name: &str| self.path(name).display().to_string();
+        let sshd = sshd();
+        self.write(
+            "passwd",
+            &format!("root:*:0:0:root:{}:/bin/sh\nsshd:*:101:65534::/run/sshd:/bin/false\n", path("home")),
+        );
+        self.write("shadow", "root:*:19000:0:99999:7:::\nsshd:*:19000:0:99999:7:::\n");
+        let mut config = format!(
+            "Port {PORT}\nListenAddress 198.18.0.2\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n",
+            path("host"),
+            path("authorized"),
+        );
+        for (option, program) in [("SshdSessionPath", "sshd-session"), ("SshdAuthPath", "sshd-auth")] {
+            let beside = sshd.parent().unwrap().join("../lib/openssh").join(program);
+            if beside.exists() {
+                config += &format!("{option} {}\n", beside.display());
+            }
+        }
+        self.write("sshd_config", &config);
+        let script = format!(
+            "mount --bind {} /etc/passwd && mount --bind {} /etc/shadow && mkdir -p /run/sshd && exec {} -D -e -f {}",
+            path("passwd"),
+            path("shadow"),
+            sshd.display(),
+            path("sshd_config"),
+        );
+        let log = fs::File::create(self.path("log")).unwrap();
+        let receiver = self.testbed.hosts()[1].pid().to_string();
+        let child = Command::new("nsenter")
+            .args([
+                "-t",
+                &receiver,
+                "-n",
+                "unshare",
+                "-m",
+                "setpriv",
+                "--pdeathsig",
+                "KILL",
+                "sh",
+                "-c",
+                &script,
+            ])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.sshd = Some(child);
+        let start = Instant::now();
+        while !self.log().contains("listening") {
+            assert!(start.elapsed() < PATIENCE, "sshd does not listen: {}", self.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap()
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut sshd) = self.sshd.take() {
+            sshd.kill().unwrap();
+            sshd.wait().unwrap();
+        }
+    }
+
+    /// The program in the first namespace, which is this machine to it.
+    fn command(&self, args: &[&str]) -> Command {
+        let sender = self.testbed.hosts()[0].pid().to_string();
+        let program = self.program.path();
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &sender, "-n"]).arg(program).args(args).current_dir(self.program.work());
+        let path = format!("{}:{}", self.path("bin").display(), std::env::var("PATH").unwrap());
+        command.env("PATH", path).env("TMPDIR", self.program.tmp());
+        command
+    }
+
+    fn run(&self, args: &[&str]) -> Outcome {
+        Outcome::of(self.command(args))
+    }
+
+    fn fails(&self, expected: &[&str]) {
+        let start = Instant::now();
+        let outcome = self.run(&["run", "study.toml", "--out", "no.stacklab"]).expect(code::HOST);
+        let _ = outcome.says(expected);
+        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+        assert!(!self.program.files().contains(&"no.stacklab".to_owned()));
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+#[test]
+fn a_study_runs_on_a_machine_behind_ssh() {
+    let scene = Scene::set();
+    // Nothing is put on another machine without asking.
+    scene.fails(&["ssh:lab", "--copy-agent", "not there"]);
+    assert_eq!(fs::read_dir(scene.path("home")).unwrap().count(), 0);
+
+    let begin = ["run", "study.toml", "--out", "x.stacklab", "--seed", "1", "--copy-agent"];
+    let first = scene.run(&begin).expect(code::DONE);
+    assert!(first.stderr.contains("here and ssh:lab on their own network"), "{}", first.stderr);
+    let record = scene.program.work().join("x.stacklab");
+    let all = runs(&record);
+    assert_eq!(all.len(), 2 * 2 * 2 * 3);
+    for run in &all {
+        let metric = if run.trial.probe == Probe::Stream { Metric::Throughput } else { Metric::Rtt };
+        assert!(figure(run, metric) > 0.0, "{}", run.trial);
+        let [sender, receiver] = [0, 1].map(|side| run.sides[side].endpoint.local.ip().to_string());
+        let [own, other] = match run.trial.cell.family {
+            Family::Ipv4 => ["198.18.0.1", "198.18.0.2"],
+            Family::Ipv6 => ["2001:2:0:1::1", "2001:2:0:1::2"],
+        };
+        assert_eq!((sender.as_str(), receiver.as_str()), (own, other));
+        assert!([Transport::Tcp, Transport::Udp].contains(&run.trial.cell.transport));
+    }
+    let hosts = Record::read(&record).unwrap().hosts().unwrap();
+    assert_eq!(hosts.iter().map(|host| host.kind.as_str()).collect::<Vec<_>>(), ["here", "ssh"]);
+
+    // The agent that is there is used; one of another version is not.
+    scene.run(&["run", "study.toml", "--out", "y.stacklab", "--seed", "1"]).expect(code::DONE);
+    let folder = scene.path("home/.cache/stacklab/bin");
+    let [agent] = &fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>()[..]
+    else {
+        panic!("one file is there")
+    };
+    fs::write(agent, "#!/bin/sh\necho stacklab 0.0.1\n").unwrap();
+    scene.fails(&["another version", "0.0.1", "--copy-agent"]);
+}
+
+#[test]
+fn a_machine_that_cannot_be_reached_is_said_within_seconds() {
+    let mut scene = Scene::set();
+    scene.allow("stranger");
+    scene.fails(&["ssh:lab", "Permission denied", "ssh lab true"]);
+    scene.allow("user");
+    scene.write("known", "");
+    scene.fails(&["ssh:lab", "Host key verification failed"]);
+    scene.stop();
+    scene.fails(&["ssh:lab", "Connection refused"]);
+}
+
+#[test]
+fn a_machine_that_is_lost_in_the_middle_ends_the_campaign_which_is_resumed() {
+    let mut scene = Scene::set();
+    let long = STUDY.replace("min = 3", "min = 30").replace("max = 3", "max = 30");
+    scene.program.write("study.toml", long);
+    let command = scene.command(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1", "--copy-agent"]);
+    let running = scene.program.started(command);
+    let record = scene.program.work().join("x.stacklab");
+    let start = Instant::now();
+    while Record::read(&record).and_then(|record| record.runs()).map_or(0, |runs| runs.len()) < 5 {
+        assert!(start.elapsed() < Duration::from_secs(30), "nothing was measured:\n{}", running.stderr());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // The daemon's child of this connection is what goes when a machine does.
+    let connections = support::program::children(scene.sshd.as_ref().unwrap().id());
+    connections.iter().for_each(|pid| support::program::signal(*pid, "KILL"));
+    let outcome = running.end(Duration::from_secs(30)).expect(code::HOST);
+    assert!(outcome.stderr.contains("ssh:lab") && outcome.stderr.contains("--resume"), "{}", outcome.stderr);
+    scene.stop();
+    scene.start();
+    let resumed = scene.run(&["run", "--resume", "--out", "x.stacklab"]).expect(code::DONE);
+    assert!(resumed.stdout.contains("throughput"), "{}", resumed.stdout);
+    assert_eq!(runs(&record).len(), 2 * 2 * 2 * 30);
+}

@@ -1,0 +1,237 @@
+//! Other systems' stacks, really running: gVisor's sandbox, a kernel of Debian's in a virtual machine, user-mode Linux.
+//!
+//! They need images, which scripts/test has fetched before. Where one is missing they fail; nothing is skipped.
+
+mod support;
+
+use stacklab_model::{CpuScope, Metric, Role, RunRecord, Systems, wire_size};
+use stacklab_store::Record;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+use support::leftovers::{Scene, processes_of};
+use support::program::{Program, children, code, require_root, signal};
+use support::records::{figure, runs, side, warns};
+
+/// How close to what the headers leave a full link must come.
+const TOLERANCE: f64 = 0.01;
+/// The link's rate, bit/s.
+const RATE: f64 = 50e6;
+/// Runs of each cell.
+const BLOCKS: u32 = 3;
+/// Within which time everything is gone after an end.
+const SOON: Duration = Duration::from_secs(3);
+
+/// A study of floods and echoes between the given systems.
+fn study(systems: &[&str], transports: &[&str], milliseconds: u32, blocks: u32) -> String {
+    format!(
+        r#"
+title = "Systems on a link of 50 Mbit/s"
+[testbed]
+rate = "50 Mbit/s"
+[factors]
+os = {systems:?}
+family = ["ipv4", "ipv6"]
+transport = {transports:?}
+size = [128, 1408]
+[probe.stream]
+metrics = ["throughput", "cpu_receiver"]
+length = {{ time = "{milliseconds}ms" }}
+warmup = "200ms"
+interval = "100ms"
+[probe.echo]
+metrics = ["rtt"]
+length = {{ time = "100ms" }}
+warmup = "50ms"
+[runs]
+min = {blocks}
+max = {blocks}
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+"#
+    )
+}
+
+/// What headers leave of the link, Mbit/s.
+fn limit(run: &RunRecord) -> f64 {
+    let cell = &run.trial.cell;
+    let wire = wire_size(cell.family, cell.transport, cell.size, 1500).wire_bytes;
+    RATE * f64::from(cell.size) / f64::from(wire) / 1e6
+}
+
+#[test]
+fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() {
+    require_root();
+    let program = Program::new();
+    let scene = Scene::now();
+    let systems = ["gvisor", "linux-6.1", "uml", "namespace -> gvisor", "linux-6.1 -> namespace"];
+    program.write("study.toml", study(&systems, &["udp"], 1000, BLOCKS));
+    let outcome =
+        program.run(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1"]).expect(code::DONE);
+    let path = program.work().join("x.stacklab");
+    let all = runs(&path);
+    assert_eq!(all.len(), systems.len() * 2 * 2 * 2 * BLOCKS as usize);
+    let mut cells: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for run in all.iter().filter(|run| run.values.contains_key(&Metric::Throughput)) {
+        let shares = cells.entry(run.trial.cell.to_string()).or_default();
+        // One that did not fill the link says so, and is no figure of the link.
+        if !warns(run, "below_link") {
+            shares.push(figure(run, Metric::Throughput) / limit(run));
+        }
+    }
+    // An emulated machine pauses now and then; the median of three runs does not.
+    let median = |shares: &[f64]| {
+        let mut sorted = shares.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+    };
+    let far: Vec<_> = cells.iter().filter(|(_, shares)| (median(shares) - 1.0).abs() > TOLERANCE).collect();
+    assert!(far.is_empty(), "of {} cells: {far:#?}", systems.len() * 4);
+
+    // Each is what its name says, by its own word.
+    let hosts = Record::read(&path).unwrap().hosts().unwrap();
+    let kernel = |name: &str| {
+        let host = hosts.iter().find(|host| host.name == name).unwrap_or_else(|| panic!("no host {name}"));
+        (host.kind.clone(), host.facts.kernel.clone())
+    };
+    let own = kernel("receiver").1;
+    assert!(kernel("sender (linux-6.1)").1.starts_with("6.1."), "{:?}", kernel("sender (linux-6.1)"));
+    assert!(kernel("sender (linux-6.1)").0.contains("in QEMU"), "{:?}", kernel("sender (linux-6.1)"));
+    for name in ["sender (gvisor)", "receiver (uml)"] {
+        assert_ne!(kernel(name).1, own, "{name}");
+    }
+    assert!(kernel("receiver (uml)").0.contains("user-mode Linux 7."), "{:?}", kernel("receiver (uml)"));
+
+    // Processor time is taken inside where the system counts it, and else outside.
+    let scope = |systems: &str, role: Role| {
+        let systems: Systems = systems.parse().unwrap();
+        let of = |run: &&RunRecord| {
+            Systems::of(&run.trial.cell) == systems && run.values.contains_key(&Metric::Throughput)
+        };
+        let cpu = &side(all.iter().find(of).unwrap(), role).cpu;
+        cpu.as_ref().map(|cpu| cpu.scope)
+    };
+    assert_eq!(scope("linux-6.1", Role::Receiver), Some(CpuScope::Host));
+    assert_eq!(scope("uml", Role::Sender), Some(CpuScope::Host));
+    assert_eq!(scope("gvisor", Role::Receiver), Some(CpuScope::Outside));
+    assert_eq!(scope("linux-6.1 -> namespace", Role::Receiver), Some(CpuScope::Shared));
+    assert!(outcome.stdout.contains("udp"), "{}", outcome.stdout);
+    scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
+}
+
+#[test]
+fn a_guest_that_dies_ends_the_campaign_at_once_and_it_is_resumed() {
+    require_root();
+    for (system, guest) in [("gvisor", "runsc"), ("linux-6.1", "qemu-system-x86"), ("uml", "kernel")] {
+        let program = Program::new();
+        let scene = Scene::now();
+        program.write("study.toml", study(&[system], &["udp", "tcp"], 200, 2));
+        let running = program.start(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1"]);
+        let record = program.work().join("x.stacklab");
+        let measured = || Record::read(&record).and_then(|record| record.runs()).map_or(0, |runs| runs.len());
+        let start = Instant::now();
+        while measured() < 3 {
+            assert!(start.elapsed() < Duration::from_secs(60), "{system}: nothing was measured");
+            sleep(Duration::from_millis(20));
+        }
+        let pid = children(running.pid()).into_iter().find(|pid| {
+            fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.starts_with(&guest[..guest.len().min(15)]))
+        });
+        let killed = Instant::now();
+        signal(pid.unwrap_or_else(|| panic!("{system}: no {guest} among the program's children")), "KILL");
+        let outcome = running.end(Duration::from_secs(20)).expect(code::HOST);
+        assert!(killed.elapsed() < Duration::from_secs(10), "{system}: {:?}", killed.elapsed());
+        assert!(outcome.stderr.contains(system) && outcome.stderr.contains("--resume"), "{}", outcome.stderr);
+        scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
+        let before = measured();
+        program.run(&["run", "--resume", "--out", "x.stacklab"]).expect(code::DONE);
+        assert!(before >= 3 && runs(&record).len() == 2 * 2 * 2 * 2 * 2, "{system}");
+    }
+}
+
+#[test]
+fn what_is_missing_or_broken_is_said_before_anything_starts() {
+    require_root();
+    let program = Program::new();
+    let scene = Scene::now();
+    program.write("study.toml", study(&["linux-6.1"], &["udp"], 200, 2));
+    let said = |cache: &Path| {
+        let mut command = program.command(&["run", "study.toml", "--out", "x.stacklab"]);
+        command.env("STACKLAB_CACHE", cache);
+        support::program::Outcome::of(command).expect(code::TESTBED).stderr
+    };
+    let cache = tempfile::tempdir().unwrap();
+    let missing = said(cache.path());
+    assert!(missing.contains("stacklab image get linux-6.1"), "{missing}");
+
+    // An image that lost the end of a file.
+    let own = std::env::var("STACKLAB_CACHE").expect("scripts/test names the folder of images");
+    let folder = cache.path().join("images");
+    fs::create_dir_all(&folder).unwrap();
+    let copied = std::process::Command::new("cp")
+        .arg("-r")
+        .arg(Path::new(&own).join("images/linux-6.1"))
+        .arg(&folder)
+        .status();
+    assert!(copied.unwrap().success());
+    let kernel = folder.join("linux-6.1/kernel");
+    let bytes = fs::read(&kernel).unwrap();
+    fs::write(&kernel, &bytes[..bytes.len() - 1]).unwrap();
+    let broken = said(cache.path());
+    assert!(broken.contains("not whole") && broken.contains("stacklab image get linux-6.1"), "{broken}");
+
+    // One that is another than was fetched: found by reading all of it.
+    let mut other = bytes.clone();
+    other[bytes.len() / 2] ^= 1;
+    fs::write(&kernel, &other).unwrap();
+    let mut check = program.command(&["image", "check"]);
+    check.env("STACKLAB_CACHE", cache.path());
+    let checked = support::program::Outcome::of(check).expect(code::TESTBED);
+    assert!(checked.stderr.contains("is not what was fetched"), "{}", checked.stderr);
+
+    // A kernel that does not boot.
+    fs::write(&kernel, vec![0; bytes.len()]).unwrap();
+    let start = Instant::now();
+    let dead = said(cache.path());
+    assert!(dead.contains("boot"), "{dead}");
+    assert!(start.elapsed() < Duration::from_secs(90), "{:?}", start.elapsed());
+    scene.assert_restored(&program, &["study.toml"], SOON);
+    assert!(processes_of(&program.path()).is_empty());
+}
+
+#[test]
+fn images_are_listed_and_are_as_they_were_fetched() {
+    let program = Program::new();
+    let listed = program.run(&["image", "list"]).expect(code::DONE).stdout;
+    for system in ["gvisor", "linux-6.1", "uml"] {
+        let line = listed.lines().find(|line| line.trim_start().starts_with(&format!("{system} ")));
+        assert!(line.is_some_and(|line| !line.contains("not here")), "{listed}");
+    }
+    let checked = program.run(&["image", "check"]).expect(code::DONE).stdout;
+    assert!(
+        checked.lines().count() >= 3 && checked.lines().all(|line| line.ends_with("as it was fetched")),
+        "{checked}"
+    );
+    let unknown = program.run(&["image", "get", "linux-2.4"]).expect(code::TESTBED).stderr;
+    assert!(unknown.contains("5.10, 6.1, 6.12"), "{unknown}");
+}
+
+#[test]
+fn systems_that_a_study_gets_wrong_are_said_with_their_place() {
+    let program = Program::new();
+    for (os, expected) in [
+        ("[\"gvisr\"]", "did you mean `gvisor`"),
+        ("[\"ssh:lab\"]", "no ipv4 address of `here` is known"),
+        ("[\"gvisor -> ssh:lab\"]", "share no network"),
+    ] {
+        let text = study(&["X"], &["udp"], 200, 2).replace("[\"X\"]", os);
+        program.write("study.toml", text);
+        let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
+        assert!(said.contains(expected) && said.contains("study.toml:6:"), "{os}: {said}");
+    }
+}
