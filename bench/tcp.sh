@@ -24,8 +24,12 @@ tcp_nuttcp() {
     local control=5000
     [ "$1" = ipv6 ] && control=5600
     in_sender nuttcp "-${1#ipv}" -P $control -D "-l$2" -T1 -fparse "$(address "$1")" >"$work/nuttcp.txt" || return 1
-    read -r bytes seconds < <(sed -n 's/.*megabytes=\([0-9.]*\) real_seconds=\([0-9.]*\).*rate_Mbps=\([0-9.]*\).*/\1 \3/p' \
-        "$work/nuttcp.txt" | awk '{ b = $1 * 1048576; printf "%.0f %.6f\n", b, b * 8 / ($2 * 1e6) }')
+    # Two forms: its server may know the sender's count only, which is all that a TCP stream's end brings.
+    #   megabytes=326.0415 real_seconds=1.00 rate_Mbps=2744.3459 ..
+    #   251.4894 MB /   1.00 sec = 2109.4792 Mbps ..
+    read -r bytes seconds < <(sed -n -e 's/.*megabytes=\([0-9.]*\) .*rate_Mbps=\([0-9.]*\).*/\1 \2/p' \
+        -e 's/^ *\([0-9.]*\) MB .* = *\([0-9.]*\) Mbps.*/\1 \2/p' "$work/nuttcp.txt" |
+        awk '{ b = $1 * 1048576; printf "%.0f %.6f\n", b, b * 8 / ($2 * 1e6) }')
 }
 
 tcp_d-itg() { itg "$1" -T TCP -D -c "$2" -C 10000000 -t 1000 && itg_count; }
