@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 STUDY ?= studies/quickstart.toml
 ARGS ?=
 
-.PHONY: run build test pure-test namespace-test fmt lint bench schema
+.PHONY: run build agents test pure-test namespace-test fmt lint bench schema
 
 run: build
 	target/release/stacklab run $(STUDY) $(ARGS)
@@ -16,6 +16,11 @@ run: build
 build:
 	scripts/setup run
 	cargo build --release --locked -p stacklab
+
+# The agent for Windows and FreeBSD; docs/agents.md says what it can do there.
+agents:
+	scripts/setup agents
+	scripts/build-agents
 
 # Everything: checks, then pure tests, then tests that make namespaces and measure, one at a time.
 test:

@@ -306,6 +306,10 @@ pub struct CpuTime {
     pub idle_ns: u64,
     /// Taken by the hypervisor.
     pub steal_ns: u64,
+    /// Whether the host tells only user, system and idle time apart, as Windows does: interrupts are then part of
+    /// `system_ns`, and `irq_ns`, `softirq_ns` and `steal_ns` are unknown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub undivided: bool,
     /// The agent's own user time in it (rusage).
     pub own_user_ns: u64,
     /// The agent's own system time in it (rusage).

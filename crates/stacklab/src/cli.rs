@@ -1,9 +1,9 @@
 //! The command line.
 
 use crate::commands::compare::FailOn;
-use crate::listen::Place;
 use crate::measurement::options::MeasureOptions;
 use clap::{Args, Parser, Subcommand};
+use stacklab_agent::AgentOptions;
 use stacklab_model::{Metric, System};
 use stacklab_report::Format;
 use std::path::PathBuf;
@@ -271,24 +271,6 @@ pub enum TextOrJson {
     Text,
     /// For programs.
     Json,
-}
-
-/// Options of `agent`.
-#[derive(Debug, Args)]
-pub struct AgentOptions {
-    /// Take requests on standard input and answer on standard output, one JSON object a line
-    #[arg(long, required_unless_present = "listen")]
-    pub stdio: bool,
-    /// Leave what has to be measured out of the host's facts
-    #[arg(long, hide = true, requires = "stdio")]
-    pub brief: bool,
-    /// Listen on TCP and serve one `stacklab measure` after another: on any address of either family and port 5202, or
-    /// on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT
-    #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
-    pub listen: Option<Place>,
-    /// End when the first coordinator has gone
-    #[arg(long, requires = "listen")]
-    pub once: bool,
 }
 
 /// The verbs of `image`.

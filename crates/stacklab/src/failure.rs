@@ -1,5 +1,6 @@
 //! How the program fails, and with which exit code.
 
+use stacklab_agent::AgentFailure;
 use stacklab_store::StoreError;
 use stacklab_study::StudyErrors;
 use stacklab_testbed::TestbedError;
@@ -62,16 +63,9 @@ pub enum Failure {
     /// No agent serves at the other end of a measurement.
     #[error("{0}")]
     Unreachable(String),
-    /// An agent cannot wait for coordinators.
-    #[error(
-        "could not listen on {place}: {reason}; see whether another agent runs there, or name another port, as in --listen :7000"
-    )]
-    Listen {
-        /// Where.
-        place: String,
-        /// The system's reason.
-        reason: io::Error,
-    },
+    /// An agent ended early.
+    #[error("{0}")]
+    OwnAgent(#[from] AgentFailure),
     /// The user interrupted.
     #[error("interrupted; what was measured is in {}: go on with `stacklab run --resume --out {}`", .0.display(), .0.display())]
     Interrupted(PathBuf),
@@ -89,7 +83,7 @@ impl Failure {
     /// The program's exit code; `stacklab --help` lists them.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Output { .. } | Failure::Listen { .. } | Failure::Reference(_) => 1,
+            Failure::Output { .. } | Failure::OwnAgent(_) | Failure::Reference(_) => 1,
             Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
             Failure::Testbed(_) | Failure::Unable => 3,
             Failure::Store(_) => 4,

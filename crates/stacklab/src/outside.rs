@@ -39,5 +39,6 @@ fn time(before: Ticks, after: Ticks, wall_ns: u64) -> CpuTime {
         steal_ns: 0,
         own_user_ns: 0,
         own_system_ns: 0,
+        undivided: true,
     }
 }

@@ -1,7 +1,6 @@
 //! What this host can do, found by doing it.
 
 use crate::sys;
-use nix::ifaddrs::getifaddrs;
 use socket2::{Domain, Socket, Type};
 use stacklab_model::Family;
 use std::collections::BTreeMap;
@@ -117,9 +116,7 @@ fn transmit_stamps() -> io::Result<()> {
 /// Whether an interface of this host stamps packets itself.
 fn hardware_stamps() -> io::Result<()> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
-    let mut names: Vec<String> = getifaddrs()?.map(|interface| interface.interface_name).collect();
-    names.sort();
-    names.dedup();
+    let names = sys::interfaces()?;
     if names.iter().any(|name| sys::stamps_in_hardware(&socket, name).unwrap_or(false)) {
         return Ok(());
     }

@@ -2,7 +2,7 @@
 //! [`Inbox`](crate::inbox::Inbox).
 
 use crate::error::{Attempt, EngineError};
-use crate::sys::{self, Batch};
+use crate::sys::{self, Batch, SEND_LIMIT};
 use crate::tune;
 use socket2::{Domain, Protocol, Socket, Type};
 use stacklab_model::{Framing, Io, Pacing, Probe, TcpInfo, Transport, TrialSpec};
@@ -11,10 +11,6 @@ use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// How long a receive waits before its sink may look at the time.
-pub const RECEIVE_TICK: Duration = Duration::from_millis(20);
-/// How long a send may block before the receiver counts as stuck.
-const SEND_LIMIT: Duration = Duration::from_secs(30);
 /// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Messages of one call, where several may go.
@@ -98,8 +94,7 @@ impl Channel {
 
     fn prepare(&mut self, spec: &TrialSpec) -> io::Result<()> {
         let socket = &self.socket;
-        socket.set_read_timeout(Some(RECEIVE_TICK))?;
-        socket.set_write_timeout(Some(SEND_LIMIT))?;
+        sys::keep_time(socket)?;
         let headers = (spec.family.header_bytes() + spec.transport.header_bytes()) as usize;
         // A receiver of several flows has no peer, and so no path; it sends nothing.
         let mtu = sys::path_mtu(socket, spec.family).map_or(usize::MAX, |mtu| mtu as usize);
@@ -111,7 +106,7 @@ impl Channel {
             }
         }
         // A message that waits for its turn or its answer goes alone.
-        if spec.probe.pacing == Pacing::Flood && spec.io != Io::Plain {
+        if spec.probe.pacing == Pacing::Flood && spec.io != Io::Plain && sys::SEVERAL_A_CALL {
             self.at_once = MOST_AT_ONCE.min(LONGEST_TRAIN / self.message_bytes).max(1);
         }
         if self.io == Io::Zerocopy {
@@ -125,6 +120,9 @@ impl Channel {
             } else {
                 sys::segment_sends(socket, self.message_bytes)?;
             }
+        }
+        if self.io == Io::Batch && !sys::SEVERAL_A_CALL {
+            self.io = Io::Plain;
         }
         if spec.transport == Transport::Udp && spec.probe.probe == Probe::Stream {
             if spec.tuning.receive_buffer.is_none() {
@@ -145,7 +143,7 @@ impl Channel {
         let mut refused = 0;
         while !left.is_empty() {
             refused += self.until_taken(|| {
-                let sent = self.socket.send_with_flags(left, self.flags)?;
+                let sent = sys::send(&self.socket, left, self.flags)?;
                 left = &left[sent..];
                 Ok(())
             })?;
@@ -185,7 +183,7 @@ impl Channel {
             match send() {
                 Ok(()) => return Ok(refused),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+                Err(error) if sys::is_out_of_buffers(&error) => {
                     refused += 1;
                     std::thread::yield_now();
                 }

@@ -49,7 +49,7 @@ pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Resul
         cpu: cpu.finish(),
         tcp: sys::tcp_info(&last).ok(),
         counters: before.until(&Snapshot::take(&endpoint.interface), &last),
-        peak_rss_kib: observe::peak_rss_kib(),
+        peak_rss_kib: sys::peak_rss_kib(),
         ..Side::new(Role::Sender, endpoint)
     })
 }
@@ -105,7 +105,7 @@ pub fn accept_connections(
     let mut peer = None;
     loop {
         let over = ended.load(Ordering::Relaxed);
-        match socket.accept() {
+        match sys::accept(socket) {
             Ok((_, address)) => {
                 received.measured += 1;
                 peer = address.as_socket();
@@ -121,7 +121,7 @@ pub fn accept_connections(
     Ok(Side {
         received,
         counters: before.until(&Snapshot::take(&endpoint.interface), socket),
-        peak_rss_kib: observe::peak_rss_kib(),
+        peak_rss_kib: sys::peak_rss_kib(),
         ..Side::new(Role::Receiver, endpoint)
     })
 }

@@ -3,21 +3,15 @@
 use socket2::Socket;
 use stacklab_model::Counters;
 use std::collections::BTreeMap;
-use std::fs;
 
-/// Counters of this host's network namespace at one moment.
+/// Counters of this host (on Linux of its network namespace) at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Snapshot(BTreeMap<String, u64>);
 
 impl Snapshot {
-    /// Reads them; a file that is not there gives no counters.
+    /// Reads them; what the host does not count is not among them.
     pub fn take(interface: &str) -> Self {
-        let mut counters = BTreeMap::new();
-        let read = |path| fs::read_to_string(path).unwrap_or_default();
-        parse_dev(&read("/proc/net/dev"), interface, &mut counters);
-        parse_snmp(&read("/proc/net/snmp"), &mut counters);
-        parse_snmp6(&read("/proc/net/snmp6"), &mut counters);
-        Snapshot(counters)
+        Snapshot(crate::sys::counters(interface))
     }
 
     /// How far they have moved until `later`, with the drops of the trial's own socket.
@@ -32,94 +26,5 @@ impl Snapshot {
             counters.insert("socket.drops".to_owned(), drops);
         }
         Counters(counters)
-    }
-}
-
-/// One interface's line of /proc/net/dev.
-fn parse_dev(text: &str, interface: &str, into: &mut BTreeMap<String, u64>) {
-    const NAMES: [(usize, &str); 8] = [
-        (0, "rx_bytes"),
-        (1, "rx_packets"),
-        (2, "rx_errors"),
-        (3, "rx_dropped"),
-        (8, "tx_bytes"),
-        (9, "tx_packets"),
-        (10, "tx_errors"),
-        (11, "tx_dropped"),
-    ];
-    let line =
-        text.lines().filter_map(|line| line.trim().split_once(':')).find(|(name, _)| *name == interface);
-    let fields: Vec<u64> =
-        line.map_or_else(Vec::new, |(_, rest)| rest.split_whitespace().flat_map(str::parse).collect());
-    for (place, name) in NAMES {
-        if let Some(value) = fields.get(place) {
-            into.insert(format!("interface.{name}"), *value);
-        }
-    }
-}
-
-/// /proc/net/snmp: pairs of lines, names and then values, each behind its protocol.
-fn parse_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
-    let lines: Vec<&str> = text.lines().collect();
-    for [names, values] in lines.as_chunks::<2>().0 {
-        let (Some((protocol, names)), Some((_, values))) = (names.split_once(':'), values.split_once(':'))
-        else {
-            continue;
-        };
-        if !["Ip", "Udp", "Tcp"].contains(&protocol) {
-            continue;
-        }
-        for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
-            // Settings stand among the counters; one of them (MaxConn) is -1 and does not parse.
-            if let Ok(value) = value.parse() {
-                into.insert(format!("{}.{name}", protocol.to_lowercase()), value);
-            }
-        }
-    }
-}
-
-/// /proc/net/snmp6: `Ip6InReceives 12`.
-fn parse_snmp6(text: &str, into: &mut BTreeMap<String, u64>) {
-    for line in text.lines() {
-        let mut words = line.split_whitespace();
-        let (Some(name), Some(Ok(value))) = (words.next(), words.next().map(str::parse)) else { continue };
-        for (prefix, group) in [("Ip6", "ip6"), ("Udp6", "udp6")] {
-            if let Some(name) = name.strip_prefix(prefix) {
-                into.insert(format!("{group}.{name}"), value);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counters_are_read_by_name() {
-        let mut counters = BTreeMap::new();
-        parse_dev("Inter-|\n face |bytes\n  st0: 1 2 3 4 0 0 0 0 9 10 11 12 0 0 0 0\n", "st0", &mut counters);
-        parse_snmp(
-            "Udp: InDatagrams RcvbufErrors\nUdp: 5 6\nTcp: MaxConn OutSegs\nTcp: -1 7\nIcmp: A\nIcmp: 1\n",
-            &mut counters,
-        );
-        parse_snmp6("Ip6FragCreates 8\nUdp6InErrors 9\nIcmp6InMsgs 1\n", &mut counters);
-        let expected = [
-            ("interface.rx_bytes", 1),
-            ("interface.rx_dropped", 4),
-            ("interface.rx_errors", 3),
-            ("interface.rx_packets", 2),
-            ("interface.tx_bytes", 9),
-            ("interface.tx_dropped", 12),
-            ("interface.tx_errors", 11),
-            ("interface.tx_packets", 10),
-            ("ip6.FragCreates", 8),
-            ("tcp.OutSegs", 7),
-            ("udp.InDatagrams", 5),
-            ("udp.RcvbufErrors", 6),
-            ("udp6.InErrors", 9),
-        ];
-        let found: Vec<(&str, u64)> = counters.iter().map(|(name, value)| (name.as_str(), *value)).collect();
-        assert_eq!(found, expected);
     }
 }

@@ -1,11 +1,10 @@
 //! Messages on their way out of the kernel.
 
-use crate::channel::{Channel, RECEIVE_TICK};
-use crate::ready::{For, Ready};
-use crate::sys::{self, Batch, Nanos};
+use crate::channel::Channel;
+use crate::sys::{self, Batch, For, Nanos, RECEIVE_TICK, Ready};
 use socket2::Socket;
 use stacklab_model::{Io, Transport};
-use std::io::{self, Read};
+use std::io;
 
 /// Bytes read at once from a stream.
 const STREAM_BUFFER: usize = 256 * 1024;
@@ -21,7 +20,7 @@ const LONGEST_JOINED: usize = 65_535;
 pub enum Filled {
     /// Bytes to look at.
     Bytes,
-    /// Nothing within [`crate::channel::RECEIVE_TICK`].
+    /// Nothing within [`RECEIVE_TICK`].
     Nothing,
     /// The peer has closed.
     Closed,
@@ -151,11 +150,10 @@ impl Streams {
             (self.start, self.end) = (0, self.end - self.start);
         }
         let room = &mut self.buffer[self.end..];
-        let mut reader = socket;
         let waits = self.ready.is_none();
         let received = polling(*poll_ns, |wait| match wait && waits {
             false => sys::receive_now(socket, room),
-            true => reader.read(room),
+            true => sys::receive(socket, room),
         })?;
         self.received_ns = sys::now_ns();
         self.end += received;
@@ -197,8 +195,7 @@ impl Datagrams {
     fn fill(&mut self, socket: &Socket, poll_ns: Nanos, stamped: bool) -> io::Result<Filled> {
         (self.count, self.place, self.offset) = (0, 0, 0);
         let batch = &mut self.batch;
-        self.count =
-            polling(poll_ns, |wait| batch.receive(socket, if wait { 0 } else { libc::MSG_DONTWAIT }))?;
+        self.count = polling(poll_ns, |wait| batch.receive(socket, wait))?;
         self.received_ns = sys::now_ns();
         if stamped {
             self.realtime_offset_ns = sys::realtime_offset_ns();

@@ -40,7 +40,6 @@ mod noise;
 mod observe;
 mod outbox;
 mod pacer;
-mod ready;
 mod receive;
 mod receiver;
 mod reflect;

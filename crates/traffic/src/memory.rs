@@ -2,7 +2,6 @@
 
 use crate::sys::{self, Nanos};
 use stacklab_model::{Metric, TrialSpec};
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -38,7 +37,7 @@ impl SocketMemory {
     pub fn peak_kib(mut self, from: Nanos, to: Nanos) -> Option<u64> {
         self.ended.store(true, Ordering::Relaxed);
         let rows = self.sampler.take()?.join().ok()?;
-        Some(rows.peak(from, to)? * sys::page_bytes() / 1024)
+        Some(rows.peak(from, to)? / 1024)
     }
 }
 
@@ -51,24 +50,11 @@ impl Drop for SocketMemory {
 fn sample(ended: &AtomicBool) -> Rows {
     let mut rows = Rows::default();
     while !ended.load(Ordering::Relaxed) {
-        let pages = fs::read_to_string("/proc/net/sockstat").ok().and_then(|text| pages(&text));
-        let Some(pages) = pages else { break };
-        rows.add(sys::now_ns(), pages);
+        let Some(bytes) = sys::socket_memory_bytes() else { break };
+        rows.add(sys::now_ns(), bytes);
         thread::sleep(PERIOD);
     }
     rows
-}
-
-/// Pages of TCP's and UDP's sockets together; `None` where neither is counted.
-fn pages(sockstat: &str) -> Option<u64> {
-    let of = |protocol: &str| -> Option<u64> {
-        let line = sockstat.lines().find_map(|line| line.strip_prefix(protocol)?.strip_prefix(':'))?;
-        line.split_whitespace().skip_while(|word| *word != "mem").nth(1)?.parse().ok()
-    };
-    match (of("TCP"), of("UDP")) {
-        (None, None) => None,
-        (tcp, udp) => Some(tcp.unwrap_or(0) + udp.unwrap_or(0)),
-    }
 }
 
 /// Samples in order of time, few enough however long a trial is: each row the most of a span of time.
@@ -79,25 +65,25 @@ struct Rows(Vec<Row>);
 struct Row {
     first: Nanos,
     last: Nanos,
-    pages: u64,
+    bytes: u64,
 }
 
 impl Rows {
-    fn add(&mut self, at: Nanos, pages: u64) {
+    fn add(&mut self, at: Nanos, bytes: u64) {
         if self.0.len() == MOST_ROWS {
             let join = |pair: &[Row]| Row {
                 first: pair[0].first,
                 last: pair[pair.len() - 1].last,
-                pages: pair.iter().map(|row| row.pages).max().unwrap_or(0),
+                bytes: pair.iter().map(|row| row.bytes).max().unwrap_or(0),
             };
             self.0 = self.0.chunks(2).map(join).collect();
         }
-        self.0.push(Row { first: at, last: at, pages });
+        self.0.push(Row { first: at, last: at, bytes });
     }
 
     fn peak(&self, from: Nanos, to: Nanos) -> Option<u64> {
         let within = self.0.iter().filter(|row| row.last >= from && row.first <= to);
-        within.map(|row| row.pages).max()
+        within.map(|row| row.bytes).max()
     }
 }
 
@@ -108,20 +94,10 @@ mod tests {
     use stacklab_model::{Family, Transport};
 
     #[test]
-    fn pages_are_those_of_tcp_and_udp() {
-        let text = "sockets: used 14\nTCP: inuse 1 orphan 0 tw 0 alloc 5 mem 37\nUDP: inuse 0 mem 4\n\
-                    UDPLITE: inuse 0\nFRAG: inuse 0 memory 99\n";
-        assert_eq!(pages(text), Some(41));
-        assert_eq!(pages("UDP: inuse 0 mem 4\n"), Some(4));
-        assert_eq!(pages("sockets: used 14\nTCP: inuse 1\n"), None);
-        assert_eq!(pages(""), None);
-    }
-
-    #[test]
     fn the_peak_is_the_windows_and_not_the_warm_ups() {
         let mut rows = Rows::default();
-        for (at, pages) in [(10, 900), (20, 5), (30, 7), (40, 800)] {
-            rows.add(at, pages);
+        for (at, bytes) in [(10, 900), (20, 5), (30, 7), (40, 800)] {
+            rows.add(at, bytes);
         }
         assert_eq!(rows.peak(15, 35), Some(7));
         assert_eq!(rows.peak(31, 39), None);

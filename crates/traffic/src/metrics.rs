@@ -65,10 +65,10 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &Side, receiver:
         CpuReceiver => cpu(receiver.cpu.as_ref(), CpuTime::busy_ns),
         CpuSystem => cpu(sender.cpu.as_ref(), CpuTime::kernel_ns),
         CpuSenderUser => cpu(sender.cpu.as_ref(), |time| time.user_ns),
-        CpuSenderSoftirq => cpu(sender.cpu.as_ref(), |time| time.softirq_ns),
+        CpuSenderSoftirq => softirq(sender.cpu.as_ref()),
         CpuReceiverUser => cpu(receiver.cpu.as_ref(), |time| time.user_ns),
         CpuReceiverSystem => cpu(receiver.cpu.as_ref(), CpuTime::kernel_ns),
-        CpuReceiverSoftirq => cpu(receiver.cpu.as_ref(), |time| time.softirq_ns),
+        CpuReceiverSoftirq => softirq(receiver.cpu.as_ref()),
         CpuEngineSender => cpu(sender.cpu.as_ref(), |time| time.own_user_ns),
         CpuEngineReceiver => cpu(receiver.cpu.as_ref(), |time| time.own_user_ns),
         CpuPerPacket => busy_over(receiver.cpu.as_ref(), received.measured as f64, "no message arrived"),
@@ -200,6 +200,15 @@ fn cpu(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
     }
 }
 
+fn softirq(time: Option<&CpuTime>) -> Value {
+    match time {
+        Some(time) if time.undivided => {
+            Value::Missing("the host counts interrupts as system time".to_owned())
+        }
+        time => cpu(time, |time| time.softirq_ns),
+    }
+}
+
 /// Where messages were lost, over the whole trial. TCP loses none that its user could see.
 pub fn drops(spec: &TrialSpec, sender: &Side, receiver: &Side) -> Drops {
     if spec.transport == Transport::Tcp || spec.probe.probe != Probe::Stream {
@@ -285,6 +294,15 @@ pub fn warnings(
             "read the sizes as those of `message` framing",
         );
     }
+    let datagrams = spec.transport == Transport::Udp && spec.framing == stacklab_model::Framing::Segment;
+    if datagrams && receiver.received.measured > 0 && receiver.counters.get("interface.rx_packets") == 0 {
+        warn(
+            "unproved",
+            "the receiver's interface counts no packets: that each message had its own is not proved"
+                .to_owned(),
+            "measure between two machines where their interfaces count",
+        );
+    }
     if let Some(rate) = rate
         && spec.transport == Transport::Udp
         && spec.probe.pacing == Pacing::Flood
@@ -343,6 +361,7 @@ mod tests {
             softirq_ns: 60_000_000,
             idle_ns: 200_000_000,
             steal_ns: 0,
+            undivided: false,
             own_user_ns: 75_000_000,
             own_system_ns: 50_000_000,
         }
@@ -400,6 +419,13 @@ mod tests {
         assert_eq!((figure(CpuPerPacketSender), figure(CpuPerPacket)), (300_000.0, 300_000.0));
         for metric in [CpuPerGbitSender, CpuPerGbitReceiver] {
             assert!((figure(metric) - 60.0 / 0.002048).abs() < 1e-6, "{}", figure(metric));
+        }
+        for metric in [CpuSenderSoftirq, CpuReceiverSoftirq] {
+            let undivided = measured(metric, |sender, receiver| {
+                let time = Some(CpuTime { undivided: true, ..half_a_second() });
+                (sender.cpu, receiver.cpu) = (time.clone(), time);
+            });
+            assert!(matches!(undivided, Value::Missing(_)), "{metric}");
         }
         let nothing = |metric| {
             measured(metric, |sender, receiver| {

@@ -85,8 +85,8 @@ fn arrival_stamps() -> io::Result<Vec<Nanos>> {
     let start = sys::now_ns();
     let mut delays = Vec::with_capacity(ROUNDS);
     while delays.len() < ROUNDS && sys::now_ns() - start < LIMIT_NS {
-        here.send(&[0; MESSAGE])?;
-        until_there(|| inbox.receive(&there, libc::MSG_DONTWAIT))?;
+        sys::send(&here, &[0; MESSAGE], sys::SEND_PLAIN)?;
+        until_there(|| inbox.receive(&there, false))?;
         let now = sys::now_ns();
         let arrived = inbox.beside(0).arrived_realtime_ns;
         let arrived = arrived.ok_or_else(|| io::Error::other("the kernel stamps no arrivals"))?;
@@ -105,7 +105,7 @@ fn round_trips(transport: Transport, family: Family) -> io::Result<Vec<Nanos>> {
     while times.len() < ROUNDS && sys::now_ns() - begun < LIMIT_NS {
         let start = sys::now_ns();
         for [from, to] in [[&here, &there], [&there, &here]] {
-            from.send(&message)?;
+            sys::send(from, &message, sys::SEND_PLAIN)?;
             // Messages of this size are never cut, over TCP neither.
             until_there(|| sys::receive_now(to, &mut message))?;
         }
@@ -132,14 +132,14 @@ fn until_there(mut receive: impl FnMut() -> io::Result<usize>) -> io::Result<()>
 fn pair(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
     let address = SocketAddr::new(family.loopback(), 0);
     let open = |kind, protocol| Socket::new(Domain::for_address(address), kind, Some(protocol));
-    match transport {
+    let ends = match transport {
         Transport::Udp => {
             let [here, there] = [open(Type::DGRAM, Protocol::UDP)?, open(Type::DGRAM, Protocol::UDP)?];
             here.bind(&address.into())?;
             there.bind(&address.into())?;
             here.connect(&there.local_addr()?)?;
             there.connect(&here.local_addr()?)?;
-            Ok([here, there])
+            [here, there]
         }
         Transport::Tcp => {
             let listener = open(Type::STREAM, Protocol::TCP)?;
@@ -150,9 +150,11 @@ fn pair(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
             let (there, _) = listener.accept()?;
             here.set_tcp_nodelay(true)?;
             there.set_tcp_nodelay(true)?;
-            Ok([here, there])
+            [here, there]
         }
-    }
+    };
+    ends.iter().try_for_each(sys::keep_time)?;
+    Ok(ends)
 }
 
 #[cfg(test)]

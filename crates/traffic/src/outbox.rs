@@ -1,9 +1,8 @@
 //! Messages on their way into the kernel: the room in which they are written, and the flows that they leave by.
 
-use crate::channel::{Channel, RECEIVE_TICK};
+use crate::channel::Channel;
 use crate::header::Header;
-use crate::ready::{For, Ready};
-use crate::sys::{self, Batch};
+use crate::sys::{self, Batch, For, RECEIVE_TICK, Ready};
 use crate::zerocopy::Zerocopy;
 use stacklab_model::Io;
 use std::io;
@@ -200,8 +199,8 @@ impl Flow<'_> {
                 None => (0, 0),
             }
         } else {
-            match room.send(socket, 0, count, flags | libc::MSG_DONTWAIT) {
-                Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {
+            match room.send(socket, 0, count, flags | sys::NOW) {
+                Err(error) if sys::is_out_of_buffers(&error) => {
                     taken.refused += 1;
                     return Ok((taken, true));
                 }

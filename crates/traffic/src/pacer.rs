@@ -1,12 +1,9 @@
 //! When the next message leaves.
 
 use crate::delay::{DelayRecorder, Variation};
-use crate::sys::{self, Nanos};
+use crate::sys::{self, LEAST_SLEEP_NS, Nanos};
 use stacklab_model::{Delays, Length, Pacing};
 use std::time::Duration;
-
-/// The least wait that is slept; shorter ones are spun, since a sleep ends tens of microseconds late.
-const SPIN_NS: Nanos = 120_000;
 
 /// Leave to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +109,7 @@ impl Pacer {
 fn wait_until(due: Nanos, mut now: Nanos) -> Nanos {
     while now < due {
         match due - now {
-            left @ SPIN_NS.. => std::thread::sleep(Duration::from_nanos(left - SPIN_NS / 2)),
+            left @ LEAST_SLEEP_NS.. => std::thread::sleep(Duration::from_nanos(left - LEAST_SLEEP_NS / 2)),
             _ => std::hint::spin_loop(),
         }
         now = sys::now_ns();

@@ -12,7 +12,7 @@ pub trait Sink {
     fn take(&mut self, header: Header, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
     /// Something that is not a message of the trial.
     fn stray(&mut self);
-    /// Nothing has arrived for a while ([`crate::channel::RECEIVE_TICK`]).
+    /// Nothing has arrived for a while ([`sys::RECEIVE_TICK`]).
     fn idle(&mut self, now: Nanos) -> ControlFlow<()>;
 }
 

@@ -1,7 +1,7 @@
 //! The receiving host of a trial: listen, admit the sender, count or send back, observe.
 
 use crate::account::{Account, Accounted, Common};
-use crate::channel::{self, Channel, RECEIVE_TICK, tcp_total};
+use crate::channel::{self, Channel, tcp_total};
 use crate::connect;
 use crate::counters::Snapshot;
 use crate::error::{Attempt, EngineError};
@@ -39,7 +39,7 @@ impl Receiver {
         sys::allow_sockets(sockets.into()).attempt(|| format!("admit {} flows", spec.flows))?;
         let socket = channel::open(&spec, address)?;
         let ready = || -> io::Result<SocketAddr> {
-            socket.set_read_timeout(Some(RECEIVE_TICK))?;
+            sys::keep_time(&socket)?;
             if spec.transport == Transport::Tcp {
                 tune::tune_listening(&socket, &spec)?;
                 socket.listen(BACKLOG)?;
@@ -86,7 +86,7 @@ fn attend(
         return Ok((side(unmet, before, &socket), Vec::new()));
     };
     let peer =
-        if spec.flows > 1 { socket.peek_sender().ok().and_then(|peer| peer.as_socket()) } else { None };
+        if spec.flows > 1 { sys::peek_sender(&socket).ok().and_then(|peer| peer.as_socket()) } else { None };
     let endpoint = observe::endpoint(&first.socket, peer)?;
     let size = spec.message_bytes as usize;
     let attempt = || format!("receive {} on {listening} from {}", spec.transport, endpoint.peer);
@@ -143,7 +143,7 @@ fn count(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Resu
 /// A side that saw nothing yet.
 fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, socket: &Socket) -> Side {
     let counters = before.until(&Snapshot::take(&endpoint.interface), socket);
-    Side { counters, peak_rss_kib: observe::peak_rss_kib(), ..Side::new(Role::Receiver, endpoint) }
+    Side { counters, peak_rss_kib: sys::peak_rss_kib(), ..Side::new(Role::Receiver, endpoint) }
 }
 
 /// Waits for the sender's connections or first datagram; none when the trial ended without. Several flows of datagrams
@@ -160,8 +160,8 @@ fn admit(
         // Looked at first: what came before the end is still there to be admitted after it.
         let over = ended.load(Ordering::Relaxed);
         let met = match spec.transport {
-            Transport::Tcp => socket.accept().map(|(connection, _)| connection),
-            Transport::Udp => socket.peek_sender().and_then(|sender| {
+            Transport::Tcp => sys::accept(socket).map(|(connection, _)| connection),
+            Transport::Udp => sys::peek_sender(socket).and_then(|sender| {
                 let socket = socket.try_clone()?;
                 let from =
                     sender.as_socket().ok_or_else(|| io::Error::other("the sender has no IP address"))?;

@@ -19,7 +19,7 @@ use crate::threads;
 use stacklab_model::{
     DelayPoints, Length, Metric, Pacing, Point, Probe, Role, Sent, Side, TcpInfo, Transport, TrialSpec,
 };
-use std::io::{self, Read};
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -113,7 +113,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
         cpu: mailed.cpu.finish(),
         tcp: tcp.map(|tcp| TcpInfo { srtt_mean_us, ..tcp }),
         counters,
-        peak_rss_kib: observe::peak_rss_kib(),
+        peak_rss_kib: sys::peak_rss_kib(),
         ..Side::new(Role::Sender, endpoint)
     })
 }
@@ -283,7 +283,7 @@ fn hang_up(channel: &Channel, transport: Transport) -> io::Result<()> {
             channel.socket.shutdown(std::net::Shutdown::Write)?;
             let mut rest = [0; 4096];
             while in_time() {
-                match (&channel.socket).read(&mut rest) {
+                match sys::receive(&channel.socket, &mut rest) {
                     Ok(0) => return Ok(()),
                     Ok(_) => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -295,7 +295,7 @@ fn hang_up(channel: &Channel, transport: Transport) -> io::Result<()> {
         }
         Transport::Udp => {
             // A stack that does not tell what waits in it (gVisor's) is not waited for.
-            while sys::unsent_bytes(&channel.socket).unwrap_or(0) > 0 {
+            while sys::unsent_bytes(&channel.socket).ok().flatten().is_some_and(|bytes| bytes > 0) {
                 if !in_time() {
                     return Err(late());
                 }

@@ -29,7 +29,7 @@ pub fn tune(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
         sys::set_mss(socket, *bytes).named("TCP_MAXSEG", bytes)?;
     }
     if let Some(name) = congestion_control {
-        socket.set_tcp_congestion(name.as_bytes()).named("TCP_CONGESTION", name)?;
+        sys::set_congestion_control(socket, name).named("TCP_CONGESTION", name)?;
     }
     if let Some(code_point) = dscp {
         sys::set_traffic_class(socket, spec.family, code_point << 2).named("the DSCP", code_point)?;

@@ -3,11 +3,11 @@
 use crate::clocks::{Known, forget_one_way, one_clock, one_machine, settle};
 use crate::commands::report::print_text;
 use crate::failure::Failure;
-use crate::interrupt;
 use crate::measurement::ends::Ends;
 use crate::measurement::options::{MeasureOptions, Wish};
 use crate::measurement::plan::{check, plan};
 use crate::sources::now_unix_ns;
+use stacklab_agent::interrupt;
 use stacklab_model::{Direction, Length, Probe, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::compare::compare;

@@ -2,12 +2,13 @@
 
 use crate::campaign::{Labs, measure};
 use crate::cli::RunOptions;
+use crate::commands::report;
 use crate::conclude::conclude;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::remote::{Copying, reach};
 use crate::sources::{StudySource, new_record, new_seed, newest_record, now_unix_ns, study_of};
-use crate::{commands::report, interrupt};
+use stacklab_agent::interrupt;
 use stacklab_model::{CpuScope, Systems};
 use stacklab_report::Format;
 use stacklab_store::{Campaign, Record};

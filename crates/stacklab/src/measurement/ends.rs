@@ -165,7 +165,7 @@ fn connect(to: SocketAddr, from: Option<IpAddr>) -> io::Result<TcpStream> {
     }
     socket.connect_timeout(&SockAddr::from(to), CONNECT_LIMIT)?;
     socket.set_tcp_nodelay(true)?;
-    crate::listen::notice_a_dead_peer(&socket)?;
+    stacklab_agent::notice_a_dead_peer(&socket)?;
     Ok(socket.into())
 }
 

@@ -2,11 +2,9 @@
 
 use super::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
 use clap::{ArgAction, Args, Subcommand};
+pub use stacklab_agent::PORT;
 use stacklab_model::{Framing, Io, Length, Pacing, Probe, Transport, Tuning};
 use std::net::IpAddr;
-
-/// Port on which an agent listens where none is said.
-pub const PORT: u16 = 5202;
 
 /// What is measured.
 #[derive(Debug, Clone, Subcommand)]

@@ -1,5 +1,7 @@
-//! Agents on threads of the test, their byte streams socket pairs, their traffic on loopback.
+//! Agents at the other end of a byte stream, and trials for them; their traffic is on loopback.
 #![allow(dead_code, reason = "each test uses its own part")]
+
+pub mod checks;
 
 use stacklab_model::{
     CpuScope, Family, Framing, Io, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec,
@@ -7,32 +9,39 @@ use stacklab_model::{
 use stacklab_traffic::agent::serve;
 use stacklab_traffic::client::AgentClient;
 use stacklab_traffic::conduct::Path;
-use std::io::BufReader;
+use std::io::{BufReader, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
 static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// The coordinator's end of the byte stream of an agent that serves until it is dropped.
-pub fn stream() -> UnixStream {
+/// The coordinator's end of an agent's byte stream.
+pub struct End {
+    /// What the agent answers.
+    pub answers: Box<dyn Read + Send>,
+    /// What it is asked.
+    pub requests: Box<dyn Write + Send>,
+    /// Ends the agent, as if its host were gone.
+    pub hang_up: Box<dyn FnOnce()>,
+}
+
+/// An agent on a thread of the test.
+pub fn thread_agent() -> End {
     let (near, far) = UnixStream::pair().unwrap();
     let output = far.try_clone().unwrap();
     thread::spawn(move || serve(BufReader::new(far), output));
-    near
+    let (answers, requests) = (near.try_clone().unwrap(), near.try_clone().unwrap());
+    let hang_up = move || near.shutdown(Shutdown::Both).unwrap();
+    End { answers: Box::new(answers), requests: Box::new(requests), hang_up: Box::new(hang_up) }
 }
 
-/// A client of the agent at the other end of a stream, which has said hello.
-pub fn client(host: &str, stream: UnixStream) -> AgentClient {
-    let output = stream.try_clone().unwrap();
-    let mut client = AgentClient::new(host, stream, output, &NEVER_INTERRUPTED);
+/// A client of the agent at the other end, which has said hello, and what ends that agent.
+pub fn client(host: &str, end: End) -> (AgentClient, Box<dyn FnOnce()>) {
+    let mut client = AgentClient::new(host, end.answers, end.requests, &NEVER_INTERRUPTED);
     client.hello().unwrap();
-    client
-}
-
-/// Two agents, sender first.
-pub fn agents() -> [AgentClient; 2] {
-    ["sender", "receiver"].map(|host| client(host, stream()))
+    (client, end.hang_up)
 }
 
 /// Loopback as a planned path.

@@ -1,10 +1,17 @@
 //! Ctrl-C, and being asked to end.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+#[cfg(unix)]
+use signal_hook::consts::SIGHUP;
+use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io;
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicBool;
+
+#[cfg(unix)]
+const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+#[cfg(not(unix))]
+const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 
 /// A flag that is set once the user has interrupted. A second Ctrl-C ends the program at once.
 ///
@@ -13,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 pub fn flag() -> io::Result<&'static AtomicBool> {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     let flag = FLAG.get_or_init(|| Arc::new(AtomicBool::new(false)));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
+    for signal in SIGNALS {
         // In this order: the first signal finds the flag unset and sets it, the second one finds it set.
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(flag))?;
         signal_hook::flag::register(signal, Arc::clone(flag))?;

@@ -1,13 +1,26 @@
 //! Linux.
 
-use super::Nanos;
+mod batch;
+mod counters;
+mod cpu;
+mod host;
+mod memory;
+mod options;
+mod ready;
+mod stamps;
+
+pub use batch::Batch;
+pub use counters::counters;
+pub use cpu::{CpuReader, tick_ns};
+pub use host::host;
+pub use memory::{peak_rss_kib, socket_memory_bytes};
+pub use options::*;
+pub use ready::Ready;
+pub use stamps::*;
+
+use super::ZerocopyDone;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
-use nix::sys::time::TimeValLike;
-use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{Pid, SysconfVar, sysconf};
-use socket2::Socket;
+use socket2::{Domain, Protocol, Socket};
 use stacklab_model::{Family, Offloads, TcpInfo};
 use std::ffi::c_int;
 use std::io;
@@ -15,6 +28,8 @@ use std::mem::{MaybeUninit, offset_of, size_of};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
+/// Whether one call can send or receive several messages.
+pub const SEVERAL_A_CALL: bool = true;
 /// Flags of a send whose message must not share a packet with the next one.
 pub const SEND_WHOLE: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
 /// Flag of a send from the program's memory.
@@ -22,28 +37,6 @@ pub const SEND_ZEROCOPY: c_int = libc::MSG_ZEROCOPY;
 /// linux/errqueue.h
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
-/// Flags of any other send.
-pub const SEND_PLAIN: c_int = libc::MSG_NOSIGNAL;
-
-/// The monotonic clock, which all namespaces of one machine share.
-pub fn now_ns() -> Nanos {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("the monotonic clock exists on every Linux");
-    now.tv_sec() as Nanos * 1_000_000_000 + now.tv_nsec() as Nanos
-}
-
-/// How far the realtime clock is ahead of [`now_ns`] at this moment, nanoseconds: what turns the kernel's packet
-/// times into this clock's.
-pub fn realtime_offset_ns() -> i64 {
-    let realtime = || {
-        let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("the realtime clock exists on every Linux");
-        now.tv_sec() * 1_000_000_000 + now.tv_nsec()
-    };
-    // The middle of two readings is when the one between them was taken, to half their distance.
-    let before = now_ns();
-    let middle = realtime();
-    let after = now_ns();
-    middle - (before + (after - before) / 2) as i64
-}
 
 /// Has the kernel say when each packet arrived (SO_TIMESTAMPNS: realtime clock, as the driver hands it over).
 pub fn stamp_arrivals(socket: &Socket) -> io::Result<()> {
@@ -69,37 +62,9 @@ pub fn receive_room(socket: &Socket, bytes: usize) -> io::Result<usize> {
     socket.recv_buffer_size()
 }
 
-/// Receives what is there; `WouldBlock` where nothing is.
-pub fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `room.len()`
-    // bytes to `room`.
-    let received =
-        unsafe { libc::recv(socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), libc::MSG_DONTWAIT) };
-    if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
-}
-
-/// Sends what there is room for, without waiting; `None` where there is none.
-pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
-    match socket.send_with_flags(message, flags | libc::MSG_DONTWAIT) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-            Ok(None)
-        }
-        sent => sent.map(Some),
-    }
-}
-
 /// Has sends with [`SEND_ZEROCOPY`] leave from the program's memory.
 pub fn allow_zerocopy(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
-}
-
-/// Sends from the program's memory that the kernel is done with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ZerocopyDone {
-    /// How many.
-    pub sends: u64,
-    /// Whether it copied them after all, as it does for a receiver on the same machine.
-    pub copied: bool,
 }
 
 /// What the kernel is done with, as far as it has said so and was not asked before.
@@ -140,71 +105,15 @@ pub fn await_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
     }
 }
 
-/// Files that a trial opens beside its sockets, at most.
-const OTHER_FILES: u64 = 64;
-
-/// Lets this process open so many sockets beside what it has open, if the system allows it. The error says what to do.
-pub fn allow_sockets(sockets: u64) -> io::Result<()> {
-    let open = std::fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64);
-    let needed = open + sockets + OTHER_FILES;
-    let (now, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    if now >= needed {
-        return Ok(());
-    }
-    // Beyond the hard limit only who may raise that one too.
-    setrlimit(Resource::RLIMIT_NOFILE, most.max(needed), most.max(needed))
-        .or_else(|_| setrlimit(Resource::RLIMIT_NOFILE, most, most))?;
-    let (now, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
-    if now >= needed {
-        return Ok(());
-    }
-    let text = format!(
-        "it takes {needed} open files, and this process may have {now}: start the agent after `ulimit -n {needed}`, or \
-         ask for fewer flows"
-    );
-    Err(io::Error::new(io::ErrorKind::QuotaExceeded, text))
-}
-
-/// Keeps this thread on one processor.
-pub fn pin_thread(processor: usize) -> io::Result<()> {
-    let mut set = CpuSet::new();
-    set.set(processor)?;
-    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
-}
-
-/// This process's user and system time so far, nanoseconds.
-pub fn own_cpu_ns() -> (u64, u64) {
-    getrusage(UsageWho::RUSAGE_SELF).map_or((0, 0), |usage| {
-        let ns = |time: nix::sys::time::TimeVal| time.num_microseconds() as u64 * 1000;
-        (ns(usage.user_time()), ns(usage.system_time()))
-    })
+/// The domain and protocol that the kernel says a socket has.
+pub fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
+    Ok((socket.domain()?, socket.protocol()?))
 }
 
 /// Lets this thread's sleeps end on time instead of up to 50 microseconds later.
 pub fn fine_timers() {
     // A refusal only makes pacing coarser, which is measured and reported as lateness.
     let _ = nix::sys::prctl::set_timerslack(1);
-}
-
-/// Nanoseconds of one tick of /proc/stat.
-pub fn tick_ns() -> u64 {
-    1_000_000_000 / sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64
-}
-
-/// Bytes of a page of memory.
-pub fn page_bytes() -> u64 {
-    sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(4096).max(1) as u64
-}
-
-/// The processors that this process may use.
-pub fn own_processors() -> Vec<usize> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-    (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect()
-}
-
-/// Processors of the machine that are online, whichever of them this process may use.
-pub fn processors_online() -> u32 {
-    sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1).max(1) as u32
 }
 
 /// Reads a fixed-size socket option; gives how many bytes the kernel filled.
@@ -337,10 +246,11 @@ fn ethtool_value(socket: &Socket, interface: &str, command: u32) -> io::Result<u
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value[1]) }
 }
 
-/// Bytes that this socket has sent and that have not left this host (or, for TCP, not been acknowledged).
-pub fn unsent_bytes(socket: &Socket) -> io::Result<u32> {
+/// Bytes that this socket has sent and that have not left this host (or, for TCP, not been acknowledged); `None` where
+/// the host does not say.
+pub fn unsent_bytes(socket: &Socket) -> io::Result<Option<u32>> {
     let mut bytes: c_int = 0;
     // SAFETY: the descriptor is open, and SIOCOUTQ (TIOCOUTQ) writes one integer, which outlives the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };
-    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(bytes as u32) }
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(Some(bytes as u32)) }
 }

@@ -1,25 +1,24 @@
 //! An agent that waits for coordinators on a TCP port and serves one at a time.
 //!
-//! Each coordinator gets a process of its own, `stacklab agent --stdio` with the connection as its input and output: it
+//! Each coordinator gets a process of its own, this program with `--stdio` and the connection as its input and output: it
 //! ends with the connection, in the middle of a trial too, and takes what the trial had taken of memory and sockets
 //! with it.
 
-use crate::failure::Failure;
-use crate::measurement::options::PORT;
+use crate::sys;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 use stacklab_traffic::message::{Answer, Numbered, Request};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
-use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// The port on which an agent listens unless told otherwise.
+pub const PORT: u16 = 5202;
 /// How long a coordinator may take to greet.
 const GREETING_LIMIT: Duration = Duration::from_secs(5);
 /// How long a coordinator waits for the one before it to be gone.
@@ -61,15 +60,33 @@ impl FromStr for Place {
     }
 }
 
-/// Listens and serves until interrupted, or with `once` until the first coordinator has gone.
+/// Why an agent cannot wait for coordinators.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "could not listen on {place}: {reason}; see whether another agent runs there, or name another port, as in --listen :7000"
+)]
+pub struct ListenError {
+    /// Where.
+    place: String,
+    /// The system's reason.
+    reason: io::Error,
+}
+
+/// Listens and serves until interrupted, or with `once` until the first coordinator has gone. `stdio` is what this program
+/// is told to serve one on its standard input and output.
 ///
 /// # Errors
 /// When it cannot listen there.
-pub fn listen(place: Place, once: bool, interrupted: &'static AtomicBool) -> Result<(), Failure> {
-    let (socket, bound) =
-        open(place).map_err(|reason| Failure::Listen { place: place.to_string(), reason })?;
+pub fn listen(
+    place: Place,
+    once: bool,
+    interrupted: &'static AtomicBool,
+    stdio: &'static [&'static str],
+) -> Result<(), ListenError> {
+    let (socket, bound) = open(place).map_err(|reason| ListenError { place: place.to_string(), reason })?;
     eprintln!("{}", announcement(place, bound));
     let agent = Arc::new(Agent {
+        stdio,
         served: Mutex::new(None),
         free: Condvar::new(),
         connections: AtomicUsize::new(0),
@@ -77,8 +94,8 @@ pub fn listen(place: Place, once: bool, interrupted: &'static AtomicBool) -> Res
     });
     let over = || interrupted.load(Ordering::Relaxed) || once && agent.done.load(Ordering::Relaxed);
     while !over() {
-        match socket.accept() {
-            Ok((connection, _)) => agent.meet(connection.into()),
+        match sys::accept(&socket, LOOK) {
+            Ok(connection) => agent.meet(connection.into()),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
             // A connection that was given up again, or no room for one more: neither is for ever.
             Err(_) => thread::sleep(LOOK),
@@ -93,11 +110,11 @@ pub fn listen(place: Place, once: bool, interrupted: &'static AtomicBool) -> Res
 
 /// Has the kernel end a connection whose other machine is gone.
 pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
-    let keepalive = TcpKeepalive::new()
-        .with_time(Duration::from_secs(15))
-        .with_interval(Duration::from_secs(5))
-        .with_retries(3);
-    socket.set_tcp_keepalive(&keepalive)
+    let keepalive =
+        TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5));
+    // Some systems retry as often as they like.
+    let thrice = keepalive.clone().with_retries(3);
+    socket.set_tcp_keepalive(&thrice).or_else(|_| socket.set_tcp_keepalive(&keepalive))
 }
 
 fn open(place: Place) -> io::Result<(Socket, SocketAddr)> {
@@ -111,7 +128,6 @@ fn open(place: Place) -> io::Result<(Socket, SocketAddr)> {
         socket.set_reuse_address(true)?;
         socket.bind(&address.into())?;
         socket.listen(16)?;
-        socket.set_read_timeout(Some(LOOK))?;
         let bound = socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))?;
         Ok((socket, bound))
     };
@@ -137,6 +153,8 @@ fn announcement(place: Place, bound: SocketAddr) -> String {
 }
 
 struct Agent {
+    /// What a process for a coordinator is told.
+    stdio: &'static [&'static str],
     /// Who is served, and the connection.
     served: Mutex<Option<(SocketAddr, TcpStream)>>,
     /// Told when nobody is served any more.
@@ -197,7 +215,7 @@ impl Agent {
                 format!("is busy measuring with {other}: try again when that has ended"),
             );
         }
-        let ended = serve(&stream);
+        let ended = serve(&stream, self.stdio);
         *self.served() = None;
         self.free.notify_one();
         self.done.store(true, Ordering::Relaxed);
@@ -256,14 +274,11 @@ fn refuse(mut stream: &TcpStream, id: u64, reason: String) -> io::Result<()> {
 }
 
 /// Has a process of its own serve a connection to its end.
-fn serve(stream: &TcpStream) -> io::Result<()> {
+fn serve(stream: &TcpStream, stdio: &[&str]) -> io::Result<()> {
     stream.set_read_timeout(None)?;
-    let end = || stream.try_clone().map(|stream| Stdio::from(OwnedFd::from(stream)));
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["agent", "--stdio", "--brief"]).stdin(end()?).stdout(end()?);
-    // An interrupt from the terminal is for the agent that listens, which then ends the connection.
-    let mut child = command.process_group(0).spawn()?;
-    child.wait().map(drop)
+    command.args(stdio);
+    sys::serve(stream, command)
 }
 
 impl fmt::Display for Place {

@@ -1,7 +1,7 @@
 //! Times that the kernel or an interface gives to packets, beyond those of arrival.
 
-use super::Nanos;
-use super::linux::{await_error_queue, request, set_option};
+use super::super::Nanos;
+use super::{await_error_queue, request, set_option};
 use socket2::Socket;
 use std::io;
 use std::mem::size_of;

@@ -1,6 +1,6 @@
 //! Socket options that a trial may be told beside, and what the kernel made of them.
 
-use super::linux::{option, set_option};
+use super::{option, set_option};
 use socket2::Socket;
 use stacklab_model::Family;
 use std::ffi::c_int;

@@ -1,5 +1,6 @@
 //! Which of many sockets can be read or written now.
 
+use super::super::For;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use socket2::Socket;
 use std::collections::VecDeque;
@@ -15,15 +16,6 @@ pub struct Ready {
     events: Box<[EpollEvent; AT_ONCE]>,
     /// Found ready and not yet offered.
     found: VecDeque<usize>,
-}
-
-/// What a socket is to be ready for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum For {
-    /// Something has arrived.
-    Reading,
-    /// There is room again after there was none.
-    Writing,
 }
 
 impl Ready {

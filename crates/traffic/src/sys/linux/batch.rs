@@ -1,6 +1,6 @@
 //! Several messages a call: sendmmsg and recvmmsg on memory that this type owns.
 
-use super::Nanos;
+use super::super::{Beside, NOW, Nanos};
 use socket2::Socket;
 use std::ffi::c_int;
 use std::io;
@@ -21,15 +21,6 @@ pub struct Batch {
     controls: Box<[[u64; CONTROL_WORDS]]>,
     /// Whether a receive waits for its first message by a call of its own, the stack not knowing MSG_WAITFORONE.
     waits_singly: bool,
-}
-
-/// What the kernel said beside a datagram.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Beside {
-    /// When it arrived, nanoseconds of the realtime clock, where the socket was told to say.
-    pub arrived_realtime_ns: Option<Nanos>,
-    /// Bytes of each datagram that it was joined from, where it was.
-    pub segment_bytes: Option<usize>,
 }
 
 impl Batch {
@@ -91,13 +82,13 @@ impl Batch {
         }
     }
 
-    /// Receives what there is, up to the whole room; waits for the first as the socket does, or not at all with
-    /// `MSG_DONTWAIT`. Gives how many messages came.
-    pub fn receive(&mut self, socket: &Socket, flags: c_int) -> io::Result<usize> {
+    /// Receives what there is, up to the whole room; waits for the first as the socket does, or not at all. Gives how
+    /// many messages came.
+    pub fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
         for header in &mut self.headers {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
         }
-        let flags = flags | libc::MSG_TRUNC;
+        let flags = libc::MSG_TRUNC | if wait { 0 } else { NOW };
         if self.headers.len() > 1 && !self.waits_singly {
             match receive_several(socket, &mut self.headers, flags | libc::MSG_WAITFORONE) {
                 // gVisor's answer to a flag that it does not know.
@@ -187,7 +178,7 @@ mod tests {
         assert_eq!(out.send(&sender, 1, 4, sys::SEND_PLAIN).unwrap(), (3, 100));
         let mut back = Batch::new(8, 150);
         let before = sys::realtime_offset_ns();
-        assert_eq!(back.receive(&receiver, 0).unwrap(), 3);
+        assert_eq!(back.receive(&receiver, true).unwrap(), 3);
         for place in 0..3 {
             assert_eq!(back.length(place), 100);
             assert!(back.slot(place)[..100].iter().all(|byte| *byte == place as u8 + 1));
@@ -195,7 +186,7 @@ mod tests {
             let since = sys::now_ns() as i64 - (arrived as i64 - before);
             assert!((0..1_000_000_000).contains(&since), "arrived {since} ns ago");
         }
-        let nothing = back.receive(&receiver, libc::MSG_DONTWAIT).unwrap_err();
+        let nothing = back.receive(&receiver, false).unwrap_err();
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
     }
 
@@ -211,7 +202,7 @@ mod tests {
         let mut back = Batch::new(8, 600);
         let mut lengths = Vec::new();
         while lengths.iter().sum::<usize>() < 500 {
-            let count = back.receive(&receiver, 0).unwrap();
+            let count = back.receive(&receiver, true).unwrap();
             lengths.extend((0..count).map(|place| back.length(place)));
         }
         assert_eq!(lengths, [100; 5]);
@@ -222,7 +213,7 @@ mod tests {
         let (sender, receiver) = pair();
         sender.send(&[1; 64]).unwrap();
         let mut back = Batch::new(1, 33);
-        assert_eq!(back.receive(&receiver, 0).unwrap(), 1);
+        assert_eq!(back.receive(&receiver, true).unwrap(), 1);
         assert_eq!(back.length(0), 64);
     }
 }

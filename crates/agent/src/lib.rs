@@ -1,0 +1,58 @@
+//! The agent's command line: `stacklab agent`, and the program `stacklab-agent` for systems where the rest of stacklab does
+//! not run (Windows, FreeBSD).
+
+pub mod interrupt;
+mod listen;
+mod sys;
+
+pub use listen::{ListenError, PORT, Place, listen, notice_a_dead_peer};
+
+use std::io::{self, BufReader, stdin, stdout};
+
+/// Options of the agent.
+#[derive(Debug, clap::Args)]
+pub struct AgentOptions {
+    /// Take requests on standard input and answer on standard output, one JSON object a line
+    #[arg(long, required_unless_present = "listen")]
+    pub stdio: bool,
+    /// Leave what has to be measured out of the host's facts
+    #[arg(long, hide = true, requires = "stdio")]
+    pub brief: bool,
+    /// Listen on TCP and serve one `stacklab measure` after another: on any address of either family and port 5202, or
+    /// on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT
+    #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
+    pub listen: Option<Place>,
+    /// End when the first coordinator has gone
+    #[arg(long, requires = "listen")]
+    pub once: bool,
+}
+
+/// Why an agent ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentFailure {
+    /// It cannot wait for coordinators.
+    #[error("{0}")]
+    Listen(#[from] ListenError),
+    /// The system takes no signal handlers.
+    #[error("could not write signal handlers: {0}")]
+    Signals(io::Error),
+    /// Nobody takes its answers.
+    #[error("could not write an answer: {0}")]
+    Answer(io::Error),
+}
+
+/// Serves a coordinator on standard input and output until the input ends, or whoever connects. `stdio` is what this
+/// program is told to do the former.
+///
+/// # Errors
+/// When it cannot listen where it is told to, or nobody takes its answers.
+pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(), AgentFailure> {
+    if let Some(place) = options.listen {
+        let interrupted = interrupt::flag().map_err(AgentFailure::Signals)?;
+        return Ok(listen(place, options.once, interrupted, stdio)?);
+    }
+    if options.brief {
+        stacklab_traffic::agent::brief();
+    }
+    stacklab_traffic::agent::serve(BufReader::new(stdin()), stdout()).map_err(AgentFailure::Answer)
+}

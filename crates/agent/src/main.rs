@@ -1,0 +1,23 @@
+//! stacklab's agent: does on its host what a coordinator, such as `stacklab measure` on another machine, asks of it.
+
+use clap::Parser;
+use stacklab_agent::AgentOptions;
+use std::process::ExitCode;
+
+/// An agent of stacklab: measures with whoever asks, for example `stacklab measure udp HOST` on a Linux machine
+#[derive(Debug, Parser)]
+#[command(name = "stacklab-agent", version)]
+struct Cli {
+    #[command(flatten)]
+    options: AgentOptions,
+}
+
+fn main() -> ExitCode {
+    match stacklab_agent::run(&Cli::parse().options, &["--stdio", "--brief"]) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("stacklab-agent: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! The Windows agent, run by Wine, does what the Linux agent does, and the two measure together.
+
+#[path = "../../traffic/tests/support/mod.rs"]
+mod support;
+mod wine;
+
+use stacklab_model::{
+    Direction, Family, Io, Pacing, Probe, RunRecord, RunStatus, Side, Transport, TrialSpec,
+};
+use stacklab_traffic::client::AgentClient;
+use stacklab_traffic::compare::compare;
+use stacklab_traffic::conduct::conduct;
+use stacklab_traffic::message::{Answer, Request};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+use support::{End, checks, client, path, spec, thread_agent, trial};
+
+#[test]
+fn one_agent_sends_twice_and_receives_twice_at_once_and_answers_meanwhile() {
+    checks::does_several_things_at_once(wine::on_pipes);
+}
+
+#[test]
+fn a_request_that_comes_twice_is_done_once_and_a_failure_has_its_own_id() {
+    checks::does_once_what_is_asked_twice(wine::on_pipes());
+}
+
+#[test]
+fn an_agent_that_is_gone_is_known_as_gone_by_every_request_under_way() {
+    checks::is_known_as_gone(wine::on_pipes());
+}
+
+#[test]
+fn facts_are_windows_and_say_that_it_is_wine() {
+    let facts = checks::facts(&mut client("windows", wine::on_pipes()).0);
+    let here = checks::facts(&mut client("linux", thread_agent()).0);
+    assert_eq!((facts.os.as_str(), facts.machine.as_str()), ("Windows", "x86_64"));
+    assert!(facts.kernel.contains("(Wine "), "{}", facts.kernel);
+    assert_eq!((facts.cores, facts.virtualised), (here.cores, here.virtualised));
+    assert!(facts.memory_kib.abs_diff(here.memory_kib) < here.memory_kib / 10, "{}", facts.memory_kib);
+    assert!(!facts.cpu_model.is_empty());
+    assert!(facts.clock_source.unwrap().starts_with("QueryPerformanceCounter"));
+    // Not the same boot as far as this agent can tell, so that clocks are compared.
+    assert_eq!(facts.boot_id, None);
+    let names: Vec<&String> = facts.abilities.keys().collect();
+    assert_eq!(names, here.abilities.keys().collect::<Vec<_>>());
+    for (name, answer) in &facts.abilities {
+        assert!(answer != "yes" && !answer.is_empty(), "{name}: {answer}");
+    }
+    let noise = facts.noise.unwrap();
+    assert_eq!(noise.echoes.len(), Transport::ALL.len() * Family::ALL.len(), "{noise:?}");
+    assert!(noise.arrival_stamp.is_none() && noise.clock_step_ns > 0, "{noise:?}");
+}
+
+/// Where an agent runs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum On {
+    Linux,
+    Windows,
+}
+
+impl On {
+    fn open(self) -> AgentClient {
+        let end = match self {
+            On::Linux => thread_agent(),
+            On::Windows => wine::on_pipes(),
+        };
+        client(&format!("{self:?}"), end).0
+    }
+}
+
+const PAIRS: [[On; 2]; 3] = [[On::Linux, On::Windows], [On::Windows, On::Linux], [On::Windows, On::Windows]];
+
+/// Two agents, sender first, and a trial between them in both families.
+fn trials(pair: [On; 2], specs: &[TrialSpec], check: impl Fn(&TrialSpec, RunRecord)) {
+    let [mut from, mut to] = pair.map(On::open);
+    for spec in specs {
+        let path = path(spec.family);
+        let offset = compare(&mut from, &mut to, &path, spec).unwrap().unwrap();
+        assert!(offset.bound_ns < 1_000_000_000, "{offset:?}");
+        // To agents 0 says that the clocks are one.
+        let clock_offset_ns = if offset.offset_ns == 0 { 1 } else { offset.offset_ns };
+        let spec = TrialSpec { clock_offset_ns, ..spec.clone() };
+        let run =
+            conduct(&mut from, &mut to, &path, &trial(&spec), spec.clone(), Direction::Forward).unwrap();
+        check(&spec, run);
+    }
+}
+
+/// A trial of a kind in both families.
+fn both(transport: Transport, probe: Probe, pacing: Pacing) -> Vec<TrialSpec> {
+    Family::ALL.iter().map(|family| spec(*family, transport, probe, pacing, 150)).collect()
+}
+
+fn sides(run: &RunRecord) -> [&Side; 2] {
+    assert_eq!(run.status, RunStatus::Valid, "{:?} {:?}", run.trial, run.spec.probe);
+    let [sender, receiver] = &run.sides[..] else { panic!("{} sides", run.sides.len()) };
+    [sender, receiver]
+}
+
+#[test]
+fn streams_arrive_whole_and_every_byte_is_counted() {
+    let kinds = [
+        (Transport::Tcp, Pacing::Schedule(1_000.0)),
+        (Transport::Udp, Pacing::Schedule(1_000.0)),
+        (Transport::Tcp, Pacing::Flood),
+    ];
+    let specs: Vec<TrialSpec> =
+        kinds.iter().flat_map(|(transport, pacing)| both(*transport, Probe::Stream, *pacing)).collect();
+    for pair in PAIRS {
+        trials(pair, &specs, |spec, run| {
+            let [sender, receiver] = sides(&run);
+            let (sent, received) = (&sender.sent, &receiver.received);
+            let what = format!("{pair:?} {} {} {:?}", spec.transport, spec.family, spec.probe.pacing);
+            assert!(sent.measured > 0, "{what}");
+            assert_eq!((sent.measured, sent.warmup), (received.measured, received.warmup), "{what}");
+            assert_eq!((sent.bytes, received.bytes), (sent.measured * 256, sent.measured * 256), "{what}");
+            assert_eq!((received.duplicates, received.reordered, received.strays), (0, 0, 0), "{what}");
+            if spec.probe.pacing != Pacing::Flood {
+                assert_eq!(sent.measured, 150, "{what}");
+            }
+            for side in [sender, receiver] {
+                assert!(side.cpu.is_some() && side.peak_rss_kib.is_some(), "{what}");
+                assert_eq!(side.endpoint.family, spec.family, "{what}");
+            }
+            // By the offset between the clocks no message arrives long before or after it was sent.
+            let delays = receiver.delays.as_ref().unwrap();
+            assert!(delays.mean_ns < 100e6, "{what}: {}", delays.mean_ns);
+        });
+    }
+}
+
+#[test]
+fn what_a_flood_of_datagrams_loses_was_counted_where_it_was_lost() {
+    let specs = both(Transport::Udp, Probe::Stream, Pacing::Flood);
+    for pair in PAIRS {
+        trials(pair, &specs, |spec, run| {
+            let [sender, receiver] = sides(&run);
+            let sent = sender.sent.warmup + sender.sent.measured;
+            let arrived = receiver.received.warmup + receiver.received.measured;
+            assert!(arrived > 0 && arrived <= sent, "{pair:?}: {arrived} of {sent}");
+            assert_eq!(receiver.received.bytes, receiver.received.measured * 256);
+            // Windows counts them for the whole host, of each family.
+            let name = match (pair[1], spec.family) {
+                (On::Linux, _) => "socket.drops",
+                (_, Family::Ipv4) => "udp.InErrors",
+                (_, Family::Ipv6) => "udp6.InErrors",
+            };
+            let dropped = receiver.counters.get(name);
+            assert!(sent - arrived <= dropped, "{pair:?}: {} lost, {name} {dropped}", sent - arrived);
+        });
+    }
+}
+
+#[test]
+fn echoes_come_back_and_connections_open() {
+    let kinds = [
+        (Transport::Tcp, Probe::Echo, Pacing::Lockstep),
+        (Transport::Udp, Probe::Echo, Pacing::Lockstep),
+        (Transport::Tcp, Probe::EchoOpen, Pacing::Schedule(500.0)),
+        (Transport::Udp, Probe::EchoOpen, Pacing::Schedule(500.0)),
+        (Transport::Tcp, Probe::Connect, Pacing::Flood),
+    ];
+    let specs: Vec<TrialSpec> =
+        kinds.iter().flat_map(|(transport, probe, pacing)| both(*transport, *probe, *pacing)).collect();
+    for pair in PAIRS {
+        trials(pair, &specs, |spec, run| {
+            let [sender, receiver] = sides(&run);
+            let what = format!("{pair:?} {} {} {}", spec.probe.probe, spec.transport, spec.family);
+            let sent = sender.sent.measured;
+            assert!(sent > 10, "{what}: {sent}");
+            assert_eq!(sender.delays.as_ref().map(|delays| delays.buckets.count()), Some(sent), "{what}");
+            if spec.probe.probe == Probe::Connect {
+                assert!(receiver.received.measured >= sent, "{what}: {sent}");
+                return;
+            }
+            let there = (receiver.received.measured, receiver.sent.measured, sender.received.measured);
+            assert_eq!(there, (sent, sent, sent), "{what}");
+        });
+    }
+}
+
+#[test]
+fn many_flows_polled_and_both_directions_arrive_whole() {
+    let mut several = both(Transport::Tcp, Probe::Stream, Pacing::Flood);
+    several.extend(both(Transport::Tcp, Probe::Stream, Pacing::Schedule(2_000.0)));
+    several.extend(both(Transport::Udp, Probe::Stream, Pacing::Schedule(2_000.0)));
+    several.iter_mut().for_each(|spec| (spec.flows, spec.poll_ns, spec.io) = (7, 20_000, Io::Batch));
+    for pair in PAIRS {
+        trials(pair, &several, |spec, run| {
+            let [sender, receiver] = sides(&run);
+            let what = format!("{pair:?} {} {}", spec.transport, spec.family);
+            assert_eq!(sender.sent.measured, receiver.received.measured, "{what}");
+            assert_eq!(receiver.flow_bytes.len(), 7, "{what}");
+            assert_eq!(receiver.flow_bytes.iter().sum::<u64>(), receiver.received.bytes, "{what}");
+            // What one call of Windows cannot do is not said to have been done.
+            for (on, side) in pair.iter().zip([sender, receiver]) {
+                let io = if *on == On::Windows { Io::Plain } else { Io::Batch };
+                assert_eq!(side.io, Some(io), "{what}");
+            }
+        });
+    }
+    let [mut from, mut to] = [On::Linux, On::Windows].map(On::open);
+    for spec in both(Transport::Tcp, Probe::Stream, Pacing::Schedule(1_000.0)) {
+        let run =
+            conduct(&mut from, &mut to, &path(spec.family), &trial(&spec), spec.clone(), Direction::Both)
+                .unwrap();
+        assert_eq!((&run.status, run.sides.len()), (&RunStatus::Valid, 4));
+        for [sender, receiver] in [[0, 1], [2, 3]].map(|pair| pair.map(|at| &run.sides[at])) {
+            assert_eq!((sender.sent.measured, receiver.received.measured), (150, 150));
+        }
+    }
+}
+
+#[test]
+fn counters_are_the_hosts_own_and_what_is_not_counted_is_missing() {
+    for pair in [[On::Linux, On::Windows], [On::Windows, On::Linux]] {
+        trials(pair, &both(Transport::Udp, Probe::Stream, Pacing::Schedule(1_000.0)), |spec, run| {
+            let [sender, receiver] = sides(&run);
+            let of = |group: &str, name: &str| match spec.family {
+                Family::Ipv4 => format!("{group}.{name}"),
+                Family::Ipv6 => format!("{group}6.{name}"),
+            };
+            let arrived = receiver.counters.get(&of("udp", "InDatagrams"));
+            assert!(arrived >= receiver.received.measured, "{pair:?}: {:?}", receiver.counters);
+            assert!(
+                sender.counters.get(&of("udp", "OutDatagrams")) >= 150,
+                "{pair:?}: {:?}",
+                sender.counters
+            );
+            for (on, side) in pair.iter().zip([sender, receiver]) {
+                let windows = *on == On::Windows;
+                assert_eq!(side.cpu.as_ref().unwrap().undivided, windows, "{on:?}");
+                assert_eq!(side.endpoint.options.dscp.is_none(), windows, "{on:?}");
+            }
+            let missing = run.values.iter().filter(|(_, value)| value.measured().is_none()).count();
+            assert!(missing < run.values.len(), "every figure is missing: {:?}", run.values);
+        });
+    }
+}
+
+#[test]
+fn what_windows_cannot_do_is_refused_with_the_reason() {
+    let asked = |change: &dyn Fn(&mut TrialSpec), transport, reason: &str| {
+        let mut spec = spec(Family::Ipv6, transport, Probe::Stream, Pacing::Flood, 20);
+        change(&mut spec);
+        let [mut from, mut to] = [On::Windows, On::Linux].map(On::open);
+        let run =
+            conduct(&mut from, &mut to, &path(spec.family), &trial(&spec), spec.clone(), Direction::Forward);
+        let RunStatus::Invalid(reasons) = run.unwrap().status else { panic!("{reason} was done") };
+        assert!(reasons.iter().any(|said| said.contains(reason)), "{reasons:?}");
+    };
+    asked(&|spec| spec.tuning.dscp = Some(46), Transport::Udp, "the DSCP cannot be 46: Windows ignores");
+    asked(&|spec| spec.tuning.flow_label = Some(7), Transport::Tcp, "the flow label cannot be 7");
+    asked(&|spec| spec.tuning.mss = Some(1000), Transport::Tcp, "TCP_MAXSEG cannot be 1000");
+    asked(&|spec| spec.io = Io::Segment, Transport::Udp, "has no sends that are cut below IP");
+    asked(&|spec| spec.io = Io::Zerocopy, Transport::Tcp, "has no sends from the program's memory");
+}
+
+static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+fn connected(agent: &wine::Listening, host: &str) -> End {
+    let address: SocketAddr = format!("{host}:{}", agent.port).parse().unwrap();
+    let stream = TcpStream::connect(address).unwrap();
+    let (answers, requests) = (stream.try_clone().unwrap(), stream.try_clone().unwrap());
+    let hang_up = move || stream.shutdown(Shutdown::Both).unwrap();
+    End { answers: Box::new(answers), requests: Box::new(requests), hang_up: Box::new(hang_up) }
+}
+
+#[test]
+fn a_listening_agent_serves_one_after_another_and_ends_when_told_to() {
+    for host in ["127.0.0.1", "[::1]"] {
+        let agent = wine::listening(host, &[]);
+        checks::does_once_what_is_asked_twice(connected(&agent, host));
+        let (mut first, hang_up) = client("first", connected(&agent, host));
+        assert_eq!(checks::facts(&mut first).os, "Windows");
+        let end = connected(&agent, host);
+        let mut second = AgentClient::new("second", end.answers, end.requests, &NEVER_INTERRUPTED);
+        let busy = second.hello().unwrap_err().to_string();
+        assert!(busy.contains("is busy measuring with"), "{busy}");
+        hang_up();
+        let (mut next, _) = client("next", connected(&agent, host));
+        assert_eq!(checks::facts(&mut next).os, "Windows");
+    }
+    let mut agent = wine::listening("127.0.0.1", &["--once"]);
+    let (_, hang_up) = client("only", connected(&agent, "127.0.0.1"));
+    hang_up();
+    let start = Instant::now();
+    while agent.child.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(10), "the agent goes on");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn an_agent_whose_coordinator_goes_in_mid_trial_is_free_for_the_next() {
+    let agent = wine::listening("127.0.0.1", &[]);
+    let (mut first, hang_up) = client("first", connected(&agent, "127.0.0.1"));
+    let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, Pacing::Flood, 60_000);
+    let mut receiver = On::Linux.open();
+    let address = spec.family.loopback();
+    let listen = Request::Listen { spec: Box::new(spec.clone()), address };
+    let listening = receiver.ask(listen, "listen", Duration::from_secs(5));
+    let (_, Answer::Listening { address: to }) = listening.unwrap() else { panic!("it does not listen") };
+    let send = Request::Send { spec: Box::new(spec), from: address, to };
+    let _pending = first.start(send, "send").unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    hang_up();
+    // The trial had a minute to go.
+    let start = Instant::now();
+    let (mut next, _) = client("next", connected(&agent, "127.0.0.1"));
+    assert_eq!(checks::facts(&mut next).os, "Windows");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}

@@ -1,0 +1,83 @@
+//! The Windows agent under Wine, in a Wine prefix of its own below `target`.
+
+use crate::support::End;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+/// Wine as packages call it.
+const NAMES: [&str; 4] = ["wine64", "wine64-stable", "/usr/lib/wine/wine64", "wine"];
+
+/// Where `scripts/build-agents` puts the program.
+fn program() -> PathBuf {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let program = root.join("target/windows/x86_64-win7-windows-gnu/agent/stacklab-agent.exe");
+    assert!(program.exists(), "{} is not there: run `make agents`", program.display());
+    program
+}
+
+/// Wine with what keeps it quiet and to itself: no messages of its own (they would stand among the agent's), no prompts
+/// for other runtimes, no menus, no display.
+fn wine() -> Command {
+    let works = |name: &&str| Command::new(name).arg("--version").output().is_ok();
+    let name = NAMES.iter().copied().find(works).expect("Wine is not there: install wine64");
+    let mut command = Command::new(name);
+    command
+        .env("WINEPREFIX", concat!(env!("CARGO_TARGET_TMPDIR"), "/wine"))
+        .env("WINEDEBUG", "-all")
+        .env("WINEDLLOVERRIDES", "mscoree,mshtml=;winemenubuilder.exe=d")
+        .env_remove("DISPLAY")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+/// The agent, told these options. The first time a prefix is made or brought up to date, which takes Wine some seconds:
+/// not within the time of an agent's first answer.
+pub fn agent(options: &[&str]) -> Command {
+    static PREFIX: OnceLock<()> = OnceLock::new();
+    PREFIX.get_or_init(|| {
+        let made = wine().args(["wineboot", "--update"]).stdout(Stdio::null()).status().unwrap();
+        assert!(made.success(), "Wine could not make a prefix: {made}");
+    });
+    let mut command = wine();
+    command.arg(program()).args(options);
+    command
+}
+
+/// An agent on pipes.
+pub fn on_pipes() -> End {
+    let mut child = agent(&["--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let (answers, requests) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
+    let hang_up = move || {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    };
+    End { answers: Box::new(answers), requests: Box::new(requests), hang_up: Box::new(hang_up) }
+}
+
+/// An agent that listens until it is dropped.
+pub struct Listening {
+    /// Its process.
+    pub child: Child,
+    /// Its port.
+    pub port: u16,
+}
+
+/// Starts one on a place without a port, such as `127.0.0.1` or `[::1]`.
+pub fn listening(place: &str, options: &[&str]) -> Listening {
+    let place = format!("{place}:0");
+    let mut child = agent(&[&["--listen", &place], options].concat()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let port = said.split("-p ").nth(1).and_then(|rest| rest.split('`').next()?.parse().ok());
+    Listening { child, port: port.unwrap_or_else(|| panic!("no port is said: {said}")) }
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,164 @@
+//! The BSDs, by POSIX and sysctl: FreeBSD compiles and links, and was not run.
+
+mod interfaces;
+
+pub use interfaces::{counters, interface_mtu};
+
+use super::lacking::lacks;
+use super::{CpuTimes, Host};
+use nix::sys::utsname::uname;
+use socket2::{Domain, Protocol, Socket};
+use stacklab_model::{Family, TcpInfo};
+use std::ffi::{CStr, OsStr, c_int, c_long};
+use std::io;
+use std::mem::{MaybeUninit, size_of};
+use std::os::fd::AsRawFd;
+
+/// Room for what arrived and was not read yet. Gives what the kernel made of it, bytes.
+pub fn receive_room(socket: &Socket, bytes: usize) -> io::Result<usize> {
+    socket.set_recv_buffer_size(bytes)?;
+    socket.recv_buffer_size()
+}
+
+/// Room for what waits to leave, bytes.
+pub fn send_room(socket: &Socket, bytes: usize) -> io::Result<()> {
+    socket.set_send_buffer_size(bytes)
+}
+
+/// The domain and protocol of a socket: the domain is the own address's.
+pub fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
+    Ok((Domain::from(c_int::from(socket.local_addr()?.family())), socket.protocol()?))
+}
+
+/// Sleeps end as the kernel has it.
+pub fn fine_timers() {}
+
+/// TCP_INFO: FreeBSD's is another one than Linux's.
+pub fn tcp_info(_socket: &Socket) -> io::Result<TcpInfo> {
+    lacks("reading of TCP_INFO")
+}
+
+/// Path MTU of a connected socket.
+pub fn path_mtu(_socket: &Socket, _family: Family) -> io::Result<u32> {
+    lacks("path MTU of a socket")
+}
+
+/// The maximum segment size.
+pub fn mss(socket: &Socket) -> io::Result<u32> {
+    option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG)
+}
+
+/// Limits the maximum segment size of the connection to come, both ways.
+pub fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as c_int)
+}
+
+/// The byte that packets carry for differentiated services: the code point above two bits of congestion notification.
+pub fn traffic_class(socket: &Socket, family: Family) -> io::Result<u32> {
+    let (level, name) = traffic_class_option(family);
+    option(socket, level, name)
+}
+
+/// Sets that byte.
+pub fn set_traffic_class(socket: &Socket, family: Family, byte: u8) -> io::Result<()> {
+    let (level, name) = traffic_class_option(family);
+    set_option(socket, level, name, byte.into())
+}
+
+fn traffic_class_option(family: Family) -> (c_int, c_int) {
+    match family {
+        Family::Ipv4 => (libc::IPPROTO_IP, libc::IP_TOS),
+        Family::Ipv6 => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
+    }
+}
+
+fn option(socket: &Socket, level: c_int, name: c_int) -> io::Result<u32> {
+    let (mut value, mut length) = (0_u32, size_of::<u32>() as libc::socklen_t);
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `length` bytes
+    // to `value`, which is that large.
+    let result = unsafe {
+        libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length)
+    };
+    if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+fn set_option(socket: &Socket, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
+    let length = size_of::<c_int>() as libc::socklen_t;
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of `value`.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// A value that sysctl has under a name, of integers only.
+fn sysctl<T: Copy>(name: &CStr) -> Option<T> {
+    let (mut value, mut length) = (MaybeUninit::<T>::zeroed(), size_of::<T>());
+    // SAFETY: the name ends with a zero; the kernel writes at most `length` bytes to `value`, which is that large.
+    let result = unsafe {
+        let place = value.as_mut_ptr().cast();
+        libc::sysctlbyname(name.as_ptr(), place, &raw mut length, std::ptr::null(), 0)
+    };
+    // SAFETY: integers are valid whatever their bytes; they were zeroed and perhaps overwritten.
+    (result == 0 && length == size_of::<T>()).then(|| unsafe { value.assume_init() })
+}
+
+fn sysctl_text(name: &CStr) -> Option<String> {
+    let (mut text, mut length) = ([0_u8; 256], 256);
+    // SAFETY: the name ends with a zero; the kernel writes at most `length` bytes to `text`, which is that large.
+    let result = unsafe {
+        libc::sysctlbyname(name.as_ptr(), text.as_mut_ptr().cast(), &raw mut length, std::ptr::null(), 0)
+    };
+    let text = CStr::from_bytes_until_nul(&text).ok()?;
+    (result == 0).then(|| text.to_string_lossy().into_owned())
+}
+
+/// Nanoseconds of one tick, in which CPU time is counted.
+pub fn tick_ns() -> u64 {
+    // struct clockinfo: hz, tick, spare, stathz, profhz.
+    let rates: Option<[c_int; 5]> = sysctl(c"kern.clockrate");
+    1_000_000_000 / rates.map_or(128, |rates| rates[3]).max(1) as u64
+}
+
+/// Reads what the processors did (kern.cp_time).
+pub struct CpuReader {
+    all: bool,
+}
+
+impl CpuReader {
+    /// Of these processors, of all together where none are named.
+    pub fn new(processors: Vec<usize>) -> Self {
+        CpuReader { all: processors.is_empty() }
+    }
+
+    /// The times so far; `None` of some processors only.
+    pub fn read(&mut self) -> Option<CpuTimes> {
+        let [user, nice, system, interrupt, idle]: [c_long; 5] =
+            if self.all { sysctl(c"kern.cp_time")? } else { return None };
+        let ns = |ticks: c_long| ticks as u64 * tick_ns();
+        Some(CpuTimes {
+            user_ns: ns(user + nice),
+            system_ns: ns(system + interrupt),
+            idle_ns: ns(idle),
+            undivided: true,
+            ..CpuTimes::default()
+        })
+    }
+}
+
+/// What this host says of itself.
+pub fn host() -> Host {
+    let name = uname().ok();
+    let text = |value: Option<&OsStr>| value.unwrap_or_default().to_string_lossy().into_owned();
+    Host {
+        os: text(name.as_ref().map(|name| name.sysname())),
+        kernel: text(name.as_ref().map(|name| name.release())),
+        machine: text(name.as_ref().map(|name| name.machine())),
+        cpu_model: sysctl_text(c"hw.model").unwrap_or_default(),
+        memory_kib: sysctl::<u64>(c"hw.physmem").map_or(0, |bytes| bytes / 1024),
+        governor: None,
+        clock_source: sysctl_text(c"kern.timecounter.hardware"),
+        boot_id: None,
+        time_namespace: None,
+        virtualised: sysctl_text(c"kern.vm_guest").is_some_and(|guest| guest != "none"),
+    }
+}

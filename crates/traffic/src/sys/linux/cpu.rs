@@ -1,0 +1,108 @@
+//! What the processors did so far (/proc/stat).
+
+use super::super::CpuTimes;
+use nix::unistd::{SysconfVar, sysconf};
+use std::fs::File;
+use std::io::Read;
+
+/// Room for /proc/stat: some thousand lines of interrupts and processors.
+const STAT_BYTES: usize = 256 * 1024;
+
+/// The times of /proc/stat's first line, ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Ticks {
+    user: u64,
+    system: u64,
+    idle: u64,
+    irq: u64,
+    softirq: u64,
+    steal: u64,
+}
+
+/// Nanoseconds of one tick of /proc/stat.
+pub fn tick_ns() -> u64 {
+    1_000_000_000 / sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64
+}
+
+/// Reads what some processors did, without asking for memory.
+pub struct CpuReader {
+    /// None stands for all.
+    processors: Vec<usize>,
+    room: Vec<u8>,
+}
+
+impl CpuReader {
+    /// Of these processors, of all together where none are named.
+    pub fn new(processors: Vec<usize>) -> Self {
+        CpuReader { processors, room: Vec::with_capacity(STAT_BYTES) }
+    }
+
+    /// The times so far; `None` where the host counts none.
+    pub fn read(&mut self) -> Option<CpuTimes> {
+        self.room.clear();
+        File::open("/proc/stat").and_then(|mut stat| stat.read_to_end(&mut self.room)).ok()?;
+        let ticks = parse(std::str::from_utf8(&self.room).ok()?, &self.processors)?;
+        let ns = |ticks: u64| ticks * tick_ns();
+        Some(CpuTimes {
+            user_ns: ns(ticks.user),
+            system_ns: ns(ticks.system),
+            idle_ns: ns(ticks.idle),
+            irq_ns: ns(ticks.irq),
+            softirq_ns: ns(ticks.softirq),
+            steal_ns: ns(ticks.steal),
+            undivided: false,
+        })
+    }
+}
+
+/// Reads the times of these processors from /proc/stat, of all together where none are named. `None` where they are not
+/// there or all zero, as under gVisor.
+fn parse(stat: &str, processors: &[usize]) -> Option<Ticks> {
+    let mut fields = [0; 8];
+    for line in stat.lines() {
+        let Some((name, times)) = line.split_once(' ') else { continue };
+        let number = name.strip_prefix("cpu").and_then(|number| number.parse().ok());
+        let wanted = if processors.is_empty() {
+            name == "cpu"
+        } else {
+            number.is_some_and(|n| processors.contains(&n))
+        };
+        if wanted {
+            for (field, time) in fields.iter_mut().zip(times.split_whitespace()) {
+                *field += time.parse::<u64>().unwrap_or(0);
+            }
+        }
+    }
+    let at = |place: usize| fields[place];
+    // user nice system idle iowait irq softirq steal; guest times are inside user's and nice's already.
+    let ticks = Ticks {
+        user: at(0) + at(1),
+        system: at(2),
+        idle: at(3) + at(4),
+        irq: at(5),
+        softirq: at(6),
+        steal: at(7),
+    };
+    fields.iter().any(|field| *field > 0).then_some(ticks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_times_are_those_of_the_processors_asked_for() {
+        let stat = "cpu  10 1 20 300 4 5 6 7 8 9\ncpu0 1 2 3 4 5 6 7 8\ncpu1 10 0 0 0\ncpu10 5\nintr 7 7\n";
+        let ticks = |processors| parse(stat, processors).unwrap();
+        assert_eq!(ticks(&[]), Ticks { user: 11, system: 20, idle: 304, irq: 5, softirq: 6, steal: 7 });
+        assert_eq!(ticks(&[0, 1]), Ticks { user: 13, system: 3, idle: 9, irq: 6, softirq: 7, steal: 8 });
+        assert_eq!(ticks(&[10]).user, 5);
+        assert_eq!(parse(stat, &[2]), None);
+    }
+
+    #[test]
+    fn a_host_that_counts_nothing_is_not_idle() {
+        assert_eq!(parse("cpu  0 0 0 0 0 0 0 0 0 0\n", &[]), None);
+        assert_eq!(parse("", &[]), None);
+    }
+}

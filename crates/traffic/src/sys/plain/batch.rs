@@ -1,0 +1,130 @@
+//! Messages side by side in one block of memory, sent and received one by one.
+
+use crate::sys::{self, Beside, NOW};
+use socket2::Socket;
+use std::ffi::c_int;
+use std::io;
+
+/// Messages side by side in one block of memory.
+pub struct Batch {
+    room: Box<[u8]>,
+    each: usize,
+    lengths: Box<[usize]>,
+}
+
+impl Batch {
+    /// Room for `count` messages of `each` bytes.
+    pub fn new(count: usize, each: usize) -> Self {
+        let room = vec![0; count * each].into_boxed_slice();
+        Batch { room, each, lengths: vec![0; count].into_boxed_slice() }
+    }
+
+    /// How many messages there is room for.
+    pub fn count(&self) -> usize {
+        self.lengths.len()
+    }
+
+    /// A message's room.
+    pub fn slot(&mut self, place: usize) -> &mut [u8] {
+        &mut self.room[place * self.each..][..self.each]
+    }
+
+    /// The room of several messages side by side.
+    pub fn slots(&self, from: usize, to: usize) -> &[u8] {
+        &self.room[from * self.each..to * self.each]
+    }
+
+    /// Sends the messages `from..to`, each as one; gives how many were taken, and how many bytes of the last of them.
+    /// With [`NOW`] among the flags, what there is room for.
+    pub fn send(
+        &mut self,
+        socket: &Socket,
+        from: usize,
+        to: usize,
+        flags: c_int,
+    ) -> io::Result<(usize, usize)> {
+        for place in from..to {
+            let message = self.slots(place, place + 1);
+            let sent = if flags & NOW == 0 {
+                sys::send(socket, message, flags)
+            } else {
+                sys::send_now(socket, message, flags & !NOW)
+                    .and_then(|sent| sent.ok_or_else(|| io::ErrorKind::WouldBlock.into()))
+            };
+            match sent {
+                Ok(bytes) if bytes < self.each => return Ok((place - from + 1, bytes)),
+                Ok(_) => {}
+                // What went before the error is told first; the error comes again.
+                Err(_) if place > from => return Ok((place - from, self.each)),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok((to - from, self.each))
+    }
+
+    /// Receives one message; waits for it as the socket does, or not at all. Gives how many came.
+    pub fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
+        let room = &mut self.room[..self.each];
+        let received = if wait { sys::receive(socket, room) } else { sys::receive_now(socket, room) };
+        self.lengths[0] = received?;
+        Ok(1)
+    }
+
+    /// Bytes of a received message; of one that is too long for its room, those of the room.
+    pub fn length(&self, place: usize) -> usize {
+        self.lengths[place]
+    }
+
+    /// What the kernel said beside a received message: nothing.
+    pub fn beside(&self, _place: usize) -> Beside {
+        Beside::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    fn pair() -> (Socket, Socket) {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
+        sender.connect(receiver.local_addr().unwrap()).unwrap();
+        let (sender, receiver): (Socket, Socket) = (sender.into(), receiver.into());
+        sys::keep_time(&sender).unwrap();
+        sys::keep_time(&receiver).unwrap();
+        (sender, receiver)
+    }
+
+    #[test]
+    fn messages_go_and_come_one_by_one() {
+        let (sender, receiver) = pair();
+        let mut out = Batch::new(4, 100);
+        for place in 0..4 {
+            out.slot(place).fill(place as u8);
+        }
+        assert_eq!(out.send(&sender, 1, 4, sys::SEND_PLAIN).unwrap(), (3, 100));
+        assert_eq!(out.send(&sender, 0, 1, sys::SEND_PLAIN | NOW).unwrap(), (1, 100));
+        let mut back = Batch::new(8, 150);
+        assert_eq!((out.count(), back.count()), (4, 8));
+        for expected in [1, 2, 3, 0] {
+            assert_eq!(back.receive(&receiver, true).unwrap(), 1);
+            assert_eq!(back.length(0), 100);
+            assert!(back.slot(0)[..100].iter().all(|byte| *byte == expected));
+            assert_eq!(back.beside(0), Beside::default());
+        }
+        for wait in [true, false] {
+            let nothing = back.receive(&receiver, wait).unwrap_err();
+            assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+        }
+    }
+
+    #[test]
+    fn a_message_too_long_for_its_room_fills_it() {
+        let (sender, receiver) = pair();
+        sender.send(&[1; 64]).unwrap();
+        let mut back = Batch::new(1, 33);
+        assert_eq!(back.receive(&receiver, true).unwrap(), 1);
+        assert_eq!(back.length(0), 33);
+    }
+}

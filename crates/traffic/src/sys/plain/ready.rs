@@ -1,0 +1,126 @@
+//! Which of many sockets can be read or written now, by poll.
+
+use crate::sys::{For, PollEntry, poll_sockets};
+use socket2::Socket;
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+/// A set of sockets, by their place in somebody's list. One that was found ready is offered once.
+pub struct Ready {
+    /// Of each socket that is watched for, its number and place.
+    watched: Vec<(PollEntry, usize)>,
+    /// What poll is given; made before, so that looking asks for no memory.
+    entries: Vec<PollEntry>,
+    /// All sockets by place, and whether they are watched for at all.
+    all: Vec<Option<PollEntry>>,
+    /// Found ready and not yet offered.
+    found: VecDeque<usize>,
+}
+
+impl Ready {
+    /// Watches sockets. Those to be written are ready at first.
+    pub fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: For) -> io::Result<Self> {
+        let all: Vec<_> = sockets.map(|socket| Some(PollEntry::new(socket, what))).collect();
+        let mut ready = Ready {
+            watched: Vec::with_capacity(all.len()),
+            entries: Vec::with_capacity(all.len()),
+            found: VecDeque::with_capacity(all.len()),
+            all,
+        };
+        match what {
+            For::Writing => ready.found.extend(0..ready.all.len()),
+            For::Reading => (0..ready.all.len()).for_each(|place| ready.look_for(place)),
+        }
+        Ok(ready)
+    }
+
+    fn look_for(&mut self, place: usize) {
+        if let Some(entry) = self.all[place] {
+            self.watched.push((entry, place));
+        }
+    }
+
+    /// The next socket that is ready, waiting for one so long; `None` where none was. From then on it is watched for
+    /// again, unless it is offered again.
+    pub fn next(&mut self, limit: Duration) -> io::Result<Option<usize>> {
+        if self.found.is_empty() {
+            if self.watched.is_empty() {
+                // Nothing can become ready; the caller looks at the time all the same.
+                std::thread::sleep(limit);
+                return Ok(None);
+            }
+            self.entries.clear();
+            self.entries.extend(self.watched.iter().map(|(entry, _)| *entry));
+            poll_sockets(&mut self.entries, limit)?;
+            let mut entries = self.entries.iter();
+            let found = &mut self.found;
+            self.watched.retain(|(_, place)| {
+                let ready = entries.next().is_some_and(PollEntry::is_ready);
+                if ready {
+                    found.push_back(*place);
+                }
+                !ready
+            });
+        }
+        let next = self.found.pop_front();
+        if let Some(place) = next {
+            self.look_for(place);
+        }
+        Ok(next)
+    }
+
+    /// Offers a socket that was offered last once more, after the others.
+    pub fn again(&mut self, place: usize) {
+        // It was most likely the last to be offered, and so is the last to be watched for.
+        match self.watched.last() {
+            Some((_, last)) if *last == place => drop(self.watched.pop()),
+            _ => self.watched.retain(|(_, watched)| *watched != place),
+        }
+        self.found.push_back(place);
+    }
+
+    /// Watches a socket no more.
+    pub fn forget(&mut self, socket: &Socket) -> io::Result<()> {
+        let forgotten = |entry: &PollEntry| entry.is_of(socket);
+        self.watched.retain(|(entry, _)| !forgotten(entry));
+        for entry in &mut self.all {
+            if entry.as_ref().is_some_and(forgotten) {
+                *entry = None;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::UdpSocket;
+
+    #[test]
+    fn sockets_are_found_by_what_they_are_ready_for() {
+        let sockets: Vec<UdpSocket> = (0..3).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+        let to = sockets[2].local_addr().unwrap();
+        sockets[0].send_to(&[1], to).unwrap();
+        let sockets: Vec<Socket> = sockets.into_iter().map(Socket::from).collect();
+        let mut reading = Ready::watch(sockets.iter(), For::Reading).unwrap();
+        // What is not read is found again.
+        for _ in 0..2 {
+            assert_eq!(reading.next(Duration::from_secs(5)).unwrap(), Some(2));
+        }
+        reading.forget(&sockets[2]).unwrap();
+        assert_eq!(reading.next(Duration::from_millis(1)).unwrap(), None);
+        let mut writing = Ready::watch(sockets.iter(), For::Writing).unwrap();
+        assert_eq!(writing.next(Duration::ZERO).unwrap(), Some(0));
+        writing.again(0);
+        assert_eq!(
+            (1..4).map(|_| writing.next(Duration::ZERO).unwrap()).collect::<Vec<_>>(),
+            [Some(1), Some(2), Some(0)]
+        );
+        // None was offered again: they are looked for, and have room.
+        let mut left: Vec<_> = (0..3).map(|_| writing.next(Duration::from_secs(5)).unwrap()).collect();
+        left.sort();
+        assert_eq!(left, [Some(0), Some(1), Some(2)]);
+    }
+}

@@ -1,0 +1,223 @@
+//! What Linux and the BSDs have in common.
+
+use super::Nanos;
+use nix::ifaddrs::getifaddrs;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
+use nix::sys::socket::SockaddrStorage;
+use nix::sys::time::TimeValLike;
+use nix::time::{ClockId, clock_gettime};
+use nix::unistd::{Pid, SysconfVar, sysconf};
+use socket2::{SockAddr, Socket};
+use std::ffi::c_int;
+use std::io::{self, Read};
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+
+/// The least wait that is slept; shorter ones are spun, since a sleep ends tens of microseconds late.
+pub const LEAST_SLEEP_NS: Nanos = 120_000;
+/// Flag of a send or receive that does not wait.
+pub const NOW: c_int = libc::MSG_DONTWAIT;
+/// Flags of a send whose message may share a packet with the next one.
+pub const SEND_PLAIN: c_int = libc::MSG_NOSIGNAL;
+
+/// The monotonic clock, which all namespaces of one machine share.
+pub fn now_ns() -> Nanos {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every POSIX system has the monotonic clock");
+    now.tv_sec() as Nanos * 1_000_000_000 + now.tv_nsec() as Nanos
+}
+
+/// How far the realtime clock is ahead of [`now_ns`] at this moment, nanoseconds: what turns the kernel's packet
+/// times into this clock's.
+pub fn realtime_offset_ns() -> i64 {
+    let realtime = || {
+        let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("every POSIX system has the realtime clock");
+        now.tv_sec() * 1_000_000_000 + now.tv_nsec()
+    };
+    // The middle of two readings is when the one between them was taken, to half their distance.
+    let before = now_ns();
+    let middle = realtime();
+    let after = now_ns();
+    middle - (before + (after - before) / 2) as i64
+}
+
+/// Has a trial's socket keep the time of its waits: [`RECEIVE_TICK`](super::RECEIVE_TICK) and
+/// [`SEND_LIMIT`](super::SEND_LIMIT).
+pub fn keep_time(socket: &Socket) -> io::Result<()> {
+    socket.set_read_timeout(Some(super::RECEIVE_TICK))?;
+    socket.set_write_timeout(Some(super::SEND_LIMIT))
+}
+
+/// Sends; waits for room as long as the socket does, and is then `WouldBlock`.
+pub fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
+    socket.send_with_flags(message, flags)
+}
+
+/// Sends what there is room for, without waiting; `None` where there is none.
+pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
+    match socket.send_with_flags(message, flags | NOW) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
+        sent => sent.map(Some),
+    }
+}
+
+/// Receives; `WouldBlock` where nothing came as long as the socket waits.
+pub fn receive(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+    socket.read(room)
+}
+
+/// Receives what is there; `WouldBlock` where nothing is.
+pub fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `room.len()`
+    // bytes to `room`.
+    let received = unsafe { libc::recv(socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), NOW) };
+    if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
+}
+
+/// A connection; `WouldBlock` where none came as long as the socket waits.
+pub fn accept(socket: &Socket) -> io::Result<(Socket, SockAddr)> {
+    socket.accept()
+}
+
+/// Whom the next datagram is from, which stays to be received; `WouldBlock` where none came as long as the socket waits.
+pub fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
+    socket.peek_sender()
+}
+
+/// Whether a send was refused because there was no buffer for it.
+pub fn is_out_of_buffers(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENOBUFS)
+}
+
+/// Files that a trial opens beside its sockets, at most.
+const OTHER_FILES: u64 = 64;
+
+/// Lets this process open so many sockets beside what it has open, if the system allows it. The error says what to do.
+pub fn allow_sockets(sockets: u64) -> io::Result<()> {
+    let files = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
+    let open = std::fs::read_dir(files).map_or(0, |files| files.count() as u64);
+    let needed = open + sockets + OTHER_FILES;
+    let (now, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if i128::from(now) >= i128::from(needed) {
+        return Ok(());
+    }
+    // Beyond the hard limit only who may raise that one too.
+    setrlimit(Resource::RLIMIT_NOFILE, most.max(needed as _), most.max(needed as _))
+        .or_else(|_| setrlimit(Resource::RLIMIT_NOFILE, most, most))?;
+    let (now, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
+    if i128::from(now) >= i128::from(needed) {
+        return Ok(());
+    }
+    let text = format!(
+        "it takes {needed} open files, and this process may have {now}: start the agent after `ulimit -n {needed}`, or \
+         ask for fewer flows"
+    );
+    Err(io::Error::new(io::ErrorKind::QuotaExceeded, text))
+}
+
+/// Keeps this thread on one processor.
+pub fn pin_thread(processor: usize) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    set.set(processor)?;
+    Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
+}
+
+/// The processors that this process may use.
+pub fn own_processors() -> Vec<usize> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect()
+}
+
+/// Processors of the machine that are online, whichever of them this process may use.
+pub fn processors_online() -> u32 {
+    sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1).max(1) as u32
+}
+
+/// This process's user and system time so far, nanoseconds.
+pub fn own_cpu_ns() -> (u64, u64) {
+    getrusage(UsageWho::RUSAGE_SELF).map_or((0, 0), |usage| {
+        let ns = |time: nix::sys::time::TimeVal| time.num_microseconds() as u64 * 1000;
+        (ns(usage.user_time()), ns(usage.system_time()))
+    })
+}
+
+/// The largest resident set of this process so far, KiB.
+#[cfg(not(target_os = "linux"))]
+pub fn peak_rss_kib() -> Option<u64> {
+    getrusage(UsageWho::RUSAGE_SELF).ok().and_then(|usage| u64::try_from(usage.max_rss()).ok())
+}
+
+/// The name of the interface that holds an address.
+pub fn interface_of(address: IpAddr) -> io::Result<Option<String>> {
+    let holds = |storage: &SockaddrStorage| {
+        let v4 = storage.as_sockaddr_in().map(|found| IpAddr::from(found.ip()));
+        v4.or_else(|| storage.as_sockaddr_in6().map(|found| IpAddr::from(found.ip()))) == Some(address)
+    };
+    let found = getifaddrs()?.find(|entry| entry.address.as_ref().is_some_and(holds));
+    Ok(found.map(|entry| entry.interface_name))
+}
+
+/// The names of this host's interfaces, in order.
+pub fn interfaces() -> io::Result<Vec<String>> {
+    let mut names: Vec<String> = getifaddrs()?.map(|interface| interface.interface_name).collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+/// What a TCP socket does about congestion.
+pub fn congestion_control(socket: &Socket) -> Option<String> {
+    let name = socket.tcp_congestion().ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
+}
+
+/// Has a TCP socket do so about congestion.
+pub fn set_congestion_control(socket: &Socket, name: &str) -> io::Result<()> {
+    socket.set_tcp_congestion(name.as_bytes())
+}
+
+/// A socket that poll looks at.
+#[cfg(any(test, not(target_os = "linux")))]
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct PollEntry(libc::pollfd);
+
+#[cfg(any(test, not(target_os = "linux")))]
+impl PollEntry {
+    /// Looks whether a socket is ready for that. It must be open whenever it is looked at.
+    pub fn new(socket: &Socket, what: super::For) -> Self {
+        let events = match what {
+            super::For::Reading => libc::POLLIN,
+            super::For::Writing => libc::POLLOUT,
+        };
+        PollEntry(libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 })
+    }
+
+    /// Whether it was, or is in error, when last looked at.
+    pub fn is_ready(&self) -> bool {
+        self.0.revents != 0
+    }
+
+    /// Whether it is this socket.
+    pub fn is_of(&self, socket: &Socket) -> bool {
+        self.0.fd == socket.as_raw_fd()
+    }
+}
+
+/// Waits until one of the sockets is ready, so long at most.
+#[cfg(any(test, not(target_os = "linux")))]
+pub fn poll_sockets(entries: &mut [PollEntry], limit: std::time::Duration) -> io::Result<()> {
+    let milliseconds = limit.as_millis().min(c_int::MAX as u128) as c_int;
+    // SAFETY: `PollEntry` holds nothing but a `pollfd`, so that the slice is one of as many of these, which the kernel
+    // reads and writes within the call.
+    let found = unsafe { libc::poll(entries.as_mut_ptr().cast(), entries.len() as _, milliseconds) };
+    match found {
+        ..0 => match io::Error::last_os_error() {
+            error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            error => Err(error),
+        },
+        _ => Ok(()),
+    }
+}

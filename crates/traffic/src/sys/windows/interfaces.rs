@@ -1,0 +1,139 @@
+//! This host's interfaces (GetAdaptersAddresses) and what they count (GetIfEntry2).
+
+use socket2::Socket;
+use std::ffi::OsString;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::windows::ffi::OsStringExt;
+use windows_sys::Win32::Foundation::{ERROR_BUFFER_OVERFLOW, ERROR_NO_DATA, NO_ERROR};
+use windows_sys::Win32::NetworkManagement::IpHelper::{
+    GAA_FLAG_SKIP_ANYCAST, GAA_FLAG_SKIP_DNS_SERVER, GAA_FLAG_SKIP_MULTICAST, GetAdaptersAddresses,
+    GetIfEntry2, IP_ADAPTER_ADDRESSES_LH, MIB_IF_ROW2,
+};
+use windows_sys::Win32::NetworkManagement::Ndis::NET_LUID_LH;
+use windows_sys::Win32::Networking::WinSock::{
+    AF_INET, AF_INET6, AF_UNSPEC, SOCKADDR_IN, SOCKADDR_IN6, SOCKET_ADDRESS,
+};
+
+/// Room for a first answer, in words of eight bytes; Windows asks for 15 KB.
+const WORDS: usize = 2048;
+/// How often the answer may have outgrown its room.
+const ATTEMPTS: usize = 5;
+
+struct Interface {
+    name: String,
+    addresses: Vec<IpAddr>,
+    mtu: u32,
+    id: NET_LUID_LH,
+}
+
+/// The name of the interface that holds an address.
+pub fn interface_of(address: IpAddr) -> io::Result<Option<String>> {
+    let found = all()?.into_iter().find(|interface| interface.addresses.contains(&address));
+    Ok(found.map(|interface| interface.name))
+}
+
+/// The names of this host's interfaces, in order.
+pub fn interfaces() -> io::Result<Vec<String>> {
+    let mut names: Vec<String> = all()?.into_iter().map(|interface| interface.name).collect();
+    names.sort();
+    Ok(names)
+}
+
+/// MTU of an interface, bytes.
+pub fn interface_mtu(_socket: &Socket, interface: &str) -> io::Result<u32> {
+    Ok(called(interface)?.mtu)
+}
+
+/// What an interface counted; `None` where it does not say.
+pub(super) fn row(interface: &str) -> Option<MIB_IF_ROW2> {
+    let mut row = MIB_IF_ROW2 { InterfaceLuid: called(interface).ok()?.id, ..MIB_IF_ROW2::default() };
+    // SAFETY: the call reads the interface's id from the structure and fills it; it outlives the call.
+    let result = unsafe { GetIfEntry2(&raw mut row) };
+    (result == NO_ERROR).then_some(row)
+}
+
+fn called(name: &str) -> io::Result<Interface> {
+    let found = all()?.into_iter().find(|interface| interface.name == name);
+    found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("no interface is called {name}")))
+}
+
+fn all() -> io::Result<Vec<Interface>> {
+    let flags = GAA_FLAG_SKIP_ANYCAST | GAA_FLAG_SKIP_MULTICAST | GAA_FLAG_SKIP_DNS_SERVER;
+    let mut room = vec![0_u64; WORDS];
+    for _ in 0..ATTEMPTS {
+        let mut bytes = size_of_val(&room[..]) as u32;
+        // SAFETY: the call writes at most `bytes` bytes to the room, which is that large and aligned for its structures,
+        // and one integer; both outlive it.
+        let result = unsafe {
+            let list = room.as_mut_ptr().cast::<IP_ADAPTER_ADDRESSES_LH>();
+            GetAdaptersAddresses(AF_UNSPEC.into(), flags, std::ptr::null(), list, &raw mut bytes)
+        };
+        match result {
+            // SAFETY: the call filled the room with a list whose pointers lead into the room, which is kept until the
+            // list has been read.
+            NO_ERROR => return Ok(unsafe { read(room.as_ptr().cast()) }),
+            ERROR_NO_DATA => return Ok(Vec::new()),
+            ERROR_BUFFER_OVERFLOW => room.resize((bytes as usize).div_ceil(size_of::<u64>()) + WORDS, 0),
+            error => return Err(io::Error::from_raw_os_error(error as i32)),
+        }
+    }
+    Err(io::Error::other("the list of interfaces keeps growing"))
+}
+
+/// Reads a list of interfaces.
+///
+/// # Safety
+/// The list is as GetAdaptersAddresses makes it: every pointer is null or leads to what it says.
+unsafe fn read(mut next: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Interface> {
+    let mut found = Vec::new();
+    // SAFETY: as the caller promises.
+    unsafe {
+        while let Some(adapter) = next.as_ref() {
+            let mut addresses = Vec::new();
+            let mut unicast = adapter.FirstUnicastAddress;
+            while let Some(entry) = unicast.as_ref() {
+                addresses.extend(address(&entry.Address));
+                unicast = entry.Next;
+            }
+            let name = text(adapter.FriendlyName);
+            found.push(Interface { name, addresses, mtu: adapter.Mtu, id: adapter.Luid });
+            next = adapter.Next;
+        }
+    }
+    found
+}
+
+/// # Safety
+/// The pointer is null or leads to text that ends with a zero.
+unsafe fn text(start: *const u16) -> String {
+    if start.is_null() {
+        return String::new();
+    }
+    // SAFETY: as the caller promises, everything up to the zero may be read.
+    let units = unsafe {
+        let length = (0..).take_while(|at| *start.add(*at) != 0).count();
+        std::slice::from_raw_parts(start, length)
+    };
+    OsString::from_wide(units).to_string_lossy().into_owned()
+}
+
+/// # Safety
+/// The pointer is null or leads to a socket address of the family that it says.
+unsafe fn address(socket: &SOCKET_ADDRESS) -> Option<IpAddr> {
+    let start = socket.lpSockaddr;
+    // SAFETY: as the caller promises; every member of the unions is made of plain bytes.
+    unsafe {
+        match start.as_ref()?.sa_family {
+            AF_INET => {
+                let found = start.cast::<SOCKADDR_IN>().read_unaligned();
+                Some(Ipv4Addr::from(found.sin_addr.S_un.S_addr.to_ne_bytes()).into())
+            }
+            AF_INET6 => {
+                let found = start.cast::<SOCKADDR_IN6>().read_unaligned();
+                Some(Ipv6Addr::from(found.sin6_addr.u.Byte).into())
+            }
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Windows, by Winsock.
+//!
+//! A trial's sockets do not block ([`keep_time`]): Winsock has no flag for a single call, `accept` knows no timeout, and
+//! a receive that timed out leaves its socket in doubt. What waits tries first, and only where there was nothing asks
+//! poll and tries again.
+
+mod clock;
+mod counters;
+mod cpu;
+mod host;
+mod interfaces;
+mod tcp;
+
+pub use clock::{fine_timers, now_ns, realtime_offset_ns, tick_ns};
+pub use counters::counters;
+pub use cpu::{CpuReader, own_cpu_ns, own_processors, peak_rss_kib, pin_thread, processors_online};
+pub use host::host;
+pub use interfaces::{interface_mtu, interface_of, interfaces};
+pub use tcp::{mss, tcp_info};
+
+use super::{For, Nanos, RECEIVE_TICK, SEND_LIMIT};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use stacklab_model::Family;
+use std::ffi::c_int;
+use std::io::{self, Read};
+use std::mem::size_of;
+use std::os::windows::io::AsRawSocket;
+use std::time::{Duration, Instant};
+use windows_sys::Win32::Networking::WinSock;
+
+/// The least wait that is slept; shorter ones are spun, since a sleep ends up to two milliseconds late.
+pub const LEAST_SLEEP_NS: Nanos = 4_000_000;
+/// Flag of a send that does not wait. Winsock has no such flag: this one never gets there.
+pub const NOW: c_int = 1 << 30;
+/// Flags of any send.
+pub const SEND_PLAIN: c_int = 0;
+
+fn raw(socket: &Socket) -> WinSock::SOCKET {
+    socket.as_raw_socket() as WinSock::SOCKET
+}
+
+/// Has a trial's socket keep the time of its waits: [`RECEIVE_TICK`] and [`SEND_LIMIT`].
+pub fn keep_time(socket: &Socket) -> io::Result<()> {
+    socket.set_nonblocking(true)
+}
+
+/// Tries until it is done, each time when the socket is ready; `WouldBlock` where it was not for so long.
+fn waiting<T>(
+    socket: &Socket,
+    what: For,
+    limit: Duration,
+    mut attempt: impl FnMut() -> io::Result<T>,
+) -> io::Result<T> {
+    let mut deadline = None;
+    loop {
+        match attempt() {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let deadline = *deadline.get_or_insert_with(|| Instant::now() + limit);
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    return Err(error);
+                }
+                // A millisecond at least: poll counts in these.
+                poll_sockets(&mut [PollEntry::new(socket, what)], left.max(Duration::from_millis(1)))?;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// Sends; waits for room for [`SEND_LIMIT`], and is then `WouldBlock`.
+pub fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
+    waiting(socket, For::Writing, SEND_LIMIT, || told(socket, socket.send_with_flags(message, flags)))
+}
+
+/// Sends what there is room for, without waiting; `None` where there is none.
+pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
+    match told(socket, socket.send_with_flags(message, flags)) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+            Ok(None)
+        }
+        sent => sent.map(Some),
+    }
+}
+
+/// Receives; `WouldBlock` where nothing came for [`RECEIVE_TICK`]. Of a datagram that is too long, what fits.
+pub fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+    waiting(socket, For::Reading, RECEIVE_TICK, || receive_now(socket, room))
+}
+
+/// Receives what is there; `WouldBlock` where nothing is. Of a datagram that is too long, what fits.
+pub fn receive_now(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+    match socket.read(room) {
+        Err(error) if error.raw_os_error() == Some(WinSock::WSAEMSGSIZE) => Ok(room.len()),
+        received => told(socket, received),
+    }
+}
+
+/// What a call said. That an earlier datagram met a closed port is "refused" on other systems, and a reset here.
+fn told<T>(socket: &Socket, said: io::Result<T>) -> io::Result<T> {
+    said.map_err(|error| match error.raw_os_error() {
+        Some(WinSock::WSAECONNRESET) if socket.r#type().ok() == Some(Type::DGRAM) => {
+            io::Error::new(io::ErrorKind::ConnectionRefused, error)
+        }
+        _ => error,
+    })
+}
+
+/// A connection; `WouldBlock` where none came for [`RECEIVE_TICK`].
+pub fn accept(socket: &Socket) -> io::Result<(Socket, SockAddr)> {
+    waiting(socket, For::Reading, RECEIVE_TICK, || socket.accept())
+}
+
+/// Whom the next datagram is from, which stays to be received; `WouldBlock` where none came for [`RECEIVE_TICK`].
+pub fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
+    waiting(socket, For::Reading, RECEIVE_TICK, || socket.peek_sender())
+}
+
+/// Whether a send was refused because there was no buffer for it.
+pub fn is_out_of_buffers(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(WinSock::WSAENOBUFS)
+}
+
+/// A socket that poll looks at.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct PollEntry(WinSock::WSAPOLLFD);
+
+impl PollEntry {
+    /// Looks whether a socket is ready for that. It must be open whenever it is looked at.
+    pub fn new(socket: &Socket, what: For) -> Self {
+        let events = match what {
+            For::Reading => WinSock::POLLRDNORM,
+            For::Writing => WinSock::POLLWRNORM,
+        };
+        PollEntry(WinSock::WSAPOLLFD { fd: raw(socket), events, revents: 0 })
+    }
+
+    /// Whether it was, or is in error, when last looked at.
+    pub fn is_ready(&self) -> bool {
+        self.0.revents != 0
+    }
+
+    /// Whether it is this socket.
+    pub fn is_of(&self, socket: &Socket) -> bool {
+        self.0.fd == raw(socket)
+    }
+}
+
+/// Waits until one of the sockets is ready, so long at most.
+pub fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
+    let milliseconds = limit.as_millis().min(i32::MAX as u128) as i32;
+    // SAFETY: `PollEntry` holds nothing but a `WSAPOLLFD`, so that the slice is one of as many of these, which Winsock
+    // reads and writes within the call.
+    let found = unsafe { WinSock::WSAPoll(entries.as_mut_ptr().cast(), entries.len() as u32, milliseconds) };
+    if found < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Room for what arrived and was not read yet. Gives what the system made of it, bytes.
+pub fn receive_room(socket: &Socket, bytes: usize) -> io::Result<usize> {
+    socket.set_recv_buffer_size(bytes)?;
+    socket.recv_buffer_size()
+}
+
+/// Room for what waits to leave, bytes.
+pub fn send_room(socket: &Socket, bytes: usize) -> io::Result<()> {
+    socket.set_send_buffer_size(bytes)
+}
+
+/// The domain and protocol that the system says a socket has. Winsock tells no domain: it is the own address's.
+pub fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
+    Ok((Domain::from(i32::from(socket.local_addr()?.family())), socket.protocol()?))
+}
+
+/// Lets this process open so many sockets: Windows sets no limit but memory.
+pub fn allow_sockets(_sockets: u64) -> io::Result<()> {
+    Ok(())
+}
+
+/// Reads an integer socket option.
+fn option(socket: &Socket, level: c_int, name: c_int) -> io::Result<u32> {
+    let (mut value, mut length) = (0_u32, size_of::<u32>() as i32);
+    // SAFETY: the socket is open for as long as it is borrowed, and Winsock writes at most `length` bytes to `value`,
+    // which is that large.
+    let result =
+        unsafe { WinSock::getsockopt(raw(socket), level, name, (&raw mut value).cast(), &raw mut length) };
+    if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Path MTU of a connected socket, bytes.
+pub fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
+    match family {
+        Family::Ipv4 => option(socket, WinSock::IPPROTO_IP, WinSock::IP_MTU),
+        Family::Ipv6 => option(socket, WinSock::IPPROTO_IPV6, WinSock::IPV6_MTU),
+    }
+}
+
+/// The byte that packets carry for differentiated services. A socket may have been told one and send another.
+pub fn traffic_class(_socket: &Socket, _family: Family) -> io::Result<u32> {
+    Err(no_traffic_class())
+}
+
+/// Sets that byte: refused, since Windows takes the option and ignores it.
+pub fn set_traffic_class(_socket: &Socket, _family: Family, _byte: u8) -> io::Result<()> {
+    Err(no_traffic_class())
+}
+
+fn no_traffic_class() -> io::Error {
+    let text = "Windows ignores what a socket says of it: set it by a policy (New-NetQosPolicy)";
+    io::Error::new(io::ErrorKind::Unsupported, text)
+}
+
+/// Limits the maximum segment size of the connection to come: Windows lets nobody.
+pub fn set_mss(_socket: &Socket, _bytes: u32) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "Windows sets it by the interface's MTU"))
+}
+
+/// What a TCP socket does about congestion: Windows does not say.
+pub fn congestion_control(_socket: &Socket) -> Option<String> {
+    None
+}
+
+/// Has a TCP socket do so about congestion: Windows sets it for the host.
+pub fn set_congestion_control(_socket: &Socket, _name: &str) -> io::Result<()> {
+    let text = "Windows sets it for all connections (Set-NetTCPSetting -CongestionProvider)";
+    Err(io::Error::new(io::ErrorKind::Unsupported, text))
+}

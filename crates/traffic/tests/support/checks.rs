@@ -1,0 +1,118 @@
+//! What an agent must do, whatever system it runs on.
+
+use super::{End, client, spec};
+use stacklab_model::{Family, HostFacts, Pacing, Probe, Side, Transport, TrialSpec};
+use stacklab_traffic::client::{AgentClient, AgentError};
+use stacklab_traffic::message::{Answer, Numbered, Request};
+use std::io::{BufRead, BufReader, Write};
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+fn side(answer: Answer) -> Side {
+    match answer {
+        Answer::Done(side) => *side,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn listen(agent: &mut AgentClient, spec: &TrialSpec) -> (u64, SocketAddr) {
+    let request = Request::Listen { spec: Box::new(spec.clone()), address: spec.family.loopback() };
+    match agent.ask(request, "listen", LIMIT).unwrap() {
+        (id, Answer::Listening { address }) => (id, address),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What the agent says of its host.
+pub fn facts(agent: &mut AgentClient) -> HostFacts {
+    match agent.ask(Request::Facts, "tell its facts", LIMIT).unwrap() {
+        (_, Answer::Facts(facts)) => *facts,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// One agent sends twice and receives twice at once, and answers meanwhile.
+pub fn does_several_things_at_once(open: impl Fn() -> End) {
+    for family in Family::ALL.iter().copied() {
+        for transport in Transport::ALL.iter().copied() {
+            let (mut agent, _hang_up) = client("both", open());
+            // The first time they are asked for, facts take a while.
+            facts(&mut agent);
+            let spec =
+                |milliseconds| spec(family, transport, Probe::Stream, Pacing::Schedule(500.0), milliseconds);
+            let specs = [spec(400), spec(200)];
+            let listening = specs.each_ref().map(|spec| listen(&mut agent, spec));
+            let start = Instant::now();
+            let mut sends = Vec::new();
+            for (spec, (_, to)) in specs.iter().zip(listening) {
+                let request = Request::Send { spec: Box::new(spec.clone()), from: family.loopback(), to };
+                sends.push(agent.start(request, "send").unwrap());
+            }
+            facts(&mut agent);
+            let meanwhile = start.elapsed();
+            // Finished in the other order than they end in.
+            let sent: Vec<Side> =
+                sends.into_iter().map(|send| side(agent.finish(send, LIMIT).unwrap())).collect();
+            let all = start.elapsed();
+            assert!(meanwhile < Duration::from_millis(400), "facts were answered after {meanwhile:?}");
+            assert!(all < Duration::from_millis(600), "410 ms beside 210 ms took {all:?}");
+            for ((listen, _), (sent, expected)) in listening.into_iter().zip(sent.iter().zip([200, 100])) {
+                assert_eq!(sent.sent.measured, expected);
+                let received = agent.ask(Request::Collect { listen }, "collect", LIMIT).unwrap().1;
+                assert_eq!(side(received).received.measured, expected);
+            }
+        }
+    }
+}
+
+/// A request that comes twice is done once; a failure, and what is not understood, is answered with its own id.
+pub fn does_once_what_is_asked_twice(mut end: End) {
+    let mut answers = BufReader::new(end.answers).lines();
+    let mut write = |mut line: Vec<u8>| {
+        line.push(b'\n');
+        end.requests.write_all(&line).unwrap();
+        end.requests.flush().unwrap();
+    };
+    let mut answer = || serde_json::from_str::<Numbered<Answer>>(&answers.next().unwrap().unwrap()).unwrap();
+    let spec = spec(Family::Ipv6, Transport::Udp, Probe::Stream, Pacing::Schedule(500.0), 200);
+    let listen = || Request::Listen { spec: Box::new(spec.clone()), address: Family::Ipv6.loopback() };
+    let line = |id, body| serde_json::to_vec(&Numbered { id, body }).unwrap();
+    write(line(1, listen()));
+    let first = answer();
+    write(line(1, listen()));
+    // Another receiver would have another port.
+    assert_eq!(answer(), first);
+    let Answer::Listening { address: to } = first.body else { panic!("{first:?}") };
+    let send = || Request::Send { spec: Box::new(spec.clone()), from: Family::Ipv6.loopback(), to };
+    write(line(2, send()));
+    write(line(2, send()));
+    write(line(3, Request::Collect { listen: 99 }));
+    write(br#"{"id":7,"body":{"fly":{}}}"#.to_vec());
+    for id in [3, 7] {
+        let failed = answer();
+        assert_eq!(failed.id, id);
+        assert!(matches!(failed.body, Answer::Failed { .. }), "{failed:?}");
+    }
+    let sent = answer();
+    assert_eq!(sent.id, 2);
+    write(line(4, Request::Collect { listen: 1 }));
+    // The second request to send was answered by the first one's answer: the next answer is this one's.
+    let received = answer();
+    assert_eq!(received.id, 4);
+    let (sent, received) = (side(sent.body), side(received.body));
+    assert_eq!((sent.sent.measured, received.received.measured), (100, 100));
+    assert_eq!(received.received.strays, 0);
+}
+
+/// An agent that is gone is known as gone by every request under way.
+pub fn is_known_as_gone(end: End) {
+    let (mut agent, hang_up) = client("away", end);
+    let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, Pacing::Flood, 20);
+    let (listen, _) = listen(&mut agent, &spec);
+    // A receiver whose sender never comes answers when it has waited; nobody will be there by then.
+    hang_up();
+    let asked = agent.ask(Request::Collect { listen }, "collect", LIMIT);
+    assert!(matches!(asked, Err(AgentError::Gone { .. })), "{asked:?}");
+}
