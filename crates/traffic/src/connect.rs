@@ -108,7 +108,7 @@ pub fn accept_connections(
         match sys::accept(socket) {
             Ok((_, address)) => {
                 received.measured += 1;
-                peer = address.as_socket();
+                peer = address;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock && over => break,
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}

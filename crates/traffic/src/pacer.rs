@@ -109,7 +109,7 @@ impl Pacer {
 fn wait_until(due: Nanos, mut now: Nanos) -> Nanos {
     while now < due {
         match due - now {
-            left @ LEAST_SLEEP_NS.. => std::thread::sleep(Duration::from_nanos(left - LEAST_SLEEP_NS / 2)),
+            left @ LEAST_SLEEP_NS.. => sys::sleep(Duration::from_nanos(left - LEAST_SLEEP_NS / 2)),
             _ => std::hint::spin_loop(),
         }
         now = sys::now_ns();

@@ -11,8 +11,9 @@ use nix::unistd::{Pid, SysconfVar, sysconf};
 use socket2::{SockAddr, Socket};
 use std::ffi::c_int;
 use std::io::{self, Read};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
+use std::time::Duration;
 
 /// The least wait that is slept; shorter ones are spun, since a sleep ends tens of microseconds late.
 pub const LEAST_SLEEP_NS: Nanos = 120_000;
@@ -76,9 +77,15 @@ pub fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
 }
 
-/// A connection; `WouldBlock` where none came as long as the socket waits.
-pub fn accept(socket: &Socket) -> io::Result<(Socket, SockAddr)> {
-    socket.accept()
+/// A connection and whom it is from; `WouldBlock` where none came as long as the socket waits.
+pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
+    let (connection, peer) = socket.accept()?;
+    Ok((connection, peer.as_socket()))
+}
+
+/// Sleeps so long, and tens of microseconds longer.
+pub fn sleep(time: Duration) {
+    std::thread::sleep(time);
 }
 
 /// Whom the next datagram is from, which stays to be received; `WouldBlock` where none came as long as the socket waits.
@@ -208,7 +215,7 @@ impl PollEntry {
 
 /// Waits until one of the sockets is ready, so long at most.
 #[cfg(any(test, not(target_os = "linux")))]
-pub fn poll_sockets(entries: &mut [PollEntry], limit: std::time::Duration) -> io::Result<()> {
+pub fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
     let milliseconds = limit.as_millis().min(c_int::MAX as u128) as c_int;
     // SAFETY: `PollEntry` holds nothing but a `pollfd`, so that the slice is one of as many of these, which the kernel
     // reads and writes within the call.

@@ -11,7 +11,7 @@ mod host;
 mod interfaces;
 mod tcp;
 
-pub use clock::{fine_timers, now_ns, realtime_offset_ns, tick_ns};
+pub use clock::{fine_timers, now_ns, realtime_offset_ns, sleep, tick_ns};
 pub use counters::counters;
 pub use cpu::{CpuReader, own_cpu_ns, own_processors, peak_rss_kib, pin_thread, processors_online};
 pub use host::host;
@@ -24,12 +24,13 @@ use stacklab_model::Family;
 use std::ffi::c_int;
 use std::io::{self, Read};
 use std::mem::size_of;
-use std::os::windows::io::AsRawSocket;
+use std::net::SocketAddr;
+use std::os::windows::io::{AsRawSocket, FromRawSocket, RawSocket};
 use std::time::{Duration, Instant};
 use windows_sys::Win32::Networking::WinSock;
 
-/// The least wait that is slept; shorter ones are spun, since a sleep ends up to two milliseconds late.
-pub const LEAST_SLEEP_NS: Nanos = 4_000_000;
+/// The least wait that is slept; shorter ones are spun, since a sleep ends up to half a millisecond late.
+pub const LEAST_SLEEP_NS: Nanos = 1_000_000;
 /// Flag of a send that does not wait. Winsock has no such flag: this one never gets there.
 pub const NOW: c_int = 1 << 30;
 /// Flags of any send.
@@ -106,9 +107,26 @@ fn told<T>(socket: &Socket, said: io::Result<T>) -> io::Result<T> {
     })
 }
 
-/// A connection; `WouldBlock` where none came for [`RECEIVE_TICK`].
-pub fn accept(socket: &Socket) -> io::Result<(Socket, SockAddr)> {
-    waiting(socket, For::Reading, RECEIVE_TICK, || socket.accept())
+/// A connection and whom it is from; `WouldBlock` where none came for [`RECEIVE_TICK`]. One that its opener has ended
+/// already may be from nobody, or be [`ConnectionAborted`](io::ErrorKind::ConnectionAborted).
+pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
+    let connection = waiting(socket, For::Reading, RECEIVE_TICK, || {
+        // Not told to give the peer's address: Wine drops the connection where that is gone.
+        // SAFETY: the socket is open for as long as it is borrowed, and Winsock is given nothing to write to.
+        let accepted = unsafe { WinSock::accept(raw(socket), std::ptr::null_mut(), std::ptr::null_mut()) };
+        if accepted == WinSock::INVALID_SOCKET {
+            let error = io::Error::last_os_error();
+            return Err(match error.raw_os_error() {
+                Some(WinSock::WSAECONNRESET) => io::Error::new(io::ErrorKind::ConnectionAborted, error),
+                _ => error,
+            });
+        }
+        // SAFETY: Winsock made it just now, and nothing else has it.
+        Ok(unsafe { Socket::from_raw_socket(accepted as RawSocket) })
+    })?;
+    connection.set_no_inherit(true)?;
+    let peer = connection.peer_addr().ok().and_then(|address| address.as_socket());
+    Ok((connection, peer))
 }
 
 /// Whom the next datagram is from, which stays to be received; `WouldBlock` where none came for [`RECEIVE_TICK`].
