@@ -132,9 +132,9 @@ fn streams_arrive_whole_and_every_byte_is_counted() {
                 assert!(side.cpu.is_some() && side.peak_rss_kib.is_some(), "{what}");
                 assert_eq!(side.endpoint.family, spec.family, "{what}");
             }
-            // By the offset between the clocks no message arrives long before or after it was sent.
+            // By the offset between the clocks no message arrives long after it was sent.
             let delays = receiver.delays.as_ref().unwrap();
-            assert!((1.0..5e9).contains(&delays.mean_ns), "{what}: {}", delays.mean_ns);
+            assert!(delays.mean_ns < 5e9, "{what}: {}", delays.mean_ns);
         });
     }
 }
@@ -179,7 +179,11 @@ fn echoes_come_back_and_connections_open() {
             let [sender, receiver] = sides(&run);
             let what = format!("{pair:?} {} {} {}", spec.probe.probe, spec.transport, spec.family);
             let sent = sender.sent.measured;
-            assert!(sent > 10, "{what}: {sent}");
+            let what = format!(
+                "{what}: {:?}, {:?}; {:?}, {:?}",
+                sender.sent, sender.received, receiver.sent, receiver.received
+            );
+            assert!(sent > 10, "{what}");
             assert_eq!(sender.delays.as_ref().map(|delays| delays.buckets.count()), Some(sent), "{what}");
             if spec.probe.probe == Probe::Connect {
                 assert!(receiver.received.measured >= sent, "{what}: {sent}");

@@ -7,7 +7,7 @@ use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::socket::SockaddrStorage;
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
-use nix::unistd::{Pid, SysconfVar, sysconf};
+use nix::unistd::Pid;
 use socket2::{SockAddr, Socket};
 use std::ffi::c_int;
 use std::io::{self, Read};
@@ -135,11 +135,6 @@ pub fn pin_thread(processor: usize) -> io::Result<()> {
 pub fn own_processors() -> Vec<usize> {
     let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
     (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect()
-}
-
-/// Processors of the machine that are online, whichever of them this process may use.
-pub fn processors_online() -> u32 {
-    sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1).max(1) as u32
 }
 
 /// This process's user and system time so far, nanoseconds.

@@ -119,6 +119,11 @@ pub fn tick_ns() -> u64 {
     1_000_000_000 / rates.map_or(128, |rates| rates[3]).max(1) as u64
 }
 
+/// Processors of the machine that are online, whichever of them this process may use.
+pub fn processors_online() -> u32 {
+    sysctl::<c_int>(c"hw.ncpu").map_or(1, |count| count.max(1) as u32)
+}
+
 /// Reads what the processors did (kern.cp_time).
 pub struct CpuReader {
     all: bool,

@@ -24,6 +24,11 @@ pub fn tick_ns() -> u64 {
     1_000_000_000 / sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64
 }
 
+/// Processors of the machine that are online, whichever of them this process may use.
+pub fn processors_online() -> u32 {
+    sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1).max(1) as u32
+}
+
 /// Reads what some processors did, without asking for memory.
 pub struct CpuReader {
     /// None stands for all.
