@@ -21,6 +21,8 @@ named! {
         Replica = "replica",
         /// What the hosts run.
         Os = "os",
+        /// What the receiver runs beside.
+        Services = "services",
         /// How messages get into and out of the kernel.
         Io = "io",
         /// Flows at once.

@@ -17,6 +17,7 @@ mod metric;
 mod names;
 mod noise;
 mod run;
+mod services;
 mod side;
 mod spec;
 mod system;
@@ -42,6 +43,7 @@ pub use metric::{Better, Metric, Scale, Unit};
 pub use names::{UnknownName, nearest};
 pub use noise::{EchoFloor, NoiseFloor, Spread};
 pub use run::{RunRecord, RunStatus, Warning};
+pub use services::{NoServices, SERVICES, Service, Services};
 pub use side::{
     Clock, Compared, Counters, CpuTime, DelayPoints, Delays, Drops, Endpoint, Exchange, IntervalRow,
     Offloads, Point, Received, Role, Sent, Side, TcpInfo,

@@ -355,7 +355,8 @@ pub struct TcpInfo {
 }
 
 /// How far counters moved over a trial, by name: `interface.*` (bytes, packets, drops of /proc/net/dev), `ip.*`,
-/// `ip6.*`, `udp.*`, `udp6.*`, `tcp.*` (/proc/net/snmp, snmp6), `socket.drops`. Counters that did not move are absent.
+/// `ip6.*`, `udp.*`, `udp6.*`, `tcp.*` (/proc/net/snmp, snmp6), `socket.drops`; of services `services.NAME.asked` and
+/// `services.NAME.answered` at the host that asks. Counters that did not move are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Counters(pub BTreeMap<String, u64>);

@@ -11,7 +11,7 @@ use stacklab_model::{
 /// A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its
 /// estimate, and everything about a comparison is empty. Figures are unrounded and in the metric's unit (shares from 0
 /// to 1); an empty field is an absent figure, never zero.
-pub const COLUMNS: [(&str, &str); 71] = [
+pub const COLUMNS: [(&str, &str); 73] = [
     ("factor", "what is compared; empty in the row of a cell"),
     ("metric", "the metric"),
     ("unit", "unit of means, and of effects on the difference scale"),
@@ -49,21 +49,23 @@ pub const COLUMNS: [(&str, &str); 71] = [
     ("better", "the better level, where the verdict is `better`"),
     ("reason", "why there is nothing to compare, where the verdict is `nothing`"),
     ("settled", "why no more was measured: `narrow`, `decided`, `cap`, `budget` or `unfinished`"),
-    ("io", "level of this setting; empty where it is left as it is, or is what is compared"),
-    ("flows", "as for io"),
-    ("direction", "as for io"),
-    ("mtu", "as for io"),
-    ("queue_length", "as for io"),
-    ("pinning", "as for io"),
-    ("send_buffer", "as for io"),
-    ("receive_buffer", "as for io"),
-    ("mss", "as for io"),
-    ("nodelay", "as for io"),
-    ("congestion_control", "as for io"),
-    ("dscp", "as for io"),
-    ("flow_label", "as for io"),
-    ("busy_poll", "as for io"),
-    ("kernel_pacing", "as for io"),
+    ("os", "level of this setting; empty where it is left as it is, or is what is compared"),
+    ("services", "as for os"),
+    ("io", "as for os"),
+    ("flows", "as for os"),
+    ("direction", "as for os"),
+    ("mtu", "as for os"),
+    ("queue_length", "as for os"),
+    ("pinning", "as for os"),
+    ("send_buffer", "as for os"),
+    ("receive_buffer", "as for os"),
+    ("mss", "as for os"),
+    ("nodelay", "as for os"),
+    ("congestion_control", "as for os"),
+    ("dscp", "as for os"),
+    ("flow_label", "as for os"),
+    ("busy_poll", "as for os"),
+    ("kernel_pacing", "as for os"),
     ("p", "two-sided p of no difference (paired t)"),
     ("adjusted_p", "the same, adjusted for the number of comparisons"),
     ("adjustment", "`holm` over the claims by the headline metric, else `benjamini-hochberg`"),
@@ -181,7 +183,7 @@ fn cell(cell: &CellEstimate) -> Vec<String> {
     row.extend([const { String::new() }; 3]);
     row.extend(estimate(&cell.estimate));
     let settings: Vec<String> = settings(&cell.cell, None).collect();
-    let first_setting = COLUMNS.iter().position(|(name, _)| *name == "io").expect("io is a column");
+    let first_setting = COLUMNS.iter().position(|(name, _)| *name == "os").expect("os is a column");
     row.resize(first_setting, String::new());
     row.extend(settings);
     row.extend([const { String::new() }; TESTS]);

@@ -12,7 +12,8 @@ use stacklab_traffic::client::AgentError;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
-/// The labs of a study: one for each pair of systems, all up until the campaign ends, so that blocks hold all of them.
+/// The labs of a study: one for each pair of systems and for each set of services, all up until the campaign ends, so that
+/// blocks hold all of them.
 pub struct Labs(Vec<Lab>);
 
 impl Labs {
@@ -26,10 +27,10 @@ impl Labs {
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
         let mut labs = Labs(Vec::new());
-        for systems in study.systems() {
-            let place = reached.iter().position(|(known, _)| *known == systems);
+        for which in study.labs() {
+            let place = reached.iter().position(|(known, _)| *known == which.0);
             let machines = place.map(|place| reached.swap_remove(place).1);
-            labs.0.push(Lab::build(study, &systems, machines, interrupted)?);
+            labs.0.push(Lab::build(study, &which, machines, interrupted)?);
         }
         labs.0.iter_mut().try_for_each(|lab| lab.try_processors(study))?;
         Ok(labs)
@@ -58,9 +59,8 @@ impl Labs {
     }
 
     fn measure(&mut self, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, Failure> {
-        let systems = Systems::of(&trial.cell);
-        let lab = self.0.iter_mut().find(|lab| *lab.systems() == systems);
-        lab.expect("a lab was built for each of the study's systems").measure(study, seed, trial)
+        let lab = self.0.iter_mut().find(|lab| lab.is_for(&trial.cell));
+        lab.expect("a lab was built for each of the study's cells").measure(study, seed, trial)
     }
 }
 

@@ -1,17 +1,20 @@
-//! Two hosts with agents that have said hello: one pair of systems, on a testbed or as real machines.
+//! Two hosts with agents that have said hello: one pair of systems, on a testbed or as real machines, with or without services
+//! on the receiver.
 
 use crate::clocks::{Known, forget_one_way, one_clock, one_machine, settle};
 use crate::failure::Failure;
 use crate::outside;
 use crate::remote::Machine;
+use crate::served;
 use crate::settings::{self, Pinning};
 use crate::sources::now_unix_ns;
 use stacklab_model::{
     Bed, Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, Metric, Probe, ProbeSpec, Role, RunRecord,
-    System, Systems, Trial, TrialSpec,
+    Services, System, Systems, Trial, TrialSpec,
 };
 use stacklab_store::HostRow;
 use stacklab_study::Study;
+use stacklab_testbed::services::Serving;
 use stacklab_testbed::{Testbed, TestbedError, Ticks};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::clock::Offset;
@@ -34,6 +37,7 @@ const ONE_WAY: [Metric; 5] =
 /// Two hosts with agents.
 pub struct Lab {
     systems: Systems,
+    services: Services,
     place: Place,
     sender: AgentClient,
     receiver: AgentClient,
@@ -55,18 +59,18 @@ enum Place {
 }
 
 impl Lab {
-    /// Builds the testbed for a pair of systems, or takes the machines that were reached. Call it from the main thread: the hosts end with
-    /// the thread that made them.
+    /// Builds the testbed for a pair of systems with the receiver's services, or takes the machines that were reached. Call it
+    /// from the main thread: the hosts end with the thread that made them.
     ///
     /// # Errors
     /// When this machine cannot make it, a machine cannot be reached, or an agent does not speak.
     pub fn build(
         study: &Study,
-        systems: &Systems,
+        (systems, services): &(Systems, Services),
         machines: Option<[Machine; 2]>,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let names = names(systems);
+        let names = names(systems, services);
         let client = |name: &str, (output, input): stacklab_testbed::Streams| {
             AgentClient::new(name, output, input, interrupted)
         };
@@ -81,22 +85,24 @@ impl Lab {
             let mut testbed = Testbed::of(systems, &study.bed, &program, &["agent", "--stdio"])?;
             let [sender, receiver] = testbed.hosts_mut().each_mut().map(|host| host.meet());
             let agents = [client(&names[0], sender?), client(&names[1], receiver?)];
+            testbed.serve(services)?;
             (Place::Built(Box::new(testbed)), agents)
         };
         let steers = match &place {
             Place::Built(testbed) => study.bed.rate.is_some() && testbed.can_steer(),
             Place::Real(_) => false,
         };
-        let systems = systems.clone();
-        let mut lab = Lab { systems, place, sender, receiver, facts: Vec::new(), compared: None, steers };
+        let (systems, services) = (systems.clone(), services.clone());
+        let mut lab =
+            Lab { systems, services, place, sender, receiver, facts: Vec::new(), compared: None, steers };
         lab.sender.hello()?;
         lab.receiver.hello()?;
         Ok(lab)
     }
 
-    /// What the hosts run.
-    pub fn systems(&self) -> &Systems {
-        &self.systems
+    /// Whether a cell is measured here.
+    pub fn is_for(&self, cell: &Cell) -> bool {
+        Systems::of(cell) == self.systems && Services::of(cell) == self.services
     }
 
     /// The place in a sentence.
@@ -113,7 +119,7 @@ impl Lab {
     /// Each host's facts, for the record.
     pub fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
         let since_unix_ns = now_unix_ns();
-        let names = names(&self.systems);
+        let names = names(&self.systems, &self.services);
         let mut rows = Vec::new();
         let agents = [&mut self.sender, &mut self.receiver];
         for (number, (agent, name)) in agents.into_iter().zip(names).enumerate() {
@@ -121,12 +127,15 @@ impl Lab {
                 (_, Answer::Facts(facts)) => *facts,
                 _ => return Err(agent.confused("tell its facts").into()),
             };
-            let guest = match &self.place {
-                Place::Built(testbed) => testbed.guests()[number].as_ref(),
+            let more = match &mut self.place {
+                Place::Built(testbed) => match testbed.serving() {
+                    Some(serving) if number == 1 => Some(serving.describe()),
+                    _ => testbed.guests()[number].clone(),
+                },
                 Place::Real(_) => None,
             };
             let kind = self.systems.0[number].kind();
-            let kind = guest.map_or_else(|| kind.to_owned(), |version| format!("{kind}: {version}"));
+            let kind = more.map_or_else(|| kind.to_owned(), |more| format!("{kind}: {more}"));
             self.facts.push(facts.clone());
             rows.push(HostRow { name, kind, since_unix_ns, facts });
         }
@@ -135,7 +144,7 @@ impl Lab {
 
     /// Whose CPU the hosts' CPU figures are in all of a study's runs here.
     pub fn cpu_scope(&self, study: &Study) -> CpuScope {
-        let mut scopes = study.cells.iter().filter(|cell| Systems::of(cell) == self.systems);
+        let mut scopes = study.cells.iter().filter(|cell| self.is_for(cell));
         let Some(first) = scopes.next().map(|cell| self.scope_of(cell)) else { return CpuScope::Shared };
         if scopes.all(|cell| self.scope_of(cell) == first) { first } else { CpuScope::Shared }
     }
@@ -156,11 +165,10 @@ impl Lab {
     /// # Errors
     /// When this machine cannot do it.
     pub fn try_processors(&mut self, study: &Study) -> Result<(), Failure> {
-        let own = |cell: &&Cell| Systems::of(cell) == self.systems;
         let pinned: Vec<Pinning> = study
             .cells
             .iter()
-            .filter(own)
+            .filter(|cell| self.is_for(cell))
             .filter(|cell| cell.settings.contains_key(&Factor::Pinning))
             .map(|cell| Pinning::of(cell, Probe::Stream, false, false))
             .collect();
@@ -219,6 +227,7 @@ impl Lab {
             mtu: study.bed.mtu_of(cell),
             offloads: study.bed.offloads,
             rate: study.bed.rate,
+            shared: !self.services.is_empty(),
         };
         let pinning = Pinning::of(cell, trial.probe, self.divides(), self.steers);
         let mut spec = TrialSpec {
@@ -245,7 +254,15 @@ impl Lab {
         let known = self.clocks(&path, &spec)?;
         spec.clock_offset_ns = known.offset_ns();
         let before = self.outside();
-        let mut run = conduct(&mut self.sender, &mut self.receiver, &path, trial, spec.clone(), direction)?;
+        if let Some(serving) = self.serving() {
+            serving.begin();
+        }
+        let ran = conduct(&mut self.sender, &mut self.receiver, &path, trial, spec.clone(), direction);
+        let asked = self.serving().map(Serving::end);
+        let mut run = ran?;
+        if let Some(asked) = asked {
+            served::note(&mut run, &asked?);
+        }
         outside::fill_in(&mut run, &path, before, self.outside());
         match known {
             Known::One => {}
@@ -256,6 +273,13 @@ impl Lab {
             Known::Nothing(reason) => forget_one_way(&mut run, &reason),
         }
         Ok(run)
+    }
+
+    fn serving(&mut self) -> Option<&mut Serving> {
+        match &mut self.place {
+            Place::Built(testbed) => testbed.serving(),
+            Place::Real(_) => None,
+        }
     }
 
     /// What the processes of guests that count no time themselves have run until now.
@@ -289,13 +313,14 @@ impl Lab {
 }
 
 /// What the hosts are called, sender first.
-fn names(systems: &Systems) -> [String; 2] {
+fn names(systems: &Systems, services: &Services) -> [String; 2] {
     let [sender, receiver] = &systems.0;
-    let name = |role: Role, system: &System| match system {
-        System::Namespace => role.name().to_owned(),
-        system => format!("{role} ({system})"),
+    let name = |role: Role, system: &System, part: &str| match (system, services.is_empty()) {
+        (System::Namespace, true) => role.name().to_owned(),
+        (System::Namespace, false) => format!("{role} ({part} of {services})"),
+        (system, _) => format!("{role} ({system})"),
     };
-    [name(Role::Sender, sender), name(Role::Receiver, receiver)]
+    [name(Role::Sender, sender, "client"), name(Role::Receiver, receiver, "server")]
 }
 
 /// A number that differs from those of the trials before and after.

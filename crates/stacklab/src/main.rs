@@ -16,6 +16,7 @@ mod outside;
 mod progress;
 mod remote;
 mod replication;
+mod served;
 mod settings;
 mod sources;
 

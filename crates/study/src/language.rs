@@ -57,6 +57,8 @@ pub(crate) enum Kind {
     Metric(Option<Probe>),
     /// What a host runs, or what two run: `gvisor`, `namespace -> linux-6.1`.
     System,
+    /// Services that run on the receiver: `none`, `dns+dhcp`.
+    Services,
     /// An IP address of this family.
     Address(Family),
     /// A level of a factor: text, a whole number or a boolean, as the factor's own list has it.
@@ -196,6 +198,11 @@ const LEVELS: &[Key] = &[
         "os",
         Kind::List(&Kind::System),
         "What the hosts run: namespace (this kernel, which is what an absent os means), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (a disk image of your own), ssh:USER@HOST and here (real machines). Both hosts run it, or \"SENDER -> RECEIVER\".",
+    ),
+    optional(
+        "services",
+        Kind::List(&Kind::Services),
+        "What the receiver runs beside, each service asked some ten times a second by the sender: none (which is what an absent services means), or names joined by + of dns, dhcp (dnsmasq) and directory (slapd). Between namespaces only.",
     ),
     optional(
         "io",

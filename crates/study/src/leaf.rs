@@ -4,7 +4,8 @@ use crate::language::Kind;
 use crate::problems::Problem;
 use crate::tree::{Node, Value};
 use stacklab_model::{
-    Family, Metric, Probe, Rate, SYSTEMS, Systems, UnknownName, parse_duration, parse_ratio,
+    Family, Metric, NoServices, Probe, Rate, SERVICES, SYSTEMS, Services, Systems, UnknownName,
+    parse_duration, parse_ratio,
 };
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -159,6 +160,22 @@ pub(crate) fn systems(node: &Node) -> Result<String, Misfit> {
     }
 }
 
+/// The services of a receiver, as written.
+pub(crate) fn services(node: &Node) -> Result<String, Misfit> {
+    let expected = || Misfit::expected(format!("expected {SERVICES}"));
+    let text = text(node).map_err(|_| expected())?;
+    match text.parse::<Services>() {
+        Ok(_) => Ok(text),
+        Err(NoServices::Unknown(unknown)) => Err(Misfit {
+            title: Some(format!("there is no {} `{}`", unknown.set, unknown.found)),
+            help: stacklab_model::nearest(&unknown.found, unknown.valid.iter().copied())
+                .map(|name| format!("did you mean `{name}`?")),
+            ..expected()
+        }),
+        Err(twice) => Err(Misfit { title: Some(twice.to_string()), ..expected() }),
+    }
+}
+
 /// An address of the family.
 pub(crate) fn address(node: &Node, family: Family) -> Result<IpAddr, Misfit> {
     let found = if let Value::Text(text) = &node.value { text.parse().ok() } else { None };
@@ -179,6 +196,7 @@ pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), Misfit> {
         Kind::Metric(probe) => metric(node, *probe).map(drop),
         Kind::Level => level(node).map(drop),
         Kind::System => systems(node).map(drop),
+        Kind::Services => services(node).map(drop),
         Kind::Address(family) => address(node, *family).map(drop),
         Kind::Name { set, names } => match &node.value {
             Value::Text(found) if names.contains(&found.as_str()) => Ok(()),

@@ -3,6 +3,7 @@
 use crate::language::{Key, Kind, Need, PARTIAL, STUDY};
 use crate::leaf::metrics_of;
 use serde_json::{Map, Value, json};
+use stacklab_model::Service;
 
 /// The JSON Schema of study files, indented; the same bytes every time. It is made from the table that [`crate::parse`]
 /// checks with. What takes more than one key to see (a comparison's levels, say) only `parse` checks.
@@ -53,6 +54,7 @@ fn default(text: &str) -> Option<Value> {
 fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
     let schema = match kind {
         Kind::Text | Kind::System | Kind::Address(_) => json!({ "type": "string", "pattern": "\\S" }),
+        Kind::Services => json!({ "type": "string", "pattern": services() }),
         Kind::Boolean => json!({ "type": "boolean" }),
         Kind::Integer { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Kind::Number { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
@@ -90,6 +92,12 @@ fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
         Value::Object(schema) => schema,
         _ => Map::new(),
     }
+}
+
+/// The pattern of services joined.
+fn services() -> String {
+    let one = format!("({})", Service::NAMES.join("|"));
+    format!("^\\s*(none|{one}(\\s*\\+\\s*{one})*)\\s*$")
 }
 
 /// The pattern of a number and its unit.

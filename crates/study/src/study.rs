@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
-    Bed, Cell, ComparisonSpec, Factor, Family, Metric, Probe, ProbeSpec, Question, Scale, StoppingRule,
-    System, Systems,
+    Bed, Cell, ComparisonSpec, Factor, Family, Metric, Probe, ProbeSpec, Question, Scale, Services,
+    StoppingRule, System, Systems,
 };
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -42,13 +42,12 @@ pub struct RealHost {
 impl Study {
     /// What the hosts of its cells run: each pair once, in the order of the cells.
     pub fn systems(&self) -> Vec<Systems> {
-        let mut all: Vec<Systems> = Vec::new();
-        for systems in self.cells.iter().map(Systems::of) {
-            if !all.contains(&systems) {
-                all.push(systems);
-            }
-        }
-        all
+        once_each(self.cells.iter().map(Systems::of))
+    }
+
+    /// What the hosts of its cells run, and the services beside on the receiver: each once, in the order of the cells.
+    pub fn labs(&self) -> Vec<(Systems, Services)> {
+        once_each(self.cells.iter().map(|cell| (Systems::of(cell), Services::of(cell))))
     }
 
     /// How a probe is run, where the study uses it.
@@ -67,6 +66,16 @@ impl Study {
         }
         questions
     }
+}
+
+fn once_each<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut each = Vec::new();
+    for item in items {
+        if !each.contains(&item) {
+            each.push(item);
+        }
+    }
+    each
 }
 
 /// The question that a comparison asks of a cell, where the cell is at its baseline.

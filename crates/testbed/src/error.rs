@@ -54,6 +54,16 @@ pub enum TestbedError {
         /// How to get it.
         remedy: &'static str,
     },
+    /// A daemon on the receiver does not serve.
+    #[error("the {program} on receiver {what}; to get another one: {remedy}")]
+    Service {
+        /// The daemon, with its version.
+        program: String,
+        /// What became of it, and what it said last.
+        what: String,
+        /// How to get its program.
+        remedy: &'static str,
+    },
     /// What a system boots from is not there, or not whole.
     #[error("{system} cannot run here: {reason}; get it with: stacklab image get {system}")]
     NoImage {

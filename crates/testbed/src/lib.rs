@@ -16,6 +16,7 @@
 //! | `kinds` | which kinds of hosts can be had here |
 //! | `image` | fetching what guests boot from |
 //! | `guest`, `part` | the guest's own side, and what it is told |
+//! | `services` | daemons on the receiver that the sender asks |
 //! | `bridge` | an end of the link handed to a guest |
 //! | `namespace`, `netlink` | doing something inside a namespace |
 //! | `address`, `pin` | who has which address, and which processors |
@@ -44,6 +45,7 @@ mod prepare;
 mod privilege;
 mod queue;
 mod quiet;
+pub mod services;
 mod settle;
 mod shape;
 mod steer;

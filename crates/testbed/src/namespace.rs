@@ -15,11 +15,14 @@ use std::thread;
 /// # Panics
 /// When `work` panics.
 pub fn in_namespace<T: Send>(pid: u32, work: impl FnOnce() -> T + Send) -> io::Result<T> {
-    on_a_thread(work, || {
-        let path = format!("/proc/{pid}/ns/net");
-        let enter = || setns(File::open(&path)?, CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
-        enter().map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
-    })
+    on_a_thread(work, || enter_namespace(pid))
+}
+
+/// Takes the calling thread, which must end there, into the network namespace of a living process.
+pub(crate) fn enter_namespace(pid: u32) -> io::Result<()> {
+    let path = format!("/proc/{pid}/ns/net");
+    let enter = || setns(File::open(&path)?, CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
+    enter().map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
 }
 
 /// Runs `work` on a new thread in a fresh network namespace, which vanishes with the thread.

@@ -34,6 +34,13 @@ pub(crate) fn move_to(process: u32, processors: &[usize]) -> Result<(), Fault> {
     moved().attempt(format!("move process {process} to CPU {}", print(processors)))
 }
 
+/// Keeps the calling thread on some processors; on those that it may use, where there are none.
+pub(crate) fn stay_on(processors: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    processors.iter().try_for_each(|cpu| set.set(*cpu))?;
+    if processors.is_empty() { Ok(()) } else { Ok(sched_setaffinity(Pid::from_raw(0), &set)?) }
+}
+
 /// The machine's processors divided between the sender and the receiver, each a half of the physical cores that this
 /// process may use; `None` where it has but one. Unpinned, the scheduler now puts both hosts on one core and now on
 /// two, and figures jump between two values.

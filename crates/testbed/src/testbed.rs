@@ -11,10 +11,11 @@ use crate::pin;
 use crate::prepare::prepare;
 use crate::queue::Queue;
 use crate::quiet::quiet;
+use crate::services::{Ends, Serving};
 use crate::settle::settle;
 use crate::shape::Bucket;
 use crate::steer::Steering;
-use stacklab_model::{Bed, Role, System, Systems};
+use stacklab_model::{Bed, Role, Services, System, Systems};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -23,6 +24,8 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Testbed {
     bed: Bed,
+    /// What the receiver serves; it goes before the hosts.
+    serving: Option<Serving>,
     hosts: [Host; 2],
     /// The processors of each, where they are divided.
     processors: Option<[Vec<usize>; 2]>,
@@ -152,7 +155,37 @@ impl Testbed {
         }
         let divided = processors.is_some();
         let guests = [None, None];
-        Ok(Self { bed: bed.clone(), hosts, processors, steering, link, divided, guests, folder: None })
+        Ok(Self {
+            bed: bed.clone(),
+            serving: None,
+            hosts,
+            processors,
+            steering,
+            link,
+            divided,
+            guests,
+            folder: None,
+        })
+    }
+
+    /// Has the receiver run services, which the sender asks when told ([`Testbed::serving`]); not where there are none.
+    /// Both hosts must be namespaces. To be called from the thread that built the testbed.
+    ///
+    /// # Errors
+    /// What is missing for it, or does not run or answer.
+    pub fn serve(&mut self, services: &Services) -> Result<(), TestbedError> {
+        if !services.is_empty() {
+            let processors = |place: usize| self.processors.as_ref().map_or(&[][..], |halves| &halves[place]);
+            let namespaces = self.hosts.each_ref().map(Host::pid);
+            let ends = Ends { namespaces, processors: [processors(0), processors(1)] };
+            self.serving = Some(Serving::start(services, &ends)?);
+        }
+        Ok(())
+    }
+
+    /// The services that the receiver runs, where it runs any.
+    pub fn serving(&mut self) -> Option<&mut Serving> {
+        self.serving.as_mut()
     }
 
     /// The hosts, sender first.
@@ -231,7 +264,10 @@ impl Testbed {
                 }
                 _ => &all,
             };
-            pin::move_to(host.pid(), processors).map_err(|fault| fault.on(host.role()))?;
+            let daemons = self.serving.as_ref().filter(|_| host.role() == Role::Receiver).map(Serving::pids);
+            for process in daemons.into_iter().flatten().chain([host.pid()]) {
+                pin::move_to(process, processors).map_err(|fault| fault.on(host.role()))?;
+            }
         }
         self.divided = divided;
         Ok(())
@@ -240,7 +276,11 @@ impl Testbed {
     /// What it is, in a few words: `two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off, sender
     /// on CPU 0, receiver on CPU 1`.
     pub fn describe(&self) -> String {
-        describe(&self.bed, &self.guests, self.processors.as_ref())
+        let served = self
+            .serving
+            .as_ref()
+            .map(|serving| format!(", {} on the receiver ({})", serving.services(), serving.describe()));
+        describe(&self.bed, &self.guests, self.processors.as_ref()) + &served.unwrap_or_default()
     }
 
     /// What runs at each end where it is no namespace, with its version; sender first.
@@ -253,6 +293,7 @@ impl Testbed {
     /// # Errors
     /// The kernel's, where a process cannot be killed or waited for; the other one is killed all the same.
     pub fn kill(&mut self) -> io::Result<()> {
+        self.serving = None;
         let [sender, receiver] = &mut self.hosts;
         sender.kill().and(receiver.kill())
     }

@@ -22,6 +22,8 @@ pub struct Path {
     pub offloads: bool,
     /// Rate of the link, where it is limited.
     pub rate: Option<Rate>,
+    /// Whether a little other traffic is on it meanwhile, both ways, which is no part of the trial.
+    pub shared: bool,
 }
 
 impl Path {
@@ -116,7 +118,7 @@ pub(crate) mod tests {
     /// A path as planned, for tests of pure functions.
     pub(crate) fn path(family: Family) -> Path {
         let [sender, receiver] = addresses(family);
-        Path { sender, receiver, mtu: 1500, offloads: false, rate: None }
+        Path { sender, receiver, mtu: 1500, offloads: false, rate: None, shared: false }
     }
 
     /// A stream of 1000 messages of 128 bytes.

@@ -16,6 +16,7 @@ pub(crate) fn prove_all(legs: &[Leg], sides: &[[Side; 2]]) -> RunStatus {
     let mut found = Contradictions::default();
     for (leg, [sent, received]) in legs.iter().zip(sides) {
         let others = match legs {
+            [leg] if leg.path.shared => Others::Some,
             [_] => Others::None,
             _ if legs.iter().any(|leg| leg.part == Part::Load) => Others::SameWay,
             _ => Others::Some,
@@ -32,7 +33,7 @@ pub(crate) fn prove_all(legs: &[Leg], sides: &[[Side; 2]]) -> RunStatus {
 pub enum Others {
     /// No other.
     None,
-    /// Another stream of the same trial, the other way.
+    /// Another stream of the same trial, the other way; or a little that is no part of it.
     Some,
     /// Another stream of the same trial from the same host.
     SameWay,
@@ -292,6 +293,22 @@ mod tests {
         let split = prove(&spec, &path(Family::Ipv4), &sender, &receiver, Others::Some);
         let reason = "1003 messages were cut into 2006 fragments, planned are 0".to_owned();
         assert_eq!(split, RunStatus::Invalid(vec![reason]));
+    }
+
+    #[test]
+    fn on_a_link_that_is_shared_fragments_tell_whether_datagrams_were_cut() {
+        let spec = spec(Family::Ipv4, Transport::Udp);
+        let (mut sender, receiver) = sides(&spec);
+        sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
+        let proved = |shared, sender: &Side| {
+            let path = Path { shared, ..path(Family::Ipv4) };
+            let legs = crate::legs::of(&path, &spec, stacklab_model::Direction::Forward);
+            prove_all(&legs, &[[sender.clone(), receiver.clone()]])
+        };
+        assert!(matches!(proved(false, &sender), RunStatus::Invalid(_)));
+        assert_eq!(proved(true, &sender), RunStatus::Valid);
+        sender.counters.0.insert("ip.FragCreates".to_owned(), 2006);
+        assert!(matches!(proved(true, &sender), RunStatus::Invalid(_)));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use stacklab_model::{NoiseFloor, Spread, print_duration};
-use stacklab_testbed::{Ability, Privilege, abilities, enter, kinds};
+use stacklab_testbed::{Ability, Privilege, abilities, enter, kinds, services};
 use std::fmt::Write;
 
 /// What a study cannot do without.
@@ -33,6 +33,8 @@ pub fn doctor() -> Result<(), Failure> {
     text += &listed(&found);
     text += "\nHosts that are no namespaces (factors.os)\n";
     text += &listed(&kinds());
+    text += "\nServices on a host (factors.services)\n";
+    text += &listed(&services::abilities());
     text.push('\n');
     for (name, result) in &facts.abilities {
         let _ = match result.as_str() {

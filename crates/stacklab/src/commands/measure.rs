@@ -37,6 +37,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         mtu: ends.vantage.mtu,
         offloads: true,
         rate: None,
+        shared: false,
     };
     // The ends are in order already.
     let ways = if wish.both { Direction::Both } else { Direction::Forward };

@@ -13,7 +13,7 @@ use stacklab_model::{CpuScope, Systems};
 use stacklab_report::Format;
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::{Privilege, enter};
+use stacklab_testbed::{Privilege, enter, services};
 use std::path::{Path, PathBuf};
 
 /// Runs a study, or goes on with one, and prints its report.
@@ -36,6 +36,7 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
     let mut request = if options.resume { Request::resumed(options)? } else { Request::new(options)? };
     let interrupted =
         interrupt::flag().map_err(|reason| Failure::Output { what: "signal handlers".to_owned(), reason })?;
+    request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
     let copying = if options.copy_agent { Copying::Allowed } else { Copying::Asked };
     let reached = reach(&request.study, copying)?;
     let builds = request.study.systems().iter().any(Systems::are_built);

@@ -1,6 +1,6 @@
 //! Which cells of a study stand for the two arms of a finding.
 
-use stacklab_model::{Cell, Factor};
+use stacklab_model::{Cell, Factor, Services};
 use stacklab_reference::{Arm, Finding, Limit, LimitKind, Systems};
 use stacklab_study::Study;
 
@@ -29,10 +29,6 @@ pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<P
     let scope = &finding.scope;
     match finding.a {
         Arm::Wpa2(_) => return Err(missing(&[LimitKind::Wpa2], "there is no WPA2 on a wire")),
-        Arm::ClientServer(_) => {
-            let kinds = [LimitKind::Topology, LimitKind::Services];
-            return Err(missing(&kinds, "there is no server with services beside a pair of equals"));
-        }
         Arm::Tunnel(_) => return Err(missing(&[LimitKind::Tunnel], "there is no tunnel")),
         _ => {}
     }
@@ -84,6 +80,18 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
                     .to_owned()
             })?;
             (factor, if smaller { [low, high] } else { [high, low] })
+        }
+        (Arm::ClientServer(server), _) => {
+            let level = |has: bool| {
+                let cell = study.cells.iter().find(|cell| Services::of(cell).is_empty() != has)?;
+                Some(cell.level(Factor::Services))
+            };
+            let (Some(with), Some(without)) = (level(true), level(false)) else {
+                return Err("there is no server with services beside a pair of equals; to vary it: --set \
+                            'factors.services=[\"none\", \"dns+dhcp+directory\"]'"
+                    .to_owned());
+            };
+            (Factor::Services, if server { [with, without] } else { [without, with] })
         }
         _ => return Err("its two arms are not levels of one factor here".to_owned()),
     })
@@ -174,14 +182,25 @@ mod tests {
             ("O4", "no tunnel", "sets up tunnels"),
             ("O5", "no tunnel", "sets up tunnels"),
             ("K7", "no WPA2", "WPA2 can be switched"),
-            ("L3", "no server", "starts services"),
-            ("L4", "no server", "agent for Windows"),
             ("S9", "leaves the socket buffers", "factors.receive_buffer"),
             ("S10", "one MTU", "factors.mtu"),
         ] {
             let reason = of(id, &[]).unwrap_err();
             assert!(reason.contains(what) && reason.contains(needs), "{id}: {reason}");
         }
+    }
+
+    #[test]
+    fn a_server_is_a_receiver_with_services() {
+        let parts = of("L3", &[]).unwrap();
+        assert_eq!((parts.len(), parts[0].pairs.len()), (1, 12));
+        let levels = |pair: &(Cell, Cell)| [&pair.0, &pair.1].map(|cell| cell.level(Factor::Services));
+        assert_eq!(levels(&parts[0].pairs[0]), ["none", "dns+dhcp+directory"]);
+        assert_eq!(levels(&of("L4", &[]).unwrap()[0].pairs[0]), ["dns+dhcp+directory", "none"]);
+        // What is not about servers is judged between equals.
+        assert_eq!(levels(&of("L2", &[]).unwrap()[0].pairs[0]), ["none", "none"]);
+        let reason = of("L4", &["factors.services=[\"none\"]", "comparison=[]"]).unwrap_err();
+        assert!(reason.contains("no server") && reason.contains("factors.services"), "{reason}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use crate::course::Course;
 use serde::Serialize;
 use stacklab_analysis::{Runs, estimate_of, half_width_of};
 use stacklab_model::Settled;
-use stacklab_model::{Cell, Family, Framing, Metric, RunRecord, Transport};
+use stacklab_model::{Cell, Family, Framing, Metric, RunRecord, Services, Transport};
 use stacklab_reference::{PublishedFigure, StudyName};
 use stacklab_study::{Plan, Study};
 use std::collections::BTreeMap;
@@ -174,5 +174,6 @@ fn cell_of<'a>(figure: &PublishedFigure, plan: &'a Study) -> Option<&'a Cell> {
     plan.cells.iter().find(|cell| {
         (cell.family, cell.transport, cell.size) == (family, transport, size)
             && cell.framing == Framing::Segment
+            && Services::of(cell).is_empty()
     })
 }

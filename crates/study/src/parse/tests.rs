@@ -240,7 +240,7 @@ fn all_errors_are_told_at_once() {
      --> study.toml:6:1
       |
     6 | colour = 3
-      | ^^^^^^ expected one of family, transport, framing, size, replica, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing
+      | ^^^^^^ expected one of family, transport, framing, size, replica, os, services, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing
 
     error: cannot use this value for `runs.min`
       --> study.toml:14:7
@@ -527,6 +527,27 @@ fn settings_are_compared_by_text_number_and_truth() {
     assert_eq!(compared("nodelay", "false", "true"), ("false".into(), "true".into()));
     assert_eq!(compared("mtu", "1500", "\"9000\""), ("1500".into(), "9000".into()));
     assert_eq!(compared("io", "\"plain\"", "\"batch\""), ("plain".into(), "batch".into()));
+}
+
+#[test]
+fn services_are_a_setting_of_their_own_language() {
+    let levels = |levels: &str| with("size = [128, 1408]", &format!("size = [128]\nservices = [{levels}]"));
+    let study = study(&levels("\"none\", \"dns+directory\""));
+    let of = |services: &str| ("namespace".parse().unwrap(), services.parse().unwrap());
+    assert_eq!(study.labs(), [of("none"), of("dns+directory")]);
+    assert_eq!(study.systems().len(), 1);
+    for (wrong, said) in [
+        ("\"dns+directry\"", "did you mean `directory`?"),
+        ("\"web\"", "there is no service `web`"),
+        ("\"dns+dns\"", "the service `dns` is named twice"),
+        ("53", "expected \"none\", or names joined by +"),
+    ] {
+        let errors = errors(&levels(wrong)).to_string();
+        assert!(errors.contains(said) && errors.contains("study.toml:"), "{said} is not in\n{errors}");
+    }
+    let guests = levels("\"dns\"").replace("services =", "os = [\"gvisor\"]\nservices =");
+    let errors = errors(&guests).to_string();
+    assert!(errors.contains("`services` can be set between namespaces only"), "{errors}");
 }
 
 #[test]

@@ -95,6 +95,7 @@ fn example(factor: Factor) -> &'static str {
     match factor {
         Factor::Replica => "[\"a\", \"b\"]",
         Factor::Os => "[\"namespace\", \"gvisor\"]",
+        Factor::Services => "[\"none\", \"dns+dhcp+directory\"]",
         Factor::Io => "[\"plain\", \"batch\"]",
         Factor::Direction => "[\"forward\", \"reverse\"]",
         Factor::Pinning => "[\"halves\", \"none\"]",

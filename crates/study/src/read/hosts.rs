@@ -8,8 +8,9 @@ use crate::study::RealHost;
 use crate::tree::Node;
 use stacklab_model::{Factor, Family, System, Systems};
 
-/// Factors that change the two ends of a link, which only the machine's own kernel lets the program do between trials.
-const OF_NAMESPACES: [Factor; 3] = [Factor::Mtu, Factor::QueueLength, Factor::Pinning];
+/// Factors that change the two ends of a link, which only the machine's own kernel lets the program do between trials; and
+/// services, which run and are asked beside the agents.
+const OF_NAMESPACES: [Factor; 4] = [Factor::Mtu, Factor::QueueLength, Factor::Pinning, Factor::Services];
 
 /// Reads the real machines, and checks that each one's addresses are known.
 pub(super) fn read(node: Option<&Node>, factors: &Factors, problems: &mut Problems) -> Vec<RealHost> {
@@ -86,7 +87,10 @@ fn check(hosts: &[RealHost], factors: &Factors, problems: &mut Problems) {
                     "not possible here",
                 )
                 .related(level.place.clone(), "together with this system")
-                .help("leave the factor out; testbed.mtu holds for every system"),
+                .help(match factor {
+                    Factor::Services => "leave the factor out",
+                    _ => "leave the factor out; testbed.mtu holds for every system",
+                }),
             );
         }
     }

@@ -26,7 +26,11 @@ impl Setting {
     /// Those that the study has, in the model's order.
     pub(super) fn read(factors: Option<&Node>, problems: &Problems) -> Vec<Self> {
         let read = |factor: &Factor| {
-            let read = if *factor == Factor::Os { leaf::systems } else { leaf::level };
+            let read = match factor {
+                Factor::Os => leaf::systems,
+                Factor::Services => leaf::services,
+                _ => leaf::level,
+            };
             let levels = items(factors?.get(factor.name()), read, problems);
             (!levels.is_empty()).then_some(Setting { factor: *factor, levels })
         };

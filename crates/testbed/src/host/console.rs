@@ -7,7 +7,7 @@ use std::path::Path;
 const LINES: usize = 8;
 
 /// The last lines of its console, to be put behind a reason; empty where it said nothing.
-pub(super) fn last_words(console: &Path) -> String {
+pub(crate) fn last_words(console: &Path) -> String {
     let text =
         fs::read(console).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let visible = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();

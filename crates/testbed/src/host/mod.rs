@@ -8,6 +8,7 @@ mod outside;
 mod uml;
 mod vm;
 
+pub(crate) use console::last_words;
 use guest::Running;
 pub(crate) use guest::{Guest, Place};
 pub(crate) use gvisor::Gvisor;

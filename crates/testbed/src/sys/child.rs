@@ -44,6 +44,18 @@ pub(crate) fn mount_unseen(command: &mut Command) {
     unsafe { command.pre_exec(apart) };
 }
 
+/// Has the command open few files at most: some daemons have a table for as many as they may open.
+pub(crate) fn limit_open_files(command: &mut Command) {
+    const FILES: libc::rlimit = libc::rlimit { rlim_cur: 1024, rlim_max: 1024 };
+    // SAFETY: setrlimit is async-signal-safe, takes a pointer to a constant, and the closure owns nothing.
+    unsafe {
+        command.pre_exec(|| {
+            let answer = libc::setrlimit(libc::RLIMIT_NOFILE, &FILES);
+            if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        })
+    };
+}
+
 fn die_with_parent(command: &mut Command, namespace: Option<File>, processors: &[usize]) {
     let parent = getpid();
     let mut allowed = CpuSet::new();

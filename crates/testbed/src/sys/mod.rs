@@ -5,7 +5,8 @@ mod ethtool;
 mod tun;
 
 pub(crate) use child::{
-    die_with_parent_in, die_with_parent_in_new_namespace, keep_open, kill_group, mount_unseen,
+    die_with_parent_in, die_with_parent_in_new_namespace, keep_open, kill_group, limit_open_files,
+    mount_unseen,
 };
 pub(crate) use ethtool::{features, switch_off};
 pub(crate) use tun::{create_tap, create_tun};

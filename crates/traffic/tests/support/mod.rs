@@ -47,7 +47,14 @@ pub fn client(host: &str, end: End) -> (AgentClient, Box<dyn FnOnce()>) {
 /// Loopback as a planned path.
 pub fn path(family: Family) -> Path {
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
-    Path { sender: family.loopback(), receiver: family.loopback(), mtu, offloads: true, rate: None }
+    Path {
+        sender: family.loopback(),
+        receiver: family.loopback(),
+        mtu,
+        offloads: true,
+        rate: None,
+        shared: false,
+    }
 }
 
 /// A trial of a probe, with messages of 256 bytes whose segments are not proved.

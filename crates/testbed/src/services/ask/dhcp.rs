@@ -1,0 +1,139 @@
+//! DHCP by a client that has its address and asks for all else: DHCPINFORM (RFC 2131) over IPv4, an information request
+//! (RFC 8415) over IPv6. Nothing is leased, so no number of queries uses addresses up.
+
+use super::{TIMEOUT, expect, strange};
+use crate::address::{address, hardware_address};
+use stacklab_model::{Family, Role};
+use std::io;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
+
+/// Client and server, over IPv4 and IPv6.
+const PORTS: [[u16; 2]; 2] = [[68, 67], [546, 547]];
+/// All DHCP servers on the link.
+const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
+
+/// What comes before DHCP's options in a message of BOOTP's, which are at least so long.
+const MAGIC: [u8; 4] = [99, 130, 83, 99];
+const OPTIONS: usize = 236;
+const LEAST: usize = 300;
+/// DHCP's options: the kind of message, what is asked for, the end.
+const KIND: u8 = 53;
+const ASKED: u8 = 55;
+const END: u8 = 255;
+const INFORM: u8 = 8;
+const ACKNOWLEDGED: u8 = 5;
+
+/// Messages of DHCPv6.
+const INFORMATION_REQUEST: u8 = 11;
+const REPLY: u8 = 7;
+
+pub(super) fn ask(family: Family, number: u32, interface: u32) -> io::Result<()> {
+    let own = address(family, Role::Sender).0;
+    let server = address(family, Role::Receiver).0;
+    let (ports, to) = match server {
+        IpAddr::V4(server) => (PORTS[0], SocketAddr::from((server, PORTS[0][1]))),
+        IpAddr::V6(_) => (PORTS[1], SocketAddrV6::new(SERVERS, PORTS[1][1], 0, interface).into()),
+    };
+    let socket = UdpSocket::bind((own, ports[0]))?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    let query = match own {
+        IpAddr::V4(own) => inform(number, own.octets()),
+        IpAddr::V6(_) => information_request(number),
+    };
+    socket.send_to(&query, to)?;
+    let mut answer = [0; 1500];
+    let length = socket.recv(&mut answer)?;
+    match family {
+        Family::Ipv4 => check_inform(&answer[..length], number),
+        Family::Ipv6 => check_information(&answer[..length], number),
+    }
+}
+
+fn inform(number: u32, own: [u8; 4]) -> Vec<u8> {
+    // A request, from Ethernet with addresses of six bytes.
+    let mut bytes = vec![1, 1, 6, 0];
+    bytes.extend(number.to_be_bytes());
+    bytes.extend([0; 4]);
+    bytes.extend(own);
+    bytes.resize(28, 0);
+    bytes.extend(hardware_address(Role::Sender));
+    bytes.resize(OPTIONS, 0);
+    bytes.extend(MAGIC);
+    // Network mask, router, name servers.
+    bytes.extend([KIND, 1, INFORM, ASKED, 3, 1, 3, 6, END]);
+    bytes.resize(LEAST, 0);
+    bytes
+}
+
+fn check_inform(answer: &[u8], number: u32) -> io::Result<()> {
+    expect(
+        answer.first() == Some(&2) && answer.get(4..8) == Some(&number.to_be_bytes()),
+        "no answer to this query",
+    )?;
+    let mut options = answer.get(OPTIONS..).and_then(|rest| rest.strip_prefix(&MAGIC)).unwrap_or_default();
+    while let [kind, length, rest @ ..] = options {
+        if *kind == KIND {
+            return expect(rest.first() == Some(&ACKNOWLEDGED), "the server refuses the query");
+        }
+        options = rest.get(usize::from(*length)..).unwrap_or_default();
+    }
+    Err(strange("an answer of no kind"))
+}
+
+fn information_request(number: u32) -> Vec<u8> {
+    let [_, id @ ..] = number.to_be_bytes();
+    let mut bytes = vec![INFORMATION_REQUEST];
+    bytes.extend(id);
+    let mut option = |kind: u16, content: &[u8]| {
+        bytes.extend(kind.to_be_bytes());
+        bytes.extend((content.len() as u16).to_be_bytes());
+        bytes.extend(content);
+    };
+    // The client, by its Ethernet address (DUID-LL); no time has gone by; name servers are asked for.
+    option(1, &[&[0, 3, 0, 1][..], &hardware_address(Role::Sender)].concat());
+    option(8, &[0, 0]);
+    option(6, &[0, 23]);
+    bytes
+}
+
+fn check_information(answer: &[u8], number: u32) -> io::Result<()> {
+    let [_, id @ ..] = number.to_be_bytes();
+    expect(answer.first() == Some(&REPLY) && answer.get(1..4) == Some(&id), "no answer to this query")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_that_has_its_address_asks_as_rfc_2131_has_it() {
+        let query = inform(0x0102_0304, [198, 18, 0, 1]);
+        assert_eq!(query.len(), LEAST);
+        assert_eq!(query[..16], [1, 1, 6, 0, 1, 2, 3, 4, 0, 0, 0, 0, 198, 18, 0, 1]);
+        assert_eq!(query[28..34], hardware_address(Role::Sender));
+        assert_eq!(query[236..249], [99, 130, 83, 99, 53, 1, 8, 55, 3, 1, 3, 6, 255]);
+    }
+
+    #[test]
+    fn an_information_request_is_as_rfc_8415_has_it() {
+        let expected =
+            [11, 0, 0, 9, 0, 1, 0, 10, 0, 3, 0, 1, 2, 0, 0, 0, 0, 1, 0, 8, 0, 2, 0, 0, 0, 6, 0, 2, 0, 23];
+        assert_eq!(information_request(9), expected);
+    }
+
+    #[test]
+    fn only_the_right_answer_counts() {
+        let mut answer = inform(7, [198, 18, 0, 1]);
+        assert!(check_inform(&answer, 7).is_err(), "a query");
+        answer[0] = 2;
+        // A server identifier before the kind, as dnsmasq has them the other way round.
+        answer.splice(240.., [54, 4, 198, 18, 0, 2, 53, 1, 5, 255]);
+        check_inform(&answer, 7).unwrap();
+        assert!(check_inform(&answer, 8).is_err());
+        answer[248] = 6;
+        assert!(check_inform(&answer, 7).unwrap_err().to_string().contains("refuses"));
+        assert!(check_inform(&answer[..238], 7).is_err());
+        assert!(check_information(&[7, 0, 0, 9, 0], 9).is_ok());
+        assert!(check_information(&[7, 0, 0, 8], 9).is_err() && check_information(&[2, 0, 0, 9], 9).is_err());
+    }
+}

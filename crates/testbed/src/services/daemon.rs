@@ -1,0 +1,191 @@
+//! A daemon that runs on the receiver.
+
+use super::program::{Program, prefix, with_own_libraries};
+use super::{Ends, dnsmasq, slapd};
+use crate::address::address;
+use crate::error::{Attempt, Fault, TestbedError};
+use crate::folder::Folder;
+use crate::host::last_words;
+use crate::sys::{die_with_parent_in, kill_group, limit_open_files};
+use stacklab_model::{Family, Role, Services};
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// Where slapd's modules are, beside `sbin`.
+const MODULES: [&str; 4] = ["lib/ldap", "lib/openldap", "lib64/openldap", "libexec/openldap"];
+
+/// A daemon. Dropping it kills it, and what it started, and waits for it.
+#[derive(Debug)]
+pub(super) struct Daemon {
+    program: Program,
+    version: String,
+    child: Child,
+    log: PathBuf,
+}
+
+impl Daemon {
+    /// Starts a program for its part of the services.
+    pub fn start(
+        program: Program,
+        services: &Services,
+        folder: &Folder,
+        ends: &Ends<'_>,
+    ) -> Result<Self, TestbedError> {
+        let file = program.find()?;
+        let own = folder.path().join(program.name());
+        let log = own.join("log");
+        let version = program.version(&file);
+        let fault = |fault: Fault| fault.on(Role::Receiver);
+        fs::create_dir(&own).attempt(format!("create {}", own.display())).map_err(fault)?;
+        let mut command = match program {
+            Program::Dnsmasq => dnsmasq_command(&file, services, &own),
+            Program::Slapd => slapd_command(&file, &own),
+        }
+        .map_err(|reason| match reason {
+            Refusal::Fault(reason) => fault(reason),
+            Refusal::Said(what) => {
+                TestbedError::Service { program: version.clone(), what, remedy: program.remedy() }
+            }
+        })?;
+        let child = launch(&mut command, &file, &own, &log, ends).map_err(fault)?;
+        Ok(Daemon { program, version, child, log })
+    }
+
+    /// What it is.
+    pub fn program(&self) -> Program {
+        self.program
+    }
+
+    /// Its name and version.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// That it runs still.
+    pub fn check(&mut self) -> Result<(), TestbedError> {
+        match self.child.try_wait() {
+            Ok(None) => Ok(()),
+            Ok(Some(status)) => Err(self.fault(&format!("ended ({status})"))),
+            Err(error) => Err(self.fault(&format!("cannot be looked at: {error}"))),
+        }
+    }
+
+    /// What became of it, with what it said last.
+    pub fn fault(&self, what: &str) -> TestbedError {
+        TestbedError::Service {
+            program: self.version.clone(),
+            what: format!("{what}{}", last_words(&self.log)),
+            remedy: self.program.remedy(),
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // One that was waited for has no number of its own any more; and all die with this process at the latest.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_group(self.child.id());
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Why a daemon cannot be started.
+enum Refusal {
+    /// A step failed.
+    Fault(Fault),
+    /// Its own program says so.
+    Said(String),
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Refusal::Fault(fault)
+    }
+}
+
+fn dnsmasq_command(file: &Path, services: &Services, own: &Path) -> Result<Command, Refusal> {
+    let config = own.join("dnsmasq.conf");
+    write(&config, &dnsmasq::config(services, own))?;
+    let mut command = Command::new(file);
+    // In the foreground, and as the user that it is started by: in a user namespace there may be no other.
+    command.arg("--no-daemon").arg(format!("--conf-file={}", config.display()));
+    Ok(command)
+}
+
+fn slapd_command(file: &Path, own: &Path) -> Result<Command, Refusal> {
+    let (config, entries, database) =
+        (own.join("slapd.conf"), own.join("entries.ldif"), own.join("database"));
+    fs::create_dir(&database).attempt(format!("create {}", database.display()))?;
+    let modules = prefix(file).and_then(|prefix| {
+        let folders = MODULES.map(|folder| prefix.join(folder));
+        folders
+            .into_iter()
+            .find(|folder| folder.join("back_mdb.so").exists() || folder.join("back_mdb.la").exists())
+    });
+    write(&config, &slapd::config(&database, modules.as_deref()))?;
+    write(&entries, &slapd::entries())?;
+    let mut add = Command::new(file);
+    add.args(["-T", "add", "-f"]).arg(&config).arg("-l").arg(&entries);
+    prepare(&mut add, file, own);
+    let filled = add.output().attempt(format!("start {}", file.display()))?;
+    if !filled.status.success() {
+        let said = String::from_utf8_lossy(&filled.stderr).trim().replace('\n', "\n    ");
+        return Err(Refusal::Said(format!("could not fill its directory ({}):\n    {said}", filled.status)));
+    }
+    let listen = Family::ALL.iter().map(|family| match address(*family, Role::Receiver).0 {
+        std::net::IpAddr::V4(address) => format!("ldap://{address}/"),
+        std::net::IpAddr::V6(address) => format!("ldap://[{address}]/"),
+    });
+    let mut command = Command::new(file);
+    // In the foreground (-d), telling what is told at any level, and that to nobody else (-s).
+    command
+        .args(["-d", "none", "-s", "0", "-h"])
+        .arg(listen.collect::<Vec<_>>().join(" "))
+        .arg("-f")
+        .arg(config);
+    Ok(command)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Fault> {
+    fs::write(path, text).attempt(format!("write {}", path.display()))
+}
+
+/// Nothing of this machine's settings, and none of its many files.
+fn prepare(command: &mut Command, file: &Path, own: &Path) {
+    command
+        .env_clear()
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .env("TMPDIR", own)
+        // libldap's and libsasl2's own settings.
+        .env("LDAPNOINIT", "1")
+        .env("SASL_CONF_PATH", own)
+        .current_dir(own)
+        .stdin(Stdio::null());
+    with_own_libraries(command, file);
+    limit_open_files(command);
+}
+
+fn launch(
+    command: &mut Command,
+    file: &Path,
+    own: &Path,
+    log: &Path,
+    ends: &Ends<'_>,
+) -> Result<Child, Fault> {
+    let output = File::create(log).attempt(format!("write {}", log.display()))?;
+    let errors = output.try_clone().attempt(format!("write {}", log.display()))?;
+    prepare(command, file, own);
+    let path = format!("/proc/{}/ns/net", ends.namespaces[1]);
+    let namespace = File::open(&path).attempt(format!("open {path}"))?;
+    command.process_group(0).stdout(output).stderr(errors);
+    die_with_parent_in(command, namespace, ends.processors[1]);
+    command.spawn().attempt(format!("start {}", file.display()))
+}

@@ -1,0 +1,147 @@
+//! A light load: while a trial runs, each service is asked every tenth of a second, over either family in turn.
+
+use super::ask::Asker;
+use crate::namespace::enter_namespace;
+use crate::pin;
+use stacklab_model::{Family, Service, Services};
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// From one query to a service to the next one.
+const PERIOD: Duration = Duration::from_millis(100);
+
+/// What a service was asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// Queries.
+    pub asked: u64,
+    /// Those that were answered, and as they should be.
+    pub answered: u64,
+}
+
+/// Threads in the sender's namespace, one for each service. Dropping it ends them.
+#[derive(Debug)]
+pub(super) struct Load {
+    state: Arc<State>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    turn: Mutex<Turn>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Turn {
+    phase: Phase,
+    /// Queries under way.
+    under_way: usize,
+    asked: BTreeMap<Service, Asked>,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    #[default]
+    Paused,
+    Asking,
+    Ended,
+}
+
+impl Load {
+    /// Starts the threads, which wait.
+    pub fn start(
+        services: &Services,
+        asker: Asker,
+        namespace: u32,
+        processors: &[usize],
+    ) -> io::Result<Self> {
+        let mut load = Load { state: Arc::default(), threads: Vec::new() };
+        for service in services.iter() {
+            let (state, processors) = (Arc::clone(&load.state), processors.to_vec());
+            let (told, heard) = channel();
+            let work = move || {
+                let ready = enter_namespace(namespace).and_then(|()| pin::stay_on(&processors));
+                if tell(&told, ready) {
+                    state.work(service, asker);
+                }
+            };
+            load.threads.push(Builder::new().name(format!("ask {service}")).spawn(work)?);
+            heard.recv().map_err(|_| io::Error::other("the thread that asks has ended"))??;
+        }
+        Ok(load)
+    }
+
+    /// Begins to ask, and counts from nothing.
+    pub fn begin(&self) {
+        let mut turn = self.state.turn();
+        turn.asked.clear();
+        turn.phase = Phase::Asking;
+        self.state.changed.notify_all();
+    }
+
+    /// Ends asking: nothing is under way any more when it returns. What was asked since it began.
+    pub fn end(&self) -> BTreeMap<Service, Asked> {
+        let mut turn = self.state.turn();
+        turn.phase = Phase::Paused;
+        self.state.changed.notify_all();
+        let over = |turn: &mut Turn| turn.under_way > 0;
+        let mut turn = self.state.changed.wait_while(turn, over).unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut turn.asked)
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        self.state.turn().phase = Phase::Ended;
+        self.state.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            // It has nothing to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Tells that a thread is ready, or why not; whether it is.
+fn tell(told: &Sender<io::Result<()>>, ready: io::Result<()>) -> bool {
+    let is_ready = ready.is_ok();
+    told.send(ready).is_ok() && is_ready
+}
+
+impl State {
+    fn turn(&self) -> MutexGuard<'_, Turn> {
+        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn work(&self, service: Service, asker: Asker) {
+        let mut number = 0_u32;
+        let mut turn = self.turn();
+        loop {
+            let waits = |turn: &mut Turn| turn.phase == Phase::Paused;
+            turn = self.changed.wait_while(turn, waits).unwrap_or_else(PoisonError::into_inner);
+            if turn.phase == Phase::Ended {
+                return;
+            }
+            turn.under_way += 1;
+            drop(turn);
+            let began = Instant::now();
+            let family = Family::ALL[number as usize % Family::ALL.len()];
+            let answered = asker.ask(service, family, number / 2).is_ok();
+            number = number.wrapping_add(1);
+            turn = self.turn();
+            turn.under_way -= 1;
+            let asked = turn.asked.entry(service).or_default();
+            asked.asked += 1;
+            asked.answered += u64::from(answered);
+            self.changed.notify_all();
+            let rest = PERIOD.saturating_sub(began.elapsed());
+            let goes_on = |turn: &mut Turn| turn.phase == Phase::Asking;
+            let waited = self.changed.wait_timeout_while(turn, rest, goes_on);
+            turn = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! The daemons' programs.
+
+use crate::ability::Ability;
+use crate::error::TestbedError;
+use crate::find::program_in_path;
+use stacklab_model::{Service, Services};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A program that serves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Program {
+    /// DNS and DHCP.
+    Dnsmasq,
+    /// LDAP.
+    Slapd,
+}
+
+impl Program {
+    /// Every program.
+    pub const ALL: [Program; 2] = [Program::Dnsmasq, Program::Slapd];
+
+    /// The one that runs a service.
+    pub fn for_service(service: Service) -> Self {
+        match service {
+            Service::Dns | Service::Dhcp => Program::Dnsmasq,
+            Service::Directory => Program::Slapd,
+        }
+    }
+
+    /// Those that run some services, each once.
+    pub fn of(services: &Services) -> Vec<Self> {
+        let runs =
+            |program: &Program| services.iter().any(|service| Program::for_service(service) == *program);
+        Program::ALL.into_iter().filter(runs).collect()
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Program::Dnsmasq => "dnsmasq",
+            Program::Slapd => "slapd",
+        }
+    }
+
+    /// How to get it.
+    pub fn remedy(self) -> &'static str {
+        match self {
+            Program::Dnsmasq => "sudo apt-get install dnsmasq-base",
+            Program::Slapd => {
+                "sudo apt-get install slapd (which also starts one for this machine), or unpack that package and put its \
+                 usr/sbin into PATH, as scripts/setup test does"
+            }
+        }
+    }
+
+    /// Where it is.
+    pub fn find(self) -> Result<PathBuf, TestbedError> {
+        let (program, remedy) = (self.name(), self.remedy());
+        program_in_path(program).ok_or(TestbedError::NoProgram { program, remedy })
+    }
+
+    /// Whether it is here.
+    pub fn ability(self) -> Ability {
+        let (name, what_for) = match self {
+            Program::Dnsmasq => ("dnsmasq", "services dns and dhcp"),
+            Program::Slapd => ("slapd", "service directory"),
+        };
+        let result = self.find().map(drop).map_err(|_| "it is not in PATH".to_owned());
+        Ability { name, what_for, result, remedy: self.remedy() }
+    }
+
+    /// What it says of its version, with its name; the name alone where it says nothing.
+    pub fn version(self, file: &Path) -> String {
+        let (option, before) = match self {
+            Program::Dnsmasq => ("--version", "version "),
+            Program::Slapd => ("-VV", "slapd "),
+        };
+        let mut command = Command::new(file);
+        with_own_libraries(&mut command, file);
+        let said = command.arg(option).output().map(|output| [output.stdout, output.stderr].concat());
+        let said = String::from_utf8_lossy(&said.unwrap_or_default()).into_owned();
+        match version_in(&said, before) {
+            Some(version) => format!("{} {version}", self.name()),
+            None => self.name().to_owned(),
+        }
+    }
+}
+
+/// The word behind some text.
+fn version_in(said: &str, before: &str) -> Option<String> {
+    let (_, behind) = said.split_once(before)?;
+    Some(behind.split_whitespace().next()?.to_owned())
+}
+
+/// The folder `usr` of the package that a program is from: `/usr`, or where it was unpacked.
+pub(super) fn prefix(file: &Path) -> Option<PathBuf> {
+    Some(file.canonicalize().ok()?.parent()?.parent()?.to_owned())
+}
+
+/// Has a program that was unpacked find the libraries that were unpacked with it.
+pub(super) fn with_own_libraries(command: &mut Command, file: &Path) {
+    let Some(prefix) = prefix(file).filter(|prefix| prefix != Path::new("/usr") && prefix != Path::new("/"))
+    else {
+        return;
+    };
+    let folders =
+        std::fs::read_dir(prefix.join("lib")).into_iter().flatten().flatten().map(|entry| entry.path());
+    let own: Vec<PathBuf> = folders.filter(|path| path.to_string_lossy().ends_with("-linux-gnu")).collect();
+    if let Ok(joined) = std::env::join_paths(&own)
+        && !own.is_empty()
+    {
+        command.env("LD_LIBRARY_PATH", joined);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn services_need_each_program_once() {
+        let of = |text: &str| Program::of(&text.parse().unwrap());
+        assert_eq!(of("none"), []);
+        assert_eq!(of("dns+dhcp"), [Program::Dnsmasq]);
+        assert_eq!(of("dhcp+directory"), [Program::Dnsmasq, Program::Slapd]);
+    }
+
+    #[test]
+    fn a_version_is_read_from_what_is_said_of_it() {
+        let dnsmasq =
+            "Dnsmasq version 2.90  Copyright (c) 2000-2024 Simon Kelley\nCompile time options: IPv6";
+        assert_eq!(version_in(dnsmasq, "version ").as_deref(), Some("2.90"));
+        let slapd = "@(#) $OpenLDAP: slapd 2.5.13+dfsg-5 (Feb  8 2023 01:56:12) $\n\tDebian OpenLDAP";
+        assert_eq!(version_in(slapd, "slapd ").as_deref(), Some("2.5.13+dfsg-5"));
+        assert_eq!(version_in("no", "slapd "), None);
+    }
+
+    #[test]
+    fn a_program_that_was_unpacked_has_its_libraries_beside_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |path: &str| folder.path().join(path);
+        std::fs::create_dir_all(at("usr/sbin")).unwrap();
+        std::fs::create_dir_all(at("usr/lib/x86_64-linux-gnu")).unwrap();
+        std::fs::write(at("usr/sbin/slapd"), "").unwrap();
+        std::os::unix::fs::symlink(at("usr/sbin/slapd"), at("slapd")).unwrap();
+        let mut command = Command::new("true");
+        with_own_libraries(&mut command, &at("slapd"));
+        let library = at("usr/lib/x86_64-linux-gnu").canonicalize().unwrap();
+        let set: Vec<_> = command.get_envs().collect();
+        assert_eq!(set, [("LD_LIBRARY_PATH".as_ref(), Some(library.as_os_str()))]);
+    }
+}
