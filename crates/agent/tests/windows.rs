@@ -5,7 +5,7 @@ mod support;
 mod wine;
 
 use stacklab_model::{
-    Direction, Family, Io, Length, Pacing, Probe, RunRecord, RunStatus, Side, Transport, TrialSpec,
+    Direction, Family, Framing, Io, Length, Pacing, Probe, RunRecord, RunStatus, Side, Transport, TrialSpec,
 };
 use stacklab_traffic::client::AgentClient;
 use stacklab_traffic::compare::compare;
@@ -250,6 +250,20 @@ fn counters_are_the_hosts_own_and_what_is_not_counted_is_missing() {
             }
             let missing = run.values.iter().filter(|(_, value)| value.measured().is_none()).count();
             assert!(missing < run.values.len(), "every figure is missing: {:?}", run.values);
+        });
+    }
+}
+
+#[test]
+fn segments_that_windows_does_not_count_are_said_to_be_unproved() {
+    let mut specs = both(Transport::Tcp, Probe::Stream, Pacing::Schedule(1_000.0));
+    specs.iter_mut().for_each(|spec| spec.framing = Framing::Segment);
+    for (pair, unproved) in [([On::Windows, On::Linux], true), ([On::Linux, On::Windows], false)] {
+        trials(pair, &specs, |spec, run| {
+            let [sender, receiver] = sides(&run);
+            assert_eq!((sender.sent.measured, receiver.received.measured), (150, 150));
+            let said = run.warnings.iter().any(|warning| warning.code == "unproved");
+            assert_eq!(said, unproved, "{pair:?} {}: {:?}", spec.family, run.warnings);
         });
     }
 }

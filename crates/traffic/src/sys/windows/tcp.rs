@@ -5,7 +5,7 @@ use socket2::Socket;
 use stacklab_model::TcpInfo;
 use std::io;
 use std::mem::size_of;
-use windows_sys::Win32::Networking::WinSock::{SIO_TCP_INFO, TCP_INFO_v0, WSAIoctl};
+use windows_sys::Win32::Networking::WinSock::{SIO_TCP_INFO, TCP_INFO_v0, WSAEOPNOTSUPP, WSAIoctl};
 
 /// Its counters as far as they mean what Linux's do: it counts bytes and no segments.
 pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
@@ -55,6 +55,12 @@ fn ask(socket: &Socket) -> io::Result<TCP_INFO_v0> {
     match result {
         0 if filled >= size => Ok(info),
         0 => Err(io::Error::other(format!("SIO_TCP_INFO filled {filled} of {size} bytes"))),
-        _ => Err(io::Error::last_os_error()),
+        _ => Err(match io::Error::last_os_error() {
+            error if error.raw_os_error() == Some(WSAEOPNOTSUPP) => {
+                let text = "this system does not know SIO_TCP_INFO: Windows does from 10 version 1703 on";
+                io::Error::new(io::ErrorKind::Unsupported, text)
+            }
+            error => error,
+        }),
     }
 }
