@@ -106,8 +106,7 @@ impl Channel {
             }
         }
         // A message that waits for its turn or its answer goes alone.
-        let several = spec.io == Io::Segment || spec.io != Io::Plain && sys::SEVERAL_A_CALL;
-        if spec.probe.pacing == Pacing::Flood && several {
+        if spec.probe.pacing == Pacing::Flood && spec.io != Io::Plain && sys::SEVERAL_A_CALL {
             self.at_once = MOST_AT_ONCE.min(LONGEST_TRAIN / self.message_bytes).max(1);
         }
         if self.io == Io::Zerocopy {
