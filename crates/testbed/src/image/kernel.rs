@@ -37,8 +37,13 @@ pub(super) fn make(series: &str, into: &Path, step: &mut Step<'_>) -> Result<Mad
         reason: reason.to_string(),
         advice: String::new(),
     };
-    let kernel = kernel_in(&unpacked).map_err(|error| attempted("find the kernel", error))?;
-    let release = release_of(&kernel);
+    // Newer ones have their kernel and modules in packages of their own, which the one of this name asks for.
+    if kernel_in(&unpacked).is_err() {
+        for part in ["linux-binary", "linux-modules"] {
+            apt.unpack(&image.replacen("linux-image", part, 1), &unpacked, step)?;
+        }
+    }
+    let (kernel, release) = kernel_in(&unpacked).map_err(|error| attempted("find the kernel", error))?;
     step("packing the modules that guests load");
     pack(&unpacked, &into.join("modules.cpio")).map_err(|error| attempted("pack the modules", error))?;
     let placed = fs::rename(&kernel, into.join("kernel")).and_then(|()| fs::remove_dir_all(&unpacked));
@@ -46,17 +51,20 @@ pub(super) fn make(series: &str, into: &Path, step: &mut Step<'_>) -> Result<Mad
     Ok(Made { version: release, source: format!("{image} {version}") })
 }
 
-/// `boot/vmlinuz-RELEASE`.
-fn kernel_in(unpacked: &Path) -> io::Result<PathBuf> {
-    let mut kernels = fs::read_dir(unpacked.join("boot"))?.flatten().map(|entry| entry.path());
-    let is_kernel =
-        |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("vmlinuz"));
-    kernels.find(is_kernel).ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no boot/vmlinuz"))
-}
-
-fn release_of(kernel: &Path) -> String {
-    let name = kernel.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    name.strip_prefix("vmlinuz-").unwrap_or(&name).to_owned()
+/// The kernel and its release: `boot/vmlinuz-RELEASE`, or `usr/lib/modules/RELEASE/vmlinuz`.
+fn kernel_in(unpacked: &Path) -> io::Result<(PathBuf, String)> {
+    let files = |folder: &str| {
+        let entries = fs::read_dir(unpacked.join(folder)).into_iter().flatten().flatten();
+        entries
+            .map(|entry| (entry.path(), entry.file_name().to_string_lossy().into_owned()))
+            .collect::<Vec<_>>()
+    };
+    let in_boot = files("boot").into_iter();
+    let mut in_boot =
+        in_boot.filter_map(|(path, name)| Some((path, name.strip_prefix("vmlinuz-")?.to_owned())));
+    let beside = files("usr/lib/modules").into_iter().map(|(path, name)| (path.join("vmlinuz"), name));
+    let found = in_boot.next().or_else(|| beside.into_iter().find(|(path, _)| path.exists()));
+    found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no vmlinuz"))
 }
 
 /// Writes the wanted modules as an archive for the initramfs, named in the order in which they are to be loaded.
@@ -69,4 +77,25 @@ fn pack(unpacked: &Path, archive: &Path) -> io::Result<()> {
         out.file(&format!("modules/{number:03}-{name}.ko"), &module)?;
     }
     out.finish()?.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_is_found_in_either_place_with_its_release() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(kernel_in(folder.path()).is_err());
+        let beside = folder.path().join("usr/lib/modules/7.2.12+deb14-cloud-amd64");
+        fs::create_dir_all(&beside).unwrap();
+        assert!(kernel_in(folder.path()).is_err(), "modules are no kernel");
+        fs::write(beside.join("vmlinuz"), "").unwrap();
+        let (path, release) = kernel_in(folder.path()).unwrap();
+        assert_eq!((path, release.as_str()), (beside.join("vmlinuz"), "7.2.12+deb14-cloud-amd64"));
+        let boot = folder.path().join("boot");
+        fs::create_dir_all(&boot).unwrap();
+        fs::write(boot.join("vmlinuz-6.1.0-1-cloud-amd64"), "").unwrap();
+        assert_eq!(kernel_in(folder.path()).unwrap().1, "6.1.0-1-cloud-amd64");
+    }
 }
