@@ -22,6 +22,11 @@ pub(crate) fn hardware_address(role: Role) -> [u8; 6] {
     [0x02, 0, 0, 0, 0, number(role)]
 }
 
+/// The same as text, as virtual machines take it: `02:00:00:00:00:01`.
+pub(crate) fn hardware_address_text(role: Role) -> String {
+    hardware_address(role).map(|byte| format!("{byte:02x}")).join(":")
+}
+
 /// The hardware address of an end of the link that is bridged to a guest: the guest's interface has the host's own.
 pub(crate) fn bridged_address(role: Role) -> [u8; 6] {
     [0x06, 0, 0, 0, 0, number(role)]

@@ -1,5 +1,6 @@
 //! What the first process of a system has to do, there being nobody else.
 
+use nix::errno::Errno;
 use nix::kmod::init_module;
 use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
@@ -14,26 +15,17 @@ pub(super) fn prepare() -> io::Result<()> {
     for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         fs::create_dir_all(place)?;
         let mounted = mount(Some(kind), place, Some(kind), MsFlags::empty(), None::<&str>);
-        // Some kernels mount /dev themselves.
-        if let Err(error) = mounted.filter_busy() {
-            return Err(io::Error::new(error.kind(), format!("could not mount {place}: {error}")));
+        match mounted {
+            // Some kernels mount /dev themselves.
+            Ok(()) | Err(Errno::EBUSY) => {}
+            Err(error) => {
+                let kind = io::Error::from(error).kind();
+                return Err(io::Error::new(kind, format!("could not mount {place}: {error}")));
+            }
         }
     }
     load_modules();
     Ok(())
-}
-
-trait FilterBusy {
-    fn filter_busy(self) -> io::Result<()>;
-}
-
-impl FilterBusy for nix::Result<()> {
-    fn filter_busy(self) -> io::Result<()> {
-        match self {
-            Err(nix::errno::Errno::EBUSY) => Ok(()),
-            other => other.map_err(io::Error::from),
-        }
-    }
 }
 
 /// A module that this kernel does not take is told on the console: what needs it fails by itself.

@@ -2,7 +2,7 @@
 //! its serial line; its network interface is a tap device.
 
 use super::guest::{Guest, Place, Running};
-use crate::address::hardware_address;
+use crate::address::hardware_address_text;
 use crate::bridge::TAP;
 use crate::error::{Attempt, Fault};
 use crate::part::Part;
@@ -40,7 +40,7 @@ impl Guest for Uml {
         let console = place.folder.join("console");
         let log = File::create(&console).attempt(format!("write {}", console.display()))?;
         let errors = log.try_clone().attempt("write its console")?;
-        let [a, b, c, d, e, f] = hardware_address(place.role);
+        let mac = hardware_address_text(place.role);
         let mut command = Command::new(&self.kernel);
         command
             // Where the kernel file says that its loader is.
@@ -49,9 +49,7 @@ impl Guest for Uml {
             .args(["mem=512M", "seccomp=auto"])
             .arg(format!("initrd={}", self.initramfs.display()))
             .arg(format!("uml_dir={}", place.folder.display()))
-            .arg(format!(
-                "vec0:transport=tap,ifname={TAP},mac={a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x},gro=1"
-            ))
+            .arg(format!("vec0:transport=tap,ifname={TAP},mac={mac},gro=1"))
             .args(["con=null", "con0=null,fd:1", "ssl=null"])
             .arg(format!("ssl0=fd:{0},fd:{0}", its.as_raw_fd()))
             // The words that a kernel does not know go to its first process; behind a `--` there would be options of its own,

@@ -3,7 +3,7 @@
 
 use super::guest::{Guest, Place, Running};
 use crate::accelerate::Accelerator;
-use crate::address::hardware_address;
+use crate::address::hardware_address_text;
 use crate::bridge::TAP;
 use crate::error::{Attempt, Fault};
 use crate::part::Part;
@@ -58,8 +58,7 @@ impl Guest for Vm {
         let (own, its) = UnixStream::pair().attempt("make a channel")?;
         let console = place.folder.join("console");
         let mut command = Command::new(&self.qemu);
-        let [a, b, c, d, e, f] = hardware_address(place.role);
-        let mac = format!("{a:02x}:{b:02x}:{c:02x}:{d:02x}:{e:02x}:{f:02x}");
+        let mac = hardware_address_text(place.role);
         let on = if place.bed.offloads { "on" } else { "off" };
         command
             .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-M", "q35", "-smp", "1"])
