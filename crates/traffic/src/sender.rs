@@ -294,8 +294,7 @@ fn hang_up(channel: &Channel, transport: Transport) -> io::Result<()> {
             Err(late())
         }
         Transport::Udp => {
-            // A stack that does not tell what waits in it (gVisor's) is not waited for.
-            while sys::unsent_bytes(&channel.socket).ok().flatten().is_some_and(|bytes| bytes > 0) {
+            while sys::unsent_bytes(&channel.socket)?.is_some_and(|bytes| bytes > 0) {
                 if !in_time() {
                     return Err(late());
                 }
