@@ -4,7 +4,7 @@ use stacklab_model::{Buckets, Compared, HostFacts, Metric, RunRecord, Side, Valu
 use stacklab_traffic::clock::{Clocks, Offset};
 
 /// The figures that are made of times at both ends.
-const ONE_WAY: [Metric; 5] =
+pub const ONE_WAY: [Metric; 5] =
     [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Jitter, Metric::JitterRfc3550, Metric::Pdv];
 
 /// Whether two hosts run on one kernel, and so share processors, and their clock too but for time namespaces.
@@ -47,6 +47,26 @@ impl Known {
             Known::Apart(offset) => offset.offset_ns,
             Known::One | Known::Nothing(_) => 0,
         }
+    }
+
+    /// Finishes the one-way figures of a run that was taken by this: with the clocks compared again, where there are two.
+    ///
+    /// # Errors
+    /// The comparison's; inside is the reason where it did not work.
+    pub fn finish<E>(
+        self,
+        run: &mut RunRecord,
+        compare: impl FnOnce() -> Result<Result<Offset, String>, E>,
+    ) -> Result<(), E> {
+        match self {
+            Known::One => {}
+            Known::Apart(before) => match compare()? {
+                Ok(after) => settle(run, before, after),
+                Err(reason) => forget_one_way(run, &reason),
+            },
+            Known::Nothing(reason) => forget_one_way(run, &reason),
+        }
+        Ok(())
     }
 }
 

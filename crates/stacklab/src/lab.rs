@@ -1,7 +1,7 @@
 //! Two hosts with agents that have said hello: one pair of systems, on a testbed or as real machines, with or without services
 //! on the receiver.
 
-use crate::clocks::{Known, forget_one_way, one_clock, one_machine, settle};
+use crate::clocks::{Known, ONE_WAY, one_clock, one_machine};
 use crate::failure::Failure;
 use crate::outside;
 use crate::remote::Machine;
@@ -9,7 +9,7 @@ use crate::served;
 use crate::settings::{self, Pinning};
 use crate::sources::now_unix_ns;
 use stacklab_model::{
-    Bed, Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, Metric, Probe, ProbeSpec, Role, RunRecord,
+    Bed, Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, Probe, ProbeSpec, Role, RunRecord,
     Services, System, Systems, Trial, TrialSpec,
 };
 use stacklab_store::HostRow;
@@ -30,10 +30,6 @@ use std::time::Duration;
 const POLL_NS: u64 = 1_000_000;
 /// How long an agent may take to say what its host is: it tries some things, and may be emulated.
 const FACTS_LIMIT: Duration = Duration::from_secs(60);
-/// What is made of times at both ends.
-const ONE_WAY: [Metric; 5] =
-    [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Jitter, Metric::JitterRfc3550, Metric::Pdv];
-
 /// Two hosts with agents.
 pub struct Lab {
     systems: Systems,
@@ -264,14 +260,7 @@ impl Lab {
             served::note(&mut run, &asked?);
         }
         outside::fill_in(&mut run, &path, before, self.outside());
-        match known {
-            Known::One => {}
-            Known::Apart(before) => match self.compare(&path, &spec)? {
-                Ok(after) => settle(&mut run, before, after),
-                Err(reason) => forget_one_way(&mut run, &reason),
-            },
-            Known::Nothing(reason) => forget_one_way(&mut run, &reason),
-        }
+        known.finish(&mut run, || self.compare(&path, &spec))?;
         Ok(run)
     }
 
@@ -286,7 +275,7 @@ impl Lab {
     fn outside(&self) -> [Option<Ticks>; 2] {
         let Place::Built(testbed) = &self.place else { return [None, None] };
         let counts_none = |number: usize| self.systems.0[number] == System::Gvisor;
-        [0, 1].map(|number| testbed.hosts()[number].guest_ticks().filter(|_| counts_none(number)))
+        [0, 1].map(|number| if counts_none(number) { testbed.hosts()[number].guest_ticks() } else { None })
     }
 
     /// What is known of the hosts' clocks before a trial: the comparison after the one before serves, where it was over the

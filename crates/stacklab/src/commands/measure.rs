@@ -1,6 +1,6 @@
 //! `stacklab measure`.
 
-use crate::clocks::{Known, forget_one_way, one_clock, one_machine, settle};
+use crate::clocks::{Known, one_clock, one_machine};
 use crate::commands::report::print_text;
 use crate::failure::Failure;
 use crate::measurement::ends::Ends;
@@ -48,14 +48,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         spec.clock_offset_ns = clocks.offset_ns();
     }
     let mut run = conduct(&mut sender.agent, &mut receiver.agent, &path, &trial, spec.clone(), ways)?;
-    match clocks {
-        Known::One => {}
-        Known::Apart(before) => match compare(&mut sender.agent, &mut receiver.agent, &path, &spec)? {
-            Ok(after) => settle(&mut run, before, after),
-            Err(reason) => forget_one_way(&mut run, &reason),
-        },
-        Known::Nothing(reason) => forget_one_way(&mut run, &reason),
-    }
+    clocks.finish(&mut run, || compare(&mut sender.agent, &mut receiver.agent, &path, &spec))?;
     drop(waiting);
     let text = if common.json {
         measurement_json(&run, [&sender.facts, &receiver.facts])
