@@ -99,7 +99,15 @@ fn spec(family: Family, transport: Transport, io: Io, probe: Probe, packets: u64
 fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
     let address = spec.family.loopback();
     let mtu = fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
-    let path = Path { sender: address, receiver: address, mtu, offloads: true, rate: None, shared: false };
+    let path = Path {
+        sender: address,
+        receiver: address,
+        mtu,
+        offloads: true,
+        rate: None,
+        shared: false,
+        crossing: None,
+    };
     let cell = Cell {
         transport: spec.transport,
         framing: spec.framing,

@@ -1,7 +1,8 @@
 //! What the headers alone would make of a comparison, and what they leave to the stacks.
 
 use stacklab_model::{
-    Bed, Cell, Effect, Explained, Factor, Framing, Metric, Question, Rate, Transport, TrialSpec, wire_size,
+    Bed, Cell, Effect, Explained, Factor, Framing, Mechanism, Metric, Question, Rate, Transport, TrialSpec,
+    WirePath,
 };
 
 /// The least share of what the headers allow that both arms must reach for the link to count as full. Below it
@@ -11,7 +12,7 @@ pub const FULL_LINK: f64 = 0.9;
 /// Explains a throughput or packet rate by bytes on the wire; `None` for other metrics.
 ///
 /// `means` are the measured means of baseline and candidate, in the metric's unit. On a full link of known rate the
-/// ratio is that of the header model ([`wire_size`]), and `left` is the measured ratio over it. Otherwise the headers
+/// ratio is that of the header model ([`WirePath::wire_size`]), and `left` is the measured ratio over it. Otherwise the headers
 /// explain nothing, and `because` says why.
 pub fn explain(
     question: &Question,
@@ -67,8 +68,12 @@ impl OnWire {
         let payload = TrialSpec::message_bytes(family, transport, framing, size)
             .filter(|payload| *payload > 0)
             .ok_or_else(|| format!("a frame of {size} bytes has no room for {family} payload"))?;
+        let mechanism = Mechanism::of(cell);
         let headers = family.header_bytes() + transport.header_bytes();
-        let most = mtu
+        let path = WirePath { mechanism, ..WirePath::plain(family, transport, mtu) };
+        let most = mechanism
+            .leaves(family, mtu)
+            .ok_or_else(|| format!("{mechanism} does not carry {family}"))?
             .checked_sub(headers)
             .filter(|most| *most > 0)
             .ok_or_else(|| format!("an MTU of {mtu} bytes has no room for {family} payload"))?;
@@ -77,7 +82,9 @@ impl OnWire {
         // A maximum segment size counts the options behind TCP's first 20 bytes of header.
         let mss = cell.number(Factor::Mss).map(|mss| mss + 20 - transport.header_bytes());
         let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
-        let wire = wire_size(family, transport, unit, mtu);
+        let wire = path.wire_size(unit).ok_or_else(|| format!("{mechanism} does not carry {family}"))?;
+        let crossing =
+            if mechanism == Mechanism::Native { String::new() } else { format!(" by {mechanism}") };
         let because = match (joined, wire.packets) {
             (true, _) => {
                 format!("{family} {unit} B in {} B of wire (writes joined to full segments)", wire.wire_bytes)
@@ -87,6 +94,7 @@ impl OnWire {
                 format!("{family} {unit} B in {} B of wire ({packets} packets)", wire.wire_bytes)
             }
         };
+        let because = format!("{because}{crossing}");
         let wire_per_byte = f64::from(wire.wire_bytes) / f64::from(unit);
         let payload_bytes = f64::from(payload);
         Ok(OnWire { payload_bytes, wire_bytes: payload_bytes * wire_per_byte, because })
@@ -161,6 +169,27 @@ mod tests {
         close(ratio(&question), (8948.0 / 9038.0) / (1448.0 / 1538.0));
         question.candidate.settings = [(Factor::Mss, "512".to_owned())].into();
         close(ratio(&question), (500.0 / 590.0) / (1448.0 / 1538.0));
+    }
+
+    #[test]
+    fn a_tunnels_headers_are_explained_and_what_it_leaves_holds_the_segments() {
+        let mut question = with(Metric::Throughput, Transport::Udp, Framing::Message, 1408);
+        question.baseline.family = stacklab_model::Family::Ipv6;
+        (question.baseline.settings, question.candidate.settings) = (
+            [(Factor::Mechanism, "native".to_owned())].into(),
+            [(Factor::Mechanism, "6in4".to_owned())].into(),
+        );
+        close(ratio(&question), (1408.0 + 86.0) / (1408.0 + 106.0));
+        let explained = explain(&question, None, [None, None], &bed(Some(Rate(1_000_000)))).unwrap();
+        assert_eq!(
+            explained.because,
+            "ipv6 1408 B in 1514 B of wire by 6in4, against ipv6 1408 B in 1494 B of wire"
+        );
+        for cell in [&mut question.baseline, &mut question.candidate] {
+            cell.transport = Transport::Tcp;
+        }
+        // Full segments: 1428 bytes against 1408, in a full frame each.
+        close(ratio(&question), 1408.0 / 1428.0);
     }
 
     #[test]

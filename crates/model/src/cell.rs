@@ -23,6 +23,8 @@ named! {
         Os = "os",
         /// What the receiver runs beside.
         Services = "services",
+        /// How packets cross the network between the routers.
+        Mechanism = "mechanism",
         /// How messages get into and out of the kernel.
         Io = "io",
         /// Flows at once.

@@ -15,6 +15,9 @@ const GAP_BYTES: u32 = 20;
 /// The least an Ethernet frame can be, FCS included.
 const MIN_FRAME_BYTES: u32 = 64;
 
+/// The least MTU of an IPv6 link (RFC 8200).
+const LEAST_IPV6_MTU: u32 = 1280;
+
 /// One message on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireSize {
@@ -47,16 +50,15 @@ impl WirePath {
     /// Packets as they are, on frames without a tag.
     pub fn plain(family: Family, transport: Transport, mtu: u32) -> Self {
         let (encapsulation_limit, vlan) = (false, false);
-        WirePath { family, transport, mtu, mechanism: Mechanism::None, encapsulation_limit, vlan }
+        WirePath { family, transport, mtu, mechanism: Mechanism::Native, encapsulation_limit, vlan }
     }
 
     /// How one message of `payload` bytes travels: UDP by fragments where it does not fit, TCP (with the timestamp
     /// option) by further segments. The sender knows what fits: inside a tunnel it cuts to the link's MTU less the
     /// tunnel's headers, and each piece is carried alone. `None` where the mechanism does not carry the family.
     pub fn wire_size(&self, payload: u32) -> Option<WireSize> {
-        let (family, outer) = self.headers()?;
-        let transport = self.transport.header_bytes();
-        let (ip, mtu) = (family.header_bytes(), self.mtu.saturating_sub(outer));
+        let (family, transport) = (self.family, self.transport.header_bytes());
+        let (ip, mtu) = (family.header_bytes(), self.leaves()?);
         // Each packet repeats `repeated` bytes of header and takes up to `room` of the rest.
         let (first_only, repeated, room) = match self.transport {
             Transport::Tcp => (0, ip + transport, mtu.saturating_sub(ip + transport)),
@@ -66,15 +68,20 @@ impl WirePath {
                 (transport, repeated, mtu.saturating_sub(repeated) / 8 * 8)
             }
         };
+        let cut = self.transport == Transport::Udp && room < payload + transport;
         let mut left = payload + first_only;
         let mut size = WireSize { packets: 0, ip_bytes: 0, wire_bytes: 0 };
         loop {
-            let taken = left.min(room.max(8));
-            let packet = outer + repeated + taken;
-            size.packets += 1;
-            size.ip_bytes += packet;
-            size.wire_bytes += GAP_BYTES + (self.framing_bytes() + packet).max(MIN_FRAME_BYTES);
+            let mut taken = left.min(room.max(8));
             left -= taken;
+            while taken > 0 {
+                let piece = if cut { taken.min(self.translated_piece()) } else { taken };
+                let packet = self.carried(repeated + piece, cut, mtu)?;
+                size.packets += 1;
+                size.ip_bytes += packet;
+                size.wire_bytes += GAP_BYTES + (self.framing_bytes() + packet).max(MIN_FRAME_BYTES);
+                taken -= piece;
+            }
             if left == 0 {
                 return Some(size);
             }
@@ -90,23 +97,44 @@ impl WirePath {
     /// Frames a second of which each was `frame` bytes (header and FCS counted) before the mechanism took it, and still
     /// is one (RFC 2544, RFC 8219 appendix A).
     pub fn frame_rate(&self, rate: Rate, frame: u32) -> Option<f64> {
-        let (family, outer) = self.headers()?;
-        let grown = family.header_bytes() - self.family.header_bytes() + outer;
-        let tag = self.framing_bytes() - FRAMING_BYTES;
-        let wire = GAP_BYTES + (frame + grown + tag).max(MIN_FRAME_BYTES);
+        let packet = frame.saturating_sub(FRAMING_BYTES);
+        let carried = self.carried(packet, false, self.leaves()?)?;
+        let wire = GAP_BYTES + (self.framing_bytes() + carried).max(MIN_FRAME_BYTES);
         Some(rate.bits_per_second() as f64 / 8.0 / f64::from(wire))
     }
 
-    /// The family of the packets on the link, and bytes of the headers around each.
-    fn headers(&self) -> Option<(Family, u32)> {
-        Some(match self.mechanism.carriage(self.family)? {
-            Carriage::Plain(family) => (family, 0),
-            Carriage::Inside(bytes)
-                if self.encapsulation_limit && self.mechanism.may_limit_encapsulation() =>
-            {
-                (self.family, bytes + Mechanism::ENCAPSULATION_LIMIT_BYTES)
+    /// The largest packet that the sender may make for the link.
+    fn leaves(&self) -> Option<u32> {
+        let limit = if self.limits() { Mechanism::ENCAPSULATION_LIMIT_BYTES } else { 0 };
+        Some(self.mechanism.leaves(self.family, self.mtu)?.saturating_sub(limit))
+    }
+
+    fn limits(&self) -> bool {
+        self.encapsulation_limit && self.mechanism.may_limit_encapsulation()
+    }
+
+    /// What a packet holds at most that is a fragment behind the link's entrance: a translator to IPv6 cuts what may be
+    /// cut to packets of 1280 bytes (RFC 7915, section 4).
+    fn translated_piece(&self) -> u32 {
+        match self.mechanism.carriage(self.family) {
+            Some(Carriage::Plain(family)) if family != self.family => {
+                (LEAST_IPV6_MTU - family.header_bytes() - family.fragment_header_bytes()) / 8 * 8
             }
-            Carriage::Inside(bytes) => (self.family, bytes),
+            _ => u32::MAX,
+        }
+    }
+
+    /// Bytes on the link of a packet of the sender's, which may be a fragment.
+    fn carried(&self, packet: u32, fragment: bool, most: u32) -> Option<u32> {
+        let limit = if self.limits() { Mechanism::ENCAPSULATION_LIMIT_BYTES } else { 0 };
+        Some(match self.mechanism.carriage(self.family)? {
+            Carriage::Plain(family) if fragment => {
+                let headers = |family: Family| family.header_bytes() + family.fragment_header_bytes();
+                packet + headers(family) - headers(self.family)
+            }
+            Carriage::Plain(family) => packet + family.header_bytes() - self.family.header_bytes(),
+            Carriage::Inside(bytes) => packet + bytes + limit,
+            Carriage::Filled(bytes, block) => packet.next_multiple_of(block).min(most.max(packet)) + bytes,
         })
     }
 
@@ -144,10 +172,10 @@ mod tests {
     #[test]
     fn goodput_of_gigabit_ethernet_agrees_with_the_worked_table() {
         let columns = [
-            path(Ipv4, Udp, Mechanism::None),
-            path(Ipv6, Udp, Mechanism::None),
-            path(Ipv4, Tcp, Mechanism::None),
-            path(Ipv6, Tcp, Mechanism::None),
+            path(Ipv4, Udp, Mechanism::Native),
+            path(Ipv6, Udp, Mechanism::Native),
+            path(Ipv4, Tcp, Mechanism::Native),
+            path(Ipv6, Tcp, Mechanism::Native),
             path(Ipv6, Udp, SixInFour),
             path(Ipv4, Udp, Gre4),
             path(Ipv6, Udp, Gre4),
@@ -188,9 +216,10 @@ mod tests {
                     assert_eq!(of(Ipv4, alike), of(Ipv4, FourInSix));
                 }
                 // A translated packet is the other family's: 20 bytes more than IPv4 until it has to be cut.
-                for alike in [Nat64, Siit, Xlat464] {
-                    assert_eq!(of(Ipv4, alike), of(Ipv6, Mechanism::None));
-                    assert_eq!(of(Ipv6, alike), of(Ipv6, Mechanism::None));
+                assert_eq!(of(Ipv6, Nat64), of(Ipv6, Mechanism::Native));
+                assert_eq!(of(Ipv4, Siit), of(Ipv4, Xlat464));
+                if transport == Tcp || payload < 1500 {
+                    assert_eq!(of(Ipv4, Siit), of(Ipv6, Mechanism::Native));
                 }
             }
         }
@@ -210,9 +239,13 @@ mod tests {
 
     #[test]
     fn a_tag_takes_four_bytes_but_of_the_smallest_frames() {
-        let tagged = |payload| WirePath { vlan: true, ..path(Ipv4, Udp, Mechanism::None) }.wire_size(payload);
+        let tagged =
+            |payload| WirePath { vlan: true, ..path(Ipv4, Udp, Mechanism::Native) }.wire_size(payload);
         let wire_bytes = |size: Option<WireSize>| size.unwrap().wire_bytes;
-        assert_eq!(wire_bytes(tagged(512)), wire_bytes(path(Ipv4, Udp, Mechanism::None).wire_size(512)) + 4);
+        assert_eq!(
+            wire_bytes(tagged(512)),
+            wire_bytes(path(Ipv4, Udp, Mechanism::Native).wire_size(512)) + 4
+        );
         assert_eq!(wire_bytes(tagged(1)), 20 + 64);
     }
 
@@ -224,6 +257,41 @@ mod tests {
     }
 
     #[test]
+    fn wireguard_fills_packets_up_to_sixteen_bytes_but_not_beyond_its_mtu() {
+        let ip_bytes = |payload| path(Ipv4, Udp, WireGuard4).wire_size(payload).unwrap().ip_bytes;
+        // 156 bytes of packet become 160, and 60 around them.
+        assert_eq!((ip_bytes(128), ip_bytes(132)), (160 + 60, 160 + 60));
+        assert_eq!(ip_bytes(1440 - 28), 1500);
+        let six = path(Ipv6, Udp, WireGuard6).wire_size(1420 - 48).unwrap();
+        assert_eq!((six.packets, six.ip_bytes), (1, 1500));
+    }
+
+    #[test]
+    fn a_translator_cuts_fragments_to_what_every_ipv6_link_takes() {
+        // 1544 bytes behind the IPv4 header: 1448 and 96 of them in fragments, the first of which becomes 1232 and 216.
+        let size = path(Ipv4, Udp, Siit).wire_size(1536).unwrap();
+        assert_eq!((size.packets, size.ip_bytes), (3, 1544 + 3 * 48));
+    }
+
+    #[test]
+    fn a_mechanism_leaves_what_its_headers_do_not_take() {
+        for (mechanism, family, left) in [
+            (Native, Ipv4, 1500),
+            (SixInFour, Ipv6, 1480),
+            (Gre4, Ipv4, 1476),
+            (Gre6, Ipv6, 1456),
+            (FourInSix, Ipv4, 1460),
+            (Nat64, Ipv6, 1500),
+            (Siit, Ipv4, 1472),
+            (WireGuard4, Ipv6, 1440),
+            (WireGuard6, Ipv4, 1420),
+        ] {
+            assert_eq!(mechanism.leaves(family, 1500), Some(left), "{mechanism}");
+        }
+        assert_eq!(SixInFour.leaves(Ipv4, 1500), Option::None);
+    }
+
+    #[test]
     fn segments_of_a_long_message_are_cut_to_what_the_tunnel_leaves() {
         // 1500 - 20 - 72 = 1408 bytes in each: two full ones and a rest of 184.
         let size = path(Ipv6, Tcp, SixInFour).wire_size(3000).unwrap();
@@ -232,7 +300,7 @@ mod tests {
 
     #[test]
     fn frame_rates_of_gigabit_ethernet_agree_with_rfc_2544_and_rfc_8219() {
-        let plain = path(Ipv4, Udp, Mechanism::None);
+        let plain = path(Ipv4, Udp, Mechanism::Native);
         let tunnel = path(Ipv6, Udp, SixInFour);
         for (path, frame, per_second) in [
             (plain, 64, 1_488_095.0),

@@ -21,6 +21,7 @@ mod services;
 mod side;
 mod spec;
 mod system;
+mod topology;
 mod trial;
 mod tuning;
 mod units;
@@ -50,6 +51,7 @@ pub use side::{
 };
 pub use spec::{HEADER_BYTES, Io, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
 pub use system::{SYSTEMS, System, Systems, UnknownSystem};
+pub use topology::{Middle, Topology};
 pub use trial::Trial;
 pub use tuning::{Direction, SocketOptions, Tuning};
 pub use units::{Rate, UnitError, parse_duration, parse_ratio, print_duration};

@@ -1,13 +1,13 @@
 //! Transition mechanisms: what carries one family over the other, and the bytes that it adds.
 
-use crate::Family;
 use crate::names::named;
+use crate::{Cell, Factor, Family};
 
 named! {
     /// How packets cross the link.
     pub enum Mechanism("mechanism") {
-        /// As they are.
-        None = "none",
+        /// As they are, both families (dual stack).
+        Native = "native",
         /// IPv6 in IPv4, configured by hand (RFC 4213).
         SixInFour = "6in4",
         /// IPv6 in IPv4, the far end told by the address (RFC 3056).
@@ -24,44 +24,112 @@ named! {
         DsLite = "ds_lite",
         /// IPv4 in IPv6 with addresses shared by ports (RFC 7597).
         MapE = "map_e",
-        /// IPv6 translated to IPv4, connections remembered (RFC 6146).
+        /// IPv6 clients to IPv4 servers, translated at the far end (RFC 6146).
         Nat64 = "nat64",
-        /// Either family translated to the other, packet by packet (RFC 7915).
+        /// IPv4 clients to IPv6 servers, translated at the near end, packet by packet (RFC 7915, RFC 7755).
         Siit = "siit",
         /// IPv4 translated to IPv6 and back (RFC 6877).
         Xlat464 = "464xlat",
+        /// Either family encrypted inside UDP over IPv4.
+        WireGuard4 = "wireguard4",
+        /// Either family encrypted inside UDP over IPv6.
+        WireGuard6 = "wireguard6",
     }
 }
 
 /// What a mechanism makes of a packet on the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carriage {
-    /// The packet stays as it is, of this family on the link.
+    /// The packet is of this family on the link, its own or what it is translated to.
     Plain(Family),
-    /// The packet has so many bytes put before it.
+    /// The packet has so many bytes put around it.
     Inside(u32),
+    /// The same, the packet being filled up to a multiple of so many bytes where that fits.
+    Filled(u32, u32),
 }
+
+/// Bytes of an IPv4 header, an IPv6 header, a UDP header, and a GRE header without options.
+const IPV4: u32 = 20;
+const IPV6: u32 = 40;
+const UDP: u32 = 8;
+const GRE: u32 = 4;
+/// Bytes of WireGuard's own: type, receiver and counter before the packet, the authentication tag behind it.
+const WIREGUARD: u32 = 16 + 16;
+/// WireGuard fills packets up to a multiple of it.
+const WIREGUARD_BLOCK: u32 = 16;
+/// What translating a fragment to IPv6 adds beside the longer header.
+const IPV6_FRAGMENT: u32 = 8;
 
 impl Mechanism {
     /// Bytes of Linux's tunnel encapsulation limit: a destination options header (RFC 2473), which its tunnels over IPv6
     /// send unless told otherwise.
     pub const ENCAPSULATION_LIMIT_BYTES: u32 = 8;
 
+    /// Those that a testbed of routers can build.
+    pub const BUILT: &[Mechanism] = &[
+        Mechanism::Native,
+        Mechanism::SixInFour,
+        Mechanism::SixToFour,
+        Mechanism::SixRd,
+        Mechanism::Gre4,
+        Mechanism::Gre6,
+        Mechanism::FourInSix,
+        Mechanism::Nat64,
+        Mechanism::Siit,
+        Mechanism::Xlat464,
+        Mechanism::WireGuard4,
+        Mechanism::WireGuard6,
+    ];
+
+    /// How packets of a cell cross the link: as they are, where its study does not say.
+    pub fn of(cell: &Cell) -> Self {
+        let level = cell.settings.get(&Factor::Mechanism);
+        level
+            .map_or(Mechanism::Native, |level| level.parse().expect("a checked study's mechanisms are known"))
+    }
+
     /// What it makes of packets of a family on the link where it works; `None` where it does not carry that family.
     /// Translators' packets are IPv6 there, whatever they were.
     pub(crate) fn carriage(self, family: Family) -> Option<Carriage> {
         use Mechanism::*;
         Some(match (self, family) {
-            (None, family) => Carriage::Plain(family),
-            (SixInFour | SixToFour | SixRd, Family::Ipv6) => Carriage::Inside(20),
-            (Gre4, _) => Carriage::Inside(20 + 4),
-            (Gre6, _) => Carriage::Inside(40 + 4),
-            (FourInSix | DsLite | MapE, Family::Ipv4) => Carriage::Inside(40),
-            (Nat64 | Siit | Xlat464, _) => Carriage::Plain(Family::Ipv6),
-            (SixInFour | SixToFour | SixRd, Family::Ipv4) | (FourInSix | DsLite | MapE, Family::Ipv6) => {
-                return Option::None;
-            }
+            (Native, family) => Carriage::Plain(family),
+            (SixInFour | SixToFour | SixRd, Family::Ipv6) => Carriage::Inside(IPV4),
+            (Gre4, _) => Carriage::Inside(IPV4 + GRE),
+            (Gre6, _) => Carriage::Inside(IPV6 + GRE),
+            (FourInSix | DsLite | MapE, Family::Ipv4) => Carriage::Inside(IPV6),
+            (Nat64, Family::Ipv6) | (Siit | Xlat464, Family::Ipv4) => Carriage::Plain(Family::Ipv6),
+            (WireGuard4, _) => Carriage::Filled(IPV4 + UDP + WIREGUARD, WIREGUARD_BLOCK),
+            (WireGuard6, _) => Carriage::Filled(IPV6 + UDP + WIREGUARD, WIREGUARD_BLOCK),
+            _ => return None,
         })
+    }
+
+    /// The largest packet of a family that it carries whole over a link of this MTU, bytes: what senders' path MTU
+    /// discovery finds. `None` where it does not carry the family. A packet translated to IPv6 may be a fragment, which
+    /// takes a header more there.
+    pub fn leaves(self, family: Family, mtu: u32) -> Option<u32> {
+        let taken = match self.carriage(family)? {
+            Carriage::Plain(other) if other != family => IPV6 - IPV4 + IPV6_FRAGMENT,
+            Carriage::Plain(_) => 0,
+            Carriage::Inside(bytes) | Carriage::Filled(bytes, _) => bytes,
+        };
+        Some(mtu.saturating_sub(taken))
+    }
+
+    /// The families of the packets on the link that it crosses.
+    pub fn link_families(self) -> &'static [Family] {
+        use Mechanism::*;
+        match self {
+            Native => Family::ALL,
+            SixInFour | SixToFour | SixRd | Gre4 | WireGuard4 => &[Family::Ipv4],
+            Gre6 | FourInSix | DsLite | MapE | Nat64 | Siit | Xlat464 | WireGuard6 => &[Family::Ipv6],
+        }
+    }
+
+    /// Whether packets are translated, and so have other addresses behind it.
+    pub fn translates(self) -> bool {
+        matches!(self, Mechanism::Nat64 | Mechanism::Siit | Mechanism::Xlat464)
     }
 
     /// Whether it carries packets of a family.

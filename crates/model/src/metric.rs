@@ -37,6 +37,9 @@ pub enum Unit {
     /// Kibibytes (1024 bytes).
     #[serde(rename = "KiB")]
     Kibibyte,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Byte,
     /// A count of events.
     #[serde(rename = "count")]
     Count,
@@ -59,6 +62,7 @@ impl Unit {
             Unit::Percent => "%",
             Unit::Times => "times",
             Unit::Kibibyte => "KiB",
+            Unit::Byte => "B",
             Unit::Count => "count",
             Unit::ConnectionPerSecond => "connection/s",
         }
@@ -158,6 +162,22 @@ named! {
         Retransmits = "retransmits",
         /// IP fragments made by the sending host.
         Fragments = "fragments",
+        /// IP datagrams put together from fragments by the receiving host.
+        Reassembled = "reassembled",
+        /// Path MTU that the sending host found.
+        PathMtu = "path_mtu",
+        /// Busy time of the router next to the sender.
+        CpuRouter1 = "cpu_router1",
+        /// Busy time of the router next to the receiver.
+        CpuRouter2 = "cpu_router2",
+        /// IP fragments made by the routers.
+        FragmentsRouters = "fragments_routers",
+        /// IP datagrams put together from fragments by the routers.
+        ReassembledRouters = "reassembled_routers",
+        /// Bytes of IP on the link between the routers per message.
+        LinkBytes = "link_bytes",
+        /// The same beyond what the headers make it.
+        LinkBytesBeyond = "link_bytes_beyond",
         /// Median round trip, closed loop.
         Rtt = "rtt",
         /// Mean round trip, closed loop.
@@ -213,6 +233,7 @@ impl Metric {
         use Metric::*;
         match self {
             Loss | Duplicate | Reorder => transport == Transport::Udp,
+            LinkBytes | LinkBytesBeyond => transport == Transport::Udp,
             TcpSrtt | Retransmits | Ttr | TcpEfficiency | BufferDelay => transport == Transport::Tcp,
             _ => self.probe().supports(transport),
         }
@@ -226,15 +247,15 @@ impl Metric {
             PacketRate => Unit::PacketPerSecond,
             Loss | Duplicate | Reorder | Fairness => Unit::Ratio,
             CpuSender | CpuReceiver | CpuSystem | CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser
-            | CpuReceiverSystem | CpuReceiverSoftirq | CpuEngineSender | CpuEngineReceiver => {
-                Unit::CorePercent
-            }
+            | CpuReceiverSystem | CpuReceiverSoftirq | CpuEngineSender | CpuEngineReceiver | CpuRouter1
+            | CpuRouter2 => Unit::CorePercent,
             CpuPerPacket | CpuPerPacketSender => Unit::Nanosecond,
             CpuPerGbitSender | CpuPerGbitReceiver => Unit::CorePercentPerGigabit,
             MemorySockets => Unit::Kibibyte,
             Ttr => Unit::Times,
-            TcpEfficiency | BufferDelay => Unit::Percent,
-            Retransmits | Fragments => Unit::Count,
+            TcpEfficiency | BufferDelay | LinkBytesBeyond => Unit::Percent,
+            Retransmits | Fragments | Reassembled | FragmentsRouters | ReassembledRouters => Unit::Count,
+            PathMtu | LinkBytes => Unit::Byte,
             ConnectRate => Unit::ConnectionPerSecond,
             OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv | TcpSrtt | Rtt | RttMean
             | RttP99 | RttP999 | RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | Lateness
@@ -248,7 +269,7 @@ impl Metric {
         use Metric::*;
         match self {
             Throughput | ThroughputReverse | ThroughputLoad | PacketRate | ConnectRate | TcpEfficiency
-            | Fairness => Better::Higher,
+            | Fairness | PathMtu => Better::Higher,
             _ => Better::Lower,
         }
     }
@@ -257,7 +278,7 @@ impl Metric {
     pub fn scale(self) -> Scale {
         use Metric::*;
         match (self, self.unit()) {
-            (_, Unit::Ratio | Unit::Count | Unit::Percent | Unit::Kibibyte) => Scale::Difference,
+            (_, Unit::Ratio | Unit::Count | Unit::Percent | Unit::Kibibyte | Unit::Byte) => Scale::Difference,
             // A part of the CPU time may be less than a tick of its clock.
             (
                 CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser | CpuReceiverSystem | CpuReceiverSoftirq
@@ -368,6 +389,26 @@ impl Metric {
             LatenessP99 => "99th percentile of the time that messages left after their schedule",
             Retransmits => "TCP segments sent again, from the first byte to the last (TCP_INFO)",
             Fragments => "IP fragments made by the sending host (FragCreates)",
+            Reassembled => "IP datagrams put together from fragments by the receiving host (ReasmOKs)",
+            PathMtu => {
+                "largest IP packet to the receiver that the sending host's kernel has found to fit the path"
+            }
+            CpuRouter1 => {
+                "busy time (user, system, irq, softirq) of the router next to the sender over a whole trial"
+            }
+            CpuRouter2 => {
+                "busy time (user, system, irq, softirq) of the router next to the receiver over a whole trial"
+            }
+            FragmentsRouters => "IP fragments made by both routers (FragCreates), whole trial",
+            ReassembledRouters => {
+                "IP datagrams put together from fragments by both routers (ReasmOKs), whole trial"
+            }
+            LinkBytes => {
+                "bytes of IP packets that left for the middle link over UDP messages that arrived, whole trial"
+            }
+            LinkBytesBeyond => {
+                "the same beyond what the header model makes of a message and its mechanism, over that, whole trial"
+            }
             Rtt => "median round trip of a message out and back, one outstanding",
             RttMean => "mean round trip of a message out and back, one outstanding",
             RttP99 => "99th percentile of the round trip, one outstanding",
@@ -439,7 +480,7 @@ mod tests {
     fn the_scope_of_cpu_time_is_told_with_a_hosts_and_not_with_the_engines() {
         let scoped: Vec<_> =
             Metric::ALL.iter().filter(|metric| metric.is_host_cpu()).map(|m| m.name()).collect();
-        assert_eq!(scoped.len(), 12, "{scoped:?}");
+        assert_eq!(scoped.len(), 14, "{scoped:?}");
         assert!(scoped.iter().all(|name| name.starts_with("cpu_") && !name.contains("engine")), "{scoped:?}");
     }
 }

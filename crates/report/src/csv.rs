@@ -11,7 +11,7 @@ use stacklab_model::{
 /// A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its
 /// estimate, and everything about a comparison is empty. Figures are unrounded and in the metric's unit (shares from 0
 /// to 1); an empty field is an absent figure, never zero.
-pub const COLUMNS: [(&str, &str); 73] = [
+pub const COLUMNS: [(&str, &str); 74] = [
     ("factor", "what is compared; empty in the row of a cell"),
     ("metric", "the metric"),
     ("unit", "unit of means, and of effects on the difference scale"),
@@ -51,6 +51,7 @@ pub const COLUMNS: [(&str, &str); 73] = [
     ("settled", "why no more was measured: `narrow`, `decided`, `cap`, `budget` or `unfinished`"),
     ("os", "level of this setting; empty where it is left as it is, or is what is compared"),
     ("services", "as for os"),
+    ("mechanism", "as for os"),
     ("io", "as for os"),
     ("flows", "as for os"),
     ("direction", "as for os"),

@@ -5,16 +5,18 @@ use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::progress::Progress;
 use crate::remote::Machine;
+use crate::rows::Rows;
 use stacklab_model::{CpuScope, RunRecord, Systems, Trial};
 use stacklab_store::{HostRow, Record};
 use stacklab_study::{Plan, Study};
+use stacklab_testbed::GuestLab;
 use stacklab_traffic::client::AgentError;
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
-/// The labs of a study: one for each pair of systems and for each set of services, all up until the campaign ends, so that
-/// blocks hold all of them.
-pub struct Labs(Vec<Lab>);
+/// The labs of a study: one for each pair of systems and for each set of services, or for each mechanism between routers;
+/// all up until the campaign ends, so that blocks hold all of them.
+pub struct Labs(Vec<Lab>, Option<GuestLab>);
 
 impl Labs {
     /// Builds them all, but for the machines that were reached. Call it from the main thread.
@@ -24,9 +26,14 @@ impl Labs {
     pub fn build(
         study: &Study,
         mut reached: Vec<(Systems, [Machine; 2])>,
+        rows: Option<Rows>,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let mut labs = Labs(Vec::new());
+        let mut labs = Labs(Vec::new(), None);
+        if let Some(rows) = rows {
+            rows.build(&mut labs.0, &mut labs.1, interrupted)?;
+            return Ok(labs);
+        }
         for which in study.labs() {
             let place = reached.iter().position(|(known, _)| *known == which.0);
             let machines = place.map(|place| reached.swap_remove(place).1);
@@ -39,7 +46,7 @@ impl Labs {
     /// The places in a sentence each.
     pub fn describe(&self, study: &Study) -> String {
         let said: Vec<String> = self.0.iter().map(|lab| lab.describe(&study.bed)).collect();
-        said.join("; ")
+        said.join(if self.0.iter().any(|lab| lab.mechanism().is_some()) { "\n" } else { "; " })
     }
 
     /// Each host's facts.

@@ -4,7 +4,7 @@ use crate::commands::compare::FailOn;
 use crate::measurement::options::MeasureOptions;
 use clap::{Args, Parser, Subcommand};
 use stacklab_agent::AgentOptions;
-use stacklab_model::{Metric, System};
+use stacklab_model::{Mechanism, Metric, System};
 use stacklab_report::Format;
 use std::path::PathBuf;
 
@@ -115,6 +115,20 @@ Examples:
 The folder is STACKLAB_CACHE, or ~/.cache/stacklab. Nothing is installed on the machine."
     )]
     Image(ImageCommand),
+    /// Build a study's testbed for use by hand (ping, iperf3, tcpdump on its hosts), and remove it again
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  stacklab lab up studies/mechanisms.toml --mechanism nat64
+  stacklab lab enter sender ping -c 3 2001:2:0:64::c612:201
+  stacklab lab enter router1 tcpdump -ni st1
+  stacklab lab enter receiver                      a shell there
+  stacklab lab down
+
+Its hosts are namespaces of this kernel. One testbed is up at a time; it goes with its process in the background, whatever ends that."
+    )]
+    Lab(LabCommand),
     /// Be a host inside a virtual machine: wait for the coordinator at a port (used by stacklab itself, and in disk images)
     #[command(after_help = "\
 In a disk image of your own, start it as root when the system is up, for example by a unit of systemd's:
@@ -170,6 +184,10 @@ pub struct RunOptions {
     /// Put this program on machines that ssh reaches and that have none of this version, without asking
     #[arg(long)]
     pub copy_agent: bool,
+    /// Build a study's routers inside a guest (user-mode Linux or a virtual machine) whatever this kernel can do; without
+    /// it, only where this kernel lacks what a mechanism needs
+    #[arg(long)]
+    pub in_vm: bool,
     /// Go on with the record named by --out, or with the newest one in this folder; study, scale, settings and seed
     /// are those it was begun with
     #[arg(long)]
@@ -229,6 +247,9 @@ pub struct ReplicateOptions {
     /// The record to write; without it, one in this folder named after the study and the time
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
+    /// Build routers inside a guest, whatever this kernel can do
+    #[arg(long)]
+    pub in_vm: bool,
     /// Measure nothing: test the findings on this record
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "settings", "seed", "scale"])]
     pub from: Option<PathBuf>,
@@ -290,6 +311,43 @@ pub struct ImageGetOptions {
     /// gvisor, uml, or linux- with a series: linux-5.10, linux-6.1, linux-6.12, linux-7.2; several may be given
     #[arg(value_name = "SYSTEM", required = true)]
     pub systems: Vec<System>,
+}
+
+/// The verbs of `lab`.
+#[derive(Debug, Subcommand)]
+pub enum LabCommand {
+    /// Build a study's testbed and leave it up
+    Up(LabUpOptions),
+    /// Run a command, or a shell, on a host of the testbed that is up: sender, receiver, and router1, router2 between
+    /// them
+    Enter(LabEnterOptions),
+    /// Remove the testbed that is up
+    Down,
+    /// Hold a testbed (used by stacklab itself)
+    #[command(hide = true)]
+    Hold(LabUpOptions),
+}
+
+/// Options of `lab up`.
+#[derive(Debug, Args)]
+pub struct LabUpOptions {
+    /// Which study.
+    #[command(flatten)]
+    pub study: StudyOptions,
+    /// Of a study with routers, what is between them; without it, the study's first mechanism
+    #[arg(long, value_name = "NAME")]
+    pub mechanism: Option<Mechanism>,
+}
+
+/// Options of `lab enter`.
+#[derive(Debug, Args)]
+pub struct LabEnterOptions {
+    /// The host
+    #[arg(value_name = "HOST")]
+    pub host: String,
+    /// The command with its arguments; without one, your shell
+    #[arg(value_name = "COMMAND", trailing_var_arg = true, allow_hyphen_values = true)]
+    pub command: Vec<String>,
 }
 
 /// Options of `guest`.

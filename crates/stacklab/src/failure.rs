@@ -66,6 +66,14 @@ pub enum Failure {
     /// An agent ended early.
     #[error("{0}")]
     OwnAgent(#[from] AgentFailure),
+    /// A testbed by hand cannot be had, entered or ended.
+    #[error("could not {attempted}: {reason}")]
+    Lab {
+        /// The step.
+        attempted: String,
+        /// The system's reason.
+        reason: io::Error,
+    },
     /// The user interrupted.
     #[error("interrupted; what was measured is in {}: go on with `stacklab run --resume --out {}`", .0.display(), .0.display())]
     Interrupted(PathBuf),
@@ -85,7 +93,7 @@ impl Failure {
         ExitCode::from(match self {
             Failure::Output { .. } | Failure::OwnAgent(_) | Failure::Reference(_) => 1,
             Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
-            Failure::Testbed(_) | Failure::Unable => 3,
+            Failure::Testbed(_) | Failure::Unable | Failure::Lab { .. } => 3,
             Failure::Store(_) => 4,
             // Before the first trial there is nothing kept to tell of, but it is the user's wish all the same.
             Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => 130,

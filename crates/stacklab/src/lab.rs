@@ -5,15 +5,17 @@ use crate::clocks::{Known, ONE_WAY, one_clock, one_machine};
 use crate::failure::Failure;
 use crate::outside;
 use crate::remote::Machine;
+use crate::row::{self, Row};
 use crate::served;
 use crate::settings::{self, Pinning};
 use crate::sources::now_unix_ns;
 use stacklab_model::{
-    Bed, Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, Probe, ProbeSpec, Role, RunRecord,
-    Services, System, Systems, Trial, TrialSpec,
+    Bed, Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, Mechanism, Probe, ProbeSpec, Role,
+    RunRecord, Services, System, Systems, Trial, TrialSpec,
 };
 use stacklab_store::HostRow;
 use stacklab_study::Study;
+use stacklab_testbed::routed::{Carried, Routed};
 use stacklab_testbed::services::Serving;
 use stacklab_testbed::{Testbed, TestbedError, Ticks};
 use stacklab_traffic::client::{AgentClient, AgentError};
@@ -21,7 +23,6 @@ use stacklab_traffic::clock::Offset;
 use stacklab_traffic::compare::compare;
 use stacklab_traffic::conduct::{Path, conduct};
 use stacklab_traffic::message::{Answer, Request};
-use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -52,6 +53,8 @@ enum Place {
     Built(Box<Testbed>),
     /// On networks that are as they are.
     Real([Machine; 2]),
+    /// Behind two routers.
+    Row(Box<Row>),
 }
 
 impl Lab {
@@ -86,7 +89,7 @@ impl Lab {
         };
         let steers = match &place {
             Place::Built(testbed) => study.bed.rate.is_some() && testbed.can_steer(),
-            Place::Real(_) => false,
+            Place::Real(_) | Place::Row(_) => false,
         };
         let (systems, services) = (systems.clone(), services.clone());
         let mut lab =
@@ -96,15 +99,60 @@ impl Lab {
         Ok(lab)
     }
 
+    /// The hosts at the ends of a row, whose agents speak by the first and the last of these streams and whose routers' do
+    /// by those between.
+    ///
+    /// # Errors
+    /// When an agent does not speak.
+    pub fn of_row(
+        mechanism: Mechanism,
+        carried: Vec<Carried>,
+        streams: [stacklab_testbed::Streams; 4],
+        guest: Option<String>,
+        own: Option<Box<Routed>>,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, Failure> {
+        let client = |name: &str, (output, input): stacklab_testbed::Streams| {
+            AgentClient::new(format!("{name} ({mechanism})"), output, input, interrupted)
+        };
+        let [sender, one, other, receiver] = streams;
+        let routers = [client("router1", one), client("router2", other)];
+        let row = Row::new(mechanism, carried, routers, guest, own)?;
+        let mut lab = Lab {
+            systems: Systems([System::Namespace, System::Namespace]),
+            place: Place::Row(Box::new(row)),
+            sender: client("sender", sender),
+            receiver: client("receiver", receiver),
+            services: Services::default(),
+            facts: Vec::new(),
+            compared: None,
+            steers: false,
+        };
+        lab.sender.hello()?;
+        lab.receiver.hello()?;
+        Ok(lab)
+    }
+
+    /// How packets cross between its routers, where it has any.
+    pub fn mechanism(&self) -> Option<Mechanism> {
+        match &self.place {
+            Place::Row(row) => Some(row.mechanism),
+            _ => None,
+        }
+    }
+
     /// Whether a cell is measured here.
     pub fn is_for(&self, cell: &Cell) -> bool {
-        Systems::of(cell) == self.systems && Services::of(cell) == self.services
+        Systems::of(cell) == self.systems
+            && Services::of(cell) == self.services
+            && self.mechanism().is_none_or(|mechanism| mechanism == Mechanism::of(cell))
     }
 
     /// The place in a sentence.
     pub fn describe(&self, bed: &Bed) -> String {
         match &self.place {
             Place::Built(testbed) => testbed.describe(),
+            Place::Row(row) => row.describe(bed),
             Place::Real([sender, receiver]) => {
                 let rate = bed.rate.map_or_else(String::new, |rate| format!(", {rate}"));
                 format!("{sender} and {receiver} on their own network, MTU {}{rate}", bed.mtu)
@@ -128,12 +176,19 @@ impl Lab {
                     Some(serving) if number == 1 => Some(serving.describe()),
                     _ => testbed.guests()[number].clone(),
                 },
-                Place::Real(_) => None,
+                Place::Real(_) | Place::Row(_) => None,
             };
             let kind = self.systems.0[number].kind();
             let kind = more.map_or_else(|| kind.to_owned(), |more| format!("{kind}: {more}"));
+            let (name, kind) = match &self.place {
+                Place::Row(row) => (name, row.kind()),
+                _ => (name, kind),
+            };
             self.facts.push(facts.clone());
             rows.push(HostRow { name, kind, since_unix_ns, facts });
+        }
+        if let Place::Row(row) = &mut self.place {
+            rows.extend(row.hosts(since_unix_ns, FACTS_LIMIT)?);
         }
         Ok(rows)
     }
@@ -185,12 +240,15 @@ impl Lab {
         })
     }
 
-    /// The hosts' addresses, sender first.
-    fn addresses(&self, family: Family) -> [IpAddr; 2] {
-        match &self.place {
-            Place::Built(testbed) => testbed.hosts().each_ref().map(|host| host.address(family)),
-            Place::Real(machines) => machines.each_ref().map(|machine| machine.address(family)),
-        }
+    /// The path of a cell's trials.
+    fn path(&self, bed: &Bed, cell: &Cell) -> Path {
+        let [sender, receiver] = match &self.place {
+            Place::Built(testbed) => testbed.hosts().each_ref().map(|host| host.address(cell.family)),
+            Place::Real(machines) => machines.each_ref().map(|machine| machine.address(cell.family)),
+            Place::Row(row) => return row.path(bed, cell),
+        };
+        let (offloads, rate, shared) = (bed.offloads, bed.rate, !self.services.is_empty());
+        Path { sender, receiver, mtu: bed.mtu_of(cell), offloads, rate, shared, crossing: None }
     }
 
     fn divides(&self) -> bool {
@@ -216,15 +274,7 @@ impl Lab {
         let probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
         let message_bytes = TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)
             .expect("a checked study's sizes hold their headers");
-        let [sender, receiver] = self.addresses(cell.family);
-        let path = Path {
-            sender,
-            receiver,
-            mtu: study.bed.mtu_of(cell),
-            offloads: study.bed.offloads,
-            rate: study.bed.rate,
-            shared: !self.services.is_empty(),
-        };
+        let path = self.path(&study.bed, cell);
         let pinning = Pinning::of(cell, trial.probe, self.divides(), self.steers);
         let mut spec = TrialSpec {
             token: token(seed, trial),
@@ -249,6 +299,10 @@ impl Lab {
         let direction = settings::level(cell, Factor::Direction).unwrap_or(Direction::Forward);
         let known = self.clocks(&path, &spec)?;
         spec.clock_offset_ns = known.offset_ns();
+        let counted = match &mut self.place {
+            Place::Row(row) => Some(row.count()?),
+            _ => None,
+        };
         let before = self.outside();
         if let Some(serving) = self.serving() {
             serving.begin();
@@ -260,6 +314,10 @@ impl Lab {
             served::note(&mut run, &asked?);
         }
         outside::fill_in(&mut run, &path, before, self.outside());
+        if let (Place::Row(row), Some(before)) = (&mut self.place, counted) {
+            let after = row.count()?;
+            row::fill_in(&mut run, row, &study.bed, &before, &after);
+        }
         known.finish(&mut run, || self.compare(&path, &spec))?;
         Ok(run)
     }
@@ -267,7 +325,7 @@ impl Lab {
     fn serving(&mut self) -> Option<&mut Serving> {
         match &mut self.place {
             Place::Built(testbed) => testbed.serving(),
-            Place::Real(_) => None,
+            Place::Real(_) | Place::Row(_) => None,
         }
     }
 

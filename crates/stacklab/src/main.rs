@@ -16,6 +16,8 @@ mod outside;
 mod progress;
 mod remote;
 mod replication;
+mod row;
+mod rows;
 mod served;
 mod settings;
 mod sources;
@@ -35,6 +37,7 @@ fn main() -> ExitCode {
         Command::Measure(options) => commands::measure::measure(&options),
         Command::Doctor => commands::doctor::doctor(),
         Command::Image(command) => commands::image::image(&command),
+        Command::Lab(command) => commands::lab::lab(&command),
         Command::Guest(options) => commands::guest::guest(&options),
         Command::Agent(options) => commands::agent::agent(&options),
         Command::Schema => commands::generate::schema(),

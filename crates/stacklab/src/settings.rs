@@ -1,7 +1,7 @@
 //! A cell's settings as what agents and testbed are told.
 
 use stacklab_model::{
-    Bed, Cell, CpuScope, Factor, Io, Pacing, Probe, ProbeSpec, Transport, TrialSpec, Tuning,
+    Bed, Cell, CpuScope, Factor, Io, Mechanism, Pacing, Probe, ProbeSpec, Transport, TrialSpec, Tuning,
 };
 use std::str::FromStr;
 
@@ -72,11 +72,16 @@ pub fn io(bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Io {
     }
 }
 
-/// Whether each message takes one packet; one that takes several cannot be part of a train.
+/// Whether each message takes one packet; one that takes several cannot be part of a train. The packets of a train may be cut
+/// on their way (Linux leaves DF out), which a translator to IPv6 then does.
 fn fits_a_packet(bed: &Bed, cell: &Cell) -> bool {
+    if Mechanism::of(cell).translates() {
+        return false;
+    }
     let headers = cell.family.header_bytes() + cell.transport.header_bytes();
     TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)
-        .is_some_and(|bytes| bytes + headers <= bed.mtu_of(cell))
+        .zip(Mechanism::of(cell).leaves(cell.family, bed.mtu_of(cell)))
+        .is_some_and(|(bytes, mtu)| bytes + headers <= mtu)
 }
 
 #[cfg(test)]

@@ -158,7 +158,26 @@ const BED: &[Key] = &[
         "false",
         "Whether segmentation, receive and checksum offloads stay on. Off, a packet in the kernel is a packet on the wire.",
     ),
+    default(
+        "topology",
+        Kind::Name { set: "topology", names: TOPOLOGIES },
+        "\"link\"",
+        "How the hosts are joined. link: two hosts, one link. routed: client, router, router, client in a row, three links of this rate and MTU; factors.mechanism says how packets cross the middle one.",
+    ),
+    optional(
+        "delay",
+        Kind::Duration { least: "0s", most: "10s" },
+        "How much later packets arrive over the link between the routers, in each direction. Routed topology only.",
+    ),
+    optional(
+        "loss",
+        Kind::Share,
+        "The share of packets lost on the link between the routers, in each direction. Routed topology only.",
+    ),
 ];
+
+/// How hosts are joined.
+const TOPOLOGIES: &[&str] = &["link", "routed"];
 
 const HOSTS: &[Key] = &[
     required("os", Kind::System, "The machine, as factors.os names it: \"ssh:user@host\" or \"here\"."),
@@ -203,6 +222,11 @@ const LEVELS: &[Key] = &[
         "services",
         Kind::List(&Kind::Services),
         "What the receiver runs beside, each service asked some ten times a second by the sender: none (which is what an absent services means), or names joined by + of dns, dhcp (dnsmasq) and directory (slapd). Between namespaces only.",
+    ),
+    optional(
+        "mechanism",
+        Kind::List(&Kind::Name { set: "mechanism", names: MECHANISMS }),
+        "How packets cross the link between two routers (testbed.topology \"routed\"). native: as they are. 6in4, 6to4, 6rd: IPv6 in IPv4. gre4, gre6: either family in GRE over IPv4 or IPv6. 4in6: IPv4 in IPv6. nat64: IPv6 clients to IPv4 servers. siit: IPv4 clients to IPv6 servers. 464xlat: IPv4 translated to IPv6 and back. wireguard4, wireguard6: either family encrypted over IPv4 or IPv6. A mechanism is measured with the families that it carries.",
     ),
     optional(
         "io",
@@ -269,6 +293,21 @@ const LEVELS: &[Key] = &[
     ),
 ];
 
+/// Levels of factor mechanism: those that the model says can be built.
+const MECHANISMS: &[&str] = &[
+    "native",
+    "6in4",
+    "6to4",
+    "6rd",
+    "gre4",
+    "gre6",
+    "4in6",
+    "nat64",
+    "siit",
+    "464xlat",
+    "wireguard4",
+    "wireguard6",
+];
 /// Levels of factor io: the model's, and the choice being the program's.
 const IO: &[&str] = &["auto", "plain", "batch", "segment", "zerocopy"];
 /// Levels of factor pinning.

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
-    Bed, Cell, ComparisonSpec, Factor, Family, Metric, Probe, ProbeSpec, Question, Scale, Services,
-    StoppingRule, System, Systems,
+    Bed, Cell, ComparisonSpec, Factor, Family, Mechanism, Metric, Probe, ProbeSpec, Question, Scale,
+    Services, StoppingRule, System, Systems, Topology,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
 /// A study whose parts agree with each other. Made by [`crate::parse`].
@@ -15,6 +15,9 @@ pub struct Study {
     pub title: String,
     /// The link between the two hosts.
     pub bed: Bed,
+    /// How the hosts are joined.
+    #[serde(default)]
+    pub topology: Topology,
     /// The real machines of it.
     #[serde(default)]
     pub hosts: Vec<RealHost>,
@@ -50,6 +53,20 @@ impl Study {
         once_each(self.cells.iter().map(|cell| (Systems::of(cell), Services::of(cell))))
     }
 
+    /// How packets cross the middle link in its cells: each mechanism once, in the order of the cells; none where there
+    /// are no routers.
+    pub fn mechanisms(&self) -> Vec<Mechanism> {
+        let mut all: Vec<Mechanism> = Vec::new();
+        if let Topology::Routed(_) = self.topology {
+            for mechanism in self.cells.iter().map(Mechanism::of) {
+                if !all.contains(&mechanism) {
+                    all.push(mechanism);
+                }
+            }
+        }
+        all
+    }
+
     /// How a probe is run, where the study uses it.
     pub fn probe(&self, probe: Probe) -> Option<&ProbeSpec> {
         self.probes.iter().find(|spec| spec.probe == probe)
@@ -59,9 +76,12 @@ impl Study {
     /// factor. A metric that means nothing over a cell's transport is not asked there.
     pub fn questions(&self) -> Vec<Question> {
         let mut questions = Vec::new();
+        // A mechanism does not carry every family: not every cell has its like.
+        let cells: HashSet<&Cell> = self.cells.iter().collect();
         for comparison in &self.comparisons {
             for metric in &comparison.metrics {
-                questions.extend(self.cells.iter().filter_map(|cell| question(comparison, *metric, cell)));
+                let asked = self.cells.iter().filter_map(|cell| question(comparison, *metric, cell));
+                questions.extend(asked.filter(|question| cells.contains(&question.candidate)));
             }
         }
         questions

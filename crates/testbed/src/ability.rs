@@ -7,10 +7,11 @@ use crate::netlink::{interface, with_netlink};
 use crate::offload::switch_off_all;
 use crate::queue::add_queue;
 use crate::quiet::quiet;
+use crate::routed::plan::SIXRD;
 use crate::shape::{Bucket, attribute};
 use crate::sys::create_tun;
 use rtnetlink::packet_route::link::LinkMessage;
-use rtnetlink::{LinkBridge, LinkGre, LinkIp6Tnl, LinkSit, LinkVeth, LinkWireguard};
+use rtnetlink::{LinkBridge, LinkGre, LinkGre6, LinkIp6Tnl, LinkSit, LinkVeth, LinkWireguard};
 use stacklab_model::Rate;
 use std::fs;
 use std::io;
@@ -72,7 +73,7 @@ const ENDS_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 
 const ENDS_V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)];
 
-const PROBES: [Probe; 12] = [
+const PROBES: [Probe; 14] = [
     Probe {
         name: "ipv6",
         what_for: "both families on every testbed",
@@ -140,6 +141,18 @@ const PROBES: [Probe; 12] = [
         },
     },
     Probe {
+        name: "sit 6rd",
+        what_for: "6rd",
+        remedy: "a kernel with CONFIG_IPV6_SIT_6RD, as Debian's are",
+        intrusive_module: Some("sit"),
+        attempt: || {
+            let [local, _] = ENDS_V4;
+            let device = LinkSit::new("st-6rd").local(local).ipv6_rd_prefix(SIXRD.0);
+            let device = device.ipv6_rd_prefixlen(SIXRD.1.into()).build();
+            add_link(device, "sit device with a 6rd prefix")
+        },
+    },
+    Probe {
         name: "gre",
         what_for: "IPv6 in GRE over IPv4",
         remedy: "sudo modprobe ip_gre, or a kernel with CONFIG_NET_IPGRE",
@@ -147,6 +160,16 @@ const PROBES: [Probe; 12] = [
         attempt: || {
             let [local, remote] = ENDS_V4;
             add_link(LinkGre::new("st-gre").local(local).remote(remote).build(), "gre")
+        },
+    },
+    Probe {
+        name: "ip6gre",
+        what_for: "either family in GRE over IPv6",
+        remedy: "sudo modprobe ip6_gre, or a kernel with CONFIG_IPV6_GRE",
+        intrusive_module: Some("ip6_gre"),
+        attempt: || {
+            let [local, remote] = ENDS_V6;
+            add_link(LinkGre6::new("st-ip6gre").local(local).remote(remote).build(), "ip6gre")
         },
     },
     Probe {

@@ -1,6 +1,7 @@
 //! What can go wrong, with what was attempted, where, and what to do next.
 
-use stacklab_model::{Rate, Role, System};
+use crate::routed::Node;
+use stacklab_model::{Family, Mechanism, Rate, Role, System};
 use std::io;
 use std::path::PathBuf;
 
@@ -85,6 +86,34 @@ pub enum TestbedError {
         /// What to do next, after a semicolon; may be empty.
         advice: String,
     },
+    /// A step of laying a routed testbed failed.
+    #[error("cannot {attempted} on {host}: {reason}; {}", hint(reason))]
+    Routed {
+        /// The host in whose namespace it was attempted.
+        host: Node,
+        /// The step.
+        attempted: String,
+        /// The kernel's answer, or what was found instead.
+        reason: io::Error,
+    },
+    /// What was built does not carry packets as it should.
+    #[error("{mechanism} does not carry {family}: {reason}")]
+    NotCarried {
+        /// How packets were to cross the middle link.
+        mechanism: Mechanism,
+        /// The sender's family.
+        family: Family,
+        /// What was found, and at which hop.
+        reason: String,
+    },
+    /// A guest that holds a lab failed.
+    #[error("the lab inside {guest} failed: {reason}")]
+    Lab {
+        /// What runs it.
+        guest: String,
+        /// What was attempted in it, and why it failed.
+        reason: String,
+    },
     /// A step of laying the link failed.
     #[error("cannot {attempted} on {host}: {reason}; {}", hint(reason))]
     Setup {
@@ -124,6 +153,11 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
+    /// The same fault, knowing its host of a routed testbed.
+    pub fn at(self, host: Node) -> TestbedError {
+        TestbedError::Routed { host, attempted: self.attempted, reason: self.reason }
+    }
+
     /// The same fault, knowing its host.
     pub fn on(self, host: Role) -> TestbedError {
         TestbedError::Setup { host, attempted: self.attempted, reason: self.reason }

@@ -18,6 +18,8 @@
 //! | `guest`, `part` | the guest's own side, and what it is told |
 //! | `services` | daemons on the receiver that the sender asks |
 //! | `bridge` | an end of the link handed to a guest |
+//! | `routed`, `mechanism` | four hosts in a row, and what is built on the two routers among them |
+//! | `lab`, `mux` | a testbed of routers inside a guest, and the streams of its agents over one channel |
 //! | `namespace`, `netlink` | doing something inside a namespace |
 //! | `address`, `pin` | who has which address, and which processors |
 //! | `quiet`, `link`, `offload`, `shape`, `queue`, `steer`, `settle` | one step of the laying each |
@@ -35,7 +37,10 @@ pub mod guest;
 mod host;
 pub mod image;
 mod kinds;
+mod lab;
 mod link;
+mod mechanism;
+mod mux;
 mod namespace;
 mod netlink;
 mod offload;
@@ -45,6 +50,7 @@ mod prepare;
 mod privilege;
 mod queue;
 mod quiet;
+pub mod routed;
 pub mod services;
 mod settle;
 mod shape;
@@ -56,6 +62,8 @@ pub use ability::{Ability, abilities};
 pub use error::TestbedError;
 pub use host::{Host, Streams, Ticks};
 pub use kinds::kinds;
-pub use namespace::in_namespace;
+pub use lab::{GuestLab, Needs, possible};
+pub use mechanism::layers::{Layer, layers};
+pub use namespace::{end, in_namespace, join};
 pub use privilege::{Privilege, enter};
 pub use testbed::Testbed;

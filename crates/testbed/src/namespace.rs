@@ -2,6 +2,8 @@
 //! ever leaves the machine's namespace.
 
 use nix::sched::{CloneFlags, setns, unshare};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fs::File;
 use std::io;
 use std::thread;
@@ -23,6 +25,32 @@ pub(crate) fn enter_namespace(pid: u32) -> io::Result<()> {
     let path = format!("/proc/{pid}/ns/net");
     let enter = || setns(File::open(&path)?, CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
     enter().map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
+}
+
+/// Takes this process into the network namespace of another, and into its user namespace where that is not the same. It
+/// must have one thread, as a program has that is about to run another.
+///
+/// # Errors
+/// The other process is gone, or is another user's.
+pub fn join(pid: u32) -> io::Result<()> {
+    let path = |of: &str, name: &str| format!("/proc/{of}/ns/{name}");
+    let pid = pid.to_string();
+    let user = path(&pid, "user");
+    // Both are opened before the first is entered: what may be opened changes with it.
+    let (network, other) = (File::open(path(&pid, "net"))?, File::open(&user)?);
+    if std::fs::read_link(&user)? != std::fs::read_link(path("self", "user"))? {
+        setns(other, CloneFlags::CLONE_NEWUSER)?;
+    }
+    Ok(setns(network, CloneFlags::CLONE_NEWNET)?)
+}
+
+/// Asks a process to end.
+///
+/// # Errors
+/// It is gone, or another user's.
+pub fn end(pid: u32) -> io::Result<()> {
+    // A process number fits: Linux has at most 2^22.
+    Ok(kill(Pid::from_raw(pid as i32), Signal::SIGTERM)?)
 }
 
 /// Runs `work` on a new thread in a fresh network namespace, which vanishes with the thread.

@@ -1,18 +1,36 @@
 //! What a guest is told before it is an agent, and what it answers: one JSON object a line, on the stream that the agent
 //! then uses.
 
+use crate::routed::Carried;
 use serde::{Deserialize, Serialize};
-use stacklab_model::Role;
+use stacklab_model::{Bed, Mechanism, Middle, Role};
 
-/// A guest's part on the link.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
-    /// Which end it is.
-    pub role: Role,
-    /// MTU of its interface, bytes.
-    pub mtu: u32,
-    /// Whether offloads stay on.
-    pub offloads: bool,
+/// What a guest is to be.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// A host at an end of the link outside.
+    Host {
+        /// Which end it is.
+        role: Role,
+        /// MTU of its interface, bytes.
+        mtu: u32,
+        /// Whether offloads stay on.
+        offloads: bool,
+    },
+    /// The place of testbeds of its own.
+    Lab(LabPart),
+}
+
+/// Testbeds of routers inside a guest: one for each mechanism, all at once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LabPart {
+    /// The links.
+    pub bed: Bed,
+    /// The middle one.
+    pub middle: Middle,
+    /// What the testbeds differ in.
+    pub mechanisms: Vec<Mechanism>,
 }
 
 /// What a guest says of itself.
@@ -23,6 +41,11 @@ pub enum Greeting {
     Waiting,
     /// It has taken its part and is an agent from now on.
     Ready,
+    /// Its testbeds stand, and it carries their agents' streams from now on: four for each testbed.
+    Built {
+        /// What was seen of packets in each testbed.
+        carried: Vec<Vec<Carried>>,
+    },
     /// It cannot take its part.
     Failed {
         /// What was attempted, and why it failed.

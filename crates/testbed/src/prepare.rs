@@ -39,10 +39,13 @@ pub(crate) fn prepare(
         }
         System::Uml => {
             let image = Image::find(system)?;
+            // Images that were fetched before there were testbeds inside have none.
+            let modules: Vec<PathBuf> =
+                [image.file("modules.cpio")].into_iter().filter(|path| path.exists()).collect();
             Box::new(Uml {
                 libraries: image.file("lib"),
                 kernel: image.file("kernel"),
-                initramfs: ramdisk(system, program, folder, &[])?,
+                initramfs: ramdisk(system, program, folder, &modules)?,
                 release: image.version,
             })
         }
@@ -72,7 +75,9 @@ fn ramdisk(
 ) -> Result<PathBuf, TestbedError> {
     let path = folder.path().join(format!("{system}.cpio"));
     if !path.exists() {
-        initramfs::write(&path, before, program)
+        // What translates between families in testbeds inside a guest.
+        let others: Vec<PathBuf> = program_in_path("tayga").into_iter().collect();
+        initramfs::write(&path, before, program, &others)
             .map_err(|reason| TestbedError::File { path: path.clone(), reason })?;
     }
     Ok(path)

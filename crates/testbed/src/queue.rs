@@ -3,7 +3,7 @@
 use crate::address::INTERFACE;
 use crate::error::{Attempt, Fault};
 use crate::netlink::{interface, with_netlink};
-use crate::shape::Bucket;
+use crate::shape::{Bucket, attribute};
 use futures_util::StreamExt;
 use rtnetlink::Handle;
 use rtnetlink::packet_core::{
@@ -30,26 +30,66 @@ pub(crate) struct Queue {
 impl Queue {
     /// Lays it at the end in the calling thread's namespace, in place of the one before.
     pub(crate) fn lay(self, before: Option<Queue>) -> Result<(), Fault> {
+        self.lay_at(INTERFACE, before, None)
+    }
+
+    /// The same at any interface; packets that leave by it are late or lost as `impair` says.
+    pub(crate) fn lay_at(
+        self,
+        name: &str,
+        before: Option<Queue>,
+        impair: Option<Impairment>,
+    ) -> Result<(), Fault> {
         with_netlink(async |netlink| {
-            let index = interface(&netlink, INTERFACE).await?.header.index;
+            let index = interface(&netlink, name).await?.header.index;
             // Removed and made anew: a shaper that is only changed keeps the queue inside it.
             if before.is_some_and(|before| before.bucket.is_some() || before.packets.is_some()) {
-                remove_root(&netlink, index).await.attempt(format!("remove the queue of {INTERFACE}"))?;
+                remove_root(&netlink, index).await.attempt(format!("remove the queue of {name}"))?;
             }
             let mut place = TcHandle::ROOT;
             if let Some(bucket) = self.bucket {
                 let shaped = add(&netlink, index, TcHandle::ROOT, SHAPER, "tbf", bucket.encode()).await;
-                shaped.attempt(format!("shape {INTERFACE} with tbf"))?;
+                shaped.attempt(format!("shape {name} with tbf"))?;
                 place = INSIDE_SHAPER;
             }
             if let Some(packets) = self.packets {
                 // struct tc_fifo_qopt: limit
                 let options = packets.to_ne_bytes().to_vec();
                 let queued = add(&netlink, index, place, TcHandle::UNSPEC, "pfifo", options).await;
-                queued.attempt(format!("queue {packets} packets at {INTERFACE}"))?;
+                queued.attempt(format!("queue {packets} packets at {name}"))?;
+            }
+            if let Some(impair) = impair.filter(|_| self.packets.is_none()) {
+                let options = impair.encode();
+                let made = add(&netlink, index, place, TcHandle::UNSPEC, "netem", options).await;
+                made.attempt(format!("delay or lose packets at {name} with netem"))?;
             }
             Ok(())
         })
+    }
+}
+
+/// What becomes of packets that leave by an end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Impairment {
+    /// How much later they arrive, nanoseconds.
+    pub delay_ns: u64,
+    /// The share of them that is lost.
+    pub loss: f64,
+}
+
+impl Impairment {
+    /// Packets that may be on their way at once.
+    const LIMIT: u32 = 100_000;
+    /// Attribute of linux/pkt_sched.h: the delay in nanoseconds, which goes before the one in ticks.
+    const LATENCY64: u16 = 10;
+
+    /// `struct tc_netem_qopt` (latency in ticks, limit, loss, gap, duplicate, jitter), and the delay behind it.
+    fn encode(self) -> Vec<u8> {
+        let loss = (self.loss.clamp(0.0, 1.0) * f64::from(u32::MAX)) as u32;
+        let words = [0, Self::LIMIT, loss, 0, 0, 0];
+        let mut options: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_ne_bytes()).collect();
+        options.extend(attribute(Self::LATENCY64, &self.delay_ns.to_ne_bytes()));
+        options
     }
 }
 

@@ -100,6 +100,7 @@ impl Testbed {
                 bed,
                 program,
                 folder: &folder.for_host(role)?,
+                lab: None,
             };
             host.invite(guest.as_ref(), &own)?;
             testbed.guests[place] = Some(guest.version());

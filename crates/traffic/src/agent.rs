@@ -171,6 +171,10 @@ impl Agent {
                 Ok(Work::Done(Answer::Hello { version, program }))
             }
             Request::Facts => Ok(Work::Done(Answer::Facts(Box::new(facts::gather())))),
+            Request::Count { interface } => Ok(Work::Done(Answer::Counted {
+                counters: crate::counters::Snapshot::take(&interface).into_counters(),
+                cpu: crate::cpu::so_far(),
+            })),
             Request::Listen { spec, address } => {
                 let receiver = Receiver::listen(*spec, address).map_err(|error| error.to_string())?;
                 let address = receiver.address;

@@ -24,12 +24,43 @@ pub struct Path {
     pub rate: Option<Rate>,
     /// Whether a little other traffic is on it meanwhile, both ways, which is no part of the trial.
     pub shared: bool,
+    /// What routers between the hosts make of it, where there are any.
+    pub crossing: Option<Crossing>,
+}
+
+/// What routers between the hosts of a trial make of addresses and sizes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Crossing {
+    /// The address by which the sender calls the receiver.
+    pub destination: IpAddr,
+    /// The address by which the receiver calls the sender.
+    pub source: IpAddr,
+    /// The path MTU that the sender and the receiver find towards each other, bytes.
+    pub path_mtus: [u32; 2],
 }
 
 impl Path {
     /// The same path the other way.
     pub fn reversed(&self) -> Path {
-        Path { sender: self.receiver, receiver: self.sender, ..self.clone() }
+        let crossing = self.crossing.map(|Crossing { destination, source, path_mtus: [there, back] }| {
+            Crossing { destination: source, source: destination, path_mtus: [back, there] }
+        });
+        Path { sender: self.receiver, receiver: self.sender, crossing, ..self.clone() }
+    }
+
+    /// The address by which the sender calls the receiver.
+    pub fn destination(&self) -> IpAddr {
+        self.crossing.map_or(self.receiver, |crossing| crossing.destination)
+    }
+
+    /// The address by which the receiver calls the sender.
+    pub fn source(&self) -> IpAddr {
+        self.crossing.map_or(self.sender, |crossing| crossing.source)
+    }
+
+    /// The path MTU of the sender and of the receiver towards each other, bytes.
+    pub fn path_mtus(&self) -> [u32; 2] {
+        self.crossing.map_or([self.mtu; 2], |crossing| crossing.path_mtus)
     }
 }
 
@@ -118,7 +149,7 @@ pub(crate) mod tests {
     /// A path as planned, for tests of pure functions.
     pub(crate) fn path(family: Family) -> Path {
         let [sender, receiver] = addresses(family);
-        Path { sender, receiver, mtu: 1500, offloads: false, rate: None, shared: false }
+        Path { sender, receiver, mtu: 1500, offloads: false, rate: None, shared: false, crossing: None }
     }
 
     /// A stream of 1000 messages of 128 bytes.

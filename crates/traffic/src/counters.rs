@@ -14,6 +14,11 @@ impl Snapshot {
         Snapshot(crate::sys::counters(interface))
     }
 
+    /// All of them, as they are.
+    pub fn into_counters(self) -> Counters {
+        Counters(self.0)
+    }
+
     /// How far they have moved until `later`, with the drops of the trial's own socket.
     pub fn until(&self, later: &Snapshot, socket: &Socket) -> Counters {
         let moved = later.0.iter().filter_map(|(name, after)| {

@@ -26,6 +26,23 @@ impl Snapshot {
     }
 }
 
+/// What this host's processors have run from some moment of its own on, the same one at every call; `None` where it counts
+/// none.
+pub fn so_far() -> Option<CpuTime> {
+    let mut window = CpuWindow::new(CpuScope::Shared);
+    let nothing = CpuTimes {
+        user_ns: 0,
+        system_ns: 0,
+        idle_ns: 0,
+        irq_ns: 0,
+        softirq_ns: 0,
+        steal_ns: 0,
+        undivided: false,
+    };
+    window.opened = Some(Snapshot { at_ns: 0, times: Some(nothing), own: (0, 0) });
+    window.finish()
+}
+
 /// A window over which CPU time is counted.
 pub struct CpuWindow {
     scope: CpuScope,

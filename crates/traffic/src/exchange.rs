@@ -3,7 +3,7 @@
 use crate::client::{AgentClient, AgentError, Pending};
 use crate::legs::Leg;
 use crate::message::{Answer, Request};
-use stacklab_model::{Length, Pacing, Side, TrialSpec};
+use stacklab_model::{Family, Length, Pacing, Side, TrialSpec};
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -63,7 +63,9 @@ fn failure(error: AgentError) -> Result<AgentError, AgentError> {
 }
 
 fn listen(agent: &mut AgentClient, leg: &Leg) -> Result<(u64, SocketAddr), AgentError> {
-    let request = Request::Listen { spec: Box::new(leg.spec.clone()), address: leg.path.receiver };
+    // Behind a translator the receiver is of the other family.
+    let spec = TrialSpec { family: Family::of(leg.path.receiver), ..leg.spec.clone() };
+    let request = Request::Listen { spec: Box::new(spec), address: leg.path.receiver };
     match agent.ask(request, "listen", SLACK)? {
         (id, Answer::Listening { address }) => Ok((id, address)),
         _ => Err(agent.confused("listen")),
@@ -83,8 +85,9 @@ fn start_all(
     for number in order {
         let Leg { from, path, spec, starts, .. } = &legs[number];
         thread::sleep(starts.saturating_sub(beginning.elapsed()));
-        let request =
-            Request::Send { spec: Box::new(spec.clone()), from: path.sender, to: listening[number].1 };
+        let to = SocketAddr::new(path.destination(), listening[number].1.port());
+        let spec = TrialSpec { family: Family::of(path.sender), ..spec.clone() };
+        let request = Request::Send { spec: Box::new(spec), from: path.sender, to };
         sends.push((number, agents[*from].start(request, "send")?));
     }
     Ok(sends)

@@ -4,7 +4,7 @@
 //! that arrives twice is done once; the second is answered with the answer given, where there is one already.
 
 use serde::{Deserialize, Serialize};
-use stacklab_model::{HostFacts, Side, TrialSpec};
+use stacklab_model::{Counters, CpuTime, HostFacts, Side, TrialSpec};
 use std::net::{IpAddr, SocketAddr};
 
 /// Oldest and newest version of these messages that this program speaks.
@@ -32,6 +32,11 @@ pub enum Request {
     },
     /// What the host is.
     Facts,
+    /// How much it has counted until now: what routers are asked before and after a trial.
+    Count {
+        /// Of its interfaces, the one whose counters are told.
+        interface: String,
+    },
     /// Be the receiver of a trial, on this address.
     Listen {
         /// The trial.
@@ -68,6 +73,13 @@ pub enum Answer {
     },
     /// To `Facts`.
     Facts(Box<HostFacts>),
+    /// To `Count`.
+    Counted {
+        /// Counters of interface, IP and transport since the host was started.
+        counters: Counters,
+        /// Processor time since then, where it counts one.
+        cpu: Option<CpuTime>,
+    },
     /// To `Listen`.
     Listening {
         /// Where.

@@ -134,6 +134,18 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &Side, receiver:
             let counters = &sender.counters;
             Value::Measured((counters.get("ip.FragCreates") + counters.get("ip6.FragCreates")) as f64)
         }
+        Reassembled => {
+            let counters = &receiver.counters;
+            Value::Measured((counters.get("ip.ReasmOKs") + counters.get("ip6.ReasmOKs")) as f64)
+        }
+        PathMtu => match sender.endpoint.path_mtu {
+            Some(bytes) => Value::Measured(f64::from(bytes)),
+            None => Value::Missing("the stack does not tell it".to_owned()),
+        },
+        // Of what routers count, which the coordinator asks them.
+        CpuRouter1 | CpuRouter2 | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond => {
+            Value::Missing("there are no routers between the hosts".to_owned())
+        }
         Rtt | RttOpen | RttLoaded | ConnectTime => percentile(&sender.delays, 0.5),
         RttP99 | RttOpenP99 | RttLoadedP99 => percentile(&sender.delays, 0.99),
         RttP999 | RttOpenP999 => percentile(&sender.delays, 0.999),

@@ -42,15 +42,18 @@ pub enum Others {
 /// Judges a stream or echo: valid, or invalid with every contradiction found.
 pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side, others: Others) -> RunStatus {
     let mut found = Contradictions::default();
-    for (name, side, own, other) in
-        [("sender", sender, path.sender, path.receiver), ("receiver", receiver, path.receiver, path.sender)]
-    {
+    let [there, back] = path.path_mtus();
+    for (name, side, own, other, found_mtu) in [
+        ("sender", sender, path.sender, path.destination(), there),
+        ("receiver", receiver, path.receiver, path.source(), back),
+    ] {
+        let planned_family = Family::of(own);
         let Endpoint { family, transport, local, peer, interface_mtu, path_mtu, offloads, .. } =
             &side.endpoint;
-        found.check(*family == spec.family, || {
-            format!("the {name}'s socket is {family}, planned is {}", spec.family)
+        found.check(*family == planned_family, || {
+            format!("the {name}'s socket is {family}, planned is {planned_family}")
         });
-        found.check(Family::of(local.ip()) == spec.family, || {
+        found.check(Family::of(local.ip()) == planned_family, || {
             format!("the {name}'s address is {}", local.ip())
         });
         found.check(*transport == spec.transport, || {
@@ -70,7 +73,7 @@ pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side, othe
             });
             // The path MTU of a socket that has no peer is no path's. A loopback interface's MTU may be more than a packet
             // can have.
-            let planned = path.mtu.min(spec.family.largest_packet_bytes());
+            let planned = found_mtu.min(planned_family.largest_packet_bytes());
             found.check(path_mtu.is_none_or(|mtu| mtu == planned), || {
                 format!("the {name}'s path has MTU {}, planned is {planned}", path_mtu.unwrap_or(0))
             });
@@ -83,7 +86,7 @@ pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side, othe
     let (from, to) = (&sender.endpoint, &receiver.endpoint);
     if to.peer.port() != 0 {
         // Of several flows the receiver names one, and not always the sender's first.
-        let same = if spec.flows > 1 { from.local.ip() == to.peer.ip() } else { from.local == to.peer };
+        let same = to.peer.ip() == path.source() && (spec.flows > 1 || from.local.port() == to.peer.port());
         found.check(same && from.peer.port() == to.local.port(), || {
             format!(
                 "the sender's flow is {} to {}, the receiver's {} to {}",
@@ -130,8 +133,9 @@ fn check_segments(
             });
         }
         Transport::Udp => {
-            let packets =
-                u64::from(wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).packets);
+            let packets = u64::from(
+                wire_size(spec.family, spec.transport, spec.message_bytes, path.path_mtus()[0]).packets,
+            );
             let messages = sender.sent.warmup + sender.sent.measured + sender.sent.markers;
             let sent = messages * packets;
             match others {

@@ -5,9 +5,12 @@ use crate::failure::Failure;
 use stacklab_testbed::guest;
 use std::io::BufReader;
 
-/// Takes a host's part on the link of the testbed outside, and is its agent until the coordinator is gone.
+/// Takes a host's part on the link of the testbed outside, and is its agent until the coordinator is gone; or holds
+/// testbeds of its own until then.
 pub fn guest(options: &GuestOptions) -> Result<(), Failure> {
     let served = guest::take_part(options.channel.as_deref()).and_then(|stream| {
+        // A place of testbeds was that until nobody needed them any more.
+        let Some(stream) = stream else { return Ok(()) };
         // The kernel is this host's alone.
         stacklab_traffic::agent::alone();
         stacklab_traffic::agent::serve(BufReader::new(stream.try_clone()?), stream)

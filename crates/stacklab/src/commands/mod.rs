@@ -6,6 +6,7 @@ pub mod doctor;
 pub mod generate;
 pub mod guest;
 pub mod image;
+pub mod lab;
 pub mod measure;
 pub mod plan;
 pub mod reference;

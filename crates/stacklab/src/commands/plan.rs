@@ -3,7 +3,7 @@
 use crate::cli::StudyOptions;
 use crate::failure::Failure;
 use crate::sources::{new_seed, study_of};
-use stacklab_model::{Bed, Factor, Length, Pacing, ProbeSpec, print_duration};
+use stacklab_model::{Bed, Factor, Length, Pacing, ProbeSpec, Topology, print_duration};
 use stacklab_study::{Plan, Study};
 use std::fmt::Write;
 
@@ -22,8 +22,12 @@ fn describe(study: &Study, plan: &Plan) -> String {
     };
     let Bed { rate, mtu, offloads } = &study.bed;
     let rate = rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string());
+    let hosts = match study.topology {
+        Topology::Link => "two hosts, one link",
+        Topology::Routed(_) => "client, router, router, client, each of three links",
+    };
     line(format!(
-        "Testbed     two hosts, one link: {rate}, MTU {mtu}, offloads {}",
+        "Testbed     {hosts}: {rate}, MTU {mtu}, offloads {}",
         if *offloads { "on" } else { "off" }
     ));
     for factor in Factor::ALL {

@@ -7,6 +7,7 @@ use crate::conclude::conclude;
 use crate::failure::Failure;
 use crate::progress::Progress;
 use crate::remote::{Copying, reach};
+use crate::rows::Rows;
 use crate::sources::{StudySource, new_record, new_seed, newest_record, now_unix_ns, study_of};
 use stacklab_agent::interrupt;
 use stacklab_model::{CpuScope, Systems};
@@ -43,7 +44,8 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
     if builds && enter()? == Privilege::UserNamespace {
         eprintln!("stacklab: not root: working in a user namespace of its own");
     }
-    let mut labs = Labs::build(&request.study, reached, interrupted)?;
+    let rows = Rows::of(&request.study, options.in_vm)?;
+    let mut labs = Labs::build(&request.study, reached, rows, interrupted)?;
     let bed = labs.describe(&request.study);
     let mut record = match request.record.take() {
         Some(record) => record,

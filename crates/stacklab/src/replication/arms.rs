@@ -1,6 +1,6 @@
 //! Which cells of a study stand for the two arms of a finding.
 
-use stacklab_model::{Cell, Factor, Services};
+use stacklab_model::{Cell, Factor, Mechanism, Services};
 use stacklab_reference::{Arm, Finding, Limit, LimitKind, Systems};
 use stacklab_study::Study;
 
@@ -27,16 +27,21 @@ pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<P
         if needs.is_empty() { what.to_owned() } else { format!("{what}; it needs {}", needs.join("; and ")) }
     };
     let scope = &finding.scope;
-    match finding.a {
-        Arm::Wpa2(_) => return Err(missing(&[LimitKind::Wpa2], "there is no WPA2 on a wire")),
-        Arm::Tunnel(_) => return Err(missing(&[LimitKind::Tunnel], "there is no tunnel")),
-        _ => {}
-    }
-    if scope.tunnel.is_some() {
-        return Err(missing(&[LimitKind::Tunnel], "it is about a tunnel, and there is none"));
+    if let Arm::Wpa2(_) = finding.a {
+        return Err(missing(&[LimitKind::Wpa2], "there is no WPA2 on a wire"));
     }
     if scope.systems == Systems::Compared {
         return Err(missing(&[LimitKind::System], "it compares systems, and there is one kernel"));
+    }
+    let built = study.mechanisms();
+    let absent = |tunnel: &Option<Mechanism>| tunnel.is_some_and(|tunnel| !built.contains(&tunnel));
+    if let (Arm::Tunnel(a), Arm::Tunnel(b)) = (finding.a, finding.b)
+        && (absent(&a) || absent(&b))
+    {
+        return Err(missing(&[LimitKind::Tunnel], "there is no such tunnel in what was measured"));
+    }
+    if absent(&scope.tunnel) {
+        return Err(missing(&[LimitKind::Tunnel], "it is about a tunnel that was not measured"));
     }
     let (factor, [a, b]) = levels(finding, study)?;
     let mut parts: Vec<Part> = Vec::new();
@@ -62,6 +67,7 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
     Ok(match (finding.a, finding.b) {
         (Arm::Family(a), Arm::Family(b)) => (Factor::Family, [a.to_string(), b.to_string()]),
         (Arm::Transport(a), Arm::Transport(b)) => (Factor::Transport, [a.to_string(), b.to_string()]),
+        (Arm::Tunnel(Some(a)), Arm::Tunnel(Some(b))) => (Factor::Mechanism, [a.to_string(), b.to_string()]),
         (Arm::Size(a), Arm::Size(b)) => (Factor::Size, [a.to_string(), b.to_string()]),
         (Arm::Buffers { larger }, _) => {
             let (factor, [low, high]) =
@@ -109,8 +115,9 @@ fn extremes(factors: &[Factor], study: &Study) -> Option<(Factor, [String; 2])> 
 /// Whether a cell meets the finding's conditions. Settings that it does not speak of are at their first levels.
 fn applies(cell: &Cell, finding: &Finding, factor: Factor, study: &Study) -> bool {
     let scope = &finding.scope;
-    let first = |setting: &Factor| {
-        study.cells.first().is_none_or(|first| first.level(*setting) == cell.level(*setting))
+    let first = |setting: &Factor| match (setting, scope.tunnel) {
+        (Factor::Mechanism, Some(tunnel)) => cell.level(*setting) == tunnel.name(),
+        _ => study.cells.first().is_none_or(|first| first.level(*setting) == cell.level(*setting)),
     };
     finding.metric.applies_to(cell.transport)
         && (factor == Factor::Transport
@@ -164,6 +171,12 @@ mod tests {
         assert_eq!(counts("S3"), [one("", 1)]);
         assert_eq!(counts("S7"), [one("", 6)]);
         assert_eq!(counts("O3"), [one("tcp", 1), one("udp", 1)]);
+        assert_eq!(counts("O1"), [one("", 4)]);
+        assert_eq!(counts("O4"), [one("udp", 13)].map(|(_, n)| (String::new(), n)));
+        for (a, b) in &of("O4", &[]).unwrap()[0].pairs {
+            assert_eq!([a, b].map(|cell| cell.level(Factor::Mechanism)), ["6to4", "6in4"]);
+        }
+        assert_eq!(of("O1", &[]).unwrap()[0].pairs[0].0.level(Factor::Mechanism), "6in4");
         let sizes = ["128 B", "640 B", "896 B", "1152 B", "1408 B"].map(|size| one(size, 1));
         assert_eq!(counts("L2"), sizes);
         assert_eq!(counts("K3"), [one("", 4)]);
@@ -178,9 +191,7 @@ mod tests {
     #[test]
     fn what_is_not_here_is_said_with_what_it_needs() {
         for (id, what, needs) in [
-            ("O1", "about a tunnel", "sets up tunnels"),
-            ("O4", "no tunnel", "sets up tunnels"),
-            ("O5", "no tunnel", "sets up tunnels"),
+            ("O5", "compares systems", "agent for Windows"),
             ("K7", "no WPA2", "WPA2 can be switched"),
             ("S9", "leaves the socket buffers", "factors.receive_buffer"),
             ("S10", "one MTU", "factors.mtu"),

@@ -2,11 +2,13 @@
 //!
 //! * `arms`: which cells of the record stand for a finding's two arms, or why none do
 //! * `judge`: what the runs say of a finding
+//! * `fragments`: what becomes of messages that do not fit a packet
 //! * `published`: the study's own figures for the same arms
 //! * `precision`: how many runs the study's precision took
 //! * `text`, `json`: how it is told
 
 mod arms;
+mod fragments;
 pub mod json;
 mod judge;
 mod precision;
@@ -15,6 +17,7 @@ pub mod text;
 
 use crate::failure::Failure;
 use crate::sources::StudySource;
+use fragments::Cut;
 use judge::Judged;
 use precision::{Answers, Precision};
 use serde::Serialize;
@@ -39,6 +42,9 @@ pub struct Replication {
     pub minutes: f64,
     /// Every finding of the study.
     pub findings: Vec<Judged>,
+    /// What became of messages that do not fit a packet.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cuts: Vec<Cut>,
     /// How many runs the answers took, against the study's.
     pub answers: Option<Answers>,
     /// How many runs the study's precision took, where it states one.
@@ -75,6 +81,7 @@ pub fn replicate(
         runs: records.iter().filter(|run| run.is_valid()).count(),
         minutes: records.iter().map(|run| run.wall_ns).sum::<u64>() as f64 / 60e9,
         findings: own.findings.iter().map(|finding| judge::judge(finding, &own, &plan, &runs)).collect(),
+        cuts: fragments::cuts(&plan, &records, record)?,
         answers: precision::answers(study, &plan, campaign.seed, &records),
         precision: precision::precision(study, &own.figures, &plan, &records),
         limits: own.limits,

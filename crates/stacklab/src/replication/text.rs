@@ -33,6 +33,10 @@ pub fn render(replication: &Replication) -> String {
     for finding in &replication.findings {
         blocks.extend(finding_blocks(finding));
     }
+    if !replication.cuts.is_empty() {
+        blocks.push(Block::Heading("Messages that do not fit a packet".to_owned()));
+        blocks.push(Block::List(replication.cuts.iter().map(|cut| cut.text()).collect()));
+    }
     if let Some(answers) = &replication.answers {
         blocks.push(Block::Heading("Time to an answer".to_owned()));
         blocks.push(Block::List(answer_lines(answers, replication.precision.as_ref())));

@@ -94,7 +94,7 @@ fn a_misspelt_key_is_shown_with_its_line_and_the_nearest_name() {
      --> study.toml:3:1
       |
     3 | mtuu = 1500
-      | ^^^^ expected one of rate, mtu, offloads
+      | ^^^^ expected one of rate, mtu, offloads, topology, delay, loss
       |
       = help: did you mean `mtu`?
     "#);
@@ -240,7 +240,7 @@ fn all_errors_are_told_at_once() {
      --> study.toml:6:1
       |
     6 | colour = 3
-      | ^^^^^^ expected one of family, transport, framing, size, replica, os, services, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing
+      | ^^^^^^ expected one of family, transport, framing, size, replica, os, services, mechanism, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing
 
     error: cannot use this value for `runs.min`
       --> study.toml:14:7

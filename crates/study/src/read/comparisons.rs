@@ -96,6 +96,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Replica => "[\"a\", \"b\"]",
         Factor::Os => "[\"namespace\", \"gvisor\"]",
         Factor::Services => "[\"none\", \"dns+dhcp+directory\"]",
+        Factor::Mechanism => "[\"native\", \"6in4\"]",
         Factor::Io => "[\"plain\", \"batch\"]",
         Factor::Direction => "[\"forward\", \"reverse\"]",
         Factor::Pinning => "[\"halves\", \"none\"]",

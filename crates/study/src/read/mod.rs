@@ -6,6 +6,7 @@
 mod comparisons;
 mod factors;
 mod hosts;
+mod mechanisms;
 mod probes;
 mod rule;
 mod settings;
@@ -32,12 +33,15 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let factors = Factors::read(tree.get("factors"), bed_mtu, problems);
     sizes::check(&factors, problems);
     settings::check(&factors, problems);
+    let topology = mechanisms::topology(tree.get("testbed"), problems);
+    mechanisms::check(topology.as_ref(), tree.get("testbed"), &factors, problems);
     let cells = factors.cells(problems);
     let probes = probes::read(tree.get("probe"), &factors, problems);
     let rule = rule::read(tree.get("runs"), problems);
     let comparisons = comparisons::read(tree.get("comparison"), &factors, &probes, problems);
     let hosts = hosts::read(tree.get("host"), &factors, problems);
-    Some(Study { title: title?, bed: bed?, hosts, cells, probes, rule: rule?, comparisons })
+    let topology = topology?.value;
+    Some(Study { title: title?, bed: bed?, topology, hosts, cells, probes, rule: rule?, comparisons })
 }
 
 fn bed(node: Option<&Node>, problems: &Problems) -> Option<Bed> {

@@ -5,7 +5,7 @@ use super::{At, items};
 use crate::leaf;
 use crate::problems::{Place, Problem, Problems};
 use crate::tree::Node;
-use stacklab_model::{Cell, Factor, Family, Transport};
+use stacklab_model::{Cell, Factor, Family, Mechanism, Transport};
 
 /// The most that the messages of all flows together may take, bytes: each flow holds one at each end.
 const MOST_IN_FLIGHT: u64 = 256 << 20;
@@ -47,12 +47,17 @@ impl Setting {
         if self.is_fixed() && !need(self.factor, &self.levels[0].value).is_met(&cell) {
             return vec![cell];
         }
+        // A mechanism has cells of the families that it carries only.
+        let carries = |level: &&At<String>| {
+            self.factor != Factor::Mechanism
+                || level.value.parse().is_ok_and(|mechanism: Mechanism| mechanism.carries(cell.family))
+        };
         let with = |level: &At<String>| {
             let mut cell = cell.clone();
             cell.settings.insert(self.factor, level.value.clone());
             cell
         };
-        self.levels.iter().map(with).collect()
+        self.levels.iter().filter(carries).map(with).collect()
     }
 
     /// The levels that are numbers, with their places.

@@ -3,7 +3,8 @@
 use super::factors::Factors;
 use crate::problems::{Problem, Problems};
 use stacklab_model::{
-    ETHERNET_HEADER_BYTES, Family, Framing, HEADER_BYTES, Transport, TrialSpec, payload_of_frame,
+    ETHERNET_HEADER_BYTES, Factor, Family, Framing, HEADER_BYTES, Mechanism, Transport, TrialSpec,
+    payload_of_frame,
 };
 
 /// Bytes of the Ethernet header and frame check sequence around an IP packet.
@@ -12,6 +13,10 @@ const FRAMING_BYTES: u32 = ETHERNET_HEADER_BYTES + 4;
 /// Adds the sizes that cannot be sent. What fits the least MTU fits all.
 pub(super) fn check(factors: &Factors, problems: &mut Problems) {
     let mtu = factors.least_mtu.as_ref().map(|mtu| mtu.value);
+    let mechanisms: Vec<Mechanism> = match factors.setting(Factor::Mechanism) {
+        Some(setting) => setting.levels.iter().filter_map(|level| level.value.parse().ok()).collect(),
+        None => vec![Mechanism::Native],
+    };
     for framing in &factors.framing {
         for transport in &factors.transport {
             if framing.value == Framing::Frame && transport.value != Transport::Udp {
@@ -27,6 +32,10 @@ pub(super) fn check(factors: &Factors, problems: &mut Problems) {
                 for family in &factors.family {
                     let arm =
                         Arm { family: family.value, transport: transport.value, framing: framing.value };
+                    // A packet must fit what each mechanism that carries it leaves of the link.
+                    let mtus =
+                        mechanisms.iter().filter_map(|of| of.leaves(family.value, mtu.unwrap_or(u32::MAX)));
+                    let mtu = mtu.and(mtus.min());
                     if let Some((title, expected)) = arm.misfit(size.value, mtu) {
                         problems.add(Problem::at(size.place.clone(), title, expected));
                     }

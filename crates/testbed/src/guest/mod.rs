@@ -3,10 +3,12 @@
 
 mod channel;
 mod first;
+mod lab;
 
 use crate::address::{INTERFACE, hardware_address};
 use crate::error::{Attempt, Fault};
 use crate::link::{raise, set_mtu};
+use crate::mux;
 use crate::netlink::with_netlink;
 use crate::offload::switch_off_all;
 use crate::part::{Greeting, Part};
@@ -15,6 +17,7 @@ use crate::settle::settle;
 use futures_util::TryStreamExt;
 use rtnetlink::LinkUnspec;
 use rtnetlink::packet_route::link::LinkAttribute;
+use stacklab_model::Role;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -29,23 +32,40 @@ pub fn is_first() -> bool {
     std::process::id() == 1
 }
 
-/// Waits to be told its part on the link, and takes it. Gives the stream that the agent is then asked on: the device
-/// `channel`, or the port named `stacklab` of a virtual machine.
+/// Waits to be told its part, and takes it. As a host on a link, gives the stream that the agent is then asked on: the
+/// device `channel`, or the port named `stacklab` of a virtual machine. As the place of testbeds, returns when they are no
+/// longer needed.
 ///
 /// # Errors
 /// When there is no channel. What fails afterwards is also told to whoever waits at its other end.
-pub fn take_part(channel: Option<&Path>) -> io::Result<File> {
+pub fn take_part(channel: Option<&Path>) -> io::Result<Option<File>> {
     if is_first() {
         first::prepare()?;
     }
     let mut stream = channel::open(channel)?;
     say(&mut stream, &Greeting::Waiting)?;
     let told = hear(&mut stream).map_err(|error| error.to_string());
-    let taken = told.and_then(|part| take(&part).map_err(|fault| fault.to_string()));
+    let taken = told.and_then(|part| match &part {
+        Part::Host { role, mtu, offloads } => {
+            let taken = take(*role, *mtu, *offloads).map_err(|fault| fault.to_string());
+            taken.map(|()| (Greeting::Ready, None))
+        }
+        Part::Lab(part) => {
+            let mut built = lab::build(part).map_err(|error| error.to_string())?;
+            Ok((Greeting::Built { carried: std::mem::take(&mut built.carried) }, Some(built)))
+        }
+    });
     match taken {
-        Ok(()) => {
-            say(&mut stream, &Greeting::Ready)?;
-            Ok(stream)
+        Ok((greeting, built)) => {
+            say(&mut stream, &greeting)?;
+            match built {
+                None => Ok(Some(stream)),
+                // Until nobody is at the other end any more.
+                Some(mut built) => {
+                    let streams = std::mem::take(&mut built.streams);
+                    mux::serve(stream.try_clone()?, stream, streams).map(|()| None)
+                }
+            }
         }
         Err(reason) => {
             say(&mut stream, &Greeting::Failed { reason: reason.clone() })?;
@@ -84,17 +104,17 @@ fn hear(stream: &mut File) -> io::Result<Part> {
     }
 }
 
-/// Takes its part: the interface with the host's hardware address becomes the link's end.
-fn take(part: &Part) -> Result<(), Fault> {
+/// Takes a host's part: the interface with the host's hardware address becomes the link's end.
+fn take(role: Role, mtu: u32, offloads: bool) -> Result<(), Fault> {
     quiet()?;
-    name_interface(hardware_address(part.role))?;
-    set_mtu(part.mtu)?;
-    raise(part.role)?;
-    if !part.offloads {
+    name_interface(hardware_address(role))?;
+    set_mtu(mtu)?;
+    raise(role)?;
+    if !offloads {
         // Some devices have them on again when they are raised (user-mode Linux's).
         switch_off_all(INTERFACE)?;
     }
-    settle(part.role)
+    settle(role)
 }
 
 fn name_interface(address: [u8; 6]) -> Result<(), Fault> {

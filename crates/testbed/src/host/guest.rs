@@ -3,7 +3,7 @@
 use crate::error::{Attempt, Fault};
 use crate::host::Streams;
 use crate::host::console::last_words;
-use crate::part::{Greeting, Part};
+use crate::part::{Greeting, LabPart, Part};
 use crate::sys::{die_with_parent_in, kill_group};
 use stacklab_model::{Bed, Role};
 use std::fmt;
@@ -14,6 +14,9 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
+
+/// How long a guest may take to build a testbed.
+const BUILDING: Duration = Duration::from_secs(30);
 
 /// A kind of guest: a stack that takes the place of its namespace's end of the link.
 pub(crate) trait Guest: fmt::Debug {
@@ -41,6 +44,8 @@ pub(crate) struct Place<'a> {
     pub program: &'a Path,
     /// A folder of its own, which goes with it.
     pub folder: &'a Path,
+    /// The testbeds that it is the place of, in place of being a host on a link.
+    pub lab: Option<LabPart>,
 }
 
 impl Place<'_> {
@@ -102,21 +107,44 @@ impl Running {
                 Ok((Box::new(output), Box::new(input)))
             }
             Talk::Socket { stream, part, patience } => {
-                let met = self.introduce(&stream, &part, patience);
-                met.map_err(|reason| {
-                    let said = last_words(&self.console);
-                    io::Error::new(reason.kind(), format!("{reason}{said}"))
-                })
-                .attempt("boot it")?;
-                let own = stream.try_clone().attempt("use its channel")?;
+                let (_, own, stream) = self.meet_by(stream, &part, patience)?;
                 Ok((Box::new(own), Box::new(stream)))
             }
             Talk::Elsewhere => Err(io::Error::other("it was met before")).attempt("meet it"),
         }
     }
 
+    /// Waits until a guest that is the place of testbeds has built them; gives what it says of them, and its channel, to be
+    /// read and to be written.
+    pub fn meet_lab(&mut self) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
+        match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
+            Talk::Socket { stream, part, patience } => self.meet_by(stream, &part, patience),
+            _ => Err(io::Error::other("it has no channel")).attempt("meet it"),
+        }
+    }
+
+    fn meet_by(
+        &mut self,
+        stream: UnixStream,
+        part: &Part,
+        patience: Duration,
+    ) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
+        // Each testbed takes about a second, and several where the guest is emulated.
+        let patience = match part {
+            Part::Lab(lab) => patience + BUILDING * lab.mechanisms.len() as u32,
+            Part::Host { .. } => patience,
+        };
+        let met = self.introduce(&stream, part, patience).map_err(|reason| {
+            let said = last_words(&self.console);
+            io::Error::new(reason.kind(), format!("{reason}{said}"))
+        });
+        let greeting = met.attempt("boot it")?;
+        let own = stream.try_clone().attempt("use its channel")?;
+        Ok((greeting, own, stream))
+    }
+
     /// Hears that it waits, tells it its part and hears that it has taken it.
-    fn introduce(&mut self, stream: &UnixStream, part: &Part, patience: Duration) -> io::Result<()> {
+    fn introduce(&mut self, stream: &UnixStream, part: &Part, patience: Duration) -> io::Result<Greeting> {
         let until = Instant::now() + patience;
         match self.hear(stream, until)? {
             Greeting::Waiting => {}
@@ -126,7 +154,10 @@ impl Running {
         line.push(b'\n');
         (&*stream).write_all(&line)?;
         match self.hear(stream, until)? {
-            Greeting::Ready => stream.set_read_timeout(None),
+            greeting @ (Greeting::Ready | Greeting::Built { .. }) => {
+                stream.set_read_timeout(None)?;
+                Ok(greeting)
+            }
             Greeting::Failed { reason } => Err(io::Error::other(reason)),
             Greeting::Waiting => Err(io::Error::other("it waits again")),
         }

@@ -9,7 +9,7 @@ mod uml;
 mod vm;
 
 pub(crate) use console::last_words;
-use guest::Running;
+pub(crate) use guest::Running;
 pub(crate) use guest::{Guest, Place};
 pub(crate) use gvisor::Gvisor;
 pub use outside::Ticks;

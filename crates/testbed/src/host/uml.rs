@@ -5,7 +5,7 @@ use super::guest::{Guest, Place, Running};
 use crate::address::hardware_address_text;
 use crate::bridge::TAP;
 use crate::error::{Attempt, Fault};
-use crate::part::Part;
+use crate::lab::part_of;
 use crate::sys::keep_open;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -46,10 +46,13 @@ impl Guest for Uml {
             // Where the kernel file says that its loader is.
             .current_dir(&self.libraries)
             // Calls of its processes are caught by seccomp where this kernel allows, which is faster than tracing them.
-            .args(["mem=512M", "seccomp=auto"])
+            .args([if place.lab.is_some() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"])
             .arg(format!("initrd={}", self.initramfs.display()))
-            .arg(format!("uml_dir={}", place.folder.display()))
-            .arg(format!("vec0:transport=tap,ifname={TAP},mac={mac},gro=1"))
+            .arg(format!("uml_dir={}", place.folder.display()));
+        if place.lab.is_none() {
+            command.arg(format!("vec0:transport=tap,ifname={TAP},mac={mac},gro=1"));
+        }
+        command
             .args(["con=null", "con0=null,fd:1", "ssl=null"])
             .arg(format!("ssl0=fd:{0},fd:{0}", its.as_raw_fd()))
             // The words that a kernel does not know go to its first process; behind a `--` there would be options of its own,
@@ -64,8 +67,7 @@ impl Guest for Uml {
         keep_open(&mut command, its.as_raw_fd());
         let child = place.spawn(&mut command)?;
         drop(its);
-        let part = Part { role: place.role, mtu: place.bed.mtu, offloads: place.bed.offloads };
-        Ok(Running::on_socket(child, console, own, part, PATIENCE))
+        Ok(Running::on_socket(child, console, own, part_of(place), PATIENCE))
     }
 
     fn version(&self) -> String {

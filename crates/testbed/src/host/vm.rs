@@ -6,7 +6,7 @@ use crate::accelerate::Accelerator;
 use crate::address::hardware_address_text;
 use crate::bridge::TAP;
 use crate::error::{Attempt, Fault};
-use crate::part::Part;
+use crate::lab::part_of;
 use crate::sys::keep_open;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -61,15 +61,29 @@ impl Guest for Vm {
         let mac = hardware_address_text(place.role);
         let on = if place.bed.offloads { "on" } else { "off" };
         command
-            .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot", "-M", "q35", "-smp", "1"])
+            .args([
+                "-nodefaults",
+                "-no-user-config",
+                "-display",
+                "none",
+                "-no-reboot",
+                "-M",
+                "q35",
+                "-smp",
+                "1",
+            ])
             .args(self.accelerator.arguments())
-            .args(["-device", "virtio-rng-pci"])
+            .args(["-device", "virtio-rng-pci"]);
+        if place.lab.is_none() {
+            command
             .args(["-netdev", &format!("tap,id=link,ifname={TAP},script=no,downscript=no")])
             // What joins or splits packets; what is left computes checksums.
             .args(["-device", &format!(
                 "virtio-net-pci,netdev=link,mac={mac},romfile=,host_mtu={},gso={on},guest_tso4={on},guest_tso6={on},guest_ecn={on},guest_ufo={on},host_tso4={on},host_tso6={on},host_ecn={on},host_ufo={on}",
                 place.bed.mtu
-            )])
+            )]);
+        }
+        command
             .args(["-device", "virtio-serial-pci"])
             .args(["-chardev", &format!("socket,id=agent,fd={}", its.as_raw_fd())])
             .args(["-device", "virtserialport,chardev=agent,name=stacklab"])
@@ -78,7 +92,8 @@ impl Guest for Vm {
             .args(["-device", "isa-serial,chardev=console"]);
         let patience = match &self.boots {
             Boots::Kernel { kernel, initramfs, .. } => {
-                command.args(["-m", &KERNEL_MIB.to_string(), "-kernel"]).arg(kernel);
+                let mebibytes = if place.lab.is_some() { 2 * KERNEL_MIB } else { KERNEL_MIB };
+                command.args(["-m", &mebibytes.to_string(), "-kernel"]).arg(kernel);
                 command.arg("-initrd").arg(initramfs).args([
                     "-append",
                     "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off net.ifnames=0 rdinit=/stacklab -- guest",
@@ -98,8 +113,7 @@ impl Guest for Vm {
         keep_open(&mut command, its.as_raw_fd());
         let child = place.spawn(&mut command)?;
         drop(its);
-        let part = Part { role: place.role, mtu: place.bed.mtu, offloads: place.bed.offloads };
-        Ok(Running::on_socket(child, console, own, part, patience))
+        Ok(Running::on_socket(child, console, own, part_of(place), patience))
     }
 
     fn version(&self) -> String {

@@ -11,11 +11,11 @@ use std::process::Command;
 /// The program's name in the guest, at the root.
 const PROGRAM: &str = "stacklab";
 
-/// Writes an archive that begins with others (modules) and holds the program. Nothing half-written is left.
+/// Writes an archive that begins with others (modules) and holds the program, and other programs where they are here. Nothing half-written is left.
 ///
 /// # Errors
 /// The system's.
-pub(crate) fn write(path: &Path, before: &[PathBuf], program: &Path) -> io::Result<()> {
+pub(crate) fn write(path: &Path, before: &[PathBuf], program: &Path, others: &[PathBuf]) -> io::Result<()> {
     let part = path.with_extension("part");
     let write = || -> io::Result<()> {
         let mut out = BufWriter::new(File::create(&part)?);
@@ -26,9 +26,13 @@ pub(crate) fn write(path: &Path, before: &[PathBuf], program: &Path) -> io::Resu
         for folder in ["dev", "proc", "sys", "tmp"] {
             archive.folder(folder)?;
         }
-        for library in libraries(program)? {
-            let text = library.to_str().ok_or_else(|| io::Error::other("a library's path is no text"))?;
-            archive.file(text.trim_start_matches('/'), &without_symbols(fs::read(&library)?))?;
+        let mut files: BTreeSet<PathBuf> = others.iter().cloned().collect();
+        for program in others.iter().map(PathBuf::as_path).chain([program]) {
+            files.extend(libraries(program)?);
+        }
+        for file in files {
+            let text = file.to_str().ok_or_else(|| io::Error::other("a file's path is no text"))?;
+            archive.file(text.trim_start_matches('/'), &without_symbols(fs::read(&file)?))?;
         }
         archive.file(PROGRAM, &without_symbols(fs::read(program)?))?;
         archive.finish()?.flush()?;
@@ -71,12 +75,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (before, path) = (folder.path().join("before"), folder.path().join("all.cpio"));
         fs::write(&before, "0707").unwrap();
-        write(&path, &[before], &std::env::current_exe().unwrap()).unwrap();
+        write(&path, &[before], &std::env::current_exe().unwrap(), &[]).unwrap();
         let bytes = fs::read(&path).unwrap();
         assert!(bytes.starts_with(b"0707070701"));
         let holds = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
         assert!(holds(b"libc.so.6\0") && holds(b"stacklab\0"));
-        assert!(write(&folder.path().join("x"), &[], Path::new("/nonexistent")).is_err());
+        assert!(write(&folder.path().join("x"), &[], Path::new("/nonexistent"), &[]).is_err());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "nothing half-written is left");
     }
 }

@@ -68,8 +68,9 @@ fn kernel_in(unpacked: &Path) -> io::Result<(PathBuf, String)> {
 }
 
 /// Writes the wanted modules as an archive for the initramfs, named in the order in which they are to be loaded.
-fn pack(unpacked: &Path, archive: &Path) -> io::Result<()> {
-    let folders = ["lib/modules", "usr/lib/modules"].map(|folder| unpacked.join(folder));
+pub(super) fn pack(unpacked: &Path, archive: &Path) -> io::Result<()> {
+    let folders =
+        ["lib/modules", "usr/lib/modules", "usr/lib/uml/modules"].map(|folder| unpacked.join(folder));
     let folder = folders.into_iter().find(|folder| folder.exists());
     let folder = folder.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no lib/modules"))?;
     let mut out = Archive::new(BufWriter::new(File::create(archive)?));

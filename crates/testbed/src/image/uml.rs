@@ -3,6 +3,7 @@
 use super::apt::Apt;
 use super::cache;
 use super::fetch::{Made, Step};
+use super::kernel::pack;
 use crate::error::TestbedError;
 use std::fs;
 use std::io;
@@ -17,7 +18,7 @@ const LOADER: &str = "ld-linux-x86-64.so.2";
 const NAMED: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
 const OWN: &[u8] = b"./ld.so\0";
 
-/// Fetches it into a folder: `kernel`, and `lib` with a loader `ld.so`.
+/// Fetches it into a folder: `kernel`, `modules.cpio`, and `lib` with a loader `ld.so`.
 pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<Made, TestbedError> {
     let apt = Apt::open(cache().join("apt").join("uml"), SUITES, step)?;
     let unpacked = into.join("unpacked");
@@ -51,6 +52,7 @@ fn place(unpacked: &Path, into: &Path) -> io::Result<()> {
         let name = library.file_name().unwrap_or_default();
         fs::copy(library, folder.join(if name == LOADER { "ld.so".as_ref() } else { name }))?;
     }
+    pack(unpacked, &into.join("modules.cpio"))?;
     fs::remove_dir_all(unpacked)
 }
 

@@ -2,6 +2,8 @@
 
 mod child;
 mod ethtool;
+mod packet;
+mod path_mtu;
 mod tun;
 
 pub(crate) use child::{
@@ -9,4 +11,6 @@ pub(crate) use child::{
     mount_unseen,
 };
 pub(crate) use ethtool::{features, switch_off};
-pub(crate) use tun::{create_tap, create_tun};
+pub(crate) use packet::Capture;
+pub(crate) use path_mtu::{never_fragment, path_mtu};
+pub(crate) use tun::{create_lasting_tun, create_tap, create_tun};

@@ -15,7 +15,16 @@ pub(crate) fn create_tun() -> io::Result<File> {
 
 /// Makes a TAP device of this name in the calling thread's namespace, which stays until the namespace goes.
 pub(crate) fn create_tap(name: &str) -> io::Result<()> {
-    let file = create(name, libc::IFF_TAP)?;
+    create_lasting(name, libc::IFF_TAP)
+}
+
+/// Makes a TUN device of this name in the calling thread's namespace, which stays until the namespace goes.
+pub(crate) fn create_lasting_tun(name: &str) -> io::Result<()> {
+    create_lasting(name, libc::IFF_TUN)
+}
+
+fn create_lasting(name: &str, kind: libc::c_int) -> io::Result<()> {
+    let file = create(name, kind)?;
     // SAFETY: TUNSETPERSIST takes a number.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETPERSIST as _, 1) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }

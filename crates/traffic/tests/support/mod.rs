@@ -54,6 +54,7 @@ pub fn path(family: Family) -> Path {
         offloads: true,
         rate: None,
         shared: false,
+        crossing: None,
     }
 }
 

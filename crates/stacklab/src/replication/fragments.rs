@@ -1,0 +1,106 @@
+//! What becomes of messages that do not fit a packet: the fragments that were counted, beside what headers make of them.
+
+use serde::Serialize;
+use stacklab_model::{Cell, Mechanism, Metric, Role, RunRecord, Side, Transport, WirePath, WireSize};
+use stacklab_store::{Record, StoreError};
+use stacklab_study::Study;
+
+/// A size that does not fit a packet, beside the largest that does.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Cut {
+    /// The cell that is cut.
+    pub cell: String,
+    /// The largest size of the same cell that fits.
+    pub fits: u32,
+    /// Messages that left the sender, all valid runs together.
+    pub messages: u64,
+    /// Fragments that the sender made of them.
+    pub fragments: u64,
+    /// Messages that arrived, and those that the receiver's kernel put together from fragments.
+    pub arrived: u64,
+    /// See `arrived`.
+    pub reassembled: u64,
+    /// Packets that the header model makes of a message.
+    pub model_packets: u32,
+    /// Throughput of the cut size over that of the one that fits, by the header model.
+    pub model_ratio: f64,
+    /// The same as measured.
+    pub ratio: f64,
+}
+
+impl Cut {
+    /// In a sentence.
+    pub fn text(&self) -> String {
+        let Cut { cell, fits, messages, fragments, arrived, reassembled, model_packets, .. } = self;
+        format!(
+            "{cell}: {messages} messages left in {fragments} fragments, {:.2} for each ({model_packets} by the header \
+             model); {reassembled} were put together of {arrived} that arrived. Headers alone make {:+.2} % of the throughput at {fits} \
+             B; measured is {:+.2} %",
+            *fragments as f64 / *messages as f64,
+            100.0 * (self.model_ratio - 1.0),
+            100.0 * (self.ratio - 1.0),
+        )
+    }
+}
+
+/// Every cell of UDP whose messages are cut, where a smaller size of the same cell is not.
+///
+/// # Errors
+/// When the record cannot be read.
+pub fn cuts(study: &Study, runs: &[RunRecord], record: &Record) -> Result<Vec<Cut>, StoreError> {
+    let mut cuts = Vec::new();
+    for cell in &study.cells {
+        let Some((fits, [cut_size, size])) = pair(cell, study) else { continue };
+        let (mut messages, mut fragments, mut arrived, mut reassembled) = (0, 0, 0, 0);
+        for run in valid(runs, cell) {
+            let sides = record.sides(&run.trial)?;
+            let side = |role| sides.iter().find(|side| side.role == role);
+            let (Some(sent), Some(received)) = (side(Role::Sender), side(Role::Receiver)) else { continue };
+            let of = |side: &Side, name: &str| {
+                side.counters.get(&format!("ip.{name}")) + side.counters.get(&format!("ip6.{name}"))
+            };
+            messages += sent.sent.warmup + sent.sent.measured + sent.sent.markers;
+            fragments += of(sent, "FragCreates");
+            arrived += received.received.warmup + received.received.measured;
+            reassembled += of(received, "ReasmOKs");
+        }
+        let (Some(throughput), Some(fitting)) = (mean(runs, cell), mean(runs, fits)) else { continue };
+        let limit = |cell: &Cell, size: WireSize| f64::from(cell.size) / f64::from(size.wire_bytes);
+        cuts.push(Cut {
+            cell: cell.to_string(),
+            fits: fits.size,
+            messages,
+            fragments,
+            arrived,
+            reassembled,
+            model_packets: cut_size.packets,
+            model_ratio: limit(cell, cut_size) / limit(fits, size),
+            ratio: throughput / fitting,
+        });
+    }
+    Ok(cuts)
+}
+
+/// The largest cell of the same kind that fits a packet, where this one does not; and both on the wire, this one first.
+fn pair<'a>(cell: &Cell, study: &'a Study) -> Option<(&'a Cell, [WireSize; 2])> {
+    let size = |cell: &Cell| {
+        let path = WirePath::plain(cell.family, cell.transport, study.bed.mtu_of(cell));
+        WirePath { mechanism: Mechanism::of(cell), ..path }.wire_size(cell.size)
+    };
+    let own = size(cell).filter(|size| size.packets > 1 && cell.transport == Transport::Udp)?;
+    let alike = |other: &&Cell| Cell { size: cell.size, ..(*other).clone() } == *cell;
+    let fitting =
+        study.cells.iter().filter(alike).filter(|other| size(other).is_some_and(|s| s.packets == 1));
+    let fits = fitting.max_by_key(|other| other.size)?;
+    Some((fits, [own, size(fits)?]))
+}
+
+fn valid<'a>(runs: &'a [RunRecord], cell: &'a Cell) -> impl Iterator<Item = &'a RunRecord> {
+    runs.iter().filter(move |run| run.is_valid() && run.trial.cell == *cell)
+}
+
+fn mean(runs: &[RunRecord], cell: &Cell) -> Option<f64> {
+    let of = |run: &RunRecord| run.values.get(&Metric::Throughput)?.measured();
+    let figures: Vec<f64> = valid(runs, cell).filter_map(of).collect();
+    (!figures.is_empty()).then(|| figures.iter().sum::<f64>() / figures.len() as f64)
+}

@@ -1,0 +1,173 @@
+//! Four hosts in a row: what its routers are asked around a trial, and the figures that this gives.
+
+use crate::failure::Failure;
+use stacklab_model::{
+    Bed, Cell, Counters, CpuTime, ETHERNET_HEADER_BYTES, HostFacts, Mechanism, Metric, Probe, Role,
+    RunRecord, Transport, Value, WirePath,
+};
+use stacklab_store::HostRow;
+use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Routed, ends};
+use stacklab_traffic::client::{AgentClient, AgentError};
+use stacklab_traffic::conduct::{Crossing, Path};
+use stacklab_traffic::message::{Answer, Request};
+use std::time::Duration;
+
+/// How long a router may take to say what it has counted.
+const COUNT_LIMIT: Duration = Duration::from_secs(20);
+/// What the routers are called.
+const NAMES: [&str; 2] = ["router1", "router2"];
+
+/// The routers of a testbed, and how packets cross between them.
+pub struct Row {
+    /// How packets cross.
+    pub mechanism: Mechanism,
+    carried: Vec<Carried>,
+    /// What the testbed is in, where it is not on this kernel.
+    guest: Option<String>,
+    routers: [AgentClient; 2],
+    /// The testbed, where it is; it goes with this.
+    _own: Option<Box<Routed>>,
+}
+
+/// What a router has counted until now.
+pub struct Count {
+    counters: Counters,
+    cpu: Option<CpuTime>,
+}
+
+impl Row {
+    /// Greets the routers.
+    pub fn new(
+        mechanism: Mechanism,
+        carried: Vec<Carried>,
+        routers: [AgentClient; 2],
+        guest: Option<String>,
+        own: Option<Box<Routed>>,
+    ) -> Result<Self, Failure> {
+        let mut row = Row { mechanism, carried, guest, routers, _own: own };
+        row.routers.iter_mut().try_for_each(AgentClient::hello)?;
+        Ok(row)
+    }
+
+    /// What it is, in a sentence.
+    pub fn describe(&self, bed: &Bed) -> String {
+        let place = self.guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
+        let rate = bed.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
+        let by = if self.mechanism.translates() { " (tayga, one address to one)" } else { "" };
+        let seen = self.carried.iter().map(|carried| {
+            format!(
+                "{} as {}, path MTU {}",
+                carried.family,
+                carried.headers.join(" / "),
+                carried.path_mtus[0]
+            )
+        });
+        let offloads = if bed.offloads { "on" } else { "off" };
+        format!(
+            "client - router - router - client in four namespaces{place}, {}{by} between the routers, MTU {}, {rate}, \
+             offloads {offloads}; seen on the middle link: {}",
+            self.mechanism,
+            bed.mtu,
+            seen.collect::<Vec<_>>().join("; ")
+        )
+    }
+
+    /// What kind of host each of the four is.
+    pub fn kind(&self) -> String {
+        let place = self.guest.as_ref().map_or_else(String::new, |guest| format!(" in {guest}"));
+        format!("namespace{place}, {}", self.mechanism)
+    }
+
+    /// The routers' facts.
+    pub fn hosts(&mut self, since_unix_ns: u64, limit: Duration) -> Result<Vec<HostRow>, Failure> {
+        let kind = self.kind();
+        let mut rows = Vec::new();
+        for (agent, name) in self.routers.iter_mut().zip(NAMES) {
+            let facts: HostFacts = match agent.ask(Request::Facts, "tell its facts", limit)? {
+                (_, Answer::Facts(facts)) => *facts,
+                _ => return Err(agent.confused("tell its facts").into()),
+            };
+            rows.push(HostRow { name: name.to_owned(), kind: kind.clone(), since_unix_ns, facts });
+        }
+        Ok(rows)
+    }
+
+    /// The path of a cell's trials.
+    pub fn path(&self, bed: &Bed, cell: &Cell) -> Path {
+        let ends =
+            ends(self.mechanism, cell.family).expect("a checked study's mechanisms carry their families");
+        let seen = self.carried.iter().find(|carried| carried.family == cell.family);
+        let path_mtus = seen.expect("a testbed has been seen to carry what it carries").path_mtus;
+        let crossing = Crossing { destination: ends.destination, source: ends.source, path_mtus };
+        Path {
+            sender: ends.sender,
+            receiver: ends.receiver,
+            mtu: bed.mtu,
+            offloads: bed.offloads,
+            rate: bed.rate,
+            shared: false,
+            crossing: Some(crossing),
+        }
+    }
+
+    /// What both routers have counted until now.
+    pub fn count(&mut self) -> Result<[Count; 2], AgentError> {
+        let mut ask = |number: usize| {
+            let agent = &mut self.routers[number];
+            let request = Request::Count { interface: MIDDLE_INTERFACE.to_owned() };
+            match agent.ask(request, "tell its counters", COUNT_LIMIT)? {
+                (_, Answer::Counted { counters, cpu }) => Ok(Count { counters, cpu }),
+                _ => Err(agent.confused("tell its counters")),
+            }
+        };
+        Ok([ask(0)?, ask(1)?])
+    }
+}
+
+/// Puts the routers' figures into a run of a stream.
+pub fn fill_in(run: &mut RunRecord, row: &Row, bed: &Bed, before: &[Count; 2], after: &[Count; 2]) {
+    if run.trial.probe != Probe::Stream {
+        return;
+    }
+    let moved = |router: usize, name: &str| {
+        after[router].counters.get(name).saturating_sub(before[router].counters.get(name))
+    };
+    let both = |name: &str| {
+        let of = |router| moved(router, &format!("ip.{name}")) + moved(router, &format!("ip6.{name}"));
+        Value::Measured((of(0) + of(1)) as f64)
+    };
+    let busy = |router: usize| match (&before[router].cpu, &after[router].cpu) {
+        (Some(before), Some(after)) => {
+            let busy = after.busy_ns().saturating_sub(before.busy_ns()) as f64;
+            let window = after.window_ns.saturating_sub(before.window_ns) as f64;
+            Value::finite(busy * 100.0 / window, "the window was empty")
+        }
+        _ => Value::Missing("the router counts no CPU time".to_owned()),
+    };
+    run.values.insert(Metric::FragmentsRouters, both("FragCreates"));
+    run.values.insert(Metric::ReassembledRouters, both("ReasmOKs"));
+    run.values.insert(Metric::CpuRouter1, busy(0));
+    run.values.insert(Metric::CpuRouter2, busy(1));
+    let Some(sent) = run.sides.iter().find(|side| side.role == Role::Sender) else { return };
+    let Some(received) = run.sides.iter().find(|side| side.role == Role::Receiver) else { return };
+    if run.spec.transport != Transport::Udp || run.sides.len() != 2 {
+        return;
+    }
+    // A trial in reverse has its sender behind the far router.
+    let forward =
+        Some(sent.endpoint.local.ip()) == ends(row.mechanism, run.spec.family).map(|ends| ends.sender);
+    let router = usize::from(!forward);
+    let (bytes, packets) = (moved(router, "interface.tx_bytes"), moved(router, "interface.tx_packets"));
+    let ip_bytes = bytes.saturating_sub(packets * u64::from(ETHERNET_HEADER_BYTES)) as f64;
+    let seen = &received.received;
+    let crossed = seen.warmup + seen.measured + seen.duplicates + sent.sent.markers + run.drops.socket_buffer;
+    let each = ip_bytes / crossed as f64;
+    let path = WirePath::plain(run.spec.family, run.spec.transport, bed.mtu);
+    let path = WirePath { mechanism: row.mechanism, ..path };
+    let model = path.wire_size(run.spec.message_bytes).map(|size| f64::from(size.ip_bytes));
+    run.values.insert(Metric::LinkBytes, Value::finite(each, "no message arrived"));
+    if let Some(model) = model {
+        let beyond = 100.0 * (each / model - 1.0);
+        run.values.insert(Metric::LinkBytesBeyond, Value::finite(beyond, "no message arrived"));
+    }
+}

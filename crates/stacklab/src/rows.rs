@@ -1,0 +1,78 @@
+//! Where the testbeds of a study with routers are, and building them.
+
+use crate::failure::Failure;
+use crate::lab::Lab;
+use stacklab_model::{System, Topology};
+use stacklab_study::Study;
+use stacklab_testbed::routed::Routed;
+use stacklab_testbed::{GuestLab, Needs, possible};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// The testbeds of a study, before they are built.
+pub struct Rows {
+    needs: Needs,
+    /// The guest that they are in, where they are not on this kernel.
+    system: Option<System>,
+}
+
+impl Rows {
+    /// Finds where a study's testbeds can be; `None` where it has no routers. Nothing is started but what this kernel can
+    /// do is tried. `in_vm` is to have them in a guest whatever this kernel can do.
+    ///
+    /// # Errors
+    /// Which mechanism cannot be had here, why, and what to do.
+    pub fn of(study: &Study, in_vm: bool) -> Result<Option<Self>, Failure> {
+        let Topology::Routed(middle) = study.topology else {
+            return if in_vm {
+                let what = "--in-vm is for studies with routers (testbed.topology \"routed\")";
+                Err(Failure::Usage(format!(
+                    "{what}; a host in a virtual machine is factors.os = [\"linux-6.1\"]"
+                )))
+            } else {
+                Ok(None)
+            };
+        };
+        let needs = Needs { mechanisms: study.mechanisms(), bed: study.bed.clone(), middle };
+        let system = possible(&needs, in_vm)?;
+        if let Some(system) = &system {
+            let why = if in_vm {
+                "as --in-vm asks"
+            } else {
+                "for this kernel has not all that the mechanisms need"
+            };
+            eprintln!("stacklab: the whole testbed is built inside a guest ({system}), {why}");
+        }
+        Ok(Some(Rows { needs, system }))
+    }
+
+    /// Builds them all. Call it from the main thread.
+    pub fn build(
+        self,
+        labs: &mut Vec<Lab>,
+        guest: &mut Option<GuestLab>,
+        interrupted: &'static AtomicBool,
+    ) -> Result<(), Failure> {
+        let program: PathBuf = std::env::current_exe().map_err(|reason| Failure::Output {
+            what: "an agent: this program's own file cannot be found".to_owned(),
+            reason,
+        })?;
+        let Some(system) = self.system else {
+            for mechanism in self.needs.mechanisms {
+                let args = ["agent", "--stdio"];
+                let mut own = Routed::build(&self.needs.bed, &self.needs.middle, mechanism, &program, &args)?;
+                let streams = own.take_streams().expect("nobody has taken them before");
+                let carried = own.carried().to_vec();
+                let own = Some(Box::new(own));
+                labs.push(Lab::of_row(mechanism, carried, streams, None, own, interrupted)?);
+            }
+            return Ok(());
+        };
+        let (booted, testbeds) = GuestLab::boot(&system, &self.needs, &program)?;
+        let version = guest.insert(booted).version().to_owned();
+        for (mechanism, carried, streams) in testbeds {
+            labs.push(Lab::of_row(mechanism, carried, streams, Some(version.clone()), None, interrupted)?);
+        }
+        Ok(())
+    }
+}

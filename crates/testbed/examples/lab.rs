@@ -1,0 +1,26 @@
+//! Boots a guest with testbeds of routers in it and prints what their packets look like on the middle link.
+//!
+//!     cargo run -p stacklab-testbed --example lab -- uml target/debug/stacklab 6in4 4in6
+
+use stacklab_model::{Bed, Middle};
+use stacklab_testbed::{GuestLab, Needs};
+use std::error::Error;
+use std::path::Path;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [system, program, mechanisms @ ..] = &words[..] else {
+        return Err("SYSTEM PROGRAM MECHANISM..".into());
+    };
+    let mechanisms = mechanisms.iter().map(|name| name.parse()).collect::<Result<Vec<_>, _>>()?;
+    let bed = Bed { rate: None, mtu: 1500, offloads: false };
+    let needs = Needs { mechanisms, bed, middle: Middle::default() };
+    let (lab, testbeds) = GuestLab::boot(&system.parse()?, &needs, &Path::new(program).canonicalize()?)?;
+    println!("{}", lab.version());
+    for (mechanism, carried, _) in testbeds {
+        for seen in carried {
+            println!("{mechanism} {} {:?} {}", seen.family, seen.path_mtus, seen.headers.join(" / "));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,30 @@
+//! A guest as the place of testbeds of its own.
+
+use crate::error::TestbedError;
+use crate::host::Streams;
+use crate::part::LabPart;
+use crate::routed::{Carried, Routed};
+use std::path::Path;
+
+/// This program, as the first process of a system finds it.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// Testbeds that stand, with the streams of their agents.
+pub(super) struct Testbeds {
+    _all: Vec<Routed>,
+    pub streams: Vec<Streams>,
+    pub carried: Vec<Vec<Carried>>,
+}
+
+/// Builds a testbed for each mechanism.
+pub(super) fn build(part: &LabPart) -> Result<Testbeds, TestbedError> {
+    let mut testbeds = Testbeds { _all: Vec::new(), streams: Vec::new(), carried: Vec::new() };
+    let program = std::fs::read_link(PROGRAM).unwrap_or_else(|_| Path::new("/stacklab").to_owned());
+    for mechanism in &part.mechanisms {
+        let mut routed = Routed::build(&part.bed, &part.middle, *mechanism, &program, &["agent", "--stdio"])?;
+        testbeds.streams.extend(routed.take_streams().into_iter().flatten());
+        testbeds.carried.push(routed.carried().to_vec());
+        testbeds._all.push(routed);
+    }
+    Ok(testbeds)
+}

@@ -1,0 +1,185 @@
+//! Where testbeds of routers can be built: on this kernel, or inside a guest that has what this kernel lacks.
+
+use crate::ability::{Ability, abilities};
+use crate::error::{Attempt, Fault, TestbedError};
+use crate::find::program_in_path;
+use crate::folder::Folder;
+use crate::host::{Guest, Place, Running, Streams};
+use crate::image::Image;
+use crate::mechanism::translate;
+use crate::mux;
+use crate::part::{Greeting, LabPart, Part};
+use crate::prepare::prepare;
+use crate::routed::Carried;
+use stacklab_model::{Bed, Mechanism, Middle, Role, System};
+use std::path::Path;
+
+/// What of a kernel a mechanism needs, by the names of [`Ability`].
+fn kernel_needs(mechanism: Mechanism) -> &'static [&'static str] {
+    match mechanism {
+        Mechanism::Native => &[],
+        Mechanism::SixInFour | Mechanism::SixToFour => &["sit"],
+        Mechanism::SixRd => &["sit 6rd"],
+        Mechanism::Gre4 => &["gre"],
+        Mechanism::Gre6 => &["ip6gre"],
+        Mechanism::FourInSix | Mechanism::DsLite | Mechanism::MapE => &["ip6tnl"],
+        Mechanism::Nat64 | Mechanism::Siit | Mechanism::Xlat464 => &["tun"],
+        Mechanism::WireGuard4 | Mechanism::WireGuard6 => &["wireguard"],
+    }
+}
+
+/// What the guests' kernels lack of that: user-mode Linux as Debian builds it, and of the cloud kernels nothing.
+fn lacks(system: &System, need: &str) -> bool {
+    match system {
+        System::Uml => matches!(need, "sit 6rd" | "wireguard"),
+        System::Linux(_) => false,
+        _ => true,
+    }
+}
+
+/// What a study's testbeds of routers need.
+#[derive(Debug, Clone)]
+pub struct Needs {
+    /// The mechanisms.
+    pub mechanisms: Vec<Mechanism>,
+    /// The links.
+    pub bed: Bed,
+    /// The middle one.
+    pub middle: Middle,
+}
+
+impl Needs {
+    fn of_kernel(&self) -> Vec<&'static str> {
+        let mut needs = vec!["network namespace", "ipv6", "veth"];
+        if self.bed.rate.is_some() {
+            needs.push("tbf");
+        }
+        if !self.middle.is_plain() {
+            needs.push("netem");
+        }
+        needs.extend(self.mechanisms.iter().flat_map(|mechanism| kernel_needs(*mechanism)));
+        needs
+    }
+
+    /// What this kernel has not of it: what was tried, and the answer.
+    fn missing_here(&self) -> Vec<Ability> {
+        let needs = self.of_kernel();
+        abilities().into_iter().filter(|a| needs.contains(&a.name) && a.result.is_err()).collect()
+    }
+}
+
+/// Guests that can hold a lab, the fastest first.
+fn candidates() -> Vec<System> {
+    let series = ["6.1", "6.12", "7.2", "5.10"].map(|series| System::Linux(series.to_owned()));
+    [System::Uml].into_iter().chain(series).collect()
+}
+
+/// Where the testbeds of a study can be: on this kernel (`None`), or in a guest; `in_vm` is to have them in a guest all the
+/// same.
+///
+/// # Errors
+/// What is missing here, which mechanism needs it, and how to get it; nothing is started before that is known.
+pub fn possible(needs: &Needs, in_vm: bool) -> Result<Option<System>, TestbedError> {
+    if needs.mechanisms.iter().any(|mechanism| mechanism.translates()) {
+        translate::program()?;
+    }
+    let missing = needs.missing_here();
+    if missing.is_empty() && !in_vm {
+        return Ok(None);
+    }
+    let wanted = needs.of_kernel();
+    let fits = |system: &System| !wanted.iter().any(|need| lacks(system, need));
+    let runs = |system: &System| {
+        Image::find(system).is_ok()
+            && (*system == System::Uml || program_in_path("qemu-system-x86_64").is_some())
+    };
+    if let Some(system) = candidates().into_iter().find(|system| fits(system) && runs(system)) {
+        return Ok(Some(system));
+    }
+    let system = candidates().into_iter().find(fits).unwrap_or(System::Linux("6.1".to_owned()));
+    let why = missing.iter().map(|ability| {
+        let users = needs.mechanisms.iter().filter(|m| kernel_needs(**m).contains(&ability.name));
+        let users: Vec<&str> = users.map(|mechanism| mechanism.name()).collect();
+        let users = if users.is_empty() { ability.what_for.to_owned() } else { users.join(", ") };
+        format!("{users} needs {}, which this kernel has not", ability.name)
+    });
+    let why: Vec<String> = why.collect();
+    let why = if why.is_empty() { "--in-vm asks for a guest".to_owned() } else { why.join("; ") };
+    let qemu = system != System::Uml && program_in_path("qemu-system-x86_64").is_none();
+    let also = if qemu { ", and qemu-system-x86 is to be installed" } else { "" };
+    Err(TestbedError::NoImage { reason: format!("{why}; a guest that has it is not here{also}"), system })
+}
+
+/// Testbeds of routers inside a guest. Dropping it ends the guest, and all of them.
+#[derive(Debug)]
+pub struct GuestLab {
+    guest: Running,
+    version: String,
+    _folder: Folder,
+}
+
+/// What the agents of a testbed inside a guest write and read, in their order on the path, and what was seen of packets.
+pub type GuestTestbed = (Mechanism, Vec<Carried>, [Streams; 4]);
+
+impl GuestLab {
+    /// Boots a guest and has it build a testbed for each mechanism; waits until they stand.
+    ///
+    /// # Errors
+    /// When the guest does not come up, or what it says failed in it.
+    pub fn boot(
+        system: &System,
+        needs: &Needs,
+        program: &Path,
+    ) -> Result<(Self, Vec<GuestTestbed>), TestbedError> {
+        let folder = Folder::create()?;
+        let guest = prepare(system, program, &folder)?;
+        let guest: Box<dyn Guest> = guest.ok_or_else(|| TestbedError::NotBuilt(system.clone()))?;
+        let version = guest.version();
+        let failed = |fault: Fault| TestbedError::Lab { guest: version.clone(), reason: fault.to_string() };
+        let lab =
+            LabPart { bed: needs.bed.clone(), middle: needs.middle, mechanisms: needs.mechanisms.clone() };
+        let place = Place {
+            role: Role::Sender,
+            // Its network is its own: it joins no link here.
+            namespace: std::process::id(),
+            processors: &[],
+            bed: &needs.bed,
+            program,
+            folder: &folder.for_host(Role::Sender)?,
+            lab: Some(lab),
+        };
+        let mut running = guest.start(&place).map_err(failed)?;
+        let (greeting, read, write) = running.meet_lab().map_err(failed)?;
+        let Greeting::Built { carried } = greeting else {
+            let fault: Result<(), Fault> =
+                Err(std::io::Error::other("it built no testbeds")).attempt("have it build testbeds");
+            return Err(failed(fault.unwrap_err()));
+        };
+        let count = needs.mechanisms.len() * 4;
+        let mut streams = mux::open(read, write, count).into_iter();
+        let mut four =
+            || -> [Streams; 4] { std::array::from_fn(|_| streams.next().expect("there are four of each")) };
+        let testbeds =
+            needs.mechanisms.iter().zip(carried).map(|(mechanism, seen)| (*mechanism, seen, four()));
+        let testbeds = testbeds.collect();
+        Ok((GuestLab { guest: running, version, _folder: folder }, testbeds))
+    }
+
+    /// What it runs in: `user-mode Linux 7.2`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+
+    /// Its process on this machine.
+    pub fn pid(&self) -> u32 {
+        self.guest.pid()
+    }
+}
+
+/// What a lab in a guest is told: see [`Part`].
+pub(crate) fn part_of(place: &Place<'_>) -> Part {
+    match &place.lab {
+        Some(lab) => Part::Lab(lab.clone()),
+        None => Part::Host { role: place.role, mtu: place.bed.mtu, offloads: place.bed.offloads },
+    }
+}

@@ -1,0 +1,145 @@
+//! What a packet on the middle link is made of, read from the packet itself.
+
+use crate::mechanism::wireguard::PORT;
+use stacklab_model::{Family, Mechanism};
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A header of a captured packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layer {
+    /// An IP header with its addresses, source first.
+    Ip(IpAddr, IpAddr),
+    /// GRE.
+    Gre,
+    /// UDP.
+    Udp,
+    /// WireGuard; what is inside cannot be read.
+    WireGuard,
+    /// Another protocol, by its number.
+    Other(u8),
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Layer::Ip(from, to) => write!(f, "{} {from} > {to}", Family::of(*from)),
+            Layer::Gre => f.write_str("gre"),
+            Layer::Udp => f.write_str("udp"),
+            Layer::WireGuard => f.write_str("wireguard"),
+            Layer::Other(protocol) => write!(f, "protocol {protocol}"),
+        }
+    }
+}
+
+/// Reads an Ethernet frame's headers from outside to inside, as far as they go.
+pub fn layers(frame: &[u8]) -> Vec<Layer> {
+    let mut layers = Vec::new();
+    let Some(kind) = frame.get(12..14) else { return layers };
+    let first = u16::from_be_bytes([kind[0], kind[1]]);
+    of_ethertype(first, &frame[14..], &mut layers);
+    layers
+}
+
+fn of_ethertype(kind: u16, packet: &[u8], into: &mut Vec<Layer>) {
+    match kind {
+        0x0800 => ipv4(packet, into),
+        0x86dd => ipv6(packet, into),
+        _ => {}
+    }
+}
+
+fn ipv4(packet: &[u8], into: &mut Vec<Layer>) {
+    if packet.len() < 20 || packet[0] >> 4 != 4 {
+        return;
+    }
+    let address = |at: usize| Ipv4Addr::new(packet[at], packet[at + 1], packet[at + 2], packet[at + 3]);
+    into.push(Layer::Ip(address(12).into(), address(16).into()));
+    let length = usize::from(packet[0] & 15) * 4;
+    inside(packet[9], packet.get(length..).unwrap_or_default(), into);
+}
+
+fn ipv6(packet: &[u8], into: &mut Vec<Layer>) {
+    if packet.len() < 40 || packet[0] >> 4 != 6 {
+        return;
+    }
+    let address = |at: usize| {
+        let octets: [u8; 16] = packet[at..at + 16].try_into().unwrap_or_default();
+        Ipv6Addr::from(octets)
+    };
+    into.push(Layer::Ip(address(8).into(), address(24).into()));
+    inside(packet[6], &packet[40..], into);
+}
+
+fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
+    match protocol {
+        4 => ipv4(rest, into),
+        41 => ipv6(rest, into),
+        47 if rest.len() >= 4 => {
+            into.push(Layer::Gre);
+            of_ethertype(u16::from_be_bytes([rest[2], rest[3]]), &rest[4..], into);
+        }
+        17 => {
+            into.push(Layer::Udp);
+            // Transport data is of type 4.
+            if rest.get(2..4) == Some(&PORT.to_be_bytes()) && rest.get(8) == Some(&4) {
+                into.push(Layer::WireGuard);
+            }
+        }
+        other => into.push(Layer::Other(other)),
+    }
+}
+
+/// Whether these are the headers of a mechanism's packets, of a datagram of a family sent from the near client.
+pub(crate) fn are_of(mechanism: Mechanism, family: Family, layers: &[Layer]) -> bool {
+    let ip = |place: usize, of: Family| matches!(layers.get(place), Some(Layer::Ip(from, _)) if Family::of(*from) == of);
+    let rest = |from: usize| layers.get(from..).unwrap_or_default();
+    use Family::{Ipv4, Ipv6};
+    match mechanism {
+        Mechanism::Native => ip(0, family) && rest(1) == [Layer::Udp],
+        Mechanism::SixInFour | Mechanism::SixToFour | Mechanism::SixRd => {
+            ip(0, Ipv4) && ip(1, Ipv6) && rest(2) == [Layer::Udp]
+        }
+        Mechanism::Gre4 | Mechanism::Gre6 => {
+            let outer = if mechanism == Mechanism::Gre4 { Ipv4 } else { Ipv6 };
+            ip(0, outer) && layers.get(1) == Some(&Layer::Gre) && ip(2, family) && rest(3) == [Layer::Udp]
+        }
+        Mechanism::FourInSix | Mechanism::DsLite | Mechanism::MapE => {
+            ip(0, Ipv6) && ip(1, Ipv4) && rest(2) == [Layer::Udp]
+        }
+        Mechanism::Nat64 | Mechanism::Siit | Mechanism::Xlat464 => ip(0, Ipv6) && rest(1) == [Layer::Udp],
+        Mechanism::WireGuard4 => ip(0, Ipv4) && rest(1) == [Layer::Udp, Layer::WireGuard],
+        Mechanism::WireGuard6 => ip(0, Ipv6) && rest(1) == [Layer::Udp, Layer::WireGuard],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An Ethernet frame of IPv4 that holds IPv6 that holds UDP.
+    fn six_in_four() -> Vec<u8> {
+        let mut frame = vec![0; 12];
+        frame.extend([0x08, 0x00, 0x45, 0, 0, 68, 0, 0, 0x40, 0, 64, 41, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]);
+        frame.extend([0x60, 0, 0, 0, 0, 8, 17, 63]);
+        frame.extend("2001:2:0:1::1".parse::<Ipv6Addr>().unwrap().octets());
+        frame.extend("2001:2:0:2::1".parse::<Ipv6Addr>().unwrap().octets());
+        frame.extend([0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0]);
+        frame
+    }
+
+    #[test]
+    fn the_headers_of_a_packet_are_read_from_outside_to_inside() {
+        let frame = six_in_four();
+        let found: Vec<String> = layers(&frame).iter().map(Layer::to_string).collect();
+        assert_eq!(found, ["ipv4 198.18.0.1 > 198.18.0.2", "ipv6 2001:2:0:1::1 > 2001:2:0:2::1", "udp"]);
+        assert!(are_of(Mechanism::SixInFour, Family::Ipv6, &layers(&frame)));
+        for other in [Mechanism::Native, Mechanism::Gre4, Mechanism::FourInSix, Mechanism::Nat64] {
+            assert!(!are_of(other, Family::Ipv6, &layers(&frame)), "{other}");
+        }
+        for length in 0..frame.len() {
+            // Whatever is missing, nothing is read beyond the end.
+            let _ = layers(&frame[..length]);
+        }
+    }
+}

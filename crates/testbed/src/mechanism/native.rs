@@ -1,0 +1,16 @@
+//! Dual stack: routers forward packets of both families as they are.
+
+use super::Router;
+use crate::error::Fault;
+use crate::routed::plan::MIDDLE;
+use crate::routed::wire::Route;
+use stacklab_model::Family;
+
+pub(super) fn lay(router: &Router) -> Result<(), Fault> {
+    let other = router.site.other();
+    for family in Family::ALL {
+        let to = other.network(router.mechanism, *family);
+        Route { to, device: MIDDLE, via: Some(other.outer(*family)), mtu: None }.add()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Three links between four namespaces: pairs of interfaces, addresses, neighbours, shaping.
+
+use super::node::{Machine, Node};
+use super::plan::{MIDDLE, NEAR, Site, hardware_address};
+use super::wire::{Route, add_address, add_neighbour, raise, set};
+use crate::error::{Attempt, Fault, TestbedError};
+use crate::netlink::with_netlink;
+use crate::offload::switch_off_all;
+use crate::queue::{Impairment, Queue};
+use crate::quiet::quiet;
+use rtnetlink::packet_route::link::{InfoData, InfoVeth};
+use rtnetlink::{LinkMessageBuilder, LinkUnspec, LinkVeth};
+use stacklab_model::{Family, Mechanism};
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::os::fd::AsRawFd;
+
+/// What all links are.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Links {
+    pub mtu: u32,
+    pub offloads: bool,
+    pub queue: Queue,
+    /// On the middle link.
+    pub impair: Option<Impairment>,
+}
+
+/// Lays the links of a row of hosts.
+pub(super) fn lay(machines: &[Machine; 4], mechanism: Mechanism, links: &Links) -> Result<(), TestbedError> {
+    for machine in machines {
+        machine.inside(|| {
+            quiet()?;
+            settings()?;
+            if matches!(machine.node, Node::Router1 | Node::Router2) { forward() } else { Ok(()) }
+        })?;
+    }
+    for (place, interface) in [(0, NEAR), (1, MIDDLE), (2, NEAR)] {
+        let [one, other] = [&machines[place], &machines[place + 1]];
+        // The pairs are sender-router1, router1-router2, router2-receiver.
+        let pid = other.pid();
+        let ends = [hardware_address(one.node, interface), hardware_address(other.node, interface)];
+        one.inside(|| connect(interface, links.mtu, pid, ends))?;
+    }
+    for machine in machines {
+        machine.inside(|| finish(machine.node, mechanism, links))?;
+    }
+    Ok(())
+}
+
+fn settings() -> Result<(), Fault> {
+    for scope in ["all", "default"] {
+        set(&format!("ipv4/conf/{scope}/rp_filter"), "0")?;
+        // What came in by a link and leaves by it again is no business of the sender's.
+        set(&format!("ipv4/conf/{scope}/send_redirects"), "0")?;
+        set(&format!("ipv4/conf/{scope}/accept_redirects"), "0")?;
+        set(&format!("ipv6/conf/{scope}/accept_redirects"), "0")?;
+    }
+    // What path MTU discovery has found holds for a campaign, and not for ten minutes. Kernels before 5.16 have one such
+    // setting for all namespaces, and show none here.
+    for family in ["ipv4", "ipv6"] {
+        let _ = set(&format!("{family}/route/mtu_expires"), "1000000");
+    }
+    Ok(())
+}
+
+fn forward() -> Result<(), Fault> {
+    set("ipv4/ip_forward", "1")?;
+    set("ipv6/conf/all/forwarding", "1")?;
+    set("ipv6/conf/default/forwarding", "1")?;
+    // Every packet that is too large is answered, so that path MTU discovery does not wait.
+    set("ipv4/icmp_ratelimit", "0")?;
+    set("ipv6/icmp/ratelimit", "0")
+}
+
+/// Makes a pair, one end here and the other born in the namespace of process `other`.
+fn connect(name: &str, mtu: u32, other: u32, hardware: [[u8; 6]; 2]) -> Result<(), Fault> {
+    let path = format!("/proc/{other}/ns/net");
+    let namespace = File::open(&path).attempt(format!("open the next host's namespace {path}"))?;
+    fn end<T>(link: LinkMessageBuilder<T>, address: [u8; 6], mtu: u32) -> LinkMessageBuilder<T> {
+        link.mtu(mtu).address(address.to_vec())
+    }
+    let far = end(LinkUnspec::new_with_name(name), hardware[1], mtu).setns_by_fd(namespace.as_raw_fd());
+    let near = end(LinkVeth::new(name, name), hardware[0], mtu)
+        .set_info_data(InfoData::Veth(InfoVeth::Peer(far.build())));
+    with_netlink(async |netlink| {
+        let made = netlink.link().add(near.build()).execute().await;
+        made.attempt(format!("create the veth pair {name} with MTU {mtu}"))
+    })
+}
+
+/// A host's addresses, neighbours, shaping and first routes.
+fn finish(node: Node, mechanism: Mechanism, links: &Links) -> Result<(), Fault> {
+    let site = match node {
+        Node::Sender | Node::Router1 => Site::Near,
+        Node::Router2 | Node::Receiver => Site::Far,
+    };
+    let is_router = node == site.router();
+    let interfaces: &[&str] = if is_router { &[NEAR, MIDDLE] } else { &[NEAR] };
+    for interface in interfaces {
+        if !links.offloads {
+            switch_off_all(interface)?;
+        }
+        let impair = links.impair.filter(|_| *interface == MIDDLE);
+        links.queue.lay_at(interface, None, impair)?;
+        raise(interface, links.mtu)?;
+    }
+    for family in Family::ALL {
+        let (client, gateway) = (site.client_address(mechanism, *family), site.gateway(mechanism, *family));
+        let (_, prefix) = site.network(mechanism, *family);
+        let [own, other] = if is_router { [gateway, client] } else { [client, gateway] };
+        let neighbour = if is_router { site.client() } else { site.router() };
+        add_address(NEAR, own, prefix)?;
+        add_neighbour(NEAR, other, hardware_address(neighbour, NEAR))?;
+        if !is_router {
+            let all: IpAddr = match family {
+                Family::Ipv4 => Ipv4Addr::UNSPECIFIED.into(),
+                Family::Ipv6 => Ipv6Addr::UNSPECIFIED.into(),
+            };
+            Route { to: (all, 0), device: NEAR, via: Some(gateway), mtu: None }.add()?;
+        }
+    }
+    for family in mechanism.link_families().iter().filter(|_| is_router) {
+        let (own, other) = (site.outer(*family), site.other().outer(*family));
+        let prefix = match family {
+            Family::Ipv4 => 24,
+            Family::Ipv6 => 64,
+        };
+        add_address(MIDDLE, own, prefix)?;
+        add_neighbour(MIDDLE, other, hardware_address(site.other().router(), MIDDLE))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,157 @@
+//! Client, router, router, client in a row, and a transition mechanism between the routers.
+
+mod lay;
+mod node;
+pub(crate) mod plan;
+mod proof;
+pub(crate) mod wire;
+
+pub use node::Node;
+pub use plan::{Ends, ends};
+pub use proof::Carried;
+
+use crate::error::{Attempt, Fault, TestbedError};
+use crate::folder::Folder;
+use crate::host::Streams;
+use crate::mechanism::{Router, translate, wireguard};
+use crate::pin;
+use crate::queue::{Impairment, Queue};
+use crate::shape::Bucket;
+use lay::Links;
+use node::Machine;
+use plan::Site;
+use stacklab_model::{Bed, Family, Mechanism, Middle};
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+
+/// The interface of a router that its middle link is at.
+pub const MIDDLE_INTERFACE: &str = plan::MIDDLE;
+
+/// Four hosts in a row. Dropping it kills their processes, and everything is gone.
+#[derive(Debug)]
+pub struct Routed {
+    mechanism: Mechanism,
+    machines: [Machine; 4],
+    carried: Vec<Carried>,
+    _folder: Folder,
+}
+
+impl Routed {
+    /// Starts `program args` four times, each in a fresh network namespace, lays the links, builds the mechanism on both
+    /// routers, and sees that packets of each family that it carries get through in the form that they should have.
+    ///
+    /// Call it from the main thread: the processes are killed when the thread that started them ends. [`crate::enter`]
+    /// must have succeeded before.
+    ///
+    /// # Errors
+    /// What could not be done on which host, or at which hop packets end; then nothing is left.
+    pub fn build(
+        bed: &Bed,
+        middle: &Middle,
+        mechanism: Mechanism,
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+    ) -> Result<Self, TestbedError> {
+        let bucket = bed.rate.map(|rate| Bucket::new(rate, bed.mtu)).transpose()?;
+        let impair =
+            (!middle.is_plain()).then_some(Impairment { delay_ns: middle.delay_ns, loss: middle.loss });
+        let links =
+            Links { mtu: bed.mtu, offloads: bed.offloads, queue: Queue { bucket, packets: None }, impair };
+        let folder = Folder::create()?;
+        // Neighbours on the path share processors, so that each half of it has its own.
+        let [near, far] = pin::halves().unwrap_or_default();
+        let start = |node, processors: &[usize]| Machine::start(node, program, args, processors);
+        let mut machines = [
+            start(Node::Sender, &near)?,
+            start(Node::Router1, &near)?,
+            start(Node::Router2, &far)?,
+            start(Node::Receiver, &far)?,
+        ];
+        lay::lay(&machines, mechanism, &links)?;
+        let router = |site| Router { site, mechanism, mtu: bed.mtu };
+        for (site, place) in [(Site::Near, 1), (Site::Far, 2)] {
+            let router = router(site);
+            machines[place].inside(|| router.lay())?;
+            let node = machines[place].node;
+            let translator = translate::command(&router, folder.path()).map_err(|fault| fault.at(node))?;
+            if let Some(mut command) = translator {
+                machines[place].start_beside(&mut command)?;
+            }
+        }
+        if matches!(mechanism, Mechanism::WireGuard4 | Mechanism::WireGuard6) {
+            let near = machines[1].inside(wireguard::public_key)?;
+            let far = machines[2].inside(wireguard::public_key)?;
+            machines[1].inside(|| wireguard::meet(&router(Site::Near), &far))?;
+            machines[2].inside(|| wireguard::meet(&router(Site::Far), &near))?;
+        }
+        let mut routed = Routed { mechanism, machines, carried: Vec::new(), _folder: folder };
+        routed.settle()?;
+        for family in Family::ALL {
+            let Some(ends) = ends(mechanism, *family) else { continue };
+            let carried = proof::prove(&routed.machines, mechanism, *family, &ends, bed.mtu);
+            let carried = carried.map_err(|error| routed.blame(error))?;
+            routed.carried.push(carried);
+        }
+        Ok(routed)
+    }
+
+    /// How packets cross the middle link.
+    pub fn mechanism(&self) -> Mechanism {
+        self.mechanism
+    }
+
+    /// What was seen of each family's packets when it was built.
+    pub fn carried(&self) -> &[Carried] {
+        &self.carried
+    }
+
+    /// A host's process.
+    pub fn pid(&self, node: Node) -> u32 {
+        self.machines[node as usize].pid()
+    }
+
+    /// What the hosts' processes write and read, in their order on the path; `None` once taken.
+    pub fn take_streams(&mut self) -> Option<[Streams; 4]> {
+        let taken: Option<Vec<Streams>> = self.machines.iter_mut().map(Machine::take_streams).collect();
+        taken?.try_into().ok()
+    }
+
+    /// The processes that translate beside each router, which the router's processor time does not tell alone.
+    pub fn translators(&self) -> Vec<u32> {
+        self.machines.iter().flat_map(Machine::pids_beside).collect()
+    }
+
+    /// Waits until the hosts send nothing by themselves any more: IPv6 reports its multicast groups when links come up.
+    fn settle(&self) -> Result<(), TestbedError> {
+        let quiet = || -> Result<Vec<(u64, u64)>, TestbedError> {
+            self.machines.iter().map(|machine| machine.inside(|| wire::packets(plan::NEAR))).collect()
+        };
+        let start = std::time::Instant::now();
+        let mut last = quiet()?;
+        loop {
+            std::thread::sleep(std::time::Duration::from_millis(60));
+            let now = quiet()?;
+            if now == last {
+                return Ok(());
+            }
+            last = now;
+            if start.elapsed().as_secs() >= 5 {
+                let late = io::Error::new(io::ErrorKind::TimedOut, "it still sends packets by itself");
+                let fault: Result<(), Fault> = Err(late).attempt(format!("use {}", plan::NEAR));
+                return fault.map_err(|fault| fault.at(Node::Sender));
+            }
+        }
+    }
+
+    /// The error, or that a translator has ended, which is its cause.
+    fn blame(&mut self, error: TestbedError) -> TestbedError {
+        match self.machines.iter_mut().find_map(Machine::lost) {
+            Some(reason) => {
+                let family = self.carried.last().map_or(Family::Ipv6, |carried| carried.family);
+                TestbedError::NotCarried { mechanism: self.mechanism, family, reason }
+            }
+            None => error,
+        }
+    }
+}

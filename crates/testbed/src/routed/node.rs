@@ -1,0 +1,142 @@
+//! The four hosts of a routed testbed: a process each, in a network namespace of its own.
+
+use crate::error::{Fault, TestbedError};
+use crate::host::Streams;
+use crate::namespace::in_namespace;
+use crate::sys::{die_with_parent_in, die_with_parent_in_new_namespace, kill_group};
+use std::ffi::OsStr;
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+/// Which of the four hosts it is, in their order on the path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Node {
+    /// The client that sends.
+    Sender,
+    /// The router next to it.
+    Router1,
+    /// The router beyond the middle link.
+    Router2,
+    /// The client that receives.
+    Receiver,
+}
+
+impl Node {
+    /// All four, in their order on the path.
+    pub const ALL: [Node; 4] = [Node::Sender, Node::Router1, Node::Router2, Node::Receiver];
+
+    /// What it is called, in messages and in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Node::Sender => "sender",
+            Node::Router1 => "router1",
+            Node::Router2 => "router2",
+            Node::Receiver => "receiver",
+        }
+    }
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A host's process, and those that were started beside it. Dropping it kills them, and the namespace goes with them.
+#[derive(Debug)]
+pub(crate) struct Machine {
+    pub node: Node,
+    child: Child,
+    beside: Vec<Child>,
+    ended: bool,
+}
+
+impl Machine {
+    /// Starts the program with its input and output on pipes, in a fresh network namespace, on these processors.
+    pub fn start(
+        node: Node,
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+        processors: &[usize],
+    ) -> Result<Self, TestbedError> {
+        let mut command = Command::new(program);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        die_with_parent_in_new_namespace(&mut command, processors);
+        match command.spawn() {
+            Ok(child) => Ok(Machine { node, child, beside: Vec::new(), ended: false }),
+            Err(reason) => {
+                let attempted = format!("start `{}` in a namespace of its own", program.display());
+                Err(Fault { attempted, reason }.at(node))
+            }
+        }
+    }
+
+    /// Its process number.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// What its process writes and reads; `None` once taken.
+    pub fn take_streams(&mut self) -> Option<Streams> {
+        let (output, input) = self.child.stdout.take().zip(self.child.stdin.take())?;
+        Some((Box::new(output), Box::new(input)))
+    }
+
+    /// Starts another program in its namespace, which ends with it.
+    pub fn start_beside(&mut self, command: &mut Command) -> Result<(), TestbedError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        let path = format!("/proc/{}/ns/net", self.pid());
+        let mut start = || -> io::Result<Child> {
+            command.process_group(0);
+            die_with_parent_in(command, File::open(&path)?, &[]);
+            command.spawn()
+        };
+        let child = start()
+            .map_err(|reason| Fault { attempted: format!("start {program}"), reason }.at(self.node))?;
+        self.beside.push(child);
+        Ok(())
+    }
+
+    /// The first process beside it that has ended by itself, which none should.
+    pub fn lost(&mut self) -> Option<String> {
+        let ended = self.beside.iter_mut().find_map(|child| child.try_wait().ok().flatten())?;
+        Some(format!("what translates on {} has ended ({ended})", self.node))
+    }
+
+    /// Processor time of the processes beside it: what it forwards by them.
+    pub fn pids_beside(&self) -> Vec<u32> {
+        self.beside.iter().map(Child::id).collect()
+    }
+
+    /// Does something in its namespace.
+    pub fn inside<T: Send>(&self, step: impl FnOnce() -> Result<T, Fault> + Send) -> Result<T, TestbedError> {
+        let entered = in_namespace(self.pid(), step);
+        let done = entered.unwrap_or_else(|reason| {
+            Err(Fault { attempted: "enter the network namespace".to_owned(), reason })
+        });
+        done.map_err(|fault| fault.at(self.node))
+    }
+
+    fn kill(&mut self) -> io::Result<()> {
+        for mut child in self.beside.drain(..) {
+            kill_group(child.id())?;
+            child.wait()?;
+        }
+        if !std::mem::replace(&mut self.ended, true) {
+            kill_group(self.child.id())?;
+            self.child.wait()?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        // Nobody is left to tell; and they die with this process at the latest.
+        let _ = self.kill();
+    }
+}

@@ -1,0 +1,182 @@
+//! That a testbed carries what it should, and how: a datagram from end to end, the packet that it was on the middle link,
+//! and the path MTU that both ends find.
+
+use super::node::{Machine, Node};
+use super::plan::{Ends, MIDDLE, NEAR, path_mtus};
+use super::wire::packets;
+use crate::error::{Attempt, Fault, TestbedError};
+use crate::mechanism::layers::{Layer, are_of, layers};
+use crate::netlink::{interface, with_netlink};
+use crate::sys::{Capture, never_fragment, path_mtu};
+use serde::{Deserialize, Serialize};
+use stacklab_model::{Family, Mechanism};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+/// How long packets may take to get through; a tunnel comes up at the first of them.
+const PATIENCE: Duration = Duration::from_secs(4);
+const AGAIN: Duration = Duration::from_millis(50);
+/// What the datagrams of the proof hold, and the port that they go to.
+const WORD: &[u8] = b"stacklab: is this carried?";
+const PORT: u16 = 47808;
+
+/// What was seen of a family's packets.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Carried {
+    /// The sender's family.
+    pub family: Family,
+    /// A packet's headers on the middle link, from outside to inside.
+    pub headers: Vec<String>,
+    /// Its frame as it was captured there.
+    pub frame: Vec<u8>,
+    /// The path MTU that each end found towards the other, bytes; the sender's first.
+    pub path_mtus: [u32; 2],
+}
+
+/// Sends through a testbed until a datagram has arrived, and looks at it on the middle link; then finds both ends' path MTU.
+pub(super) fn prove(
+    machines: &[Machine; 4],
+    mechanism: Mechanism,
+    family: Family,
+    ends: &Ends,
+    mtu: u32,
+) -> Result<Carried, TestbedError> {
+    let failed = |reason: String| TestbedError::NotCarried { mechanism, family, reason };
+    let [sender, router1, _, receiver] = machines;
+    let capture = router1.inside(|| {
+        let index = with_netlink(async |netlink| Ok(interface(&netlink, MIDDLE).await?.header.index))?;
+        Capture::open(index).attempt(format!("listen to {MIDDLE}"))
+    })?;
+    let from = sender.inside(|| bind(ends.sender, ends.destination))?;
+    let at = receiver.inside(|| {
+        let socket =
+            UdpSocket::bind((ends.receiver, PORT)).attempt(format!("listen on {}", ends.receiver))?;
+        socket.set_read_timeout(Some(AGAIN)).attempt("wait for packets")?;
+        Ok(socket)
+    })?;
+    let before = count(machines)?;
+    let start = Instant::now();
+    let source = loop {
+        // A refusal is what a host says of a path that is not there; it is told with the hop below.
+        let said = from.send(WORD).err();
+        let mut room = [0; 256];
+        match at.recv_from(&mut room) {
+            Ok((length, source)) if room[..length] == *WORD => break source,
+            _ if start.elapsed() > PATIENCE => {
+                let hop = where_it_ended(&before, &count(machines)?);
+                let said = said.map_or_else(String::new, |error| format!(" (the sender is told: {error})"));
+                return Err(failed(format!("nothing arrived within {} s: {hop}{said}", PATIENCE.as_secs())));
+            }
+            _ => {}
+        }
+    };
+    if source.ip() != ends.source {
+        return Err(failed(format!("packets arrive from {}, not from {}", source.ip(), ends.source)));
+    }
+    let (headers, frame) = seen(&capture, mechanism, family).map_err(failed)?;
+    let [there, back] = path_mtus(mechanism, family, mtu).expect("the family is carried");
+    let back_from = receiver.inside(|| bind(ends.receiver, ends.source))?;
+    discover(&from, there).map_err(|reason| failed(format!("from the sender, {reason}")))?;
+    discover(&back_from, back).map_err(|reason| failed(format!("from the receiver, {reason}")))?;
+    let headers = headers.iter().map(Layer::to_string).collect();
+    Ok(Carried { family, headers, frame, path_mtus: [there, back] })
+}
+
+fn bind(own: IpAddr, to: IpAddr) -> Result<UdpSocket, Fault> {
+    let bound = || -> io::Result<UdpSocket> {
+        let socket = UdpSocket::bind((own, 0))?;
+        socket.connect(SocketAddr::new(to, PORT))?;
+        Ok(socket)
+    };
+    bound().attempt(format!("send from {own} to {to}"))
+}
+
+/// The first captured packet that is of the mechanism; else what there was instead.
+fn seen(capture: &Capture, mechanism: Mechanism, family: Family) -> Result<(Vec<Layer>, Vec<u8>), String> {
+    let mut others: Vec<String> = Vec::new();
+    while let Some(frame) =
+        capture.next(AGAIN).map_err(|error| format!("cannot listen to {MIDDLE}: {error}"))?
+    {
+        let found = layers(&frame);
+        if are_of(mechanism, family, &found) {
+            return Ok((found, frame));
+        }
+        let text: Vec<String> = found.iter().map(Layer::to_string).collect();
+        others.push(text.join(" / "));
+        others.dedup();
+    }
+    Err(format!("packets on the middle link are of another kind: {}", others.join("; ")))
+}
+
+/// Sends packets as large as the interface takes until the host has been told what the path takes.
+fn discover(socket: &UdpSocket, expected: u32) -> Result<(), String> {
+    never_fragment(socket).map_err(|error| format!("packets cannot be kept whole: {error}"))?;
+    let start = Instant::now();
+    let is_six = socket.local_addr().is_ok_and(|address| address.is_ipv6());
+    let headers = if is_six { 48 } else { 28 };
+    let mut known = 0;
+    while start.elapsed() < PATIENCE {
+        known = path_mtu(socket).map_err(|error| format!("the path MTU cannot be read: {error}"))?;
+        let room = vec![0; known.saturating_sub(headers) as usize];
+        match socket.send(&room) {
+            // What the answer to a packet that is too large does to the socket, and a service that is not there.
+            Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => continue,
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+            Err(error) => return Err(format!("packets of {known} bytes cannot be sent: {error}")),
+            Ok(_) => {}
+        }
+        std::thread::sleep(Duration::from_millis(2));
+        if known == expected && path_mtu(socket).is_ok_and(|mtu| mtu == expected) {
+            return Ok(());
+        }
+    }
+    Err(format!("the path MTU is {known}, and should be {expected}"))
+}
+
+/// Packets that have left and arrived at each interface along the path.
+type Counted = Vec<(Node, &'static str, (u64, u64))>;
+
+fn count(machines: &[Machine; 4]) -> Result<Counted, TestbedError> {
+    let interfaces = [(0, NEAR), (1, NEAR), (1, MIDDLE), (2, MIDDLE), (2, NEAR), (3, NEAR)];
+    let counted = interfaces.map(|(place, name)| {
+        let machine = &machines[place];
+        machine.inside(|| packets(name)).map(|packets| (machine.node, name, packets))
+    });
+    counted.into_iter().collect()
+}
+
+/// The last place that packets have passed, in words.
+fn where_it_ended(before: &Counted, after: &Counted) -> String {
+    let moved = |place: usize| {
+        let ((_, _, was), (_, _, is)) = (before[place], after[place]);
+        // Odd places are where packets arrive, even ones where they leave.
+        if place % 2 == 1 { is.0 > was.0 } else { is.1 > was.1 }
+    };
+    let reached = (0..6).take_while(|place| moved(*place)).count();
+    match reached {
+        0 => "they did not leave the sender".to_owned(),
+        1 => "they left the sender and did not arrive at router1".to_owned(),
+        2 => "they arrived at router1 and did not leave it towards router2".to_owned(),
+        3 => "they left router1 and did not arrive at router2".to_owned(),
+        4 => "they arrived at router2 and did not leave it towards the receiver".to_owned(),
+        5 => "they left router2 and did not arrive at the receiver".to_owned(),
+        _ => "they arrived at the receiver's interface and not at its socket".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hop_is_named_at_which_packets_end() {
+        let counted = |moved: usize| -> Counted {
+            (0..6).map(|place| (Node::Sender, NEAR, if place < moved { (1, 1) } else { (0, 0) })).collect()
+        };
+        let said = |moved| where_it_ended(&counted(0), &counted(moved));
+        assert_eq!(said(0), "they did not leave the sender");
+        assert_eq!(said(2), "they arrived at router1 and did not leave it towards router2");
+        assert_eq!(said(6), "they arrived at the receiver's interface and not at its socket");
+    }
+}

@@ -1,0 +1,115 @@
+//! Testbeds of routers in real namespaces: what this kernel can do without modules. They need root, and `tayga`; where
+//! either is missing they fail.
+
+use stacklab_model::{Bed, Family, Mechanism, Middle, Rate};
+use stacklab_testbed::routed::{Node, Routed, ends};
+use stacklab_testbed::{TestbedError, in_namespace, layers};
+use std::io::Read;
+use std::net::UdpSocket;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const PLAIN: Bed = Bed { rate: None, mtu: 1500, offloads: false };
+
+fn build(mechanism: Mechanism, bed: &Bed) -> Result<Routed, TestbedError> {
+    Routed::build(bed, &Middle::default(), mechanism, Path::new("cat"), &[""; 0])
+}
+
+/// Sends datagrams from end to end while tcpdump listens on the middle link, and gives what it prints of the first.
+fn witnessed(routed: &Routed, family: Family) -> String {
+    let ends = ends(routed.mechanism(), family).unwrap();
+    let mut tcpdump = Command::new("nsenter");
+    tcpdump.args(["-t", &routed.pid(Node::Router1).to_string(), "-n", "tcpdump"]);
+    tcpdump.args(["-i", "st1", "-n", "-v", "-t", "-c", "1", "--immediate-mode", "-l"]);
+    let mut tcpdump = tcpdump.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    for _ in 0..100 {
+        in_namespace(routed.pid(Node::Sender), || {
+            let socket = UdpSocket::bind((ends.sender, 0)).unwrap();
+            let _ = socket.send_to(b"seen", (ends.destination, 9));
+        })
+        .unwrap();
+        std::thread::sleep(Duration::from_millis(20));
+        if tcpdump.try_wait().unwrap().is_some() {
+            break;
+        }
+    }
+    let mut said = String::new();
+    tcpdump.kill().ok();
+    tcpdump.stdout.take().unwrap().read_to_string(&mut said).unwrap();
+    tcpdump.wait().unwrap();
+    said
+}
+
+#[test]
+fn routers_carry_both_families_as_they_are() {
+    let routed = build(Mechanism::Native, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
+    let families: Vec<Family> = routed.carried().iter().map(|carried| carried.family).collect();
+    assert_eq!(families, Family::ALL);
+    for carried in routed.carried() {
+        assert_eq!(carried.path_mtus, [1500, 1500]);
+        assert_eq!(carried.headers.len(), 2, "{:?}", carried.headers);
+    }
+    assert!(witnessed(&routed, Family::Ipv4).contains("198.18.1.1."));
+    assert!(witnessed(&routed, Family::Ipv6).contains("2001:2:0:1::1."));
+}
+
+#[test]
+fn translators_carry_their_family_as_ipv6_with_other_addresses() {
+    for (mechanism, family, on_the_link, path_mtus) in [
+        (Mechanism::Nat64, Family::Ipv6, ["2001:2:0:1::1", "2001:2:0:64::c612:201"], [1500, 1472]),
+        (Mechanism::Siit, Family::Ipv4, ["2001:2:0:64::c612:101", "2001:2:0:2::1"], [1472, 1500]),
+        (Mechanism::Xlat464, Family::Ipv4, ["2001:2:0:c1a7::1", "2001:2:0:64::c612:201"], [1472, 1472]),
+    ] {
+        let routed = build(mechanism, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
+        let [carried] = routed.carried() else { panic!("{mechanism}: {:?}", routed.carried()) };
+        assert_eq!((carried.family, carried.path_mtus), (family, path_mtus), "{mechanism}");
+        let [from, to] = on_the_link;
+        assert_eq!(carried.headers, [format!("ipv6 {from} > {to}"), "udp".to_owned()], "{mechanism}");
+        assert_eq!(layers(&carried.frame).len(), 2);
+        // Another reader of the same link sees the same.
+        let said = witnessed(&routed, family);
+        assert!(
+            said.contains(&format!("{from}.")) && said.contains(&format!("{to}.9")),
+            "{mechanism}: {said}"
+        );
+    }
+}
+
+#[test]
+fn a_tunnel_that_this_kernel_has_not_is_refused_with_its_router() {
+    let sit = stacklab_testbed::abilities().into_iter().find(|ability| ability.name == "sit").unwrap();
+    let built = build(Mechanism::SixInFour, &PLAIN);
+    match sit.result {
+        Ok(()) => assert_eq!(built.unwrap().carried()[0].path_mtus, [1480, 1480]),
+        Err(_) => {
+            let said = built.unwrap_err().to_string();
+            assert!(said.contains("configured tunnel") && said.contains("on router1"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_shaped_row_of_hosts_has_its_rate_at_every_link_end_and_goes_without_trace() {
+    let bed = Bed { rate: Some(Rate(100_000_000)), ..PLAIN };
+    let routed = build(Mechanism::Native, &bed).unwrap_or_else(|error| panic!("{error}"));
+    let queues = |node, device: &str| {
+        let pid = routed.pid(node).to_string();
+        let said =
+            Command::new("nsenter").args(["-t", &pid, "-n", "tc", "qdisc", "show", "dev", device]).output();
+        String::from_utf8(said.unwrap().stdout).unwrap()
+    };
+    for (node, device) in [
+        (Node::Sender, "st0"),
+        (Node::Router1, "st0"),
+        (Node::Router1, "st1"),
+        (Node::Router2, "st1"),
+        (Node::Router2, "st0"),
+        (Node::Receiver, "st0"),
+    ] {
+        assert!(queues(node, device).contains("rate 100Mbit"), "{node} {device}: {}", queues(node, device));
+    }
+    let pids = Node::ALL.map(|node| routed.pid(node));
+    drop(routed);
+    assert!(pids.iter().all(|pid| !Path::new(&format!("/proc/{pid}")).exists()));
+}

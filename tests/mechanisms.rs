@@ -1,0 +1,175 @@
+//! Transition mechanisms between two routers: what this kernel can do with namespaces alone, and the tunnels inside a real
+//! guest. They need root, tayga and the images of user-mode Linux and Linux 6.1; where one is missing they fail.
+
+mod support;
+
+use stacklab_model::{Factor, Family, Mechanism, Metric, Role, RunRecord, WirePath};
+use stacklab_store::Record;
+use std::process::Command;
+use support::program::{Program, code, require_root, require_tool};
+use support::records::{figure, runs, side};
+
+/// How close to the header model a link of known rate must come.
+const TOLERANCE: f64 = 0.01;
+/// What the guests can fill with the smallest messages, emulated and with one processor, Mbit/s.
+const RATE: f64 = 5.0;
+
+fn study(mechanisms: &[&str], sizes: &[u32]) -> String {
+    format!(
+        r#"
+title = "Mechanisms over a middle link of known rate"
+[testbed]
+topology = "routed"
+rate = "{RATE} Mbit/s"
+[factors]
+mechanism = {mechanisms:?}
+family = ["ipv4", "ipv6"]
+transport = ["udp"]
+framing = ["message"]
+size = {sizes:?}
+[probe.stream]
+metrics = ["throughput", "loss", "path_mtu", "fragments", "reassembled", "link_bytes", "link_bytes_beyond", "cpu_router1"]
+length = {{ time = "400ms" }}
+warmup = "200ms"
+interval = "100ms"
+[runs]
+min = 2
+max = 2
+"#
+    )
+}
+
+/// Runs a study. Gives its runs, how many hosts its record has, and what the program said beside its report.
+fn measured(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, String) {
+    require_root();
+    require_tool("tayga", "tayga");
+    let program = Program::new();
+    program.write("mechanisms.toml", study);
+    let done = program.run(&[&["run", "mechanisms.toml", "--out", "m.stacklab"], more].concat());
+    let done = done.expect(code::DONE);
+    let path = program.work().join("m.stacklab");
+    (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr)
+}
+
+fn model(run: &RunRecord) -> (f64, f64) {
+    let cell = &run.trial.cell;
+    let path = WirePath::plain(cell.family, cell.transport, 1500);
+    let path = WirePath { mechanism: Mechanism::of(cell), ..path };
+    let size = path.wire_size(cell.size).unwrap();
+    (RATE * f64::from(cell.size) / f64::from(size.wire_bytes), f64::from(size.ip_bytes))
+}
+
+/// What every run must show.
+fn check(run: &RunRecord) {
+    let cell = &run.trial.cell;
+    let mechanism = Mechanism::of(cell);
+    let (limit, bytes) = model(run);
+    let left = mechanism.leaves(cell.family, 1500).unwrap();
+    assert_eq!(figure(run, Metric::PathMtu), f64::from(left), "{cell}");
+    let link_bytes = figure(run, Metric::LinkBytes);
+    assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B on the link, not {bytes}");
+    let throughput = figure(run, Metric::Throughput);
+    assert!((throughput / limit - 1.0).abs() < TOLERANCE, "{cell}: {throughput} Mbit/s, not {limit}");
+}
+
+#[test]
+fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
+    let (runs, hosts, said) = measured(
+        &study(&["native", "6in4", "6to4", "gre4", "gre6", "4in6"], &[128, 1024, 1408, 1536]),
+        &["--in-vm"],
+    );
+    assert!(said.contains("inside a guest (uml)"), "{said}");
+    // Each of the four hosts has its facts in the record.
+    assert_eq!(hosts, 6 * 4);
+    let cells = 4 * (2 + 1 + 1 + 2 + 2 + 1);
+    assert_eq!(runs.len(), 2 * cells);
+    runs.iter().filter(|run| run.trial.cell.size < 1536).for_each(check);
+    for run in runs.iter().filter(|run| run.trial.cell.size == 1536) {
+        let sent = &side(run, Role::Sender).sent;
+        let messages = (sent.warmup + sent.measured + sent.markers) as f64;
+        let fragments = figure(run, Metric::Fragments);
+        assert!((fragments / messages - 2.0).abs() < 0.01, "{}: {fragments} of {messages}", run.trial.cell);
+        let (limit, _) = model(run);
+        // Where the tunnel carries less than its entrance takes in, a lost fragment loses its datagram.
+        let throughput = figure(run, Metric::Throughput);
+        assert!((0.97..1.01).contains(&(throughput / limit)), "{}: {throughput} of {limit}", run.trial.cell);
+    }
+}
+
+#[test]
+fn translators_on_this_kernel_carry_what_the_header_model_says() {
+    let (runs, ..) = measured(&study(&["nat64", "siit", "464xlat"], &[128, 1024, 1408]), &[]);
+    assert_eq!(runs.len(), 2 * 9);
+    runs.iter().for_each(check);
+}
+
+#[test]
+fn what_user_mode_linux_lacks_is_had_in_a_virtual_machine() {
+    let (runs, _, said) = measured(&study(&["6rd", "wireguard4", "wireguard6"], &[1024]), &["--in-vm"]);
+    assert!(said.contains("inside a guest (linux-6.1)"), "{said}");
+    assert_eq!(runs.len(), 2 * 5);
+    for run in &runs {
+        let (_, bytes) = model(run);
+        let link_bytes = figure(run, Metric::LinkBytes);
+        assert!(
+            (link_bytes / bytes - 1.0).abs() < TOLERANCE,
+            "{}: {link_bytes}, not {bytes}",
+            run.trial.cell
+        );
+    }
+}
+
+#[test]
+fn what_cannot_be_had_is_named_before_anything_starts() {
+    let program = Program::new();
+    program.write("m.toml", study(&["native", "6rd"], &[128]));
+    let mut command = Command::new(program.path());
+    command.current_dir(program.work()).env("STACKLAB_CACHE", program.work().join("nothing"));
+    let done = command.args(["run", "m.toml", "--in-vm", "--out", "m.stacklab"]).output().unwrap();
+    assert_eq!(done.status.code(), Some(3));
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(said.contains("6rd") || said.contains("--in-vm"), "{said}");
+    assert!(said.contains("stacklab image get linux-6.1"), "{said}");
+    assert!(!program.work().join("m.stacklab").exists());
+}
+
+#[test]
+fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
+    require_root();
+    let program = Program::new();
+    program.write("m.toml", study(&["native", "nat64"], &[128]));
+    let cache = program.work();
+    let lab = |args: &[&str]| {
+        let mut command = Command::new(program.path());
+        command.current_dir(program.work()).env("STACKLAB_CACHE", &cache).env_remove("XDG_RUNTIME_DIR");
+        let done = command.arg("lab").args(args).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    };
+    let (up, said, _) = lab(&["up", "m.toml", "--mechanism", "nat64"]);
+    assert_eq!(up, Some(0), "{said}");
+    assert!(said.contains("nat64 between the routers") && said.contains("2001:2:0:64::c612:201"), "{said}");
+    let (again, _, why) = lab(&["up", "m.toml"]);
+    assert!(again != Some(0) && why.contains("is up already"), "{why}");
+    let (entered, addresses, _) = lab(&["enter", "router1", "ip", "-br", "addr", "show", "dev", "st1"]);
+    assert!(entered == Some(0) && addresses.contains("2001:2:0:ffff::1/64"), "{addresses}");
+    let (unknown, _, why) = lab(&["enter", "router3"]);
+    assert!(unknown != Some(0) && why.contains("sender, router1, router2, receiver"), "{why}");
+    assert_eq!(lab(&["down"]).0, Some(0));
+    assert!(!cache.join("stacklab-lab.json").exists());
+    assert!(lab(&["enter", "sender", "true"]).2.contains("no testbed is up"));
+}
+
+#[test]
+fn cells_hold_what_each_mechanism_carries() {
+    let program = Program::new();
+    program.write("m.toml", study(&["native", "6in4", "4in6"], &[128]));
+    let plan = program.run(&["plan", "m.toml"]).expect(code::DONE).stdout;
+    assert!(plan.contains("Cells       4"), "{plan}");
+    for (family, mechanism) in [(Family::Ipv6, "6in4"), (Family::Ipv4, "4in6")] {
+        assert!(
+            plan.contains(&format!("{family} udp message 128 B {}={mechanism}", Factor::Mechanism)),
+            "{plan}"
+        );
+    }
+}
