@@ -8,13 +8,14 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 STUDY ?= studies/quickstart.toml
 ARGS ?=
 
-.PHONY: run build agents test pure-test namespace-test fmt lint bench schema
+.PHONY: run build agents test pure-test namespace-test fmt lint bench schema types screenshots
 
 run: build
 	target/release/stacklab run $(STUDY) $(ARGS)
 
 build:
 	scripts/setup run
+	scripts/build-web
 	cargo build --release --locked -p stacklab
 
 # The agent for Windows and FreeBSD; docs/agents.md says what it can do there.
@@ -32,6 +33,7 @@ fmt:
 
 lint:
 	scripts/setup test
+	scripts/build-web
 	scripts/lint
 
 bench: build
@@ -40,3 +42,12 @@ bench: build
 # The schema of study files for editors; a test says when it is out of date.
 schema:
 	cargo run --quiet --locked -p stacklab -- schema > docs/study.schema.json
+
+# The types of the page's document for the front end; a test says when they are out of date.
+types:
+	STACKLAB_WRITE_TYPES=1 cargo test --quiet --locked -p stacklab-report page::types
+
+# Pictures of report, explorer and live page, into docs/pictures.
+screenshots: build
+	scripts/setup test
+	scripts/screenshots

@@ -31,6 +31,15 @@ pub fn explain(
     })
 }
 
+/// The most that a link of known rate carries of a cell by the header model, in the metric's unit; `None` for metrics that
+/// headers do not limit, without a rate, or where nothing fits.
+pub fn limit(cell: &Cell, metric: Metric, bed: &Bed) -> Option<f64> {
+    if !matches!(metric, Metric::Throughput | Metric::PacketRate) {
+        return None;
+    }
+    Some(OnWire::of(cell, bed).ok()?.limit(metric, bed.rate?))
+}
+
 /// The explained ratio and the reasoning, or why there is none.
 fn full_link(question: &Question, means: [Option<f64>; 2], bed: &Bed) -> Result<(f64, String), String> {
     let metric = question.metric;
@@ -209,6 +218,15 @@ mod tests {
         close(explained.ratio.unwrap(), 194.0 / 214.0);
         close(explained.left.unwrap(), 568.2 / 626.8 * 214.0 / 194.0);
         assert_eq!(explained.because, "ipv6 128 B in 214 B of wire, against ipv4 128 B in 194 B of wire");
+    }
+
+    #[test]
+    fn the_most_that_a_link_carries_is_known_without_a_comparison() {
+        let cell = with(Metric::Throughput, Transport::Udp, Framing::Segment, 128).baseline;
+        let gigabit = bed(Some(Rate(1_000_000_000)));
+        close((limit(&cell, Metric::Throughput, &gigabit).unwrap() * 100.0).round(), 65979.0);
+        assert_eq!(limit(&cell, Metric::Rtt, &gigabit), None);
+        assert_eq!(limit(&cell, Metric::Throughput, &bed(None)), None);
     }
 
     #[test]

@@ -8,7 +8,7 @@
 //! * [`estimate`]: one cell, one metric
 //! * [`Paired`]: two cells, one metric
 //! * [`verdict`] and [`standing`]: what the pairs say, at the end and after each block
-//! * [`explain`]: what the headers alone would make of it
+//! * [`explain`] and [`limit`]: what the headers alone would make of it
 //! * [`statistics`]: the tests and intervals that these are made of
 //! * [`findings`]: all of it, for a whole campaign
 //! * [`between`]: two campaigns side by side, not paired
@@ -38,7 +38,7 @@ mod fixtures;
 pub use between::{NothingInCommon, between};
 pub use estimate::{estimate, estimate_of};
 pub use findings::{Campaign, findings};
-pub use headers::{FULL_LINK, explain};
+pub use headers::{FULL_LINK, explain, limit};
 pub use paired::Paired;
 pub use precision::half_width_of;
 pub use runs::Runs;

@@ -28,7 +28,8 @@ pub fn between(found: &Between, format: Format, width: usize) -> String {
     }
 }
 
-fn document(found: &Between) -> Vec<Block> {
+/// The parts of the report.
+pub(crate) fn document(found: &Between) -> Vec<Block> {
     let groups = groups(found);
     let mut blocks = vec![
         Block::Title(title(found)),

@@ -130,7 +130,7 @@ pub fn means(estimates: &[&Estimate], shown: &Shown, places: usize, notes: &mut 
 }
 
 /// `-8.41 [-8.43, -8.39]`.
-fn differences(rows: &[&Comparison], shown: &Shown, places: usize) -> Vec<String> {
+pub fn differences(rows: &[&Comparison], shown: &Shown, places: usize) -> Vec<String> {
     let parts: Vec<Option<[String; 3]>> = rows
         .iter()
         .map(|row| {
@@ -165,7 +165,7 @@ fn explained(
 }
 
 /// The verdict, and why no more was measured where that was not the interval's doing.
-fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
+pub fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
     let verdict = match &row.verdict {
         Verdict::Better(level) => format!("{} better", arm(row, level)),
         Verdict::Equivalent => "equivalent".to_owned(),

@@ -5,8 +5,18 @@ use crate::groups::fixed_settings;
 use jiff::Timestamp;
 use stacklab_model::Findings;
 
+/// What intervals and verdicts mean.
+pub const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and stands with \
+     its 95 % interval. An arm is better where the 99 % interval leaves out no difference; arms are \
+     equivalent where the 90 % interval is inside the margin.";
+
 /// Title and facts of the campaign.
 pub fn blocks(findings: &Findings) -> Vec<Block> {
+    vec![Block::Title(findings.title.clone()), Block::Facts(facts(findings)), Block::Text(LEGEND.to_owned())]
+}
+
+/// What was measured, when, where and how often.
+pub fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
     let invalid: usize = findings.invalid_runs.iter().map(|(count, _)| count).sum();
     let mut facts = vec![
         (
@@ -34,16 +44,7 @@ pub fn blocks(findings: &Findings) -> Vec<Block> {
             count(findings.blocks as usize, "block")
         ),
     ));
-    vec![
-        Block::Title(findings.title.clone()),
-        Block::Facts(facts),
-        Block::Text(
-            "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and stands with \
-             its 95 % interval. An arm is better where the 99 % interval leaves out no difference; arms are \
-             equivalent where the 90 % interval is inside the margin."
-                .to_owned(),
-        ),
-    ]
+    facts
 }
 
 /// `1 block`, `2 blocks`.

@@ -13,6 +13,7 @@ mod csv;
 mod csv_tables;
 mod document;
 mod estimates;
+mod figure;
 mod figures;
 mod format;
 mod groups;
@@ -24,9 +25,11 @@ mod matrix;
 mod measurement;
 mod measurement_json;
 mod notes;
+pub mod page;
 mod paper;
 mod summary;
 mod text;
+mod tidy;
 
 #[cfg(test)]
 mod fixtures;
@@ -38,11 +41,14 @@ mod measurement_tests;
 pub use between::{BETWEEN_FORMAT_VERSION, between};
 pub use csv::COLUMNS;
 pub use document::{Block, Footnotes, Table};
+pub use figure::{FigureFormat, figure, figures};
 pub use format::Format;
+pub use heading::time;
 pub use json::FORMAT_VERSION;
 pub use measurement::{MeasurementText, measurement};
 pub use measurement_json::{MEASUREMENT_FORMAT_VERSION, measurement_json};
 pub use paper::{PaperFormat, paper};
+pub use tidy::{Kind, TIDY_COLUMNS, TidyFormat, tidy};
 
 use stacklab_model::Findings;
 

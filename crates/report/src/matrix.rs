@@ -56,7 +56,8 @@ fn table(groups: &[&Group], magnitudes: bool) -> Table {
     table
 }
 
-fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String {
+/// A verdict in a few characters: `ipv4 9.8%`, `=`, `?`.
+pub fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String {
     match &row.verdict {
         Verdict::Better(level) => {
             let by = magnitude(group, row).filter(|_| magnitudes).map(|by| {

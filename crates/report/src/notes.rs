@@ -10,6 +10,12 @@ const LISTED: usize = 10;
 
 /// Comparisons that were cut short, what their tests say together, headers that explain nothing, invalid runs, warnings.
 pub fn blocks(findings: &Findings) -> Vec<Block> {
+    let points = points(findings);
+    if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
+}
+
+/// The same as sentences.
+pub fn points(findings: &Findings) -> Vec<String> {
     let mut points = settled(findings);
     points.extend(many_arms(findings));
     points.extend(listed(&findings.cautions, |(n, caution)| {
@@ -20,7 +26,7 @@ pub fn blocks(findings: &Findings) -> Vec<Block> {
         format!("{} not counted: {reason}", count(*n, "invalid run"))
     }));
     points.extend(warnings(findings));
-    if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
+    points
 }
 
 fn settled(findings: &Findings) -> Vec<String> {

@@ -15,7 +15,7 @@ pub fn blocks(groups: &[Group]) -> Vec<Block> {
 }
 
 /// `throughput, tcp segment, ipv6 against ipv4: ipv4 better at 5 of 6 sizes (by 1.2 to 4.0 %), equivalent at 1`.
-fn sentence(group: &Group) -> String {
+pub fn sentence(group: &Group) -> String {
     let mut outcomes: Vec<(String, Vec<&Comparison>)> = Vec::new();
     for row in &group.rows {
         let outcome = outcome(row);

@@ -53,9 +53,20 @@ Examples:
 Examples:
   stacklab report my.stacklab
   stacklab report my.stacklab --format csv > my.csv
+  stacklab report my.stacklab --format html --out my.html
+  stacklab report my.stacklab --figure list
+  stacklab report my.stacklab --figure throughput-tcp-segment --format pdf --out throughput.pdf
   stacklab report my.stacklab --format latex       tables as papers print them
   stacklab report my.stacklab --format markdown --difference lower")]
     Report(ReportOptions),
+    /// Write a record's runs as rows for other programs: one for each run and metric
+    #[command(after_help = "\
+Examples:
+  stacklab export my.stacklab > runs.csv
+  stacklab export my.stacklab --format parquet --out runs.parquet
+
+docs/export.md says what each column holds.")]
+    Export(ExportOptions),
     /// Put two records side by side: two kernels, two machines, before and after
     #[command(after_help = "\
 Examples:
@@ -100,6 +111,16 @@ Examples:
 See what each can be told: stacklab measure tcp --help"
     )]
     Measure(MeasureOptions),
+    /// Show the records of a folder as a web page: campaigns, two side by side, and one in progress as it goes
+    #[command(after_help = "\
+Examples:
+  stacklab serve                                   this folder, at http://127.0.0.1:8046/
+  stacklab serve records --port 9000
+  stacklab serve records --address ::              for others too: they need the token that is printed
+
+It reads records and changes none. Served elsewhere than on loopback it asks for a token; it does not encrypt, so let it
+listen on networks that you trust.")]
+    Serve(ServeOptions),
     /// Say what this machine can do, and how to get what is missing
     Doctor,
     /// Fetch what other systems boot from (gvisor, linux-6.1, uml ..) into a folder of stacklab's own
@@ -200,13 +221,51 @@ pub struct ReportOptions {
     /// The record
     #[arg(value_name = "RESULT")]
     pub record: PathBuf,
-    /// text, markdown, csv or json; or latex, which is of the tables of --difference
+    /// text, markdown, csv or json; html, one file with everything to look at; or latex, which is of the tables of
+    /// --difference
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: String,
+    /// One figure as svg, png or pdf, for a paper; `list` names those that there are
+    #[arg(long, value_name = "NAME", conflicts_with = "difference")]
+    pub figure: Option<String>,
+    /// Write into this file, and not on standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
     /// Print the tables that papers print instead: both arms with their difference by this formula, and the standard
     /// deviations, as text, markdown, latex or csv
     #[arg(long, value_name = "FORMULA", value_parser = ["symmetric", "lower", "higher", "points"])]
     pub difference: Option<String>,
+}
+
+/// Options of `export`.
+#[derive(Debug, Args)]
+pub struct ExportOptions {
+    /// The record
+    #[arg(value_name = "RESULT")]
+    pub record: PathBuf,
+    /// csv or parquet
+    #[arg(long, value_name = "FORMAT", default_value = "csv")]
+    pub format: String,
+    /// Write into this file, and not on standard output
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}
+
+/// Options of `serve`.
+#[derive(Debug, Args)]
+pub struct ServeOptions {
+    /// The folder with the records
+    #[arg(value_name = "DIR", default_value = ".")]
+    pub folder: PathBuf,
+    /// The address to listen on
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    pub address: std::net::IpAddr,
+    /// The port to listen on; 0 for any free one
+    #[arg(long, value_name = "PORT", default_value_t = 8046)]
+    pub port: u16,
+    /// Ask for this token (16 or more letters and digits), on loopback too; elsewhere one is made where none is named
+    #[arg(long, value_name = "TOKEN")]
+    pub token: Option<String>,
 }
 
 /// Options of `compare`.

@@ -49,6 +49,17 @@ impl Recorded {
         Ok(Recorded { campaign, study, hosts, questions, settled, runs })
     }
 
+    /// Title of a campaign's study, where this version understands it.
+    pub fn title(campaign: &stacklab_store::Campaign) -> Option<String> {
+        let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
+        Some(source.check(campaign.scale.as_deref(), &campaign.settings).ok()?.title)
+    }
+
+    /// Name of the study's file.
+    pub fn study_name(&self) -> &str {
+        &self.campaign.study_name
+    }
+
     /// The campaign, as the analysis takes it.
     pub fn campaign(&self) -> Campaign<'_> {
         Campaign {

@@ -3,9 +3,10 @@
 //! The same runs always give the same course. So a campaign that goes on after having been killed decides what it
 //! would have decided, and a report of a record knows why each question was measured no further.
 
-use stacklab_analysis::{Runs, standing};
-use stacklab_model::{Question, RunRecord, Settled, Trial};
+use stacklab_analysis::{Paired, Runs, standing, verdict};
+use stacklab_model::{Question, RunRecord, Settled, Trial, Verdict};
 use stacklab_study::{Plan, Study, look};
+use std::collections::BTreeMap;
 
 /// A campaign on its way through its blocks.
 pub struct Course<'a> {
@@ -13,6 +14,8 @@ pub struct Course<'a> {
     plan: &'a Plan,
     questions: Vec<Question>,
     settled: Vec<Option<Settled>>,
+    /// How often which verdict was given to questions that are settled.
+    verdicts: BTreeMap<String, usize>,
     block: u32,
 }
 
@@ -20,7 +23,14 @@ impl<'a> Course<'a> {
     /// At the first block.
     pub fn new(study: &'a Study, plan: &'a Plan) -> Self {
         let questions = study.questions();
-        Course { study, plan, settled: vec![None; questions.len()], questions, block: 0 }
+        Course {
+            study,
+            plan,
+            settled: vec![None; questions.len()],
+            questions,
+            verdicts: BTreeMap::new(),
+            block: 0,
+        }
     }
 
     /// The present block, from 0.
@@ -46,6 +56,9 @@ impl<'a> Course<'a> {
             if settled.is_none() {
                 let standing = standing(question, &index, self.study.rule.target);
                 *settled = look(&self.study.rule, self.block, spent_ns, standing);
+                if settled.is_some() {
+                    *self.verdicts.entry(answer(question, &index)).or_default() += 1;
+                }
             }
         }
         // Trials that no question asks for have the rule's limits too.
@@ -58,6 +71,14 @@ impl<'a> Course<'a> {
     /// Questions, and how many of them are settled.
     pub fn answered(&self) -> (usize, usize) {
         (self.questions.len(), self.settled.iter().flatten().count())
+    }
+
+    /// The verdicts of the questions that are settled, each with their number, the commonest first.
+    pub fn verdicts(&self) -> Vec<(&str, usize)> {
+        let mut told: Vec<(&str, usize)> =
+            self.verdicts.iter().map(|(verdict, n)| (verdict.as_str(), *n)).collect();
+        told.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        told
     }
 
     /// Walks through runs as far as they go. Gives the questions and why each was measured no further.
@@ -74,6 +95,17 @@ impl<'a> Course<'a> {
         }
         let settled = self.settled.into_iter().map(|settled| settled.unwrap_or(Settled::Unfinished));
         (self.questions, settled.collect())
+    }
+}
+
+/// A verdict in a word or two.
+fn answer(question: &Question, runs: &Runs) -> String {
+    let effect = Paired::new(question, runs).map(|paired| paired.effect());
+    match verdict(question, effect.as_ref().map_err(String::as_str)) {
+        Verdict::Better(level) => format!("{level} better"),
+        Verdict::Equivalent => "equivalent".to_owned(),
+        Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::Nothing(_) => "nothing to compare".to_owned(),
     }
 }
 

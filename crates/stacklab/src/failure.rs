@@ -29,6 +29,9 @@ pub enum Failure {
     /// A table of published figures is wrong, which no installed program's are.
     #[error("{0}")]
     Reference(#[from] stacklab_reference::ReferenceError),
+    /// The program was built without its web page.
+    #[error("{0}")]
+    NoPage(#[from] stacklab_report::page::NoPage),
     /// The testbed cannot be made.
     #[error("{0}")]
     Testbed(#[from] TestbedError),
@@ -74,6 +77,16 @@ pub enum Failure {
         /// The system's reason.
         reason: io::Error,
     },
+    /// The page cannot be served there.
+    #[error(
+        "could not serve the page on {address}: {reason}; see whether another program listens there, or name another --port"
+    )]
+    Serve {
+        /// Where.
+        address: std::net::SocketAddr,
+        /// The system's reason.
+        reason: io::Error,
+    },
     /// The user interrupted.
     #[error("interrupted; what was measured is in {}: go on with `stacklab run --resume --out {}`", .0.display(), .0.display())]
     Interrupted(PathBuf),
@@ -91,7 +104,11 @@ impl Failure {
     /// The program's exit code; `stacklab --help` lists them.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Output { .. } | Failure::OwnAgent(_) | Failure::Reference(_) => 1,
+            Failure::Output { .. }
+            | Failure::OwnAgent(_)
+            | Failure::Reference(_)
+            | Failure::NoPage(_)
+            | Failure::Serve { .. } => 1,
             Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
             Failure::Testbed(_) | Failure::Unable | Failure::Lab { .. } => 3,
             Failure::Store(_) => 4,

@@ -11,13 +11,16 @@ mod conclude;
 mod course;
 mod failure;
 mod lab;
+mod live_chart;
 mod measurement;
 mod outside;
+mod page;
 mod progress;
 mod remote;
 mod replication;
 mod row;
 mod rows;
+mod serve;
 mod served;
 mod settings;
 mod sources;
@@ -31,10 +34,12 @@ fn main() -> ExitCode {
         Command::Run(options) => commands::run::run(options),
         Command::Plan(options) => commands::plan::plan(&options),
         Command::Report(options) => commands::report::report(&options),
+        Command::Export(options) => commands::export::export(&options),
         Command::Compare(options) => commands::compare::compare(&options),
         Command::Replicate(options) => commands::replicate::replicate(options),
         Command::Reference(command) => commands::reference::reference(&command),
         Command::Measure(options) => commands::measure::measure(&options),
+        Command::Serve(options) => serve::serve(&options),
         Command::Doctor => commands::doctor::doctor(),
         Command::Image(command) => commands::image::image(&command),
         Command::Lab(command) => commands::lab::lab(&command),

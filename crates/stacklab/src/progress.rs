@@ -1,6 +1,7 @@
-//! How a campaign is going: a bar on a terminal, a line a block elsewhere. All of it on standard error.
+//! How a campaign is going: on a terminal a bar, the verdicts so far and a small chart; elsewhere a line a block. All of it on standard error.
 
 use crate::course::Course;
+use crate::live_chart::LiveChart;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stacklab_model::{RunRecord, RunStatus, Trial, print_duration};
 use stacklab_study::Study;
@@ -22,19 +23,33 @@ pub struct Progress {
     block: String,
     /// What the last run brought.
     latest: String,
+    /// Verdicts that hold already.
+    verdicts: String,
+    chart: Option<LiveChart>,
 }
 
 impl Progress {
     /// Shows nothing yet.
     pub fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let style =
-                ProgressStyle::with_template("{bar:20.cyan/blue} {wide_msg}").expect("a constant template");
+            let style = ProgressStyle::with_template("{bar:20.cyan/blue} {wide_msg}\n{prefix}")
+                .expect("a constant template");
             let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
             bar.with_style(style)
         });
-        let (started, block, latest) = (Instant::now(), String::new(), String::new());
-        Progress { bar, started, runs: 0, spent_ns: 0, at_most: 1, passed: 0, budget_ns: None, block, latest }
+        Progress {
+            bar,
+            started: Instant::now(),
+            runs: 0,
+            spent_ns: 0,
+            at_most: 1,
+            passed: 0,
+            budget_ns: None,
+            block: String::new(),
+            latest: String::new(),
+            verdicts: String::new(),
+            chart: None,
+        }
     }
 
     /// A block begins.
@@ -44,13 +59,24 @@ impl Progress {
         self.budget_ns = study.rule.budget_ns;
         let (questions, settled) = course.answered();
         self.block = format!("block {}/{}", course.block() + 1, study.rule.max);
+        let told: Vec<String> =
+            course.verdicts().into_iter().map(|(verdict, n)| format!("{verdict} {n}")).collect();
+        self.verdicts = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
+        if let (None, Some(first)) = (&self.chart, study.comparisons.first()) {
+            self.chart = first.metrics.first().map(|metric| LiveChart::new(first.factor, *metric));
+        }
         match &self.bar {
-            Some(bar) => bar.set_length(self.at_most),
+            Some(bar) => {
+                bar.set_length(self.at_most);
+                self.verdicts = format!("{settled} of {questions} comparisons settled{}", self.verdicts);
+                self.draw(bar);
+            }
             None => eprintln!(
-                "{:>5} s  {}: {} trials, {settled} of {questions} comparisons settled",
+                "{:>5} s  {}: {} trials, {settled} of {questions} comparisons settled{}",
                 self.started.elapsed().as_secs(),
                 self.block,
-                trials.len()
+                trials.len(),
+                self.verdicts
             ),
         }
     }
@@ -82,6 +108,16 @@ impl Progress {
         if let Some((metric, figure)) = first {
             self.latest = format!("  ({metric} {figure:.4} {})", metric.unit().symbol());
         }
+        if let (Some(bar), Some(chart)) = (&self.bar, &mut self.chart) {
+            chart.add(run);
+            self.draw(bar);
+        }
+    }
+
+    /// The lines below the bar.
+    fn draw(&self, bar: &ProgressBar) {
+        let chart = self.chart.as_ref().map(LiveChart::draw).unwrap_or_default();
+        bar.set_prefix(format!("{}\n{chart}", self.verdicts).trim_end().to_owned());
     }
 
     /// Prints a line without disturbing the bar.

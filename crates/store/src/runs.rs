@@ -23,6 +23,12 @@ impl Record {
         select(&self.connection, self.format).map_err(|e| self.error("read the runs", e))
     }
 
+    /// How many runs it holds.
+    pub fn run_count(&self) -> Result<usize, StoreError> {
+        let counted = self.connection.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0));
+        counted.map(|count| count as usize).map_err(|e| self.error("count the runs", e))
+    }
+
     /// What the hosts saw of one run, sender first; of a run in both directions the forward ones first. Empty where the
     /// record holds none.
     pub fn sides(&self, trial: &Trial) -> Result<Vec<Side>, StoreError> {

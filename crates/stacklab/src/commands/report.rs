@@ -3,15 +3,25 @@
 use crate::cli::ReportOptions;
 use crate::conclude::conclude;
 use crate::failure::Failure;
-use stacklab_model::{Difference, Findings, UnknownName};
-use stacklab_report::{Format, PaperFormat, WIDTH, paper, render};
+use crate::page::{ROOM, document};
+use stacklab_model::{Difference, Findings, UnknownName, nearest};
+use stacklab_report::page::html;
+use stacklab_report::{FigureFormat, Format, PaperFormat, WIDTH, figure, figures, paper, render};
 use stacklab_store::Record;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// Prints the findings of a record.
 pub fn report(options: &ReportOptions) -> Result<(), Failure> {
     // What is asked for is understood before the record is read.
     let wrong = |error: UnknownName| Failure::Usage(error.to_string());
+    if options.format == "html" && options.difference.is_none() && options.figure.is_none() {
+        let page = document(&Record::read(&options.record)?, ROOM)?;
+        return output(options.out.as_deref(), html(&page)?.as_bytes());
+    }
+    if let Some(name) = &options.figure {
+        return a_figure(options, name);
+    }
     let render: Box<dyn Fn(&Findings) -> String> = match (&options.difference, options.format.as_str()) {
         (None, format) if format != "latex" => {
             let format: Format = format.parse().map_err(wrong)?;
@@ -24,7 +34,38 @@ pub fn report(options: &ReportOptions) -> Result<(), Failure> {
             Box::new(move |findings| paper(findings, difference, format, WIDTH))
         }
     };
-    print_text(&render(&conclude(&Record::read(&options.record)?)?))
+    let text = render(&conclude(&Record::read(&options.record)?)?);
+    output(options.out.as_deref(), text.as_bytes())
+}
+
+/// Writes one figure, or lists them.
+fn a_figure(options: &ReportOptions, name: &str) -> Result<(), Failure> {
+    let wrong = |error: UnknownName| Failure::Usage(error.to_string());
+    if name == "list" {
+        let page = document(&Record::read(&options.record)?, 0)?;
+        let lines = figures(&page).into_iter().map(|(name, title)| format!("{name}  {title}\n"));
+        return print_text(&lines.collect::<String>());
+    }
+    let format: FigureFormat = options.format.parse().map_err(wrong)?;
+    let page = document(&Record::read(&options.record)?, 0)?;
+    let bytes = figure(&page, name, format).ok_or_else(|| {
+        let known = figures(&page);
+        let meant = nearest(name, known.iter().map(|(name, _)| name.as_str()));
+        let meant = meant.map_or_else(String::new, |name| format!("; did you mean `{name}`?"));
+        Failure::Usage(format!(
+            "there is no figure `{name}` of this record (--figure list names them){meant}"
+        ))
+    })?;
+    output(options.out.as_deref(), &bytes)
+}
+
+/// Writes a report into a file, or on standard output where none is named.
+pub fn output(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    match path {
+        None => print_bytes(bytes),
+        Some(path) => std::fs::write(path, bytes)
+            .map_err(|reason| Failure::Output { what: path.display().to_string(), reason }),
+    }
 }
 
 /// Prints findings on standard output.
@@ -34,7 +75,11 @@ pub fn print(findings: &Findings, format: Format) -> Result<(), Failure> {
 
 /// Prints a text on standard output. A reader that has seen enough (`| head`) is no failure.
 pub fn print_text(text: &str) -> Result<(), Failure> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
+    print_bytes(text.as_bytes())
+}
+
+fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    match io::stdout().lock().write_all(bytes) {
         Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Output { what: "to standard output".to_owned(), reason })
         }

@@ -15,6 +15,8 @@ mod precision;
 mod published;
 pub mod text;
 
+pub use published::name as published_name;
+
 use crate::failure::Failure;
 use crate::sources::StudySource;
 use fragments::Cut;

@@ -38,7 +38,7 @@ pub fn beside(finding: &Finding, figures: &[PublishedFigure]) -> Vec<Beside> {
 }
 
 /// What the tables call a metric.
-fn name(metric: Metric) -> &'static str {
+pub fn name(metric: Metric) -> &'static str {
     match metric {
         Metric::OneWayDelay => "delay",
         Metric::CpuSystem => "cpu-system",

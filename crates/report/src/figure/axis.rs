@@ -1,0 +1,92 @@
+//! Ticks, and places on an axis.
+
+/// An axis over figures.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    from: f64,
+    to: f64,
+    low: f64,
+    high: f64,
+    log: bool,
+    /// Figures with their labels.
+    pub ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// From one place to another, over the figures, with about so many ticks at round figures.
+    pub fn round(figures: impl Iterator<Item = f64>, from: f64, to: f64, wanted: usize) -> Self {
+        let (low, high) = spread(extent(figures));
+        // An axis that would begin near zero begins there, so that lengths can be compared.
+        let low = if low > 0.0 && low < 0.35 * high { 0.0 } else { low };
+        let step = step((high - low) / wanted as f64);
+        let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
+        let decimals = (-step.log10() + 1e-9).ceil().clamp(0.0, 9.0) as usize;
+        let ticks = (first as i64..=last as i64).map(|place| {
+            let figure = place as f64 * step;
+            (figure, crate::figures::fixed(figure, decimals))
+        });
+        Axis { from, to, low: first * step, high: last * step, log: false, ticks: ticks.collect() }
+    }
+
+    /// From one place to another, over figures that are all told; logarithmic where they are far apart.
+    pub fn told(figures: &[f64], from: f64, to: f64) -> Self {
+        let (low, high) = spread(extent(figures.iter().copied()));
+        let log = low > 0.0 && high / low > 4.0;
+        let ticks = figures.iter().map(|figure| (*figure, figure.to_string())).collect();
+        Axis { from, to, low, high, log, ticks }
+    }
+
+    /// The place of a figure.
+    pub fn at(&self, figure: f64) -> f64 {
+        let place = |figure: f64| if self.log { figure.max(f64::MIN_POSITIVE).ln() } else { figure };
+        let share = (place(figure) - place(self.low)) / (place(self.high) - place(self.low));
+        self.from + share * (self.to - self.from)
+    }
+}
+
+fn extent(figures: impl Iterator<Item = f64>) -> (f64, f64) {
+    let figures = figures.filter(|figure| figure.is_finite());
+    figures.map(|figure| (figure, figure)).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0.0, 1.0))
+}
+
+/// Something about a single figure.
+fn spread((low, high): (f64, f64)) -> (f64, f64) {
+    match low == high {
+        true if low == 0.0 => (0.0, 1.0),
+        true => (low - low.abs() / 2.0, high + high.abs() / 2.0),
+        false => (low, high),
+    }
+}
+
+/// A round step, not smaller.
+fn step(rough: f64) -> f64 {
+    let power = 10f64.powf(rough.log10().floor());
+    let factor = [1.0, 2.0, 2.5, 5.0, 10.0].into_iter().find(|factor| factor * power >= rough * 0.999);
+    factor.unwrap_or(10.0) * power
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_hold_every_figure() {
+        for figures in [[57.3, 92.8], [0.0451, 0.12], [-8.5, 0.3], [0.0, 0.0], [81_274.0, 1_488_095.0]] {
+            let axis = Axis::round(figures.into_iter(), 100.0, 0.0, 5);
+            assert!((2..=9).contains(&axis.ticks.len()), "{axis:?}");
+            for figure in figures {
+                assert!((-0.001..=100.001).contains(&axis.at(figure)), "{figure} {axis:?}");
+            }
+            let labels: std::collections::BTreeSet<_> = axis.ticks.iter().map(|(_, label)| label).collect();
+            assert_eq!(labels.len(), axis.ticks.len(), "{axis:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_far_apart_stand_on_a_logarithmic_axis() {
+        let axis = Axis::told(&[64.0, 256.0, 1024.0], 0.0, 10.0);
+        assert!((axis.at(256.0) - 5.0).abs() < 1e-9);
+        let near = Axis::told(&[64.0, 128.0, 192.0], 0.0, 10.0);
+        assert!((near.at(128.0) - 5.0).abs() < 1e-9);
+    }
+}

@@ -1,0 +1,225 @@
+//! Lines, letters and marks of a figure.
+
+use super::axis::Axis;
+use super::drawing::{Anchor, Colour, Drawing, Item, Stroke};
+use super::series::{Levels, Line, Plot};
+
+/// The width of a column of two, points.
+const WIDTH: f64 = 252.0;
+const PLOT_HEIGHT: f64 = 176.0;
+/// Letters that stay readable in a column.
+const LETTERS: f64 = 8.0;
+const INK: Colour = [0x16, 0x19, 0x1d];
+const FAINT: Colour = [0x50, 0x57, 0x5f];
+const GRID: Colour = [0xe2, 0xe6, 0xea];
+/// Colours that people with any colour vision tell apart, as those of the page.
+const COLOURS: [Colour; 8] = [
+    [0x00, 0x64, 0xa8],
+    [0xb8, 0x4a, 0x00],
+    [0x00, 0x70, 0x4f],
+    [0xa0, 0x36, 0x6f],
+    [0x5b, 0x4b, 0xb7],
+    [0x7a, 0x59, 0x00],
+    [0x33, 0x37, 0x3d],
+    [0x00, 0x75, 0x7f],
+];
+const DASHES: [&[f32]; 4] = [&[], &[5.0, 2.0], &[1.5, 2.0], &[6.0, 2.0, 1.5, 2.0]];
+const LIMIT_DASH: &[f32] = &[2.0, 2.5];
+
+/// Draws a figure.
+pub fn draw(plot: &Plot) -> Drawing {
+    let limited = plot.lines.iter().flat_map(|line| &line.points).any(|point| point.limit.is_some());
+    let rows = plot.lines.iter().filter(|line| !line.label.is_empty()).count() + usize::from(limited);
+    let height = PLOT_HEIGHT + rows as f64 * (LETTERS + 3.0) + 4.0;
+    let (top, bottom) = (8.0, PLOT_HEIGHT - 30.0);
+    let y = Axis::round(figures(plot), bottom, top, 5);
+    let widest = y.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(1);
+    let (left, right) = (20.0 + 4.8 * widest as f64, WIDTH - 8.0);
+    let x = across(plot, left + 8.0, right - 8.0);
+    let mut items = frame(plot, &x, &y, [left, right, top, bottom]);
+    for (number, line) in plot.lines.iter().enumerate() {
+        let aside = beside(number, plot.lines.len());
+        items.extend(marks(line, number, |level| x.at(level) + aside, &y));
+    }
+    items.extend(legend(plot, limited, left));
+    Drawing { title: plot.title.clone(), width: WIDTH, height, items }
+}
+
+fn figures(plot: &Plot) -> impl Iterator<Item = f64> {
+    let points = plot.lines.iter().flat_map(|line| &line.points);
+    let of = points.flat_map(|point| {
+        let ends = point.interval.map(|(low, high)| [low, high]);
+        ends.into_iter().flatten().chain([point.figure]).chain(point.limit)
+    });
+    of.chain(plot.level_line)
+}
+
+/// What is across, by the place of its level.
+struct Across {
+    places: Vec<f64>,
+    ticks: Vec<(f64, String)>,
+}
+
+impl Across {
+    fn at(&self, level: usize) -> f64 {
+        self.places[level]
+    }
+}
+
+fn across(plot: &Plot, from: f64, to: f64) -> Across {
+    match &plot.levels {
+        Levels::Numbers(numbers) => {
+            let axis = Axis::told(numbers, from, to);
+            let ticks = axis.ticks.iter().map(|(figure, label)| (axis.at(*figure), label.clone())).collect();
+            Across { places: numbers.iter().map(|figure| axis.at(*figure)).collect(), ticks }
+        }
+        Levels::Names(names) => {
+            let width = (to - from) / names.len().max(1) as f64;
+            let places: Vec<f64> =
+                (0..names.len()).map(|place| from + (place as f64 + 0.5) * width).collect();
+            Across { ticks: places.iter().copied().zip(names.iter().cloned()).collect(), places }
+        }
+    }
+}
+
+/// Lines stand a little beside each other, so that their intervals do not hide one another.
+fn beside(line: usize, lines: usize) -> f64 {
+    (line as f64 - (lines as f64 - 1.0) / 2.0) * (2.4f64).min(9.0 / lines.max(1) as f64)
+}
+
+fn frame(plot: &Plot, x: &Across, y: &Axis, [left, right, top, bottom]: [f64; 4]) -> Vec<Item> {
+    let line = |pieces, colour, width| Item::Path {
+        pieces,
+        closed: false,
+        stroke: Some(Stroke { colour, width, dash: &[] }),
+        fill: None,
+    };
+    let text = |x, y, anchor, turned, colour, text: &str| Item::Text {
+        x,
+        y,
+        size: LETTERS,
+        anchor,
+        turned,
+        colour,
+        text: text.to_owned(),
+    };
+    let mut items = vec![line(
+        y.ticks.iter().map(|(figure, _)| vec![(left, y.at(*figure)), (right, y.at(*figure))]).collect(),
+        GRID,
+        0.5,
+    )];
+    if let Some(figure) = plot.level_line {
+        items.push(line(vec![vec![(left, y.at(figure)), (right, y.at(figure))]], FAINT, 0.8));
+    }
+    items.push(line(vec![vec![(left, top), (left, bottom), (right, bottom)]], FAINT, 0.6));
+    for (figure, label) in &y.ticks {
+        items.push(text(left - 4.0, y.at(*figure) + 2.8, Anchor::End, false, FAINT, label));
+    }
+    // A label that would run into another is left out, but the first and the last; its tick stays.
+    let half = |label: &String| 2.4 * label.chars().count() as f64 + 1.5;
+    let end = x.ticks.last().map_or(f64::INFINITY, |(place, label)| place - half(label));
+    let mut last = f64::NEG_INFINITY;
+    for (number, (place, label)) in x.ticks.iter().enumerate() {
+        items.push(line(vec![vec![(*place, bottom), (*place, bottom + 2.5)]], FAINT, 0.6));
+        let (is_end, half) = (number + 1 == x.ticks.len(), half(label));
+        if is_end || (place - half > last && (place + half < end || number == 0)) {
+            items.push(text(*place, bottom + 11.0, Anchor::Middle, false, FAINT, label));
+            last = place + half;
+        }
+    }
+    items.push(text((left + right) / 2.0, bottom + 24.0, Anchor::Middle, false, INK, &plot.x_title));
+    items.push(text(9.0, (top + bottom) / 2.0, Anchor::Middle, true, INK, &plot.y_title));
+    items
+}
+
+fn look(number: usize) -> (Colour, &'static [f32]) {
+    (COLOURS[number % COLOURS.len()], DASHES[number / COLOURS.len() % DASHES.len()])
+}
+
+fn marks(line: &Line, number: usize, x: impl Fn(usize) -> f64, y: &Axis) -> Vec<Item> {
+    let (colour, dash) = look(number);
+    let path = |pieces: Vec<Vec<(f64, f64)>>, width, dash| Item::Path {
+        pieces,
+        closed: false,
+        stroke: Some(Stroke { colour, width, dash }),
+        fill: None,
+    };
+    let limits: Vec<(f64, f64)> =
+        line.points.iter().filter_map(|point| Some((x(point.level), y.at(point.limit?)))).collect();
+    let bars = line.points.iter().filter_map(|point| Some((x(point.level), point.interval?)));
+    let bars = bars.flat_map(|(x, (low, high))| {
+        let (low, high) = (y.at(low), y.at(high));
+        [
+            vec![(x, low), (x, high)],
+            vec![(x - 2.0, low), (x + 2.0, low)],
+            vec![(x - 2.0, high), (x + 2.0, high)],
+        ]
+    });
+    let means: Vec<(f64, f64)> =
+        line.points.iter().map(|point| (x(point.level), y.at(point.figure))).collect();
+    let mut items = Vec::new();
+    if limits.len() > 1 {
+        items.push(path(vec![limits], 0.8, LIMIT_DASH));
+    }
+    items.push(path(bars.collect(), 0.7, &[]));
+    items.push(path(vec![means.clone()], 1.0, dash));
+    items.extend(means.into_iter().map(|(x, y)| marker(number, x, y)));
+    items
+}
+
+/// The mark of a line, each with a form of its own.
+fn marker(number: usize, x: f64, y: f64) -> Item {
+    let (colour, _) = look(number);
+    let r = 2.2;
+    let at =
+        |points: &[(f64, f64)]| points.iter().map(|(dx, dy)| (x + r * dx, y + r * dy)).collect::<Vec<_>>();
+    let round = |sides: usize| {
+        let turn = |side: usize| std::f64::consts::TAU * side as f64 / sides as f64;
+        at(&(0..sides).map(|side| (turn(side).cos(), turn(side).sin())).collect::<Vec<_>>())
+    };
+    let stroke = Some(Stroke { colour, width: 0.9, dash: &[] });
+    let full = |points| Item::Path { pieces: vec![points], closed: true, stroke, fill: Some(colour) };
+    let open = |pieces| Item::Path { pieces, closed: false, stroke, fill: None };
+    match number % COLOURS.len() {
+        0 => full(round(20)),
+        1 => full(at(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)])),
+        2 => full(at(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)])),
+        3 => full(at(&[(0.0, -1.3), (1.1, 0.0), (0.0, 1.3), (-1.1, 0.0)])),
+        4 => full(at(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)])),
+        5 => open(vec![at(&[(-1.2, 0.0), (1.2, 0.0)]), at(&[(0.0, -1.2), (0.0, 1.2)])]),
+        6 => open(vec![at(&[(-1.0, -1.0), (1.0, 1.0)]), at(&[(-1.0, 1.0), (1.0, -1.0)])]),
+        _ => Item::Path { pieces: vec![round(20)], closed: true, stroke, fill: Some([0xff; 3]) },
+    }
+}
+
+fn legend(plot: &Plot, limited: bool, left: f64) -> Vec<Item> {
+    let mut items = Vec::new();
+    let mut y = PLOT_HEIGHT + 4.0;
+    let mut row = |sign: Vec<Item>, label: &str, y: f64| {
+        items.extend(sign);
+        items.push(Item::Text {
+            x: left + 24.0,
+            y: y + 2.8,
+            size: LETTERS,
+            anchor: Anchor::Start,
+            turned: false,
+            colour: INK,
+            text: label.to_owned(),
+        });
+    };
+    let sample = |colour, dash, y| Item::Path {
+        pieces: vec![vec![(left, y), (left + 18.0, y)]],
+        closed: false,
+        stroke: Some(Stroke { colour, width: 1.0, dash }),
+        fill: None,
+    };
+    for (number, line) in plot.lines.iter().enumerate().filter(|(_, line)| !line.label.is_empty()) {
+        let (colour, dash) = look(number);
+        row(vec![sample(colour, dash, y), marker(number, left + 9.0, y)], &line.label, y);
+        y += LETTERS + 3.0;
+    }
+    if limited {
+        row(vec![sample(FAINT, LIMIT_DASH, y)], "what headers leave of the link", y);
+    }
+    items
+}

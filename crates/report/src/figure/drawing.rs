@@ -1,0 +1,39 @@
+//! What all formats draw: paths and texts, in points from the upper left corner.
+
+/// A colour: red, green, blue.
+pub type Colour = [u8; 3];
+
+/// A drawing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    pub title: String,
+    pub width: f64,
+    pub height: f64,
+    pub items: Vec<Item>,
+}
+
+/// A part of it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Item {
+    /// Joined points, one list for each piece.
+    Path { pieces: Vec<Vec<(f64, f64)>>, closed: bool, stroke: Option<Stroke>, fill: Option<Colour> },
+    /// A line of text.
+    Text { x: f64, y: f64, size: f64, anchor: Anchor, turned: bool, colour: Colour, text: String },
+}
+
+/// How a line is drawn.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stroke {
+    pub colour: Colour,
+    pub width: f64,
+    /// Lengths of dash and gap, and so on; empty for a whole line.
+    pub dash: &'static [f32],
+}
+
+/// Which part of a text stands at its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Anchor {
+    Start,
+    Middle,
+    End,
+}

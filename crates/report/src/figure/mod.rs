@@ -1,0 +1,67 @@
+//! Figures as papers print them: a metric against size, a line with intervals for each arm, and how far arms are apart.
+//!
+//! * `series`: which figures a campaign has, and what is in each
+//! * `axis`: ticks, and places on an axis
+//! * `chart`: lines, letters and marks of a figure, in points (1/72 inch), the width of a column
+//! * `svg`, `png`, `pdf`: the same drawing in each format
+
+mod axis;
+mod chart;
+mod drawing;
+mod pdf;
+mod png;
+mod series;
+mod svg;
+#[cfg(test)]
+mod tests;
+
+use crate::page::Page;
+use stacklab_model::UnknownName;
+use std::str::FromStr;
+
+/// What a figure is written as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FigureFormat {
+    /// Text that any program scales.
+    Svg,
+    /// 300 dots per inch.
+    Png,
+    /// For LaTeX.
+    Pdf,
+}
+
+impl FigureFormat {
+    const NAMES: &'static [&'static str] = &["svg", "png", "pdf"];
+}
+
+impl FromStr for FigureFormat {
+    type Err = UnknownName;
+
+    fn from_str(text: &str) -> Result<Self, UnknownName> {
+        Ok(match text {
+            "svg" => FigureFormat::Svg,
+            "png" => FigureFormat::Png,
+            "pdf" => FigureFormat::Pdf,
+            _ => {
+                let (found, valid) = (text.to_owned(), FigureFormat::NAMES);
+                return Err(UnknownName { found, set: "format of figures", valid });
+            }
+        })
+    }
+}
+
+/// The figures that a campaign has: names, and what each shows.
+pub fn figures(page: &Page) -> Vec<(String, String)> {
+    series::all(page).into_iter().map(|plot| (plot.name, plot.title)).collect()
+}
+
+/// A figure by its name, as the bytes of a file; `None` where there is none of that name.
+pub fn figure(page: &Page, name: &str, format: FigureFormat) -> Option<Vec<u8>> {
+    let plot = series::all(page).into_iter().find(|plot| plot.name == name)?;
+    let drawing = chart::draw(&plot);
+    Some(match format {
+        FigureFormat::Svg => svg::render(&drawing).into_bytes(),
+        FigureFormat::Png => png::render(&drawing),
+        FigureFormat::Pdf => pdf::render(&drawing),
+    })
+}

@@ -1,0 +1,204 @@
+//! Which figures a campaign has, and what is in each.
+
+use crate::page::{EstimateView, FactorView, Page};
+use std::collections::BTreeMap;
+
+/// A figure of lines over levels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plot {
+    /// Its name on the command line.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    pub x_title: String,
+    pub y_title: String,
+    /// The levels across: figures, or places with labels.
+    pub levels: Levels,
+    pub lines: Vec<Line>,
+    /// Figures that stand in their own right: a line across, where no difference is.
+    pub level_line: Option<f64>,
+}
+
+/// What is across.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Levels {
+    Numbers(Vec<f64>),
+    Names(Vec<String>),
+}
+
+/// A line.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Line {
+    pub label: String,
+    pub points: Vec<Point>,
+}
+
+/// A point, at the place of its level.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Point {
+    pub level: usize,
+    pub figure: f64,
+    /// Ends of its interval.
+    pub interval: Option<(f64, f64)>,
+    /// The most that headers leave of the link.
+    pub limit: Option<f64>,
+}
+
+/// Every figure: for each metric, transport and framing, the arms, and how far they are apart.
+pub fn all(page: &Page) -> Vec<Plot> {
+    let factor = |name: &str| page.factors.iter().position(|factor| factor.name == name);
+    let (Some(transport), Some(framing)) = (factor("transport"), factor("framing")) else { return vec![] };
+    let Some(across) = across(page) else { return vec![] };
+    let mut groups: BTreeMap<(usize, usize, usize), Vec<&EstimateView>> = BTreeMap::new();
+    for estimate in page.estimates.iter().filter(|estimate| estimate.mean.is_some()) {
+        let levels = &page.cells[estimate.cell].levels;
+        groups.entry((estimate.metric, levels[transport], levels[framing])).or_default().push(estimate);
+    }
+    let mut plots = Vec::new();
+    for (key @ (metric, of_transport, of_framing), estimates) in groups {
+        let place = format!(
+            "{}-{}",
+            page.factors[transport].levels[of_transport], page.factors[framing].levels[of_framing]
+        );
+        let same = |cell: usize| {
+            let levels = &page.cells[cell].levels;
+            (metric, levels[transport], levels[framing]) == key
+        };
+        plots.push(arms(page, metric, &place, across, &estimates));
+        plots.extend(apart(page, metric, &place, across, same));
+    }
+    plots
+}
+
+/// The factor across: size where there are several, else another that has several levels and is not what is compared.
+fn across(page: &Page) -> Option<usize> {
+    let several: Vec<usize> =
+        (0..page.factors.len()).filter(|factor| page.factors[*factor].levels.len() > 1).collect();
+    let size = page.factors.iter().position(|factor| factor.name == "size")?;
+    let compared = page.comparisons.first().map(|comparison| comparison.factor);
+    let other = several.iter().copied().find(|factor| {
+        Some(*factor) != compared && !["transport", "framing"].contains(&page.factors[*factor].name.as_str())
+    });
+    Some(if several.contains(&size) { size } else { other.unwrap_or(size) })
+}
+
+fn arms(page: &Page, metric: usize, place: &str, across: usize, estimates: &[&EstimateView]) -> Plot {
+    let limit = |cell: usize| {
+        let of = page.limits.iter().find(|limit| (limit.cell, limit.metric) == (cell, metric));
+        of.map(|limit| limit.value)
+    };
+    let mut lines: BTreeMap<Vec<usize>, Line> = BTreeMap::new();
+    for estimate in estimates {
+        let Some(figure) = estimate.mean else { continue };
+        let levels = &page.cells[estimate.cell].levels;
+        let line = lines.entry(key(page, levels, &[across])).or_default();
+        line.label = label(page, levels, &[across]);
+        line.points.push(Point {
+            level: levels[across],
+            figure,
+            interval: estimate.low.zip(estimate.high),
+            limit: limit(estimate.cell),
+        });
+    }
+    let view = &page.metrics[metric];
+    let name = view.name.replace('_', " ");
+    plot(
+        format!("{}-{place}", view.name),
+        format!("{name}, {place}: means with 95 % intervals"),
+        format!("{name}, {}", view.unit),
+        &page.factors[across],
+        lines,
+        None,
+    )
+}
+
+fn apart(
+    page: &Page,
+    metric: usize,
+    place: &str,
+    across: usize,
+    same: impl Fn(usize) -> bool,
+) -> Option<Plot> {
+    let here = page
+        .comparisons
+        .iter()
+        .filter(|comparison| comparison.metric == metric && comparison.factor != across);
+    let mut lines: BTreeMap<Vec<usize>, Line> = BTreeMap::new();
+    for comparison in here.filter(|comparison| same(comparison.baseline)) {
+        let Some(figure) = comparison.difference else { continue };
+        let levels = &page.cells[comparison.baseline].levels;
+        let mut group = key(page, levels, &[across, comparison.factor]);
+        group.push(comparison.factor);
+        group.push(page.cells[comparison.candidate].levels[comparison.factor]);
+        let line = lines.entry(group).or_default();
+        let others = label(page, levels, &[across, comparison.factor]);
+        line.label = if others.is_empty() {
+            comparison.arms.clone()
+        } else {
+            format!("{}, {others}", comparison.arms)
+        };
+        let interval = comparison.low.zip(comparison.high);
+        line.points.push(Point { level: levels[across], figure, interval, limit: None });
+    }
+    if lines.is_empty() {
+        return None;
+    }
+    let view = &page.metrics[metric];
+    let name = view.name.replace('_', " ");
+    Some(plot(
+        format!("{}-{place}-difference", view.name),
+        format!("{name}, {place}: differences with 95 % intervals"),
+        format!("difference of {name}, {}", view.difference_unit),
+        &page.factors[across],
+        lines,
+        Some(0.0),
+    ))
+}
+
+fn plot(
+    name: String,
+    title: String,
+    y_title: String,
+    across: &FactorView,
+    lines: BTreeMap<Vec<usize>, Line>,
+    level_line: Option<f64>,
+) -> Plot {
+    let mut lines: Vec<Line> = lines.into_values().collect();
+    let mut used: Vec<usize> = lines.iter().flat_map(|line| &line.points).map(|point| point.level).collect();
+    used.sort_unstable();
+    used.dedup();
+    for line in &mut lines {
+        line.points.sort_by_key(|point| point.level);
+        for point in &mut line.points {
+            point.level = used.binary_search(&point.level).unwrap_or_default();
+        }
+    }
+    let levels = match &across.numbers {
+        Some(numbers) => Levels::Numbers(used.iter().map(|level| numbers[*level]).collect()),
+        None => Levels::Names(used.iter().map(|level| across.labels[*level].clone()).collect()),
+    };
+    let x_title =
+        if across.name == "size" { "size, bytes".to_owned() } else { across.name.replace('_', " ") };
+    Plot { name, title, x_title, y_title, levels, lines, level_line }
+}
+
+/// What tells lines apart: the levels of all factors but some.
+fn key(page: &Page, levels: &[usize], without: &[usize]) -> Vec<usize> {
+    (0..page.factors.len()).filter(|factor| !without.contains(factor)).map(|factor| levels[factor]).collect()
+}
+
+/// The same in words: of factors that have several levels, and are not in the figure's name.
+fn label(page: &Page, levels: &[usize], without: &[usize]) -> String {
+    let told = page.factors.iter().enumerate().filter(|(place, factor)| {
+        !without.contains(place)
+            && factor.levels.len() > 1
+            && !["transport", "framing"].contains(&factor.name.as_str())
+    });
+    let words: Vec<String> = told
+        .map(|(place, factor)| match factor.name.as_str() {
+            "family" | "size" => factor.labels[levels[place]].clone(),
+            name => format!("{} {}", name.replace('_', " "), factor.labels[levels[place]]),
+        })
+        .collect();
+    words.join(", ")
+}

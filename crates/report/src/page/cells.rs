@@ -1,0 +1,194 @@
+//! Factors, cells and metrics by their numbers, and what was measured of each.
+
+use super::document::{CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries};
+use super::{Published, rounded};
+use crate::comparisons::{definition, mean_decimals, means};
+use crate::document::Footnotes;
+use crate::figures::Shown;
+use stacklab_model::{
+    Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, RunRecord, Transport,
+};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What stands for a setting that a cell leaves as it is.
+const AS_IT_IS: &str = "as it is";
+
+/// Everything that has a number in the document.
+pub struct Index<'a> {
+    cells: Vec<&'a Cell>,
+    cell_numbers: HashMap<&'a Cell, usize>,
+    metrics: Vec<Metric>,
+    factors: Vec<(Factor, Vec<String>)>,
+}
+
+impl<'a> Index<'a> {
+    /// Numbers all that findings and runs name, in the study's order.
+    pub fn new(findings: &'a Findings, runs: &'a [RunRecord]) -> Self {
+        let compared = findings.comparisons.iter().map(|comparison| &comparison.question);
+        let compared = compared.flat_map(|question| [&question.baseline, &question.candidate]);
+        let measured = runs.iter().map(|run| &run.trial.cell);
+        let named = findings.cells.iter().map(|estimate| &estimate.cell).chain(compared).chain(measured);
+        let (mut cells, mut cell_numbers) = (Vec::new(), HashMap::new());
+        for cell in named {
+            cell_numbers.entry(cell).or_insert_with(|| {
+                cells.push(cell);
+                cells.len() - 1
+            });
+        }
+        let asked = findings.comparisons.iter().map(|comparison| comparison.question.metric);
+        let mut metrics: Vec<Metric> = Vec::new();
+        for metric in asked.chain(findings.cells.iter().map(|estimate| estimate.metric)) {
+            if !metrics.contains(&metric) {
+                metrics.push(metric);
+            }
+        }
+        let factors = factors(&cells);
+        Index { cells, cell_numbers, metrics, factors }
+    }
+
+    /// A cell's number.
+    pub fn cell(&self, cell: &Cell) -> Option<usize> {
+        self.cell_numbers.get(cell).copied()
+    }
+
+    /// A metric's number; `None` where the study does not take it.
+    pub fn metric(&self, metric: Metric) -> Option<usize> {
+        self.metrics.iter().position(|known| *known == metric)
+    }
+
+    /// A factor's number.
+    pub fn factor(&self, factor: Factor) -> usize {
+        self.factors.iter().position(|(known, _)| *known == factor).unwrap_or(0)
+    }
+
+    /// The metrics with their numbers.
+    pub fn numbered_metrics(&self) -> impl Iterator<Item = (usize, Metric)> {
+        self.metrics.iter().copied().enumerate()
+    }
+
+    pub fn metrics(&self, cpu_scope: CpuScope) -> Vec<MetricView> {
+        let view = |metric: &Metric| {
+            let shown = Shown::of(*metric);
+            MetricView {
+                name: metric.name().to_owned(),
+                unit: shown.unit.to_owned(),
+                difference_unit: shown.difference_unit.to_owned(),
+                higher_is_better: metric.better() == Better::Higher,
+                definition: definition(*metric, cpu_scope),
+                probe: metric.probe().name().to_owned(),
+            }
+        };
+        self.metrics.iter().map(view).collect()
+    }
+
+    pub fn factors(&self) -> Vec<FactorView> {
+        let view = |(factor, levels): &(Factor, Vec<String>)| {
+            let label = |level: &String| match (factor, level.as_str()) {
+                (Factor::Size, size) => format!("{size} B"),
+                (_, "") => AS_IT_IS.to_owned(),
+                (_, level) => level.to_owned(),
+            };
+            FactorView {
+                name: factor.name().to_owned(),
+                labels: levels.iter().map(label).collect(),
+                numbers: levels
+                    .iter()
+                    .map(|level| level.parse().ok().filter(|n: &f64| n.is_finite()))
+                    .collect(),
+                levels: levels.clone(),
+            }
+        };
+        self.factors.iter().map(view).collect()
+    }
+
+    pub fn cells(&self) -> Vec<CellView> {
+        let view = |cell: &&Cell| CellView {
+            label: cell.to_string(),
+            levels: self
+                .factors
+                .iter()
+                .map(|(factor, levels)| {
+                    let level = cell.level(*factor);
+                    levels.iter().position(|known| *known == level).unwrap_or(0)
+                })
+                .collect(),
+        };
+        self.cells.iter().map(view).collect()
+    }
+
+    /// Every estimate, rounded alike within a metric, transport and framing.
+    pub fn estimates(&self, findings: &Findings) -> Vec<EstimateView> {
+        let mut groups: BTreeMap<(Metric, Transport, Framing), Vec<&CellEstimate>> = BTreeMap::new();
+        for estimate in &findings.cells {
+            let cell = &estimate.cell;
+            groups.entry((estimate.metric, cell.transport, cell.framing)).or_default().push(estimate);
+        }
+        let mut views = Vec::new();
+        for ((metric, ..), rows) in groups {
+            let shown = Shown::of(metric);
+            let estimates: Vec<&Estimate> = rows.iter().map(|row| &row.estimate).collect();
+            let places = mean_decimals(estimates.iter().copied(), &shown);
+            for row in rows {
+                let text = means(&[&row.estimate], &shown, places, &mut Footnotes::default()).remove(0);
+                views.extend(self.estimate(row, &shown, without_mark(&text)));
+            }
+        }
+        views.sort_by_key(|view| (view.metric, view.cell));
+        views
+    }
+
+    fn estimate(&self, row: &CellEstimate, shown: &Shown, text: String) -> Option<EstimateView> {
+        let of = |figure: Option<f64>| figure.map(|figure| shown.factor * figure);
+        let Estimate { n, mean, sd, median, interval, ref missing, .. } = row.estimate;
+        Some(EstimateView {
+            cell: self.cell(&row.cell)?,
+            metric: self.metric(row.metric)?,
+            n,
+            mean: of(mean),
+            low: of(interval.map(|interval| interval.low)),
+            high: of(interval.map(|interval| interval.high)),
+            sd: of(sd),
+            median: of(median),
+            missing: missing.clone(),
+            shown: text,
+        })
+    }
+
+    pub fn limits(&self, limits: &[(Cell, Metric, f64)]) -> Vec<LimitView> {
+        let view = |(cell, metric, value): &(Cell, Metric, f64)| {
+            let value = rounded(Shown::of(*metric).factor * value, 9)?;
+            Some(LimitView { cell: self.cell(cell)?, metric: self.metric(*metric)?, value })
+        };
+        limits.iter().filter_map(view).collect()
+    }
+
+    pub fn published(&self, published: &[Published]) -> Vec<PublishedSeries> {
+        let view = |series: &Published| {
+            let Published { label, transport, points, .. } = series.clone();
+            Some(PublishedSeries { label, metric: self.metric(series.metric)?, transport, points })
+        };
+        published.iter().filter_map(view).collect()
+    }
+}
+
+/// The mark of a footnote stands for the reason, which the page shows elsewhere.
+fn without_mark(text: &str) -> String {
+    text.split(" [").next().unwrap_or_default().to_owned()
+}
+
+/// Transport, family, framing and size, and every other factor that any cell has, with the levels that occur.
+fn factors(cells: &[&Cell]) -> Vec<(Factor, Vec<String>)> {
+    let first = [Factor::Transport, Factor::Family, Factor::Framing, Factor::Size];
+    let others = Factor::ALL.iter().copied().filter(|factor| !first.contains(factor));
+    let mut found = Vec::new();
+    for factor in first.into_iter().chain(others) {
+        let levels: BTreeSet<String> = cells.iter().map(|cell| cell.level(factor)).collect();
+        let mut levels: Vec<String> = levels.into_iter().collect();
+        if !first.contains(&factor) && levels.iter().all(String::is_empty) {
+            continue;
+        }
+        levels.sort_by_key(|level| (level.parse::<u64>().unwrap_or(u64::MAX), level.clone()));
+        found.push((factor, levels));
+    }
+    found
+}

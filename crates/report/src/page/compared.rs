@@ -1,0 +1,25 @@
+//! Two records side by side, as parts that the page lays out.
+
+use super::document::{BlockView, Compared};
+use super::facts;
+use crate::document::Block;
+use stacklab_model::Between;
+
+/// What the page shows of two records side by side.
+pub fn compared(found: &Between) -> Compared {
+    Compared { blocks: crate::between::document(found).into_iter().map(view).collect() }
+}
+
+fn view(block: Block) -> BlockView {
+    match block {
+        Block::Title(text) => BlockView::Title { text },
+        Block::Heading(text) => BlockView::Heading { text },
+        Block::Text(text) => BlockView::Prose { text },
+        Block::Facts(named) => BlockView::Facts { facts: facts(named) },
+        Block::List(points) => BlockView::List { points },
+        Block::Table(table) => {
+            let (columns, figures) = table.columns.into_iter().unzip();
+            BlockView::Table { columns, figures, rows: table.rows, notes: table.footnotes.0 }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! What the hosts saw of one run.
+
+use super::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideView};
+use super::{facts, rounded};
+use crate::figures::Shown;
+use stacklab_model::{
+    Buckets, CpuTime, Delays, IntervalRow, Length, Pacing, Probe, Role, RunRecord, RunStatus, Side, Value,
+    print_duration,
+};
+
+/// Most rows of a series; more are joined.
+const ROWS: usize = 120;
+/// Bars of a histogram to a factor of ten.
+const BARS_PER_DECADE: f64 = 20.0;
+/// The percentiles that are shown.
+const PERCENTILES: [(&str, f64); 7] = [
+    ("least", 0.0),
+    ("10 %", 0.1),
+    ("median", 0.5),
+    ("90 %", 0.9),
+    ("99 %", 0.99),
+    ("99.9 %", 0.999),
+    ("most", 1.0),
+];
+
+/// How much of a run is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detailed {
+    /// All of it.
+    Fully,
+    /// Without counters and options of sockets, so that more runs find room.
+    Briefly,
+}
+
+/// A run with its sides.
+pub fn detail(run: &RunRecord, detailed: Detailed) -> RunDetail {
+    let spec = &run.spec;
+    let mut told_first: Vec<_> = run.values.iter().collect();
+    told_first.sort_by_key(|(_, value)| value.measured().is_none());
+    let mut remarks: Vec<String> = match &run.status {
+        RunStatus::Valid => vec![],
+        RunStatus::Invalid(reasons) => reasons.iter().map(|reason| format!("invalid: {reason}")).collect(),
+    };
+    remarks.extend(run.warnings.iter().map(|w| format!("{}: {}; {}", w.code, w.text, w.advice)));
+    RunDetail {
+        block: run.trial.block,
+        position: run.trial.position,
+        label: run.trial.to_string(),
+        facts: facts([
+            ("counts", if run.is_valid() { "yes" } else { "no" }.to_owned()),
+            ("message", format!("{} B", spec.message_bytes)),
+            ("pacing", pacing(spec.probe.pacing)),
+            ("length", length(spec.probe.length)),
+            ("flows", spec.flows.to_string()),
+            ("I/O", spec.io.to_string()),
+            ("in all", print_duration(run.wall_ns / 1_000_000 * 1_000_000)),
+            ("lost", lost(run)),
+        ]),
+        warmup_ms: spec.probe.warmup_ns as f64 / 1e6,
+        remarks,
+        figures: told_first.into_iter().map(|(metric, value)| figure(*metric, value)).collect(),
+        sides: run.sides.iter().map(|side| side_view(side, run, detailed)).collect(),
+    }
+}
+
+fn figure(metric: stacklab_model::Metric, value: &Value) -> Fact {
+    let shown = Shown::of(metric);
+    let text = match value {
+        Value::Measured(figure) => {
+            let figure = rounded(shown.factor * figure, 6).map_or_else(|| "-".to_owned(), |f| f.to_string());
+            format!("{figure} {}", shown.unit)
+        }
+        Value::Missing(reason) => format!("missing: {reason}"),
+        Value::Invalid(reason) => format!("invalid: {reason}"),
+    };
+    Fact { name: metric.name().to_owned(), text }
+}
+
+fn lost(run: &RunRecord) -> String {
+    let drops = &run.drops;
+    let parts = [
+        ("sender's queue", drops.sender_queue),
+        ("interface", drops.interface),
+        ("socket buffer", drops.socket_buffer),
+        ("network", drops.network),
+    ];
+    let told: Vec<String> =
+        parts.iter().filter(|(_, n)| *n > 0).map(|(place, n)| format!("{n} ({place})")).collect();
+    if told.is_empty() { "none".to_owned() } else { told.join(", ") }
+}
+
+fn pacing(pacing: Pacing) -> String {
+    match pacing {
+        Pacing::Flood => "flood".to_owned(),
+        Pacing::Lockstep => "lockstep".to_owned(),
+        Pacing::Schedule(per_second) => format!("{per_second} messages/s"),
+    }
+}
+
+fn length(length: Length) -> String {
+    match length {
+        Length::Packets(packets) => format!("{packets} messages"),
+        Length::Time(ns) => print_duration(ns),
+    }
+}
+
+fn side_view(side: &Side, run: &RunRecord, detailed: Detailed) -> SideView {
+    let endpoint = &side.endpoint;
+    let mut told = vec![
+        ("socket", format!("{} {} {}", endpoint.family, endpoint.transport, endpoint.local)),
+        ("peer", endpoint.peer.to_string()),
+        ("interface", format!("{}, MTU {}", endpoint.interface, endpoint.interface_mtu)),
+        ("sent", format!("{} measured, {} in the warm-up", side.sent.measured, side.sent.warmup)),
+        ("received", format!("{} measured, {} in the warm-up", side.received.measured, side.received.warmup)),
+    ];
+    if detailed == Detailed::Fully {
+        let offloads = endpoint.offloads.on();
+        told.push(("offloads", if offloads.is_empty() { "off".to_owned() } else { offloads.join(", ") }));
+        if let Some(mtu) = endpoint.path_mtu {
+            told.push(("path MTU", mtu.to_string()));
+        }
+        if let Some(name) = &endpoint.congestion_control {
+            told.push(("congestion control", name.clone()));
+        }
+        if let Some(tcp) = &side.tcp {
+            let of = |figure: Option<u64>| figure.map_or("-".to_owned(), |figure| figure.to_string());
+            told.push((
+                "TCP",
+                format!(
+                    "MSS {}, {} segments out, {} in, {} sent again",
+                    of(tcp.snd_mss),
+                    of(tcp.data_segs_out),
+                    of(tcp.data_segs_in),
+                    of(tcp.total_retrans)
+                ),
+            ));
+        }
+    }
+    let counters = match detailed {
+        Detailed::Fully => facts(side.counters.0.iter().map(|(name, n)| (name.clone(), n.to_string()))),
+        Detailed::Briefly => vec![],
+    };
+    SideView {
+        role: side.role.to_string(),
+        facts: facts(told),
+        series: series(&side.series, run.spec.probe.interval_ns),
+        delays: side.delays.as_ref().and_then(|delays| histogram(delays, what(run.trial.probe, side.role))),
+        cpu: side.cpu.as_ref().and_then(cpu),
+        counters,
+    }
+}
+
+fn what(probe: Probe, role: Role) -> &'static str {
+    match (probe, role) {
+        (Probe::Connect, _) => "times to connect",
+        (Probe::Stream, _) | (_, Role::Receiver) => "one-way delays",
+        (_, Role::Sender) => "round trips",
+    }
+}
+
+/// The rows, joined so that there are not too many: messages and bytes add up, delays weigh by their messages.
+fn series(rows: &[IntervalRow], interval_ns: u64) -> Option<SeriesView> {
+    let last = rows.last()?;
+    // The series of a long run has rows of more than the interval that was asked for.
+    let step_ns = rows.get(1).map_or(interval_ns.max(1), |second| second.start_ns - rows[0].start_ns).max(1);
+    let joined = rows.len().div_ceil(ROWS);
+    let mut view = SeriesView { start_ms: vec![], rate: vec![], delay_ms: vec![], joined };
+    for rows in rows.chunks(joined) {
+        let (start, end) = (rows[0].start_ns, rows[rows.len() - 1].start_ns + step_ns);
+        let bytes: u64 = rows.iter().map(|row| row.bytes).sum();
+        let delayed = || rows.iter().filter_map(|row| Some((row.delay_mean_ns?, row.messages)));
+        let messages: u64 = delayed().map(|(_, messages)| messages).sum();
+        let sum: f64 = delayed().map(|(mean, messages)| mean * messages as f64).sum();
+        // The last row ends with the last arrival, not with its interval: its rate would be too low.
+        if rows[rows.len() - 1].start_ns == last.start_ns && view.rate.len() > 1 {
+            break;
+        }
+        view.start_ms.push(rounded(start as f64 / 1e6, 6)?);
+        view.rate.push(rounded(8e3 * bytes as f64 / (end - start) as f64, 5)?);
+        view.delay_ms.push(if messages > 0 { rounded(sum / messages as f64 / 1e6, 5) } else { None });
+    }
+    Some(view)
+}
+
+/// Bars of equal width on a logarithmic axis from the least delay to the most.
+fn histogram(delays: &Delays, what: &str) -> Option<HistogramView> {
+    let Buckets(buckets) = &delays.buckets;
+    let (least, most) = (buckets.first()?.0.max(1) as f64, buckets.last()?.0.max(1) as f64);
+    let bar = |ns: f64| (ns.log10() * BARS_PER_DECADE).floor() as i64;
+    let (first, last) = (bar(least), bar(most));
+    // Rounding must not make a bar of its own for the last delay, nor hostile figures a bar for every ns.
+    let bars = usize::try_from(last - first + 1).ok().filter(|bars| *bars <= 512)?;
+    let mut counts = vec![0.0; bars];
+    for (ns, count) in buckets {
+        counts[(bar((*ns).max(1) as f64) - first) as usize] += *count as f64;
+    }
+    let edge = |place: i64| rounded(10f64.powf(place as f64 / BARS_PER_DECADE) / 1e6, 5);
+    let percentile = |(name, p): &(&str, f64)| {
+        Some(((*name).to_owned(), rounded(delays.buckets.percentile(*p)? as f64 / 1e6, 6)?))
+    };
+    Some(HistogramView {
+        what: what.to_owned(),
+        edges_ms: (first..=last + 1).map(edge).collect::<Option<_>>()?,
+        n: counts.iter().sum(),
+        counts,
+        percentiles: PERCENTILES.iter().filter_map(percentile).collect(),
+        mean_ms: rounded(delays.mean_ns / 1e6, 6)?,
+    })
+}
+
+fn cpu(time: &CpuTime) -> Option<CpuView> {
+    if time.window_ns == 0 {
+        return None;
+    }
+    let percent = |ns: u64| rounded(100.0 * ns as f64 / time.window_ns as f64, 4).unwrap_or(0.0);
+    let parts = [
+        ("user", time.user_ns),
+        ("system", time.system_ns),
+        ("irq", time.irq_ns),
+        ("softirq", time.softirq_ns),
+        ("steal", time.steal_ns),
+        ("idle", time.idle_ns),
+    ];
+    Some(CpuView {
+        scope: time.scope.to_string(),
+        parts: parts.map(|(name, ns)| (name.to_owned(), percent(ns))).to_vec(),
+        busy: percent(time.busy_ns()),
+        whole: percent(parts.iter().map(|(_, ns)| ns).sum()),
+    })
+}

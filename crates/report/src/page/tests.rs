@@ -1,0 +1,280 @@
+//! The document of the fixtures' campaign.
+
+use super::{Detailed, Outcome, Page, PageSource, Published, detail, html, page};
+use crate::fixtures::{cell, findings};
+use stacklab_model::{
+    Bed, Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, IntervalRow, Io, Length,
+    Metric, Offloads, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord, RunStatus, Side, Transport, Trial,
+    TrialSpec, Value, Warning,
+};
+use std::net::SocketAddr;
+
+const MS: u64 = 1_000_000;
+
+fn host(system: &str) -> HostFacts {
+    HostFacts {
+        agent_version: "0.1.0".to_owned(),
+        os: "Linux".to_owned(),
+        kernel: system.to_owned(),
+        machine: "x86_64".to_owned(),
+        cpu_model: "Example 9000".to_owned(),
+        cores: 2,
+        memory_kib: 4 << 20,
+        governor: None,
+        clock_source: Some("tsc".to_owned()),
+        boot_id: None,
+        time_namespace: None,
+        virtualised: true,
+        abilities: [("udp_gro".to_owned(), "yes".to_owned())].into(),
+        noise: None,
+    }
+}
+
+/// A stream of TCP over IPv4 with delays from 10 µs to 10 ms.
+pub fn run(block: u32, status: RunStatus) -> RunRecord {
+    let cell = cell(Transport::Tcp, Family::Ipv4, 128);
+    let address = SocketAddr::new(Family::Ipv4.loopback(), 1000);
+    let endpoint = Endpoint {
+        family: Family::Ipv4,
+        transport: Transport::Tcp,
+        local: address,
+        peer: address,
+        interface: "veth0".to_owned(),
+        interface_mtu: 1500,
+        path_mtu: Some(1500),
+        offloads: Offloads::default(),
+        congestion_control: Some("cubic".to_owned()),
+        options: Default::default(),
+    };
+    let mut side = Side::new(Role::Receiver, endpoint);
+    side.counters.0.insert("tcp.InSegs".to_owned(), 7);
+    side.series = (0..3)
+        .map(|i| IntervalRow { start_ns: i * 10 * MS, messages: 10, bytes: 12_500, delay_mean_ns: Some(2e6) })
+        .collect();
+    let buckets = Buckets(vec![(10_000, 50), (100_000, 40), (1_000_000, 9), (10_000_000, 1)]);
+    side.delays = Some(Delays { buckets, mean_ns: 235_000.0, jitter_ns: None, jitter_rfc3550_ns: None });
+    side.cpu = Some(CpuTime {
+        scope: CpuScope::Shared,
+        window_ns: 100 * MS,
+        user_ns: 10 * MS,
+        system_ns: 30 * MS,
+        irq_ns: 0,
+        softirq_ns: 20 * MS,
+        idle_ns: 140 * MS,
+        steal_ns: 0,
+        own_user_ns: 0,
+        own_system_ns: 0,
+        undivided: false,
+    });
+    RunRecord {
+        trial: Trial { block, position: 0, cell, probe: Probe::Stream },
+        spec: TrialSpec {
+            token: 1,
+            family: Family::Ipv4,
+            transport: Transport::Tcp,
+            framing: stacklab_model::Framing::Segment,
+            message_bytes: 128,
+            cpu_scope: CpuScope::Shared,
+            poll_ns: 0,
+            io: Io::Plain,
+            flows: 1,
+            tuning: Default::default(),
+            clock_offset_ns: 0,
+            probe: ProbeSpec {
+                probe: Probe::Stream,
+                pacing: Pacing::Flood,
+                length: Length::Time(100 * MS),
+                warmup_ns: 20 * MS,
+                interval_ns: 10 * MS,
+                metrics: vec![Metric::Throughput],
+            },
+        },
+        started_unix_ns: findings().started_unix_ns + 2_500 * MS,
+        wall_ns: 150 * MS,
+        status,
+        values: [
+            (Metric::Throughput, Value::Measured(57.312_345_678)),
+            (Metric::Retransmits, Value::Missing("no TCP_INFO".to_owned())),
+        ]
+        .into(),
+        drops: Default::default(),
+        sides: vec![side],
+        warnings: vec![Warning {
+            code: "tick".to_owned(),
+            text: "9 ticks".to_owned(),
+            advice: "measure for longer".to_owned(),
+        }],
+    }
+}
+
+fn of(findings: &Findings) -> Page {
+    let runs = [
+        run(0, RunStatus::Valid),
+        run(1, RunStatus::Invalid(vec!["planned MTU 1500, observed 1280".to_owned()])),
+    ];
+    let details: Vec<_> = runs.iter().map(|run| detail(run, Detailed::Fully)).collect();
+    let limits =
+        [64, 128, 1408].map(|size| (cell(Transport::Tcp, Family::Ipv4, size), Metric::Throughput, 58.716));
+    page(&PageSource {
+        findings,
+        bed: &Bed { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false },
+        hosts: &[("sender".to_owned(), host("6.12.0")), ("receiver".to_owned(), host("6.12.0"))],
+        runs: &runs,
+        limits: &limits,
+        published: &[
+            Published {
+                label: "Ubuntu (Figure 7)".to_owned(),
+                metric: Metric::Throughput,
+                transport: Some("tcp".to_owned()),
+                points: vec![(128.0, 81.58)],
+            },
+            Published {
+                label: "of a metric that was not taken".to_owned(),
+                metric: Metric::Jitter,
+                transport: None,
+                points: vec![],
+            },
+        ],
+        details: &details,
+    })
+}
+
+/// The fixtures' campaign.
+pub fn document() -> Page {
+    of(&findings())
+}
+
+#[test]
+fn every_estimate_and_comparison_is_there_in_the_units_that_are_shown() {
+    let (found, page) = (findings(), document());
+    assert_eq!(page.estimates.len(), found.cells.len());
+    assert_eq!(page.comparisons.len(), found.comparisons.len());
+    for estimate in &found.cells {
+        let metric = page.metrics.iter().position(|view| view.name == estimate.metric.name()).unwrap();
+        let cell = page.cells.iter().position(|view| view.label == estimate.cell.to_string()).unwrap();
+        let view = page.estimates.iter().find(|view| (view.metric, view.cell) == (metric, cell)).unwrap();
+        let factor = if estimate.metric == Metric::Loss { 100.0 } else { 1.0 };
+        assert_eq!(view.mean, estimate.estimate.mean.map(|mean| factor * mean));
+        assert_eq!(view.low, estimate.estimate.interval.map(|interval| factor * interval.low));
+        assert_eq!((view.n, &view.missing), (estimate.estimate.n, &estimate.estimate.missing));
+        // No mark of a footnote that is not there.
+        assert!(!view.shown.contains('['), "{}", view.shown);
+    }
+}
+
+#[test]
+fn a_verdict_is_told_by_arm_strength_and_words() {
+    let page = document();
+    let of = |metric: &str, size: u32| {
+        let is = |view: &&super::ComparisonView| {
+            page.metrics[view.metric].name == metric
+                && page.cells[view.baseline].label.contains(&format!(" {size} B"))
+        };
+        page.comparisons.iter().find(is).unwrap()
+    };
+    let tcp = of("throughput", 128);
+    assert_eq!((tcp.outcome, tcp.strength, tcp.words.as_str()), (Outcome::Baseline, 2, "ipv4 better"));
+    assert_eq!(tcp.arms, "ipv6 against ipv4");
+    assert!((tcp.difference.unwrap() + 8.43).abs() < 1e-9, "{tcp:?}");
+    assert!(tcp.headers.as_ref().unwrap().starts_with("headers explain -8.4"), "{tcp:?}");
+    assert_eq!((of("throughput", 1408).outcome, of("throughput", 1408).strength), (Outcome::Equivalent, 0));
+    let loss = of("loss", 128);
+    assert!((loss.difference.unwrap() - 2.15).abs() < 1e-9 && loss.strength == 3, "{loss:?}");
+    let nothing = of("loss", 1408);
+    assert_eq!(nothing.outcome, Outcome::Nothing);
+    assert_eq!(nothing.reason.as_deref(), Some("ipv6: the stack does not report it"));
+}
+
+#[test]
+fn the_matrix_and_the_sentences_name_comparisons_by_their_numbers() {
+    let page = document();
+    assert_eq!(page.matrix.columns, [64, 128, 1408]);
+    let named: Vec<usize> =
+        page.matrix.rows.iter().flat_map(|row| row.cells.iter().flatten()).copied().collect();
+    assert_eq!(named.len(), page.comparisons.len());
+    for row in &page.matrix.rows {
+        for (size, place) in page.matrix.columns.iter().zip(&row.cells) {
+            let Some(place) = place else { continue };
+            let comparison = &page.comparisons[*place];
+            assert!(row.label.starts_with(&page.metrics[comparison.metric].name), "{}", row.label);
+            assert!(page.cells[comparison.baseline].label.ends_with(&format!(" {size} B")));
+        }
+    }
+    for sentence in &page.sentences {
+        let metric = &page.metrics[page.comparisons[sentence.comparison].metric].name;
+        assert!(sentence.text.starts_with(metric.as_str()), "{}", sentence.text);
+    }
+}
+
+#[test]
+fn runs_stand_in_columns_and_what_does_not_count_has_no_figure() {
+    let page = document();
+    assert_eq!((page.runs.block.clone(), page.runs.started_s.clone()), (vec![0, 1], vec![2.5, 2.5]));
+    let throughput = page.metrics.iter().position(|metric| metric.name == "throughput").unwrap();
+    let column = page.runs.figures.iter().find(|column| column.metric == throughput).unwrap();
+    assert_eq!(column.values, [Some(57.3123), None]);
+    let told: Vec<(&str, &[usize])> =
+        page.runs.remarks.iter().map(|remark| (remark.code.as_str(), &remark.runs[..])).collect();
+    assert_eq!(told, [("invalid", &[1][..]), ("tick", &[0, 1][..])]);
+}
+
+#[test]
+fn a_runs_detail_keeps_what_the_record_says() {
+    let side = &document().details[0].sides[0];
+    let delays = side.delays.as_ref().unwrap();
+    assert_eq!(delays.counts.iter().sum::<f64>(), 100.0);
+    assert_eq!(delays.edges_ms.len(), delays.counts.len() + 1);
+    let percentile = |name: &str| delays.percentiles.iter().find(|(known, _)| known == name).unwrap().1;
+    assert_eq!(
+        (percentile("median"), percentile("90 %"), percentile("99 %"), percentile("most")),
+        (0.01, 0.1, 1.0, 10.0)
+    );
+    let series = side.series.as_ref().unwrap();
+    // 12 500 bytes in 10 ms; the last row is not whole.
+    assert_eq!((series.rate.clone(), series.start_ms.clone()), (vec![10.0, 10.0], vec![0.0, 10.0]));
+    let cpu = side.cpu.as_ref().unwrap();
+    assert_eq!((cpu.busy, cpu.whole), (60.0, 200.0));
+    let detail = &document().details[0];
+    assert_eq!(detail.warmup_ms, 20.0);
+    assert!(detail.figures.iter().any(|fact| fact.text == "missing: no TCP_INFO"));
+}
+
+#[test]
+fn only_figures_of_metrics_that_were_taken_are_overlaid() {
+    let page = document();
+    assert_eq!(
+        page.published.iter().map(|series| series.label.as_str()).collect::<Vec<_>>(),
+        ["Ubuntu (Figure 7)"]
+    );
+    assert_eq!(page.limits.len(), 3);
+    assert_eq!(page.testbed.link, ["100 Mbit/s", "MTU 1500", "offloads off"]);
+}
+
+#[test]
+fn a_long_series_is_joined_without_losing_bytes() {
+    let mut run = run(0, RunStatus::Valid);
+    run.sides[0].series = (0..1000)
+        .map(|i| IntervalRow { start_ns: i * 10 * MS, messages: 10, bytes: 12_500, delay_mean_ns: None })
+        .collect();
+    let detail = detail(&run, Detailed::Briefly);
+    let series = detail.sides[0].series.as_ref().unwrap();
+    assert!(series.rate.len() <= 120 && series.joined == 9, "{series:?}");
+    assert!(series.rate.iter().all(|rate| *rate == 10.0) && series.delay_ms.iter().all(Option::is_none));
+    assert!(detail.sides[0].counters.is_empty());
+}
+
+#[test]
+fn the_same_source_gives_the_same_bytes_and_no_text_leaves_its_place() {
+    let mut hostile = findings();
+    hostile.title = "</script><script>alert(1)</script>".to_owned();
+    hostile.bed = "\u{2028}<!--".to_owned();
+    match html(&of(&hostile)) {
+        Ok(html_) => {
+            assert_eq!(html_, html(&of(&hostile)).unwrap());
+            assert!(!html_.contains("alert(1)</script>") && !html_.contains('\u{2028}'));
+            assert_eq!(html_.matches("<script").count(), 2);
+        }
+        // A program that was built without its page says so.
+        Err(none) => assert!(super::shell().is_err() && none.to_string().contains("make build")),
+    }
+}

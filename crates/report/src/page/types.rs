@@ -1,0 +1,60 @@
+//! The document's types as the front end has them. A test compares; `make types` writes them.
+
+use super::document::*;
+use ts_rs::{Config, TS};
+
+/// Where they are.
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/src/document.ts");
+
+fn declared<T: TS>() -> String {
+    format!("export {}\n", T::decl(&Config::new().with_large_int("number")))
+}
+
+fn types() -> String {
+    let all = [
+        declared::<Page>(),
+        declared::<Fact>(),
+        declared::<Sentence>(),
+        declared::<Matrix>(),
+        declared::<MatrixRow>(),
+        declared::<MetricView>(),
+        declared::<FactorView>(),
+        declared::<CellView>(),
+        declared::<EstimateView>(),
+        declared::<Outcome>(),
+        declared::<ComparisonView>(),
+        declared::<LimitView>(),
+        declared::<PublishedSeries>(),
+        declared::<RunsView>(),
+        declared::<Remark>(),
+        declared::<FigureColumn>(),
+        declared::<RunDetail>(),
+        declared::<SideView>(),
+        declared::<SeriesView>(),
+        declared::<HistogramView>(),
+        declared::<CpuView>(),
+        declared::<TestbedView>(),
+        declared::<HostView>(),
+        declared::<Listing>(),
+        declared::<CampaignRow>(),
+        declared::<Compared>(),
+        declared::<BlockView>(),
+        declared::<Changed>(),
+        declared::<Refused>(),
+    ];
+    let heading = format!(
+        "// The document's types, made from crates/report/src/page/document.rs by `make types`; a test compares.\n\n\
+         export const PAGE_FORMAT_VERSION = {PAGE_FORMAT_VERSION};\n\n"
+    );
+    heading + &all.join("\n")
+}
+
+#[test]
+fn the_front_end_has_the_types_of_this_crate() {
+    let types = types();
+    if std::env::var_os("STACKLAB_WRITE_TYPES").is_some() {
+        std::fs::write(FILE, &types).unwrap();
+    }
+    let found = std::fs::read_to_string(FILE).unwrap_or_default();
+    assert!(found == types, "{FILE} is out of date: run `make types`");
+}

@@ -1,0 +1,159 @@
+//! Comparisons by their numbers: sentences, the matrix, and each alone.
+
+use super::cells::Index;
+use super::document::{ComparisonView, Matrix, MatrixRow, Outcome, Sentence};
+use crate::comparisons::{differences, verdict};
+use crate::document::Footnotes;
+use crate::figures::{NONE, Shown, difference_decimals, percent, signed};
+use crate::groups::{Group, level};
+use crate::matrix::sign;
+use crate::summary::{magnitude, sentence};
+use stacklab_model::{Comparison, Factor, Scale, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The comparisons in the order of their groups.
+pub struct Numbered {
+    /// The number of each group's first comparison.
+    first: Vec<usize>,
+}
+
+impl Numbered {
+    pub fn new(groups: &[Group]) -> Self {
+        let first = groups.iter().scan(0, |next, group| {
+            let first = *next;
+            *next += group.rows.len();
+            Some(first)
+        });
+        Numbered { first: first.collect() }
+    }
+
+    pub fn sentences(&self, groups: &[Group]) -> Vec<Sentence> {
+        let of = |(group, first): (&Group, &usize)| {
+            let better = |row: &&Comparison| matches!(row.verdict, Verdict::Better(_));
+            let standing = group.rows.iter().position(better);
+            Sentence {
+                text: sentence(group),
+                differs: standing.is_some(),
+                comparison: first + standing.unwrap_or(0),
+            }
+        };
+        groups.iter().zip(&self.first).map(of).collect()
+    }
+
+    /// Sizes across, everything else down, as at the end of a text report.
+    pub fn matrix(&self, groups: &[Group]) -> Matrix {
+        let placed: Vec<(&Group, usize)> = groups
+            .iter()
+            .zip(self.first.iter().copied())
+            .filter(|(group, _)| group.factor != Factor::Size)
+            .collect();
+        let sizes: BTreeSet<u32> =
+            placed.iter().flat_map(|(group, _)| &group.rows).map(|row| row.question.baseline.size).collect();
+        let mut rows = Vec::new();
+        for (group, first) in &placed {
+            let mut lines: BTreeMap<String, BTreeMap<u32, usize>> = BTreeMap::new();
+            for (place, row) in group.rows.iter().enumerate() {
+                let cell = &row.question.baseline;
+                let others = group.row_factors.iter().filter(|factor| **factor != Factor::Size);
+                let line: String = others.map(|factor| format!(" {}", level(cell, *factor))).collect();
+                lines.entry(line).or_default().insert(cell.size, first + place);
+            }
+            for (line, cells) in lines {
+                let label = format!("{} {}{line}: {}", group.metric, group.place, group.arms());
+                rows.push(MatrixRow {
+                    label,
+                    cells: sizes.iter().map(|size| cells.get(size).copied()).collect(),
+                });
+            }
+        }
+        Matrix { columns: sizes.into_iter().collect(), rows }
+    }
+
+    pub fn views(&self, groups: &[Group], index: &Index) -> Vec<ComparisonView> {
+        groups.iter().flat_map(|group| views(group, index)).collect()
+    }
+}
+
+fn views(group: &Group, index: &Index) -> Vec<ComparisonView> {
+    let shown = Shown::of(group.metric);
+    let effects = group.rows.iter().filter_map(|row| row.effect.as_ref());
+    let places = difference_decimals(effects.map(|effect| {
+        let ends = [effect.interval95.low, effect.interval95.high];
+        let [low, high] = ends.map(|end| shown.difference(effect.scale, end));
+        (high - low) / 2.0
+    }));
+    group.rows.iter().map(|row| view(group, row, &shown, places, index)).collect()
+}
+
+fn view(group: &Group, row: &Comparison, shown: &Shown, places: usize, index: &Index) -> ComparisonView {
+    let question = &row.question;
+    let effect = row.effect.as_ref();
+    let of = |figure: Option<f64>| {
+        let effect = effect?;
+        Some(shown.difference(effect.scale, figure?)).filter(|figure| figure.is_finite())
+    };
+    let words = verdict(row, &mut Footnotes::default());
+    ComparisonView {
+        metric: index.metric(question.metric).unwrap_or_default(),
+        factor: index.factor(question.factor),
+        baseline: index.cell(&question.baseline).unwrap_or_default(),
+        candidate: index.cell(&question.candidate).unwrap_or_default(),
+        arms: group.arms(),
+        outcome: outcome(row),
+        strength: strength(group, row, shown),
+        sign: sign(group, row, true),
+        words: words.split(" [").next().unwrap_or_default().to_owned(),
+        reason: match &row.verdict {
+            Verdict::Nothing(reason) => Some(reason.clone()),
+            _ => None,
+        },
+        difference: of(effect.map(|effect| effect.estimate)),
+        low: of(effect.map(|effect| effect.interval95.low)),
+        high: of(effect.map(|effect| effect.interval95.high)),
+        shown: differences(&[row], shown, places).remove(0),
+        pairs: effect.map_or(0, |effect| effect.pairs),
+        adjusted_p: row.tests.as_ref().map(|tests| tests.adjusted_p).filter(|p| p.is_finite()),
+        headers: headers(row, places),
+    }
+}
+
+fn outcome(row: &Comparison) -> Outcome {
+    match &row.verdict {
+        Verdict::Better(level) if *level == row.question.candidate.level(row.question.factor) => {
+            Outcome::Candidate
+        }
+        Verdict::Better(_) => Outcome::Baseline,
+        Verdict::Equivalent => Outcome::Equivalent,
+        Verdict::Inconclusive => Outcome::Inconclusive,
+        Verdict::Nothing(_) => Outcome::Nothing,
+    }
+}
+
+fn strength(group: &Group, row: &Comparison, shown: &Shown) -> u8 {
+    if !matches!(row.verdict, Verdict::Better(_)) {
+        return 0;
+    }
+    let margin = match group.metric.scale() {
+        Scale::Ratio => 100.0 * row.question.margin,
+        Scale::Difference => shown.factor * row.question.margin,
+    };
+    match magnitude(group, row) {
+        Some(by) if by > 5.0 * margin => 3,
+        Some(by) if by > 2.0 * margin => 2,
+        _ => 1,
+    }
+}
+
+fn headers(row: &Comparison, places: usize) -> Option<String> {
+    let explained = row.explained.as_ref()?;
+    let part = |ratio: Option<f64>| ratio.map_or(NONE.to_owned(), |ratio| signed(percent(ratio), places));
+    Some(match explained.ratio {
+        Some(_) => format!(
+            "headers explain {} %, leaving {} % to the stacks ({})",
+            part(explained.ratio),
+            part(explained.left),
+            explained.because
+        ),
+        None => explained.because.clone(),
+    })
+}

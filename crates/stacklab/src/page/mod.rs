@@ -1,0 +1,87 @@
+//! From a record to the document that the page shows.
+
+mod published;
+
+use crate::conclude::Recorded;
+use crate::failure::Failure;
+use stacklab_analysis::{findings, limit};
+use stacklab_model::{Cell, Metric, RunRecord, Trial};
+use stacklab_report::page::{Detailed, Page, PageSource, RunDetail, detail, page};
+use stacklab_store::Record;
+use std::collections::HashMap;
+
+/// Bytes of JSON that runs' details may take in one file: with everything else it stays below a megabyte.
+pub const ROOM: usize = 400_000;
+
+/// The document of a record, with the details of as many runs as there is room for, in bytes of JSON.
+///
+/// # Errors
+/// When the record cannot be read, or its study is not understood by this version.
+pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
+    let recorded = Recorded::read(record)?;
+    let campaign = recorded.campaign();
+    let findings = findings(&campaign);
+    let metrics: Vec<Metric> = campaign.probes.iter().flat_map(|probe| &probe.metrics).copied().collect();
+    let limits: Vec<(Cell, Metric, f64)> = campaign
+        .cells
+        .iter()
+        .flat_map(|cell| metrics.iter().map(move |metric| (cell, *metric)))
+        .filter_map(|(cell, metric)| Some((cell.clone(), metric, limit(cell, metric, campaign.bed)?)))
+        .collect();
+    let details = details(record, campaign.runs, room)?;
+    Ok(page(&PageSource {
+        findings: &findings,
+        bed: campaign.bed,
+        hosts: campaign.hosts,
+        runs: campaign.runs,
+        limits: &limits,
+        published: &published::of(recorded.study_name())?,
+        details: &details,
+    }))
+}
+
+/// What the hosts saw of one run; `None` where the record has no such run.
+///
+/// # Errors
+/// When the record cannot be read.
+pub fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<RunDetail>, Failure> {
+    let mut runs = record.runs()?;
+    let is_meant = |trial: &Trial| (trial.block, trial.position) == (block, position);
+    let Some(place) = runs.iter().position(|run| is_meant(&run.trial)) else { return Ok(None) };
+    let mut run = runs.swap_remove(place);
+    run.sides = record.sides(&run.trial)?;
+    Ok(Some(detail(&run, Detailed::Fully)))
+}
+
+/// The details of as many runs as there is room for: first what is not valid, then block by block, so that every cell has
+/// some before any has many.
+fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDetail>, Failure> {
+    let mut wanted: Vec<&RunRecord> = runs.iter().collect();
+    // Of each kind of invalid run a few are enough to see why.
+    let mut shown: HashMap<&str, usize> = HashMap::new();
+    wanted.sort_by_cached_key(|run| {
+        let reason = match &run.status {
+            stacklab_model::RunStatus::Invalid(reasons) => reasons.first().map(String::as_str),
+            stacklab_model::RunStatus::Valid => None,
+        };
+        let told = reason.map(|reason| {
+            let seen = shown.entry(reason).or_default();
+            *seen += 1;
+            *seen
+        });
+        (told.is_none_or(|told| told > 3), run.trial.block, run.trial.position)
+    });
+    let (mut details, mut left) = (Vec::new(), room);
+    for run in wanted {
+        let whole = RunRecord { sides: record.sides(&run.trial)?, ..run.clone() };
+        let detail = detail(&whole, if details.len() < 24 { Detailed::Fully } else { Detailed::Briefly });
+        let bytes = serde_json::to_string(&detail).map_or(usize::MAX, |json| json.len());
+        if bytes > left {
+            break;
+        }
+        left -= bytes;
+        details.push(detail);
+    }
+    details.sort_by_key(|detail| (detail.block, detail.position));
+    Ok(details)
+}

@@ -1,0 +1,64 @@
+//! What a published study prints of the metrics that its repetition takes.
+
+use crate::failure::Failure;
+use crate::replication::published_name;
+use stacklab_model::Metric;
+use stacklab_reference::{PublishedFigure, Reference};
+use stacklab_report::page::Published;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What figures of one series share: metric, transport where there is one, and label.
+type Key = (Metric, Option<String>, String);
+
+/// Its figures by size, one series for each place and system; none where the study is not a published one.
+///
+/// # Errors
+/// When a table of published figures is wrong, which no installed program's are.
+pub fn of(study_name: &str) -> Result<Vec<Published>, Failure> {
+    let study = Path::new(study_name).file_stem().unwrap_or_default().to_string_lossy();
+    let own = Reference::built_in()?.of(&study);
+    let mut series: BTreeMap<Key, Vec<(f64, f64)>> = BTreeMap::new();
+    for figure in &own.figures {
+        let (Some(metric), Ok(size)) = (metric(figure), figure.size.parse::<u32>()) else { continue };
+        let transport = (figure.transport != "both").then(|| figure.transport.clone());
+        let points = series.entry((metric, transport, label(figure))).or_default();
+        points.push((f64::from(size), figure.value.value));
+    }
+    let published = series.into_iter().map(|((metric, transport, label), mut points)| {
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        Published { label, metric, transport, points }
+    });
+    Ok(published.collect())
+}
+
+/// The metric of a figure, where both have the same unit: CPU times of the publications are shares of a whole machine.
+fn metric(figure: &PublishedFigure) -> Option<Metric> {
+    let same =
+        |metric: &&Metric| published_name(**metric) == figure.metric && metric.unit().symbol() == figure.unit;
+    Metric::ALL.iter().find(same).copied()
+}
+
+/// `Ubuntu, 6in4, configured-tunnel (Figure 7)`.
+fn label(figure: &PublishedFigure) -> String {
+    let mechanism = if figure.mechanism == "none" { "" } else { figure.mechanism.as_str() };
+    let parts = [figure.os.as_str(), figure.ip.as_str(), mechanism];
+    let named: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+    format!("{} ({})", named.join(", "), figure.location)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_of_a_published_study_stand_by_size() {
+        let series = of("ogunleye2016.toml").unwrap();
+        let of_figure_7 = series.iter().find(|one| one.label == "Ubuntu, 6in4, configured-tunnel (Figure 7)");
+        let series_7 = of_figure_7.unwrap();
+        assert_eq!(series_7.transport.as_deref(), Some("tcp"));
+        assert_eq!(series_7.points[0], (64.0, 50.93));
+        assert!(series_7.points.is_sorted_by(|a, b| a.0 < b.0));
+        assert!(of("quickstart.toml").unwrap().is_empty());
+    }
+}

@@ -1,0 +1,56 @@
+//! `stacklab serve`: the page over a folder of records.
+//!
+//! * `library`: the records of the folder, by name and nothing else
+//! * `guard`: who may ask
+//! * `routes`: what is answered
+//! * `events`: records that change, as server-sent events
+//!
+//! It reads. A campaign that is measured beside it goes on: its record is opened as any reader opens it, and seldom.
+
+mod events;
+mod guard;
+mod library;
+mod routes;
+
+use crate::cli::ServeOptions;
+use crate::failure::Failure;
+use guard::Guard;
+use library::Library;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+/// What answers know.
+struct Server {
+    library: Library,
+    guard: Guard,
+    /// Streams of events at once are counted, so that nobody holds too many.
+    streams: Arc<tokio::sync::Semaphore>,
+}
+
+/// Streams of events at once.
+const STREAMS: usize = 64;
+
+/// Serves until it is interrupted.
+///
+/// # Errors
+/// When the folder cannot be read, or the address is taken.
+pub fn serve(options: &ServeOptions) -> Result<(), Failure> {
+    stacklab_report::page::shell()?;
+    let library = Library::open(&options.folder)?;
+    let address = SocketAddr::new(options.address, options.port);
+    let failed = |reason| Failure::Serve { address, reason };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // Records are read on these; more at once would only take more of the processors that measure.
+        .max_blocking_threads(2)
+        .build()
+        .map_err(failed)?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind(address).await.map_err(failed)?;
+        let bound = listener.local_addr().map_err(failed)?;
+        let guard = Guard::new(bound, options.token.as_deref())?;
+        eprintln!("{} at {}  (Ctrl-C ends it)", options.folder.display(), guard.entry(bound));
+        let server = Server { library, guard, streams: Arc::new(tokio::sync::Semaphore::new(STREAMS)) };
+        axum::serve(listener, routes::routes(Arc::new(server))).await.map_err(failed)
+    })
+}

@@ -1,0 +1,148 @@
+//! What is answered: the page, its script and style, and what it asks for as JSON.
+
+use super::Server;
+use super::events::events;
+use super::guard::Pass;
+use crate::failure::Failure;
+use axum::Router;
+use axum::extract::{Query, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, LOCATION, REFERRER_POLICY, SET_COOKIE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use serde::Deserialize;
+use stacklab_report::page::{Refused, SCRIPT, STYLE, shell};
+use std::sync::Arc;
+
+/// Nothing of elsewhere is loaded, framed or run.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:; \
+     base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+type Shared = State<Arc<Server>>;
+
+pub fn routes(server: Arc<Server>) -> Router {
+    Router::new()
+        .route("/", get(|| async { page() }))
+        .route("/page.js", get(|| async { text("text/javascript; charset=utf-8", SCRIPT) }))
+        .route("/page.css", get(|| async { text("text/css; charset=utf-8", STYLE) }))
+        .route("/api/campaigns", get(campaigns))
+        .route("/api/campaign", get(campaign))
+        .route("/api/run", get(run))
+        .route("/api/compare", get(compare))
+        .route("/api/events", get(changes))
+        .fallback(|| async { refused(StatusCode::NOT_FOUND, "there is nothing of that name here") })
+        .layer(from_fn_with_state(server.clone(), guarded))
+        .with_state(server)
+}
+
+/// Lets those pass who may, and gives every answer its policy.
+async fn guarded(State(server): Shared, request: Request, next: Next) -> Response {
+    let query = request.uri().query().unwrap_or_default();
+    let mut response = match server.guard.pass(request.headers(), query) {
+        Pass::Yes => next.run(request).await,
+        Pass::No(why) => refused(StatusCode::FORBIDDEN, why),
+        // The token does not stay in the address, where it would be seen and kept.
+        Pass::Welcome(cookie) => {
+            let headers = [(SET_COOKIE, cookie), (LOCATION, request.uri().path().to_owned())];
+            (StatusCode::SEE_OTHER, headers).into_response()
+        }
+    };
+    let fixed: [(HeaderName, &'static str); 4] = [
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-store"),
+    ];
+    for (name, value) in fixed {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    response
+}
+
+fn page() -> Response {
+    match shell() {
+        Ok(shell) => text("text/html; charset=utf-8", shell),
+        Err(none) => refused(StatusCode::INTERNAL_SERVER_ERROR, &none.to_string()),
+    }
+}
+
+fn text(kind: &'static str, text: &'static str) -> Response {
+    ([(CONTENT_TYPE, kind)], text).into_response()
+}
+
+fn json(text: String) -> Response {
+    ([(CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+fn refused(status: StatusCode, error: &str) -> Response {
+    let body = serde_json::to_string(&Refused { error: error.to_owned() }).unwrap_or_default();
+    (status, json(body)).into_response()
+}
+
+/// Reads records away from the thread that answers.
+async fn read(
+    server: Arc<Server>,
+    read: impl FnOnce(&Server) -> Option<Result<String, Failure>> + Send + 'static,
+) -> Response {
+    match tokio::task::spawn_blocking(move || read(&server)).await {
+        Ok(Some(Ok(text))) => json(text),
+        Ok(Some(Err(failure))) => refused(StatusCode::UNPROCESSABLE_ENTITY, &failure.to_string()),
+        Ok(None) => refused(StatusCode::NOT_FOUND, "there is no such record or run in this folder"),
+        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this record could not be read"),
+    }
+}
+
+async fn campaigns(State(server): Shared) -> Response {
+    read(server, |server| {
+        Some(Ok(
+            serde_json::to_string(&server.library.listing()).expect("names and finite numbers become JSON")
+        ))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+async fn campaign(State(server): Shared, Query(Named { name }): Query<Named>) -> Response {
+    read(server, move |server| server.library.document(&name)).await
+}
+
+#[derive(Deserialize)]
+struct OneRun {
+    name: String,
+    block: u32,
+    position: u32,
+}
+
+async fn run(State(server): Shared, Query(OneRun { name, block, position }): Query<OneRun>) -> Response {
+    read(server, move |server| server.library.detail(&name, block, position)).await
+}
+
+#[derive(Deserialize)]
+struct Pair {
+    a: String,
+    b: String,
+}
+
+async fn compare(State(server): Shared, Query(Pair { a, b }): Query<Pair>) -> Response {
+    read(server, move |server| server.library.compare(&a, &b)).await
+}
+
+#[derive(Deserialize)]
+struct Which {
+    name: Option<String>,
+}
+
+async fn changes(State(server): Shared, Query(Which { name }): Query<Which>) -> Response {
+    match server.streams.clone().try_acquire_owned() {
+        Ok(place) => events(server, name, place).into_response(),
+        Err(_) => refused(StatusCode::SERVICE_UNAVAILABLE, "too many pages follow this folder"),
+    }
+}

@@ -1,0 +1,143 @@
+//! Writes a record of many made-up runs, to see how reports of large campaigns do: `large FILE RUNS`. Each is committed as a
+//! real one is; in /dev/shm that takes seconds for thousands.
+
+use stacklab_model::{
+    Buckets, Cell, CpuScope, Delays, Endpoint, Family, Framing, IntervalRow, Io, Length, Metric, Offloads,
+    Pacing, Probe, ProbeSpec, Role, RunRecord, RunStatus, Side, Transport, Trial, TrialSpec, Value,
+};
+use stacklab_store::{Campaign, Record};
+use std::net::SocketAddr;
+use std::path::Path;
+
+const SIZES: [u32; 6] = [128, 384, 640, 896, 1152, 1408];
+const STREAM: [Metric; 4] = [Metric::Throughput, Metric::Loss, Metric::OneWayDelay, Metric::Jitter];
+const SECOND: u64 = 1_000_000_000;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut args = std::env::args().skip(1);
+    let (Some(path), Some(runs)) = (args.next(), args.next()) else { return Err("large FILE RUNS".into()) };
+    let started = 1_700_000_000 * SECOND;
+    let mut record = Record::create(
+        Path::new(&path),
+        &Campaign {
+            program_version: env!("CARGO_PKG_VERSION").to_owned(),
+            created_unix_ns: started,
+            study_name: "quickstart.toml".to_owned(),
+            study_text: include_str!("../../../studies/quickstart.toml").to_owned(),
+            scale: None,
+            settings: vec![
+                "runs.min=1000".to_owned(),
+                "runs.max=1000".to_owned(),
+                "runs.budget=700h".to_owned(),
+            ],
+            seed: 1,
+            bed: "made up".to_owned(),
+            cpu_scope: CpuScope::Shared,
+        },
+    )?;
+    let (mut block, mut position) = (0, 0);
+    for number in 0..runs.parse::<u64>()? {
+        let trials = 2 * 2 * 2 * SIZES.len() as u32;
+        let place = position as usize;
+        let cell = Cell {
+            transport: Transport::ALL[place / 2 % 2],
+            framing: Framing::Segment,
+            size: SIZES[place / 8],
+            family: Family::ALL[place % 2],
+            replica: String::new(),
+            settings: Default::default(),
+        };
+        let probe = if (place / 4).is_multiple_of(2) { Probe::Stream } else { Probe::Echo };
+        let trial = Trial { block, position, cell, probe };
+        record.put_run(&run(trial, started + number * SECOND, number))?;
+        position += 1;
+        if position == trials {
+            (block, position) = (block + 1, 0);
+        }
+    }
+    Ok(())
+}
+
+/// A number between 0 and 1 that seems to follow from nothing.
+fn noise(seed: u64) -> f64 {
+    let mixed = (seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(31);
+    (mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 11) as f64 / (1u64 << 53) as f64
+}
+
+fn run(trial: Trial, started_unix_ns: u64, number: u64) -> RunRecord {
+    let Cell { family, transport, framing, size, .. } = trial.cell;
+    let metrics = if trial.probe == Probe::Stream { STREAM.to_vec() } else { vec![Metric::Rtt] };
+    let figure = |metric: Metric| {
+        let near =
+            1.0 + 0.1 * noise(number * 64 + metric as u64) + if family == Family::Ipv6 { 0.02 } else { 0.0 };
+        Value::Measured(near * if metric == Metric::Throughput { f64::from(size) } else { 0.01 })
+    };
+    let applies = metrics.iter().filter(|metric| metric.applies_to(transport));
+    let values = applies.map(|metric| (*metric, figure(*metric))).collect();
+    let spec = TrialSpec {
+        token: number as u32,
+        family,
+        transport,
+        framing,
+        message_bytes: size,
+        cpu_scope: CpuScope::Shared,
+        poll_ns: 0,
+        io: Io::Plain,
+        flows: 1,
+        tuning: Default::default(),
+        clock_offset_ns: 0,
+        probe: ProbeSpec {
+            probe: trial.probe,
+            pacing: Pacing::Flood,
+            length: Length::Time(SECOND),
+            warmup_ns: SECOND / 10,
+            interval_ns: SECOND / 10,
+            metrics,
+        },
+    };
+    RunRecord {
+        trial,
+        spec,
+        started_unix_ns,
+        wall_ns: SECOND,
+        status: RunStatus::Valid,
+        values,
+        drops: Default::default(),
+        sides: Role::ALL.iter().map(|role| side(*role, family, transport, number)).collect(),
+        warnings: vec![],
+    }
+}
+
+fn side(role: Role, family: Family, transport: Transport, number: u64) -> Side {
+    let address = SocketAddr::new(family.loopback(), 1000);
+    let endpoint = Endpoint {
+        family,
+        transport,
+        local: address,
+        peer: address,
+        interface: "lo".to_owned(),
+        interface_mtu: 1500,
+        path_mtu: Some(1500),
+        offloads: Offloads::default(),
+        congestion_control: None,
+        options: Default::default(),
+    };
+    let mut side = Side::new(role, endpoint);
+    if role == Role::Receiver {
+        let bucket = |i: u64| (10_000 + 137 * i, 1 + (100.0 * noise(number + i)) as u64);
+        side.delays = Some(Delays {
+            buckets: Buckets((0..200).map(bucket).collect()),
+            mean_ns: 20_000.0,
+            jitter_ns: None,
+            jitter_rfc3550_ns: None,
+        });
+        let row = |i: u64| IntervalRow {
+            start_ns: i * SECOND / 10,
+            messages: 100,
+            bytes: 100_000 + (10_000.0 * noise(i * number)) as u64,
+            delay_mean_ns: Some(20_000.0),
+        };
+        side.series = (0..10).map(row).collect();
+    }
+    side
+}

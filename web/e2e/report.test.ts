@@ -1,0 +1,195 @@
+// The report of a real campaign, as a file of its own, in a real browser.
+import { readFileSync, statSync } from "node:fs";
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { browser, first, Folder, TITLE, Watched, type Findings } from "./support";
+
+let folder: Folder;
+let chromium: Browser;
+let findings: Findings;
+let url: string;
+
+beforeAll(async () => {
+  folder = new Folder();
+  folder.run("run", "study.toml", "--out", "a.stacklab", "--seed", "1");
+  folder.run("report", "a.stacklab", "--format", "html", "--out", "a.html");
+  findings = folder.json("report", "a.stacklab");
+  url = "file://" + folder.at("a.html");
+  chromium = await browser();
+});
+
+afterAll(async () => {
+  await chromium?.close();
+  folder?.remove();
+});
+
+async function opened(hash = "", width = 1280, scheme: "light" | "dark" = "light"): Promise<Watched> {
+  const watched = await Watched.open(chromium, width, scheme);
+  await watched.tab.goto(url + hash);
+  await watched.tab.waitForSelector("#explorer table");
+  return watched;
+}
+
+/** Shares are shown in per cent. */
+const factor = (metric: string) => (metric === "loss" ? 100 : 1);
+
+test("it opens from a file with the verdict first, asks nothing of the network and takes no text for more", async () => {
+  const page = await opened();
+  expect(await page.tab.title()).toBe(TITLE);
+  expect(await page.tab.textContent("h1")).toBe(TITLE);
+  expect(await page.tab.$$eval("h2", (all) => all[0]!.textContent)).toBe("Verdict");
+  const sentences = await page.tab.$$eval(".sentences li", (all) => all.map((one) => one.textContent));
+  const groups = new Set(findings.comparisons.map(({ metric, baseline }) => `${metric}, ${baseline.transport} ${baseline.framing}, ipv6 against ipv4`));
+  expect(sentences).toHaveLength(groups.size);
+  for (const sentence of sentences) expect(groups).toContain(sentence!.split(":")[0]);
+  expect(page.asked.filter((asked) => !/^(file|data|blob):/.test(asked))).toEqual([]);
+  await page.fine();
+  await page.close();
+});
+
+test("the matrix has every verdict in words and signs, and leads to its graph", async () => {
+  const page = await opened();
+  const cells = await page.tab.$$(".matrix tbody button");
+  expect(cells).toHaveLength(findings.comparisons.length);
+  const better = findings.comparisons.filter(({ verdict }) => typeof verdict === "object" && "better" in verdict).length;
+  const told = await page.tab.$$eval(".matrix tbody button", (all) => all.map((one) => one.textContent!));
+  expect(told.filter((text) => /[▲▼]/.test(text) && /ipv[46]/.test(text))).toHaveLength(better);
+  expect(told.every((text) => text.trim() !== "")).toBe(true);
+  await page.tab.click('.matrix tbody tr:has-text("rtt udp") button >> nth=1');
+  expect(await page.tab.inputValue('select[name="metric"]')).toBe("rtt");
+  expect(await page.tab.inputValue('select[name="transport"]')).toBe("udp");
+  await page.fine();
+  await page.close();
+});
+
+test("every metric and transport that is chosen shows the figures of the JSON report", async () => {
+  const page = await opened();
+  let compared = 0;
+  for (const metric of new Set(findings.cells.map((row) => row.metric))) {
+    for (const transport of ["tcp", "udp"]) {
+      await page.tab.selectOption('select[name="metric"]', metric);
+      await page.tab.selectOption('select[name="transport"]', transport);
+      const wanted = findings.cells.filter((row) => row.metric === metric && row.cell.transport === transport);
+      if (wanted.length === 0) continue;
+      const table = page.tab.locator("#explorer table");
+      const arms = await table.locator("thead th").allTextContents();
+      for (const { cell, estimate } of wanted) {
+        const column = arms.findIndex((arm) => arm.trim() === cell.family);
+        const row = table.locator("tbody tr").filter({ has: page.tab.locator(`th:text-is("${cell.size} B")`) });
+        const text = (await row.locator("th, td").nth(column).textContent())!;
+        expect(text, `${metric} ${transport}`).toContain(`(${estimate.n})`);
+        const shown = first(text);
+        const exact = factor(metric) * estimate.mean!;
+        const decimals = /\.(\d+)/.exec(text.split("±")[0]!)?.[1]?.length ?? 0;
+        expect(Math.abs(shown - exact), `${text} is not ${exact}`).toBeLessThanOrEqual(0.5 * 10 ** -decimals + 1e-9);
+        compared += 1;
+      }
+    }
+  }
+  expect(compared).toBe(findings.cells.length);
+  await page.fine();
+  await page.close();
+});
+
+test("pointer and keys tell a point's exact figure, its runs and its interval", async () => {
+  const page = await opened("#metric=throughput&f.transport=tcp");
+  const graph = page.tab.locator(".frame");
+  await graph.focus();
+  await page.tab.keyboard.press("ArrowRight");
+  const told = (await page.tab.textContent("[data-tip]"))!;
+  const row = findings.cells.find(({ metric, cell }) => metric === "throughput" && cell.transport === "tcp" && cell.family === "ipv4" && cell.size === 128)!;
+  expect(told).toContain(`ipv4, 128 B: ${row.estimate.mean} Mbit/s`);
+  expect(told).toContain(`n ${row.estimate.n}, 95 % interval ${row.estimate.interval!.low} to ${row.estimate.interval!.high}`);
+  expect(told).toContain("headers leave at most 58.7");
+  const spot = (await page.tab.locator(".frame svg > circle").boundingBox())!;
+  await page.tab.keyboard.press("Escape");
+  expect(await page.tab.$("[data-tip]")).toBeNull();
+  await page.tab.mouse.move(spot.x + spot.width / 2 + 3, spot.y + spot.height / 2 - 2);
+  expect(await page.tab.textContent("[data-tip]")).toBe(told);
+  await page.fine();
+  await page.close();
+});
+
+test("what is shown is in the address, and comes back from it", async () => {
+  const page = await opened();
+  await page.tab.selectOption('select[name="metric"]', "one_way_delay");
+  await page.tab.selectOption('select[name="transport"]', "udp");
+  await page.tab.check('input[name="logy"]');
+  await page.tab.uncheck('input[name="intervals"]');
+  const [hash, graph] = [new URL(page.tab.url()).hash, await page.tab.innerHTML(".frame")];
+  const again = await opened(hash);
+  expect(await again.tab.inputValue('select[name="metric"]')).toBe("one_way_delay");
+  expect(await again.tab.isChecked('input[name="logy"]')).toBe(true);
+  expect(await again.tab.innerHTML(".frame")).toBe(graph);
+  await again.fine();
+  await page.close();
+  await again.close();
+});
+
+test("what is shown is downloaded as CSV, SVG and PNG", async () => {
+  const page = await opened("#metric=rtt&f.transport=udp");
+  const download = async (name: string) => {
+    const [file] = await Promise.all([page.tab.waitForEvent("download"), page.tab.click(`.downloads button:text-is("${name}")`)]);
+    expect(file.suggestedFilename()).toMatch(new RegExp(`^rtt-transport-udp[a-z-]*\\.${name.toLowerCase()}$`));
+    return readFileSync(await file.path());
+  };
+  const [header, ...rows] = (await download("CSV")).toString().trimEnd().split("\r\n").map((line) => line.split(","));
+  const wanted = findings.cells.filter(({ metric, cell }) => metric === "rtt" && cell.transport === "udp");
+  expect(rows).toHaveLength(wanted.length);
+  const column = (name: string) => header!.indexOf(name);
+  for (const { cell, estimate } of wanted) {
+    const row = rows.find((fields) => fields[column("size")] === String(cell.size) && fields[column("line")] === cell.family)!;
+    expect(Number(row[column("mean")])).toBe(estimate.mean);
+    expect(Number(row[column("low95")])).toBe(estimate.interval!.low);
+    expect(Number(row[column("n")])).toBe(estimate.n);
+  }
+  const svg = (await download("SVG")).toString();
+  const parsed = await page.tab.evaluate((text) => {
+    const made = new DOMParser().parseFromString(text, "image/svg+xml");
+    return { error: made.querySelector("parsererror")?.textContent, texts: [...made.querySelectorAll("text")].map((one) => one.textContent) };
+  }, svg);
+  expect(parsed.error).toBeUndefined();
+  for (const text of ["ipv4", "ipv6", "rtt, ms", "size, bytes", "128", "1024"]) expect(parsed.texts).toContain(text);
+  const png = await download("PNG");
+  expect(png.subarray(1, 4).toString()).toBe("PNG");
+  expect(png.readUInt32BE(16)).toBe(1520);
+  await page.fine();
+  await page.close();
+});
+
+test("a run is shown with its series, delays and CPU, in a file small enough to send", async () => {
+  const page = await opened();
+  await page.tab.click('#runs tbody tr:has-text("stream") button');
+  const detail = page.tab.locator("article.detail");
+  await detail.locator('svg[aria-label^="Histogram of"]').first().waitFor();
+  expect(await detail.locator('svg[aria-label^="Payload in Mbit/s"]').count()).toBeGreaterThan(0);
+  expect(await detail.locator('svg[aria-label^="CPU:"]').count()).toBe(2);
+  expect(await detail.textContent()).toContain("warm-up 30 ms, not counted");
+  expect(await page.tab.$$eval(".testbed rect.host", (all) => all.length)).toBe(2);
+  expect(statSync(folder.at("a.html")).size).toBeLessThan(1_000_000);
+  await page.fine();
+  await page.close();
+});
+
+test.each([["light", 1280], ["dark", 1280], ["light", 360], ["dark", 360]] as const)(
+  "axe finds nothing serious in %s at %i pixels, and nothing is wider than the page",
+  async (scheme, width) => {
+    const page = await opened("#run=0.0", width, scheme);
+    expect(await page.barriers()).toEqual([]);
+    expect(await page.tab.evaluate("document.documentElement.scrollWidth <= innerWidth")).toBe(true);
+    expect(await page.tab.getAttribute("html", "data-theme")).toBe(scheme);
+    await page.fine();
+    await page.close();
+  },
+);
+
+test("it prints without what can only be clicked, in ink on paper", async () => {
+  const page = await opened("", 1280, "dark");
+  await page.tab.emulateMedia({ media: "print", colorScheme: "dark" });
+  expect(await page.tab.isVisible(".controls")).toBe(false);
+  expect(await page.tab.isVisible(".matrix")).toBe(true);
+  expect(await page.tab.evaluate("getComputedStyle(document.documentElement).backgroundColor")).toBe("rgb(255, 255, 255)");
+  expect((await page.tab.pdf()).subarray(0, 4).toString()).toBe("%PDF");
+  await page.fine();
+  await page.close();
+});

@@ -1,0 +1,629 @@
+// The document's types, made from crates/report/src/page/document.rs by `make types`; a test compares.
+
+export const PAGE_FORMAT_VERSION = 1;
+
+export type Page = { 
+/**
+ * [`PAGE_FORMAT_VERSION`].
+ */
+format: number, 
+/**
+ * Title of the study.
+ */
+title: string, 
+/**
+ * What was measured, when, where and how often.
+ */
+facts: Array<Fact>, 
+/**
+ * What intervals and verdicts mean.
+ */
+legend: string, 
+/**
+ * Whether every comparison was measured until the stopping rule was content.
+ */
+finished: boolean, 
+/**
+ * A sentence for each group of comparisons.
+ */
+sentences: Array<Sentence>, 
+/**
+ * All verdicts at a glance.
+ */
+matrix: Matrix, 
+/**
+ * What a reader should know besides.
+ */
+notes: Array<string>, 
+/**
+ * The metrics that the study takes.
+ */
+metrics: Array<MetricView>, 
+/**
+ * The factors that tell cells apart, transport first.
+ */
+factors: Array<FactorView>, 
+/**
+ * The cells of the study.
+ */
+cells: Array<CellView>, 
+/**
+ * Every cell and metric.
+ */
+estimates: Array<EstimateView>, 
+/**
+ * Every comparison.
+ */
+comparisons: Array<ComparisonView>, 
+/**
+ * What the link carries at most, by the header model.
+ */
+limits: Array<LimitView>, 
+/**
+ * Figures of the published study that this one repeats.
+ */
+published: Array<PublishedSeries>, 
+/**
+ * Every run.
+ */
+runs: RunsView, 
+/**
+ * What the hosts saw of runs: of all, or of those that there is room for.
+ */
+details: Array<RunDetail>, 
+/**
+ * The testbed.
+ */
+testbed: TestbedView, };
+
+export type Fact = { 
+/**
+ * The name.
+ */
+name: string, 
+/**
+ * The text.
+ */
+text: string, };
+
+export type Sentence = { 
+/**
+ * The sentence.
+ */
+text: string, 
+/**
+ * Whether any comparison of it has a better arm.
+ */
+differs: boolean, 
+/**
+ * The comparison that stands for the group.
+ */
+comparison: number, };
+
+export type Matrix = { 
+/**
+ * Sizes, bytes.
+ */
+columns: Array<number>, 
+/**
+ * Everything else.
+ */
+rows: Array<MatrixRow>, };
+
+export type MatrixRow = { 
+/**
+ * What is compared by what.
+ */
+label: string, 
+/**
+ * The comparison at each size.
+ */
+cells: Array<number | null>, };
+
+export type MetricView = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * Unit of its figures.
+ */
+unit: string, 
+/**
+ * Unit of differences.
+ */
+difference_unit: string, 
+/**
+ * Whether more is better.
+ */
+higher_is_better: boolean, 
+/**
+ * What it is, with unit and direction.
+ */
+definition: string, 
+/**
+ * The probe that takes it.
+ */
+probe: string, };
+
+export type FactorView = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * Its levels, as written in study files, in order.
+ */
+levels: Array<string>, 
+/**
+ * The levels as printed.
+ */
+labels: Array<string>, 
+/**
+ * The levels as numbers, where all are.
+ */
+numbers: Array<number> | null, };
+
+export type CellView = { 
+/**
+ * The cell in words.
+ */
+label: string, 
+/**
+ * Its level of each factor.
+ */
+levels: Array<number>, };
+
+export type EstimateView = { 
+/**
+ * The cell.
+ */
+cell: number, 
+/**
+ * The metric.
+ */
+metric: number, 
+/**
+ * Valid runs with a figure.
+ */
+n: number, 
+/**
+ * Mean over runs.
+ */
+mean: number | null, 
+/**
+ * Lower end of its 95 % interval.
+ */
+low: number | null, 
+/**
+ * Upper end of its 95 % interval.
+ */
+high: number | null, 
+/**
+ * Standard deviation over runs.
+ */
+sd: number | null, 
+/**
+ * Median over runs.
+ */
+median: number | null, 
+/**
+ * Why runs have no figure, where any has none.
+ */
+missing: string | null, 
+/**
+ * Mean and half the interval, rounded alike for the metric and transport.
+ */
+shown: string, };
+
+export type Outcome = "baseline" | "candidate" | "equivalent" | "inconclusive" | "nothing";
+
+export type ComparisonView = { 
+/**
+ * The metric.
+ */
+metric: number, 
+/**
+ * What is compared.
+ */
+factor: number, 
+/**
+ * The cell compared with.
+ */
+baseline: number, 
+/**
+ * The cell compared.
+ */
+candidate: number, 
+/**
+ * `ipv6 against ipv4`.
+ */
+arms: string, 
+/**
+ * The answer.
+ */
+outcome: Outcome, 
+/**
+ * How large a difference is beside the margin: 1 up to twice, 2 up to five times, 3 more; 0 without a better arm.
+ */
+strength: number, 
+/**
+ * The answer in a few characters: `ipv4 9.8%`, `=`, `?`.
+ */
+sign: string, 
+/**
+ * The answer in words, with why no more was measured where that was not the interval's doing.
+ */
+words: string, 
+/**
+ * Why there is nothing to compare.
+ */
+reason: string | null, 
+/**
+ * How far the candidate is from the baseline, in the metric's difference unit.
+ */
+difference: number | null, 
+/**
+ * Lower end of its 95 % interval.
+ */
+low: number | null, 
+/**
+ * Upper end of its 95 % interval.
+ */
+high: number | null, 
+/**
+ * The same three, rounded.
+ */
+shown: string, 
+/**
+ * Blocks in which both arms have a figure.
+ */
+pairs: number, 
+/**
+ * Two-sided p of no difference, adjusted for the number of comparisons.
+ */
+adjusted_p: number | null, 
+/**
+ * What headers explain, and what they leave.
+ */
+headers: string | null, };
+
+export type LimitView = { 
+/**
+ * The cell.
+ */
+cell: number, 
+/**
+ * The metric.
+ */
+metric: number, 
+/**
+ * The figure.
+ */
+value: number, };
+
+export type PublishedSeries = { 
+/**
+ * Systems and place in the publication.
+ */
+label: string, 
+/**
+ * The metric.
+ */
+metric: number, 
+/**
+ * The transport's level, where the figures are of one.
+ */
+transport: string | null, 
+/**
+ * Sizes, bytes, and figures.
+ */
+points: Array<[number, number]>, };
+
+export type RunsView = { 
+/**
+ * Names of the probes.
+ */
+probes: Array<string>, 
+/**
+ * Block, from 0.
+ */
+block: Array<number>, 
+/**
+ * Place in the block.
+ */
+position: Array<number>, 
+/**
+ * The cell.
+ */
+cell: Array<number>, 
+/**
+ * The probe.
+ */
+probe: Array<number>, 
+/**
+ * Seconds after the campaign's beginning.
+ */
+started_s: Array<number>, 
+/**
+ * Invalid runs with the reason, and runs with warnings.
+ */
+remarks: Array<Remark>, 
+/**
+ * A column for each metric.
+ */
+figures: Array<FigureColumn>, };
+
+export type Remark = { 
+/**
+ * `invalid`, or the code of a warning.
+ */
+code: string, 
+/**
+ * The text.
+ */
+text: string, 
+/**
+ * The runs.
+ */
+runs: Array<number>, };
+
+export type FigureColumn = { 
+/**
+ * The metric.
+ */
+metric: number, 
+/**
+ * A figure for each run of the metric's probe, in the order of runs; none where it is missing or not valid.
+ */
+values: Array<number | null>, };
+
+export type RunDetail = { 
+/**
+ * Block, from 0.
+ */
+block: number, 
+/**
+ * Place in the block.
+ */
+position: number, 
+/**
+ * The run in words.
+ */
+label: string, 
+/**
+ * How it was run, whether it counts, and how long it took.
+ */
+facts: Array<Fact>, 
+/**
+ * Milliseconds of traffic before the measured part, which no figure counts.
+ */
+warmup_ms: number, 
+/**
+ * What is to be said of it.
+ */
+remarks: Array<string>, 
+/**
+ * Its figures, or why there is none.
+ */
+figures: Array<Fact>, 
+/**
+ * What each host saw.
+ */
+sides: Array<SideView>, };
+
+export type SideView = { 
+/**
+ * Its part.
+ */
+role: string, 
+/**
+ * Socket, messages and options.
+ */
+facts: Array<Fact>, 
+/**
+ * Interval series.
+ */
+series: SeriesView | null, 
+/**
+ * Histogram of delays.
+ */
+delays: HistogramView | null, 
+/**
+ * Shares of the host's CPU time.
+ */
+cpu: CpuView | null, 
+/**
+ * Counters that moved.
+ */
+counters: Array<Fact>, };
+
+export type SeriesView = { 
+/**
+ * Start of each row, milliseconds after the first measured arrival.
+ */
+start_ms: Array<number>, 
+/**
+ * Payload, Mbit/s.
+ */
+rate: Array<number>, 
+/**
+ * Mean delay, milliseconds.
+ */
+delay_ms: Array<number | null>, 
+/**
+ * Rows of the record in one row here.
+ */
+joined: number, };
+
+export type HistogramView = { 
+/**
+ * What the delays are.
+ */
+what: string, 
+/**
+ * Lower end of each bar, and the upper end of the last one, milliseconds.
+ */
+edges_ms: Array<number>, 
+/**
+ * How many delays are in each.
+ */
+counts: Array<number>, 
+/**
+ * How many there are in all.
+ */
+n: number, 
+/**
+ * Percentiles of the record's own buckets: name, milliseconds.
+ */
+percentiles: Array<[string, number]>, 
+/**
+ * Exact mean, milliseconds.
+ */
+mean_ms: number, };
+
+export type CpuView = { 
+/**
+ * Whose CPU.
+ */
+scope: string, 
+/**
+ * Name and per cent of one core, busy parts first, idle last.
+ */
+parts: Array<[string, number]>, 
+/**
+ * Busy in all, per cent of one core.
+ */
+busy: number, 
+/**
+ * All parts together, per cent of one core.
+ */
+whole: number, };
+
+export type TestbedView = { 
+/**
+ * In a sentence.
+ */
+sentence: string, 
+/**
+ * The hosts, in the order of the traffic.
+ */
+hosts: Array<HostView>, 
+/**
+ * What is known of the link between two hosts.
+ */
+link: Array<string>, };
+
+export type HostView = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * Its system in a few words.
+ */
+system: string, 
+/**
+ * Its facts.
+ */
+facts: Array<Fact>, 
+/**
+ * What it can do.
+ */
+abilities: Array<Fact>, };
+
+export type Listing = { 
+/**
+ * The folder as it was named.
+ */
+folder: string, 
+/**
+ * Its records, the last changed first.
+ */
+campaigns: Array<CampaignRow>, 
+/**
+ * How many more there are than are listed.
+ */
+unlisted: number, };
+
+export type CampaignRow = { 
+/**
+ * The file's name.
+ */
+name: string, 
+/**
+ * Title of the study; of a file that cannot be read, empty.
+ */
+title: string, 
+/**
+ * When it began.
+ */
+started: string, 
+/**
+ * Runs in it.
+ */
+runs: number, 
+/**
+ * Seconds since it last changed.
+ */
+changed_s: number, 
+/**
+ * Why it cannot be read.
+ */
+error: string | null, };
+
+export type Compared = { 
+/**
+ * The parts of the report, in order.
+ */
+blocks: Array<BlockView>, };
+
+export type BlockView = { "kind": "title", 
+/**
+ * Its text.
+ */
+text: string, } | { "kind": "heading", 
+/**
+ * Its text.
+ */
+text: string, } | { "kind": "prose", 
+/**
+ * Its text.
+ */
+text: string, } | { "kind": "facts", 
+/**
+ * The facts.
+ */
+facts: Array<Fact>, } | { "kind": "list", 
+/**
+ * Its points.
+ */
+points: Array<string>, } | { "kind": "table", 
+/**
+ * Titles of its columns.
+ */
+columns: Array<string>, 
+/**
+ * Whether each column is of figures.
+ */
+figures: Array<boolean>, 
+/**
+ * Its cells.
+ */
+rows: Array<Array<string>>, 
+/**
+ * Its footnotes, from 1.
+ */
+notes: Array<string>, };
+
+export type Changed = { 
+/**
+ * Runs in it; of a folder, records.
+ */
+count: number, };
+
+export type Refused = { 
+/**
+ * The reason.
+ */
+error: string, };

@@ -1,0 +1,216 @@
+// From the document and the URL to the lines that are shown. Figures are taken as they are.
+import type { ComparisonView, EstimateView, FactorView, MetricView, Page } from "../document";
+import type { State } from "../state";
+
+export const ALL = "all";
+
+export interface Point {
+  /** Place of its level on the axis. */
+  x: number;
+  estimate: EstimateView;
+  /** What the link carries at most. */
+  limit: number | undefined;
+  /** Figures of single runs. */
+  runs: readonly number[];
+}
+
+export interface Line {
+  label: string;
+  points: readonly Point[];
+}
+
+export interface Row {
+  label: string;
+  cells: readonly (EstimateView | undefined)[];
+  comparisons: readonly ComparisonView[];
+}
+
+export interface Overlay {
+  label: string;
+  points: readonly (readonly [number, number])[];
+}
+
+export interface Shown {
+  metric: MetricView;
+  /** What is across. */
+  axis: FactorView;
+  /** Whether the axis is one of numbers. */
+  numeric: boolean;
+  /** The factors that can be chosen, with the level chosen, by number, or undefined for all. */
+  choices: readonly { factor: FactorView; chosen: number | undefined }[];
+  lines: readonly Line[];
+  rows: readonly Row[];
+  /** Comparisons of what is across, which are of two rows. */
+  between: readonly ComparisonView[];
+  overlays: readonly Overlay[];
+  /** `transport tcp, framing segment`: what all lines have in common. */
+  common: string;
+}
+
+export function number(names: readonly string[], name: string | undefined): number | undefined {
+  const place = name === undefined ? -1 : names.indexOf(name);
+  return place < 0 ? undefined : place;
+}
+
+/** The factors of more than one level: there is nothing to choose of others. */
+function varied(page: Page): number[] {
+  return page.factors.flatMap((factor, place) => (factor.levels.length > 1 ? [place] : []));
+}
+
+/** What is across: what the URL names, else size, else the first factor that has several levels. */
+export function axisOf(page: Page, state: State): number {
+  const several = varied(page);
+  const named = page.factors.findIndex((factor) => factor.name === state["x"]);
+  if (several.includes(named)) return named;
+  const size = page.factors.findIndex((factor) => factor.name === "size");
+  return several.includes(size) ? size : (several[0] ?? size);
+}
+
+/** The factor that arms are compared by. */
+function compared(page: Page): number | undefined {
+  return page.comparisons[0]?.factor;
+}
+
+/**
+ * The level of a factor that is shown: what the URL names; else of the transport the first that has figures, for
+ * transports are another question each; of others all, while there are few lines.
+ */
+function choice(page: Page, state: State, factor: number, metric: number): number | undefined {
+  const { name, levels } = page.factors[factor]!;
+  const named = state["f." + name];
+  if (named === ALL) return undefined;
+  const chosen = number(levels, named);
+  if (chosen !== undefined) return chosen;
+  if (factor === compared(page)) return undefined;
+  const present = new Set(
+    page.estimates.filter((e) => e.metric === metric && e.n > 0).map((e) => page.cells[e.cell]!.levels[factor]!),
+  );
+  const first = [...present].sort((a, b) => a - b)[0];
+  if (name === "transport" || name === "framing") return first ?? 0;
+  return levels.length > 4 ? (first ?? 0) : undefined;
+}
+
+export function metricOf(page: Page, state: State): number {
+  return page.metrics.findIndex((metric) => metric.name === state["metric"]) >= 0
+    ? page.metrics.findIndex((metric) => metric.name === state["metric"])
+    : 0;
+}
+
+export function select(page: Page, state: State): Shown | undefined {
+  const metricNumber = metricOf(page, state);
+  const metric = page.metrics[metricNumber];
+  const axisNumber = axisOf(page, state);
+  const axis = page.factors[axisNumber];
+  if (metric === undefined || axis === undefined) return undefined;
+  const chooseable = varied(page).filter((factor) => factor !== axisNumber);
+  const chosen = new Map(chooseable.map((factor) => [factor, choice(page, state, factor, metricNumber)]));
+  const apart = chooseable.filter((factor) => chosen.get(factor) === undefined);
+
+  const matches = (levels: readonly number[]) =>
+    chooseable.every((factor) => chosen.get(factor) === undefined || chosen.get(factor) === levels[factor]);
+  const keyOf = (levels: readonly number[]) => apart.map((factor) => levels[factor]).join(".");
+  const labelOf = (levels: readonly number[]) =>
+    apart.map((factor) => printed(page.factors[factor]!, levels[factor]!, apart.length > 1)).join(", ") || "all runs";
+
+  const limits = new Map(
+    page.limits.filter((limit) => limit.metric === metricNumber).map((limit) => [limit.cell, limit.value]),
+  );
+  const runs = runsByCell(page, metricNumber);
+  const lines = new Map<string, { label: string; order: readonly number[]; points: Point[] }>();
+  for (const estimate of page.estimates) {
+    const levels = page.cells[estimate.cell]!.levels;
+    if (estimate.metric !== metricNumber || !matches(levels)) continue;
+    const key = keyOf(levels);
+    const order = apart.map((factor) => levels[factor]!);
+    const line = lines.get(key) ?? { label: labelOf(levels), order, points: [] };
+    lines.set(key, line);
+    line.points.push({
+      x: levels[axisNumber]!,
+      estimate,
+      limit: limits.get(estimate.cell),
+      runs: runs.get(estimate.cell) ?? [],
+    });
+  }
+  const sorted = [...lines.values()].sort((a, b) => compare(a.order, b.order));
+  for (const line of sorted) line.points.sort((a, b) => a.x - b.x);
+
+  const here = page.comparisons.filter(
+    (c) => c.metric === metricNumber && matches(page.cells[c.baseline]!.levels) && matches(page.cells[c.candidate]!.levels),
+  );
+  const rows = axis.levels.flatMap((_, level) => {
+    const cells = sorted.map((line) => line.points.find((point) => point.x === level)?.estimate);
+    if (cells.every((cell) => cell === undefined)) return [];
+    const comparisons = here.filter((c) => c.factor !== axisNumber && page.cells[c.baseline]!.levels[axisNumber] === level);
+    return [{ label: axis.labels[level]!, cells, comparisons }];
+  });
+
+  const transport = page.factors.findIndex((factor) => factor.name === "transport");
+  const only = page.factors[transport]!.levels.length === 1 ? 0 : chosen.get(transport);
+  const transportName = only === undefined ? undefined : page.factors[transport]!.levels[only];
+  const overlays =
+    axis.name === "size"
+      ? page.published.filter(
+          (series) =>
+            series.metric === metricNumber &&
+            (series.transport === null || transportName === undefined || series.transport === transportName),
+        )
+      : [];
+  const common = page.factors
+    .filter((factor, place) => place !== axisNumber && (factor.levels.length === 1 || chosen.get(place) !== undefined))
+    .map((factor) => `${factor.name} ${factor.labels[chosen.get(page.factors.indexOf(factor)) ?? 0]}`)
+    .join(", ");
+  return {
+    metric,
+    axis,
+    numeric: axis.numbers !== null,
+    choices: chooseable.map((factor) => ({ factor: page.factors[factor]!, chosen: chosen.get(factor) })),
+    lines: sorted,
+    rows,
+    between: here.filter((c) => c.factor === axisNumber),
+    overlays,
+    common,
+  };
+}
+
+/** A level where nothing else says whose it is. */
+function printed(factor: FactorView, level: number, named: boolean): string {
+  const label = factor.labels[level]!;
+  const known = ["family", "transport", "framing", "size"].includes(factor.name);
+  return known || !named ? label : `${factor.name} ${label}`;
+}
+
+function compare(a: readonly number[], b: readonly number[]): number {
+  for (let place = 0; place < a.length; place++) {
+    const apart = a[place]! - b[place]!;
+    if (apart !== 0) return apart;
+  }
+  return 0;
+}
+
+/** The figures of single runs by their cell. */
+function runsByCell(page: Page, metric: number): Map<number, number[]> {
+  const column = page.runs.figures.find((figures) => figures.metric === metric);
+  const probe = page.runs.probes.indexOf(page.metrics[metric]!.probe);
+  const found = new Map<number, number[]>();
+  let place = 0;
+  page.runs.cell.forEach((cell, run) => {
+    if (page.runs.probe[run] !== probe) return;
+    const figure = column?.values[place++];
+    if (figure === null || figure === undefined) return;
+    const figures = found.get(cell) ?? [];
+    found.set(cell, figures);
+    figures.push(figure);
+  });
+  return found;
+}
+
+/** The state that shows a comparison in the explorer. */
+export function stateFor(page: Page, comparison: ComparisonView): Record<string, string> {
+  const cell = page.cells[comparison.baseline]!;
+  const found: Record<string, string> = { metric: page.metrics[comparison.metric]!.name, x: "" };
+  page.factors.forEach((factor, place) => {
+    if (factor.levels.length < 2 || factor.name === "size") return;
+    found["f." + factor.name] = place === comparison.factor ? ALL : factor.levels[cell.levels[place]!]!;
+  });
+  return found;
+}
