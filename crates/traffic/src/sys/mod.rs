@@ -10,6 +10,8 @@ pub mod counting;
 #[cfg(any(test, not(target_os = "linux")))]
 mod plain;
 #[cfg(unix)]
+mod posix;
+#[cfg(unix)]
 mod unix;
 
 #[cfg(not(target_os = "linux"))]
@@ -32,7 +34,9 @@ pub use windows::*;
 #[cfg(not(target_os = "linux"))]
 pub use lacking::*;
 #[cfg(not(target_os = "linux"))]
-pub use plain::{Batch, Ready};
+pub use plain::*;
+#[cfg(unix)]
+pub use posix::*;
 #[cfg(unix)]
 pub use unix::*;
 

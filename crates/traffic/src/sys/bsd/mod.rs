@@ -7,28 +7,11 @@ pub use interfaces::{counters, interface_mtu};
 use super::lacking::lacks;
 use super::{CpuTimes, Host};
 use nix::sys::utsname::uname;
-use socket2::{Domain, Protocol, Socket};
+use socket2::Socket;
 use stacklab_model::{Family, TcpInfo};
 use std::ffi::{CStr, OsStr, c_int, c_long};
 use std::io;
 use std::mem::{MaybeUninit, size_of};
-use std::os::fd::AsRawFd;
-
-/// Room for what arrived and was not read yet. Gives what the kernel made of it, bytes.
-pub fn receive_room(socket: &Socket, bytes: usize) -> io::Result<usize> {
-    socket.set_recv_buffer_size(bytes)?;
-    socket.recv_buffer_size()
-}
-
-/// Room for what waits to leave, bytes.
-pub fn send_room(socket: &Socket, bytes: usize) -> io::Result<()> {
-    socket.set_send_buffer_size(bytes)
-}
-
-/// The domain and protocol of a socket: the domain is the own address's.
-pub fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
-    Ok((Domain::from(c_int::from(socket.local_addr()?.family())), socket.protocol()?))
-}
 
 /// Sleeps end as the kernel has it.
 pub fn fine_timers() {}
@@ -41,53 +24,6 @@ pub fn tcp_info(_socket: &Socket) -> io::Result<TcpInfo> {
 /// Path MTU of a connected socket.
 pub fn path_mtu(_socket: &Socket, _family: Family) -> io::Result<u32> {
     lacks("path MTU of a socket")
-}
-
-/// The maximum segment size.
-pub fn mss(socket: &Socket) -> io::Result<u32> {
-    option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG)
-}
-
-/// Limits the maximum segment size of the connection to come, both ways.
-pub fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
-    set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as c_int)
-}
-
-/// The byte that packets carry for differentiated services: the code point above two bits of congestion notification.
-pub fn traffic_class(socket: &Socket, family: Family) -> io::Result<u32> {
-    let (level, name) = traffic_class_option(family);
-    option(socket, level, name)
-}
-
-/// Sets that byte.
-pub fn set_traffic_class(socket: &Socket, family: Family, byte: u8) -> io::Result<()> {
-    let (level, name) = traffic_class_option(family);
-    set_option(socket, level, name, byte.into())
-}
-
-fn traffic_class_option(family: Family) -> (c_int, c_int) {
-    match family {
-        Family::Ipv4 => (libc::IPPROTO_IP, libc::IP_TOS),
-        Family::Ipv6 => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
-    }
-}
-
-fn option(socket: &Socket, level: c_int, name: c_int) -> io::Result<u32> {
-    let (mut value, mut length) = (0_u32, size_of::<u32>() as libc::socklen_t);
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `length` bytes
-    // to `value`, which is that large.
-    let result = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), level, name, (&raw mut value).cast(), &raw mut length)
-    };
-    if result == 0 { Ok(value) } else { Err(io::Error::last_os_error()) }
-}
-
-fn set_option(socket: &Socket, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
-    let length = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of `value`.
-    let result =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// A value that sysctl has under a name, of integers only.

@@ -19,12 +19,13 @@ pub use ready::Ready;
 pub use stamps::*;
 
 use super::ZerocopyDone;
+use super::posix::{number, option, set_option};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, Socket};
 use stacklab_model::{Family, Offloads, TcpInfo};
 use std::ffi::c_int;
 use std::io;
-use std::mem::{MaybeUninit, offset_of, size_of};
+use std::mem::{MaybeUninit, offset_of};
 use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
@@ -116,41 +117,13 @@ pub fn fine_timers() {
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 
-/// Reads a fixed-size socket option; gives how many bytes the kernel filled.
-pub(super) fn option<T>(
-    socket: &Socket,
-    level: c_int,
-    name: c_int,
-    value: &mut MaybeUninit<T>,
-) -> io::Result<usize> {
-    let mut length = size_of::<T>() as libc::socklen_t;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `length`
-    // bytes to `value`, which is that large.
-    let result = unsafe {
-        libc::getsockopt(socket.as_raw_fd(), level, name, value.as_mut_ptr().cast(), &raw mut length)
-    };
-    if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
-}
-
-/// Sets an integer socket option.
-pub(super) fn set_option(socket: &Socket, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
-    let length = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of `value`.
-    let result =
-        unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 /// Path MTU of a connected socket, bytes.
 pub fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
     let (level, name) = match family {
         Family::Ipv4 => (libc::IPPROTO_IP, libc::IP_MTU),
         Family::Ipv6 => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
     };
-    let mut value = MaybeUninit::<c_int>::zeroed();
-    option(socket, level, name, &mut value)?;
-    // SAFETY: an integer is valid whatever its bytes; it was zeroed and perhaps overwritten.
-    Ok(unsafe { value.assume_init() } as u32)
+    number(socket, level, name)
 }
 
 /// Packets that the kernel dropped at this socket for want of room (SO_MEMINFO).

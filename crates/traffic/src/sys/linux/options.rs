@@ -1,8 +1,7 @@
 //! Socket options that a trial may be told beside, and what the kernel made of them.
 
-use super::{option, set_option};
+use super::super::posix::{number, option, set_option};
 use socket2::Socket;
-use stacklab_model::Family;
 use std::ffi::c_int;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -101,38 +100,9 @@ pub fn pacing_rate(socket: &Socket) -> Option<u64> {
     (rate != none).then_some(rate)
 }
 
-/// The maximum segment size: as asked before there is a connection, then the sending one, TCP's options counted out.
-pub fn mss(socket: &Socket) -> io::Result<u32> {
-    read(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG)
-}
-
-/// Limits the maximum segment size of the connection to come, both ways.
-pub fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
-    set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as c_int)
-}
-
-/// The byte that packets carry for differentiated services: the code point above two bits of congestion notification.
-pub fn traffic_class(socket: &Socket, family: Family) -> io::Result<u32> {
-    let (level, name) = traffic_class_option(family);
-    read(socket, level, name)
-}
-
-/// Sets that byte.
-pub fn set_traffic_class(socket: &Socket, family: Family, byte: u8) -> io::Result<()> {
-    let (level, name) = traffic_class_option(family);
-    set_option(socket, level, name, byte.into())
-}
-
-fn traffic_class_option(family: Family) -> (c_int, c_int) {
-    match family {
-        Family::Ipv4 => (libc::IPPROTO_IP, libc::IP_TOS),
-        Family::Ipv6 => (libc::IPPROTO_IPV6, libc::IPV6_TCLASS),
-    }
-}
-
 /// Microseconds that a receive polls the device.
 pub fn busy_poll_us(socket: &Socket) -> io::Result<u32> {
-    read(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL)
+    number(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL)
 }
 
 /// Sets them; more than the machine's default needs CAP_NET_ADMIN.
@@ -166,15 +136,6 @@ pub fn flow_label(socket: &Socket) -> Option<u32> {
     });
     match asked {
         Some(label) if label > 0 => Some(label),
-        _ => read(socket, libc::IPPROTO_IPV6, IPV6_AUTOFLOWLABEL).ok().filter(|automatic| *automatic == 0),
+        _ => number(socket, libc::IPPROTO_IPV6, IPV6_AUTOFLOWLABEL).ok().filter(|automatic| *automatic == 0),
     }
-}
-
-/// Reads an integer socket option that is not negative.
-fn read(socket: &Socket, level: c_int, name: c_int) -> io::Result<u32> {
-    let mut value = MaybeUninit::<c_int>::zeroed();
-    option(socket, level, name, &mut value)?;
-    // SAFETY: an integer is valid whatever its bytes; it was zeroed and perhaps overwritten.
-    let value = unsafe { value.assume_init() };
-    u32::try_from(value).map_err(|_| io::Error::other(format!("the kernel said {value}")))
 }

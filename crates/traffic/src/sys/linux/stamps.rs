@@ -1,7 +1,8 @@
 //! Times that the kernel or an interface gives to packets, beyond those of arrival.
 
 use super::super::Nanos;
-use super::{await_error_queue, request, set_option};
+use super::super::posix::set_option;
+use super::{await_error_queue, request};
 use socket2::Socket;
 use std::io;
 use std::mem::size_of;

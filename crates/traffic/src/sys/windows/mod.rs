@@ -19,7 +19,7 @@ pub use interfaces::{interface_mtu, interface_of, interfaces};
 pub use tcp::{mss, tcp_info};
 
 use super::{For, Nanos, RECEIVE_TICK, SEND_LIMIT};
-use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use socket2::{SockAddr, Socket, Type};
 use stacklab_model::Family;
 use std::ffi::c_int;
 use std::io::{self, Read};
@@ -172,22 +172,6 @@ pub fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()
     // reads and writes within the call.
     let found = unsafe { WinSock::WSAPoll(entries.as_mut_ptr().cast(), entries.len() as u32, milliseconds) };
     if found < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-}
-
-/// Room for what arrived and was not read yet. Gives what the system made of it, bytes.
-pub fn receive_room(socket: &Socket, bytes: usize) -> io::Result<usize> {
-    socket.set_recv_buffer_size(bytes)?;
-    socket.recv_buffer_size()
-}
-
-/// Room for what waits to leave, bytes.
-pub fn send_room(socket: &Socket, bytes: usize) -> io::Result<()> {
-    socket.set_send_buffer_size(bytes)
-}
-
-/// The domain and protocol that the system says a socket has. Winsock tells no domain: it is the own address's.
-pub fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
-    Ok((Domain::from(i32::from(socket.local_addr()?.family())), socket.protocol()?))
 }
 
 /// Lets this process open so many sockets: Windows sets no limit but memory.
