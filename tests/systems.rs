@@ -4,7 +4,7 @@
 
 mod support;
 
-use stacklab_model::{CpuScope, Metric, Role, RunRecord, Systems, wire_size};
+use stacklab_model::{CpuScope, Factor, Metric, Role, RunRecord, Systems, wire_size};
 use stacklab_store::Record;
 use std::collections::BTreeMap;
 use std::fs;
@@ -65,6 +65,38 @@ fn limit(run: &RunRecord) -> f64 {
     RATE * f64::from(cell.size) / f64::from(wire) / 1e6
 }
 
+/// Shares of what headers leave, of each cell and system.
+type Cells = BTreeMap<(String, String), Vec<f64>>;
+
+/// Adds the shares of runs that filled the link; one that did not says so, and is no figure of the link.
+fn gather(all: &[RunRecord], cells: &mut Cells) {
+    for run in all.iter().filter(|run| run.values.contains_key(&Metric::Throughput)) {
+        let cell = &run.trial.cell;
+        let shares = cells.entry((cell.to_string(), cell.level(Factor::Os))).or_default();
+        if !warns(run, "below_link") {
+            shares.push(figure(run, Metric::Throughput) / limit(run));
+        }
+    }
+}
+
+/// The cells that are not as the headers say. An emulated machine pauses now and then, and a sandbox is near its own limit with
+/// small packets: the run that came closest must be right, and the median not far from it.
+fn far(cells: &Cells) -> Cells {
+    let median = |shares: &[f64]| {
+        let mut sorted = shares.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+    };
+    let closest =
+        |shares: &[f64]| shares.iter().map(|share| (share - 1.0).abs()).fold(f64::INFINITY, f64::min);
+    let is_wrong = |shares: &[f64]| closest(shares) > TOLERANCE || (median(shares) - 1.0).abs() > FAR;
+    cells
+        .iter()
+        .filter(|(_, shares)| is_wrong(shares))
+        .map(|(cell, shares)| (cell.clone(), shares.clone()))
+        .collect()
+}
+
 #[test]
 fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() {
     require_root();
@@ -77,25 +109,23 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
     let path = program.work().join("x.stacklab");
     let all = runs(&path);
     assert_eq!(all.len(), systems.len() * 2 * 2 * 2 * BLOCKS as usize);
-    let mut cells: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-    for run in all.iter().filter(|run| run.values.contains_key(&Metric::Throughput)) {
-        let shares = cells.entry(run.trial.cell.to_string()).or_default();
-        // One that did not fill the link says so, and is no figure of the link.
-        if !warns(run, "below_link") {
-            shares.push(figure(run, Metric::Throughput) / limit(run));
+    let mut cells: Cells = BTreeMap::new();
+    gather(&all, &mut cells);
+    // What something else on the machine has disturbed is measured again, twice at most; what is wrong stays so.
+    for round in 1..3 {
+        let far = far(&cells);
+        if far.is_empty() {
+            break;
         }
+        println!("measured again: {far:#?}");
+        let again: Vec<&str> =
+            systems.into_iter().filter(|name| far.keys().any(|cell| cell.1 == **name)).collect();
+        program.write("again.toml", study(&again, &["udp"], 1000, BLOCKS));
+        let out = format!("again{round}.stacklab");
+        program.run(&["run", "again.toml", "--out", &out, "--seed", "1"]).expect(code::DONE);
+        gather(&runs(&program.work().join(out)), &mut cells);
     }
-    // An emulated machine pauses now and then, and a sandbox is near its own limit with small packets: the run that came
-    // closest must be right, and the median not far from it.
-    let median = |shares: &[f64]| {
-        let mut sorted = shares.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
-    };
-    let closest =
-        |shares: &[f64]| shares.iter().map(|share| (share - 1.0).abs()).fold(f64::INFINITY, f64::min);
-    let is_wrong = |shares: &[f64]| closest(shares) > TOLERANCE || (median(shares) - 1.0).abs() > FAR;
-    let far: Vec<_> = cells.iter().filter(|(_, shares)| is_wrong(shares)).collect();
+    let far = far(&cells);
     assert!(far.is_empty(), "of {} cells: {far:#?}", systems.len() * 4);
 
     // Each is what its name says, by its own word.
