@@ -39,8 +39,19 @@ max = 2
     )
 }
 
+/// What a record says that was seen on the middle link.
+fn seen(path: &std::path::Path) -> String {
+    Record::read(path).unwrap().campaign().unwrap().bed
+}
+
 /// Runs a study. Gives its runs, how many hosts its record has, and what the program said beside its report.
 fn measured(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, String) {
+    let (runs, hosts, said, _) = measured_and_seen(study, more);
+    (runs, hosts, said)
+}
+
+/// The same, and what the record says that was seen on the middle links.
+fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, String, String) {
     require_root();
     require_tool("tayga", "tayga");
     let program = Program::new();
@@ -48,7 +59,7 @@ fn measured(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, String) {
     let done = program.run(&[&["run", "mechanisms.toml", "--out", "m.stacklab"], more].concat());
     let done = done.expect(code::DONE);
     let path = program.work().join("m.stacklab");
-    (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr)
+    (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr, seen(&path))
 }
 
 fn model(run: &RunRecord) -> (f64, f64) {
@@ -74,11 +85,22 @@ fn check(run: &RunRecord) {
 
 #[test]
 fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
-    let (runs, hosts, said) = measured(
+    let (runs, hosts, said, seen) = measured_and_seen(
         &study(&["native", "6in4", "6to4", "gre4", "gre6", "4in6"], &[128, 1024, 1408, 1536]),
         &["--in-vm"],
     );
     assert!(said.contains("inside a guest (uml)"), "{said}");
+    for headers in [
+        // Protocol 41, by its two kinds of addresses; protocol 47 over either family; protocol 4 in IPv6.
+        "ipv4 198.18.0.1 > 198.18.0.2 / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
+        "ipv4 198.18.0.1 > 198.18.0.2 / ipv6 2002:c612:1:1::1 > 2002:c612:2:2::1 / udp",
+        "ipv4 198.18.0.1 > 198.18.0.2 / gre / ipv4 198.18.1.1 > 198.18.2.1 / udp",
+        "ipv4 198.18.0.1 > 198.18.0.2 / gre / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
+        "ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / gre / ipv4 198.18.1.1 > 198.18.2.1 / udp",
+        "ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / ipv4 198.18.1.1 > 198.18.2.1 / udp",
+    ] {
+        assert!(seen.contains(headers), "{headers}: {seen}");
+    }
     // Each of the four hosts has its facts in the record.
     assert_eq!(hosts, 6 * 4);
     let cells = 4 * (2 + 1 + 1 + 2 + 2 + 1);
@@ -120,6 +142,41 @@ fn what_user_mode_linux_lacks_is_had_in_a_virtual_machine() {
 }
 
 #[test]
+fn a_middle_link_with_delay_and_loss_has_them_both_ways() {
+    let study = r#"
+title = "A long middle link"
+[testbed]
+topology = "routed"
+rate = "50 Mbit/s"
+delay = "10ms"
+loss = "10 %"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["udp"]
+framing = ["message"]
+size = [512]
+[probe.stream]
+metrics = ["loss", "one_way_delay"]
+packet_rate = 1000
+length = { time = "2s" }
+warmup = "100ms"
+interval = "100ms"
+[runs]
+min = 2
+max = 2
+"#;
+    let (runs, _, _, seen) = measured_and_seen(study, &[]);
+    assert!(seen.contains("10 ms later each way, 10 % lost each way"), "{seen}");
+    assert_eq!(runs.len(), 4);
+    for run in &runs {
+        let (loss, delay) = (figure(run, Metric::Loss), figure(run, Metric::OneWayDelay));
+        // Of 2000 packets; four standard deviations are 2.7 %.
+        assert!((0.073..0.127).contains(&loss), "{}: {loss}", run.trial);
+        assert!((10.0..15.0).contains(&delay), "{}: {delay} ms", run.trial);
+    }
+}
+
+#[test]
 fn what_cannot_be_had_is_named_before_anything_starts() {
     let program = Program::new();
     program.write("m.toml", study(&["native", "6rd"], &[128]));
@@ -146,8 +203,24 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (done.status.code(), text(done.stdout), text(done.stderr))
     };
+    /// The testbed goes with the test, however that ends.
+    struct Down<F: Fn(&[&str]) -> (Option<i32>, String, String)>(F);
+    impl<F: Fn(&[&str]) -> (Option<i32>, String, String)> Drop for Down<F> {
+        fn drop(&mut self) {
+            (self.0)(&["down"]);
+        }
+    }
+    let _down = Down(lab);
     let (up, said, _) = lab(&["up", "m.toml", "--mechanism", "nat64"]);
     assert_eq!(up, Some(0), "{said}");
+    let holder = std::fs::read_to_string(cache.join("stacklab-lab.json")).unwrap();
+    let holder: serde_json::Value = serde_json::from_str(&holder).unwrap();
+    let folders = || {
+        let own = format!("stacklab-guests-{}-", holder["holder"]);
+        let all = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+        all.filter(|entry| entry.file_name().to_string_lossy().starts_with(&own)).count()
+    };
+    assert_eq!(folders(), 1, "its translator's settings");
     assert!(said.contains("nat64 between the routers") && said.contains("2001:2:0:64::c612:201"), "{said}");
     let (again, _, why) = lab(&["up", "m.toml"]);
     assert!(again != Some(0) && why.contains("is up already"), "{why}");
@@ -157,6 +230,7 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     assert!(unknown != Some(0) && why.contains("sender, router1, router2, receiver"), "{why}");
     assert_eq!(lab(&["down"]).0, Some(0));
     assert!(!cache.join("stacklab-lab.json").exists());
+    assert_eq!(folders(), 0);
     assert!(lab(&["enter", "sender", "true"]).2.contains("no testbed is up"));
 }
 

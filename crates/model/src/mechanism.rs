@@ -61,6 +61,15 @@ const WIREGUARD_BLOCK: u32 = 16;
 const IPV6_FRAGMENT: u32 = 8;
 
 impl Mechanism {
+    /// What it is to packets the other way: a translator does the opposite for them.
+    pub fn reversed(self) -> Mechanism {
+        match self {
+            Mechanism::Nat64 => Mechanism::Siit,
+            Mechanism::Siit => Mechanism::Nat64,
+            other => other,
+        }
+    }
+
     /// Bytes of Linux's tunnel encapsulation limit: a destination options header (RFC 2473), which its tunnels over IPv6
     /// send unless told otherwise.
     pub const ENCAPSULATION_LIMIT_BYTES: u32 = 8;

@@ -9,8 +9,6 @@ pub enum LimitKind {
     System,
     /// The link and its cable.
     Link,
-    /// A tunnel.
-    Tunnel,
     /// Routers between the hosts.
     Router,
     /// Wi-Fi.
@@ -57,7 +55,6 @@ fn kind(text: &str) -> Result<LimitKind, String> {
     Ok(match text {
         "system" => LimitKind::System,
         "link" => LimitKind::Link,
-        "tunnel" => LimitKind::Tunnel,
         "router" => LimitKind::Router,
         "wifi" => LimitKind::Wifi,
         "wpa2" => LimitKind::Wpa2,

@@ -5,7 +5,7 @@ use crate::clocks::{Known, ONE_WAY, one_clock, one_machine};
 use crate::failure::Failure;
 use crate::outside;
 use crate::remote::Machine;
-use crate::row::{self, Row};
+use crate::row::{self, Origin, Row};
 use crate::served;
 use crate::settings::{self, Pinning};
 use crate::sources::now_unix_ns;
@@ -15,22 +15,19 @@ use stacklab_model::{
 };
 use stacklab_store::HostRow;
 use stacklab_study::Study;
-use stacklab_testbed::routed::{Carried, Routed};
+use stacklab_testbed::routed::Node;
 use stacklab_testbed::services::Serving;
 use stacklab_testbed::{Testbed, TestbedError, Ticks};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::clock::Offset;
 use stacklab_traffic::compare::compare;
 use stacklab_traffic::conduct::{Path, conduct};
-use stacklab_traffic::message::{Answer, Request};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 /// How long both ends of a closed loop poll before they sleep, where they have processors of their own. Waking a
 /// sleeping processor takes several times as long as the stack under test, and now more, now less.
 const POLL_NS: u64 = 1_000_000;
-/// How long an agent may take to say what its host is: it tries some things, and may be emulated.
-const FACTS_LIMIT: Duration = Duration::from_secs(60);
+
 /// Two hosts with agents.
 pub struct Lab {
     systems: Systems,
@@ -105,24 +102,21 @@ impl Lab {
     /// # Errors
     /// When an agent does not speak.
     pub fn of_row(
-        mechanism: Mechanism,
-        carried: Vec<Carried>,
+        origin: Origin,
         streams: [stacklab_testbed::Streams; 4],
-        guest: Option<String>,
-        own: Option<Box<Routed>>,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let client = |name: &str, (output, input): stacklab_testbed::Streams| {
-            AgentClient::new(format!("{name} ({mechanism})"), output, input, interrupted)
+        let mechanism = origin.mechanism;
+        let client = |node: Node, (output, input): stacklab_testbed::Streams| {
+            AgentClient::new(format!("{node} ({mechanism})"), output, input, interrupted)
         };
         let [sender, one, other, receiver] = streams;
-        let routers = [client("router1", one), client("router2", other)];
-        let row = Row::new(mechanism, carried, routers, guest, own)?;
+        let row = Row::new(origin, [client(Node::Router1, one), client(Node::Router2, other)])?;
         let mut lab = Lab {
             systems: Systems([System::Namespace, System::Namespace]),
             place: Place::Row(Box::new(row)),
-            sender: client("sender", sender),
-            receiver: client("receiver", receiver),
+            sender: client(Node::Sender, sender),
+            receiver: client(Node::Receiver, receiver),
             services: Services::default(),
             facts: Vec::new(),
             compared: None,
@@ -136,7 +130,7 @@ impl Lab {
     /// How packets cross between its routers, where it has any.
     pub fn mechanism(&self) -> Option<Mechanism> {
         match &self.place {
-            Place::Row(row) => Some(row.mechanism),
+            Place::Row(row) => Some(row.mechanism()),
             _ => None,
         }
     }
@@ -167,10 +161,7 @@ impl Lab {
         let mut rows = Vec::new();
         let agents = [&mut self.sender, &mut self.receiver];
         for (number, (agent, name)) in agents.into_iter().zip(names).enumerate() {
-            let facts: HostFacts = match agent.ask(Request::Facts, "tell its facts", FACTS_LIMIT)? {
-                (_, Answer::Facts(facts)) => *facts,
-                _ => return Err(agent.confused("tell its facts").into()),
-            };
+            let facts = agent.facts()?;
             let more = match &mut self.place {
                 Place::Built(testbed) => match testbed.serving() {
                     Some(serving) if number == 1 => Some(serving.describe()),
@@ -188,7 +179,7 @@ impl Lab {
             rows.push(HostRow { name, kind, since_unix_ns, facts });
         }
         if let Place::Row(row) = &mut self.place {
-            rows.extend(row.hosts(since_unix_ns, FACTS_LIMIT)?);
+            rows.extend(row.hosts(since_unix_ns)?);
         }
         Ok(rows)
     }
@@ -300,7 +291,10 @@ impl Lab {
         let known = self.clocks(&path, &spec)?;
         spec.clock_offset_ns = known.offset_ns();
         let counted = match &mut self.place {
-            Place::Row(row) => Some(row.count()?),
+            Place::Row(row) => {
+                row.keep_path_mtus()?;
+                Some(row.count()?)
+            }
             _ => None,
         };
         let before = self.outside();

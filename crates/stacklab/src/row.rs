@@ -2,11 +2,12 @@
 
 use crate::failure::Failure;
 use stacklab_model::{
-    Bed, Cell, Counters, CpuTime, ETHERNET_HEADER_BYTES, HostFacts, Mechanism, Metric, Probe, Role,
+    Bed, Cell, Counters, CpuTime, ETHERNET_HEADER_BYTES, Family, Mechanism, Metric, Middle, Probe, Role,
     RunRecord, Transport, Value, WirePath,
 };
 use stacklab_store::HostRow;
-use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Routed, ends};
+use stacklab_testbed::TestbedError;
+use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Node, Routed, ends};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::conduct::{Crossing, Path};
 use stacklab_traffic::message::{Answer, Request};
@@ -14,19 +15,25 @@ use std::time::Duration;
 
 /// How long a router may take to say what it has counted.
 const COUNT_LIMIT: Duration = Duration::from_secs(20);
-/// What the routers are called.
-const NAMES: [&str; 2] = ["router1", "router2"];
+
+/// Where a row of hosts comes from.
+pub struct Origin {
+    /// How packets cross between the routers.
+    pub mechanism: Mechanism,
+    /// The link between them.
+    pub middle: Middle,
+    /// What was seen of packets on it.
+    pub carried: Vec<Carried>,
+    /// What the testbed is in, where it is not on this kernel.
+    pub guest: Option<String>,
+    /// The testbed, where it is on this kernel; it goes with this.
+    pub own: Option<Box<Routed>>,
+}
 
 /// The routers of a testbed, and how packets cross between them.
 pub struct Row {
-    /// How packets cross.
-    pub mechanism: Mechanism,
-    carried: Vec<Carried>,
-    /// What the testbed is in, where it is not on this kernel.
-    guest: Option<String>,
+    origin: Origin,
     routers: [AgentClient; 2],
-    /// The testbed, where it is; it goes with this.
-    _own: Option<Box<Routed>>,
 }
 
 /// What a router has counted until now.
@@ -37,24 +44,39 @@ pub struct Count {
 
 impl Row {
     /// Greets the routers.
-    pub fn new(
-        mechanism: Mechanism,
-        carried: Vec<Carried>,
-        routers: [AgentClient; 2],
-        guest: Option<String>,
-        own: Option<Box<Routed>>,
-    ) -> Result<Self, Failure> {
-        let mut row = Row { mechanism, carried, guest, routers, _own: own };
+    pub fn new(origin: Origin, routers: [AgentClient; 2]) -> Result<Self, Failure> {
+        let mut row = Row { origin, routers };
         row.routers.iter_mut().try_for_each(AgentClient::hello)?;
         Ok(row)
     }
 
+    /// How packets cross.
+    pub fn mechanism(&self) -> Mechanism {
+        self.origin.mechanism
+    }
+
+    /// Has both ends know the path MTU during the next trial.
+    ///
+    /// # Errors
+    /// When an end does not find it any more.
+    pub fn keep_path_mtus(&mut self) -> Result<(), TestbedError> {
+        self.origin.own.as_mut().map_or(Ok(()), |own| own.keep_path_mtus())
+    }
+
     /// What it is, in a sentence.
     pub fn describe(&self, bed: &Bed) -> String {
-        let place = self.guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
+        let Origin { mechanism, middle, carried, guest, .. } = &self.origin;
+        let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
         let rate = bed.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
-        let by = if self.mechanism.translates() { " (tayga, one address to one)" } else { "" };
-        let seen = self.carried.iter().map(|carried| {
+        let by = if mechanism.translates() { " (tayga, one address to one)" } else { "" };
+        let mut impaired = String::new();
+        if middle.delay_ns > 0 {
+            impaired += &format!(", {} ms later each way", middle.delay_ns as f64 / 1e6);
+        }
+        if middle.loss > 0.0 {
+            impaired += &format!(", {} % lost each way", 100.0 * middle.loss);
+        }
+        let seen = carried.iter().map(|carried| {
             format!(
                 "{} as {}, path MTU {}",
                 carried.family,
@@ -64,9 +86,8 @@ impl Row {
         });
         let offloads = if bed.offloads { "on" } else { "off" };
         format!(
-            "client - router - router - client in four namespaces{place}, {}{by} between the routers, MTU {}, {rate}, \
-             offloads {offloads}; seen on the middle link: {}",
-            self.mechanism,
+            "client - router - router - client in four namespaces{place}, {mechanism}{by} between the routers{impaired}, \
+             MTU {}, {rate}, offloads {offloads}; seen on the middle link: {}",
             bed.mtu,
             seen.collect::<Vec<_>>().join("; ")
         )
@@ -74,29 +95,26 @@ impl Row {
 
     /// What kind of host each of the four is.
     pub fn kind(&self) -> String {
-        let place = self.guest.as_ref().map_or_else(String::new, |guest| format!(" in {guest}"));
-        format!("namespace{place}, {}", self.mechanism)
+        let place = self.origin.guest.as_ref().map_or_else(String::new, |guest| format!(" in {guest}"));
+        format!("namespace{place}, {}", self.origin.mechanism)
     }
 
     /// The routers' facts.
-    pub fn hosts(&mut self, since_unix_ns: u64, limit: Duration) -> Result<Vec<HostRow>, Failure> {
+    pub fn hosts(&mut self, since_unix_ns: u64) -> Result<Vec<HostRow>, Failure> {
         let kind = self.kind();
         let mut rows = Vec::new();
-        for (agent, name) in self.routers.iter_mut().zip(NAMES) {
-            let facts: HostFacts = match agent.ask(Request::Facts, "tell its facts", limit)? {
-                (_, Answer::Facts(facts)) => *facts,
-                _ => return Err(agent.confused("tell its facts").into()),
-            };
-            rows.push(HostRow { name: name.to_owned(), kind: kind.clone(), since_unix_ns, facts });
+        for (agent, node) in self.routers.iter_mut().zip([Node::Router1, Node::Router2]) {
+            let (name, facts) = (node.name().to_owned(), agent.facts()?);
+            rows.push(HostRow { name, kind: kind.clone(), since_unix_ns, facts });
         }
         Ok(rows)
     }
 
     /// The path of a cell's trials.
     pub fn path(&self, bed: &Bed, cell: &Cell) -> Path {
-        let ends =
-            ends(self.mechanism, cell.family).expect("a checked study's mechanisms carry their families");
-        let seen = self.carried.iter().find(|carried| carried.family == cell.family);
+        let ends = ends(self.origin.mechanism, cell.family)
+            .expect("a checked study's mechanisms carry their families");
+        let seen = self.origin.carried.iter().find(|carried| carried.family == cell.family);
         let path_mtus = seen.expect("a testbed has been seen to carry what it carries").path_mtus;
         let crossing = Crossing { destination: ends.destination, source: ends.source, path_mtus };
         Path {
@@ -150,20 +168,27 @@ pub fn fill_in(run: &mut RunRecord, row: &Row, bed: &Bed, before: &[Count; 2], a
     run.values.insert(Metric::CpuRouter2, busy(1));
     let Some(sent) = run.sides.iter().find(|side| side.role == Role::Sender) else { return };
     let Some(received) = run.sides.iter().find(|side| side.role == Role::Receiver) else { return };
-    if run.spec.transport != Transport::Udp || run.sides.len() != 2 {
+    if run.spec.transport != Transport::Udp {
         return;
     }
-    // A trial in reverse has its sender behind the far router.
-    let forward =
-        Some(sent.endpoint.local.ip()) == ends(row.mechanism, run.spec.family).map(|ends| ends.sender);
+    if run.sides.len() != 2 {
+        for metric in [Metric::LinkBytes, Metric::LinkBytesBeyond] {
+            run.values.insert(metric, Value::Missing("not told of streams both ways at once".to_owned()));
+        }
+        return;
+    }
+    // A trial in reverse has its sender behind the far router, and translators do the opposite for it.
+    let mechanism = row.mechanism();
+    let family = Family::of(sent.endpoint.local.ip());
+    let forward = Some(sent.endpoint.local.ip()) == ends(mechanism, run.spec.family).map(|ends| ends.sender);
+    let mechanism = if forward { mechanism } else { mechanism.reversed() };
     let router = usize::from(!forward);
     let (bytes, packets) = (moved(router, "interface.tx_bytes"), moved(router, "interface.tx_packets"));
     let ip_bytes = bytes.saturating_sub(packets * u64::from(ETHERNET_HEADER_BYTES)) as f64;
     let seen = &received.received;
     let crossed = seen.warmup + seen.measured + seen.duplicates + sent.sent.markers + run.drops.socket_buffer;
     let each = ip_bytes / crossed as f64;
-    let path = WirePath::plain(run.spec.family, run.spec.transport, bed.mtu);
-    let path = WirePath { mechanism: row.mechanism, ..path };
+    let path = WirePath { mechanism, ..WirePath::plain(family, run.spec.transport, bed.mtu) };
     let model = path.wire_size(run.spec.message_bytes).map(|size| f64::from(size.ip_bytes));
     run.values.insert(Metric::LinkBytes, Value::finite(each, "no message arrived"));
     if let Some(model) = model {

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::lab::Lab;
+use crate::row::Origin;
 use stacklab_model::{System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::Routed;
@@ -64,14 +65,17 @@ impl Rows {
                 let streams = own.take_streams().expect("nobody has taken them before");
                 let carried = own.carried().to_vec();
                 let own = Some(Box::new(own));
-                labs.push(Lab::of_row(mechanism, carried, streams, None, own, interrupted)?);
+                let origin = Origin { mechanism, middle: self.needs.middle, carried, guest: None, own };
+                labs.push(Lab::of_row(origin, streams, interrupted)?);
             }
             return Ok(());
         };
         let (booted, testbeds) = GuestLab::boot(&system, &self.needs, &program)?;
         let version = guest.insert(booted).version().to_owned();
         for (mechanism, carried, streams) in testbeds {
-            labs.push(Lab::of_row(mechanism, carried, streams, Some(version.clone()), None, interrupted)?);
+            let (middle, guest) = (self.needs.middle, Some(version.clone()));
+            let origin = Origin { mechanism, middle, carried, guest, own: None };
+            labs.push(Lab::of_row(origin, streams, interrupted)?);
         }
         Ok(())
     }

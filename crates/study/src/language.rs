@@ -476,3 +476,15 @@ const COMPARED: &[Key] = &[
         "The largest difference that counts as none, for rates and times. Shares and counts have margins of their own.",
     ),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::Mechanism;
+
+    #[test]
+    fn the_mechanisms_of_the_language_are_those_that_can_be_built() {
+        let built: Vec<&str> = Mechanism::BUILT.iter().map(|mechanism| mechanism.name()).collect();
+        assert_eq!(MECHANISMS, built);
+    }
+}

@@ -10,7 +10,7 @@ use crate::quiet::quiet;
 use crate::routed::plan::SIXRD;
 use crate::shape::{Bucket, attribute};
 use crate::sys::create_tun;
-use rtnetlink::packet_route::link::LinkMessage;
+use rtnetlink::packet_route::link::{InfoData, InfoIpTunnel, LinkAttribute, LinkInfo, LinkMessage};
 use rtnetlink::{LinkBridge, LinkGre, LinkGre6, LinkIp6Tnl, LinkSit, LinkVeth, LinkWireguard};
 use stacklab_model::Rate;
 use std::fs;
@@ -149,12 +149,13 @@ const PROBES: [Probe; 14] = [
             let [local, _] = ENDS_V4;
             let device = LinkSit::new("st-6rd").local(local).ipv6_rd_prefix(SIXRD.0);
             let device = device.ipv6_rd_prefixlen(SIXRD.1.into()).build();
-            add_link(device, "sit device with a 6rd prefix")
+            add_link(device, "sit device with a 6rd prefix")?;
+            has_sixrd_prefix("st-6rd")
         },
     },
     Probe {
         name: "gre",
-        what_for: "IPv6 in GRE over IPv4",
+        what_for: "either family in GRE over IPv4",
         remedy: "sudo modprobe ip_gre, or a kernel with CONFIG_NET_IPGRE",
         intrusive_module: Some("ip_gre"),
         attempt: || {
@@ -228,6 +229,20 @@ fn add_link(link: LinkMessage, kind: &str) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         netlink.link().add(link).execute().await.attempt(format!("create a {kind} interface"))
     })
+}
+
+/// A kernel without 6rd makes the device and passes over the prefix: a device that has it tells it.
+fn has_sixrd_prefix(name: &str) -> Result<(), Fault> {
+    let link = with_netlink(async |netlink| interface(&netlink, name).await)?;
+    let told = link.attributes.iter().any(|attribute| match attribute {
+        LinkAttribute::LinkInfo(infos) => infos.iter().any(|info| match info {
+            LinkInfo::Data(InfoData::IpTunnel(data)) => data.contains(&InfoIpTunnel::Ipv6RdPrefix(SIXRD.0)),
+            _ => false,
+        }),
+        _ => false,
+    });
+    let refused = || io::Error::new(io::ErrorKind::Unsupported, "the kernel passes over the 6rd prefix");
+    told.then_some(()).ok_or_else(refused).attempt("create a sit device with a 6rd prefix")
 }
 
 fn add_queue_to_loopback(kind: &str, options: Vec<u8>) -> Result<(), Fault> {

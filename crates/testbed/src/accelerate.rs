@@ -5,14 +5,13 @@
 
 use crate::image::cache;
 use crate::part::Greeting;
-use crate::sys::{die_with_parent_in, keep_open};
+use crate::qemu::{boot, machine};
+use crate::sys::die_with_parent_in;
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead, BufReader};
-use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// How long a kernel may take to boot on the processor: it takes a second.
@@ -83,45 +82,16 @@ fn answer() -> Option<PathBuf> {
 fn boots(qemu: &Path, kernel: &Path, initramfs: &Path) -> io::Result<bool> {
     let (own, its) = UnixStream::pair()?;
     own.set_read_timeout(Some(PATIENCE))?;
-    let mut command = Command::new(qemu);
-    command
-        .args([
-            "-nodefaults",
-            "-no-user-config",
-            "-display",
-            "none",
-            "-no-reboot",
-            "-M",
-            "q35",
-            "-smp",
-            "1",
-            "-m",
-            "512",
-        ])
-        .args(Accelerator::Kvm.arguments())
-        .args([
-            "-device",
-            "virtio-serial-pci",
-            "-chardev",
-            &format!("socket,id=agent,fd={}", its.as_raw_fd()),
-        ])
-        .args(["-device", "virtserialport,chardev=agent,name=stacklab", "-kernel"])
-        .arg(kernel)
-        .arg("-initrd")
-        .arg(initramfs)
-        .args(["-append", "quiet panic=-1 mitigations=off rdinit=/stacklab -- guest"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    keep_open(&mut command, its.as_raw_fd());
+    let mut command = machine(qemu, Accelerator::Kvm, &its);
+    boot(&mut command, kernel, initramfs, 512, "");
     die_with_parent_in(&mut command, File::open("/proc/self/ns/net")?, &[]);
-    let mut machine = command.spawn()?;
+    let mut running = command.spawn()?;
     drop(its);
     let mut line = String::new();
     let heard = BufReader::new(own).read_line(&mut line);
     let waits =
         heard.is_ok() && serde_json::from_str(&line).is_ok_and(|said: Greeting| said == Greeting::Waiting);
-    machine.kill()?;
-    machine.wait()?;
+    running.kill()?;
+    running.wait()?;
     Ok(waits)
 }

@@ -8,7 +8,7 @@ use crate::host::{Guest, Place, Running, Streams};
 use crate::image::Image;
 use crate::mechanism::translate;
 use crate::mux;
-use crate::part::{Greeting, LabPart, Part};
+use crate::part::{Greeting, LabPart};
 use crate::prepare::prepare;
 use crate::routed::Carried;
 use stacklab_model::{Bed, Mechanism, Middle, Role, System};
@@ -89,9 +89,11 @@ pub fn possible(needs: &Needs, in_vm: bool) -> Result<Option<System>, TestbedErr
     }
     let wanted = needs.of_kernel();
     let fits = |system: &System| !wanted.iter().any(|need| lacks(system, need));
-    let runs = |system: &System| {
-        Image::find(system).is_ok()
-            && (*system == System::Uml || program_in_path("qemu-system-x86_64").is_some())
+    let runs = |system: &System| match Image::find(system) {
+        // Images that were fetched before there were testbeds inside have no modules.
+        Ok(image) if *system == System::Uml => image.file("modules.cpio").exists(),
+        Ok(_) => program_in_path("qemu-system-x86_64").is_some(),
+        Err(_) => false,
     };
     if let Some(system) = candidates().into_iter().find(|system| fits(system) && runs(system)) {
         return Ok(Some(system));
@@ -113,7 +115,7 @@ pub fn possible(needs: &Needs, in_vm: bool) -> Result<Option<System>, TestbedErr
 /// Testbeds of routers inside a guest. Dropping it ends the guest, and all of them.
 #[derive(Debug)]
 pub struct GuestLab {
-    guest: Running,
+    _guest: Running,
     version: String,
     _folder: Folder,
 }
@@ -132,7 +134,9 @@ impl GuestLab {
         program: &Path,
     ) -> Result<(Self, Vec<GuestTestbed>), TestbedError> {
         let folder = Folder::create()?;
-        let guest = prepare(system, program, &folder)?;
+        let translates = needs.mechanisms.iter().any(|mechanism| mechanism.translates());
+        let others = if translates { vec![translate::program()?] } else { Vec::new() };
+        let guest = prepare(system, program, &others, &folder)?;
         let guest: Box<dyn Guest> = guest.ok_or_else(|| TestbedError::NotBuilt(system.clone()))?;
         let version = guest.version();
         let failed = |fault: Fault| TestbedError::Lab { guest: version.clone(), reason: fault.to_string() };
@@ -162,24 +166,11 @@ impl GuestLab {
         let testbeds =
             needs.mechanisms.iter().zip(carried).map(|(mechanism, seen)| (*mechanism, seen, four()));
         let testbeds = testbeds.collect();
-        Ok((GuestLab { guest: running, version, _folder: folder }, testbeds))
+        Ok((GuestLab { _guest: running, version, _folder: folder }, testbeds))
     }
 
     /// What it runs in: `user-mode Linux 7.2`.
     pub fn version(&self) -> &str {
         &self.version
-    }
-
-    /// Its process on this machine.
-    pub fn pid(&self) -> u32 {
-        self.guest.pid()
-    }
-}
-
-/// What a lab in a guest is told: see [`Part`].
-pub(crate) fn part_of(place: &Place<'_>) -> Part {
-    match &place.lab {
-        Some(lab) => Part::Lab(lab.clone()),
-        None => Part::Host { role: place.role, mtu: place.bed.mtu, offloads: place.bed.offloads },
     }
 }

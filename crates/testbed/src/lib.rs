@@ -48,6 +48,7 @@ mod part;
 mod pin;
 mod prepare;
 mod privilege;
+mod qemu;
 mod queue;
 mod quiet;
 pub mod routed;

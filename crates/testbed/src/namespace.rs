@@ -1,5 +1,5 @@
-//! Doing something inside a network namespace: on a thread of its own, which ends there, so that no other thread
-//! ever leaves the machine's namespace.
+//! Doing something inside a network namespace: on a thread of its own, which ends there, so that no other thread ever leaves
+//! the machine's namespace; or as the whole process, before it runs another program there ([`join`]).
 
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};

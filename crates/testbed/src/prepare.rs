@@ -9,13 +9,15 @@ use crate::image::{Image, initramfs};
 use stacklab_model::System;
 use std::path::{Path, PathBuf};
 
-/// What runs on a host of this system; `None` for a plain namespace. What the guest boots from is put into the folder.
+/// What runs on a host of this system; `None` for a plain namespace. What the guest boots from is put into the folder, with
+/// these other programs in it.
 ///
 /// # Errors
 /// When the system has no image here, or QEMU is missing; both say how to get it.
 pub(crate) fn prepare(
     system: &System,
     program: &Path,
+    others: &[PathBuf],
     folder: &Folder,
 ) -> Result<Option<Box<dyn Guest>>, TestbedError> {
     Ok(Some(match system {
@@ -26,7 +28,7 @@ pub(crate) fn prepare(
         }
         System::Linux(_) => {
             let image = Image::find(system)?;
-            let initramfs = ramdisk(system, program, folder, &[image.file("modules.cpio")])?;
+            let initramfs = ramdisk(system, program, others, folder, &[image.file("modules.cpio")])?;
             let boots = Boots::Kernel { kernel: image.file("kernel"), initramfs, release: image.version };
             machine(boots)?
         }
@@ -39,13 +41,13 @@ pub(crate) fn prepare(
         }
         System::Uml => {
             let image = Image::find(system)?;
-            // Images that were fetched before there were testbeds inside have none.
+            // A host on a link needs none.
             let modules: Vec<PathBuf> =
                 [image.file("modules.cpio")].into_iter().filter(|path| path.exists()).collect();
             Box::new(Uml {
                 libraries: image.file("lib"),
                 kernel: image.file("kernel"),
-                initramfs: ramdisk(system, program, folder, &modules)?,
+                initramfs: ramdisk(system, program, others, folder, &modules)?,
                 release: image.version,
             })
         }
@@ -70,14 +72,13 @@ fn machine(boots: Boots) -> Result<Box<dyn Guest>, TestbedError> {
 fn ramdisk(
     system: &System,
     program: &Path,
+    others: &[PathBuf],
     folder: &Folder,
     before: &[PathBuf],
 ) -> Result<PathBuf, TestbedError> {
     let path = folder.path().join(format!("{system}.cpio"));
     if !path.exists() {
-        // What translates between families in testbeds inside a guest.
-        let others: Vec<PathBuf> = program_in_path("tayga").into_iter().collect();
-        initramfs::write(&path, before, program, &others)
+        initramfs::write(&path, before, program, others)
             .map_err(|reason| TestbedError::File { path: path.clone(), reason })?;
     }
     Ok(path)

@@ -72,6 +72,21 @@ impl Bucket {
         Ok(Self { rate: bytes_per_second, burst: saturated(burst), limit: saturated(burst * 25 / 2), frame })
     }
 
+    /// What leaves, bytes a second.
+    pub fn bytes_per_s(&self) -> u64 {
+        self.rate
+    }
+
+    /// What may wait, bytes.
+    pub fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// The largest frame as the queue sees it, bytes.
+    pub fn frame(&self) -> u32 {
+        self.frame
+    }
+
     /// The attributes inside TCA_OPTIONS, in host byte order as netlink has them.
     pub fn encode(self) -> Vec<u8> {
         let mut parameters = Vec::with_capacity(36); // struct tc_tbf_qopt

@@ -86,7 +86,7 @@ impl Testbed {
             return Self::build(bed, program, args);
         }
         let folder = Folder::create()?;
-        let [sender, receiver] = systems.0.each_ref().map(|system| prepare(system, program, &folder));
+        let [sender, receiver] = systems.0.each_ref().map(|system| prepare(system, program, &[], &folder));
         let guests = [sender?, receiver?];
         let mut testbed = Self::lay(bed, program, args, &guests)?;
         for (place, guest) in guests.iter().enumerate() {

@@ -79,11 +79,13 @@ fn translators_carry_their_family_as_ipv6_with_other_addresses() {
 #[test]
 fn a_tunnel_that_this_kernel_has_not_is_refused_with_its_router() {
     let sit = stacklab_testbed::abilities().into_iter().find(|ability| ability.name == "sit").unwrap();
-    let built = build(Mechanism::SixInFour, &PLAIN);
+    let build = || build(Mechanism::SixInFour, &PLAIN);
     match sit.result {
-        Ok(()) => assert_eq!(built.unwrap().carried()[0].path_mtus, [1480, 1480]),
+        Ok(()) => assert_eq!(build().unwrap().carried()[0].path_mtus, [1480, 1480]),
+        // Building it would load the module, and that put a device into the machine's own namespace.
+        Err(reason) if reason.contains("is not loaded") => {}
         Err(_) => {
-            let said = built.unwrap_err().to_string();
+            let said = build().unwrap_err().to_string();
             assert!(said.contains("configured tunnel") && said.contains("on router1"), "{said}");
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::lines::{LONGEST_ANSWER, Lines};
 use crate::message::{Answer, Numbered, Request, VERSIONS};
+use stacklab_model::HostFacts;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,6 +68,9 @@ pub struct AgentClient {
     interrupted: &'static AtomicBool,
 }
 
+/// How long an agent may take to say what its host is: it tries some things, and may be emulated.
+const FACTS_LIMIT: Duration = Duration::from_secs(60);
+
 /// A request under way at an agent, to be finished at the client that started it.
 #[derive(Debug)]
 #[must_use = "its answer is kept until it is finished"]
@@ -109,6 +113,17 @@ impl AgentClient {
         match self.ask(request, "say hello", Duration::from_secs(10))? {
             (_, Answer::Hello { .. }) => Ok(()),
             _ => Err(self.confused("say hello")),
+        }
+    }
+
+    /// What the agent's host is.
+    ///
+    /// # Errors
+    /// As for [`AgentClient::ask`].
+    pub fn facts(&mut self) -> Result<HostFacts, AgentError> {
+        match self.ask(Request::Facts, "tell its facts", FACTS_LIMIT)? {
+            (_, Answer::Facts(facts)) => Ok(*facts),
+            _ => Err(self.confused("tell its facts")),
         }
     }
 

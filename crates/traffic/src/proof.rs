@@ -133,9 +133,9 @@ fn check_segments(
             });
         }
         Transport::Udp => {
-            let packets = u64::from(
-                wire_size(spec.family, spec.transport, spec.message_bytes, path.path_mtus()[0]).packets,
-            );
+            let family = Family::of(path.sender);
+            let packets =
+                u64::from(wire_size(family, spec.transport, spec.message_bytes, path.path_mtus()[0]).packets);
             let messages = sender.sent.warmup + sender.sent.measured + sender.sent.markers;
             let sent = messages * packets;
             match others {

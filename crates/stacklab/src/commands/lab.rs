@@ -7,18 +7,24 @@ use crate::cli::{LabCommand, LabEnterOptions, LabUpOptions};
 use crate::failure::Failure;
 use crate::sources::study_of;
 use serde::{Deserialize, Serialize};
+use stacklab_agent::interrupt;
 use stacklab_model::{Family, Mechanism, Systems, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::{Node, Routed, ends};
 use stacklab_testbed::{Needs, Testbed, enter, join, possible};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// How long a testbed may take to go.
+/// How long a testbed may take to go, and how often it is looked.
 const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
+/// How long one may take to come up, in which nobody else begins one.
+const CLAIMED: Duration = Duration::from_secs(30);
 
 /// What is written down of a testbed that is up.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,6 +53,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     }
     // What is wrong with the study is said here and not by the holder.
     wanted(options)?;
+    let claim = Claim::new()?;
     let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
     let mut command = Command::new(program);
     command.args(["lab", "hold"]).args(&options.study.study).stdin(Stdio::null());
@@ -73,10 +80,11 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         let said = String::from_utf8_lossy(&said).trim().trim_start_matches("stacklab: ").to_owned();
         return Err(failed("build the testbed")(io::Error::other(said)));
     };
-    let path = state();
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    let written = std::fs::create_dir_all(folder).and_then(|()| std::fs::write(&path, &line));
-    written.map_err(failed(&format!("write {}", path.display())))?;
+    if let Err(failure) = claim.write(&line) {
+        let _ = stacklab_testbed::end(up.holder);
+        let _ = holder.wait();
+        return Err(failure);
+    }
     let mut text = format!("{}\n\n", up.testbed);
     for (name, _, addresses) in &up.hosts {
         text += &format!("{name:<10} {}\n", addresses.join("  "));
@@ -163,9 +171,12 @@ fn hold(options: &LabUpOptions) -> Result<(), Failure> {
         .write_all(&line)
         .and_then(|()| io::stdout().flush())
         .map_err(failed("tell of the testbed"))?;
-    loop {
-        std::thread::park();
+    // Ended by `lab down`: what it holds is given back in order, its folder too.
+    let ended = interrupt::flag().map_err(failed("handle signals"))?;
+    while !ended.load(Ordering::Relaxed) {
+        std::thread::sleep(LOOK);
     }
+    Ok(())
 }
 
 fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
@@ -195,14 +206,57 @@ fn down() -> Result<(), Failure> {
     stacklab_testbed::end(up.holder).map_err(failed("end the testbed"))?;
     let start = Instant::now();
     let runs = |pid: u32| Path::new("/proc").join(pid.to_string()).join("ns/net").exists();
-    while up.hosts.iter().any(|(_, pid, _)| runs(*pid)) {
+    while up.hosts.iter().map(|(_, pid, _)| *pid).chain([up.holder]).any(runs) {
         if start.elapsed() > PATIENCE {
             let reason = io::Error::new(io::ErrorKind::TimedOut, "its hosts are still there");
             return Err(failed("end the testbed")(reason));
         }
-        std::thread::sleep(Duration::from_millis(10));
+        std::thread::sleep(LOOK);
     }
     std::fs::remove_file(&path).map_err(failed(&format!("remove {}", path.display())))
+}
+
+/// The file that says what is up, taken by this process alone. Removed when dropped, but where it was written.
+struct Claim(Option<PathBuf>);
+
+impl Claim {
+    fn new() -> Result<Self, Failure> {
+        let path = state();
+        let attempted = format!("write {}", path.display());
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(folder).map_err(failed(&attempted))?;
+        let create = || File::options().write(true).create_new(true).open(&path);
+        let made = match create() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // One that another process is about to write is empty, and new.
+                let fresh = |made: std::time::SystemTime| made.elapsed().is_ok_and(|age| age < CLAIMED);
+                if std::fs::metadata(&path).and_then(|file| file.modified()).is_ok_and(fresh) {
+                    return Err(Failure::Usage("another testbed is just being built".to_owned()));
+                }
+                // What a testbed that was killed has left.
+                std::fs::remove_file(&path).and_then(|()| create())
+            }
+            made => made,
+        };
+        made.map(|_| Claim(Some(path))).map_err(failed(&attempted))
+    }
+
+    fn write(mut self, line: &str) -> Result<(), Failure> {
+        let path = self.0.take().expect("it is written once");
+        std::fs::write(&path, line).map_err(|reason| {
+            let attempted = format!("write {}", path.display());
+            self.0 = Some(path);
+            failed(&attempted)(reason)
+        })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 /// The testbed that is up, by its holder being a process of this program's.

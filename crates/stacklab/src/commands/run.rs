@@ -10,7 +10,7 @@ use crate::remote::{Copying, reach};
 use crate::rows::Rows;
 use crate::sources::{StudySource, new_record, new_seed, newest_record, now_unix_ns, study_of};
 use stacklab_agent::interrupt;
-use stacklab_model::{CpuScope, Systems};
+use stacklab_model::{CpuScope, Systems, Topology};
 use stacklab_report::Format;
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -48,7 +48,10 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
     let mut labs = Labs::build(&request.study, reached, rows, interrupted)?;
     let bed = labs.describe(&request.study);
     let mut record = match request.record.take() {
-        Some(record) => record,
+        Some(record) => {
+            refuse_another_place(&request, &bed)?;
+            record
+        }
         None => {
             let cpu_scope = labs.cpu_scope(&request.study);
             let campaign = Campaign { bed: bed.clone(), cpu_scope, ..request.campaign.clone() };
@@ -115,6 +118,20 @@ impl Request {
         let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
         Ok(Request { study, campaign, record: Some(record), path })
     }
+}
+
+/// The testbeds of routers may be on this kernel or in a guest: a campaign stays where it was begun.
+fn refuse_another_place(request: &Request, bed: &str) -> Result<(), Failure> {
+    let routed = matches!(request.study.topology, Topology::Routed(_));
+    if !routed || request.campaign.bed == bed {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{} cannot be resumed on another testbed: leave --in-vm out or add it as it was, or start a new record\n\
+         it was: {}\nit is:  {bed}",
+        request.path.display(),
+        request.campaign.bed
+    )))
 }
 
 /// A resumed campaign keeps its plan, so options that would change it are refused rather than ignored.

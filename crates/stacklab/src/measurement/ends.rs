@@ -5,7 +5,6 @@ use crate::failure::Failure;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_model::{Family, HostFacts};
 use stacklab_traffic::client::{AgentClient, AgentError};
-use stacklab_traffic::message::{Answer, Request};
 use stacklab_traffic::vantage::{self, Vantage};
 use std::io::{self, BufWriter};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -16,8 +15,6 @@ use std::time::Duration;
 
 /// How long an agent's host may take to accept the control connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long an agent may take to say what its host is: it tries some things.
-const FACTS_LIMIT: Duration = Duration::from_secs(30);
 
 /// One end: its agent and what its host is.
 pub struct End {
@@ -56,11 +53,11 @@ impl Ends {
         let mut agent =
             AgentClient::new(format!("the agent on {there}"), answers, BufWriter::new(stream), interrupted);
         agent.hello().map_err(|error| not_an_agent(error, there))?;
-        let facts = facts(&mut agent)?;
+        let facts = agent.facts()?;
         let there = End { agent, address: there.ip(), facts };
         let (local, mut agent) = LocalAgent::start(interrupted)?;
         agent.hello()?;
-        let facts = self::facts(&mut agent)?;
+        let facts = agent.facts()?;
         let here = End { agent, address: vantage.address, facts };
         Ok(Ends { here, there, family: Family::of(vantage.address), vantage, _local: local })
     }
@@ -89,13 +86,6 @@ impl Drop for LocalAgent {
         // It may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
-    }
-}
-
-fn facts(agent: &mut AgentClient) -> Result<HostFacts, AgentError> {
-    match agent.ask(Request::Facts, "tell its facts", FACTS_LIMIT)? {
-        (_, Answer::Facts(facts)) => Ok(*facts),
-        _ => Err(agent.confused("tell its facts")),
     }
 }
 

@@ -13,6 +13,12 @@ pub struct Part {
     pub pairs: Vec<(Cell, Cell)>,
 }
 
+/// That a tunnel was not measured, and how it would be.
+fn absent_tunnel(tunnel: Option<Mechanism>) -> String {
+    let name = tunnel.unwrap_or(Mechanism::Native).name();
+    format!("it is about {name}, which was not measured: add \"{name}\" to factors.mechanism")
+}
+
 /// The parts of a finding, in the study's order.
 ///
 /// # Errors
@@ -38,10 +44,10 @@ pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<P
     if let (Arm::Tunnel(a), Arm::Tunnel(b)) = (finding.a, finding.b)
         && (absent(&a) || absent(&b))
     {
-        return Err(missing(&[LimitKind::Tunnel], "there is no such tunnel in what was measured"));
+        return Err(absent_tunnel(if absent(&a) { a } else { b }));
     }
     if absent(&scope.tunnel) {
-        return Err(missing(&[LimitKind::Tunnel], "it is about a tunnel that was not measured"));
+        return Err(absent_tunnel(scope.tunnel));
     }
     let (factor, [a, b]) = levels(finding, study)?;
     let mut parts: Vec<Part> = Vec::new();

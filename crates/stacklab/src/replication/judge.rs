@@ -98,7 +98,7 @@ pub fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Runs) -> 
 
 /// What a judged finding is about here, and is not.
 fn instead(finding: &Finding, own: &Reference) -> String {
-    use stacklab_reference::LimitKind::{Router, System, Tunnel, Wifi};
+    use stacklab_reference::LimitKind::{Router, System, Wifi};
     let system = match &finding.scope.systems {
         Systems::Named(system) => format!("on this kernel, which is not {system}"),
         Systems::All => "on this kernel alone, which is none of the study's systems".to_owned(),
@@ -106,9 +106,6 @@ fn instead(finding: &Finding, own: &Reference) -> String {
     };
     let has = |kind| own.limits.iter().any(|limit| limit.kind == kind);
     let mut words = if has(System) { vec![system] } else { Vec::new() };
-    if has(Tunnel) {
-        words.push("without a tunnel".to_owned());
-    }
     if has(Router) {
         words.push("all hosts on one kernel".to_owned());
     }

@@ -294,6 +294,17 @@ fn every_mistake_is_named() {
             with("size = [128, 1408]", "size = [128]\nreplica = [\"\"]"),
             &["for `factors.replica`", "not empty"],
         ),
+        // What routers do not go with.
+        (
+            with("mtu = 1500", "topology = \"routed\"")
+                .replace("size = [128, 1408]", "size = [128]\nos = [\"namespace\", \"gvisor\"]"),
+            &["`os` cannot be set behind routers", "--in-vm"],
+        ),
+        (
+            with("mtu = 1500", "topology = \"routed\"")
+                .replace("size = [128, 1408]", "size = [128]\nservices = [\"none\", \"dns\"]"),
+            &["`services` cannot be set behind routers"],
+        ),
         // Sizes that cannot be sent.
         (with("128,", "31,"), &["a message of 31 bytes does not hold", "at least 32"]),
         (

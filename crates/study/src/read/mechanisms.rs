@@ -8,7 +8,8 @@ use crate::tree::Node;
 use stacklab_model::{Factor, Mechanism, Middle, Topology};
 
 /// Factors that a testbed of routers does not have: they change an end of the one link of two hosts.
-const OF_ONE_LINK: [Factor; 4] = [Factor::Os, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
+const OF_ONE_LINK: [Factor; 5] =
+    [Factor::Os, Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
 
 /// Reads how the hosts are joined.
 pub(super) fn topology(bed: Option<&Node>, problems: &Problems) -> Option<At<Topology>> {
@@ -46,12 +47,19 @@ pub(super) fn check(
         return;
     }
     for factor in OF_ONE_LINK {
-        let Some(level) = factors.setting(factor).and_then(|setting| setting.levels.first()) else {
-            continue;
+        // What a factor is where it is left out may be said.
+        let plain = match factor {
+            Factor::Os => Some("namespace"),
+            Factor::Services => Some("none"),
+            _ => None,
         };
-        if factor == Factor::Os && level.value == "namespace" {
-            continue;
-        }
+        let levels = factors.setting(factor).map(|setting| &setting.levels[..]).unwrap_or_default();
+        let Some(level) = levels.iter().find(|level| Some(level.value.as_str()) != plain) else { continue };
+        let help = match factor {
+            Factor::Mtu => "leave the factor out; testbed.mtu holds for all three links",
+            Factor::Os => "leave the factor out; --in-vm has the whole row of hosts in a guest",
+            _ => "leave the factor out",
+        };
         problems.add(
             Problem::at(
                 level.place.clone(),
@@ -59,7 +67,7 @@ pub(super) fn check(
                 "not possible here",
             )
             .related(topology.place.clone(), "together with this")
-            .help("leave the factor out; testbed.mtu holds for all three links"),
+            .help(help),
         );
     }
     let Some(setting) = setting else { return };

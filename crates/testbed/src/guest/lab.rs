@@ -3,6 +3,7 @@
 use crate::error::TestbedError;
 use crate::host::Streams;
 use crate::part::LabPart;
+use crate::routed::wire::set;
 use crate::routed::{Carried, Routed};
 use std::path::Path;
 
@@ -19,6 +20,8 @@ pub(super) struct Testbeds {
 /// Builds a testbed for each mechanism.
 pub(super) fn build(part: &LabPart) -> Result<Testbeds, TestbedError> {
     let mut testbeds = Testbeds { _all: Vec::new(), streams: Vec::new(), carried: Vec::new() };
+    // Kernels before 5.16 have one such setting for all namespaces, where only this one shows it.
+    let _ = set("ipv4/route/mtu_expires", "1000000");
     let program = std::fs::read_link(PROGRAM).unwrap_or_else(|_| Path::new("/stacklab").to_owned());
     for mechanism in &part.mechanisms {
         let mut routed = Routed::build(&part.bed, &part.middle, *mechanism, &program, &["agent", "--stdio"])?;

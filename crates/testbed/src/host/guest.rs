@@ -49,6 +49,14 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
+    /// What the guest is told.
+    pub fn part(&self) -> Part {
+        match &self.lab {
+            Some(lab) => Part::Lab(lab.clone()),
+            None => Part::Host { role: self.role, mtu: self.bed.mtu, offloads: self.bed.offloads },
+        }
+    }
+
     /// Starts a program in the namespace, in a process group of its own, killed when this thread ends.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, Fault> {
         let program = command.get_program().to_string_lossy().into_owned();
@@ -129,27 +137,31 @@ impl Running {
         part: &Part,
         patience: Duration,
     ) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
-        // Each testbed takes about a second, and several where the guest is emulated.
-        let patience = match part {
-            Part::Lab(lab) => patience + BUILDING * lab.mechanisms.len() as u32,
-            Part::Host { .. } => patience,
+        let said = |console: &Path, reason: io::Error| {
+            io::Error::new(reason.kind(), format!("{reason}{}", last_words(console)))
         };
-        let met = self.introduce(&stream, part, patience).map_err(|reason| {
-            let said = last_words(&self.console);
-            io::Error::new(reason.kind(), format!("{reason}{said}"))
-        });
-        let greeting = met.attempt("boot it")?;
+        let booted = self.hear_of_boot(&stream, Instant::now() + patience);
+        booted.map_err(|reason| said(&self.console, reason)).attempt("boot it")?;
+        // Each testbed takes about a second, and several where the guest is emulated.
+        let (patience, attempted) = match part {
+            Part::Lab(lab) => (BUILDING * lab.mechanisms.len() as u32, "build testbeds in it"),
+            Part::Host { .. } => (patience, "have it join the link"),
+        };
+        let told = self.tell(&stream, part, Instant::now() + patience);
+        let greeting = told.map_err(|reason| said(&self.console, reason)).attempt(attempted)?;
         let own = stream.try_clone().attempt("use its channel")?;
         Ok((greeting, own, stream))
     }
 
-    /// Hears that it waits, tells it its part and hears that it has taken it.
-    fn introduce(&mut self, stream: &UnixStream, part: &Part, patience: Duration) -> io::Result<Greeting> {
-        let until = Instant::now() + patience;
+    fn hear_of_boot(&mut self, stream: &UnixStream, until: Instant) -> io::Result<()> {
         match self.hear(stream, until)? {
-            Greeting::Waiting => {}
-            other => return Err(io::Error::other(format!("it said {other:?} before it was told anything"))),
+            Greeting::Waiting => Ok(()),
+            other => Err(io::Error::other(format!("it said {other:?} before it was told anything"))),
         }
+    }
+
+    /// Tells it its part and hears that it has taken it.
+    fn tell(&mut self, stream: &UnixStream, part: &Part, until: Instant) -> io::Result<Greeting> {
         let mut line = serde_json::to_vec(part)?;
         line.push(b'\n');
         (&*stream).write_all(&line)?;

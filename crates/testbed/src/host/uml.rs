@@ -5,7 +5,6 @@ use super::guest::{Guest, Place, Running};
 use crate::address::hardware_address_text;
 use crate::bridge::TAP;
 use crate::error::{Attempt, Fault};
-use crate::lab::part_of;
 use crate::sys::keep_open;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -67,7 +66,7 @@ impl Guest for Uml {
         keep_open(&mut command, its.as_raw_fd());
         let child = place.spawn(&mut command)?;
         drop(its);
-        Ok(Running::on_socket(child, console, own, part_of(place), PATIENCE))
+        Ok(Running::on_socket(child, console, own, place.part(), PATIENCE))
     }
 
     fn version(&self) -> String {

@@ -6,12 +6,10 @@ use crate::accelerate::Accelerator;
 use crate::address::hardware_address_text;
 use crate::bridge::TAP;
 use crate::error::{Attempt, Fault};
-use crate::lab::part_of;
-use crate::sys::keep_open;
-use std::os::fd::AsRawFd;
+use crate::qemu::{boot, machine};
+use std::fs::File;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// How long a kernel of Debian's may take to boot. Emulated it takes 4 s where nothing else runs.
@@ -57,23 +55,10 @@ impl Guest for Vm {
     fn start(&self, place: &Place<'_>) -> Result<Running, Fault> {
         let (own, its) = UnixStream::pair().attempt("make a channel")?;
         let console = place.folder.join("console");
-        let mut command = Command::new(&self.qemu);
+        let mut command = machine(&self.qemu, self.accelerator, &its);
         let mac = hardware_address_text(place.role);
         let on = if place.bed.offloads { "on" } else { "off" };
-        command
-            .args([
-                "-nodefaults",
-                "-no-user-config",
-                "-display",
-                "none",
-                "-no-reboot",
-                "-M",
-                "q35",
-                "-smp",
-                "1",
-            ])
-            .args(self.accelerator.arguments())
-            .args(["-device", "virtio-rng-pci"]);
+        command.args(["-device", "virtio-rng-pci"]);
         if place.lab.is_none() {
             command
             .args(["-netdev", &format!("tap,id=link,ifname={TAP},script=no,downscript=no")])
@@ -84,20 +69,13 @@ impl Guest for Vm {
             )]);
         }
         command
-            .args(["-device", "virtio-serial-pci"])
-            .args(["-chardev", &format!("socket,id=agent,fd={}", its.as_raw_fd())])
-            .args(["-device", "virtserialport,chardev=agent,name=stacklab"])
             .arg("-chardev")
             .arg(format!("file,id=console,path={}", console.display()))
             .args(["-device", "isa-serial,chardev=console"]);
         let patience = match &self.boots {
             Boots::Kernel { kernel, initramfs, .. } => {
                 let mebibytes = if place.lab.is_some() { 2 * KERNEL_MIB } else { KERNEL_MIB };
-                command.args(["-m", &mebibytes.to_string(), "-kernel"]).arg(kernel);
-                command.arg("-initrd").arg(initramfs).args([
-                    "-append",
-                    "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off net.ifnames=0 rdinit=/stacklab -- guest",
-                ]);
+                boot(&mut command, kernel, initramfs, mebibytes, "console=ttyS0 loglevel=4 net.ifnames=0");
                 KERNEL_PATIENCE
             }
             Boots::Disk(disk) => {
@@ -106,14 +84,10 @@ impl Guest for Vm {
                 DISK_PATIENCE
             }
         };
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(std::fs::File::create(place.folder.join("qemu.log")).attempt("write qemu.log")?);
-        keep_open(&mut command, its.as_raw_fd());
+        command.stderr(File::create(place.folder.join("qemu.log")).attempt("write qemu.log")?);
         let child = place.spawn(&mut command)?;
         drop(its);
-        Ok(Running::on_socket(child, console, own, part_of(place), patience))
+        Ok(Running::on_socket(child, console, own, place.part(), patience))
     }
 
     fn version(&self) -> String {

@@ -20,20 +20,44 @@ pub(super) fn without_symbols(mut file: Vec<u8>) -> Vec<u8> {
     file
 }
 
+/// Whether the file names a loader of its own (`PT_INTERP`), as those do that are linked to libraries.
+pub(super) fn needs_a_loader(file: &[u8]) -> bool {
+    const INTERPRETER: u32 = 3;
+    let kind = |header: usize| Some(u32::from_le_bytes(file.get(header..header + 4)?.try_into().ok()?));
+    let named = || {
+        let headers = program_headers(file)?;
+        Some(headers.into_iter().any(|header| kind(header) == Some(INTERPRETER)))
+    };
+    named().unwrap_or(false)
+}
+
 fn end_of_segments(file: &[u8]) -> Option<usize> {
+    let headers = program_headers(file)?;
+    let mut end = headers.last()? + short(file, PROGRAM_HEADER_BYTES)?;
+    for header in headers {
+        end = end.max(long(file, header + SEGMENT_OFFSET)?.checked_add(long(file, header + SEGMENT_BYTES)?)?);
+    }
+    (end <= file.len()).then_some(end)
+}
+
+/// Where the program headers begin.
+fn program_headers(file: &[u8]) -> Option<Vec<usize>> {
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return None;
     }
-    let short = |at: usize| Some(usize::from(u16::from_le_bytes(file.get(at..at + 2)?.try_into().ok()?)));
-    let long = |at: usize| usize::try_from(u64::from_le_bytes(file.get(at..at + 8)?.try_into().ok()?)).ok();
-    let (first, each, count) =
-        (long(PROGRAM_HEADERS_AT)?, short(PROGRAM_HEADER_BYTES)?, short(PROGRAM_HEADERS)?);
-    let mut end = first.checked_add(each * count)?;
-    for number in 0..count {
-        let header = first + number * each;
-        end = end.max(long(header + SEGMENT_OFFSET)?.checked_add(long(header + SEGMENT_BYTES)?)?);
-    }
-    (end <= file.len() && count > 0).then_some(end)
+    let first = long(file, PROGRAM_HEADERS_AT)?;
+    let (each, count) = (short(file, PROGRAM_HEADER_BYTES)?, short(file, PROGRAM_HEADERS)?);
+    // None of them ends beyond the file.
+    first.checked_add(each * count).filter(|end| *end <= file.len())?;
+    Some((0..count).map(|number| first + number * each).collect())
+}
+
+fn short(file: &[u8], at: usize) -> Option<usize> {
+    Some(usize::from(u16::from_le_bytes(file.get(at..at + 2)?.try_into().ok()?)))
+}
+
+fn long(file: &[u8], at: usize) -> Option<usize> {
+    usize::try_from(u64::from_le_bytes(file.get(at..at + 8)?.try_into().ok()?)).ok()
 }
 
 #[cfg(test)]
@@ -47,6 +71,7 @@ mod tests {
         let whole = std::fs::read(std::env::current_exe().unwrap()).unwrap();
         let bare = without_symbols(whole.clone());
         assert!(bare.len() < whole.len() / 2, "{} of {}", bare.len(), whole.len());
+        assert!(needs_a_loader(&bare));
         let file = tempfile::NamedTempFile::new().unwrap().into_temp_path();
         std::fs::write(&file, bare).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -58,6 +83,7 @@ mod tests {
     fn what_is_no_program_stays_as_it_is() {
         for other in [&b"#!/bin/sh\n"[..], b"", b"\x7fELF\x02\x01"] {
             assert_eq!(without_symbols(other.to_vec()), other);
+            assert!(!needs_a_loader(other));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What a kernel finds when it has booted: this program as its first process, with the libraries that it is linked to.
 
 use super::cpio::Archive;
-use super::elf::without_symbols;
+use super::elf::{needs_a_loader, without_symbols};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -11,7 +11,8 @@ use std::process::Command;
 /// The program's name in the guest, at the root.
 const PROGRAM: &str = "stacklab";
 
-/// Writes an archive that begins with others (modules) and holds the program, and other programs where they are here. Nothing half-written is left.
+/// Writes an archive that begins with others (modules) and holds the program, and other programs by their own paths. Nothing
+/// half-written is left.
 ///
 /// # Errors
 /// The system's.
@@ -44,6 +45,10 @@ pub(crate) fn write(path: &Path, before: &[PathBuf], program: &Path, others: &[P
 /// The libraries that a program is linked to, and its loader, as the loader itself lists them; none for one that needs
 /// none.
 fn libraries(program: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    // What needs no loader would be run.
+    if !needs_a_loader(&fs::read(program)?) {
+        return Ok(BTreeSet::new());
+    }
     let listed = Command::new(program).env("LD_TRACE_LOADED_OBJECTS", "1").output()?;
     let text = String::from_utf8_lossy(&listed.stdout).into_owned();
     Ok(paths(&text).into_iter().filter(|path| path.is_file()).collect())

@@ -142,4 +142,45 @@ mod tests {
             let _ = layers(&frame[..length]);
         }
     }
+
+    /// A frame of an Ethernet type that holds these headers one after the other.
+    fn frame(kind: u16, headers: &[&[u8]]) -> Vec<u8> {
+        [&[0; 12][..], &kind.to_be_bytes(), &headers.concat()].concat()
+    }
+
+    fn four(protocol: u8) -> Vec<u8> {
+        vec![0x45, 0, 0, 99, 0, 0, 0, 0, 64, protocol, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]
+    }
+
+    fn six(protocol: u8) -> Vec<u8> {
+        let address = |host: u16| Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, host).octets();
+        [&[0x60, 0, 0, 0, 0, 99, protocol, 64][..], &address(1), &address(2)].concat()
+    }
+
+    #[test]
+    fn each_mechanism_is_known_by_its_protocol_number() {
+        let datagram = [0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0];
+        let [port_high, port_low] = PORT.to_be_bytes();
+        let data = [0x12, 0x34, port_high, port_low, 0, 40, 0, 0, 4, 0, 0, 0];
+        let gre = |kind: u16| [&[0, 0][..], &kind.to_be_bytes()].concat();
+        use Family::{Ipv4, Ipv6};
+        let all = [
+            (Mechanism::Gre4, Ipv4, frame(0x800, &[&four(47), &gre(0x800), &four(17), &datagram])),
+            (Mechanism::Gre4, Ipv6, frame(0x800, &[&four(47), &gre(0x86dd), &six(17), &datagram])),
+            (Mechanism::Gre6, Ipv4, frame(0x86dd, &[&six(47), &gre(0x800), &four(17), &datagram])),
+            (Mechanism::FourInSix, Ipv4, frame(0x86dd, &[&six(4), &four(17), &datagram])),
+            (Mechanism::WireGuard4, Ipv6, frame(0x800, &[&four(17), &data])),
+            (Mechanism::WireGuard6, Ipv4, frame(0x86dd, &[&six(17), &data])),
+            (Mechanism::Nat64, Ipv6, frame(0x86dd, &[&six(17), &datagram])),
+        ];
+        for (mechanism, family, frame) in &all {
+            assert!(are_of(*mechanism, *family, &layers(frame)), "{mechanism} {:?}", layers(frame));
+            for (other, ..) in all.iter().filter(|(other, ..)| other != mechanism) {
+                assert!(!are_of(*other, *family, &layers(frame)), "{mechanism} is no {other}");
+            }
+        }
+        // A handshake is of WireGuard too, but carries nothing.
+        let handshake = frame(0x800, &[&four(17), &[&data[..8], &[1, 0, 0, 0]].concat()]);
+        assert!(!are_of(Mechanism::WireGuard4, Ipv6, &layers(&handshake)));
+    }
 }

@@ -10,9 +10,9 @@ use crate::routed::wire::{Route, raise};
 use crate::sys::create_lasting_tun;
 use stacklab_model::{Family, Mechanism};
 use std::fmt::Write;
-use std::fs;
+use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// What a translator of the near router's, which must not answer for the pool, calls itself.
@@ -22,7 +22,7 @@ const OWN_NEAR: Ipv4Addr = Ipv4Addr::new(198, 18, 65, 1);
 ///
 /// # Errors
 /// When it is not here; says how to get it.
-pub(crate) fn program() -> Result<std::path::PathBuf, TestbedError> {
+pub(crate) fn program() -> Result<PathBuf, TestbedError> {
     program_in_path("tayga").ok_or(TestbedError::NoProgram {
         program: "tayga",
         remedy: "sudo apt-get install --no-install-recommends tayga (it starts nothing by itself)",
@@ -50,8 +50,16 @@ pub(crate) fn command(router: &Router, folder: &Path) -> Result<Option<Command>,
     let program = program().map_err(std::io::Error::other).attempt("find the translator")?;
     let mut command = Command::new(program);
     command.arg("--nodetach").arg("--config").arg(path);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let console = console(folder);
+    let said = File::options().create(true).append(true).open(&console);
+    let said = said.attempt(format!("write {}", console.display()))?;
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
     Ok(Some(command))
+}
+
+/// Where a testbed's translators say what goes wrong.
+pub(crate) fn console(folder: &Path) -> PathBuf {
+    folder.join("tayga.log")
 }
 
 fn settings(router: &Router) -> String {

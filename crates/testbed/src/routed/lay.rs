@@ -25,13 +25,21 @@ pub(super) struct Links {
     pub impair: Option<Impairment>,
 }
 
-/// Lays the links of a row of hosts.
-pub(super) fn lay(machines: &[Machine; 4], mechanism: Mechanism, links: &Links) -> Result<(), TestbedError> {
+/// Lays the links of a row of hosts. Gives whether path MTUs hold for as long as the hosts are there.
+pub(super) fn lay(
+    machines: &[Machine; 4],
+    mechanism: Mechanism,
+    links: &Links,
+) -> Result<bool, TestbedError> {
+    let mut lasting = true;
     for machine in machines {
-        machine.inside(|| {
+        lasting &= machine.inside(|| {
             quiet()?;
             settings()?;
-            if matches!(machine.node, Node::Router1 | Node::Router2) { forward() } else { Ok(()) }
+            if matches!(machine.node, Node::Router1 | Node::Router2) {
+                forward()?;
+            }
+            Ok(keep_path_mtus())
         })?;
     }
     for (place, interface) in [(0, NEAR), (1, MIDDLE), (2, NEAR)] {
@@ -44,7 +52,7 @@ pub(super) fn lay(machines: &[Machine; 4], mechanism: Mechanism, links: &Links) 
     for machine in machines {
         machine.inside(|| finish(machine.node, mechanism, links))?;
     }
-    Ok(())
+    Ok(lasting)
 }
 
 fn settings() -> Result<(), Fault> {
@@ -55,12 +63,13 @@ fn settings() -> Result<(), Fault> {
         set(&format!("ipv4/conf/{scope}/accept_redirects"), "0")?;
         set(&format!("ipv6/conf/{scope}/accept_redirects"), "0")?;
     }
-    // What path MTU discovery has found holds for a campaign, and not for ten minutes. Kernels before 5.16 have one such
-    // setting for all namespaces, and show none here.
-    for family in ["ipv4", "ipv6"] {
-        let _ = set(&format!("{family}/route/mtu_expires"), "1000000");
-    }
     Ok(())
+}
+
+/// Has what path MTU discovery has found hold for a campaign, and not for ten minutes; `false` where the setting cannot be
+/// reached: without root, and in kernels before 5.16, which have one for all namespaces.
+fn keep_path_mtus() -> bool {
+    ["ipv4", "ipv6"].iter().all(|family| set(&format!("{family}/route/mtu_expires"), "1000000").is_ok())
 }
 
 fn forward() -> Result<(), Fault> {

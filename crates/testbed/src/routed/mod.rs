@@ -12,7 +12,7 @@ pub use proof::Carried;
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::folder::Folder;
-use crate::host::Streams;
+use crate::host::{Streams, last_words};
 use crate::mechanism::{Router, translate, wireguard};
 use crate::pin;
 use crate::queue::{Impairment, Queue};
@@ -24,9 +24,14 @@ use stacklab_model::{Bed, Family, Mechanism, Middle};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 /// The interface of a router that its middle link is at.
 pub const MIDDLE_INTERFACE: &str = plan::MIDDLE;
+
+/// Path MTUs are found again when they are so old: more than half of the ten minutes for which a kernel keeps them, before
+/// which it takes no news of them.
+const FORGETTING: Duration = Duration::from_secs(400);
 
 /// Four hosts in a row. Dropping it kills their processes, and everything is gone.
 #[derive(Debug)]
@@ -34,7 +39,12 @@ pub struct Routed {
     mechanism: Mechanism,
     machines: [Machine; 4],
     carried: Vec<Carried>,
-    _folder: Folder,
+    folder: Folder,
+    /// Of its links, bytes.
+    mtu: u32,
+    /// When the path MTUs were found, and whether they hold for as long as the testbed stands.
+    found: Instant,
+    lasting: bool,
 }
 
 impl Routed {
@@ -68,7 +78,7 @@ impl Routed {
             start(Node::Router2, &far)?,
             start(Node::Receiver, &far)?,
         ];
-        lay::lay(&machines, mechanism, &links)?;
+        let lasting = lay::lay(&machines, mechanism, &links)?;
         let router = |site| Router { site, mechanism, mtu: bed.mtu };
         for (site, place) in [(Site::Near, 1), (Site::Far, 2)] {
             let router = router(site);
@@ -85,15 +95,40 @@ impl Routed {
             machines[1].inside(|| wireguard::meet(&router(Site::Near), &far))?;
             machines[2].inside(|| wireguard::meet(&router(Site::Far), &near))?;
         }
-        let mut routed = Routed { mechanism, machines, carried: Vec::new(), _folder: folder };
+        let mut routed = Routed {
+            mechanism,
+            machines,
+            carried: Vec::new(),
+            folder,
+            mtu: bed.mtu,
+            found: Instant::now(),
+            lasting,
+        };
         routed.settle()?;
         for family in Family::ALL {
             let Some(ends) = ends(mechanism, *family) else { continue };
             let carried = proof::prove(&routed.machines, mechanism, *family, &ends, bed.mtu);
-            let carried = carried.map_err(|error| routed.blame(error))?;
+            let carried = carried.map_err(|error| routed.blame(error, *family))?;
             routed.carried.push(carried);
         }
+        routed.found = Instant::now();
         Ok(routed)
+    }
+
+    /// Finds the path MTUs again before the kernel forgets them, where it does: without root its setting for that is out of
+    /// reach. To be called between trials.
+    ///
+    /// # Errors
+    /// When an end does not find the path MTU any more.
+    pub fn keep_path_mtus(&mut self) -> Result<(), TestbedError> {
+        if self.lasting || self.found.elapsed() < FORGETTING {
+            return Ok(());
+        }
+        for carried in &self.carried {
+            proof::find_again(&self.machines, self.mechanism, carried, self.mtu)?;
+        }
+        self.found = Instant::now();
+        Ok(())
     }
 
     /// How packets cross the middle link.
@@ -117,20 +152,15 @@ impl Routed {
         taken?.try_into().ok()
     }
 
-    /// The processes that translate beside each router, which the router's processor time does not tell alone.
-    pub fn translators(&self) -> Vec<u32> {
-        self.machines.iter().flat_map(Machine::pids_beside).collect()
-    }
-
     /// Waits until the hosts send nothing by themselves any more: IPv6 reports its multicast groups when links come up.
     fn settle(&self) -> Result<(), TestbedError> {
         let quiet = || -> Result<Vec<(u64, u64)>, TestbedError> {
             self.machines.iter().map(|machine| machine.inside(|| wire::packets(plan::NEAR))).collect()
         };
-        let start = std::time::Instant::now();
+        let start = Instant::now();
         let mut last = quiet()?;
         loop {
-            std::thread::sleep(std::time::Duration::from_millis(60));
+            std::thread::sleep(Duration::from_millis(60));
             let now = quiet()?;
             if now == last {
                 return Ok(());
@@ -145,13 +175,9 @@ impl Routed {
     }
 
     /// The error, or that a translator has ended, which is its cause.
-    fn blame(&mut self, error: TestbedError) -> TestbedError {
-        match self.machines.iter_mut().find_map(Machine::lost) {
-            Some(reason) => {
-                let family = self.carried.last().map_or(Family::Ipv6, |carried| carried.family);
-                TestbedError::NotCarried { mechanism: self.mechanism, family, reason }
-            }
-            None => error,
-        }
+    fn blame(&mut self, error: TestbedError, family: Family) -> TestbedError {
+        let Some(lost) = self.machines.iter_mut().find_map(Machine::lost) else { return error };
+        let said = last_words(&translate::console(self.folder.path()));
+        TestbedError::NotCarried { mechanism: self.mechanism, family, reason: format!("{lost}{said}") }
     }
 }

@@ -101,15 +101,10 @@ impl Machine {
         Ok(())
     }
 
-    /// The first process beside it that has ended by itself, which none should.
+    /// That a process beside it has ended by itself, which none should.
     pub fn lost(&mut self) -> Option<String> {
         let ended = self.beside.iter_mut().find_map(|child| child.try_wait().ok().flatten())?;
         Some(format!("what translates on {} has ended ({ended})", self.node))
-    }
-
-    /// Processor time of the processes beside it: what it forwards by them.
-    pub fn pids_beside(&self) -> Vec<u32> {
-        self.beside.iter().map(Child::id).collect()
     }
 
     /// Does something in its namespace.
@@ -122,9 +117,12 @@ impl Machine {
     }
 
     fn kill(&mut self) -> io::Result<()> {
+        // One that was found to have ended has no number any more. The host itself is killed whatever becomes of these.
         for mut child in self.beside.drain(..) {
-            kill_group(child.id())?;
-            child.wait()?;
+            if matches!(child.try_wait(), Ok(None)) {
+                let _ = kill_group(child.id());
+                let _ = child.wait();
+            }
         }
         if !std::mem::replace(&mut self.ended, true) {
             kill_group(self.child.id())?;

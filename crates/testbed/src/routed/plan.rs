@@ -170,12 +170,7 @@ pub fn path_mtus(mechanism: Mechanism, family: Family, mtu: u32) -> Option<[u32;
     let there = mechanism.leaves(family, mtu)?;
     let receiver = Family::of(ends(mechanism, family)?.receiver);
     // What a translator makes smaller it carries whole.
-    let back = match mechanism {
-        Mechanism::Nat64 => Mechanism::Siit.leaves(receiver, mtu)?,
-        Mechanism::Siit => Mechanism::Nat64.leaves(receiver, mtu)?,
-        other => other.leaves(receiver, mtu)?,
-    };
-    Some([there, back])
+    Some([there, mechanism.reversed().leaves(receiver, mtu)?])
 }
 
 /// An IPv4 address in the translators' prefix.

@@ -2,12 +2,12 @@
 //! and the path MTU that both ends find.
 
 use super::node::{Machine, Node};
-use super::plan::{Ends, MIDDLE, NEAR, path_mtus};
+use super::plan::{Ends, MIDDLE, NEAR, ends, path_mtus};
 use super::wire::packets;
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::mechanism::layers::{Layer, are_of, layers};
 use crate::netlink::{interface, with_netlink};
-use crate::sys::{Capture, never_fragment, path_mtu};
+use crate::sys::{Capture, never_fragment, path_mtu, probe_path};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism};
 use std::io::{self, ErrorKind};
@@ -49,12 +49,7 @@ pub(super) fn prove(
         Capture::open(index).attempt(format!("listen to {MIDDLE}"))
     })?;
     let from = sender.inside(|| bind(ends.sender, ends.destination))?;
-    let at = receiver.inside(|| {
-        let socket =
-            UdpSocket::bind((ends.receiver, PORT)).attempt(format!("listen on {}", ends.receiver))?;
-        socket.set_read_timeout(Some(AGAIN)).attempt("wait for packets")?;
-        Ok(socket)
-    })?;
+    let at = receiver.inside(|| listen(ends.receiver))?;
     let before = count(machines)?;
     let start = Instant::now();
     let source = loop {
@@ -75,12 +70,67 @@ pub(super) fn prove(
         return Err(failed(format!("packets arrive from {}, not from {}", source.ip(), ends.source)));
     }
     let (headers, frame) = seen(&capture, mechanism, family).map_err(failed)?;
-    let [there, back] = path_mtus(mechanism, family, mtu).expect("the family is carried");
-    let back_from = receiver.inside(|| bind(ends.receiver, ends.source))?;
-    discover(&from, there).map_err(|reason| failed(format!("from the sender, {reason}")))?;
-    discover(&back_from, back).map_err(|reason| failed(format!("from the receiver, {reason}")))?;
+    // Its port is listened on again below.
+    drop(at);
+    let path_mtus = path_mtus(mechanism, family, mtu).expect("the family is carried");
+    find_both(machines, mechanism, family, ends, path_mtus)?;
     let headers = headers.iter().map(Layer::to_string).collect();
-    Ok(Carried { family, headers, frame, path_mtus: [there, back] })
+    Ok(Carried { family, headers, frame, path_mtus })
+}
+
+/// Has both ends find the path MTU to each other, and packets of that size arrive.
+fn find_both(
+    machines: &[Machine; 4],
+    mechanism: Mechanism,
+    family: Family,
+    ends: &Ends,
+    path_mtus: [u32; 2],
+) -> Result<(), TestbedError> {
+    let [sender, _, _, receiver] = machines;
+    let ways = [
+        (sender, ends.sender, receiver, ends.receiver, ends.destination),
+        (receiver, ends.receiver, sender, ends.sender, ends.source),
+    ];
+    for ((here, own, there, its, called), expected) in ways.into_iter().zip(path_mtus) {
+        let from = here.inside(|| bind(own, called))?;
+        let at = there.inside(|| listen(its))?;
+        let found = discover(&from, &at, expected);
+        found.map_err(|reason| {
+            let reason = format!("from the {}, {reason}", here.node);
+            TestbedError::NotCarried { mechanism, family, reason }
+        })?;
+    }
+    Ok(())
+}
+
+/// Has both ends find the path MTU once more, and the kernel take that as news.
+pub(super) fn find_again(
+    machines: &[Machine; 4],
+    mechanism: Mechanism,
+    carried: &Carried,
+    mtu: u32,
+) -> Result<(), TestbedError> {
+    let family = carried.family;
+    let ends = ends(mechanism, family).expect("the family is carried");
+    for (machine, own, called) in
+        [(&machines[0], ends.sender, ends.destination), (&machines[3], ends.receiver, ends.source)]
+    {
+        machine.inside(|| {
+            let socket = bind(own, called)?;
+            // As large as the link takes, whatever is known of the path: it is answered.
+            probe(&socket, mtu).attempt(format!("ask for the path MTU to {called}"))
+        })?;
+    }
+    find_both(machines, mechanism, family, &ends, carried.path_mtus)
+}
+
+fn probe(socket: &UdpSocket, mtu: u32) -> io::Result<()> {
+    probe_path(socket)?;
+    let room = vec![0; mtu.saturating_sub(headers(socket)) as usize];
+    // An answer to an earlier one may be told here; both are news to the kernel.
+    let _ = socket.send(&room);
+    std::thread::sleep(AGAIN);
+    Ok(())
 }
 
 fn bind(own: IpAddr, to: IpAddr) -> Result<UdpSocket, Fault> {
@@ -90,6 +140,18 @@ fn bind(own: IpAddr, to: IpAddr) -> Result<UdpSocket, Fault> {
         Ok(socket)
     };
     bound().attempt(format!("send from {own} to {to}"))
+}
+
+fn listen(own: IpAddr) -> Result<UdpSocket, Fault> {
+    let socket = UdpSocket::bind((own, PORT)).attempt(format!("listen on {own}"))?;
+    socket.set_read_timeout(Some(AGAIN)).attempt("wait for packets")?;
+    Ok(socket)
+}
+
+/// Bytes of the headers of a datagram that is sent by this.
+fn headers(socket: &UdpSocket) -> u32 {
+    let is_six = socket.local_addr().is_ok_and(|address| address.is_ipv6());
+    if is_six { 48 } else { 28 }
 }
 
 /// The first captured packet that is of the mechanism; else what there was instead.
@@ -109,16 +171,14 @@ fn seen(capture: &Capture, mechanism: Mechanism, family: Family) -> Result<(Vec<
     Err(format!("packets on the middle link are of another kind: {}", others.join("; ")))
 }
 
-/// Sends packets as large as the interface takes until the host has been told what the path takes.
-fn discover(socket: &UdpSocket, expected: u32) -> Result<(), String> {
+/// Sends packets as large as the path is known to take until one has arrived, and the path is known to take just that.
+fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), String> {
     never_fragment(socket).map_err(|error| format!("packets cannot be kept whole: {error}"))?;
     let start = Instant::now();
-    let is_six = socket.local_addr().is_ok_and(|address| address.is_ipv6());
-    let headers = if is_six { 48 } else { 28 };
     let mut known = 0;
     while start.elapsed() < PATIENCE {
         known = path_mtu(socket).map_err(|error| format!("the path MTU cannot be read: {error}"))?;
-        let room = vec![0; known.saturating_sub(headers) as usize];
+        let room = vec![0; known.saturating_sub(headers(socket)) as usize];
         match socket.send(&room) {
             // What the answer to a packet that is too large does to the socket, and a service that is not there.
             Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => continue,
@@ -126,12 +186,20 @@ fn discover(socket: &UdpSocket, expected: u32) -> Result<(), String> {
             Err(error) => return Err(format!("packets of {known} bytes cannot be sent: {error}")),
             Ok(_) => {}
         }
-        std::thread::sleep(Duration::from_millis(2));
-        if known == expected && path_mtu(socket).is_ok_and(|mtu| mtu == expected) {
+        // What came before in these places, a smaller one, is passed over.
+        let mut came = vec![0; room.len() + 1];
+        let arrived = loop {
+            match at.recv(&mut came) {
+                Ok(length) if length == room.len() => break true,
+                Ok(_) => {}
+                Err(_) => break false,
+            }
+        };
+        if arrived && path_mtu(socket).is_ok_and(|mtu| mtu == expected) {
             return Ok(());
         }
     }
-    Err(format!("the path MTU is {known}, and should be {expected}"))
+    Err(format!("packets of {known} bytes do not arrive, or the path MTU, {expected}, is not known"))
 }
 
 /// Packets that have left and arrived at each interface along the path.

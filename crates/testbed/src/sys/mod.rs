@@ -12,5 +12,5 @@ pub(crate) use child::{
 };
 pub(crate) use ethtool::{features, switch_off};
 pub(crate) use packet::Capture;
-pub(crate) use path_mtu::{never_fragment, path_mtu};
+pub(crate) use path_mtu::{never_fragment, path_mtu, probe_path};
 pub(crate) use tun::{create_lasting_tun, create_tap, create_tun};

@@ -12,8 +12,16 @@ fn option(socket: &UdpSocket, ipv4: i32, ipv6: i32) -> io::Result<(i32, i32)> {
 
 /// Has packets that are too large for the path be refused and not cut.
 pub(crate) fn never_fragment(socket: &UdpSocket) -> io::Result<()> {
+    discover(socket, libc::IP_PMTUDISC_DO)
+}
+
+/// Has packets sent as large as the interface takes, uncut, whatever is known of the path.
+pub(crate) fn probe_path(socket: &UdpSocket) -> io::Result<()> {
+    discover(socket, libc::IP_PMTUDISC_PROBE)
+}
+
+fn discover(socket: &UdpSocket, value: libc::c_int) -> io::Result<()> {
     let (level, name) = option(socket, libc::IP_MTU_DISCOVER, libc::IPV6_MTU_DISCOVER)?;
-    let value: libc::c_int = libc::IP_PMTUDISC_DO;
     let length = size_of::<libc::c_int>() as libc::socklen_t;
     // SAFETY: the option is an integer as long as said, which outlives the call.
     let set = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
