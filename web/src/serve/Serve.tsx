@@ -4,9 +4,10 @@ import { useEffect } from "preact/hooks";
 import type { Listing, Page } from "../document";
 import { PageView } from "../PageView";
 import { change, state } from "../state";
-import { campaign, campaigns, follow, runDetail } from "./api";
+import { AGAIN_MS, campaign, campaigns, follow, runDetail } from "./api";
 import { CampaignList } from "./CampaignList";
 import { Compare } from "./Compare";
+import { repeatedly } from "./repeatedly";
 
 /** Goes to another campaign, and forgets what was chosen in the last one. */
 export function open(chosen: Record<string, string>): void {
@@ -25,20 +26,35 @@ export function Back() {
   return <p><button type="button" onClick={() => open({})}>all campaigns</button></p>;
 }
 
+/** How often the list is asked for where nothing changes: what changed "just now" did not for ever. */
+const RELOAD_MS = 30_000;
+
 function Folder() {
   const listing = useSignal<Listing | undefined>(undefined);
   const failed = useSignal("");
   useEffect(() => {
-    const load = () =>
-      campaigns().then(
-        (found) => (listing.value = found),
-        (error: unknown) => (failed.value = String(error)),
-      );
-    return follow(undefined, () => void load(), () => undefined);
+    const loading = repeatedly(async () => {
+      try {
+        listing.value = await campaigns();
+        failed.value = "";
+        return RELOAD_MS;
+      } catch (error) {
+        failed.value = String(error);
+        return AGAIN_MS;
+      }
+    });
+    const stop = follow(undefined, loading.now, () => undefined);
+    return () => {
+      stop();
+      loading.end();
+    };
   }, []);
-  if (failed.value) return <p role="alert">{failed.value}</p>;
-  if (listing.value === undefined) return <p>Loading …</p>;
-  return <CampaignList listing={listing.value} />;
+  return (
+    <>
+      {failed.value && <p role="alert">{failed.value}</p>}
+      {listing.value ? <CampaignList listing={listing.value} /> : !failed.value && <p>Loading …</p>}
+    </>
+  );
 }
 
 /** Whether the server is heard. */
@@ -49,41 +65,30 @@ function Live({ name }: { name: string }) {
   const failed = useSignal("");
   const runs = useSignal<number | undefined>(undefined);
   useEffect(() => {
-    let isBusy = false;
-    let isStale = false;
-    let ended = false;
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const load = async () => {
-      if (isBusy) {
-        isStale = true;
-        return;
-      }
-      isBusy = true;
-      isStale = false;
+    const told = () => page.value?.runs.block.length;
+    const loading = repeatedly(async () => {
       try {
         page.value = await campaign(name);
         failed.value = "";
       } catch (error) {
         failed.value = String(error);
+        return AGAIN_MS;
       }
-      isBusy = false;
-      if (ended) return;
       // The server makes a document that changes only now and then: what it has not told yet is asked for again.
-      const told = page.value?.runs.block.length ?? 0;
-      if (isStale || (runs.value !== undefined && told < runs.value)) timer = setTimeout(() => void load(), 1500);
-    };
+      return runs.value !== undefined && told()! < runs.value ? 1500 : undefined;
+    });
     const stop = follow(
       name,
       (count) => {
         runs.value = count;
-        void load();
+        // The first document is on its way already.
+        if (page.value && count !== told()) loading.now();
       },
       (isLost) => (lost.value = isLost),
     );
     return () => {
-      ended = true;
-      clearTimeout(timer);
       stop();
+      loading.end();
     };
   }, [name]);
   return (

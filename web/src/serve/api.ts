@@ -14,12 +14,36 @@ export const compared = (a: string, b: string) => ask<Compared>("/api/compare", 
 export const runDetail = (name: string, block: number, position: number) =>
   ask<RunDetail>("/api/run", { name, block: String(block), position: String(position) });
 
+/** After how long what failed is tried again. */
+export const AGAIN_MS = 3000;
+
 /** Calls whenever the record, or the folder where none is named, has changed; gives what ends it. */
 export function follow(name: string | undefined, changed: (count: number) => void, lost: (isLost: boolean) => void): () => void {
-  const source = new EventSource("/api/events" + (name === undefined ? "" : `?${new URLSearchParams({ name })}`));
-  source.addEventListener("changed", (event) => changed((JSON.parse(event.data as string) as Changed).count));
-  source.addEventListener("open", () => lost(false));
-  // The browser connects again by itself.
-  source.addEventListener("error", () => lost(true));
-  return () => source.close();
+  const address = "/api/events" + (name === undefined ? "" : `?${new URLSearchParams({ name })}`);
+  let source: EventSource | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const stop = () => {
+    clearTimeout(timer);
+    source?.close();
+    source = undefined;
+  };
+  const start = () => {
+    stop();
+    const opened = (source = new EventSource(address));
+    opened.addEventListener("changed", (event) => changed((JSON.parse(event.data as string) as Changed).count));
+    opened.addEventListener("open", () => lost(false));
+    opened.addEventListener("error", () => {
+      lost(true);
+      // The browser connects again by itself, but not where the server answered and refused.
+      if (opened === source && opened.readyState === EventSource.CLOSED) timer = setTimeout(start, AGAIN_MS);
+    });
+  };
+  // A browser has some six connections to a server for all of its tabs: those that nobody sees leave them to the others.
+  const seen = () => (document.hidden ? stop() : start());
+  document.addEventListener("visibilitychange", seen);
+  seen();
+  return () => {
+    document.removeEventListener("visibilitychange", seen);
+    stop();
+  };
 }
