@@ -63,6 +63,11 @@ fn a_campaign_is_had_as_figures_and_as_rows() {
     wrong(&["--figure", "throughput-udp-segment"], "there is no format of figures `text`");
     wrong(&["--format", "html", "--difference", "lower"], "there is no format of published tables `html`");
 
+    let own = ["report", "a.stacklab", "--format", "html", "--out", "./a.stacklab"];
+    program.run(&own).expect(code::REQUEST).says(&["--out names the record itself"]);
+    program.run(&["report", "a.stacklab", "--figure", "list", "--out", "list.txt"]).expect(code::DONE);
+    assert_eq!(std::fs::read_to_string(program.work().join("list.txt")).unwrap(), list);
+
     let measured = runs(&program.work().join("a.stacklab"));
     let rows = program.run(&["export", "a.stacklab"]).expect(code::DONE).stdout;
     let mut lines = rows.lines().map(|line| line.split(',').collect::<Vec<_>>());

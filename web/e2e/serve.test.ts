@@ -111,6 +111,7 @@ test("nothing is had from outside the folder, by other names, or without the tok
   for (const path of ["/study.toml", "/../study.toml", "/%2e%2e/study.toml", "/a.stacklab", "/api/"]) {
     expect(await status(path), path).toBe(404);
   }
+  expect(await status("/api/events?name=b.toml")).toBe(404);
   expect(await status("/api/run?name=a.stacklab&block=999&position=0")).toBe(404);
   expect(await status("/api/run?name=a.stacklab&block=-1&position=x")).toBe(400);
   // A page of elsewhere whose name was made to lead here is told from this machine's own names.
@@ -127,6 +128,9 @@ test("nothing is had from outside the folder, by other names, or without the tok
       expect((await fetch(base + path)).status, path).toBe(403);
     }
     expect((await fetch(base + "?token=abcdefghijklmnop0124", { redirect: "manual" })).status).toBe(403);
+    // Whatever was asked for, the way leads to this server's page: a path of two slashes would be another host's address.
+    const welcome = await fetch(`${base}/example.org/?token=${token}`, { redirect: "manual" });
+    expect([welcome.status, welcome.headers.get("location")]).toEqual([303, "/"]);
     const page = await Watched.open(chromium);
     await page.tab.goto(entry);
     await page.tab.click('button:text-is("a.stacklab")');

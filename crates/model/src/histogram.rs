@@ -11,18 +11,18 @@ pub struct Buckets(pub Vec<(u64, u64)>);
 impl Buckets {
     /// How many values were recorded.
     pub fn count(&self) -> u64 {
-        self.0.iter().map(|(_, count)| count).sum()
+        self.0.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count))
     }
 
     /// The smallest recorded value such that a share `p` (0 to 1) of all values is not above it: nearest rank,
     /// RFC 2330 section 11.3. `None` when empty.
     pub fn percentile(&self, p: f64) -> Option<u64> {
         let rank = ((p * self.count() as f64).ceil() as u64).max(1);
-        let mut seen = 0;
+        let mut seen = 0_u64;
         self.0
             .iter()
             .find(|(_, count)| {
-                seen += count;
+                seen = seen.saturating_add(*count);
                 seen >= rank
             })
             .map(|(value, _)| *value)

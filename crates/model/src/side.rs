@@ -319,12 +319,12 @@ pub struct CpuTime {
 impl CpuTime {
     /// User, system, irq and softirq.
     pub fn busy_ns(&self) -> u64 {
-        self.user_ns + self.kernel_ns()
+        self.user_ns.saturating_add(self.kernel_ns())
     }
 
     /// System, irq and softirq.
     pub fn kernel_ns(&self) -> u64 {
-        self.system_ns + self.irq_ns + self.softirq_ns
+        self.system_ns.saturating_add(self.irq_ns).saturating_add(self.softirq_ns)
     }
 }
 

@@ -47,6 +47,20 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
+    /// A kill cut a commit short, and who reads may not undo it.
+    #[error("the last commit of {} was cut short and has to be undone first: `stacklab report` does that", path.display())]
+    CutShort {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It holds what no record holds, and what could run while it is read.
+    #[error("{} holds more than a record's tables ({what}), and is not read: stacklab wrote no such thing", path.display())]
+    MoreThanTables {
+        /// The file.
+        path: PathBuf,
+        /// What it holds.
+        what: String,
+    },
     /// The disk is full.
     #[error("the disk is full: could not {attempted} in {}; free some space, then go on with --resume (what was committed is kept)", path.display())]
     Full {
@@ -68,12 +82,25 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Whether the same file may well be read a moment later.
+    pub fn is_passing(&self) -> bool {
+        matches!(self, StoreError::Busy { .. } | StoreError::CutShort { .. } | StoreError::Failed { .. })
+    }
+
     /// Sorts a database error by what its user can do about it.
     pub(crate) fn from_sqlite(path: &Path, attempted: &'static str, error: rusqlite::Error) -> Self {
         let (path, reason) = (path.to_owned(), error.to_string());
+        // Undoing a commit that was cut short is the one thing that is to be written to what is only read.
+        if error.sqlite_error().is_some_and(|e| e.extended_code == rusqlite::ffi::SQLITE_READONLY_ROLLBACK) {
+            return StoreError::CutShort { path };
+        }
         match error.sqlite_error_code() {
             Some(rusqlite::ErrorCode::NotADatabase) => StoreError::Foreign { path },
             Some(rusqlite::ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, reason },
+            Some(rusqlite::ErrorCode::OperationInterrupted) => {
+                let reason = "its pages lead to more than it can hold".to_owned();
+                StoreError::Damaged { path, reason }
+            }
             Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full { attempted, path },
             Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked) => {
                 StoreError::Busy { path }

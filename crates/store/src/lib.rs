@@ -6,6 +6,7 @@
 
 mod campaign;
 mod error;
+mod hostile;
 mod open;
 mod runs;
 

@@ -1,5 +1,6 @@
 //! Making and opening records.
 
+use crate::hostile;
 use crate::{Campaign, HostRow, StoreError};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, params};
 use stacklab_model::CpuScope;
@@ -12,6 +13,14 @@ use std::time::Duration;
 pub const FORMAT: i64 = 2;
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
+
+/// How long a campaign waits for readers of its record to let it commit: for longer than any of them takes.
+/// It would end otherwise.
+const WRITER_WAITS: Duration = Duration::from_secs(60);
+/// How long a reader waits for a commit.
+const READER_WAITS: Duration = Duration::from_secs(5);
+/// How long one waits who can well come again.
+const GLANCE_WAITS: Duration = Duration::from_secs(1);
 
 /// An open record.
 pub struct Record {
@@ -47,7 +56,7 @@ impl Record {
             let _ = std::fs::remove_file(journal(path));
             // In one piece, so that a kill finds a whole record or none.
             lock.write_all(&image).and_then(|()| lock.sync_all()).map_err(failed)?;
-            Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Some(lock))
+            Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_WAITS, Some(lock))
         });
         if made.is_err() {
             // What is half made is of no use to anybody; the error that matters is the one above.
@@ -62,18 +71,38 @@ impl Record {
         let file =
             File::options().read(true).write(true).open(path).map_err(|reason| absent(path, &reason))?;
         let lock = lock_file(path, file)?;
-        Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, Some(lock))?.checked()?.upgraded()
+        let record = Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_WAITS, Some(lock))?;
+        record.known()?.sound()?.upgraded()
     }
 
     /// Opens a record to read it, a campaign's in progress too. One of an older format stays as it is.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         File::open(path).map_err(|reason| absent(path, &reason))?;
-        let opened = |flags| Record::connect(path, flags, None).and_then(Record::checked);
+        let opened = |flags| Record::connect(path, flags, READER_WAITS, None)?.known()?.sound();
         match opened(OpenFlags::SQLITE_OPEN_READ_ONLY) {
             // A commit that a kill cut short must be rolled back first, which a read-only opening may not do.
-            Err(StoreError::Failed { .. }) => opened(OpenFlags::SQLITE_OPEN_READ_WRITE),
+            Err(StoreError::CutShort { .. }) => opened(OpenFlags::SQLITE_OPEN_READ_WRITE),
             other => other,
         }
+    }
+
+    /// Opens a record to read some of it, again and again, beside a campaign that writes it: nothing is ever
+    /// written, not even to undo a commit that was cut short. It is not checked for damage first, which would
+    /// take as much time as it is long and keep its writer waiting; so what is read of it may take only as
+    /// much work as its length accounts for.
+    ///
+    /// # Errors
+    /// Those of [`Record::read`], and where a commit was cut short.
+    pub fn glance(path: &Path) -> Result<Self, StoreError> {
+        // Not opened: closing it would drop the locks by which another thread of this program reads it.
+        let bytes = std::fs::metadata(path).map_err(|reason| absent(path, &reason))?.len();
+        let opened = Record::connection(path, OpenFlags::SQLITE_OPEN_READ_ONLY, GLANCE_WAITS);
+        let limited = opened.and_then(|mut connection| {
+            hostile::limit_work(&mut connection, bytes)?;
+            Ok(connection)
+        });
+        let connection = limited.map_err(|e| StoreError::from_sqlite(path, "open the record", e))?;
+        Record { connection, path: path.to_owned(), format: FORMAT, _lock: None }.known()
     }
 
     /// The campaign's row.
@@ -134,10 +163,14 @@ impl Record {
         StoreError::from_sqlite(&self.path, attempted, error)
     }
 
-    fn connect(path: &Path, flags: OpenFlags, lock: Option<File>) -> Result<Self, StoreError> {
+    fn connect(
+        path: &Path,
+        flags: OpenFlags,
+        waits: Duration,
+        lock: Option<File>,
+    ) -> Result<Self, StoreError> {
         let opened = || -> rusqlite::Result<Connection> {
-            let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-            connection.busy_timeout(Duration::from_secs(5))?;
+            let connection = Record::connection(path, flags, waits)?;
             // A rollback journal and not a write-ahead log: between two commits the campaign is one file, whatever
             // kills the program. FULL: what was said to be kept is on the disk.
             connection.pragma_update(None, "synchronous", "FULL")?;
@@ -148,8 +181,16 @@ impl Record {
         Ok(Record { connection, path: path.to_owned(), format: FORMAT, _lock: lock })
     }
 
-    /// Refuses what is not a record, is newer or is damaged.
-    fn checked(mut self) -> Result<Self, StoreError> {
+    /// A connection that has not looked into the file yet.
+    fn connection(path: &Path, flags: OpenFlags, waits: Duration) -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+        connection.busy_timeout(waits)?;
+        hostile::distrust(&connection)?;
+        Ok(connection)
+    }
+
+    /// Refuses what is not a record, is newer, or holds what would run while it is read.
+    fn known(mut self) -> Result<Self, StoreError> {
         let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let opening = |e| self.error("open the record", e);
         let (application, found) =
@@ -160,12 +201,18 @@ impl Record {
         if found > FORMAT {
             return Err(StoreError::Newer { path: self.path, found, known: FORMAT });
         }
+        if let Some(what) = hostile::more_than_tables(&self.connection).map_err(opening)? {
+            return Err(StoreError::MoreThanTables { path: self.path, what });
+        }
+        self.format = found;
+        Ok(self)
+    }
+
+    /// Refuses what is damaged. It reads the whole file.
+    fn sound(self) -> Result<Self, StoreError> {
         let sound = self.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
         match sound {
-            Ok(word) if word == "ok" => {
-                self.format = found;
-                Ok(self)
-            }
+            Ok(word) if word == "ok" => Ok(self),
             Ok(reason) => Err(StoreError::Damaged { path: self.path, reason }),
             Err(e) => Err(self.error("check the record", e)),
         }

@@ -25,7 +25,8 @@ impl Record {
 
     /// How many runs it holds.
     pub fn run_count(&self) -> Result<usize, StoreError> {
-        let counted = self.connection.query_row("SELECT count(*) FROM run", [], |row| row.get::<_, i64>(0));
+        // Not `*`, which SQLite counts in one step that cannot be ended.
+        let counted = self.connection.query_row("SELECT count(id) FROM run", [], |row| row.get::<_, i64>(0));
         counted.map(|count| count as usize).map_err(|e| self.error("count the runs", e))
     }
 

@@ -158,18 +158,19 @@ fn what(probe: Probe, role: Role) -> &'static str {
     }
 }
 
-/// The rows, joined so that there are not too many: messages and bytes add up, delays weigh by their messages.
+/// The rows, joined so that there are not too many: messages and bytes add up, delays weigh by their
+/// messages. `None` where they are out of order, as no record of stacklab's has them.
 fn series(rows: &[IntervalRow], interval_ns: u64) -> Option<SeriesView> {
-    let last = rows.last()?;
+    let last = rows.last().filter(|_| rows.is_sorted_by_key(|row| row.start_ns))?;
     // The series of a long run has rows of more than the interval that was asked for.
     let step_ns = rows.get(1).map_or(interval_ns.max(1), |second| second.start_ns - rows[0].start_ns).max(1);
     let joined = rows.len().div_ceil(ROWS);
     let mut view = SeriesView { start_ms: vec![], rate: vec![], delay_ms: vec![], joined };
     for rows in rows.chunks(joined) {
-        let (start, end) = (rows[0].start_ns, rows[rows.len() - 1].start_ns + step_ns);
-        let bytes: u64 = rows.iter().map(|row| row.bytes).sum();
+        let (start, end) = (rows[0].start_ns, rows[rows.len() - 1].start_ns.saturating_add(step_ns));
+        let bytes = rows.iter().fold(0, |sum: u64, row| sum.saturating_add(row.bytes));
         let delayed = || rows.iter().filter_map(|row| Some((row.delay_mean_ns?, row.messages)));
-        let messages: u64 = delayed().map(|(_, messages)| messages).sum();
+        let messages = delayed().fold(0, |sum: u64, (_, messages)| sum.saturating_add(messages));
         let sum: f64 = delayed().map(|(mean, messages)| mean * messages as f64).sum();
         // The last row ends with the last arrival, not with its interval: its rate would be too low.
         if rows[rows.len() - 1].start_ns == last.start_ns && view.rate.len() > 1 {
@@ -182,9 +183,13 @@ fn series(rows: &[IntervalRow], interval_ns: u64) -> Option<SeriesView> {
     Some(view)
 }
 
-/// Bars of equal width on a logarithmic axis from the least delay to the most.
+/// Bars of equal width on a logarithmic axis from the least delay to the most. `None` where the delays are
+/// out of order, as no record of stacklab's has them.
 fn histogram(delays: &Delays, what: &str) -> Option<HistogramView> {
     let Buckets(buckets) = &delays.buckets;
+    if !buckets.is_sorted_by_key(|(ns, _)| ns) {
+        return None;
+    }
     let (least, most) = (buckets.first()?.0.max(1) as f64, buckets.last()?.0.max(1) as f64);
     let bar = |ns: f64| (ns.log10() * BARS_PER_DECADE).floor() as i64;
     let (first, last) = (bar(least), bar(most));
@@ -225,6 +230,6 @@ fn cpu(time: &CpuTime) -> Option<CpuView> {
         scope: time.scope.to_string(),
         parts: parts.map(|(name, ns)| (name.to_owned(), percent(ns))).to_vec(),
         busy: percent(time.busy_ns()),
-        whole: percent(parts.iter().map(|(_, ns)| ns).sum()),
+        whole: percent(parts.iter().fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns))),
     })
 }

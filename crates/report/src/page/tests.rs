@@ -264,6 +264,40 @@ fn a_long_series_is_joined_without_losing_bytes() {
 }
 
 #[test]
+fn figures_that_nobody_measured_harm_nothing() {
+    let run = run(0, RunStatus::Valid);
+    let seen = |change: &dyn Fn(&mut Side)| {
+        let mut hostile = run.clone();
+        change(&mut hostile.sides[0]);
+        detail(&hostile, Detailed::Fully).sides.remove(0)
+    };
+    let delays = |buckets: Vec<(u64, u64)>| {
+        move |side: &mut Side| side.delays.as_mut().unwrap().buckets = Buckets(buckets.clone())
+    };
+    assert_eq!(seen(&delays(vec![(1_000, 1), (10, 1), (2_000, 1)])).delays, None);
+    assert_eq!(seen(&delays(vec![(1_000, 1), (1_000_000_000, 1), (2_000, 1)])).delays, None);
+    assert!(seen(&delays(vec![(0, u64::MAX), (u64::MAX, u64::MAX)])).delays.is_some());
+    let series = |starts: [u64; 3]| {
+        move |side: &mut Side| {
+            let row = |start_ns| IntervalRow {
+                start_ns,
+                messages: u64::MAX,
+                bytes: u64::MAX,
+                delay_mean_ns: Some(f64::MAX),
+            };
+            side.series = starts.map(row).to_vec();
+        }
+    };
+    assert_eq!(seen(&series([u64::MAX, 0, 1])).series, None);
+    assert!(seen(&series([0, 1, u64::MAX])).series.is_some());
+    let busy = |side: &mut Side| {
+        let cpu = side.cpu.as_mut().unwrap();
+        (cpu.user_ns, cpu.system_ns, cpu.irq_ns, cpu.idle_ns) = (u64::MAX, u64::MAX, u64::MAX, u64::MAX);
+    };
+    assert!(seen(&busy).cpu.is_some());
+}
+
+#[test]
 fn the_same_source_gives_the_same_bytes_and_no_text_leaves_its_place() {
     let mut hostile = findings();
     hostile.title = "</script><script>alert(1)</script>".to_owned();

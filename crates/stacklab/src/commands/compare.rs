@@ -1,7 +1,7 @@
 //! `stacklab compare`.
 
 use crate::cli::CompareOptions;
-use crate::commands::report::print_text;
+use crate::commands::output::print_text;
 use crate::conclude::Recorded;
 use crate::failure::Failure;
 use stacklab_analysis::{NothingInCommon, between};

@@ -1,7 +1,7 @@
 //! `stacklab export`.
 
 use crate::cli::ExportOptions;
-use crate::commands::report::output;
+use crate::commands::output::output;
 use crate::failure::Failure;
 use stacklab_report::{TidyFormat, tidy};
 use stacklab_store::Record;
@@ -13,5 +13,5 @@ pub fn export(options: &ExportOptions) -> Result<(), Failure> {
         .parse()
         .map_err(|error: stacklab_model::UnknownName| Failure::Usage(error.to_string()))?;
     let runs = Record::read(&options.record)?.runs()?;
-    output(options.out.as_deref(), &tidy(&runs, format))
+    output(&options.record, options.out.as_deref(), &tidy(&runs, format))
 }

@@ -1,7 +1,7 @@
 //! `stacklab image`.
 
 use crate::cli::ImageCommand;
-use crate::commands::report::print_text;
+use crate::commands::output::print_text;
 use crate::failure::Failure;
 use stacklab_testbed::image::{self, Image};
 use std::fmt::Write;

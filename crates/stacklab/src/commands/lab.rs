@@ -90,7 +90,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         text += &format!("{name:<10} {}\n", addresses.join("  "));
     }
     text += "\nstacklab lab enter sender ping -c 3 ADDRESS\nstacklab lab down\n";
-    super::report::print_text(&text)
+    super::output::print_text(&text)
 }
 
 /// What is to be built: the study, and the mechanism where it has routers.

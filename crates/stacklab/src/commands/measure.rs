@@ -1,7 +1,7 @@
 //! `stacklab measure`.
 
 use crate::clocks::{Known, one_clock, one_machine};
-use crate::commands::report::print_text;
+use crate::commands::output::print_text;
 use crate::failure::Failure;
 use crate::measurement::ends::Ends;
 use crate::measurement::options::{MeasureOptions, Wish};

@@ -9,6 +9,7 @@ pub mod guest;
 pub mod image;
 pub mod lab;
 pub mod measure;
+pub mod output;
 pub mod plan;
 pub mod reference;
 pub mod replicate;

@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub fn plan(options: &StudyOptions) -> Result<(), Failure> {
     let (_, study) = study_of(options)?;
     let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));
-    super::report::print_text(&describe(&study, &plan))
+    super::output::print_text(&describe(&study, &plan))
 }
 
 fn describe(study: &Study, plan: &Plan) -> String {

@@ -1,7 +1,7 @@
 //! `stacklab reference`.
 
 use crate::cli::{ReferenceCommand, TextOrJson};
-use crate::commands::report::print_text;
+use crate::commands::output::print_text;
 use crate::failure::Failure;
 use stacklab_model::{Difference, nearest};
 use stacklab_reference::{

@@ -1,8 +1,8 @@
 //! `stacklab replicate`.
 
 use crate::cli::{ReplicateOptions, RunOptions, StudyOptions, TextOrJson};
+use crate::commands::output::print_text;
 use crate::commands::reference::named;
-use crate::commands::report::print_text;
 use crate::commands::run::campaign;
 use crate::failure::Failure;
 use crate::replication::{json, replicate as judged, text};

@@ -1,6 +1,7 @@
 //! `stacklab report`.
 
 use crate::cli::ReportOptions;
+use crate::commands::output::{output, print_text};
 use crate::conclude::conclude;
 use crate::failure::Failure;
 use crate::page::{ROOM, document};
@@ -8,8 +9,6 @@ use stacklab_model::{Difference, Findings, UnknownName, nearest};
 use stacklab_report::page::html;
 use stacklab_report::{FigureFormat, Format, PaperFormat, WIDTH, figure, figures, paper, render};
 use stacklab_store::Record;
-use std::io::{self, Write};
-use std::path::Path;
 
 /// Prints the findings of a record.
 pub fn report(options: &ReportOptions) -> Result<(), Failure> {
@@ -17,7 +16,7 @@ pub fn report(options: &ReportOptions) -> Result<(), Failure> {
     let wrong = |error: UnknownName| Failure::Usage(error.to_string());
     if options.format == "html" && options.difference.is_none() && options.figure.is_none() {
         let page = document(&Record::read(&options.record)?, ROOM)?;
-        return output(options.out.as_deref(), html(&page)?.as_bytes());
+        return output(&options.record, options.out.as_deref(), html(&page)?.as_bytes());
     }
     if let Some(name) = &options.figure {
         return a_figure(options, name);
@@ -35,7 +34,7 @@ pub fn report(options: &ReportOptions) -> Result<(), Failure> {
         }
     };
     let text = render(&conclude(&Record::read(&options.record)?)?);
-    output(options.out.as_deref(), text.as_bytes())
+    output(&options.record, options.out.as_deref(), text.as_bytes())
 }
 
 /// Writes one figure, or lists them.
@@ -44,7 +43,7 @@ fn a_figure(options: &ReportOptions, name: &str) -> Result<(), Failure> {
     if name == "list" {
         let page = document(&Record::read(&options.record)?, 0)?;
         let lines = figures(&page).into_iter().map(|(name, title)| format!("{name}  {title}\n"));
-        return print_text(&lines.collect::<String>());
+        return output(&options.record, options.out.as_deref(), lines.collect::<String>().as_bytes());
     }
     let format: FigureFormat = options.format.parse().map_err(wrong)?;
     let page = document(&Record::read(&options.record)?, 0)?;
@@ -56,33 +55,10 @@ fn a_figure(options: &ReportOptions, name: &str) -> Result<(), Failure> {
             "there is no figure `{name}` of this record (--figure list names them){meant}"
         ))
     })?;
-    output(options.out.as_deref(), &bytes)
-}
-
-/// Writes a report into a file, or on standard output where none is named.
-pub fn output(path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
-    match path {
-        None => print_bytes(bytes),
-        Some(path) => std::fs::write(path, bytes)
-            .map_err(|reason| Failure::Output { what: path.display().to_string(), reason }),
-    }
+    output(&options.record, options.out.as_deref(), &bytes)
 }
 
 /// Prints findings on standard output.
 pub fn print(findings: &Findings, format: Format) -> Result<(), Failure> {
     print_text(&render(findings, format, WIDTH))
-}
-
-/// Prints a text on standard output. A reader that has seen enough (`| head`) is no failure.
-pub fn print_text(text: &str) -> Result<(), Failure> {
-    print_bytes(text.as_bytes())
-}
-
-fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
-    match io::stdout().lock().write_all(bytes) {
-        Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Output { what: "to standard output".to_owned(), reason })
-        }
-        _ => Ok(()),
-    }
 }

@@ -12,6 +12,8 @@ use std::collections::HashMap;
 
 /// Bytes of JSON that runs' details may take in one file: with everything else it stays below a megabyte.
 pub const ROOM: usize = 400_000;
+/// Runs in a row for which there is no room, after which it is taken to be full.
+const MISSES: usize = 20;
 
 /// The document of a record, with the details of as many runs as there is room for, in bytes of JSON.
 ///
@@ -71,17 +73,51 @@ fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDe
         });
         (told.is_none_or(|told| told > 3), run.trial.block, run.trial.position)
     });
-    let (mut details, mut left) = (Vec::new(), room);
-    for run in wanted {
+    let mut details = fill(wanted, room, |run, shown| {
         let whole = RunRecord { sides: record.sides(&run.trial)?, ..run.clone() };
-        let detail = detail(&whole, if details.len() < 24 { Detailed::Fully } else { Detailed::Briefly });
+        let detail = detail(&whole, if shown < 24 { Detailed::Fully } else { Detailed::Briefly });
         let bytes = serde_json::to_string(&detail).map_or(usize::MAX, |json| json.len());
-        if bytes > left {
-            break;
-        }
-        left -= bytes;
-        details.push(detail);
-    }
+        Ok((detail, bytes))
+    })?;
     details.sort_by_key(|detail| (detail.block, detail.position));
     Ok(details)
+}
+
+/// Makes what there is room for, in order. What is too large for what is left of it is passed over.
+fn fill<T, D>(
+    wanted: Vec<T>,
+    room: usize,
+    mut make: impl FnMut(T, usize) -> Result<(D, usize), Failure>,
+) -> Result<Vec<D>, Failure> {
+    let (mut made, mut left, mut misses) = (Vec::new(), room, 0);
+    for one in wanted {
+        if left == 0 || misses == MISSES {
+            break;
+        }
+        let (detail, bytes) = make(one, made.len())?;
+        if bytes > left {
+            misses += 1;
+            continue;
+        }
+        misses = 0;
+        left -= bytes;
+        made.push(detail);
+    }
+    Ok(made)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_room_nothing_is_made_and_what_is_too_large_leaves_room_to_others() {
+        let none =
+            fill(vec![1], 0, |_, _| -> Result<((), usize), Failure> { panic!("nothing is asked for") });
+        assert!(none.unwrap().is_empty());
+        let of = |sizes: Vec<usize>| fill(sizes, 100, |size, _| Ok((size, size))).unwrap();
+        assert_eq!(of(vec![40, 101, 30, 31, 30, 1]), [40, 30, 30]);
+        // Where so many in a row are too large, the rest is not looked at.
+        assert_eq!(of([vec![90], vec![50; MISSES], vec![1]].concat()), [90]);
+    }
 }

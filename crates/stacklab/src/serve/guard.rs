@@ -5,9 +5,10 @@ use crate::failure::Failure;
 use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
 use std::fmt::Write;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// The cookie that carries the token once it was shown.
+/// The cookie that carries the token once it was shown. Browsers keep one for all ports of a host, so the
+/// port is added.
 const COOKIE_NAME: &str = "stacklab-token";
 
 /// Lets requests pass or not.
@@ -15,7 +16,12 @@ pub enum Guard {
     /// The server is reached from this machine only.
     Loopback,
     /// The server is reached from elsewhere.
-    Token(String),
+    Token {
+        /// What one has to know.
+        token: String,
+        /// Name of the cookie that says it.
+        cookie: String,
+    },
 }
 
 /// How a request stands.
@@ -36,11 +42,12 @@ impl Guard {
     /// # Errors
     /// When the token is too short, or the system has no random numbers.
     pub fn new(bound: SocketAddr, token: Option<&str>) -> Result<Self, Failure> {
+        let by = |token| Guard::Token { token, cookie: format!("{COOKIE_NAME}-{}", bound.port()) };
         match token {
             None if bound.ip().is_loopback() => Ok(Guard::Loopback),
-            None => Ok(Guard::Token(new_token()?)),
+            None => Ok(by(new_token()?)),
             Some(token) if token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
-                Ok(Guard::Token(token.to_owned()))
+                Ok(by(token.to_owned()))
             }
             Some(_) => Err(Failure::Usage(
                 "a token has at least 16 letters and digits; without --token one is made".to_owned(),
@@ -50,9 +57,10 @@ impl Guard {
 
     /// The address to open.
     pub fn entry(&self, bound: SocketAddr) -> String {
+        let address = named(bound);
         match self {
-            Guard::Loopback => format!("http://{bound}/"),
-            Guard::Token(token) => format!("http://{bound}/?token={token}"),
+            Guard::Loopback => format!("http://{address}/"),
+            Guard::Token { token, .. } => format!("http://{address}/?token={token}"),
         }
     }
 
@@ -62,24 +70,52 @@ impl Guard {
         match self {
             Guard::Loopback if header(HOST).is_some_and(is_loopback) => Pass::Yes,
             Guard::Loopback => Pass::No("this server answers to the names of this machine's loopback only"),
-            Guard::Token(token) => {
-                let bearer = header(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-                let prefix = format!("{COOKIE_NAME}=");
-                let cookie = header(COOKIE)
-                    .and_then(|value| value.split(';').find_map(|part| part.trim().strip_prefix(&prefix)));
-                if [bearer, cookie].into_iter().flatten().any(|shown| same(shown, token)) {
-                    return Pass::Yes;
-                }
+            Guard::Token { token, cookie } => {
+                // First, so that it does not stay in the address of who has the cookie already.
                 let shown = query.split('&').find_map(|part| part.strip_prefix("token="));
-                match shown.is_some_and(|shown| same(shown, token)) {
-                    true => Pass::Welcome(format!(
-                        "{COOKIE_NAME}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=604800"
-                    )),
+                if shown.is_some_and(|shown| same(shown, token)) {
+                    return Pass::Welcome(format!(
+                        "{cookie}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=604800"
+                    ));
+                }
+                let bearer = header(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+                let kept = header(COOKIE).and_then(|value| {
+                    let mut parts = value.split(';').filter_map(|part| part.trim().split_once('='));
+                    parts.find(|(name, _)| name == cookie).map(|(_, value)| value)
+                });
+                match [bearer, kept].into_iter().flatten().any(|shown| same(shown, token)) {
+                    true => Pass::Yes,
                     false => Pass::No("this server asks for its token: open the address that it printed"),
                 }
             }
         }
     }
+}
+
+/// An address by which others reach what is bound to all of this machine's: the one that leads out. Loopback
+/// where none does.
+fn named(bound: SocketAddr) -> SocketAddr {
+    if !bound.ip().is_unspecified() {
+        return bound;
+    }
+    // Addresses of documentation. Nothing is sent: the system only says by which of its own it would be.
+    let by_ipv4 = || outward(Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into());
+    let by_ipv6 = || {
+        let there = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
+        bound.is_ipv6().then(|| outward(Ipv6Addr::UNSPECIFIED.into(), there.into())).flatten()
+    };
+    let loopback = match bound {
+        SocketAddr::V4(_) => IpAddr::from(Ipv4Addr::LOCALHOST),
+        SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    SocketAddr::new(by_ipv6().or_else(by_ipv4).unwrap_or(loopback), bound.port())
+}
+
+fn outward(any: IpAddr, there: IpAddr) -> Option<IpAddr> {
+    let socket = UdpSocket::bind((any, 0)).ok()?;
+    socket.connect((there, 9)).ok()?;
+    let own = socket.local_addr().ok()?.ip();
+    (!own.is_unspecified()).then_some(own)
 }
 
 /// Whether a Host header names loopback, with any port.
@@ -131,16 +167,46 @@ mod tests {
     #[test]
     fn elsewhere_the_token_is_asked_for() {
         let guard = Guard::new("0.0.0.0:8000".parse().unwrap(), None).unwrap();
-        let Guard::Token(token) = &guard else { panic!("there is always a token") };
+        let Guard::Token { token, cookie: name } = &guard else { panic!("there is always a token") };
         assert_eq!(token.len(), 32);
         let none = HeaderMap::new();
         assert!(matches!(guard.pass(&headers(HOST, "localhost"), ""), Pass::No(_)));
         assert!(matches!(guard.pass(&none, "token=0123456789abcdef0123456789abcdef"), Pass::No(_)));
         let Pass::Welcome(cookie) = guard.pass(&none, &format!("a=b&token={token}")) else { panic!() };
         assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"));
-        assert_eq!(guard.pass(&headers(COOKIE, &format!("a=b; {COOKIE_NAME}={token}")), ""), Pass::Yes);
+        assert_eq!(guard.pass(&headers(COOKIE, &format!("a=b; {name}={token}")), ""), Pass::Yes);
         assert_eq!(guard.pass(&headers(AUTHORIZATION, &format!("Bearer {token}")), ""), Pass::Yes);
         assert!(matches!(guard.pass(&headers(AUTHORIZATION, "Bearer "), ""), Pass::No(_)));
+    }
+
+    #[test]
+    fn a_token_in_the_address_is_taken_out_of_it_though_the_cookie_would_do() {
+        let guard = Guard::new("0.0.0.0:8000".parse().unwrap(), Some("0123456789abcdef")).unwrap();
+        let cookie = headers(COOKIE, "stacklab-token-8000=0123456789abcdef");
+        assert_eq!(guard.pass(&cookie, "a=b"), Pass::Yes);
+        assert!(matches!(guard.pass(&cookie, "token=0123456789abcdef"), Pass::Welcome(_)));
+    }
+
+    #[test]
+    fn two_servers_of_a_host_have_a_cookie_each() {
+        let name = |port: u16| match Guard::new(([0, 0, 0, 0], port).into(), None).unwrap() {
+            Guard::Token { cookie, .. } => cookie,
+            Guard::Loopback => panic!("there is always a token"),
+        };
+        assert_ne!(name(8000), name(8001));
+    }
+
+    #[test]
+    fn the_address_that_is_printed_is_one_to_open() {
+        for bound in ["0.0.0.0:8000", "[::]:8000"] {
+            let bound: SocketAddr = bound.parse().unwrap();
+            let entry = Guard::new(bound, None).unwrap().entry(bound);
+            let (_, rest) = entry.split_once("http://").unwrap();
+            let address: SocketAddr = rest.split_once('/').unwrap().0.parse().unwrap();
+            assert!(!address.ip().is_unspecified() && address.port() == 8000, "{entry}");
+        }
+        let bound = "127.0.0.1:8000".parse().unwrap();
+        assert_eq!(Guard::new(bound, None).unwrap().entry(bound), "http://127.0.0.1:8000/");
     }
 
     #[test]
@@ -148,6 +214,6 @@ mod tests {
         let bound = "127.0.0.1:8000".parse().unwrap();
         assert!(Guard::new(bound, Some("short")).is_err());
         assert!(Guard::new(bound, Some("0123456789abcdef; x=y")).is_err());
-        assert!(matches!(Guard::new(bound, Some("0123456789abcdef")), Ok(Guard::Token(_))));
+        assert!(matches!(Guard::new(bound, Some("0123456789abcdef")), Ok(Guard::Token { .. })));
     }
 }

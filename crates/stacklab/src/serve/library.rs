@@ -6,11 +6,11 @@
 use crate::conclude::Recorded;
 use crate::failure::Failure;
 use crate::page::{document, run_detail};
-use serde::Serialize;
+use crate::serve::to_json;
 use stacklab_analysis::between;
 use stacklab_report::page::{CampaignRow, Listing, compared};
 use stacklab_store::Record;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -19,15 +19,15 @@ use std::time::{Duration, Instant, SystemTime};
 /// Most records that are listed.
 const LISTED: usize = 200;
 /// Bytes of a record beyond which it is listed and not read: reading one takes as much time as it is long.
-const LARGEST: u64 = 4 << 30;
+const LARGEST: u64 = 512 << 20;
 /// Documents that are kept.
 const KEPT: usize = 8;
 
 /// A folder.
 pub struct Library {
     folder: PathBuf,
-    rows: Mutex<HashMap<String, (Stamp, CampaignRow)>>,
-    documents: Mutex<Vec<Document>>,
+    rows: Mutex<HashMap<String, Made<CampaignRow>>>,
+    documents: Mutex<Vec<(String, Made<String>)>>,
 }
 
 /// What tells whether a file has changed: its length and the time of its last change.
@@ -43,13 +43,28 @@ impl Stamp {
     }
 }
 
-/// A document, and what it was made from and in which time.
-struct Document {
-    name: String,
+/// What was made of a record: from which state of its file, and in which time.
+#[derive(Clone)]
+struct Made<T> {
+    what: T,
     stamp: Stamp,
-    json: String,
     took: Duration,
-    made: Instant,
+    at: Instant,
+}
+
+impl<T> Made<T> {
+    /// Makes it.
+    fn now(stamp: Stamp, make: impl FnOnce() -> T) -> Self {
+        let begun = Instant::now();
+        let what = make();
+        Made { what, stamp, took: begun.elapsed(), at: Instant::now() }
+    }
+
+    /// Whether it is still what is told of the record. While that changes, it is made anew only as often as
+    /// takes a tenth of the time, since it may be measured on this machine.
+    fn is_fresh(&self, stamp: Stamp) -> bool {
+        self.stamp == stamp || self.at.elapsed() < 9 * self.took
+    }
 }
 
 impl Library {
@@ -79,106 +94,120 @@ impl Library {
         files
     }
 
-    /// A record that is there; `None` where there is none of that name.
-    fn find(&self, name: &str) -> Option<(PathBuf, Stamp)> {
-        let (name, stamp) = self.files().into_iter().find(|(known, _)| known == name)?;
-        Some((self.folder.join(name), stamp))
+    /// The stamp of a record's file; `None` where none of that name is there.
+    pub fn stamp(&self, name: &str) -> Option<Stamp> {
+        Some(self.files().into_iter().find(|(known, _)| known == name)?.1)
     }
 
     /// The list of records.
     pub fn listing(&self) -> Listing {
         let files = self.files();
+        let names: HashSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        locked(&self.rows).retain(|name, _| names.contains(name.as_str()));
         let unlisted = files.len().saturating_sub(LISTED);
         let now = SystemTime::now();
-        let campaigns = files.into_iter().take(LISTED).map(|(name, stamp)| {
-            let known =
-                locked(&self.rows).get(&name).filter(|(seen, _)| *seen == stamp).map(|(_, row)| row.clone());
-            let row = known.unwrap_or_else(|| {
-                let row = self.row(&name, stamp);
-                locked(&self.rows).insert(name.clone(), (stamp, row.clone()));
-                row
-            });
+        let campaigns = files.iter().take(LISTED).map(|(name, stamp)| {
             let since = now.duration_since(stamp.changed).unwrap_or_default();
-            CampaignRow { changed_s: since.as_secs_f64().round(), ..row }
+            CampaignRow { changed_s: since.as_secs_f64().round(), ..self.row(name, *stamp).what }
         });
         Listing { folder: self.folder.display().to_string(), campaigns: campaigns.collect(), unlisted }
     }
 
-    fn row(&self, name: &str, stamp: Stamp) -> CampaignRow {
-        let mut row = CampaignRow {
-            name: name.to_owned(),
-            title: String::new(),
-            started: String::new(),
-            runs: 0,
-            changed_s: 0.0,
-            error: None,
-        };
-        let read = || -> Result<(String, String, usize), Failure> {
-            let record = Record::read(&self.readable(name, stamp)?)?;
-            let campaign = record.campaign()?;
-            let title = Recorded::title(&campaign).unwrap_or(campaign.study_name);
-            Ok((title, stacklab_report::time(campaign.created_unix_ns), record.run_count()?))
-        };
-        match read() {
-            Ok((title, started, runs)) => (row.title, row.started, row.runs) = (title, started, runs),
-            Err(failure) => row.error = Some(failure.to_string()),
-        }
-        row
+    /// Runs in a record, which has that stamp; `None` where they cannot be told just now.
+    pub fn run_count(&self, name: &str, stamp: Stamp) -> Option<usize> {
+        let row = self.row(name, stamp);
+        (row.stamp == stamp && row.what.error.is_none()).then_some(row.what.runs)
     }
 
-    fn readable(&self, name: &str, stamp: Stamp) -> Result<PathBuf, Failure> {
+    /// A record's row of the list, made once for all who ask.
+    fn row(&self, name: &str, stamp: Stamp) -> Made<CampaignRow> {
+        // Held while it is made: who asks meanwhile would make the same.
+        let mut rows = locked(&self.rows);
+        if let Some(known) = rows.get(name).filter(|known| known.is_fresh(stamp)) {
+            return known.clone();
+        }
+        let mut is_passing = false;
+        let made = Made::now(stamp, || {
+            let mut row = CampaignRow {
+                name: name.to_owned(),
+                title: String::new(),
+                started: String::new(),
+                runs: 0,
+                changed_s: 0.0,
+                error: None,
+            };
+            match self.summary(name, stamp) {
+                Ok((title, started, runs)) => (row.title, row.started, row.runs) = (title, started, runs),
+                Err(failure) => {
+                    is_passing = matches!(&failure, Failure::Store(error) if error.is_passing());
+                    row.error = Some(failure.to_string());
+                }
+            }
+            row
+        });
+        // What is over in a moment is not kept for as long as the file stays as it is.
+        match is_passing {
+            true => drop(rows.remove(name)),
+            false => drop(rows.insert(name.to_owned(), made.clone())),
+        }
+        made
+    }
+
+    /// A record's title, beginning and number of runs.
+    fn summary(&self, name: &str, stamp: Stamp) -> Result<(String, String, usize), Failure> {
+        let record = self.open_record(name, stamp)?;
+        let campaign = record.campaign()?;
+        let title = Recorded::title(&campaign).unwrap_or(campaign.study_name);
+        Ok((title, stacklab_report::time(campaign.created_unix_ns), record.run_count()?))
+    }
+
+    /// Opens a record that is there, to be read; one that is too long is not.
+    fn open_record(&self, name: &str, stamp: Stamp) -> Result<Record, Failure> {
         if stamp.bytes > LARGEST {
             return Err(Failure::Usage(format!(
                 "{name} has {} bytes: more than the page reads; use `stacklab report`",
                 stamp.bytes
             )));
         }
-        Ok(self.folder.join(name))
+        Ok(Record::glance(&self.folder.join(name))?)
     }
 
     /// The document of a record, as JSON, without details of runs; `None` where there is no such record. While it changes,
-    /// it is made anew only as often as takes a tenth of the time, since it may be measured on this machine.
+    /// it may be one of a moment ago.
     pub fn document(&self, name: &str) -> Option<Result<String, Failure>> {
-        let (path, stamp) = self.find(name)?;
-        {
-            let kept = locked(&self.documents);
-            let known = kept.iter().find(|document| document.name == name);
-            let is_fresh = |known: &&Document| known.stamp == stamp || known.made.elapsed() < 9 * known.took;
-            if let Some(known) = known.filter(is_fresh) {
-                return Some(Ok(known.json.clone()));
-            }
+        let stamp = self.stamp(name)?;
+        let known = locked(&self.documents)
+            .iter()
+            .find(|(known, made)| known == name && made.is_fresh(stamp))
+            .map(|(_, made)| made.what.clone());
+        if let Some(json) = known {
+            return Some(Ok(json));
         }
-        let begun = Instant::now();
-        let made = self
-            .readable(name, stamp)
-            .and_then(|_| document(&Record::read(&path)?, 0))
-            .map(|page| to_json(&page));
-        if let Ok(json) = &made {
+        let Made { what, took, at, .. } =
+            Made::now(stamp, || Ok(to_json(&document(&self.open_record(name, stamp)?, 0)?)));
+        if let Ok(json) = &what {
             let mut kept = locked(&self.documents);
-            kept.retain(|document| document.name != name);
+            kept.retain(|(known, _)| known != name);
             if kept.len() >= KEPT {
                 kept.remove(0);
             }
-            let (name, json) = (name.to_owned(), json.clone());
-            kept.push(Document { name, stamp, json, took: begun.elapsed(), made: Instant::now() });
+            kept.push((name.to_owned(), Made { what: json.clone(), stamp, took, at }));
         }
-        Some(made)
+        Some(what)
     }
 
     /// What the hosts saw of a run, as JSON; `None` where there is no such record or run.
     pub fn detail(&self, name: &str, block: u32, position: u32) -> Option<Result<String, Failure>> {
-        let (path, stamp) = self.find(name)?;
-        let read = || {
-            run_detail(&Record::read(&self.readable(name, stamp).map(|_| path.clone())?)?, block, position)
-        };
+        let stamp = self.stamp(name)?;
+        let read = || run_detail(&self.open_record(name, stamp)?, block, position);
         read().map(|detail| detail.map(|detail| to_json(&detail))).transpose()
     }
 
     /// Two records side by side, as JSON; `None` where one of them is not there.
     pub fn compare(&self, a: &str, b: &str) -> Option<Result<String, Failure>> {
-        let paths = [self.find(a)?.0, self.find(b)?.0];
+        let both = [(a, self.stamp(a)?), (b, self.stamp(b)?)];
         let compare = || -> Result<String, Failure> {
-            let [first, second] = paths.each_ref().map(|path| Recorded::read(&Record::read(path)?));
+            let [first, second] = both.map(|(name, stamp)| Recorded::read(&self.open_record(name, stamp)?));
             let (first, second) = (first?, second?);
             let found =
                 between([&first.campaign(), &second.campaign()], [a, b], &[], None).map_err(|_| {
@@ -190,21 +219,6 @@ impl Library {
         };
         Some(compare())
     }
-
-    /// Runs in a record; `None` where it is not there, or cannot be read just now.
-    pub fn run_count(&self, name: &str) -> Option<usize> {
-        let (path, _) = self.find(name)?;
-        Record::read(&path).and_then(|record| record.run_count()).ok()
-    }
-
-    /// The stamp of a record's file; `None` where it is not there.
-    pub fn stamp(&self, name: &str) -> Option<Stamp> {
-        Some(self.find(name)?.1)
-    }
-}
-
-fn to_json(what: &impl Serialize) -> String {
-    serde_json::to_string(what).expect("names and finite numbers become JSON")
 }
 
 /// A list that a panicking reader left is still a list.
@@ -213,8 +227,122 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use stacklab_model::CpuScope;
+    use stacklab_store::Campaign;
+
+    /// A folder with a record without runs, `a.stacklab`.
+    pub fn folder() -> (tempfile::TempDir, PathBuf, Library) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.stacklab");
+        let campaign = Campaign {
+            program_version: "0.1.0".to_owned(),
+            created_unix_ns: 5,
+            study_name: "quickstart.toml".to_owned(),
+            study_text: include_str!("../../../../studies/quickstart.toml").to_owned(),
+            scale: None,
+            settings: vec![],
+            seed: 1,
+            bed: "two hosts".to_owned(),
+            cpu_scope: CpuScope::Shared,
+        };
+        drop(Record::create(&path, &campaign).unwrap());
+        let library = Library::open(folder.path()).unwrap();
+        (folder, path, library)
+    }
+
+    /// The record, held by a commit that goes on.
+    pub fn held(path: &Path) -> rusqlite::Connection {
+        let writer = rusqlite::Connection::open(path).unwrap();
+        writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
+        writer
+    }
+
+    #[test]
+    fn a_record_that_could_not_be_read_for_a_moment_is_read_the_next_time() {
+        let (_folder, path, library) = folder();
+        let writer = held(&path);
+        let stamp = library.stamp("a.stacklab").unwrap();
+        assert!(library.listing().campaigns[0].error.is_some());
+        assert_eq!(library.run_count("a.stacklab", stamp), None);
+        drop(writer);
+        assert_eq!(library.stamp("a.stacklab"), Some(stamp), "the case is what it is for");
+        assert_eq!(library.listing().campaigns[0].error, None);
+        assert_eq!(library.run_count("a.stacklab", stamp), Some(0));
+    }
+
+    #[test]
+    fn a_record_is_read_once_for_all_who_follow_it_and_forgotten_with_its_file() {
+        let (_folder, path, library) = folder();
+        let stamp = library.stamp("a.stacklab").unwrap();
+        assert_eq!(library.run_count("a.stacklab", stamp), Some(0));
+        // It could not be read anew now.
+        let writer = held(&path);
+        assert_eq!(library.run_count("a.stacklab", stamp), Some(0));
+        assert_eq!(library.listing().campaigns[0].error, None);
+        drop(writer);
+        std::fs::remove_file(&path).unwrap();
+        assert!(library.listing().campaigns.is_empty());
+        assert!(locked(&library.rows).is_empty());
+    }
+
+    #[test]
+    fn what_changes_is_made_anew_for_a_tenth_of_the_time() {
+        let (_folder, _path, library) = folder();
+        let stamp = library.stamp("a.stacklab").unwrap();
+        let later = Stamp { bytes: stamp.bytes + 1, ..stamp };
+        let made = |took_ms: u64| Made { took: Duration::from_millis(took_ms), ..Made::now(stamp, || ()) };
+        assert!(made(0).is_fresh(stamp) && made(60_000).is_fresh(stamp));
+        assert!(!made(0).is_fresh(later) && made(60_000).is_fresh(later));
+        // What is told of another state of the file is not taken for this one's.
+        let slow = Made { took: Duration::from_secs(60), ..library.row("a.stacklab", stamp) };
+        locked(&library.rows).insert("a.stacklab".to_owned(), slow);
+        assert_eq!(library.run_count("a.stacklab", later), None);
+    }
+
+    #[test]
+    fn a_record_too_long_to_be_read_is_only_listed() {
+        let (_folder, path, library) = folder();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(LARGEST + 1).unwrap();
+        let name = "a.stacklab";
+        let refused = [
+            library.document(name).unwrap().map(drop),
+            library.detail(name, 0, 0).unwrap().map(drop),
+            library.compare(name, name).unwrap().map(drop),
+        ];
+        for refusal in refused {
+            let refusal = refusal.unwrap_err().to_string();
+            assert!(refusal.contains("more than the page reads"), "{refusal}");
+        }
+        assert!(library.listing().campaigns[0].error.as_ref().unwrap().contains("more than the page reads"));
+        assert_eq!(library.run_count(name, library.stamp(name).unwrap()), None);
+    }
+
+    #[test]
+    fn a_record_that_would_run_for_ever_is_listed_with_the_reason() {
+        let (_folder, path, library) = folder();
+        rusqlite::Connection::open(&path)
+            .unwrap()
+            .execute_batch(
+                "DROP TABLE run; CREATE VIEW run AS
+                 WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id FROM n",
+            )
+            .unwrap();
+        let row = library.listing().campaigns.remove(0);
+        assert!(row.error.as_ref().unwrap().contains("view run"), "{row:?}");
+        assert!(library.document("a.stacklab").unwrap().is_err());
+    }
+
+    #[test]
+    fn a_campaign_commits_while_its_record_is_shown() {
+        let (_folder, path, library) = folder();
+        let reader = Record::glance(&path).unwrap();
+        let writer = held(&path);
+        writer.execute_batch("UPDATE campaign SET bed = 'another'; COMMIT").unwrap();
+        assert_eq!(reader.campaign().unwrap().bed, "another");
+        assert!(library.document("a.stacklab").unwrap().is_ok());
+    }
 
     #[test]
     fn only_files_of_the_folder_itself_are_there() {

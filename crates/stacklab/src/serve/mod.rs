@@ -5,7 +5,8 @@
 //! * `routes`: what is answered
 //! * `events`: records that change, as server-sent events
 //!
-//! It reads. A campaign that is measured beside it goes on: its record is opened as any reader opens it, and seldom.
+//! It reads, and never writes. A campaign that is measured beside it goes on: of its record only what is
+//! shown is read, and while it changes only for a tenth of the time.
 
 mod events;
 mod guard;
@@ -16,6 +17,7 @@ use crate::cli::ServeOptions;
 use crate::failure::Failure;
 use guard::Guard;
 use library::Library;
+use serde::Serialize;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -53,4 +55,9 @@ pub fn serve(options: &ServeOptions) -> Result<(), Failure> {
         let server = Server { library, guard, streams: Arc::new(tokio::sync::Semaphore::new(STREAMS)) };
         axum::serve(listener, routes::routes(Arc::new(server))).await.map_err(failed)
     })
+}
+
+/// An answer's text.
+fn to_json(what: &impl Serialize) -> String {
+    serde_json::to_string(what).expect("names and finite numbers become JSON")
 }

@@ -1,8 +1,8 @@
 //! What is answered: the page, its script and style, and what it asks for as JSON.
 
-use super::Server;
 use super::events::events;
 use super::guard::Pass;
+use super::{Server, to_json};
 use crate::failure::Failure;
 use axum::Router;
 use axum::extract::{Query, Request, State};
@@ -21,6 +21,8 @@ use std::sync::Arc;
 /// Nothing of elsewhere is loaded, framed or run.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const NOT_THERE: &str = "there is no such record or run in this folder";
 
 type Shared = State<Arc<Server>>;
 
@@ -45,10 +47,10 @@ async fn guarded(State(server): Shared, request: Request, next: Next) -> Respons
     let mut response = match server.guard.pass(request.headers(), query) {
         Pass::Yes => next.run(request).await,
         Pass::No(why) => refused(StatusCode::FORBIDDEN, why),
-        // The token does not stay in the address, where it would be seen and kept.
+        // The token does not stay in the address, where it would be seen and kept. Not to the path that was
+        // asked for: one that begins with two slashes is another host's address.
         Pass::Welcome(cookie) => {
-            let headers = [(SET_COOKIE, cookie), (LOCATION, request.uri().path().to_owned())];
-            (StatusCode::SEE_OTHER, headers).into_response()
+            (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, "/".to_owned())]).into_response()
         }
     };
     let fixed: [(HeaderName, &'static str); 4] = [
@@ -79,8 +81,7 @@ fn json(text: String) -> Response {
 }
 
 fn refused(status: StatusCode, error: &str) -> Response {
-    let body = serde_json::to_string(&Refused { error: error.to_owned() }).unwrap_or_default();
-    (status, json(body)).into_response()
+    (status, json(to_json(&Refused { error: error.to_owned() }))).into_response()
 }
 
 /// Reads records away from the thread that answers.
@@ -91,18 +92,13 @@ async fn read(
     match tokio::task::spawn_blocking(move || read(&server)).await {
         Ok(Some(Ok(text))) => json(text),
         Ok(Some(Err(failure))) => refused(StatusCode::UNPROCESSABLE_ENTITY, &failure.to_string()),
-        Ok(None) => refused(StatusCode::NOT_FOUND, "there is no such record or run in this folder"),
+        Ok(None) => refused(StatusCode::NOT_FOUND, NOT_THERE),
         Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "this record could not be read"),
     }
 }
 
 async fn campaigns(State(server): Shared) -> Response {
-    read(server, |server| {
-        Some(Ok(
-            serde_json::to_string(&server.library.listing()).expect("names and finite numbers become JSON")
-        ))
-    })
-    .await
+    read(server, |server| Some(Ok(to_json(&server.library.listing())))).await
 }
 
 #[derive(Deserialize)]
@@ -141,8 +137,40 @@ struct Which {
 }
 
 async fn changes(State(server): Shared, Query(Which { name }): Query<Which>) -> Response {
+    if let Some(name) = name.clone() {
+        let library = server.clone();
+        let found = tokio::task::spawn_blocking(move || library.library.stamp(&name).is_some()).await;
+        if !found.unwrap_or_default() {
+            return refused(StatusCode::NOT_FOUND, NOT_THERE);
+        }
+    }
     match server.streams.clone().try_acquire_owned() {
         Ok(place) => events(server, name, place).into_response(),
         Err(_) => refused(StatusCode::SERVICE_UNAVAILABLE, "too many pages follow this folder"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::STREAMS;
+    use super::super::guard::Guard;
+    use super::super::library::tests::folder;
+    use super::*;
+    use tokio::sync::Semaphore;
+
+    #[test]
+    fn who_follows_what_is_not_there_takes_no_place() {
+        let (_folder, _path, library) = folder();
+        let server =
+            Arc::new(Server { library, guard: Guard::Loopback, streams: Arc::new(Semaphore::new(STREAMS)) });
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let ask = |name: &str| {
+            let name = Some(name.to_owned());
+            runtime.block_on(changes(State(server.clone()), Query(Which { name })))
+        };
+        assert_eq!(ask("b.stacklab").status(), StatusCode::NOT_FOUND);
+        assert_eq!(server.streams.available_permits(), STREAMS);
+        let followed = ask("a.stacklab");
+        assert_eq!((followed.status(), server.streams.available_permits()), (StatusCode::OK, STREAMS - 1));
     }
 }

@@ -1,0 +1,126 @@
+//! Where what is made of a record goes: into a file, or on standard output.
+
+use crate::failure::Failure;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// Writes what was made of a record into a file, or on standard output where none is named. The file is there
+/// as a whole or as it was before.
+///
+/// # Errors
+/// When it is the record itself, or cannot be written.
+pub fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+    let Some(path) = path else { return print_bytes(bytes) };
+    let is_record =
+        record.canonicalize().is_ok_and(|record| path.canonicalize().is_ok_and(|path| path == record));
+    if is_record {
+        return Err(Failure::Usage(format!(
+            "--out names the record itself, {}, which would be lost: name another file",
+            path.display()
+        )));
+    }
+    write(path, bytes).map_err(|reason| Failure::Output { what: path.display().to_string(), reason })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    // Through links, as any writing goes.
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let before = std::fs::metadata(&path).ok();
+    let name = match (path.file_name(), &before) {
+        // A terminal, a pipe: there is nothing to put in its place.
+        (_, Some(data)) if !data.is_file() => return std::fs::write(&path, bytes),
+        (None, _) => return std::fs::write(&path, bytes),
+        (Some(name), _) => name,
+    };
+    let mut part = OsString::from(".");
+    part.push(name);
+    part.push(".part");
+    let part = path.with_file_name(part);
+    let written = File::create(&part).and_then(|mut file| {
+        file.write_all(bytes)?;
+        if let Some(before) = before {
+            file.set_permissions(before.permissions())?;
+        }
+        file.sync_all()?;
+        std::fs::rename(&part, &path)
+    });
+    if written.is_err() {
+        // The error that matters is the one above.
+        let _ = std::fs::remove_file(&part);
+    }
+    written
+}
+
+/// Prints a text on standard output. A reader that has seen enough (`| head`) is no failure.
+pub fn print_text(text: &str) -> Result<(), Failure> {
+    print_bytes(text.as_bytes())
+}
+
+fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+    match io::stdout().lock().write_all(bytes) {
+        Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Output { what: "to standard output".to_owned(), reason })
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_record_itself_is_never_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let record = folder.path().join("a.stacklab");
+        std::fs::write(&record, "a record").unwrap();
+        let mut names = vec![record.clone(), folder.path().join(".").join("a.stacklab")];
+        #[cfg(unix)]
+        {
+            let link = folder.path().join("link.html");
+            std::os::unix::fs::symlink(&record, &link).unwrap();
+            names.push(link);
+        }
+        for out in names {
+            let refusal = output(&record, Some(&out), b"a report").unwrap_err();
+            assert!(
+                matches!(&refusal, Failure::Usage(text) if text.contains("the record itself")),
+                "{refusal}"
+            );
+            assert_eq!(std::fs::read(&record).unwrap(), b"a record");
+        }
+    }
+
+    #[test]
+    fn a_file_is_written_as_a_whole_or_stays_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let [record, out] = ["a.stacklab", "a.html"].map(|name| folder.path().join(name));
+        for text in ["longer than the next", "short"] {
+            output(&record, Some(&out), text.as_bytes()).unwrap();
+            assert_eq!(std::fs::read(&out).unwrap(), text.as_bytes());
+        }
+        let names = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names().collect::<Vec<_>>(), ["a.html"]);
+        // Nothing can be written where the part would be.
+        std::fs::create_dir(folder.path().join(".a.html.part")).unwrap();
+        let failure = output(&record, Some(&out), b"new").unwrap_err();
+        assert!(matches!(failure, Failure::Output { .. }), "{failure}");
+        assert_eq!(std::fs::read(&out).unwrap(), b"short");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_written_straight_and_a_link_stays_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let [record, out, link] = ["a.stacklab", "a.html", "link.html"].map(|name| folder.path().join(name));
+        output(&record, Some(Path::new("/dev/null")), b"gone").unwrap();
+        assert!(!Path::new("/dev/.null.part").exists() && !std::fs::metadata("/dev/null").unwrap().is_file());
+        std::fs::write(&out, "old").unwrap();
+        std::os::unix::fs::symlink(&out, &link).unwrap();
+        output(&record, Some(&link), b"new").unwrap();
+        assert!(std::fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(std::fs::read(&out).unwrap(), b"new");
+    }
+}

@@ -1,0 +1,182 @@
+//! Records that somebody made to do harm, and records beside a campaign that writes them.
+
+use rusqlite::Connection;
+use stacklab_model::CpuScope;
+use stacklab_store::{Campaign, Record, StoreError};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A record without runs.
+fn record() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.stacklab");
+    let campaign = Campaign {
+        program_version: "0.1.0".into(),
+        created_unix_ns: 5,
+        study_name: "a.toml".into(),
+        study_text: "title = \"a\"".into(),
+        scale: None,
+        settings: vec![],
+        seed: 1,
+        bed: "two hosts".into(),
+        cpu_scope: CpuScope::Shared,
+    };
+    drop(Record::create(&path, &campaign).unwrap());
+    (folder, path)
+}
+
+/// What is had within a time that is long for what it is, and short for what never ends.
+fn soon<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || tell.send(what()));
+    told.recv_timeout(Duration::from_secs(30)).expect("it should end")
+}
+
+/// The refusals of all three ways to open a record and to count its runs.
+fn refusals(path: &Path) -> Vec<String> {
+    let path = path.to_owned();
+    soon(move || {
+        [Record::glance, Record::read, Record::open]
+            .map(|opened| opened(&path).and_then(|record| record.run_count()))
+            .into_iter()
+            .map(|counted| counted.err().map_or_else(String::new, |refusal| refusal.to_string()))
+            .collect()
+    })
+}
+
+#[test]
+fn what_would_run_while_it_is_read_is_refused() {
+    const ENDLESS: &str =
+        "WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) SELECT id FROM n";
+    for (made, what) in [
+        (format!("DROP TABLE run; CREATE VIEW run AS {ENDLESS}"), "view run"),
+        (format!("DROP TABLE campaign; CREATE VIEW campaign AS {ENDLESS}"), "view campaign"),
+        ("ALTER TABLE run ADD COLUMN more TEXT AS (hex(zeroblob(100000000)))".into(), "column of run"),
+        ("CREATE VIRTUAL TABLE more USING fts5(a)".into(), "more"),
+        ("CREATE TRIGGER more AFTER INSERT ON run BEGIN DELETE FROM run; END".into(), "trigger more"),
+    ] {
+        let (_folder, path) = record();
+        Connection::open(&path).unwrap().execute_batch(&made).unwrap();
+        for refusal in refusals(&path) {
+            assert!(refusal.contains("holds more than a record's tables"), "{made}: {refusal}");
+            assert!(refusal.contains(what), "{made}: {refusal}");
+        }
+    }
+}
+
+/// Makes the pages of the table `run` a tree of few pages with more rows than ever could be read.
+fn circle(path: &Path) {
+    let raw = Connection::open(path).unwrap();
+    raw.execute_batch(
+        "DROP TABLE run; CREATE TABLE run (id INTEGER PRIMARY KEY, more TEXT) STRICT;
+         INSERT INTO run VALUES (1, 'a')",
+    )
+    .unwrap();
+    let read = |sql: &str| raw.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap();
+    let root = read("SELECT rootpage FROM sqlite_schema WHERE name = 'run'");
+    let (size, pages) = (read("PRAGMA page_size") as usize, read("PRAGMA page_count"));
+    drop(raw);
+    let mut file = std::fs::read(path).unwrap();
+    let at = (root as usize - 1) * size;
+    let leaf = file[at..at + size].to_vec();
+    // An inner page of so many cells that are one: the page after it.
+    let inner = |next: u32| {
+        let mut page = vec![0; size];
+        let (cells, cell) = (600_u16, size as u16 - 5);
+        page[0] = 5;
+        page[3..5].copy_from_slice(&cells.to_be_bytes());
+        page[5..7].copy_from_slice(&cell.to_be_bytes());
+        page[8..12].copy_from_slice(&next.to_be_bytes());
+        for place in 0..usize::from(cells) {
+            page[12 + 2 * place..14 + 2 * place].copy_from_slice(&cell.to_be_bytes());
+        }
+        page[size - 5..size - 1].copy_from_slice(&next.to_be_bytes());
+        page[size - 1] = 1;
+        page
+    };
+    const INNER: u32 = 5;
+    file[at..at + size].copy_from_slice(&inner(pages + 1));
+    for page in 1..INNER {
+        file.extend(inner(pages + page + 1));
+    }
+    file.extend(leaf);
+    file[28..32].copy_from_slice(&(pages + INNER).to_be_bytes());
+    std::fs::write(path, file).unwrap();
+}
+
+#[test]
+fn reading_ends_where_a_records_pages_lead_in_circles() {
+    let (_folder, path) = record();
+    circle(&path);
+    for refusal in refusals(&path) {
+        assert!(refusal.contains("is damaged"), "{refusal}");
+    }
+}
+
+#[test]
+fn a_glance_undoes_nothing_and_says_what_would() {
+    let (folder, path) = record();
+    let raw = Connection::open(&path).unwrap();
+    raw.execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE campaign SET bed = hex(randomblob(100000))")
+        .unwrap();
+    let [copy, journal] = ["copy.stacklab", "copy.stacklab-journal"].map(|name| folder.path().join(name));
+    std::fs::copy(&path, &copy).unwrap();
+    std::fs::copy(format!("{}-journal", path.display()), &journal).unwrap();
+    let before = std::fs::read(&copy).unwrap();
+    let refusal = Record::glance(&copy).err().unwrap();
+    assert!(matches!(refusal, StoreError::CutShort { .. }) && refusal.is_passing(), "{refusal}");
+    assert!(refusal.to_string().contains("`stacklab report` does that"), "{refusal}");
+    assert_eq!(std::fs::read(&copy).unwrap(), before);
+    assert!(journal.exists());
+    drop(Record::read(&copy).unwrap());
+    assert_eq!(Record::glance(&copy).unwrap().campaign().unwrap().bed, "two hosts");
+}
+
+#[test]
+fn a_glance_does_not_wait_long_for_a_commit() {
+    let (_folder, path) = record();
+    let raw = Connection::open(&path).unwrap();
+    raw.execute_batch("BEGIN EXCLUSIVE").unwrap();
+    let begun = Instant::now();
+    let refusal = Record::glance(&path).err().unwrap();
+    assert!(matches!(refusal, StoreError::Busy { .. }) && refusal.is_passing(), "{refusal}");
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+}
+
+#[test]
+fn a_campaign_outwaits_whoever_reads_its_record() {
+    let (_folder, path) = record();
+    let mut campaign = Record::open(&path).unwrap();
+    let host = campaign_host();
+    let reader = Connection::open(&path).unwrap();
+    reader.execute_batch("BEGIN; SELECT count(*) FROM run").unwrap();
+    let reading = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_secs(7));
+        drop(reader);
+    });
+    campaign.put_host(&host).unwrap();
+    reading.join().unwrap();
+    assert_eq!(campaign.hosts().unwrap(), [host]);
+}
+
+fn campaign_host() -> stacklab_store::HostRow {
+    let facts = stacklab_model::HostFacts {
+        agent_version: "0.1.0".into(),
+        os: "Linux".into(),
+        kernel: "6".into(),
+        machine: "x86_64".into(),
+        cpu_model: String::new(),
+        cores: 2,
+        memory_kib: 1,
+        governor: None,
+        clock_source: None,
+        boot_id: None,
+        time_namespace: None,
+        virtualised: true,
+        abilities: Default::default(),
+        noise: None,
+    };
+    stacklab_store::HostRow { name: "sender".into(), kind: "namespace".into(), since_unix_ns: 3, facts }
+}
