@@ -33,9 +33,30 @@ test("from zero is asked for, and never below", () => {
 
 test("a tick has the decimals of its step", () => {
   expect(tickLabel(0.30000000000000004, 0.1)).toBe("0.3");
-  expect(tickLabel(1500000, 500000)).toBe("1.5e6");
-  expect(tickLabel(2000000, 1000000)).toBe("2.0e6".replace(".0", ""));
+  expect(tickLabel(2.5, 2.5)).toBe("2.5");
+  expect(tickLabel(1450000, 50000)).toBe("1450000");
+  expect(tickLabel(2000000, 1000000)).toBe("2e6");
+  expect(tickLabel(12500000, 2500000)).toBe("1.25e7");
   expect(tickLabel(0, 10)).toBe("0");
+});
+
+test("a tick's text says its place", () => {
+  const ranges: [number, number][] = [
+    [4.2371, 4.7123], [0.00001, 0.00006], [2e-8, 9e-8], [1.41e6, 1.52e6], [0, 2.1e7], [-8.5, 0.3], [1e9, 1.0001e9],
+  ];
+  for (const high of [0.1, 0.9, 1, 1.1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12.3]) {
+    for (const power of [1e-3, 1e-2, 0.1, 1, 10, 1e3, 1e6]) ranges.push([0, high * power]);
+  }
+  for (const [low, high] of ranges) {
+    for (const wanted of [3, 4, 5, 6, 7]) {
+      for (const log of [false, true]) {
+        if (log && low <= 0) continue;
+        const made = scale({ low, high }, log, 0, 1000, wanted, false);
+        expect(made.ticks.length).toBeGreaterThan(0);
+        for (const { at, label } of made.ticks) expect(made.at(Number(label)), `${label} of ${low} to ${high}`).toBeCloseTo(at, 2);
+      }
+    }
+  }
 });
 
 test("labels that would run into each other are left out", () => {

@@ -174,6 +174,8 @@ function LineMarks({ line, number, shown, plan, options, theme, ground }: LinePr
   const path = (pairs: readonly (readonly [number, number])[]) => pairs.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
   const means = line.points.flatMap((p) => (isDrawn(p.estimate.mean) ? [[plan.x(p.x) + aside, plan.y(p.estimate.mean)] as const] : []));
   const limits = line.points.flatMap((p) => (isDrawn(p.limit) ? [[plan.x(p.x), plan.y(p.limit)] as const] : []));
+  // Of a single place it has no length of its own.
+  const limit = limits.length > 1 ? path(limits) : limits.map(([x, y]) => `M${(x - 12).toFixed(1)} ${y.toFixed(1)}h24`).join("");
   const bars = line.points.flatMap(({ x, estimate: { low, high } }) => {
     if (!isDrawn(high) || low === null) return [];
     const place = (plan.x(x) + aside).toFixed(1);
@@ -186,7 +188,7 @@ function LineMarks({ line, number, shown, plan, options, theme, ground }: LinePr
     : [];
   return (
     <g stroke={colour} fill="none" stroke-width="1.8">
-      {options.limits && limits.length > 0 && <path d={path(limits)} stroke-dasharray="3 4" stroke-width="1.4" data-limit={line.label} />}
+      {options.limits && limits.length > 0 && <path d={limit} stroke-dasharray="3 4" stroke-width="1.4" data-limit={line.label} />}
       {dots.length > 0 && <path d={dots.join("")} stroke-width="4" stroke-linecap="round" opacity="0.35" />}
       {options.intervals && <path d={bars.join("")} stroke-width="1.3" />}
       <path d={path(means)} stroke-dasharray={dash || undefined} />

@@ -23,13 +23,21 @@ export function extent(figures: Iterable<number>, log: boolean): Extent | undefi
   return low <= high ? { low, high } : undefined;
 }
 
-/** A tick's text: no more digits than the step between ticks needs. */
+/** A tick's text: the digits that the step between ticks needs, so that it says the very place of the tick. */
 export function tickLabel(figure: number, step: number): string {
   if (figure === 0) return "0";
-  const size = Math.abs(figure);
-  if (size >= 1e6 || size < 1e-4) return figure.toExponential(size >= 1e6 ? 1 : 0).replace(".0e", "e").replace("e+", "e");
-  const decimals = Math.max(0, Math.min(6, -Math.floor(Math.log10(step) + 1e-9)));
-  return figure.toFixed(decimals);
+  if (step >= 1e-6 && step < 1e6) return figure.toFixed(decimals(step));
+  const power = Math.floor(Math.log10(Math.abs(figure)) + 1e-9);
+  return figure.toExponential(decimals(step / 10 ** power)).replace("e+", "e");
+}
+
+/** How many decimals a step has. */
+function decimals(step: number): number {
+  for (let many = 0; many < 9; many++) {
+    const whole = step * 10 ** many;
+    if (Math.abs(whole - Math.round(whole)) < 1e-6 * whole) return many;
+  }
+  return 9;
 }
 
 function linearStep(span: number, wanted: number): number {
@@ -76,7 +84,12 @@ function logTicks(low: number, high: number, wanted: number): number[] {
       if (figure >= low * 0.999 && figure <= high * 1.001) found.push(figure);
     }
   }
-  return found.length > 0 ? found : [low, high];
+  if (found.length > 1) return found;
+  // Figures so close that no round figure of the above is between them.
+  const step = linearStep(high - low, wanted);
+  const first = Math.ceil(low / step - 1e-9);
+  const count = Math.floor(high / step + 1e-9) - first + 1;
+  return Array.from({ length: count }, (_, i) => Number(((first + i) * step).toPrecision(12)));
 }
 
 /** Places with names, side by side. */

@@ -20,10 +20,9 @@ impl Axis {
         let low = if low > 0.0 && low < 0.35 * high { 0.0 } else { low };
         let step = step((high - low) / wanted as f64);
         let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
-        let decimals = (-step.log10() + 1e-9).ceil().clamp(0.0, 9.0) as usize;
         let ticks = (first as i64..=last as i64).map(|place| {
             let figure = place as f64 * step;
-            (figure, crate::figures::fixed(figure, decimals))
+            (figure, label(figure, step))
         });
         Axis { from, to, low: first * step, high: last * step, log: false, ticks: ticks.collect() }
     }
@@ -65,9 +64,49 @@ fn step(rough: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
+/// A tick's text: the digits that the step between ticks needs, so that it says the very place of the tick.
+fn label(figure: f64, step: f64) -> String {
+    if figure == 0.0 {
+        return "0".to_owned();
+    }
+    if (1e-6..1e6).contains(&step) {
+        return format!("{figure:.*}", decimals(step));
+    }
+    let power = (figure.abs().log10() + 1e-9).floor();
+    format!("{figure:.*e}", decimals(step / 10f64.powf(power)))
+}
+
+/// How many decimals a step has.
+fn decimals(step: f64) -> usize {
+    let is_whole = |many: &usize| {
+        let whole = step * 10f64.powi(*many as i32);
+        (whole - whole.round()).abs() < 1e-6 * whole
+    };
+    (0..9).find(is_whole).unwrap_or(9)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ticks_text_says_its_place() {
+        let powers = [1e-8, 1e-3, 0.01, 0.1, 1.0, 10.0, 1e3, 1e6, 1e9];
+        let ends = [0.1, 0.9, 1.0, 1.1, 2.0, 3.0, 4.0, 5.0, 7.0, 8.0, 9.0, 11.0, 12.3];
+        let wide = powers.iter().flat_map(|power| ends.map(|end| [0.0, end * power]));
+        for figures in wide.chain([[1.41e6, 1.52e6], [-8.5, 0.3], [57.3, 92.8]]) {
+            for wanted in [3, 4, 5, 6] {
+                let axis = Axis::round(figures.into_iter(), 0.0, 100.0, wanted);
+                for (figure, label) in &axis.ticks {
+                    let told: f64 = label.parse().unwrap();
+                    assert!(
+                        (axis.at(told) - axis.at(*figure)).abs() < 1e-3,
+                        "{label} for {figure}: {axis:?}"
+                    );
+                }
+            }
+        }
+    }
 
     #[test]
     fn ticks_are_round_and_hold_every_figure() {

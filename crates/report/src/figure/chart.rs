@@ -2,6 +2,7 @@
 
 use super::axis::Axis;
 use super::drawing::{Anchor, Colour, Drawing, Item, Stroke};
+use super::letters::{clipped, width, wrapped};
 use super::series::{Levels, Line, Plot};
 
 /// The width of a column of two, points.
@@ -9,11 +10,17 @@ const WIDTH: f64 = 252.0;
 const PLOT_HEIGHT: f64 = 176.0;
 /// Letters that stay readable in a column.
 const LETTERS: f64 = 8.0;
+/// From one line of text to the next.
+const LINE: f64 = LETTERS + 3.0;
+/// What stays free at every edge.
+const EDGE: f64 = 2.0;
+/// From the left end of a line's sign in the legend to its text.
+const SIGN: f64 = 24.0;
 const INK: Colour = [0x16, 0x19, 0x1d];
 const FAINT: Colour = [0x50, 0x57, 0x5f];
 const GRID: Colour = [0xe2, 0xe6, 0xea];
 /// Colours that people with any colour vision tell apart, as those of the page.
-const COLOURS: [Colour; 8] = [
+pub const COLOURS: [Colour; 8] = [
     [0x00, 0x64, 0xa8],
     [0xb8, 0x4a, 0x00],
     [0x00, 0x70, 0x4f],
@@ -24,25 +31,44 @@ const COLOURS: [Colour; 8] = [
     [0x00, 0x75, 0x7f],
 ];
 const DASHES: [&[f32]; 4] = [&[], &[5.0, 2.0], &[1.5, 2.0], &[6.0, 2.0, 1.5, 2.0]];
-const LIMIT_DASH: &[f32] = &[2.0, 2.5];
+pub const LIMIT_DASH: &[f32] = &[2.0, 2.5];
 
 /// Draws a figure.
 pub fn draw(plot: &Plot) -> Drawing {
-    let limited = plot.lines.iter().flat_map(|line| &line.points).any(|point| point.limit.is_some());
-    let rows = plot.lines.iter().filter(|line| !line.label.is_empty()).count() + usize::from(limited);
-    let height = PLOT_HEIGHT + rows as f64 * (LETTERS + 3.0) + 4.0;
     let (top, bottom) = (8.0, PLOT_HEIGHT - 30.0);
     let y = Axis::round(figures(plot), bottom, top, 5);
-    let widest = y.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(1);
-    let (left, right) = (20.0 + 4.8 * widest as f64, WIDTH - 8.0);
+    let widest = y.ticks.iter().map(|(_, label)| width(label, LETTERS)).fold(0.0, f64::max);
+    let y_title = lines_of(&plot.y_title, bottom - top);
+    let (left, right) = (9.0 + LINE * y_title.len() as f64 + widest, WIDTH - 8.0);
     let x = across(plot, left + 8.0, right - 8.0);
     let mut items = frame(plot, &x, &y, [left, right, top, bottom]);
+    for (number, line) in y_title.iter().enumerate() {
+        let place = (9.0 + LINE * number as f64, (top + bottom) / 2.0);
+        items.push(text(place, Anchor::Middle, true, INK, line));
+    }
     for (number, line) in plot.lines.iter().enumerate() {
         let aside = beside(number, plot.lines.len());
         items.extend(marks(line, number, |level| x.at(level) + aside, &y));
     }
-    items.extend(legend(plot, limited, left));
+    let (legend, height) = legend(plot, left);
+    items.extend(legend);
     Drawing { title: plot.title.clone(), width: WIDTH, height, items }
+}
+
+/// A title in lines of its axis' length: the unit on one of its own where all of it is too long for one.
+fn lines_of(title: &str, room: f64) -> Vec<String> {
+    match title.rsplit_once(", ") {
+        Some((name, unit)) if width(title, LETTERS) > room => {
+            let mut lines = wrapped(&format!("{name},"), LETTERS, room);
+            lines.extend(wrapped(unit, LETTERS, room));
+            lines
+        }
+        _ => wrapped(title, LETTERS, room),
+    }
+}
+
+fn text((x, y): (f64, f64), anchor: Anchor, turned: bool, colour: Colour, text: &str) -> Item {
+    Item::Text { x, y, size: LETTERS, anchor, turned, colour, text: text.to_owned() }
 }
 
 fn figures(plot: &Plot) -> impl Iterator<Item = f64> {
@@ -94,15 +120,6 @@ fn frame(plot: &Plot, x: &Across, y: &Axis, [left, right, top, bottom]: [f64; 4]
         stroke: Some(Stroke { colour, width, dash: &[] }),
         fill: None,
     };
-    let text = |x, y, anchor, turned, colour, text: &str| Item::Text {
-        x,
-        y,
-        size: LETTERS,
-        anchor,
-        turned,
-        colour,
-        text: text.to_owned(),
-    };
     let mut items = vec![line(
         y.ticks.iter().map(|(figure, _)| vec![(left, y.at(*figure)), (right, y.at(*figure))]).collect(),
         GRID,
@@ -113,22 +130,40 @@ fn frame(plot: &Plot, x: &Across, y: &Axis, [left, right, top, bottom]: [f64; 4]
     }
     items.push(line(vec![vec![(left, top), (left, bottom), (right, bottom)]], FAINT, 0.6));
     for (figure, label) in &y.ticks {
-        items.push(text(left - 4.0, y.at(*figure) + 2.8, Anchor::End, false, FAINT, label));
+        items.push(text((left - 4.0, y.at(*figure) + 2.8), Anchor::End, false, FAINT, label));
     }
-    // A label that would run into another is left out, but the first and the last; its tick stays.
-    let half = |label: &String| 2.4 * label.chars().count() as f64 + 1.5;
-    let end = x.ticks.last().map_or(f64::INFINITY, |(place, label)| place - half(label));
-    let mut last = f64::NEG_INFINITY;
-    for (number, (place, label)) in x.ticks.iter().enumerate() {
-        items.push(line(vec![vec![(*place, bottom), (*place, bottom + 2.5)]], FAINT, 0.6));
-        let (is_end, half) = (number + 1 == x.ticks.len(), half(label));
+    items.push(line(
+        x.ticks.iter().map(|(place, _)| vec![(*place, bottom), (*place, bottom + 2.5)]).collect(),
+        FAINT,
+        0.6,
+    ));
+    items.extend(labels(x, right - left, bottom + 11.0));
+    let title = clipped(&plot.x_title, LETTERS, right - left);
+    items.push(text(((left + right) / 2.0, bottom + 24.0), Anchor::Middle, false, INK, &title));
+    items
+}
+
+/// The labels of what is across. One that would run into another is left out, but the first and the last; its tick stays.
+fn labels(x: &Across, room: f64, y: f64) -> Vec<Item> {
+    let room = room / x.ticks.len().clamp(1, 2) as f64 - 2.0 * EDGE;
+    let placed: Vec<(f64, f64, String)> = x
+        .ticks
+        .iter()
+        .map(|(place, label)| {
+            let label = clipped(label, LETTERS, room);
+            let half = width(&label, LETTERS) / 2.0;
+            (place.clamp(EDGE + half, WIDTH - EDGE - half), half + 1.5, label)
+        })
+        .collect();
+    let end = placed.last().map_or(f64::INFINITY, |(place, half, _)| place - half);
+    let (mut last, mut items) = (f64::NEG_INFINITY, Vec::new());
+    for (number, (place, half, label)) in placed.iter().enumerate() {
+        let is_end = number + 1 == placed.len();
         if is_end || (place - half > last && (place + half < end || number == 0)) {
-            items.push(text(*place, bottom + 11.0, Anchor::Middle, false, FAINT, label));
+            items.push(text((*place, y), Anchor::Middle, false, FAINT, label));
             last = place + half;
         }
     }
-    items.push(text((left + right) / 2.0, bottom + 24.0, Anchor::Middle, false, INK, &plot.x_title));
-    items.push(text(9.0, (top + bottom) / 2.0, Anchor::Middle, true, INK, &plot.y_title));
     items
 }
 
@@ -158,8 +193,11 @@ fn marks(line: &Line, number: usize, x: impl Fn(usize) -> f64, y: &Axis) -> Vec<
     let means: Vec<(f64, f64)> =
         line.points.iter().map(|point| (x(point.level), y.at(point.figure))).collect();
     let mut items = Vec::new();
-    if limits.len() > 1 {
-        items.push(path(vec![limits], 0.8, LIMIT_DASH));
+    match limits[..] {
+        [] => {}
+        // Of a single size it has no length of its own.
+        [(x, y)] => items.push(path(vec![vec![(x - 7.0, y), (x + 7.0, y)]], 0.8, LIMIT_DASH)),
+        _ => items.push(path(vec![limits], 0.8, LIMIT_DASH)),
     }
     items.push(path(bars.collect(), 0.7, &[]));
     items.push(path(vec![means.clone()], 1.0, dash));
@@ -192,20 +230,16 @@ fn marker(number: usize, x: f64, y: f64) -> Item {
     }
 }
 
-fn legend(plot: &Plot, limited: bool, left: f64) -> Vec<Item> {
+/// The legend below the plot, and how high everything is with it.
+fn legend(plot: &Plot, left: f64) -> (Vec<Item>, f64) {
     let mut items = Vec::new();
     let mut y = PLOT_HEIGHT + 4.0;
-    let mut row = |sign: Vec<Item>, label: &str, y: f64| {
+    let mut row = |sign: Vec<Item>, label: &str, y: &mut f64| {
         items.extend(sign);
-        items.push(Item::Text {
-            x: left + 24.0,
-            y: y + 2.8,
-            size: LETTERS,
-            anchor: Anchor::Start,
-            turned: false,
-            colour: INK,
-            text: label.to_owned(),
-        });
+        for line in wrapped(label, LETTERS, WIDTH - EDGE - left - SIGN) {
+            items.push(text((left + SIGN, *y + 2.8), Anchor::Start, false, INK, &line));
+            *y += LINE;
+        }
     };
     let sample = |colour, dash, y| Item::Path {
         pieces: vec![vec![(left, y), (left + 18.0, y)]],
@@ -215,11 +249,10 @@ fn legend(plot: &Plot, limited: bool, left: f64) -> Vec<Item> {
     };
     for (number, line) in plot.lines.iter().enumerate().filter(|(_, line)| !line.label.is_empty()) {
         let (colour, dash) = look(number);
-        row(vec![sample(colour, dash, y), marker(number, left + 9.0, y)], &line.label, y);
-        y += LETTERS + 3.0;
+        row(vec![sample(colour, dash, y), marker(number, left + 9.0, y)], &line.label, &mut y);
     }
-    if limited {
-        row(vec![sample(FAINT, LIMIT_DASH, y)], "what headers leave of the link", y);
+    if plot.lines.iter().flat_map(|line| &line.points).any(|point| point.limit.is_some()) {
+        row(vec![sample(FAINT, LIMIT_DASH, y)], "what headers leave of the link", &mut y);
     }
-    items
+    (items, y)
 }

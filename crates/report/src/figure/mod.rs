@@ -2,12 +2,14 @@
 //!
 //! * `series`: which figures a campaign has, and what is in each
 //! * `axis`: ticks, and places on an axis
+//! * `letters`: the font, how wide texts are in it, and where they break
 //! * `chart`: lines, letters and marks of a figure, in points (1/72 inch), the width of a column
 //! * `svg`, `png`, `pdf`: the same drawing in each format
 
 mod axis;
 mod chart;
 mod drawing;
+mod letters;
 mod pdf;
 mod png;
 mod series;

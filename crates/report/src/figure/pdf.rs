@@ -1,7 +1,7 @@
 //! A drawing as PDF: one page of its size. Letters are drawn as outlines, so that it looks alike with any fonts.
 
 use super::drawing::{Anchor, Colour, Drawing, Item};
-use super::png::FONT;
+use super::letters::{FACE, width};
 use pdf_writer::types::LineCapStyle;
 use pdf_writer::{Content, Finish, Pdf, Rect, Ref, TextStr};
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
@@ -9,12 +9,11 @@ use ttf_parser::{Face, GlyphId, OutlineBuilder};
 /// The file.
 pub fn render(drawing: &Drawing) -> Vec<u8> {
     let [catalog, pages, page, content, info] = [1, 2, 3, 4, 5].map(Ref::new);
-    let face = Face::parse(FONT, 0).expect("the font of this program is one");
     let height = drawing.height as f32;
     let mut drawn = Content::new();
     drawn.set_line_cap(LineCapStyle::ButtCap);
     for item in &drawing.items {
-        draw(&mut drawn, item, height, &face);
+        draw(&mut drawn, item, height, &FACE);
     }
     let mut pdf = Pdf::new();
     pdf.catalog(catalog).pages(pages);
@@ -63,7 +62,7 @@ fn draw(content: &mut Content, item: &Item, height: f32, face: &Face) {
                 text.chars().map(|letter| face.glyph_index(letter).unwrap_or_default()).collect();
             let scale = *size as f32 / f32::from(face.units_per_em());
             let advance = |glyph: &GlyphId| scale * f32::from(face.glyph_hor_advance(*glyph).unwrap_or(0));
-            let width: f32 = glyphs.iter().map(advance).sum();
+            let width = width(text, *size) as f32;
             let mut pen = match anchor {
                 Anchor::Start => 0.0,
                 Anchor::Middle => -width / 2.0,

@@ -1,14 +1,13 @@
 //! A drawing as PNG.
 
 use super::drawing::Drawing;
+use super::letters::FONT;
 use super::svg;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{Options, Tree};
 
 /// Dots for a point: 300 to the inch.
 const SCALE: f32 = 300.0 / 72.0;
-/// What texts are set in, wherever this runs.
-pub const FONT: &[u8] = notosans::REGULAR_TTF;
 
 /// The picture at 300 dots per inch.
 pub fn render(drawing: &Drawing) -> Vec<u8> {

@@ -128,8 +128,9 @@ fn apart(
         let Some(figure) = comparison.difference else { continue };
         let levels = &page.cells[comparison.baseline].levels;
         let mut group = key(page, levels, &[across, comparison.factor]);
-        group.push(comparison.factor);
-        group.push(page.cells[comparison.candidate].levels[comparison.factor]);
+        // One candidate may be compared with several others.
+        let level = |cell: usize| page.cells[cell].levels[comparison.factor];
+        group.extend([comparison.factor, level(comparison.baseline), level(comparison.candidate)]);
         let line = lines.entry(group).or_default();
         let others = label(page, levels, &[across, comparison.factor]);
         line.label = if others.is_empty() {

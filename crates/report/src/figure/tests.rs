@@ -1,6 +1,7 @@
 //! Figures of the fixtures' campaign.
 
-use super::{FigureFormat, figure, figures};
+use super::drawing::{Anchor, Item};
+use super::{FigureFormat, chart, figure, figures, letters, series};
 use crate::page::tests::document;
 
 #[test]
@@ -34,6 +35,101 @@ fn a_figure_has_arms_units_sizes_and_a_limit() {
         svg,
         String::from_utf8(figure(&document(), "throughput-tcp-segment", FigureFormat::Svg).unwrap()).unwrap()
     );
+}
+
+/// Fails where a text reaches beyond the picture, by the font's own widths.
+fn everything_is_inside(plot: &series::Plot) {
+    let drawing = chart::draw(plot);
+    for item in &drawing.items {
+        let Item::Text { x, y, size, anchor, turned, text, .. } = item else { continue };
+        let width = letters::width(text, *size);
+        let before = match anchor {
+            Anchor::Start => 0.0,
+            Anchor::Middle => width / 2.0,
+            Anchor::End => width,
+        };
+        // A turned text goes up.
+        let [across, along] = match turned {
+            false => [(x - before, x - before + width), (y - size, y + size / 4.0)],
+            true => [(x - size, x + size / 4.0), (y + before - width, y + before)],
+        };
+        assert!(across.0 >= 0.0 && across.1 <= drawing.width, "{}: {text} {across:?}", plot.name);
+        assert!(along.0 >= 0.0 && along.1 <= drawing.height, "{}: {text} {along:?}", plot.name);
+    }
+}
+
+#[test]
+fn every_text_is_inside_the_picture_however_long_names_are() {
+    let mut page = document();
+    for comparison in &mut page.comparisons {
+        comparison.arms = "mechanism=6in4 against mechanism=native, flow label 1048575".to_owned();
+    }
+    for metric in &mut page.metrics {
+        metric.name = format!("{}_of_all_processors_of_the_sending_host", metric.name);
+    }
+    let family = page.factors.iter().position(|factor| factor.name == "family").unwrap();
+    page.factors[family].labels[1] =
+        "namespace_->_ssh:somebody@a-machine-with-a-long-name.example.org".to_owned();
+    let plots = series::all(&page);
+    assert!(plots.iter().any(|plot| plot.name.ends_with("difference")), "{plots:?}");
+    plots.iter().for_each(everything_is_inside);
+    for mut plot in plots {
+        let count = plot.lines.iter().flat_map(|line| &line.points).map(|point| point.level + 1).max();
+        let names = (0..count.unwrap_or(1)).map(|level| format!("linux-6.12 -> gvisor on a machine {level}"));
+        plot.levels = series::Levels::Names(names.collect());
+        everything_is_inside(&plot);
+    }
+}
+
+#[test]
+fn the_limit_of_a_single_size_is_drawn_where_the_legend_names_it() {
+    let mut plots = series::all(&document());
+    let plot = plots.iter_mut().find(|plot| plot.name == "throughput-tcp-segment").unwrap();
+    for line in &mut plot.lines {
+        line.points.truncate(1);
+    }
+    assert!(plot.lines.iter().any(|line| line.points[0].limit.is_some()));
+    let drawing = chart::draw(plot);
+    let dashed = drawing.items.iter().filter(
+        |item| matches!(item, Item::Path { stroke: Some(stroke), .. } if stroke.dash == chart::LIMIT_DASH),
+    );
+    // One in the plot, and one in the legend.
+    assert_eq!(dashed.count(), 2);
+}
+
+#[test]
+fn the_page_and_its_figures_have_the_same_colours() {
+    let page = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../web/src/chart/palette.ts"));
+    let light = page.split("light: [").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+    let colours: Vec<String> =
+        chart::COLOURS.iter().map(|[r, g, b]| format!("\"#{r:02x}{g:02x}{b:02x}\"")).collect();
+    assert_eq!(light.split(", ").collect::<Vec<_>>(), colours);
+}
+
+#[test]
+fn one_candidate_beside_two_others_has_a_line_for_each() {
+    let mut page = document();
+    let family = page.factors.iter().position(|factor| factor.name == "family").unwrap();
+    let name = "throughput-tcp-segment-difference";
+    let lines = |page: &crate::page::Page| {
+        series::all(page).into_iter().find(|plot| plot.name == name).unwrap().lines
+    };
+    let before = lines(&page);
+    page.factors[family].levels.push("other".to_owned());
+    page.factors[family].labels.push("other".to_owned());
+    let level = page.factors[family].levels.len() - 1;
+    for mut comparison in page.comparisons.clone() {
+        let mut cell = page.cells[comparison.baseline].clone();
+        cell.levels[family] = level;
+        page.cells.push(cell);
+        comparison.baseline = page.cells.len() - 1;
+        comparison.arms = "ipv6 against other".to_owned();
+        page.comparisons.push(comparison);
+    }
+    let after = lines(&page);
+    let labels: Vec<&str> = after.iter().map(|line| &line.label[..]).collect();
+    assert_eq!(labels, ["ipv6 against ipv4", "ipv6 against other"]);
+    assert_eq!((&after[0].points, &after[1].points), (&before[0].points, &before[0].points));
 }
 
 #[test]
