@@ -11,7 +11,7 @@ use stacklab_store::{HostRow, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::GuestLab;
 use stacklab_traffic::client::AgentError;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 /// The labs of a study: one for each pair of systems and for each set of services, or for each mechanism between routers;
@@ -83,7 +83,8 @@ pub fn measure(
     progress: &mut Progress,
 ) -> Result<(), Failure> {
     let mut runs = record.runs()?;
-    let measured: HashSet<(u32, u32)> = runs.iter().map(key).collect();
+    let kept: HashMap<(u32, u32), usize> =
+        runs.iter().enumerate().map(|(place, run)| (key(run), place)).collect();
     let mut course = Course::new(study, plan);
     loop {
         let trials = course.trials();
@@ -92,8 +93,8 @@ pub fn measure(
         }
         progress.block(study, &course, &trials);
         for trial in &trials {
-            if measured.contains(&(trial.block, trial.position)) {
-                progress.kept();
+            if let Some(place) = kept.get(&(trial.block, trial.position)) {
+                progress.kept(&runs[*place]);
                 continue;
             }
             progress.trial(trial);

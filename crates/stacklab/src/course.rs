@@ -46,18 +46,28 @@ impl<'a> Course<'a> {
         Plan::active(self.plan.block(self.block), &self.settled, &self.questions)
     }
 
-    /// Goes to the next block, every trial of the present one having been run, and decides what is settled.
+    /// Goes to the next block, every trial of the present one having been run, and decides what is settled, and how.
     pub fn advance(&mut self, runs: &[RunRecord]) {
+        let (index, newly) = self.settle(runs);
+        for number in newly {
+            *self.verdicts.entry(answer(&self.questions[number], &index)).or_default() += 1;
+        }
+    }
+
+    /// Goes to the next block and decides what is settled. Gives the runs before it and which questions are newly so.
+    fn settle<'r>(&mut self, runs: &'r [RunRecord]) -> (Runs<'r>, Vec<usize>) {
         self.block += 1;
-        let seen = || runs.iter().filter(|run| run.trial.block < self.block);
+        let block = self.block;
+        let seen = || runs.iter().filter(move |run| run.trial.block < block);
         let spent_ns = seen().map(|run| run.wall_ns).sum();
         let index = Runs::new(seen());
-        for (question, settled) in self.questions.iter().zip(&mut self.settled) {
+        let mut newly = Vec::new();
+        for (number, (question, settled)) in self.questions.iter().zip(&mut self.settled).enumerate() {
             if settled.is_none() {
                 let standing = standing(question, &index, self.study.rule.target);
                 *settled = look(&self.study.rule, self.block, spent_ns, standing);
                 if settled.is_some() {
-                    *self.verdicts.entry(answer(question, &index)).or_default() += 1;
+                    newly.push(number);
                 }
             }
         }
@@ -66,6 +76,7 @@ impl<'a> Course<'a> {
         if self.questions.is_empty() && budget_is_spent {
             self.block = self.study.rule.max;
         }
+        (index, newly)
     }
 
     /// Questions, and how many of them are settled.
@@ -91,7 +102,8 @@ impl<'a> Course<'a> {
             {
                 break;
             }
-            self.advance(runs);
+            // Nobody asks for verdicts on the way.
+            self.settle(runs);
         }
         let settled = self.settled.into_iter().map(|settled| settled.unwrap_or(Settled::Unfinished));
         (self.questions, settled.collect())

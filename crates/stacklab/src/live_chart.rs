@@ -1,23 +1,29 @@
 //! A small chart of what a campaign has measured so far: a line of bars for each arm, a bar for each size.
 
-use stacklab_model::{Factor, Metric, RunRecord};
+use stacklab_model::{Cell, Factor, Metric, RunRecord};
 use std::collections::BTreeMap;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Most lines: a chart that does not fit its terminal shows nothing.
 const LINES: usize = 6;
 
-/// Means of one metric by arm and size.
+/// Means of one metric by size, a line for each combination of everything else that is varied.
 pub struct LiveChart {
-    factor: Factor,
+    /// What tells lines apart, as printed: transport and family first, for they are in most studies.
+    factors: Vec<Factor>,
     metric: Metric,
     lines: BTreeMap<String, BTreeMap<u32, (f64, u32)>>,
 }
 
 impl LiveChart {
-    /// Of the metric that a study asks first, and the factor whose levels it compares.
-    pub fn new(factor: Factor, metric: Metric) -> Self {
-        LiveChart { factor, metric, lines: BTreeMap::new() }
+    /// Of a metric of a study's cells.
+    pub fn new(cells: &[Cell], metric: Metric) -> Self {
+        let mut factors = vec![Factor::Transport, Factor::Family];
+        factors.extend(Factor::ALL.iter().filter(|factor| {
+            !matches!(factor, Factor::Transport | Factor::Family | Factor::Size)
+                && cells.iter().any(|cell| cell.level(**factor) != cells[0].level(**factor))
+        }));
+        LiveChart { factors, metric, lines: BTreeMap::new() }
     }
 
     /// Takes a run's figure, where it has one that counts.
@@ -25,12 +31,20 @@ impl LiveChart {
         let figure = run.values.get(&self.metric).and_then(|value| value.measured());
         let Some(figure) = figure.filter(|_| run.is_valid()) else { return };
         let cell = &run.trial.cell;
-        let line = match self.factor {
-            Factor::Transport => cell.transport.to_string(),
-            factor => format!("{} {}", cell.transport, cell.level(factor)),
-        };
+        let line = self.line(cell);
         let (sum, n) = self.lines.entry(line).or_default().entry(cell.size).or_default();
         (*sum, *n) = (*sum + figure, *n + 1);
+    }
+
+    /// `tcp ipv4 os=gvisor`.
+    fn line(&self, cell: &Cell) -> String {
+        let told = self.factors.iter().map(|factor| (factor, cell.level(*factor)));
+        let told =
+            told.filter(|(_, level)| !level.is_empty()).map(|(factor, level)| match factor.is_setting() {
+                true => format!("{factor}={level}"),
+                false => level,
+            });
+        told.collect::<Vec<_>>().join(" ")
     }
 
     /// The lines: `throughput  tcp ipv4  ▁▃▅█  12.3 to 92.8 Mbit/s`, all bars on one scale from zero.
@@ -47,7 +61,11 @@ impl LiveChart {
             let range = if low == high { low } else { format!("{low} to {high}") };
             format!("{}  {name:<widest$}  {bars}  {range} {unit}", self.metric)
         };
-        self.lines.iter().take(LINES).map(draw).collect::<Vec<_>>().join("\n")
+        let mut drawn: Vec<String> = self.lines.iter().take(LINES).map(draw).collect();
+        if self.lines.len() > LINES {
+            drawn.push(format!("and {} more", self.lines.len() - LINES));
+        }
+        drawn.join("\n")
     }
 }
 
@@ -72,6 +90,7 @@ fn short(figure: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stacklab_model::{Family, Framing, Transport};
 
     #[test]
     fn bars_stand_on_one_scale_from_zero() {
@@ -80,9 +99,40 @@ mod tests {
         assert_eq!(bar(f64::NAN, 100.0), '▁');
     }
 
+    fn cell(transport: Transport, family: Family, os: &str) -> Cell {
+        Cell {
+            transport,
+            framing: Framing::Segment,
+            size: 128,
+            family,
+            replica: String::new(),
+            settings: [(Factor::Os, os.to_owned())].into(),
+        }
+    }
+
+    #[test]
+    fn what_differs_has_lines_of_its_own_and_none_vanishes_in_silence() {
+        let cells: Vec<Cell> = ["namespace", "gvisor"]
+            .into_iter()
+            .flat_map(|os| [Family::Ipv4, Family::Ipv6].map(|family| (os, family)))
+            .flat_map(|(os, family)| [Transport::Tcp, Transport::Udp].map(|of| cell(of, family, os)))
+            .collect();
+        let mut chart = LiveChart::new(&cells, Metric::Throughput);
+        let lines: Vec<String> = cells.iter().map(|cell| chart.line(cell)).collect();
+        assert_eq!(lines[..2], ["tcp ipv4 os=namespace", "udp ipv4 os=namespace"]);
+        chart.lines = lines.into_iter().map(|line| (line, [(128, (10.0, 1))].into())).collect();
+        // Eight, of which the terminal has room for six.
+        let drawn = chart.draw();
+        assert_eq!((chart.lines.len(), drawn.lines().count()), (8, 7), "{drawn}");
+        assert!(drawn.ends_with("\nand 2 more"), "{drawn}");
+        // What all cells have alike is not told.
+        let alike = LiveChart::new(&cells[..4], Metric::Throughput);
+        assert_eq!(alike.line(&cells[0]), "tcp ipv4");
+    }
+
     #[test]
     fn each_arm_has_a_line_with_its_range() {
-        let mut chart = LiveChart::new(Factor::Family, Metric::Throughput);
+        let mut chart = LiveChart::new(&[], Metric::Throughput);
         assert_eq!(chart.draw(), "");
         for (name, sizes) in
             [("tcp ipv4", [(128, 20.0), (1408, 80.0)]), ("tcp ipv6", [(128, 10.0), (1408, 70.0)])]

@@ -1,4 +1,5 @@
-//! How a campaign is going: on a terminal a bar, the verdicts so far and a small chart; elsewhere a line a block. All of it on standard error.
+//! How a campaign is going: on a terminal a bar, the verdicts so far and a small chart; elsewhere a line a block. All of
+//! it on standard error.
 
 use crate::course::Course;
 use crate::live_chart::LiveChart;
@@ -63,7 +64,7 @@ impl Progress {
             course.verdicts().into_iter().map(|(verdict, n)| format!("{verdict} {n}")).collect();
         self.verdicts = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
         if let (None, Some(first)) = (&self.chart, study.comparisons.first()) {
-            self.chart = first.metrics.first().map(|metric| LiveChart::new(first.factor, *metric));
+            self.chart = first.metrics.first().map(|metric| LiveChart::new(&study.cells, *metric));
         }
         match &self.bar {
             Some(bar) => {
@@ -91,8 +92,11 @@ impl Progress {
     }
 
     /// A trial's run was there already.
-    pub fn kept(&mut self) {
+    pub fn kept(&mut self, run: &RunRecord) {
         self.pass();
+        if let Some(chart) = &mut self.chart {
+            chart.add(run);
+        }
     }
 
     /// A run has ended.
