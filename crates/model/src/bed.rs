@@ -3,7 +3,7 @@
 use crate::{Cell, Factor, Rate};
 use serde::{Deserialize, Serialize};
 
-/// Two hosts joined by one link, both families addressed.
+/// What every link between hosts is; both families are addressed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Bed {
     /// Rate of the link in each direction, Ethernet overhead counted; `None` is as fast as the kernel goes.

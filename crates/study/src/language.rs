@@ -102,8 +102,12 @@ const fn default(name: &'static str, kind: Kind, value: &'static str, doc: &'sta
 }
 
 const TITLE: Key = required("title", Kind::Text, "What the study asks, as the heading of its reports.");
-const TESTBED: Key =
-    default("testbed", Kind::Table(BED), "{}", "The two hosts' link. Both families are addressed.");
+const TESTBED: Key = default(
+    "testbed",
+    Kind::Table(BED),
+    "{}",
+    "The link between two hosts, or every link of a row. Both families are addressed.",
+);
 const FACTORS: Key = required(
     "factors",
     Kind::Table(LEVELS),

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 pub struct Study {
     /// What the study asks, as the heading of its reports.
     pub title: String,
-    /// The link between the two hosts.
+    /// The link, or each of the links, between its hosts.
     pub bed: Bed,
     /// How the hosts are joined.
     #[serde(default)]
