@@ -91,6 +91,18 @@ test("every metric and transport that is chosen shows the figures of the JSON re
   await page.close();
 });
 
+test("what comparisons rest on is told without a pointer", async () => {
+  const page = await opened("#metric=throughput&f.transport=tcp");
+  await page.tab.focus("#explorer details.remarks summary");
+  await page.tab.keyboard.press("Enter");
+  const told = await page.tab.locator("#explorer details.remarks dd").allTextContents();
+  const wanted = findings.comparisons.filter(({ metric, baseline }) => metric === "throughput" && baseline.transport === "tcp");
+  expect(told).toHaveLength(wanted.length);
+  for (const text of told) expect(text).toMatch(/4 pairs; p of no difference (< )?[0-9.]+, adjusted/);
+  await page.fine();
+  await page.close();
+});
+
 test("pointer and keys tell a point's exact figure, its runs and its interval", async () => {
   const page = await opened("#metric=throughput&f.transport=tcp");
   const graph = page.tab.locator(".frame");
@@ -163,6 +175,7 @@ test("a run is shown with its series, delays and CPU, in a file small enough to 
   const detail = page.tab.locator("article.detail");
   await detail.locator('svg[aria-label^="Histogram of"]').first().waitFor();
   expect(await detail.locator('svg[aria-label^="Payload in Mbit/s"]').count()).toBeGreaterThan(0);
+  expect(await detail.locator('svg[aria-label^="Mean delay in ms"]').count()).toBeGreaterThan(0);
   expect(await detail.locator('svg[aria-label^="CPU:"]').count()).toBe(2);
   expect(await detail.textContent()).toContain("warm-up 30 ms, not counted");
   expect(await page.tab.$$eval(".testbed rect.host", (all) => all.length)).toBe(2);

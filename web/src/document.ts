@@ -280,9 +280,9 @@ shown: string,
  */
 pairs: number, 
 /**
- * Two-sided p of no difference, adjusted for the number of comparisons.
+ * Two-sided p of no difference, adjusted for the number of comparisons, as reports write it.
  */
-adjusted_p: number | null, 
+adjusted_p: string | null, 
 /**
  * What headers explain, and what they leave.
  */
@@ -506,19 +506,53 @@ export type TestbedView = {
  */
 sentence: string, 
 /**
- * The hosts, in the order of the traffic.
+ * How hosts are joined: one row for all that are joined alike.
  */
-hosts: Array<HostView>, 
+rows: Array<RowView>, 
 /**
- * What is known of the link between two hosts.
+ * The hosts, in the order in which they were asked.
  */
-link: Array<string>, };
+hosts: Array<HostView>, };
+
+export type RowView = { 
+/**
+ * The hosts.
+ */
+hosts: Array<HostPlace>, 
+/**
+ * The link after each host but the last.
+ */
+links: Array<LinkView>, };
+
+export type HostPlace = { 
+/**
+ * Its name.
+ */
+name: string, 
+/**
+ * Its system in a few words; empty where no host of that name told it.
+ */
+system: string, };
+
+export type LinkView = { 
+/**
+ * How packets cross it, one after another, where the study varies that.
+ */
+mechanisms: Array<string>, 
+/**
+ * What is known of it.
+ */
+facts: Array<string>, };
 
 export type HostView = { 
 /**
  * Its name.
  */
 name: string, 
+/**
+ * Where it is: the kind of host, and with routers the mechanism.
+ */
+kind: string, 
 /**
  * Its system in a few words.
  */

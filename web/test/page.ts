@@ -34,7 +34,7 @@ function comparison(baseline: number, candidate: number, outcome: ComparisonView
     high: -8.3,
     shown: "-8.4 [-8.5, -8.3]",
     pairs: 8,
-    adjusted_p: 0.01,
+    adjusted_p: "0.010",
     headers: null,
   };
 }
@@ -86,6 +86,6 @@ export function page(): Page {
       ],
     },
     details: [],
-    testbed: { sentence: "", hosts: [], link: [] },
+    testbed: { sentence: "", rows: [], hosts: [] },
   };
 }

@@ -34,6 +34,14 @@ test("another factor may be across", () => {
   expect(shown.overlays).toEqual([]);
 });
 
+test("published series of one label are told apart by their transport", () => {
+  const document = page();
+  document.published = ["tcp", "udp", null].map((transport) => ({ label: "Ubuntu", metric: 0, transport, points: [] }));
+  const labels = (state: Record<string, string>) => select(document, state)!.overlays.map((series) => series.label);
+  expect(labels({ "f.transport": "all" })).toEqual(["Ubuntu, tcp", "Ubuntu, udp", "Ubuntu, any transport"]);
+  expect(labels({})).toEqual(["Ubuntu, tcp", "Ubuntu, any transport"]);
+});
+
 test("published figures are those of the transport that is shown", () => {
   expect(select(page(), {})!.overlays.map((series) => series.label)).toEqual(["Ubuntu"]);
   expect(select(page(), { "f.transport": "udp" })!.overlays.map((series) => series.label)).toEqual(["Vista"]);

@@ -4,7 +4,7 @@ use crate::Format;
 use crate::comparisons::{definition, mean_decimals, means};
 use crate::csv::{estimate, figure, place, settings};
 use crate::document::{Block, Footnotes, Table};
-use crate::figures::{NONE, Shown, aligned, difference_decimals, range, signed};
+use crate::figures::{NONE, Shown, aligned, difference_decimals, p_value, range, signed};
 use crate::groups::{is_number, level_alone, row_factors, sort_key, varied};
 use crate::heading::{count, time};
 use crate::{markdown, text};
@@ -168,7 +168,8 @@ impl Group<'_> {
         table.push("B", true, means(&b, shown, places, &mut notes));
         table.push(format!("difference, {} [95 %]", shown.difference_unit), true, distances(rows, shown));
         table.push("n", true, rows.iter().map(|row| format!("{}, {}", row.a.n, row.b.n)).collect());
-        let p = |row: &&Against| row.effect.as_ref().map_or(NONE.to_owned(), |effect| p(effect.adjusted_p));
+        let p =
+            |row: &&Against| row.effect.as_ref().map_or(NONE.to_owned(), |effect| p_value(effect.adjusted_p));
         table.push("p", true, rows.iter().map(p).collect());
         table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
         table.footnotes = notes;
@@ -222,10 +223,6 @@ fn distances(rows: &[&Against], shown: &Shown) -> Vec<String> {
         })
         .collect();
     aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
-}
-
-fn p(p: f64) -> String {
-    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 fn verdict(row: &Against, notes: &mut Footnotes) -> String {

@@ -3,7 +3,7 @@
 use crate::document::{Block, Footnotes, Table};
 use crate::figures::{NONE, Shown, aligned, decimals, difference_decimals, fixed, percent, signed};
 use crate::groups::{Group, is_number, level, level_alone};
-use stacklab_model::{Better, Comparison, CpuScope, Estimate, Explained, Metric, Scale, Settled, Verdict};
+use stacklab_model::{Better, Comparison, CpuScope, Estimate, Explained, Metric, Settled, Verdict};
 
 /// Heading, definition and table of a group.
 pub fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
@@ -11,10 +11,7 @@ pub fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
     let margins: Vec<f64> = group.rows.iter().map(|row| row.question.margin).collect();
     let margin = match margins[..] {
         [first, ..] if margins.iter().all(|margin| *margin == first) => {
-            let margin = match group.metric.scale() {
-                Scale::Ratio => 100.0 * first,
-                Scale::Difference => shown.factor * first,
-            };
+            let margin = shown.margin(group.metric.scale(), first);
             format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit)
         }
         _ => String::new(),
@@ -67,11 +64,7 @@ fn table(group: &Group, shown: &Shown) -> Table {
         let column: Vec<&Estimate> = estimates.iter().map(|pair| pair[arm]).collect();
         table.push(title, true, means(&column, shown, places, &mut notes));
     }
-    let places = difference_decimals(rows.iter().filter_map(|row| row.effect.as_ref()).map(|effect| {
-        let [low, high] =
-            [effect.interval95.low, effect.interval95.high].map(|end| shown.difference(effect.scale, end));
-        (high - low) / 2.0
-    }));
+    let places = difference_places(rows, shown);
     table.push(
         format!("difference, {} [95 %]", shown.difference_unit),
         true,
@@ -127,6 +120,15 @@ pub fn means(estimates: &[&Estimate], shown: &Shown, places: usize, notes: &mut 
         });
     }
     cells
+}
+
+/// Decimals for the differences of a group's rows.
+pub fn difference_places(rows: &[&Comparison], shown: &Shown) -> usize {
+    difference_decimals(rows.iter().filter_map(|row| row.effect.as_ref()).map(|effect| {
+        let [low, high] =
+            [effect.interval95.low, effect.interval95.high].map(|end| shown.difference(effect.scale, end));
+        (high - low) / 2.0
+    }))
 }
 
 /// `-8.41 [-8.43, -8.39]`.

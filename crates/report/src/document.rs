@@ -64,6 +64,11 @@ impl Footnotes {
     }
 }
 
+/// A text without the mark of a footnote, for where the reason is told elsewhere.
+pub fn without_mark(text: &str) -> String {
+    text.split(" [").next().unwrap_or_default().to_owned()
+}
+
 /// On one line and without control characters: titles, names and reasons come from files and other hosts.
 pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()

@@ -32,6 +32,14 @@ impl Shown {
         Shown { unit, difference_unit, factor }
     }
 
+    /// A margin in the difference's unit.
+    pub fn margin(&self, scale: Scale, margin: f64) -> f64 {
+        match scale {
+            Scale::Ratio => 100.0 * margin,
+            Scale::Difference => self.factor * margin,
+        }
+    }
+
     /// An effect in the difference's unit: a ratio as per cent more or less, a difference as it is.
     pub fn difference(&self, scale: Scale, effect: f64) -> f64 {
         match scale {
@@ -92,6 +100,11 @@ pub fn signed(figure: f64, decimals: usize) -> String {
     let text = fixed(figure, decimals);
     let positive = figure > 0.0 && text.chars().any(|c| matches!(c, '1'..='9'));
     if positive { format!("+{text}") } else { text }
+}
+
+/// A p value with no more digits than anybody reads.
+pub fn p_value(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 /// From the smallest to the largest, `3.1` or `1.2 to 4.0`; empty without figures.
@@ -181,6 +194,7 @@ mod tests {
         let loss = Shown::of(Metric::Loss);
         assert_eq!((loss.unit, loss.difference_unit), ("%", "points"));
         assert_eq!(loss.difference(Scale::Difference, 0.015), 1.5);
+        assert_eq!((loss.margin(Scale::Difference, 0.001), loss.margin(Scale::Ratio, 0.02)), (0.1, 2.0));
         let rtt = Shown::of(Metric::Rtt);
         assert_eq!((rtt.unit, rtt.difference_unit, rtt.factor), ("ms", "%", 1.0));
         assert_eq!(Shown::of(Metric::Retransmits).difference_unit, "events");

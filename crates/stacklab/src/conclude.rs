@@ -21,6 +21,8 @@ pub struct Recorded {
     campaign: stacklab_store::Campaign,
     study: Study,
     hosts: Vec<(String, HostFacts)>,
+    /// What kind each host is.
+    kinds: Vec<String>,
     questions: Vec<Question>,
     settled: Vec<Settled>,
     runs: Vec<RunRecord>,
@@ -38,15 +40,16 @@ impl Recorded {
         let plan = Plan::new(&study, campaign.seed);
         let runs = record.runs()?;
         let (questions, settled) = Course::new(&study, &plan).walk(&runs);
-        let mut hosts: Vec<(String, HostFacts)> = Vec::new();
+        let (mut hosts, mut kinds): (Vec<(String, HostFacts)>, Vec<String>) = (Vec::new(), Vec::new());
         for host in record.hosts()? {
             // A resumed campaign on an unchanged machine has the same facts again, though perhaps after another boot.
             let facts = HostFacts { boot_id: None, time_namespace: None, ..host.facts };
             if !hosts.iter().any(|(name, known)| *name == host.name && *known == facts) {
                 hosts.push((host.name, facts));
+                kinds.push(host.kind);
             }
         }
-        Ok(Recorded { campaign, study, hosts, questions, settled, runs })
+        Ok(Recorded { campaign, study, hosts, kinds, questions, settled, runs })
     }
 
     /// Title of a campaign's study, where this version understands it.
@@ -58,6 +61,16 @@ impl Recorded {
     /// Name of the study's file.
     pub fn study_name(&self) -> &str {
         &self.campaign.study_name
+    }
+
+    /// The study.
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// What kind each of the campaign's hosts is, in their order.
+    pub fn kinds(&self) -> &[String] {
+        &self.kinds
     }
 
     /// The campaign, as the analysis takes it.

@@ -354,7 +354,7 @@ impl Lab {
 }
 
 /// What the hosts are called, sender first.
-fn names(systems: &Systems, services: &Services) -> [String; 2] {
+pub fn names(systems: &Systems, services: &Services) -> [String; 2] {
     let [sender, receiver] = &systems.0;
     let name = |role: Role, system: &System, part: &str| match (system, services.is_empty()) {
         (System::Namespace, true) => role.name().to_owned(),

@@ -3,6 +3,7 @@ import { Swatch } from "../chart/Chart";
 import type { ComparisonView, Page } from "../document";
 import { theme } from "../theme";
 import { Sign } from "../verdicts/Sign";
+import { rests } from "./rests";
 import type { Shown } from "./select";
 
 export function FigureTable({ page, shown }: { page: Page; shown: Shown }) {
@@ -31,20 +32,20 @@ export function FigureTable({ page, shown }: { page: Page; shown: Shown }) {
             <tr key={row.label}>
               <th scope="row">{row.label}</th>
               {row.cells.map((cell, place) => (
-                <td key={place} class="number" data-cell={cell?.cell} title={cell?.missing ?? undefined}>
+                <td key={place} class="number" data-cell={cell?.cell}>
                   {cell === undefined ? "-" : cell.shown}
                   {cell !== undefined && cell.n > 0 && <span class="quiet"> ({cell.n})</span>}
                 </td>
               ))}
               {compared && (
                 <td class="number">
-                  {row.comparisons.map((c) => <div key={c.baseline} title={c.headers ?? undefined}>{c.shown}</div>)}
+                  {row.comparisons.map((c) => <div key={keyOf(c)}>{c.shown}</div>)}
                 </td>
               )}
               {compared && (
                 <td>
                   {row.comparisons.map((c) => (
-                    <div key={c.baseline} title={c.reason ?? undefined}>
+                    <div key={keyOf(c)}>
                       <Sign comparison={c} text={c.words} />
                       {several && <span class="quiet"> {where(page, c)}</span>}
                     </div>
@@ -56,15 +57,60 @@ export function FigureTable({ page, shown }: { page: Page; shown: Shown }) {
         </tbody>
       </table>
       {shown.between.length > 0 && (
-        <ul>
+        <ul class="between">
           {shown.between.map((c) => (
-            <li key={`${c.baseline} ${c.candidate}`}>
+            <li key={keyOf(c)}>
               {where(page, c)}: {c.shown} {shown.metric.difference_unit}, <Sign comparison={c} text={c.words} />
             </li>
           ))}
         </ul>
       )}
+      <Remarks page={page} shown={shown} />
     </div>
+  );
+}
+
+/** One candidate may be compared with several others, and several with one. */
+function keyOf({ baseline, candidate, factor }: ComparisonView): string {
+  return `${factor} ${baseline} ${candidate}`;
+}
+
+/** What there is no room for in the table: why figures are missing, and of each comparison its pairs, p and headers. */
+function Remarks({ page, shown }: { page: Page; shown: Shown }) {
+  const missing = shown.rows.flatMap(({ label, cells }) =>
+    cells.flatMap((cell, place) => {
+      if (cell === undefined || cell.missing === null) return [];
+      const text = `${cell.n > 0 ? "some runs have" : "there is"} no figure: ${cell.missing}`;
+      return [{ name: `${label}, ${shown.lines[place]!.label}`, text }];
+    }),
+  );
+  const comparisons = [
+    ...shown.rows.flatMap((row) => row.comparisons.map((c) => ({ c, at: `${row.label}, ` }))),
+    ...shown.between.map((c) => ({ c, at: "" })),
+  ];
+  const about = [
+    ...(missing.length > 0 ? ["figures that are missing"] : []),
+    ...(comparisons.length > 0 ? ["what comparisons rest on"] : []),
+  ];
+  if (about.length === 0) return null;
+  return (
+    <details class="remarks">
+      <summary>{about.join(", ")}</summary>
+      <dl class="facts">
+        {missing.map(({ name, text }) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{text}</dd>
+          </div>
+        ))}
+        {comparisons.map(({ c, at }) => (
+          <div key={keyOf(c)}>
+            <dt>{at}{where(page, c)}</dt>
+            <dd>{rests(c)}</dd>
+          </div>
+        ))}
+      </dl>
+    </details>
   );
 }
 

@@ -1,5 +1,5 @@
 // From the document and the URL to the lines that are shown. Figures are taken as they are.
-import type { ComparisonView, EstimateView, FactorView, MetricView, Page } from "../document";
+import type { ComparisonView, EstimateView, FactorView, MetricView, Page, PublishedSeries } from "../document";
 import type { State } from "../state";
 
 export const ALL = "all";
@@ -149,10 +149,12 @@ export function select(page: Page, state: State): Shown | undefined {
   const transportName = only === undefined ? undefined : page.factors[transport]!.levels[only];
   const overlays =
     axis.name === "size"
-      ? page.published.filter(
-          (series) =>
-            series.metric === metricNumber &&
-            (series.transport === null || transportName === undefined || series.transport === transportName),
+      ? named(
+          page.published.filter(
+            (series) =>
+              series.metric === metricNumber &&
+              (series.transport === null || transportName === undefined || series.transport === transportName),
+          ),
         )
       : [];
   const common = page.factors
@@ -170,6 +172,14 @@ export function select(page: Page, state: State): Shown | undefined {
     overlays,
     common,
   };
+}
+
+/** Published series, each with its transport where another has the same label. */
+function named(published: readonly PublishedSeries[]): Overlay[] {
+  return published.map((series) => {
+    const alike = published.filter(({ label }) => label === series.label).length > 1;
+    return { label: alike ? `${series.label}, ${series.transport ?? "any transport"}` : series.label, points: series.points };
+  });
 }
 
 /** A level where nothing else says whose it is. */

@@ -54,27 +54,59 @@ function SideDetail({ side, warmup }: { side: SideView; warmup: number }) {
 const [WIDTH, HEIGHT] = [560, 190];
 const [LEFT, RIGHT, TOP, BOTTOM] = [62, 548, 22, 152];
 
-/** Payload over time; what came before the measured part is not counted. */
+/** Payload over time, and mean delays below it where any were taken; what came before the measured part is not counted. */
 function Series({ series, warmup }: { series: SeriesView; warmup: number }) {
+  const joined = series.joined > 1 && `; rows joined by ${series.joined}`;
+  return (
+    <figure>
+      <OverTime series={series} warmup={warmup} name="Payload in Mbit/s" figures={series.rate} />
+      <figcaption>Payload, Mbit/s{joined}</figcaption>
+      {series.delay_ms.some((delay) => delay !== null) && (
+        <>
+          <OverTime series={series} warmup={warmup} name="Mean delay in ms" figures={series.delay_ms} />
+          <figcaption>Mean delay, ms{joined}</figcaption>
+        </>
+      )}
+    </figure>
+  );
+}
+
+interface OverTimeProps {
+  series: SeriesView;
+  warmup: number;
+  name: string;
+  figures: readonly (number | null)[];
+}
+
+/** Pieces of a line, which ends where a figure is missing; a figure alone is a dot. */
+export function pieces(figures: readonly (number | null)[], at: (figure: number, place: number) => string): string {
+  let path = "";
+  figures.forEach((figure, place) => {
+    if (figure === null) return;
+    const begins = place === 0 || figures[place - 1] === null;
+    const isAlone = begins && (figures[place + 1] ?? null) === null;
+    path += `${begins ? "M" : "L"}${at(figure, place)}${isAlone ? "h0" : ""}`;
+  });
+  return path;
+}
+
+function OverTime({ series, warmup, name, figures }: OverTimeProps) {
   const last = series.start_ms.at(-1) ?? 0;
   const begin = -Math.min(warmup, last / 3);
   const x = (ms: number) => LEFT + ((ms - begin) / (last - begin || 1)) * (RIGHT - LEFT);
-  const y = scale(extent(series.rate, false), false, BOTTOM, TOP, 4, true);
+  const y = scale(extent(figures.filter((figure) => figure !== null), false), false, BOTTOM, TOP, 4, true);
   const ticks = scale({ low: 0, high: last }, false, x(0), RIGHT, 5, true).ticks.filter((tick) => tick.at <= RIGHT + 1);
-  const path = series.rate.map((rate, i) => `${i ? "L" : "M"}${x(series.start_ms[i]!).toFixed(1)} ${y.at(rate).toFixed(1)}`).join("");
-  const label = `Payload in Mbit/s over ${last} ms, ${series.rate.length} rows${series.joined > 1 ? `, each of ${series.joined} of the record's` : ""}`;
+  const path = pieces(figures, (figure, place) => `${x(series.start_ms[place]!).toFixed(1)} ${y.at(figure).toFixed(1)}`);
+  const label = `${name} over ${last} ms, ${figures.length} rows${series.joined > 1 ? `, each of ${series.joined} of the record's` : ""}`;
   return (
-    <figure>
-      <svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
-        {begin < 0 && <rect class="warmup" x={LEFT} y={TOP} width={x(0) - LEFT} height={BOTTOM - TOP} />}
-        {begin < 0 && <text x={LEFT + 2} y={TOP - 6} class="tick">warm-up {warmup} ms, not counted</text>}
-        {y.ticks.map((tick) => <g key={tick.at}><path class="grid" d={`M${LEFT} ${tick.at}H${RIGHT}`} /><text class="tick end" x={LEFT - 6} y={tick.at + 4}>{tick.label}</text></g>)}
-        {ticks.map((tick) => <text key={tick.at} class="tick middle" x={tick.at} y={BOTTOM + 16}>{tick.label}</text>)}
-        <path class="series" d={path} />
-        <text class="tick middle" x={(LEFT + RIGHT) / 2} y={BOTTOM + 33}>ms after the first measured arrival</text>
-      </svg>
-      <figcaption>Payload, Mbit/s{series.joined > 1 && `; rows joined by ${series.joined}`}</figcaption>
-    </figure>
+    <svg class="plot" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
+      {begin < 0 && <rect class="warmup" x={LEFT} y={TOP} width={x(0) - LEFT} height={BOTTOM - TOP} />}
+      {begin < 0 && <text x={LEFT + 2} y={TOP - 6} class="tick">warm-up {warmup} ms, not counted</text>}
+      {y.ticks.map((tick) => <g key={tick.at}><path class="grid" d={`M${LEFT} ${tick.at}H${RIGHT}`} /><text class="tick end" x={LEFT - 6} y={tick.at + 4}>{tick.label}</text></g>)}
+      {ticks.map((tick) => <text key={tick.at} class="tick middle" x={tick.at} y={BOTTOM + 16}>{tick.label}</text>)}
+      <path class="series" d={path} />
+      <text class="tick middle" x={(LEFT + RIGHT) / 2} y={BOTTOM + 33}>ms after the first measured arrival</text>
+    </svg>
   );
 }
 

@@ -1,13 +1,16 @@
 // Single runs: a list, and what the hosts saw of one.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Page, RunDetail } from "../document";
+import type { Page, Remark, RunDetail } from "../document";
 import { Choice } from "../explorer/Controls";
 import { change, state } from "../state";
 import { Detail } from "./Detail";
 
 /** Most rows of the list at once. */
 const ROWS = 20;
+
+/** Most kinds of remarks above the list. */
+const REMARKS = 12;
 
 /** Fetches what the document does not hold; undefined where there is nobody to ask. */
 export type Fetch = ((block: number, position: number) => Promise<RunDetail>) | undefined;
@@ -37,10 +40,14 @@ export function Runs({ page, fetch }: { page: Page; fetch: Fetch }) {
       <h2 id="runs-title">Runs</h2>
       {runs.remarks.length > 0 && (
         <ul>
-          {runs.remarks.slice(0, 12).map((remark) => (
-            <li key={remark.code + remark.text}><code>{remark.code}</code>: {remark.runs.length} {remark.runs.length === 1 ? "run" : "runs"}; {remark.text}</li>
-          ))}
+          {runs.remarks.slice(0, REMARKS).map((remark) => <Kind key={remark.code + remark.text} remark={remark} />)}
         </ul>
+      )}
+      {runs.remarks.length > REMARKS && (
+        <details>
+          <summary>{runs.remarks.length - REMARKS} more kinds of remarks</summary>
+          <ul>{runs.remarks.slice(REMARKS).map((remark) => <Kind key={remark.code + remark.text} remark={remark} />)}</ul>
+        </details>
       )}
       {fetch === undefined && held.size < runs.block.length && (
         <p class="quiet">
@@ -93,6 +100,14 @@ export function Runs({ page, fetch }: { page: Page; fetch: Fetch }) {
       )}
       {wanted !== "" && <Wanted key={wanted} held={held.get(wanted)} wanted={wanted} fetch={fetch} />}
     </section>
+  );
+}
+
+function Kind({ remark }: { remark: Remark }) {
+  return (
+    <li>
+      <code>{remark.code}</code>: {remark.runs.length} {remark.runs.length === 1 ? "run" : "runs"}; {remark.text}
+    </li>
   );
 }
 

@@ -3,7 +3,7 @@
 use super::document::{CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries};
 use super::{Published, rounded};
 use crate::comparisons::{definition, mean_decimals, means};
-use crate::document::Footnotes;
+use crate::document::{Footnotes, without_mark};
 use crate::figures::Shown;
 use stacklab_model::{
     Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, RunRecord, Transport,
@@ -169,11 +169,6 @@ impl<'a> Index<'a> {
         };
         published.iter().filter_map(view).collect()
     }
-}
-
-/// The mark of a footnote stands for the reason, which the page shows elsewhere.
-fn without_mark(text: &str) -> String {
-    text.split(" [").next().unwrap_or_default().to_owned()
 }
 
 /// Transport, family, framing and size, and every other factor that any cell has, with the levels that occur.

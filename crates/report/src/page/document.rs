@@ -211,8 +211,8 @@ pub struct ComparisonView {
     pub shown: String,
     /// Blocks in which both arms have a figure.
     pub pairs: usize,
-    /// Two-sided p of no difference, adjusted for the number of comparisons.
-    pub adjusted_p: Option<f64>,
+    /// Two-sided p of no difference, adjusted for the number of comparisons, as reports write it.
+    pub adjusted_p: Option<String>,
     /// What headers explain, and what they leave.
     pub headers: Option<String>,
 }
@@ -379,10 +379,40 @@ pub struct CpuView {
 pub struct TestbedView {
     /// In a sentence.
     pub sentence: String,
-    /// The hosts, in the order of the traffic.
+    /// How hosts are joined: one row for all that are joined alike.
+    pub rows: Vec<RowView>,
+    /// The hosts, in the order in which they were asked.
     pub hosts: Vec<HostView>,
-    /// What is known of the link between two hosts.
-    pub link: Vec<String>,
+}
+
+/// Hosts side by side, in the order of the traffic.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct RowView {
+    /// The hosts.
+    pub hosts: Vec<HostPlace>,
+    /// The link after each host but the last.
+    pub links: Vec<LinkView>,
+}
+
+/// A host's place in a row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct HostPlace {
+    /// Its name.
+    pub name: String,
+    /// Its system in a few words; empty where no host of that name told it.
+    pub system: String,
+}
+
+/// A link of a row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct LinkView {
+    /// How packets cross it, one after another, where the study varies that.
+    pub mechanisms: Vec<String>,
+    /// What is known of it.
+    pub facts: Vec<String>,
 }
 
 /// A host.
@@ -391,6 +421,8 @@ pub struct TestbedView {
 pub struct HostView {
     /// Its name.
     pub name: String,
+    /// Where it is: the kind of host, and with routers the mechanism.
+    pub kind: String,
     /// Its system in a few words.
     pub system: String,
     /// Its facts.

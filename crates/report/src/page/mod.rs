@@ -35,6 +35,10 @@ pub struct PageSource<'a> {
     pub bed: &'a Bed,
     /// The hosts' names and facts.
     pub hosts: &'a [(String, HostFacts)],
+    /// What kind each of them is, in the same order.
+    pub kinds: &'a [String],
+    /// How they are joined.
+    pub rows: &'a [Row],
     /// Every run.
     pub runs: &'a [RunRecord],
     /// The most that the link carries: cell, metric, and figure in the metric's unit.
@@ -56,6 +60,17 @@ pub struct Published {
     pub transport: Option<String>,
     /// Sizes, bytes, and figures in the unit that reports show.
     pub points: Vec<(f64, f64)>,
+}
+
+/// Hosts that are joined in a row.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Row {
+    /// Their names, in the order of the traffic.
+    pub names: Vec<String>,
+    /// How packets cross the middle link, where there is one.
+    pub mechanisms: Vec<String>,
+    /// What the middle link does to packets besides.
+    pub middle: Vec<String>,
 }
 
 /// Makes the document. The same source always gives the same one.
@@ -82,7 +97,7 @@ pub fn page(source: &PageSource) -> Page {
         published: index.published(source.published),
         runs: runs::runs(source.runs, findings.started_unix_ns, &index),
         details: source.details.to_vec(),
-        testbed: place::testbed(&findings.bed, source.bed, source.hosts),
+        testbed: place::testbed(&findings.bed, source),
     }
 }
 

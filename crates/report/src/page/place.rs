@@ -1,22 +1,45 @@
 //! The testbed and its hosts.
 
-use super::document::{HostView, TestbedView};
-use super::facts;
+use super::document::{HostPlace, HostView, LinkView, RowView, TestbedView};
+use super::{PageSource, Row, facts};
 use stacklab_model::{Bed, HostFacts};
 
-pub fn testbed(sentence: &str, bed: &Bed, hosts: &[(String, HostFacts)]) -> TestbedView {
+pub fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
+    let kinds = source.kinds.iter().map(String::as_str).chain(std::iter::repeat(""));
+    let hosts: Vec<HostView> =
+        source.hosts.iter().zip(kinds).map(|((name, facts), kind)| host(name, kind, facts)).collect();
     TestbedView {
         sentence: sentence.to_owned(),
-        hosts: hosts.iter().map(|(name, facts)| host(name, facts)).collect(),
-        link: vec![
-            bed.rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string()),
-            format!("MTU {}", bed.mtu),
-            format!("offloads {}", if bed.offloads { "on" } else { "off" }),
-        ],
+        rows: source.rows.iter().map(|one| row(one, source.bed, &hosts)).collect(),
+        hosts,
     }
 }
 
-fn host(name: &str, host: &HostFacts) -> HostView {
+fn row(row: &Row, bed: &Bed, hosts: &[HostView]) -> RowView {
+    let place = |name: &String| HostPlace {
+        name: name.clone(),
+        // A campaign that was resumed may have found another kernel: the last is what it ended with.
+        system: hosts
+            .iter()
+            .rfind(|host| host.name == *name)
+            .map_or_else(String::new, |host| host.system.clone()),
+    };
+    let every = vec![
+        bed.rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string()),
+        format!("MTU {}", bed.mtu),
+        format!("offloads {}", if bed.offloads { "on" } else { "off" }),
+    ];
+    let count = row.names.len().saturating_sub(1);
+    let link = |number: usize| match count == 3 && number == 1 {
+        true => {
+            LinkView { mechanisms: row.mechanisms.clone(), facts: [&row.middle[..], &every[..]].concat() }
+        }
+        false => LinkView { mechanisms: vec![], facts: every.clone() },
+    };
+    RowView { hosts: row.names.iter().map(place).collect(), links: (0..count).map(link).collect() }
+}
+
+fn host(name: &str, kind: &str, host: &HostFacts) -> HostView {
     let unknown = |fact: &Option<String>| fact.clone().unwrap_or_else(|| "unknown".to_owned());
     let mut told = vec![
         ("system", format!("{} {}", host.os, host.kernel)),
@@ -33,6 +56,7 @@ fn host(name: &str, host: &HostFacts) -> HostView {
     }
     HostView {
         name: name.to_owned(),
+        kind: kind.to_owned(),
         system: format!("{} {}", host.os, host.kernel),
         facts: facts(told),
         abilities: facts(host.abilities.iter().map(|(name, text)| (name.clone(), text.clone()))),

@@ -1,6 +1,6 @@
 //! The document of the fixtures' campaign.
 
-use super::{Detailed, Outcome, Page, PageSource, Published, detail, html, page};
+use super::{Detailed, Outcome, Page, PageSource, Published, Row, detail, html, page};
 use crate::fixtures::{cell, findings};
 use stacklab_model::{
     Bed, Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, IntervalRow, Io, Length,
@@ -119,6 +119,8 @@ fn of(findings: &Findings) -> Page {
         findings,
         bed: &Bed { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false },
         hosts: &[("sender".to_owned(), host("6.12.0")), ("receiver".to_owned(), host("6.12.0"))],
+        kinds: &["namespace".to_owned(), "namespace".to_owned()],
+        rows: &[Row { names: vec!["sender".to_owned(), "receiver".to_owned()], ..Row::default() }],
         runs: &runs,
         limits: &limits,
         published: &[
@@ -176,6 +178,7 @@ fn a_verdict_is_told_by_arm_strength_and_words() {
     assert_eq!((tcp.outcome, tcp.strength, tcp.words.as_str()), (Outcome::Baseline, 2, "ipv4 better"));
     assert_eq!(tcp.arms, "ipv6 against ipv4");
     assert!((tcp.difference.unwrap() + 8.43).abs() < 1e-9, "{tcp:?}");
+    assert_eq!((tcp.pairs, tcp.adjusted_p.as_deref()), (8, Some("0.002")));
     assert!(tcp.headers.as_ref().unwrap().starts_with("headers explain -8.4"), "{tcp:?}");
     assert_eq!((of("throughput", 1408).outcome, of("throughput", 1408).strength), (Outcome::Equivalent, 0));
     let loss = of("loss", 128);
@@ -247,7 +250,49 @@ fn only_figures_of_metrics_that_were_taken_are_overlaid() {
         ["Ubuntu (Figure 7)"]
     );
     assert_eq!(page.limits.len(), 3);
-    assert_eq!(page.testbed.link, ["100 Mbit/s", "MTU 1500", "offloads off"]);
+}
+
+#[test]
+fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
+    let two = document().testbed;
+    assert_eq!(two.rows.len(), 1);
+    let places: Vec<_> = two.rows[0].hosts.iter().map(|host| (&host.name[..], &host.system[..])).collect();
+    assert_eq!(places, [("sender", "Linux 6.12.0"), ("receiver", "Linux 6.12.0")]);
+    assert_eq!(two.rows[0].links.len(), 1);
+    assert_eq!(two.rows[0].links[0].facts, ["100 Mbit/s", "MTU 1500", "offloads off"]);
+
+    let (found, bed) = (findings(), Bed { rate: None, mtu: 1500, offloads: true });
+    let told = |name: &str, kernel: &str| (name.to_owned(), host(kernel));
+    // As a record has them: the ends first, then the routers; after a reboot with another kernel all again.
+    let hosts = ["6.1.0", "6.12.0"]
+        .map(|kernel| ["sender", "receiver", "router1", "router2"].map(|name| told(name, kernel)));
+    let row = Row {
+        names: ["sender", "router1", "router2", "receiver"].map(str::to_owned).to_vec(),
+        mechanisms: vec!["native".to_owned(), "6in4".to_owned()],
+        middle: vec!["delay 5 ms".to_owned()],
+    };
+    let source = PageSource {
+        findings: &found,
+        bed: &bed,
+        hosts: &hosts.concat(),
+        kinds: &["namespace, 6in4".to_owned()],
+        rows: &[row],
+        runs: &[],
+        limits: &[],
+        published: &[],
+        details: &[],
+    };
+    let four = page(&source).testbed;
+    let row = &four.rows[0];
+    let names: Vec<&str> = row.hosts.iter().map(|host| &host.name[..]).collect();
+    assert_eq!(names, ["sender", "router1", "router2", "receiver"]);
+    assert!(row.hosts.iter().all(|host| host.system == "Linux 6.12.0"), "{row:?}");
+    let of = |link: usize| (row.links[link].mechanisms.join(" "), row.links[link].facts.join(", "));
+    let every = "no rate limit, MTU 1500, offloads on";
+    assert_eq!(of(0), (String::new(), every.to_owned()));
+    assert_eq!(of(1), ("native 6in4".to_owned(), format!("delay 5 ms, {every}")));
+    assert_eq!((of(2), row.links.len()), (of(0), 3));
+    assert_eq!((&four.hosts[0].kind[..], &four.hosts[1].kind[..]), ("namespace, 6in4", ""));
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use super::cells::Index;
 use super::document::{ComparisonView, Matrix, MatrixRow, Outcome, Sentence};
-use crate::comparisons::{differences, verdict};
-use crate::document::Footnotes;
-use crate::figures::{NONE, Shown, difference_decimals, percent, signed};
+use crate::comparisons::{difference_places, differences, verdict};
+use crate::document::{Footnotes, without_mark};
+use crate::figures::{NONE, Shown, p_value, percent, signed};
 use crate::groups::{Group, level};
 use crate::matrix::sign;
 use crate::summary::{magnitude, sentence};
-use stacklab_model::{Comparison, Factor, Scale, Verdict};
+use stacklab_model::{Comparison, Factor, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The comparisons in the order of their groups.
@@ -76,12 +76,7 @@ impl Numbered {
 
 fn views(group: &Group, index: &Index) -> Vec<ComparisonView> {
     let shown = Shown::of(group.metric);
-    let effects = group.rows.iter().filter_map(|row| row.effect.as_ref());
-    let places = difference_decimals(effects.map(|effect| {
-        let ends = [effect.interval95.low, effect.interval95.high];
-        let [low, high] = ends.map(|end| shown.difference(effect.scale, end));
-        (high - low) / 2.0
-    }));
+    let places = difference_places(&group.rows, &shown);
     group.rows.iter().map(|row| view(group, row, &shown, places, index)).collect()
 }
 
@@ -102,7 +97,7 @@ fn view(group: &Group, row: &Comparison, shown: &Shown, places: usize, index: &I
         outcome: outcome(row),
         strength: strength(group, row, shown),
         sign: sign(group, row, true),
-        words: words.split(" [").next().unwrap_or_default().to_owned(),
+        words: without_mark(&words),
         reason: match &row.verdict {
             Verdict::Nothing(reason) => Some(reason.clone()),
             _ => None,
@@ -112,7 +107,7 @@ fn view(group: &Group, row: &Comparison, shown: &Shown, places: usize, index: &I
         high: of(effect.map(|effect| effect.interval95.high)),
         shown: differences(&[row], shown, places).remove(0),
         pairs: effect.map_or(0, |effect| effect.pairs),
-        adjusted_p: row.tests.as_ref().map(|tests| tests.adjusted_p).filter(|p| p.is_finite()),
+        adjusted_p: row.tests.as_ref().map(|tests| tests.adjusted_p).filter(|p| p.is_finite()).map(p_value),
         headers: headers(row, places),
     }
 }
@@ -133,10 +128,7 @@ fn strength(group: &Group, row: &Comparison, shown: &Shown) -> u8 {
     if !matches!(row.verdict, Verdict::Better(_)) {
         return 0;
     }
-    let margin = match group.metric.scale() {
-        Scale::Ratio => 100.0 * row.question.margin,
-        Scale::Difference => shown.factor * row.question.margin,
-    };
+    let margin = shown.margin(group.metric.scale(), row.question.margin);
     match magnitude(group, row) {
         Some(by) if by > 5.0 * margin => 3,
         Some(by) if by > 2.0 * margin => 2,

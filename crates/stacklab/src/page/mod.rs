@@ -1,5 +1,6 @@
 //! From a record to the document that the page shows.
 
+mod bed_rows;
 mod published;
 
 use crate::conclude::Recorded;
@@ -35,6 +36,8 @@ pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
         findings: &findings,
         bed: campaign.bed,
         hosts: campaign.hosts,
+        kinds: recorded.kinds(),
+        rows: &bed_rows::of(recorded.study()),
         runs: campaign.runs,
         limits: &limits,
         published: &published::of(recorded.study_name())?,

@@ -1,0 +1,69 @@
+//! How a study's hosts are joined, for the drawing of the testbed.
+
+use crate::lab;
+use stacklab_model::{Topology, print_duration};
+use stacklab_report::page::Row;
+use stacklab_study::Study;
+use stacklab_testbed::routed::Node;
+
+/// A row for each pair of systems and set of services; with routers one for all mechanisms, whose testbeds are alike.
+pub fn of(study: &Study) -> Vec<Row> {
+    let joined = |[sender, receiver]: [String; 2]| match study.topology {
+        Topology::Link => Row { names: vec![sender, receiver], ..Row::default() },
+        Topology::Routed(middle) => {
+            let [one, other] = [Node::Router1, Node::Router2].map(|node| node.name().to_owned());
+            let mut told = Vec::new();
+            if middle.delay_ns > 0 {
+                told.push(format!("delay {}", print_duration(middle.delay_ns)));
+            }
+            if middle.loss > 0.0 {
+                told.push(format!("loss {} %", (middle.loss * 1e8).round() / 1e6));
+            }
+            let mechanisms = study.mechanisms().iter().map(ToString::to_string).collect();
+            Row { names: vec![sender, one, other, receiver], mechanisms, middle: told }
+        }
+    };
+    study.labs().iter().map(|(systems, services)| joined(lab::names(systems, services))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_study::{Input, parse};
+
+    fn rows(text: &str) -> Vec<Row> {
+        of(&parse(&Input::file("study.toml", text)).unwrap_or_else(|errors| panic!("{errors}")))
+    }
+
+    #[test]
+    fn every_system_has_a_row_of_two_hosts() {
+        let rows = rows(include_str!("../../../../studies/systems.toml"));
+        let names: Vec<String> = rows.iter().map(|row| row.names.join(" - ")).collect();
+        assert_eq!(
+            names,
+            [
+                "sender - receiver",
+                "sender (gvisor) - receiver (gvisor)",
+                "sender (linux-6.1) - receiver (linux-6.1)",
+                "sender (linux-6.12) - receiver (linux-6.12)"
+            ]
+        );
+        assert!(rows.iter().all(|row| row.mechanisms.is_empty() && row.middle.is_empty()), "{rows:?}");
+    }
+
+    #[test]
+    fn routers_stand_between_the_ends_once_for_all_mechanisms() {
+        let study = include_str!("../../../../studies/mechanisms.toml");
+        let plain = rows(study);
+        assert_eq!(plain.len(), 1, "{plain:?}");
+        assert_eq!(plain[0].names, ["sender", "router1", "router2", "receiver"]);
+        assert_eq!(plain[0].mechanisms.len(), 12);
+        assert_eq!(plain[0].mechanisms[..2], ["native", "6in4"]);
+        assert!(plain[0].middle.is_empty());
+        let far = rows(
+            &study
+                .replace("topology = \"routed\"", "topology = \"routed\"\ndelay = \"5ms\"\nloss = \"0.1 %\""),
+        );
+        assert_eq!(far[0].middle, ["delay 5 ms", "loss 0.1 %"]);
+    }
+}
