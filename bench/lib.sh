@@ -137,8 +137,8 @@ flood_servers() {
     local v6=()
     [ "$1" = ipv6 ] && v6=(-V)
     server iperf3 iperf3 -s
-    server nuttcp4 nuttcp -S --nofork -4
-    server nuttcp6 nuttcp -S --nofork -6 -P 5600
+    server nuttcp4 nuttcp -S --nofork --single-threaded -4
+    server nuttcp6 nuttcp -S --nofork --single-threaded -6 -P 5600
     server itg ITGRecv
     ours_server
     stop iperf
