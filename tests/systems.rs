@@ -19,8 +19,9 @@ use support::records::{figure, runs, side, warns};
 const TOLERANCE: f64 = 0.01;
 /// How far the median of its runs may be.
 const FAR: f64 = 0.05;
-/// The link's rate, bit/s.
-const RATE: f64 = 50e6;
+/// Links by the size of their packets, bytes and Mbit/s: an emulated machine, and a sandbox on a busy one, are near their own
+/// limit with 50 Mbit/s of small packets, and what they do there says nothing of the link.
+const LINKS: [(u32, u32); 2] = [(1408, 50), (128, 10)];
 /// Runs of each cell.
 const BLOCKS: u32 = 3;
 /// Within which time everything is gone after an end.
@@ -58,11 +59,19 @@ candidate = "ipv6"
     )
 }
 
+/// The same study with packets of one size, on the link for them.
+fn on_its_link(study: &str, (size, mbit): (u32, u32)) -> String {
+    study
+        .replace("size = [128, 1408]", &format!("size = [{size}]"))
+        .replace("rate = \"50 Mbit/s\"", &format!("rate = \"{mbit} Mbit/s\""))
+}
+
 /// What headers leave of the link, Mbit/s.
 fn limit(run: &RunRecord) -> f64 {
     let cell = &run.trial.cell;
     let wire = wire_size(cell.family, cell.transport, cell.size, 1500).wire_bytes;
-    RATE * f64::from(cell.size) / f64::from(wire) / 1e6
+    let link = LINKS.into_iter().find(|(size, _)| *size == cell.size).expect("each size has its link");
+    f64::from(link.1) * f64::from(cell.size) / f64::from(wire)
 }
 
 /// Shares of what headers leave, of each cell and system.
@@ -103,27 +112,35 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
     let program = Program::new();
     let scene = Scene::now();
     let systems = ["gvisor", "linux-6.1", "uml", "namespace -> gvisor", "linux-6.1 -> namespace"];
-    program.write("study.toml", study(&systems, &["udp"], 1000, BLOCKS));
-    let outcome =
-        program.run(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1"]).expect(code::DONE);
+    let measured = |systems: &[&str], link: (u32, u32), name: &str| {
+        program.write("study.toml", on_its_link(&study(systems, &["udp"], 1000, BLOCKS), link));
+        let outcome = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
+        let all = runs(&program.work().join(name));
+        assert_eq!(all.len(), systems.len() * 2 * 2 * BLOCKS as usize);
+        // One record is looked at below.
+        if name != "x.stacklab" {
+            fs::remove_file(program.work().join(name)).unwrap();
+        }
+        (outcome, all)
+    };
+    let (outcome, all) = measured(&systems, LINKS[0], "x.stacklab");
     let path = program.work().join("x.stacklab");
-    let all = runs(&path);
-    assert_eq!(all.len(), systems.len() * 2 * 2 * 2 * BLOCKS as usize);
     let mut cells: Cells = BTreeMap::new();
     gather(&all, &mut cells);
+    gather(&measured(&systems, LINKS[1], "small.stacklab").1, &mut cells);
     // What something else on the machine has disturbed is measured again, twice at most; what is wrong stays so.
     for round in 1..3 {
-        let far = far(&cells);
-        if far.is_empty() {
-            break;
+        for link in LINKS {
+            let far = far(&cells);
+            let size = format!(" {} B", link.0);
+            let is_far = |name: &str| far.keys().any(|(cell, os)| os == name && cell.contains(&size));
+            let again: Vec<&str> = systems.into_iter().filter(|name| is_far(name)).collect();
+            if !again.is_empty() {
+                println!("measured again: {far:#?}");
+                let out = format!("again{round}-{}.stacklab", link.0);
+                gather(&measured(&again, link, &out).1, &mut cells);
+            }
         }
-        println!("measured again: {far:#?}");
-        let again: Vec<&str> =
-            systems.into_iter().filter(|name| far.keys().any(|cell| cell.1 == **name)).collect();
-        program.write("again.toml", study(&again, &["udp"], 1000, BLOCKS));
-        let out = format!("again{round}.stacklab");
-        program.run(&["run", "again.toml", "--out", &out, "--seed", "1"]).expect(code::DONE);
-        gather(&runs(&program.work().join(out)), &mut cells);
     }
     let far = far(&cells);
     assert!(far.is_empty(), "of {} cells: {far:#?}", systems.len() * 4);
