@@ -5,18 +5,22 @@ mod published;
 
 use crate::conclude::Recorded;
 use crate::failure::Failure;
+use serde::Serialize;
 use stacklab_analysis::{findings, limit};
 use stacklab_model::{Cell, Metric, RunRecord, Trial};
 use stacklab_report::page::{Detailed, Page, PageSource, RunDetail, detail, page};
 use stacklab_store::Record;
 use std::collections::HashMap;
 
-/// Bytes of JSON that runs' details may take in one file: with everything else it stays below a megabyte.
-pub const ROOM: usize = 400_000;
+/// Bytes of JSON that a document may have in one file: with the page's script and style it stays below a megabyte.
+pub const ROOM: usize = 880_000;
+/// Bytes of it that runs' details take at most.
+const DETAILS: usize = 400_000;
 /// Runs in a row for which there is no room, after which it is taken to be full.
 const MISSES: usize = 20;
 
-/// The document of a record, with the details of as many runs as there is room for, in bytes of JSON.
+/// The document of a record, with the details of as many runs as leave it within so many bytes of JSON; none, where everything
+/// else fills them.
 ///
 /// # Errors
 /// When the record cannot be read, or its study is not understood by this version.
@@ -31,8 +35,7 @@ pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
         .flat_map(|cell| metrics.iter().map(move |metric| (cell, *metric)))
         .filter_map(|(cell, metric)| Some((cell.clone(), metric, limit(cell, metric, campaign.bed)?)))
         .collect();
-    let details = details(record, campaign.runs, room)?;
-    Ok(page(&PageSource {
+    let mut document = page(&PageSource {
         findings: &findings,
         bed: campaign.bed,
         hosts: campaign.hosts,
@@ -41,8 +44,11 @@ pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
         runs: campaign.runs,
         limits: &limits,
         published: &published::of(recorded.study_name())?,
-        details: &details,
-    }))
+        details: &[],
+    });
+    let filled = if room > 0 { bytes(&document) } else { 0 };
+    document.details = details(record, campaign.runs, room.saturating_sub(filled).min(DETAILS))?;
+    Ok(document)
 }
 
 /// What the hosts saw of one run; `None` where the record has no such run.
@@ -79,11 +85,16 @@ fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDe
     let mut details = fill(wanted, room, |run, shown| {
         let whole = RunRecord { sides: record.sides(&run.trial)?, ..run.clone() };
         let detail = detail(&whole, if shown < 24 { Detailed::Fully } else { Detailed::Briefly });
-        let bytes = serde_json::to_string(&detail).map_or(usize::MAX, |json| json.len());
+        let bytes = bytes(&detail);
         Ok((detail, bytes))
     })?;
     details.sort_by_key(|detail| (detail.block, detail.position));
     Ok(details)
+}
+
+/// Of its JSON.
+fn bytes(value: &impl Serialize) -> usize {
+    serde_json::to_string(value).map_or(usize::MAX, |json| json.len())
 }
 
 /// Makes what there is room for, in order. What is too large for what is left of it is passed over.
