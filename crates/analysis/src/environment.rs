@@ -1,7 +1,7 @@
 //! What tells the places of two campaigns apart: hosts, testbed, and how the probes were run.
 
 use crate::Campaign;
-use stacklab_model::{Apart, HostFacts, Length, Pacing, Probe, ProbeSpec, print_duration};
+use stacklab_model::{Apart, HostFacts, Probe, ProbeSpec, print_duration};
 
 /// Every difference, hosts first. What is alike is left out, and so is what says nothing of the place (names of boots,
 /// seeds).
@@ -9,8 +9,11 @@ pub fn differences(a: &Campaign, b: &Campaign) -> Vec<Apart> {
     let [of_a, of_b] = [a, b].map(facts);
     let rows = of_a.into_iter().zip(of_b);
     let mut found: Vec<Apart> = rows.filter_map(|((what, a), (_, b))| apart(what, a, b)).collect();
-    let ways: [fn(&ProbeSpec) -> String; 3] =
-        [|spec| pacing(spec.pacing), |spec| length(spec.length), |spec| print_duration(spec.warmup_ns)];
+    let ways: [fn(&ProbeSpec) -> String; 3] = [
+        |spec| spec.pacing.to_string(),
+        |spec| spec.length.to_string(),
+        |spec| print_duration(spec.warmup_ns),
+    ];
     for probe in Probe::ALL {
         let of = |campaign: &Campaign| campaign.probes.iter().find(|spec| spec.probe == *probe).cloned();
         // A probe that only one of them has is told by its metrics.
@@ -65,24 +68,10 @@ fn by_host(hosts: &[(String, HostFacts)], fact: fn(&HostFacts) -> String) -> Str
     }
 }
 
-fn pacing(pacing: Pacing) -> String {
-    match pacing {
-        Pacing::Flood => "flood".to_owned(),
-        Pacing::Lockstep => "lockstep".to_owned(),
-        Pacing::Schedule(per_second) => format!("{per_second} messages/s"),
-    }
-}
-
-fn length(length: Length) -> String {
-    match length {
-        Length::Packets(packets) => format!("{packets} messages"),
-        Length::Time(ns) => print_duration(ns),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stacklab_model::{Length, Pacing};
 
     fn host(kernel: &str) -> HostFacts {
         HostFacts {
@@ -115,7 +104,11 @@ mod tests {
     #[test]
     fn a_probes_ways_are_told_with_their_units() {
         assert_eq!(
-            (pacing(Pacing::Schedule(500.0)), length(Length::Packets(10)), length(Length::Time(2_000_000))),
+            (
+                Pacing::Schedule(500.0).to_string(),
+                Length::Packets(10).to_string(),
+                Length::Time(2_000_000).to_string()
+            ),
             ("500 messages/s".to_owned(), "10 messages".to_owned(), "2 ms".to_owned())
         );
     }

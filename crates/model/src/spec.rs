@@ -1,8 +1,9 @@
 //! What a run is told to do.
 
 use crate::names::named;
-use crate::{CpuScope, Family, Framing, Metric, Probe, Transport, Tuning, payload_of_frame};
+use crate::{CpuScope, Family, Framing, Metric, Probe, Transport, Tuning, payload_of_frame, print_duration};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Bytes of the probe's own header, the least a message can hold: sequence number, send time, reflector's receive
 /// time, token and phase.
@@ -18,6 +19,16 @@ pub enum Length {
     Time(u64),
 }
 
+/// `10 messages`, `2 ms`.
+impl fmt::Display for Length {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Length::Packets(packets) => write!(f, "{packets} messages"),
+            Length::Time(ns) => f.write_str(&print_duration(*ns)),
+        }
+    }
+}
+
 /// When the next message leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -28,6 +39,17 @@ pub enum Pacing {
     Lockstep,
     /// On a fixed schedule of so many messages a second.
     Schedule(f64),
+}
+
+/// `flood`, `lockstep`, `500 messages/s`.
+impl fmt::Display for Pacing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pacing::Flood => f.write_str("flood"),
+            Pacing::Lockstep => f.write_str("lockstep"),
+            Pacing::Schedule(per_second) => write!(f, "{per_second} messages/s"),
+        }
+    }
 }
 
 named! {

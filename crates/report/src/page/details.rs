@@ -4,8 +4,7 @@ use super::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideV
 use super::{facts, rounded};
 use crate::figures::Shown;
 use stacklab_model::{
-    Buckets, CpuTime, Delays, IntervalRow, Length, Pacing, Probe, Role, RunRecord, RunStatus, Side, Value,
-    print_duration,
+    Buckets, CpuTime, Delays, IntervalRow, Probe, Role, RunRecord, RunStatus, Side, Value, print_duration,
 };
 
 /// Most rows of a series; more are joined.
@@ -49,8 +48,8 @@ pub fn detail(run: &RunRecord, detailed: Detailed) -> RunDetail {
         facts: facts([
             ("counts", if run.is_valid() { "yes" } else { "no" }.to_owned()),
             ("message", format!("{} B", spec.message_bytes)),
-            ("pacing", pacing(spec.probe.pacing)),
-            ("length", length(spec.probe.length)),
+            ("pacing", spec.probe.pacing.to_string()),
+            ("length", spec.probe.length.to_string()),
             ("flows", spec.flows.to_string()),
             ("I/O", spec.io.to_string()),
             ("in all", print_duration(run.wall_ns / 1_000_000 * 1_000_000)),
@@ -87,21 +86,6 @@ fn lost(run: &RunRecord) -> String {
     let told: Vec<String> =
         parts.iter().filter(|(_, n)| *n > 0).map(|(place, n)| format!("{n} ({place})")).collect();
     if told.is_empty() { "none".to_owned() } else { told.join(", ") }
-}
-
-fn pacing(pacing: Pacing) -> String {
-    match pacing {
-        Pacing::Flood => "flood".to_owned(),
-        Pacing::Lockstep => "lockstep".to_owned(),
-        Pacing::Schedule(per_second) => format!("{per_second} messages/s"),
-    }
-}
-
-fn length(length: Length) -> String {
-    match length {
-        Length::Packets(packets) => format!("{packets} messages"),
-        Length::Time(ns) => print_duration(ns),
-    }
 }
 
 fn side_view(side: &Side, run: &RunRecord, detailed: Detailed) -> SideView {

@@ -42,20 +42,25 @@ pub struct Host {
     guest: Option<Running>,
 }
 
+/// Starts the program with its standard input and output on pipes and its standard error inherited, in a fresh network
+/// namespace. It leads a process group of its own, so that an interrupt from the terminal does not reach it, and runs on the
+/// given processors only (on any, where there are none).
+pub(crate) fn spawn(program: &Path, args: &[impl AsRef<OsStr>], processors: &[usize]) -> io::Result<Child> {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+    die_with_parent_in_new_namespace(&mut command, processors);
+    command.spawn()
+}
+
 impl Host {
-    /// Starts the program with its standard input and output on pipes and its standard error inherited. It leads a
-    /// process group of its own, so that an interrupt from the terminal does not reach it, and runs on the given
-    /// processors only (on any, where there are none).
+    /// Starts the program as the host ([`spawn`]).
     pub(crate) fn start(
         role: Role,
         program: &Path,
         args: &[impl AsRef<OsStr>],
         processors: &[usize],
     ) -> Result<Self, TestbedError> {
-        let mut command = Command::new(program);
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        die_with_parent_in_new_namespace(&mut command, processors);
-        match command.spawn() {
+        match spawn(program, args, processors) {
             Ok(child) => Ok(Self { role, child, status: None, guest: None }),
             Err(reason) => Err(TestbedError::Start { host: role, program: program.to_owned(), reason }),
         }

@@ -1,16 +1,16 @@
 //! The four hosts of a routed testbed: a process each, in a network namespace of its own.
 
 use crate::error::{Fault, TestbedError};
-use crate::host::Streams;
+use crate::host::{Streams, spawn};
 use crate::namespace::in_namespace;
-use crate::sys::{die_with_parent_in, die_with_parent_in_new_namespace, kill_group};
+use crate::sys::{die_with_parent_in, kill_group};
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command};
 
 /// Which of the four hosts it is, in their order on the path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -56,17 +56,14 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// Starts the program with its input and output on pipes, in a fresh network namespace, on these processors.
+    /// Starts the program as the host ([`spawn`]).
     pub fn start(
         node: Node,
         program: &Path,
         args: &[impl AsRef<OsStr>],
         processors: &[usize],
     ) -> Result<Self, TestbedError> {
-        let mut command = Command::new(program);
-        command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        die_with_parent_in_new_namespace(&mut command, processors);
-        match command.spawn() {
+        match spawn(program, args, processors) {
             Ok(child) => Ok(Machine { node, child, beside: Vec::new(), ended: false }),
             Err(reason) => {
                 let attempted = format!("start `{}` in a namespace of its own", program.display());
