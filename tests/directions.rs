@@ -19,8 +19,14 @@ const LIMITS: [(Family, Transport, f64); 4] = [
     (Family::Ipv6, Transport::Tcp, 82.32),
 ];
 
-/// Of each figure the fastest counts, of so many at most: whatever else the machine does can only slow a run down.
+/// Of each figure the fastest that a link can have counts, of so many at most: whatever else the machine does slows a
+/// run down.
 const RUNS: usize = 10;
+
+/// The most part of its limit that a link can carry. A TCP receiver that was kept from its processor when the window
+/// opened reads in the window what came before it; of one family no more than so many figures may meet that.
+const MOST: f64 = 1.01;
+const ABOVE: usize = 2;
 
 /// The least part of its limit that a stream must reach.
 fn least(transport: Transport, what: &str) -> f64 {
@@ -68,6 +74,7 @@ fn each_direction_fills_the_link_and_both_fill_it_both_ways() {
     let mut lab = Lab::of(Bed { rate, mtu: 1500, offloads: false });
     for (family, transport, limit) in LIMITS {
         let mut fastest: BTreeMap<&str, f64> = BTreeMap::new();
+        let mut above = 0;
         let mut together = 0;
         for _ in 0..RUNS {
             let mut run = |direction| lab.run_on_link((family, transport, SIZE), &flood(), direction);
@@ -90,11 +97,21 @@ fn each_direction_fills_the_link_and_both_fill_it_both_ways() {
             for (what, figure) in figures {
                 let share = figure / limit;
                 println!("{family} {transport} {what}: {figure:.2} Mbit/s, {share:.4} of the limit");
-                assert!(share < 1.01, "{family} {transport} {what}: {share:.4}");
-                let fastest = fastest.entry(what).or_default();
-                *fastest = fastest.max(share);
+                if share < MOST {
+                    let fastest = fastest.entry(what).or_default();
+                    *fastest = fastest.max(share);
+                } else {
+                    above += 1;
+                    assert!(
+                        transport == Transport::Tcp && above <= ABOVE,
+                        "{family} {transport} {what}: {share:.4}"
+                    );
+                }
             }
-            if together > 0 && fastest.iter().all(|(what, share)| *share > least(transport, what)) {
+            if together > 0
+                && fastest.len() == 4
+                && fastest.iter().all(|(what, share)| *share > least(transport, what))
+            {
                 break;
             }
         }
