@@ -48,6 +48,12 @@ pub(crate) fn halves() -> Option<[Vec<usize>; 2]> {
     split(allowed().into_iter().map(|cpu| (cpu, core(cpu))).collect())
 }
 
+/// One of some processors, or of all that this process may use where none are named, for what takes turns with itself:
+/// on several, each turn would wake another one.
+pub(crate) fn one(processors: &[usize]) -> Vec<usize> {
+    processors.last().copied().or_else(|| allowed().last().copied()).into_iter().collect()
+}
+
 /// The physical core of a processor; processors of which the kernel says nothing are a core each.
 fn core(cpu: usize) -> (i64, i64) {
     let read = |file: &str| {

@@ -59,11 +59,16 @@ impl Place<'_> {
 
     /// Starts a program in the namespace, in a process group of its own, killed when this thread ends.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, Fault> {
+        self.spawn_on(command, self.processors)
+    }
+
+    /// The same on these processors.
+    pub fn spawn_on(&self, command: &mut Command, processors: &[usize]) -> Result<Child, Fault> {
         let program = command.get_program().to_string_lossy().into_owned();
         let path = format!("/proc/{}/ns/net", self.namespace);
         let namespace = File::open(&path).attempt(format!("open {path}"))?;
         command.process_group(0);
-        die_with_parent_in(command, namespace, self.processors);
+        die_with_parent_in(command, namespace, processors);
         command.spawn().attempt(format!("start {program}"))
     }
 }

@@ -5,6 +5,7 @@ use super::guest::{Guest, Place, Running};
 use crate::address::hardware_address_text;
 use crate::bridge::TAP;
 use crate::error::{Attempt, Fault};
+use crate::pin;
 use crate::sys::keep_open;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -64,7 +65,8 @@ impl Guest for Uml {
             .stdout(log)
             .stderr(errors);
         keep_open(&mut command, its.as_raw_fd());
-        let child = place.spawn(&mut command)?;
+        // It has one processor: its kernel and its processes are processes here, which wait for each other.
+        let child = place.spawn_on(&mut command, &pin::one(place.processors))?;
         drop(its);
         Ok(Running::on_socket(child, console, own, place.part(), PATIENCE))
     }
