@@ -1,9 +1,10 @@
-# Means, ratios with their spread, and verdicts, from a part's claims (first file) and its rows (second file).
+# Medians, ratios with their spread, and verdicts, from a part's claims (first file) and its rows (second file).
 #
 # A row: the case's columns, `round`, `tool`, then the metrics that the heading names; `-` where a tool does not tell,
 # `failed` where it failed. A claim: METRIC|high or low is better|OURS|AGAINST|BOUND|COLUMN=LEVEL,..|TEXT, where AGAINST is a
 # tool, `best` (the best of the tools that are not stacklab, in each round), `each` of them, or `none` (OURS itself stays
-# below BOUND). A ratio is OURS over AGAINST within one round; the target is met where its mean keeps to BOUND.
+# below BOUND). A ratio is OURS over AGAINST within one round; the target is met where their median keeps to BOUND: one
+# round that something else disturbed decides nothing.
 
 BEGIN { FS = "|" }
 
@@ -30,13 +31,13 @@ FNR == 1 {
 
 END {
     if (!cases) { print "no rows"; exit 1 }
-    print "Means of " rounds " rounds"
+    print "Medians of " rounds " rounds"
     heading(); printf "%-*s", wide + 2, "tool"
     for (i = keys + 3; i <= columns; i++) printf "%11s", metric[i]
     print ""
     for (k = 1; k <= cases; k++) for (t = 1; t <= tools; t++) if ((kase[k], name[t]) in present) {
         levels(kase[k]); printf "%-*s", wide + 2, name[t]
-        for (i = keys + 3; i <= columns; i++) printf "%11s", mean(kase[k], name[t], metric[i])
+        for (i = keys + 3; i <= columns; i++) printf "%11s", middle(kase[k], name[t], metric[i])
         print ""
     }
     for (j = 1; j <= claims; j++) table(claim[j])
@@ -50,9 +51,19 @@ function levels(c,   i, n, part) { n = split(c, part, SUBSEP); for (i = 1; i <= 
 # Enough digits to tell two figures apart.
 function short(x) { return sprintf(x >= 100 ? "%.1f" : x >= 1 ? "%.2f" : "%.4f", x) }
 
-function mean(c, tool, m,   r, n, sum) {
-    for (r = 1; r <= rounds; r++) if ((c, tool, r, m) in figure) { n++; sum += figure[c, tool, r, m] }
-    return n ? short(sum / n) : "-"
+function middle(c, tool, m,   r, n, all) {
+    for (r = 1; r <= rounds; r++) if ((c, tool, r, m) in figure) all[++n] = figure[c, tool, r, m]
+    return n ? short(median(all, n)) : "-"
+}
+
+# Of the numbers 1..n of a list, which it sorts.
+function median(list, n,   i, j, v) {
+    for (i = 2; i <= n; i++) {
+        v = list[i]
+        for (j = i - 1; j > 0 && list[j] + 0 > v + 0; j--) list[j + 1] = list[j]
+        list[j + 1] = v
+    }
+    return n % 2 ? list[(n + 1) / 2] : (list[n / 2] + list[n / 2 + 1]) / 2
 }
 
 # The tool that AGAINST means in one round, or nothing where none has a figure.
@@ -66,19 +77,19 @@ function rival(c, against, r, m, better,   t, v, best, who) {
     return who
 }
 
-# Sets n, average, least, most of the ratio in this case, and whose: the rival of most rounds.
-function ratios(c, ours, against, m, better,   r, who, v, often) {
-    n = average = 0; whose = ""; split("", often)
+# Sets n, typical, least, most of the ratio in this case, and whose: the rival of most rounds.
+function ratios(c, ours, against, m, better,   r, who, v, often, all) {
+    n = typical = 0; whose = ""; split("", often)
     for (r = 1; r <= rounds; r++) {
         who = rival(c, against, r, m, better)
         if (who == "" || !((c, ours, r, m) in figure) || figure[c, who, r, m] <= 0) continue
         v = figure[c, ours, r, m] / figure[c, who, r, m]
         if (!n || v < least) least = v
         if (!n || v > most) most = v
-        n++; average += v
+        all[++n] = v
         if (++often[who] > often[whose] + 0) whose = who
     }
-    if (n) average /= n
+    if (n) typical = median(all, n)
 }
 
 # Whether the claim is about this case.
@@ -106,7 +117,7 @@ function table(line,   part, m, better, ours, against, bound, k, t, c, x, how) {
         print ours ": " part[7] how
         heading(); printf "%11s  %s\n", m, "verdict"
         for (k = 1; k <= cases; k++) if (asked(kase[k], part[6])) {
-            levels(kase[k]); x = mean(kase[k], ours, m)
+            levels(kase[k]); x = middle(kase[k], ours, m)
             printf "%11s  %s\n", x, judge(x != "-", x + 0, better, bound + 0)
         }
         return
@@ -118,14 +129,14 @@ function table(line,   part, m, better, ours, against, bound, k, t, c, x, how) {
         if (!asked(c, part[6]) || !((c, ours) in present)) continue
         if (against != "best" && !((c, against) in present)) continue
         ratios(c, ours, against, m, better); levels(c)
-        if (n) printf "%11s %11s  %-14s %7.2f  %-14s  %s\n", mean(c, ours, m), mean(c, whose, m), whose, average,
-            sprintf("%.2f..%.2f", least, most), judge(1, average, better, bound)
-        else printf "%11s %11s  %-14s %7s  %-14s  %s\n", mean(c, ours, m), "-", "-", "-", "-", judge(0, 0, better, bound)
+        if (n) printf "%11s %11s  %-14s %7.2f  %-14s  %s\n", middle(c, ours, m), middle(c, whose, m), whose, typical,
+            sprintf("%.2f..%.2f", least, most), judge(1, typical, better, bound)
+        else printf "%11s %11s  %-14s %7s  %-14s  %s\n", middle(c, ours, m), "-", "-", "-", "-", judge(0, 0, better, bound)
     }
 }
 
 function each(text, m, better, ours,   k, t, c) {
-    print ours " over each peer: " text " (" better " is better), mean ratio and least..most"
+    print ours " over each peer: " text " (" better " is better), median ratio and least..most"
     heading()
     for (t = 1; t <= tools; t++) if (name[t] !~ /^stacklab/) printf "%-22s", name[t]
     print ""
@@ -133,7 +144,7 @@ function each(text, m, better, ours,   k, t, c) {
         c = kase[k]; levels(c)
         for (t = 1; t <= tools; t++) if (name[t] !~ /^stacklab/) {
             ratios(c, ours, name[t], m, better)
-            printf "%-22s", n ? sprintf("%.2f (%.2f..%.2f)", average, least, most) : "-"
+            printf "%-22s", n ? sprintf("%.2f (%.2f..%.2f)", typical, least, most) : "-"
         }
         print ""
     }
