@@ -103,6 +103,16 @@ fn json_is_one_run_whose_figures_agree_with_each_other() {
         let throughput = measured(&run, "throughput");
         assert!((throughput / expected - 1.0).abs() < 1e-9, "{throughput} and {expected}");
         assert_eq!(run["hosts"][0]["boot_id"], run["hosts"][1]["boot_id"], "one machine");
+        // A flood's messages are left to gather, unless it is asked how long they take.
+        assert!(run["sides"][1]["delays"].is_null(), "{run}");
+        let asked =
+            json(&there.measure(&["tcp", host, "-n", "300", "--delays", "--json"]).expect(code::DONE));
+        assert!(measured(&asked, "one_way_delay") > 0.0);
+
+        let echo =
+            json(&there.measure(&["echo", host, "-n", "300", "--at-interface", "--json"]).expect(code::DONE));
+        let (program, interface) = (measured(&echo, "rtt"), measured(&echo, "rtt_interface"));
+        assert!(0.0 < interface && interface <= program, "{interface} and {program} ms");
 
         let args = ["tcp", host, "-n", "300", "-P", "3", "--json"];
         let run = json(&there.measure(&args).expect(code::DONE));
@@ -188,7 +198,7 @@ fn compared(run: &Value, side: usize) -> (i64, i64) {
 #[test]
 fn two_machines_are_compared_whatever_their_clocks_show() {
     // They are one clock in truth.
-    for args in [&["udp", "--json"][..], &["tcp", "-R", "--json"]] {
+    for args in [&["udp", "--json"][..], &["tcp", "-R", "--delays", "--json"]] {
         let run = json(&measure_to_another_machine(of_another_boot, args));
         let (offset, bound) = compared(&run, 1);
         assert!(offset.abs() <= bound, "{offset} ns, wrong by {bound} at most");
@@ -207,8 +217,8 @@ fn a_clock_that_is_ahead_by_a_quarter_of_an_hour_is_found_to_be() {
         for (args, ahead) in [
             (&["udp", "--pps", "500"][..], AHEAD),
             (&["tcp", "--pps", "500"], AHEAD),
-            (&["tcp", "-R"], -AHEAD),
-            (&["tcp", "--bidir"], AHEAD),
+            (&["tcp", "-R", "--delays"], -AHEAD),
+            (&["tcp", "--bidir", "--delays"], AHEAD),
         ] {
             let args = [args, &[host, "-t", "0.3", "--json"]].concat();
             let run = json(&there.measure(&args).expect(code::DONE));

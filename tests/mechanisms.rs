@@ -142,14 +142,16 @@ fn what_user_mode_linux_lacks_is_had_in_a_virtual_machine() {
 }
 
 #[test]
-fn a_middle_link_with_delay_and_loss_has_them_both_ways() {
+fn each_link_has_its_own_rate_mtu_delay_and_loss_both_ways() {
     let study = r#"
-title = "A long middle link"
+title = "A long middle link, and ends of their own"
 [testbed]
 topology = "routed"
 rate = "50 Mbit/s"
 delay = "10ms"
 loss = "10 %"
+near = { rate = "100 Mbit/s", delay = "5ms" }
+far = { mtu = 9000 }
 [factors]
 family = ["ipv4", "ipv6"]
 transport = ["udp"]
@@ -166,13 +168,19 @@ min = 2
 max = 2
 "#;
     let (runs, _, _, seen) = measured_and_seen(study, &[]);
-    assert!(seen.contains("10 ms later each way, 10 % lost each way"), "{seen}");
+    for link in
+        ["near link: 100 Mbit/s, delay 5 ms", "middle link: delay 10 ms, loss 10 %", "far link: MTU 9000"]
+    {
+        assert!(seen.contains(link), "{link}: {seen}");
+    }
     assert_eq!(runs.len(), 4);
     for run in &runs {
         let (loss, delay) = (figure(run, Metric::Loss), figure(run, Metric::OneWayDelay));
         // Of 2000 packets; four standard deviations are 2.7 %.
         assert!((0.073..0.127).contains(&loss), "{}: {loss}", run.trial);
-        assert!((10.0..15.0).contains(&delay), "{}: {delay} ms", run.trial);
+        assert!((15.0..20.0).contains(&delay), "{}: {delay} ms", run.trial);
+        let mtus = run.sides.iter().map(|side| (side.endpoint.interface_mtu, side.endpoint.path_mtu));
+        assert_eq!(mtus.collect::<Vec<_>>(), [(1500, Some(1500)), (9000, Some(1500))], "{}", run.trial);
     }
 }
 

@@ -186,6 +186,10 @@ named! {
         RttP99 = "rtt_p99",
         /// 99.9th percentile of the round trip, closed loop.
         RttP999 = "rtt_p999",
+        /// Median round trip between the kernel's own times of message and answer.
+        RttInterface = "rtt_interface",
+        /// 99th percentile of it.
+        RttInterfaceP99 = "rtt_interface_p99",
         /// Median round trip, open loop.
         RttOpen = "rtt_open",
         /// Mean round trip, open loop.
@@ -218,7 +222,7 @@ impl Metric {
     pub fn probe(self) -> Probe {
         use Metric::*;
         match self {
-            Rtt | RttMean | RttP99 | RttP999 => Probe::Echo,
+            Rtt | RttMean | RttP99 | RttP999 | RttInterface | RttInterfaceP99 => Probe::Echo,
             RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | LatenessOpen | LatenessOpenP99 => {
                 Probe::EchoOpen
             }
@@ -234,6 +238,8 @@ impl Metric {
         match self {
             Loss | Duplicate | Reorder => transport == Transport::Udp,
             LinkBytes | LinkBytesBeyond => transport == Transport::Udp,
+            // The kernel tells when a datagram left; a stream's messages share packets.
+            RttInterface | RttInterfaceP99 => transport == Transport::Udp,
             TcpSrtt | Retransmits | Ttr | TcpEfficiency | BufferDelay => transport == Transport::Tcp,
             _ => self.probe().supports(transport),
         }
@@ -258,9 +264,9 @@ impl Metric {
             PathMtu | LinkBytes => Unit::Byte,
             ConnectRate => Unit::ConnectionPerSecond,
             OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv | TcpSrtt | Rtt | RttMean
-            | RttP99 | RttP999 | RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | Lateness
-            | LatenessP99 | LatenessOpen | LatenessOpenP99 | RttLoaded | RttLoadedMean | RttLoadedP99
-            | ConnectTime => Unit::Millisecond,
+            | RttP99 | RttP999 | RttInterface | RttInterfaceP99 | RttOpen | RttOpenMean | RttOpenP99
+            | RttOpenP999 | Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99 | RttLoaded
+            | RttLoadedMean | RttLoadedP99 | ConnectTime => Unit::Millisecond,
         }
     }
 
@@ -303,6 +309,12 @@ impl Metric {
             (_, Unit::Kibibyte) => 1024.0,
             _ => 0.5,
         }
+    }
+
+    /// Whether it is made of one-way delays.
+    pub fn is_one_way_delay(self) -> bool {
+        use Metric::*;
+        matches!(self, OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv)
     }
 
     /// Whether it is the CPU time of a host, whose scope must be told with it.
@@ -413,6 +425,11 @@ impl Metric {
             RttMean => "mean round trip of a message out and back, one outstanding",
             RttP99 => "99th percentile of the round trip, one outstanding",
             RttP999 => "99.9th percentile of the round trip, one outstanding",
+            RttInterface => {
+                "median round trip from when the sending host's kernel handed the message to the interface to when it \
+                 took the answer from it, one outstanding"
+            }
+            RttInterfaceP99 => "99th percentile of the round trip at the sending host's interface",
             RttOpen => "median round trip on a fixed schedule, from the intended send time",
             RttOpenMean => "mean round trip on a fixed schedule, from the intended send time",
             RttOpenP99 => {
@@ -447,7 +464,7 @@ mod tests {
         for metric in [TcpSrtt, Retransmits, Ttr, TcpEfficiency, BufferDelay] {
             assert!(metric.applies_to(Transport::Tcp) && !metric.applies_to(Transport::Udp), "{metric}");
         }
-        for metric in [Loss, Duplicate, Reorder] {
+        for metric in [Loss, Duplicate, Reorder, RttInterface] {
             assert!(metric.applies_to(Transport::Udp) && !metric.applies_to(Transport::Tcp), "{metric}");
         }
         for metric in Metric::ALL {

@@ -98,6 +98,10 @@ pub struct Side {
     /// Where their two times were taken; `None` where there are no delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_points: Option<DelayPoints>,
+    /// Round trips at the sender of an echo from the kernel's time of the message leaving to that of its answer arriving,
+    /// both by software at the interface and on the realtime clock, where they were asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface_delays: Option<Delays>,
     /// How long after its schedule each message left, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Delays>,
@@ -131,6 +135,7 @@ impl Side {
             received: Received::default(),
             delays: None,
             delay_points: None,
+            interface_delays: None,
             lateness: None,
             flow_bytes: Vec::new(),
             series: Vec::new(),

@@ -57,7 +57,8 @@ named! {
     pub enum Io("I/O path") {
         /// One call a message.
         Plain = "plain",
-        /// Several messages a call (sendmmsg, recvmmsg), each going through the stack alone.
+        /// Several messages a call (sendmmsg, recvmmsg), each going through the stack alone; those of a TCP flood in
+        /// `message` framing with the word that more follow (MSG_MORE), so that they fill segments.
         Batch = "batch",
         /// One call a train of datagrams, cut below the IP layer (UDP_SEGMENT); UDP only.
         Segment = "segment",

@@ -1,5 +1,6 @@
 //! How a study's hosts are joined.
 
+use crate::{Bed, Rate, print_duration};
 use serde::{Deserialize, Serialize};
 
 /// How a study's hosts are joined.
@@ -9,22 +10,77 @@ pub enum Topology {
     /// Two hosts, one link.
     #[default]
     Link,
-    /// Client, router, router, client, in a row: three links of the same rate and MTU.
-    Routed(Middle),
+    /// Client, router, router, client, in a row, joined by three links.
+    Routed(Links),
 }
 
-/// What the link between two routers does to packets beside its rate, in each direction.
+/// The three links of a row of hosts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Middle {
-    /// How much later they arrive, nanoseconds.
+pub struct Links {
+    /// Between the sender and its router.
+    pub near: OwnLink,
+    /// Between the routers: of the bed's rate and MTU, no other link is narrower.
+    pub middle: OwnLink,
+    /// Between the receiver and its router.
+    pub far: OwnLink,
+}
+
+/// What a link has for itself, in each direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct OwnLink {
+    /// Its rate, where it is not the bed's.
+    pub rate: Option<Rate>,
+    /// Largest IP packet, bytes, where it is not the bed's.
+    pub mtu: Option<u32>,
+    /// How much later packets arrive, nanoseconds.
     pub delay_ns: u64,
-    /// The share of them that is lost.
+    /// The share of packets that is lost.
     pub loss: f64,
 }
 
-impl Middle {
-    /// Whether it leaves packets alone.
-    pub fn is_plain(&self) -> bool {
-        self.delay_ns == 0 && self.loss == 0.0
+impl Links {
+    /// All of them with their names, in the order of the hosts.
+    pub fn all(&self) -> [(&'static str, OwnLink); 3] {
+        [("near", self.near), ("middle", self.middle), ("far", self.far)]
+    }
+}
+
+impl OwnLink {
+    /// Whether packets are late or lost on it, beside what its rate makes of them.
+    pub fn impairs(&self) -> bool {
+        self.delay_ns > 0 || self.loss > 0.0
+    }
+
+    /// The link, with what it does not say itself from the bed.
+    pub fn of(&self, bed: &Bed) -> Bed {
+        Bed { rate: self.rate.or(bed.rate), mtu: self.mtu.unwrap_or(bed.mtu), offloads: bed.offloads }
+    }
+
+    /// Its delay and loss in words, `delay 5 ms`, `loss 0.1 %`; empty where it has neither.
+    pub fn impairments(&self) -> Vec<String> {
+        let delay = (self.delay_ns > 0).then(|| format!("delay {}", print_duration(self.delay_ns)));
+        let loss = (self.loss > 0.0).then(|| format!("loss {} %", (self.loss * 1e8).round() / 1e6));
+        delay.into_iter().chain(loss).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_has_the_beds_rate_and_mtu_unless_it_has_its_own() {
+        let bed = Bed { rate: Some(Rate(1_000_000)), mtu: 1500, offloads: false };
+        assert_eq!(OwnLink::default().of(&bed), bed);
+        let own = OwnLink { rate: Some(Rate(5_000_000)), mtu: Some(9000), ..OwnLink::default() };
+        assert_eq!(own.of(&bed), Bed { rate: own.rate, mtu: 9000, offloads: false });
+    }
+
+    #[test]
+    fn only_what_impairs_is_told() {
+        assert!(OwnLink::default().impairments().is_empty() && !OwnLink::default().impairs());
+        let link = OwnLink { delay_ns: 5_000_000, loss: 0.001, ..OwnLink::default() };
+        assert_eq!(link.impairments(), ["delay 5 ms", "loss 0.1 %"]);
+        assert!(link.impairs());
     }
 }

@@ -28,7 +28,7 @@ pub struct Tuning {
     /// TCP_MAXSEG, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mss: Option<u32>,
-    /// TCP_NODELAY; on where it is not said.
+    /// TCP_NODELAY; on where it is not said, though a flood in `message` framing then joins its messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodelay: Option<bool>,
     /// TCP_CONGESTION.

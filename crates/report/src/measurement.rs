@@ -205,6 +205,22 @@ fn stream(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str,
             lines.extend(sender.endpoint.congestion_control.clone().map(|name| ("congestion", name)));
         }
     }
+    if run.spec.probe.metrics.contains(&Metric::OneWayDelay) {
+        lines.extend(one_way(run, receiver));
+    }
+    lines.extend(flows(receiver));
+    if let Some(Value::Measured(fragments)) = value(Metric::Fragments)
+        && *fragments > 0.0
+    {
+        lines.push(("fragments", format!("{fragments} made by the sender")));
+    }
+    lines
+}
+
+/// How long messages took from the sender to the receiver.
+fn one_way(run: &RunRecord, receiver: &Side) -> Vec<(&'static str, String)> {
+    let value = |metric| run.values.get(&metric);
+    let mut lines = Vec::new();
     let compared = receiver.delay_points.and_then(|points| points.compared);
     let delay = both(value(Metric::OneWayDelay), value(Metric::OneWayDelayMean), |median, mean| {
         let error = compared.map_or_else(String::new, |compared| {
@@ -220,12 +236,6 @@ fn stream(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str,
         format!("{} (RFC 3550: {})", milliseconds(mean), milliseconds(smoothed))
     });
     lines.push(("jitter", jitter));
-    lines.extend(flows(receiver));
-    if let Some(Value::Measured(fragments)) = value(Metric::Fragments)
-        && *fragments > 0.0
-    {
-        lines.push(("fragments", format!("{fragments} made by the sender")));
-    }
     lines
 }
 
@@ -278,6 +288,12 @@ fn echo(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str, S
     };
     lines.extend(times(run, metrics, sender.delays.as_ref()));
     lines.extend(points(sender));
+    if run.spec.probe.metrics.contains(&Metric::RttInterface) {
+        let at = |metric| shown(run.values.get(&metric), milliseconds);
+        lines.push(("at the interface", extremes(sender.interface_delays.as_ref())));
+        lines.push(("  median", at(Metric::RttInterface)));
+        lines.push(("  p99", at(Metric::RttInterfaceP99)));
+    }
     lines
 }
 

@@ -136,7 +136,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
             length: if probe == Probe::Connect { Length::Packets(1000) } else { Length::Time(2_000_000_000) },
             warmup_ns: 500_000_000,
             interval_ns: 1_000_000_000,
-            metrics: Vec::new(),
+            metrics: values.keys().copied().collect(),
         },
     };
     RunRecord {

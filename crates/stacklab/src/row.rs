@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use stacklab_model::{
-    Bed, Cell, Counters, CpuTime, ETHERNET_HEADER_BYTES, Family, Mechanism, Metric, Middle, Probe, Role,
-    RunRecord, Transport, Value, WirePath,
+    Bed, Cell, Counters, CpuTime, ETHERNET_HEADER_BYTES, Family, Links, Mechanism, Metric, OwnLink, Probe,
+    Role, RunRecord, Transport, Value, WirePath,
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::TestbedError;
@@ -20,8 +20,8 @@ const COUNT_LIMIT: Duration = Duration::from_secs(20);
 pub struct Origin {
     /// How packets cross between the routers.
     pub mechanism: Mechanism,
-    /// The link between them.
-    pub middle: Middle,
+    /// What each link has for itself.
+    pub links: Links,
     /// What was seen of packets on it.
     pub carried: Vec<Carried>,
     /// What the testbed is in, where it is not on this kernel.
@@ -65,17 +65,17 @@ impl Row {
 
     /// What it is, in a sentence.
     pub fn describe(&self, bed: &Bed) -> String {
-        let Origin { mechanism, middle, carried, guest, .. } = &self.origin;
+        let Origin { mechanism, links, carried, guest, .. } = &self.origin;
         let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
         let rate = bed.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
         let by = if mechanism.translates() { " (tayga, one address to one)" } else { "" };
-        let mut impaired = String::new();
-        if middle.delay_ns > 0 {
-            impaired += &format!(", {} ms later each way", middle.delay_ns as f64 / 1e6);
-        }
-        if middle.loss > 0.0 {
-            impaired += &format!(", {} % lost each way", 100.0 * middle.loss);
-        }
+        let own =
+            links.all().into_iter().filter(|(_, link)| *link != OwnLink::default()).map(|(name, link)| {
+                let rate = link.rate.map(|rate| rate.to_string());
+                let mtu = link.mtu.map(|mtu| format!("MTU {mtu}"));
+                let told: Vec<String> = rate.into_iter().chain(mtu).chain(link.impairments()).collect();
+                format!("; {name} link: {}", told.join(", "))
+            });
         let seen = carried.iter().map(|carried| {
             format!(
                 "{} as {}, path MTU {}",
@@ -86,9 +86,10 @@ impl Row {
         });
         let offloads = if bed.offloads { "on" } else { "off" };
         format!(
-            "client - router - router - client in four namespaces{place}, {mechanism}{by} between the routers{impaired}, \
-             MTU {}, {rate}, offloads {offloads}; seen on the middle link: {}",
+            "client - router - router - client in four namespaces{place}, {mechanism}{by} between the routers, \
+             MTU {}, {rate}, offloads {offloads}{}; seen on the middle link: {}",
             bed.mtu,
+            own.collect::<String>(),
             seen.collect::<Vec<_>>().join("; ")
         )
     }
@@ -116,7 +117,12 @@ impl Row {
             .expect("a checked study's mechanisms carry their families");
         let seen = self.origin.carried.iter().find(|carried| carried.family == cell.family);
         let path_mtus = seen.expect("a testbed has been seen to carry what it carries").path_mtus;
-        let crossing = Crossing { destination: ends.destination, source: ends.source, path_mtus };
+        let crossing = Crossing {
+            destination: ends.destination,
+            source: ends.source,
+            path_mtus,
+            own_mtus: [self.origin.links.near, self.origin.links.far].map(|link| link.of(bed).mtu),
+        };
         Path {
             sender: ends.sender,
             receiver: ends.receiver,

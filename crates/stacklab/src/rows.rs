@@ -24,7 +24,7 @@ impl Rows {
     /// # Errors
     /// Which mechanism cannot be had here, why, and what to do.
     pub fn of(study: &Study, in_vm: bool) -> Result<Option<Self>, Failure> {
-        let Topology::Routed(middle) = study.topology else {
+        let Topology::Routed(links) = study.topology else {
             return if in_vm {
                 let what = "--in-vm is for studies with routers (testbed.topology \"routed\")";
                 Err(Failure::Usage(format!(
@@ -34,7 +34,7 @@ impl Rows {
                 Ok(None)
             };
         };
-        let needs = Needs { mechanisms: study.mechanisms(), bed: study.bed.clone(), middle };
+        let needs = Needs { mechanisms: study.mechanisms(), bed: study.bed.clone(), links };
         let system = possible(&needs, in_vm)?;
         if let Some(system) = &system {
             let why = if in_vm {
@@ -61,11 +61,11 @@ impl Rows {
         let Some(system) = self.system else {
             for mechanism in self.needs.mechanisms {
                 let args = ["agent", "--stdio"];
-                let mut own = Routed::build(&self.needs.bed, &self.needs.middle, mechanism, &program, &args)?;
+                let mut own = Routed::build(&self.needs.bed, &self.needs.links, mechanism, &program, &args)?;
                 let streams = own.take_streams().expect("nobody has taken them before");
                 let carried = own.carried().to_vec();
                 let own = Some(Box::new(own));
-                let origin = Origin { mechanism, middle: self.needs.middle, carried, guest: None, own };
+                let origin = Origin { mechanism, links: self.needs.links, carried, guest: None, own };
                 labs.push(Lab::of_row(origin, streams, interrupted)?);
             }
             return Ok(());
@@ -73,8 +73,8 @@ impl Rows {
         let (booted, testbeds) = GuestLab::boot(&system, &self.needs, &program)?;
         let version = guest.insert(booted).version().to_owned();
         for (mechanism, carried, streams) in testbeds {
-            let (middle, guest) = (self.needs.middle, Some(version.clone()));
-            let origin = Origin { mechanism, middle, carried, guest, own: None };
+            let (links, guest) = (self.needs.links, Some(version.clone()));
+            let origin = Origin { mechanism, links, carried, guest, own: None };
             labs.push(Lab::of_row(origin, streams, interrupted)?);
         }
         Ok(())

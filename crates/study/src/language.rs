@@ -166,18 +166,47 @@ const BED: &[Key] = &[
         "topology",
         Kind::Name { set: "topology", names: TOPOLOGIES },
         "\"link\"",
-        "How the hosts are joined. link: two hosts, one link. routed: client, router, router, client in a row, three links of this rate and MTU; factors.mechanism says how packets cross the middle one.",
+        "How the hosts are joined. link: two hosts, one link. routed: client, router, router, client in a row, three links of this rate and MTU unless near and far say otherwise; factors.mechanism says how packets cross the middle one.",
+    ),
+    LATE,
+    LOST,
+    optional(
+        "near",
+        Kind::Table(END_LINK),
+        "What the link between the sender and its router has for itself. Routed topology only.",
     ),
     optional(
-        "delay",
-        Kind::Duration { least: "0s", most: "10s" },
-        "How much later packets arrive over the link between the routers, in each direction. Routed topology only.",
+        "far",
+        Kind::Table(END_LINK),
+        "What the link between the receiver and its router has for itself. Routed topology only.",
+    ),
+];
+
+const LATE: Key = optional(
+    "delay",
+    Kind::Duration { least: "0s", most: "10s" },
+    "How much later packets arrive over the link between the routers, or over the one that the table is about, in each direction. Routed topology only.",
+);
+const LOST: Key = optional(
+    "loss",
+    Kind::Share,
+    "The share of packets lost on the link between the routers, or on the one that the table is about, in each direction. Routed topology only.",
+);
+
+/// A link of a row of hosts that is not the middle one.
+const END_LINK: &[Key] = &[
+    optional(
+        "rate",
+        Kind::Rate,
+        "Its rate in each direction, no less than testbed.rate, which it is where this is absent.",
     ),
     optional(
-        "loss",
-        Kind::Share,
-        "The share of packets lost on the link between the routers, in each direction. Routed topology only.",
+        "mtu",
+        Kind::Integer { least: 1280, most: 65_535 },
+        "Its largest IP packet, bytes, no less than testbed.mtu, which it is where this is absent.",
     ),
+    LATE,
+    LOST,
 ];
 
 /// How hosts are joined.
@@ -269,7 +298,11 @@ const LEVELS: &[Key] = &[
         Kind::List(&Kind::Integer { least: 88, most: 32_767 }),
         "TCP's maximum segment size (TCP_MAXSEG), bytes of payload and TCP options. TCP only.",
     ),
-    optional("nodelay", Kind::List(&Kind::Boolean), "TCP_NODELAY. Absent: true. TCP only."),
+    optional(
+        "nodelay",
+        Kind::List(&Kind::Boolean),
+        "TCP_NODELAY. Absent: true, and only a flood in `message` framing joins its messages. TCP only.",
+    ),
     optional(
         "congestion_control",
         Kind::List(&Kind::Text),

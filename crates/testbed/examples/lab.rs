@@ -2,7 +2,7 @@
 //!
 //!     cargo run -p stacklab-testbed --example lab -- uml target/debug/stacklab 6in4 4in6
 
-use stacklab_model::{Bed, Middle};
+use stacklab_model::{Bed, Links};
 use stacklab_testbed::{GuestLab, Needs};
 use std::error::Error;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mechanisms = mechanisms.iter().map(|name| name.parse()).collect::<Result<Vec<_>, _>>()?;
     let bed = Bed { rate: None, mtu: 1500, offloads: false };
-    let needs = Needs { mechanisms, bed, middle: Middle::default() };
+    let needs = Needs { mechanisms, bed, links: Links::default() };
     let (lab, testbeds) = GuestLab::boot(&system.parse()?, &needs, &Path::new(program).canonicalize()?)?;
     println!("{}", lab.version());
     for (mechanism, carried, _) in testbeds {

@@ -11,7 +11,7 @@ use crate::mux;
 use crate::part::{Greeting, LabPart};
 use crate::prepare::prepare;
 use crate::routed::Carried;
-use stacklab_model::{Bed, Mechanism, Middle, Role, System};
+use stacklab_model::{Bed, Links, Mechanism, Role, System};
 use std::path::Path;
 
 /// What of a kernel a mechanism needs, by the names of [`Ability`].
@@ -42,10 +42,10 @@ fn lacks(system: &System, need: &str) -> bool {
 pub struct Needs {
     /// The mechanisms.
     pub mechanisms: Vec<Mechanism>,
-    /// The links.
+    /// What its links have in common.
     pub bed: Bed,
-    /// The middle one.
-    pub middle: Middle,
+    /// What each has for itself.
+    pub links: Links,
 }
 
 impl Needs {
@@ -54,7 +54,7 @@ impl Needs {
         if self.bed.rate.is_some() {
             needs.push("tbf");
         }
-        if !self.middle.is_plain() {
+        if self.links.all().iter().any(|(_, link)| link.impairs()) {
             needs.push("netem");
         }
         needs.extend(self.mechanisms.iter().flat_map(|mechanism| kernel_needs(*mechanism)));
@@ -141,7 +141,7 @@ impl GuestLab {
         let version = guest.version();
         let failed = |fault: Fault| TestbedError::Lab { guest: version.clone(), reason: fault.to_string() };
         let lab =
-            LabPart { bed: needs.bed.clone(), middle: needs.middle, mechanisms: needs.mechanisms.clone() };
+            LabPart { bed: needs.bed.clone(), links: needs.links, mechanisms: needs.mechanisms.clone() };
         let place = Place {
             role: Role::Sender,
             // Its network is its own: it joins no link here.

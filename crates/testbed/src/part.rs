@@ -3,7 +3,7 @@
 
 use crate::routed::Carried;
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Bed, Mechanism, Middle, Role};
+use stacklab_model::{Bed, Links, Mechanism, Role};
 
 /// What a guest is to be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -25,10 +25,10 @@ pub enum Part {
 /// Testbeds of routers inside a guest: one for each mechanism, all at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LabPart {
-    /// The links.
+    /// What its links have in common.
     pub bed: Bed,
-    /// The middle one.
-    pub middle: Middle,
+    /// What each has for itself.
+    pub links: Links,
     /// What the testbeds differ in.
     pub mechanisms: Vec<Mechanism>,
 }

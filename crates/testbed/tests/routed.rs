@@ -1,7 +1,7 @@
 //! Testbeds of routers in real namespaces: what this kernel can do without modules. They need root, and `tayga`; where
 //! either is missing they fail.
 
-use stacklab_model::{Bed, Family, Mechanism, Middle, Rate};
+use stacklab_model::{Bed, Family, Links, Mechanism, Rate};
 use stacklab_testbed::routed::{Node, Routed, ends};
 use stacklab_testbed::{TestbedError, in_namespace, layers};
 use std::io::Read;
@@ -13,7 +13,7 @@ use std::time::Duration;
 const PLAIN: Bed = Bed { rate: None, mtu: 1500, offloads: false };
 
 fn build(mechanism: Mechanism, bed: &Bed) -> Result<Routed, TestbedError> {
-    Routed::build(bed, &Middle::default(), mechanism, Path::new("cat"), &[""; 0])
+    Routed::build(bed, &Links::default(), mechanism, Path::new("cat"), &[""; 0])
 }
 
 /// Sends datagrams from end to end while tcpdump listens on the middle link, and gives what it prints of the first.
@@ -22,6 +22,8 @@ fn witnessed(routed: &Routed, family: Family) -> String {
     let mut tcpdump = Command::new("nsenter");
     tcpdump.args(["-t", &routed.pid(Node::Router1).to_string(), "-n", "tcpdump"]);
     tcpdump.args(["-i", "st1", "-n", "-v", "-t", "-c", "1", "--immediate-mode", "-l"]);
+    // The receiver says of each that nobody listens there: not that.
+    tcpdump.arg("udp");
     let mut tcpdump = tcpdump.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     for _ in 0..100 {
         in_namespace(routed.pid(Node::Sender), || {

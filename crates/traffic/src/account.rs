@@ -2,6 +2,7 @@
 
 use crate::cpu::CpuWindow;
 use crate::delay::{DelayRecorder, Variation};
+use crate::gather;
 use crate::header::{Header, Phase};
 use crate::receive::Sink;
 use crate::sequence::{Arrival, SequenceWindow};
@@ -58,6 +59,8 @@ pub struct Account<'a> {
     answers: bool,
     /// What is added to the sender's time.
     clock_offset_ns: i64,
+    /// Whether it is known when messages arrive.
+    timed: bool,
 }
 
 struct Flow {
@@ -118,12 +121,18 @@ impl<'a> Account<'a> {
             last_arrival_ns: 0,
             answers: spec.probe.probe == Probe::Echo,
             clock_offset_ns: spec.clock_offset_ns,
+            timed: gather::keeps_times(spec),
         }
     }
 
     /// Stops the next receive at this answer, or when it has not come for a second.
     pub fn await_answer(&mut self, phase: Phase, sequence: u64, now: Nanos) {
         self.answer = Some((phase, sequence, now));
+    }
+
+    /// Whether the answer that was awaited last has come.
+    pub fn was_answered(&self) -> bool {
+        self.answer.is_none()
     }
 
     /// Adds what another thread counted of the same trial.
@@ -206,8 +215,12 @@ impl<'a> Account<'a> {
         received.at_first += u64::from(now == received.first_ns);
         received.bytes += bytes;
         received.last_ns = received.last_ns.max(now);
-        let delay = now.saturating_sub(header.sent_ns.saturating_add_signed(self.clock_offset_ns));
-        self.delays.record(delay, &mut flow.variation);
+        let delay = self
+            .timed
+            .then(|| now.saturating_sub(header.sent_ns.saturating_add_signed(self.clock_offset_ns)));
+        if let Some(delay) = delay {
+            self.delays.record(delay, &mut flow.variation);
+        }
         let first_ns = self.common.first_ns.load(Ordering::Relaxed);
         self.series.record(now.saturating_sub(first_ns), bytes, delay);
     }
@@ -251,6 +264,9 @@ impl Sink for Account<'_> {
         let answered = self
             .answer
             .is_some_and(|(phase, sequence, _)| phase == header.phase && sequence == header.sequence);
+        if answered {
+            self.answer = None;
+        }
         Ok(stop_if(complete || answered))
     }
 

@@ -2,6 +2,7 @@
 //! [`Inbox`](crate::inbox::Inbox).
 
 use crate::error::{Attempt, EngineError};
+use crate::gather;
 use crate::sys::{self, Batch, SEND_LIMIT};
 use crate::tune;
 use socket2::{Domain, Protocol, Socket, Type};
@@ -33,10 +34,14 @@ pub struct Channel {
     pub(crate) at_once: usize,
     /// Bytes that one packet of the path holds at most.
     pub(crate) packet_bytes: usize,
-    /// Whether the kernel says when a datagram arrived; else it is when the receive that brought it returned.
+    /// Whether the kernel says when a datagram, or the last packet of a stream's receive, arrived; else it is when the receive
+    /// that brought it returned.
     pub(crate) stamped: bool,
+    /// Whether receives may be put off until several datagrams have come: waking for each costs more than receiving it.
+    pub(crate) gathers: bool,
     /// Whether datagrams may arrive joined.
     pub(crate) joined: bool,
+    /// Flags of the messages' sends; those of an end marker, behind which nothing comes, are plain or of a whole.
     pub(crate) flags: c_int,
     /// How long a receive polls before it sleeps.
     pub(crate) poll_ns: sys::Nanos,
@@ -84,6 +89,7 @@ impl Channel {
             at_once: 1,
             packet_bytes: 0,
             stamped: false,
+            gathers: false,
             joined: false,
             flags: sys::SEND_PLAIN,
             poll_ns: spec.poll_ns,
@@ -121,14 +127,23 @@ impl Channel {
                 sys::segment_sends(socket, self.message_bytes)?;
             }
         }
+        if spec.transport == Transport::Tcp && spec.probe.probe == Probe::Stream {
+            self.stamped = sys::stamp_arrivals(socket).is_ok();
+            self.gathers = self.stamped && gather::gathers(spec);
+        }
         if self.io == Io::Batch && !sys::SEVERAL_A_CALL {
             self.io = Io::Plain;
+        }
+        if self.at_once > 1 && tune::joins(spec) {
+            self.flags = sys::SEND_MORE;
         }
         if spec.transport == Transport::Udp && spec.probe.probe == Probe::Stream {
             if spec.tuning.receive_buffer.is_none() {
                 sys::receive_room(socket, WAITING_ROOM)?;
             }
             self.stamped = sys::stamp_arrivals(socket).is_ok();
+            // The kernel has said when each arrived, so that nothing is lost by looking later.
+            self.gathers = self.stamped && gather::gathers(spec);
             self.joined = self.io == Io::Segment
                 && spec.framing == Framing::Message
                 && sys::join_receives(socket).is_ok();
@@ -139,11 +154,20 @@ impl Channel {
     /// Sends one whole message, or a train of them. Gives how often the kernel had no buffer for it and it was tried
     /// again.
     pub fn send(&self, message: &[u8]) -> io::Result<u64> {
+        self.send_with(message, self.flags)
+    }
+
+    /// Sends a message behind which nothing comes.
+    pub fn send_last(&self, message: &[u8]) -> io::Result<u64> {
+        self.send_with(message, if self.flags == sys::SEND_MORE { sys::SEND_PLAIN } else { self.flags })
+    }
+
+    fn send_with(&self, message: &[u8], flags: c_int) -> io::Result<u64> {
         let mut left = message;
         let mut refused = 0;
         while !left.is_empty() {
             refused += self.until_taken(|| {
-                let sent = sys::send(&self.socket, left, self.flags)?;
+                let sent = sys::send(&self.socket, left, flags)?;
                 left = &left[sent..];
                 Ok(())
             })?;

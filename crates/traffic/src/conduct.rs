@@ -37,13 +37,17 @@ pub struct Crossing {
     pub source: IpAddr,
     /// The path MTU that the sender and the receiver find towards each other, bytes.
     pub path_mtus: [u32; 2],
+    /// MTU of the sender's and of the receiver's own link, bytes.
+    pub own_mtus: [u32; 2],
 }
 
 impl Path {
     /// The same path the other way.
     pub fn reversed(&self) -> Path {
-        let crossing = self.crossing.map(|Crossing { destination, source, path_mtus: [there, back] }| {
-            Crossing { destination: source, source: destination, path_mtus: [back, there] }
+        let crossing = self.crossing.map(|Crossing { destination, source, mut path_mtus, mut own_mtus }| {
+            path_mtus.reverse();
+            own_mtus.reverse();
+            Crossing { destination: source, source: destination, path_mtus, own_mtus }
         });
         Path { sender: self.receiver, receiver: self.sender, crossing, ..self.clone() }
     }
@@ -61,6 +65,11 @@ impl Path {
     /// The path MTU of the sender and of the receiver towards each other, bytes.
     pub fn path_mtus(&self) -> [u32; 2] {
         self.crossing.map_or([self.mtu; 2], |crossing| crossing.path_mtus)
+    }
+
+    /// The MTU of the sender's and the receiver's interface, bytes.
+    pub fn own_mtus(&self) -> [u32; 2] {
+        self.crossing.map_or([self.mtu; 2], |crossing| crossing.own_mtus)
     }
 }
 

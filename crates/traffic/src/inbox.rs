@@ -1,6 +1,7 @@
 //! Messages on their way out of the kernel.
 
 use crate::channel::Channel;
+use crate::gather::Gather;
 use crate::sys::{self, Batch, For, Nanos, RECEIVE_TICK, Ready};
 use socket2::Socket;
 use stacklab_model::{Io, Transport};
@@ -14,6 +15,10 @@ const MOST_AT_ONCE: usize = 64;
 const MOST_JOINED: usize = 16;
 /// The longest that joined datagrams can be, bytes.
 const LONGEST_JOINED: usize = 65_535;
+
+/// Bytes of a stream that are little and much for one receive: no window is so small that it is full by then.
+const LITTLE: usize = 16 << 10;
+const MUCH: usize = 32 << 10;
 
 /// What one receive brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +56,10 @@ struct Streams {
     open: usize,
     /// Which streams have something, where there are several; a single one waits in its receives.
     ready: Option<Ready>,
-    /// When the last receive returned.
+    /// When the last receive returned, and how many bytes it brought.
     received_ns: Nanos,
+    received: usize,
+    gather: Gather,
 }
 
 struct Datagrams {
@@ -64,6 +71,13 @@ struct Datagrams {
     /// When the last receive returned, and how far the realtime clock was ahead then.
     received_ns: Nanos,
     realtime_offset_ns: i64,
+    /// Whether messages arrive when the kernel says.
+    stamped: bool,
+    /// Whether receives are put off until several have come.
+    gathers: bool,
+    gather: Gather,
+    /// What the kernel said of the message looked at last, on the realtime clock.
+    stamp_ns: Option<Nanos>,
 }
 
 impl<'a> Inbox<'a> {
@@ -89,6 +103,10 @@ impl<'a> Inbox<'a> {
                     offset: 0,
                     received_ns,
                     realtime_offset_ns,
+                    stamped: channel.stamped,
+                    gathers: channel.gathers,
+                    gather: Gather::default(),
+                    stamp_ns: None,
                 })
             }
         };
@@ -97,10 +115,10 @@ impl<'a> Inbox<'a> {
 
     /// Receives once.
     pub fn fill(&mut self) -> io::Result<Filled> {
-        let Channel { socket, poll_ns, stamped, .. } = &self.channels[0];
+        let Channel { socket, poll_ns, .. } = &self.channels[0];
         let filled = match &mut self.arrivals {
             Arrivals::Streams(streams) => streams.fill(self.channels),
-            Arrivals::Datagrams(datagrams) => datagrams.fill(socket, *poll_ns, *stamped),
+            Arrivals::Datagrams(datagrams) => datagrams.fill(socket, *poll_ns),
         };
         match filled {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Filled::Nothing),
@@ -119,6 +137,15 @@ impl<'a> Inbox<'a> {
             Arrivals::Datagrams(datagrams) => datagrams.next(),
         }
     }
+
+    /// When the kernel says that the message looked at last arrived, nanoseconds of the realtime clock, where its socket
+    /// was told to say.
+    pub fn stamp_ns(&self) -> Option<Nanos> {
+        match &self.arrivals {
+            Arrivals::Streams(_) => None,
+            Arrivals::Datagrams(datagrams) => datagrams.stamp_ns,
+        }
+    }
 }
 
 impl Streams {
@@ -135,6 +162,8 @@ impl Streams {
             open: channels.len(),
             ready: if several { Some(Ready::watch(sockets, For::Reading)?) } else { None },
             received_ns: 0,
+            received: 0,
+            gather: Gather::default(),
         })
     }
 
@@ -143,7 +172,10 @@ impl Streams {
             let Some(next) = ready.next(RECEIVE_TICK)? else { return Ok(Filled::Nothing) };
             self.bring(next, channels[0].message_bytes);
         }
-        let Channel { socket, poll_ns, message_bytes, .. } = &channels[self.current];
+        let Channel { socket, poll_ns, message_bytes, gathers, stamped, .. } = &channels[self.current];
+        if *gathers && self.ready.is_none() {
+            self.gather.rest(std::mem::take(&mut self.received), LITTLE, MUCH);
+        }
         // Move a message's first part to the front only when its rest would not fit behind it.
         if self.buffer.len() - self.start < *message_bytes || self.start == self.end {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -151,11 +183,20 @@ impl Streams {
         }
         let room = &mut self.buffer[self.end..];
         let waits = self.ready.is_none();
-        let received = polling(*poll_ns, |wait| match wait && waits {
-            false => sys::receive_now(socket, room),
-            true => sys::receive(socket, room),
+        let mut stamp_ns = None;
+        let received = polling(*poll_ns, |wait| match (wait && waits, *stamped) {
+            (wait, true) => {
+                let (received, stamp) = sys::receive_stamped(socket, room, wait)?;
+                stamp_ns = stamp;
+                Ok(received)
+            }
+            (false, false) => sys::receive_now(socket, room),
+            (true, false) => sys::receive(socket, room),
         })?;
-        self.received_ns = sys::now_ns();
+        (self.received_ns, self.received) = (sys::now_ns(), received);
+        if let Some(stamp) = stamp_ns {
+            self.received_ns = arrived(stamp, sys::realtime_offset_ns(), self.received_ns);
+        }
         self.end += received;
         if received > 0 {
             return Ok(Filled::Bytes);
@@ -192,12 +233,16 @@ impl Streams {
 }
 
 impl Datagrams {
-    fn fill(&mut self, socket: &Socket, poll_ns: Nanos, stamped: bool) -> io::Result<Filled> {
+    fn fill(&mut self, socket: &Socket, poll_ns: Nanos) -> io::Result<Filled> {
+        if self.gathers {
+            let most = self.batch.count();
+            self.gather.rest(self.count, most / 4, most / 2);
+        }
         (self.count, self.place, self.offset) = (0, 0, 0);
         let batch = &mut self.batch;
         self.count = polling(poll_ns, |wait| batch.receive(socket, wait))?;
         self.received_ns = sys::now_ns();
-        if stamped {
+        if self.stamped {
             self.realtime_offset_ns = sys::realtime_offset_ns();
         }
         Ok(Filled::Bytes)
@@ -212,13 +257,20 @@ impl Datagrams {
         let length = self.batch.length(place);
         let end = beside.segment_bytes.map_or(length, |each| length.min(start + each));
         (self.place, self.offset) = if end < length { (place, end) } else { (place + 1, 0) };
-        // A clock that was set between a packet and its receive must not make it arrive after it.
-        let stamp = beside.arrived_realtime_ns.map(|stamp| stamp as i64 - self.realtime_offset_ns);
-        let arrived = stamp.map_or(self.received_ns, |stamp| self.received_ns.min(stamp.max(0) as Nanos));
+        self.stamp_ns = beside.arrived_realtime_ns;
+        let stamp = self.stamp_ns.filter(|_| self.stamped);
+        let arrived =
+            stamp.map_or(self.received_ns, |stamp| arrived(stamp, self.realtime_offset_ns, self.received_ns));
         let room = self.batch.slot(place);
         let end = end.min(room.len());
         Some((&mut room[start..end], arrived))
     }
+}
+
+/// The kernel's time of a packet as this clock's. A clock that was set between a packet and its receive must not make it
+/// arrive after it.
+fn arrived(stamp_ns: Nanos, realtime_offset_ns: i64, received_ns: Nanos) -> Nanos {
+    received_ns.min((stamp_ns as i64 - realtime_offset_ns).max(0) as Nanos)
 }
 
 /// Receives without waiting until the time is over, and then waiting.

@@ -22,6 +22,7 @@ pub mod vantage;
 
 mod abilities;
 mod account;
+mod at_interface;
 mod channel;
 mod connect;
 mod counters;
@@ -32,6 +33,7 @@ mod exchange;
 mod facts;
 #[cfg(test)]
 mod frugality_tests;
+mod gather;
 mod inbox;
 mod legs;
 mod lines;

@@ -1,6 +1,7 @@
 //! What two hosts saw, turned into figures.
 
 use crate::conduct::Path;
+use crate::gather;
 use crate::rfc6349;
 use stacklab_model::{
     CpuTime, Delays, Drops, Metric, Pacing, Probe, Rate, Side, Transport, TrialSpec, Value, Warning,
@@ -49,6 +50,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &Side, receiver:
         Loss => of_sent(sent.measured.saturating_sub(received.measured + received.beyond_window)),
         Duplicate => of_received(received.duplicates),
         Reorder => of_received(received.reordered),
+        metric if metric.is_one_way_delay() && !gather::keeps_times(spec) => not_sampled(metric),
         OneWayDelay => percentile(&receiver.delays, 0.5),
         OneWayDelayMean => milliseconds(receiver.delays.as_ref().map(|delays| delays.mean_ns)),
         Jitter => milliseconds(receiver.delays.as_ref().and_then(|delays| delays.jitter_ns)),
@@ -148,6 +150,15 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &Side, receiver:
         }
         Rtt | RttOpen | RttLoaded | ConnectTime => percentile(&sender.delays, 0.5),
         RttP99 | RttOpenP99 | RttLoadedP99 => percentile(&sender.delays, 0.99),
+        RttInterface | RttInterfaceP99 if sender.interface_delays.is_none() => {
+            if spec.probe.metrics.contains(&metric) {
+                Value::Missing("the sending host's kernel does not say when a datagram left".to_owned())
+            } else {
+                not_sampled(metric)
+            }
+        }
+        RttInterface => percentile(&sender.interface_delays, 0.5),
+        RttInterfaceP99 => percentile(&sender.interface_delays, 0.99),
         RttP999 | RttOpenP999 => percentile(&sender.delays, 0.999),
         RttMean | RttOpenMean | RttLoadedMean => milliseconds(sender.delays.as_ref().map(|delays| delays.mean_ns)),
         ConnectRate => {

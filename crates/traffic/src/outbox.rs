@@ -141,7 +141,7 @@ impl<'a> Outbox<'a> {
                 flow.channel.send(&message[message.len() - bytes..])?;
             }
             Header { flow: self.first + place as u16, sequence: flow.messages, ..header }.write(message);
-            match flow.channel.send(message) {
+            match flow.channel.send_last(message) {
                 // The receiver has heard an earlier one and is gone.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
                 taken => taken?,

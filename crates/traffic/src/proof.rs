@@ -43,10 +43,11 @@ pub enum Others {
 pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side, others: Others) -> RunStatus {
     let mut found = Contradictions::default();
     let [there, back] = path.path_mtus();
-    for (name, side, own, other, found_mtu) in [
+    let ends = [
         ("sender", sender, path.sender, path.destination(), there),
         ("receiver", receiver, path.receiver, path.source(), back),
-    ] {
+    ];
+    for ((name, side, own, other, found_mtu), own_mtu) in ends.into_iter().zip(path.own_mtus()) {
         let planned_family = Family::of(own);
         let Endpoint { family, transport, local, peer, interface_mtu, path_mtu, offloads, .. } =
             &side.endpoint;
@@ -60,8 +61,8 @@ pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side, othe
             format!("the {name}'s socket is {transport}, planned is {}", spec.transport)
         });
         found.check(local.ip() == own, || format!("the {name} is on {}, planned is {own}", local.ip()));
-        found.check(*interface_mtu == path.mtu, || {
-            format!("the {name}'s interface has MTU {interface_mtu}, planned is {}", path.mtu)
+        found.check(*interface_mtu == own_mtu, || {
+            format!("the {name}'s interface has MTU {interface_mtu}, planned is {own_mtu}")
         });
         // Windows does not say whom a connection was from that its opener has ended.
         let unnamed = spec.probe.probe == Probe::Connect && side.received.measured > 0;

@@ -258,8 +258,7 @@ mod tests {
                 assert_eq!((received.measured, received.bytes), (300, 60_000));
                 assert_eq!((received.duplicates, received.reordered, received.strays), (0, 0, 0));
                 assert_eq!(receiver.delays.unwrap().buckets.count(), 300);
-                let arrived = if transport == Transport::Udp { Point::Kernel } else { Point::Call };
-                assert_eq!(receiver.delay_points, Some(DelayPoints::between(Point::Call, arrived)));
+                assert_eq!(receiver.delay_points, Some(DelayPoints::between(Point::Call, Point::Kernel)));
                 assert_eq!(sender.delay_points, None);
                 assert_eq!(receiver.series.iter().map(|row| row.messages).sum::<u64>(), 300);
                 assert!(receiver.cpu.is_some() && sender.cpu.is_some());

@@ -1,6 +1,7 @@
 //! The sending host of a trial: prepare, warm up, measure, end, observe.
 
 use crate::account::{Account, Accounted, Common};
+use crate::at_interface::AtInterface;
 use crate::channel::{Channel, tcp_total};
 use crate::connect;
 use crate::counters::Snapshot;
@@ -52,13 +53,18 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
     let mut account = Account::new(spec, &common, 1);
     let size = spec.message_bytes as usize;
     let mut srtt_mean_us = None;
+    let mut at_interface = AtInterface::watch(spec, first);
     let mailed = match spec.probe.probe {
         Probe::Echo | Probe::EchoLoaded => {
             let mut inbox = Inbox::new(&channels).attempt(attempt)?;
             let mut sending = Sending::new(spec, &channels, 0..1).attempt(attempt)?;
             let done = sending.phases(|phase, sequence| {
                 account.await_answer(phase, sequence, sys::now_ns());
-                receive(&mut inbox, size, spec.token, &mut account)
+                receive(&mut inbox, size, spec.token, &mut account)?;
+                match &mut at_interface {
+                    Some(trips) => trips.note(phase, inbox.stamp_ns().filter(|_| account.was_answered())),
+                    None => Ok(()),
+                }
             });
             done.and_then(|()| sending.finish())
         }
@@ -108,6 +114,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
         received,
         delays,
         delay_points,
+        interface_delays: at_interface.and_then(AtInterface::finish),
         lateness: mailed.lateness.and_then(Lateness::finish),
         series,
         cpu: mailed.cpu.finish(),

@@ -9,20 +9,22 @@ const MOST_ROWS: usize = 4096;
 struct Row {
     messages: u64,
     bytes: u64,
+    /// Messages whose delay is known, and these delays' sum and least.
+    timed: u64,
     delay_sum_ns: u128,
-    /// Of the messages, where there are some.
     delay_min_ns: u64,
 }
 
 impl Row {
     fn join(&mut self, other: Row) {
-        self.delay_min_ns = match (self.messages, other.messages) {
+        self.delay_min_ns = match (self.timed, other.timed) {
             (_, 0) => self.delay_min_ns,
             (0, _) => other.delay_min_ns,
             _ => self.delay_min_ns.min(other.delay_min_ns),
         };
         self.messages += other.messages;
         self.bytes += other.bytes;
+        self.timed += other.timed;
         self.delay_sum_ns += other.delay_sum_ns;
     }
 }
@@ -39,8 +41,8 @@ impl Series {
         Series { interval_ns: interval_ns.max(1), rows: Vec::with_capacity(MOST_ROWS) }
     }
 
-    /// Counts a message that arrived so long after the first.
-    pub fn record(&mut self, since_first_ns: u64, bytes: u64, delay_ns: u64) {
+    /// Counts a message that arrived so long after the first, with its delay where that is known.
+    pub fn record(&mut self, since_first_ns: u64, bytes: u64, delay_ns: Option<u64>) {
         let mut place = since_first_ns / self.interval_ns;
         while place >= MOST_ROWS as u64 {
             self.double();
@@ -50,7 +52,9 @@ impl Series {
         if place >= self.rows.len() {
             self.rows.resize(place + 1, Row::default());
         }
-        let message = Row { messages: 1, bytes, delay_sum_ns: delay_ns.into(), delay_min_ns: delay_ns };
+        let (timed, delay_ns) = (u64::from(delay_ns.is_some()), delay_ns.unwrap_or(0));
+        let message =
+            Row { messages: 1, bytes, timed, delay_sum_ns: delay_ns.into(), delay_min_ns: delay_ns };
         self.rows[place].join(message);
     }
 
@@ -79,9 +83,9 @@ impl Series {
         }
     }
 
-    /// The least delay of each row that has messages, with the middle of its time.
+    /// The least delay of each row that has any, with the middle of its time.
     pub fn minima(&self) -> Vec<(u64, u64)> {
-        let rows = self.rows.iter().enumerate().filter(|(_, row)| row.messages > 0);
+        let rows = self.rows.iter().enumerate().filter(|(_, row)| row.timed > 0);
         let middle = |place: usize| place as u64 * self.interval_ns + self.interval_ns / 2;
         rows.map(|(place, row)| (middle(place), row.delay_min_ns)).collect()
     }
@@ -92,7 +96,7 @@ impl Series {
             start_ns: place as u64 * self.interval_ns,
             messages: row.messages,
             bytes: row.bytes,
-            delay_mean_ns: (row.messages > 0).then(|| row.delay_sum_ns as f64 / row.messages as f64),
+            delay_mean_ns: (row.timed > 0).then(|| row.delay_sum_ns as f64 / row.timed as f64),
         });
         rows.collect()
     }
@@ -106,7 +110,7 @@ mod tests {
     fn arrivals_fall_into_their_intervals() {
         let mut series = Series::new(10);
         for (at, delay) in [(0, 4), (9, 6), (25, 1)] {
-            series.record(at, 100, delay);
+            series.record(at, 100, Some(delay));
         }
         let rows = series.finish();
         assert_eq!(rows.iter().map(|row| row.messages).collect::<Vec<_>>(), [2, 0, 1]);
@@ -119,9 +123,9 @@ mod tests {
     #[test]
     fn two_series_add_up_whatever_their_rows() {
         let (mut short, mut long) = (Series::new(1), Series::new(1));
-        short.record(3, 10, 1);
+        short.record(3, 10, None);
         for at in 0..=MOST_ROWS as u64 {
-            long.record(at, 1, 1);
+            long.record(at, 1, Some(1));
         }
         short.join(long);
         let rows = short.finish();
@@ -134,7 +138,7 @@ mod tests {
     fn a_long_run_has_longer_rows_instead_of_more() {
         let mut series = Series::new(1);
         for at in 0..100_000 {
-            series.record(at, 2, 0);
+            series.record(at, 2, Some(0));
         }
         let rows = series.finish();
         assert!(rows.len() <= MOST_ROWS);

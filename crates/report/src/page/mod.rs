@@ -24,7 +24,7 @@ pub use html::{NoPage, SCRIPT, STYLE, html, shell};
 
 use crate::{groups, heading, notes};
 use cells::Index;
-use stacklab_model::{Bed, Cell, Findings, HostFacts, Metric, RunRecord, Settled};
+use stacklab_model::{Bed, Cell, Findings, HostFacts, Links, Metric, RunRecord, Settled};
 
 /// What a page is made from.
 #[derive(Debug, Clone, Copy)]
@@ -63,14 +63,14 @@ pub struct Published {
 }
 
 /// Hosts that are joined in a row.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Row {
     /// Their names, in the order of the traffic.
     pub names: Vec<String>,
     /// How packets cross the middle link, where there is one.
     pub mechanisms: Vec<String>,
-    /// What the middle link does to packets besides.
-    pub middle: Vec<String>,
+    /// What the links have for themselves, where there are three.
+    pub links: Links,
 }
 
 /// Makes the document. The same source always gives the same one.

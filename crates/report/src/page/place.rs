@@ -2,7 +2,7 @@
 
 use super::document::{HostPlace, HostView, LinkView, RowView, TestbedView};
 use super::{PageSource, Row, facts};
-use stacklab_model::{Bed, HostFacts};
+use stacklab_model::{Bed, HostFacts, OwnLink};
 
 pub fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
     let kinds = source.kinds.iter().map(String::as_str).chain(std::iter::repeat(""));
@@ -24,19 +24,27 @@ fn row(row: &Row, bed: &Bed, hosts: &[HostView]) -> RowView {
             .rfind(|host| host.name == *name)
             .map_or_else(String::new, |host| host.system.clone()),
     };
-    let every = vec![
-        bed.rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string()),
-        format!("MTU {}", bed.mtu),
-        format!("offloads {}", if bed.offloads { "on" } else { "off" }),
-    ];
-    let count = row.names.len().saturating_sub(1);
-    let link = |number: usize| match count == 3 && number == 1 {
-        true => {
-            LinkView { mechanisms: row.mechanisms.clone(), facts: [&row.middle[..], &every[..]].concat() }
-        }
-        false => LinkView { mechanisms: vec![], facts: every.clone() },
+    let facts = |own: &OwnLink| {
+        let Bed { rate, mtu, offloads } = own.of(bed);
+        let every = [
+            rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string()),
+            format!("MTU {mtu}"),
+            format!("offloads {}", if offloads { "on" } else { "off" }),
+        ];
+        own.impairments().into_iter().chain(every).collect()
     };
-    RowView { hosts: row.names.iter().map(place).collect(), links: (0..count).map(link).collect() }
+    let links = if row.names.len() == 4 {
+        row.links
+            .all()
+            .map(|(name, own)| {
+                let mechanisms = if name == "middle" { row.mechanisms.clone() } else { vec![] };
+                LinkView { mechanisms, facts: facts(&own) }
+            })
+            .to_vec()
+    } else {
+        vec![LinkView { mechanisms: vec![], facts: facts(&OwnLink::default()) }]
+    };
+    RowView { hosts: row.names.iter().map(place).collect(), links }
 }
 
 fn host(name: &str, kind: &str, host: &HostFacts) -> HostView {

@@ -4,8 +4,8 @@ use super::{Detailed, Outcome, Page, PageSource, Published, Row, detail, html, p
 use crate::fixtures::{cell, findings};
 use stacklab_model::{
     Bed, Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, IntervalRow, Io, Length,
-    Metric, Offloads, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord, RunStatus, Side, Transport, Trial,
-    TrialSpec, Value, Warning,
+    Links, Metric, Offloads, OwnLink, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord, RunStatus, Side,
+    Transport, Trial, TrialSpec, Value, Warning,
 };
 use std::net::SocketAddr;
 
@@ -269,7 +269,11 @@ fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
     let row = Row {
         names: ["sender", "router1", "router2", "receiver"].map(str::to_owned).to_vec(),
         mechanisms: vec!["native".to_owned(), "6in4".to_owned()],
-        middle: vec!["delay 5 ms".to_owned()],
+        links: Links {
+            middle: OwnLink { delay_ns: 5_000_000, ..OwnLink::default() },
+            far: OwnLink { rate: Some(Rate(1_000_000_000)), mtu: Some(9000), ..OwnLink::default() },
+            ..Links::default()
+        },
     };
     let source = PageSource {
         findings: &found,
@@ -291,7 +295,7 @@ fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
     let every = "no rate limit, MTU 1500, offloads on";
     assert_eq!(of(0), (String::new(), every.to_owned()));
     assert_eq!(of(1), ("native 6in4".to_owned(), format!("delay 5 ms, {every}")));
-    assert_eq!((of(2), row.links.len()), (of(0), 3));
+    assert_eq!((of(2).1, row.links.len()), ("1 Gbit/s, MTU 9000, offloads on".to_owned(), 3));
     assert_eq!((&four.hosts[0].kind[..], &four.hosts[1].kind[..]), ("namespace, 6in4", ""));
 }
 

@@ -119,15 +119,15 @@ fn hold(options: &LabUpOptions) -> Result<(), Failure> {
     };
     let (up, _routed, _link);
     match (mechanism, study.topology) {
-        (Some(mechanism), Topology::Routed(middle)) => {
-            let needs = Needs { mechanisms: vec![mechanism], bed: study.bed.clone(), middle };
+        (Some(mechanism), Topology::Routed(links)) => {
+            let needs = Needs { mechanisms: vec![mechanism], bed: study.bed.clone(), links };
             if let Some(system) = possible(&needs, false)? {
                 return Err(Failure::Usage(format!(
                     "this kernel has not what {mechanism} needs, and a testbed inside a guest ({system}) cannot be entered: load the \
                      kernel's module (stacklab doctor says which), or take another mechanism: --mechanism native"
                 )));
             }
-            let routed = Routed::build(&study.bed, &middle, mechanism, &program, &agent)?;
+            let routed = Routed::build(&study.bed, &links, mechanism, &program, &agent)?;
             let of = |node| -> Vec<String> {
                 let all = Family::ALL.iter().filter_map(|family| ends(mechanism, *family));
                 own(all

@@ -8,7 +8,7 @@ use crate::measurement::options::{MeasureOptions, Wish};
 use crate::measurement::plan::{check, plan};
 use crate::sources::now_unix_ns;
 use stacklab_agent::interrupt;
-use stacklab_model::{Direction, Length, Probe, TrialSpec, print_duration};
+use stacklab_model::{Direction, Length, Metric, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::compare::compare;
 use stacklab_traffic::conduct::{Path, conduct};
@@ -44,7 +44,8 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let ways = if wish.both { Direction::Both } else { Direction::Forward };
     let waiting = Waiting::show(&spec);
     let mut clocks = Known::One;
-    if spec.probe.probe == Probe::Stream && !one_clock(&sender.facts, &receiver.facts) {
+    let delays = spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
+    if delays && !one_clock(&sender.facts, &receiver.facts) {
         clocks = Known::of(shared, compare(&mut sender.agent, &mut receiver.agent, &path, &spec)?);
         spec.clock_offset_ns = clocks.offset_ns();
     }

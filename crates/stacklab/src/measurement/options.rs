@@ -44,6 +44,9 @@ pub struct TcpOptions {
     message: MessageOptions,
     #[command(flatten)]
     stream: StreamOptions,
+    /// Also how long messages take from one host to the other; each is then received as it comes, which costs throughput
+    #[arg(long)]
+    delays: bool,
     #[command(flatten)]
     tcp: TcpTuning,
 }
@@ -81,6 +84,10 @@ pub struct EchoOptions {
     /// Microseconds that both ends poll before they sleep: leaves the waking of a processor out of the round trip
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     poll: u32,
+    /// Also the round trip between the kernel's own times of the message leaving and the answer arriving; each message
+    /// then costs a call more
+    #[arg(long, conflicts_with_all = ["tcp", "pps"])]
+    at_interface: bool,
     #[command(flatten)]
     tuning: TcpTuning,
 }
@@ -190,7 +197,7 @@ struct TcpTuning {
     /// TCP maximum segment size, bytes
     #[arg(short = 'M', long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     mss: Option<u32>,
-    /// Send small TCP messages at once (TCP_NODELAY); it is on unless --nodelay=false is said
+    /// Send every TCP message at once (TCP_NODELAY), or none (--nodelay=false); unless it is said, a flood's share packets
     #[arg(short = 'N', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     nodelay: Option<bool>,
 }
@@ -222,6 +229,10 @@ pub struct Wish {
     pub interval_ns: u64,
     /// Nanoseconds of polling.
     pub poll_ns: u64,
+    /// Whether the round trip is taken at the interface too.
+    pub at_interface: bool,
+    /// Whether a stream's one-way delays are asked for.
+    pub delays: bool,
     /// What sockets are told.
     pub tuning: Tuning,
 }
@@ -249,14 +260,23 @@ impl MeasureOptions {
     /// What they ask for.
     pub fn wish(&self) -> Wish {
         match self {
-            MeasureOptions::Tcp(TcpOptions { common, message, stream, tcp }) => {
-                stream.wish(message.wish(common.wish(Probe::Stream, Transport::Tcp, Some(tcp))))
+            MeasureOptions::Tcp(TcpOptions { common, message, stream, delays, tcp }) => {
+                let wish = stream.wish(message.wish(common.wish(Probe::Stream, Transport::Tcp, Some(tcp))));
+                Wish { delays: *delays, ..wish }
             }
             MeasureOptions::Udp(UdpOptions { common, message, stream }) => {
                 stream.wish(message.wish(common.wish(Probe::Stream, Transport::Udp, None)))
             }
             MeasureOptions::Echo(EchoOptions {
-                common, message, tcp, pps, interval, poll, tuning, ..
+                common,
+                message,
+                tcp,
+                pps,
+                interval,
+                poll,
+                at_interface,
+                tuning,
+                ..
             }) => {
                 let (probe, pacing) = match pps {
                     Some(pps) => (Probe::EchoOpen, Pacing::Schedule(*pps)),
@@ -267,6 +287,7 @@ impl MeasureOptions {
                     pace: Pace::As(pacing),
                     interval_ns: *interval,
                     poll_ns: u64::from(*poll) * 1000,
+                    at_interface: *at_interface,
                     ..message.wish(common.wish(probe, transport, Some(tuning)))
                 }
             }
@@ -307,6 +328,8 @@ impl CommonOptions {
             warmup_ns: self.warmup,
             interval_ns: 0,
             poll_ns: 0,
+            at_interface: false,
+            delays: transport == Transport::Udp,
             tuning,
         }
     }

@@ -83,7 +83,13 @@ pub fn plan(
         Pace::As(pacing) => pacing,
         Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
     };
-    let metrics = Metric::ALL.iter().copied();
+    let asked = |metric: &Metric| match metric {
+        Metric::RttInterface | Metric::RttInterfaceP99 => wish.at_interface,
+        // On a schedule they cost nothing.
+        metric if metric.is_one_way_delay() => wish.delays || pacing != Pacing::Flood,
+        _ => true,
+    };
+    let metrics = Metric::ALL.iter().copied().filter(asked);
     let probe_spec = ProbeSpec {
         probe,
         pacing,

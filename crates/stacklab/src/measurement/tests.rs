@@ -82,6 +82,8 @@ fn short_options_mean_what_they_mean_to_iperf3() {
         common.reverse && common.ipv4 && common.port == 7000
     }));
     assert_eq!(spec("echo host --poll 50").poll_ns, 50_000);
+    let at_interface = |line| spec(line).probe.metrics.contains(&Metric::RttInterface);
+    assert!(at_interface("echo host --at-interface") && !at_interface("echo host"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! How a study's hosts are joined, for the drawing of the testbed.
 
 use crate::lab;
-use stacklab_model::{Topology, print_duration};
+use stacklab_model::Topology;
 use stacklab_report::page::Row;
 use stacklab_study::Study;
 use stacklab_testbed::routed::Node;
@@ -10,17 +10,10 @@ use stacklab_testbed::routed::Node;
 pub fn of(study: &Study) -> Vec<Row> {
     let joined = |[sender, receiver]: [String; 2]| match study.topology {
         Topology::Link => Row { names: vec![sender, receiver], ..Row::default() },
-        Topology::Routed(middle) => {
+        Topology::Routed(links) => {
             let [one, other] = [Node::Router1, Node::Router2].map(|node| node.name().to_owned());
-            let mut told = Vec::new();
-            if middle.delay_ns > 0 {
-                told.push(format!("delay {}", print_duration(middle.delay_ns)));
-            }
-            if middle.loss > 0.0 {
-                told.push(format!("loss {} %", (middle.loss * 1e8).round() / 1e6));
-            }
             let mechanisms = study.mechanisms().iter().map(ToString::to_string).collect();
-            Row { names: vec![sender, one, other, receiver], mechanisms, middle: told }
+            Row { names: vec![sender, one, other, receiver], mechanisms, links }
         }
     };
     study.labs().iter().map(|(systems, services)| joined(lab::names(systems, services))).collect()
@@ -29,6 +22,7 @@ pub fn of(study: &Study) -> Vec<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stacklab_model::Links;
     use stacklab_study::{Input, parse};
 
     fn rows(text: &str) -> Vec<Row> {
@@ -48,7 +42,10 @@ mod tests {
                 "sender (linux-6.12) - receiver (linux-6.12)"
             ]
         );
-        assert!(rows.iter().all(|row| row.mechanisms.is_empty() && row.middle.is_empty()), "{rows:?}");
+        assert!(
+            rows.iter().all(|row| row.mechanisms.is_empty() && row.links == Links::default()),
+            "{rows:?}"
+        );
     }
 
     #[test]
@@ -63,11 +60,11 @@ mod tests {
         assert!(
             ["6in4", "wireguard6"].iter().all(|one| plain[0].mechanisms.iter().any(|known| known == one))
         );
-        assert!(plain[0].middle.is_empty());
+        assert_eq!(plain[0].links, Links::default());
         let far = rows(
             &study
                 .replace("topology = \"routed\"", "topology = \"routed\"\ndelay = \"5ms\"\nloss = \"0.1 %\""),
         );
-        assert_eq!(far[0].middle, ["delay 5 ms", "loss 0.1 %"]);
+        assert_eq!(far[0].links.middle.impairments(), ["delay 5 ms", "loss 0.1 %"]);
     }
 }

@@ -94,7 +94,7 @@ fn a_misspelt_key_is_shown_with_its_line_and_the_nearest_name() {
      --> study.toml:3:1
       |
     3 | mtuu = 1500
-      | ^^^^ expected one of rate, mtu, offloads, topology, delay, loss
+      | ^^^^ expected one of rate, mtu, offloads, topology, delay, loss, near, far
       |
       = help: did you mean `mtu`?
     "#);
@@ -304,6 +304,26 @@ fn every_mistake_is_named() {
             with("mtu = 1500", "topology = \"routed\"")
                 .replace("size = [128, 1408]", "size = [128]\nservices = [\"none\", \"dns\"]"),
             &["`services` cannot be set behind routers"],
+        ),
+        (with("mtu = 1500", "near = { delay = \"1ms\" }"), &["`testbed.near` needs two routers"]),
+        (
+            with("mtu = 1500", "topology = \"routed\"\nmtu = 1500\nfar = { mtu = 1400 }"),
+            &[
+                "`testbed.far.mtu` makes this link narrower",
+                "the middle link's",
+                "give it (testbed.mtu) the least",
+            ],
+        ),
+        (
+            with(
+                "mtu = 1500",
+                "topology = \"routed\"\nrate = \"1 Gbit/s\"\nnear = { rate = \"100 Mbit/s\" }",
+            ),
+            &["`testbed.near.rate` makes this link narrower"],
+        ),
+        (
+            with("mtu = 1500", "topology = \"routed\"\nnear = { rate = \"1 Gbit/s\" }"),
+            &["`testbed.near.rate` makes this link narrower"],
         ),
         // Sizes that cannot be sent.
         (with("128,", "31,"), &["a message of 31 bytes does not hold", "at least 32"]),

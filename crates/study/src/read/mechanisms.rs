@@ -1,11 +1,11 @@
 //! Routers, and what is built between them.
 
 use super::factors::Factors;
-use super::{At, at, nanoseconds};
+use super::{At, at, nanoseconds, whole};
 use crate::leaf;
 use crate::problems::{Place, Problem, Problems};
 use crate::tree::Node;
-use stacklab_model::{Factor, Mechanism, Middle, Topology};
+use stacklab_model::{Factor, Links, Mechanism, OwnLink, Topology};
 
 /// Factors that a testbed of routers does not have: they change an end of the one link of two hosts.
 const OF_ONE_LINK: [Factor; 5] =
@@ -15,12 +15,53 @@ const OF_ONE_LINK: [Factor; 5] =
 pub(super) fn topology(bed: Option<&Node>, problems: &Problems) -> Option<At<Topology>> {
     let key = |name| bed.and_then(|node| node.get(name));
     let said: At<String> = at(key("topology"), leaf::text, problems)?;
-    let middle = Middle {
-        delay_ns: at(key("delay"), nanoseconds, problems).map_or(0, |delay| delay.value),
-        loss: at(key("loss"), leaf::share, problems).map_or(0.0, |loss| loss.value),
+    let own = |table: Option<&Node>| {
+        let key = |name| table.and_then(|node| node.get(name));
+        OwnLink {
+            rate: at(key("rate"), leaf::rate, problems).map(|rate| rate.value),
+            mtu: at(key("mtu"), whole, problems).map(|mtu| mtu.value),
+            delay_ns: at(key("delay"), nanoseconds, problems).map_or(0, |delay| delay.value),
+            loss: at(key("loss"), leaf::share, problems).map_or(0.0, |loss| loss.value),
+        }
     };
-    let value = if said.value == "routed" { Topology::Routed(middle) } else { Topology::Link };
+    // The bed's rate and MTU are the middle link's.
+    let middle = OwnLink { rate: None, mtu: None, ..own(bed) };
+    let links = Links { near: own(key("near")), middle, far: own(key("far")) };
+    let value = if said.value == "routed" { Topology::Routed(links) } else { Topology::Link };
     Some(At { value, place: said.place })
+}
+
+/// Adds what makes another link narrower than the middle one: that is the one whose headers are counted.
+fn check_ends(bed: Option<&Node>, problems: &mut Problems) {
+    let key = |name| bed.and_then(|node| node.get(name));
+    for end in ["near", "far"] {
+        let own = |name| key(end).and_then(|node| node.get(name));
+        let middle = at(key("rate"), leaf::rate, problems);
+        let mut narrow = Vec::new();
+        if let Some(rate) = at(own("rate"), leaf::rate, problems)
+            && middle
+                .as_ref()
+                .is_none_or(|middle| rate.value.bits_per_second() < middle.value.bits_per_second())
+        {
+            narrow.push(("rate", rate.place, middle.map(|middle| middle.place)));
+        }
+        if let (Some(mtu), Some(middle)) = (at(own("mtu"), whole, problems), at(key("mtu"), whole, problems))
+            && mtu.value < middle.value
+        {
+            narrow.push(("mtu", mtu.place, Some(middle.place)));
+        }
+        for (name, place, other) in narrow {
+            let text =
+                format!("`testbed.{end}.{name}` makes this link narrower than the one between the routers");
+            let mut problem = Problem::at(place, text, "less than the middle link's");
+            if let Some(other) = other {
+                problem = problem.related(other, "the middle link's");
+            }
+            problems.add(problem.help(format!(
+                "what is measured is the link between the routers: give it (testbed.{name}) the least"
+            )));
+        }
+    }
 }
 
 /// Adds what does not go together.
@@ -34,7 +75,7 @@ pub(super) fn check(
     let setting = factors.setting(Factor::Mechanism);
     if topology.value == Topology::Link {
         let level = setting.and_then(|setting| setting.levels.first());
-        let keys = ["delay", "loss"].map(|name| Some((name, bed?.get(name)?.place.clone())));
+        let keys = ["delay", "loss", "near", "far"].map(|name| Some((name, bed?.get(name)?.place.clone())));
         let needs = level.map(|level| ("factors.mechanism".to_owned(), level.place.clone())).into_iter();
         let needs =
             needs.chain(keys.into_iter().flatten().map(|(name, place)| (format!("testbed.{name}"), place)));
@@ -46,6 +87,7 @@ pub(super) fn check(
         }
         return;
     }
+    check_ends(bed, problems);
     for factor in OF_ONE_LINK {
         // What a factor is where it is left out may be said.
         let plain = match factor {
@@ -56,7 +98,9 @@ pub(super) fn check(
         let levels = factors.setting(factor).map(|setting| &setting.levels[..]).unwrap_or_default();
         let Some(level) = levels.iter().find(|level| Some(level.value.as_str()) != plain) else { continue };
         let help = match factor {
-            Factor::Mtu => "leave the factor out; testbed.mtu holds for all three links",
+            Factor::Mtu => {
+                "leave the factor out; testbed.mtu is the middle link's, testbed.near.mtu and testbed.far.mtu the others'"
+            }
             Factor::Os => "leave the factor out; --in-vm has the whole row of hosts in a guest",
             _ => "leave the factor out",
         };

@@ -8,28 +8,46 @@ use crate::netlink::with_netlink;
 use crate::offload::switch_off_all;
 use crate::queue::{Impairment, Queue};
 use crate::quiet::quiet;
+use crate::shape::Bucket;
 use rtnetlink::packet_route::link::{InfoData, InfoVeth};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec, LinkVeth};
-use stacklab_model::{Family, Mechanism};
+use stacklab_model::{Bed, Family, Mechanism, OwnLink};
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
 
-/// What all links are.
+/// A link, alike in both directions.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Links {
-    pub mtu: u32,
+pub(super) struct Line {
+    mtu: u32,
+    queue: Queue,
+    impair: Option<Impairment>,
+}
+
+impl Line {
+    /// A link of a bed.
+    pub fn new(own: &OwnLink, bed: &Bed) -> Result<Self, TestbedError> {
+        let Bed { rate, mtu, .. } = own.of(bed);
+        let bucket = rate.map(|rate| Bucket::new(rate, mtu)).transpose()?;
+        let impair = own.impairs().then_some(Impairment { delay_ns: own.delay_ns, loss: own.loss });
+        Ok(Line { mtu, queue: Queue { bucket, packets: None }, impair })
+    }
+}
+
+/// The links of a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lines {
+    pub near: Line,
+    pub middle: Line,
+    pub far: Line,
     pub offloads: bool,
-    pub queue: Queue,
-    /// On the middle link.
-    pub impair: Option<Impairment>,
 }
 
 /// Lays the links of a row of hosts. Gives whether path MTUs hold for as long as the hosts are there.
 pub(super) fn lay(
     machines: &[Machine; 4],
     mechanism: Mechanism,
-    links: &Links,
+    lines: &Lines,
 ) -> Result<bool, TestbedError> {
     let mut lasting = true;
     for machine in machines {
@@ -42,15 +60,15 @@ pub(super) fn lay(
             Ok(keep_path_mtus())
         })?;
     }
-    for (place, interface) in [(0, NEAR), (1, MIDDLE), (2, NEAR)] {
+    for (place, interface, line) in [(0, NEAR, lines.near), (1, MIDDLE, lines.middle), (2, NEAR, lines.far)] {
         let [one, other] = [&machines[place], &machines[place + 1]];
         // The pairs are sender-router1, router1-router2, router2-receiver.
         let pid = other.pid();
         let ends = [hardware_address(one.node, interface), hardware_address(other.node, interface)];
-        one.inside(|| connect(interface, links.mtu, pid, ends))?;
+        one.inside(|| connect(interface, line.mtu, pid, ends))?;
     }
     for machine in machines {
-        machine.inside(|| finish(machine.node, mechanism, links))?;
+        machine.inside(|| finish(machine.node, mechanism, lines))?;
     }
     Ok(lasting)
 }
@@ -98,20 +116,23 @@ fn connect(name: &str, mtu: u32, other: u32, hardware: [[u8; 6]; 2]) -> Result<(
 }
 
 /// A host's addresses, neighbours, shaping and first routes.
-fn finish(node: Node, mechanism: Mechanism, links: &Links) -> Result<(), Fault> {
+fn finish(node: Node, mechanism: Mechanism, lines: &Lines) -> Result<(), Fault> {
     let site = match node {
         Node::Sender | Node::Router1 => Site::Near,
         Node::Router2 | Node::Receiver => Site::Far,
     };
     let is_router = node == site.router();
-    let interfaces: &[&str] = if is_router { &[NEAR, MIDDLE] } else { &[NEAR] };
-    for interface in interfaces {
-        if !links.offloads {
+    let outward = match site {
+        Site::Near => lines.near,
+        Site::Far => lines.far,
+    };
+    let between = is_router.then_some((MIDDLE, lines.middle));
+    for (interface, line) in [(NEAR, outward)].into_iter().chain(between) {
+        if !lines.offloads {
             switch_off_all(interface)?;
         }
-        let impair = links.impair.filter(|_| *interface == MIDDLE);
-        links.queue.lay_at(interface, None, impair)?;
-        raise(interface, links.mtu)?;
+        line.queue.lay_at(interface, None, line.impair)?;
+        raise(interface, line.mtu)?;
     }
     for family in Family::ALL {
         let (client, gateway) = (site.client_address(mechanism, *family), site.gateway(mechanism, *family));

@@ -15,12 +15,10 @@ use crate::folder::Folder;
 use crate::host::{Streams, last_words};
 use crate::mechanism::{Router, translate, wireguard};
 use crate::pin;
-use crate::queue::{Impairment, Queue};
-use crate::shape::Bucket;
-use lay::Links;
+use lay::{Line, Lines};
 use node::Machine;
 use plan::Site;
-use stacklab_model::{Bed, Family, Mechanism, Middle};
+use stacklab_model::{Bed, Family, Links, Mechanism};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -40,8 +38,8 @@ pub struct Routed {
     machines: [Machine; 4],
     carried: Vec<Carried>,
     folder: Folder,
-    /// Of its links, bytes.
-    mtu: u32,
+    /// Of the ends' own links, bytes.
+    mtus: [u32; 2],
     /// When the path MTUs were found, and whether they hold for as long as the testbed stands.
     found: Instant,
     lasting: bool,
@@ -58,16 +56,13 @@ impl Routed {
     /// What could not be done on which host, or at which hop packets end; then nothing is left.
     pub fn build(
         bed: &Bed,
-        middle: &Middle,
+        links: &Links,
         mechanism: Mechanism,
         program: &Path,
         args: &[impl AsRef<OsStr>],
     ) -> Result<Self, TestbedError> {
-        let bucket = bed.rate.map(|rate| Bucket::new(rate, bed.mtu)).transpose()?;
-        let impair =
-            (!middle.is_plain()).then_some(Impairment { delay_ns: middle.delay_ns, loss: middle.loss });
-        let links =
-            Links { mtu: bed.mtu, offloads: bed.offloads, queue: Queue { bucket, packets: None }, impair };
+        let [near, middle, far] = links.all().map(|(_, link)| Line::new(&link, bed));
+        let lines = Lines { near: near?, middle: middle?, far: far?, offloads: bed.offloads };
         let folder = Folder::create()?;
         // Neighbours on the path share processors, so that each half of it has its own.
         let [near, far] = pin::halves().unwrap_or_default();
@@ -78,7 +73,7 @@ impl Routed {
             start(Node::Router2, &far)?,
             start(Node::Receiver, &far)?,
         ];
-        let lasting = lay::lay(&machines, mechanism, &links)?;
+        let lasting = lay::lay(&machines, mechanism, &lines)?;
         let router = |site| Router { site, mechanism, mtu: bed.mtu };
         for (site, place) in [(Site::Near, 1), (Site::Far, 2)] {
             let router = router(site);
@@ -100,7 +95,7 @@ impl Routed {
             machines,
             carried: Vec::new(),
             folder,
-            mtu: bed.mtu,
+            mtus: [links.near, links.far].map(|link| link.of(bed).mtu),
             found: Instant::now(),
             lasting,
         };
@@ -125,7 +120,7 @@ impl Routed {
             return Ok(());
         }
         for carried in &self.carried {
-            proof::find_again(&self.machines, self.mechanism, carried, self.mtu)?;
+            proof::find_again(&self.machines, self.mechanism, carried, self.mtus)?;
         }
         self.found = Instant::now();
         Ok(())

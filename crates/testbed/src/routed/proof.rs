@@ -108,16 +108,15 @@ pub(super) fn find_again(
     machines: &[Machine; 4],
     mechanism: Mechanism,
     carried: &Carried,
-    mtu: u32,
+    mtus: [u32; 2],
 ) -> Result<(), TestbedError> {
     let family = carried.family;
     let ends = ends(mechanism, family).expect("the family is carried");
-    for (machine, own, called) in
-        [(&machines[0], ends.sender, ends.destination), (&machines[3], ends.receiver, ends.source)]
-    {
+    let ways = [(&machines[0], ends.sender, ends.destination), (&machines[3], ends.receiver, ends.source)];
+    for ((machine, own, called), mtu) in ways.into_iter().zip(mtus) {
         machine.inside(|| {
             let socket = bind(own, called)?;
-            // As large as the link takes, whatever is known of the path: it is answered.
+            // As large as its own link takes, whatever is known of the path: it is answered.
             probe(&socket, mtu).attempt(format!("ask for the path MTU to {called}"))
         })?;
     }

@@ -12,6 +12,8 @@ use std::time::Duration;
 pub const SEVERAL_A_CALL: bool = false;
 /// Flags of a send whose message must not share a packet with the next one: there is none that sees to it.
 pub const SEND_WHOLE: c_int = super::SEND_PLAIN;
+/// Flags of a send that another one follows at once: there is none.
+pub const SEND_MORE: c_int = super::SEND_PLAIN;
 /// Flag of a send from the program's memory: there is none, and [`allow_zerocopy`] refuses.
 pub const SEND_ZEROCOPY: c_int = 0;
 
@@ -22,6 +24,15 @@ pub(super) fn lacks<T>(what: &str) -> io::Result<T> {
 
 /// Has the kernel say when each packet arrived.
 pub fn stamp_arrivals(_socket: &Socket) -> io::Result<()> {
+    lacks("arrival times of the kernel")
+}
+
+/// Receives of a stream and says when it arrived.
+pub fn receive_stamped(
+    _socket: &Socket,
+    _room: &mut [u8],
+    _wait: bool,
+) -> io::Result<(usize, Option<Nanos>)> {
     lacks("arrival times of the kernel")
 }
 
@@ -121,7 +132,7 @@ pub fn stamp_sends(_socket: &Socket) -> io::Result<()> {
 }
 
 /// When a packet was handed to the interface.
-pub fn send_stamp(_socket: &Socket, _limit: Duration) -> io::Result<Nanos> {
+pub fn send_stamp(_socket: &Socket, _limit: Duration) -> io::Result<(u32, Nanos)> {
     lacks("times of sends")
 }
 

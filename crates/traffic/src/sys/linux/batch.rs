@@ -8,8 +8,9 @@ use std::mem::{MaybeUninit, size_of};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// Room for the control messages of one datagram: an arrival time and the size of joined segments.
-const CONTROL_WORDS: usize = 8;
+/// Room for the control messages of one datagram: an arrival time, in two forms where sends are stamped too, and the size
+/// of joined segments.
+const CONTROL_WORDS: usize = 16;
 
 /// Messages side by side in one block of memory, with what the calls need to know of them.
 pub struct Batch {
@@ -118,31 +119,39 @@ impl Batch {
     /// What the kernel said beside a received message.
     pub fn beside(&self, place: usize) -> Beside {
         let header = &self.headers[place].msg_hdr;
-        let mut beside = Beside::default();
         debug_assert!(header.msg_controllen <= size_of_val(&self.controls[place]));
-        // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block that the
-        // header points to, and the CMSG functions stay within them. Each payload is read unaligned and is as long
-        // as the kernel defines it for its type.
-        unsafe {
-            let mut message = libc::CMSG_FIRSTHDR(header);
-            while let Some(control) = message.as_ref() {
-                let data = libc::CMSG_DATA(control);
-                match (control.cmsg_level, control.cmsg_type) {
-                    (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
-                        let time: libc::timespec = data.cast::<libc::timespec>().read_unaligned();
-                        let whole = Duration::from_secs(time.tv_sec as u64).as_nanos() as Nanos;
-                        beside.arrived_realtime_ns = Some(whole + time.tv_nsec as Nanos);
-                    }
-                    (libc::SOL_UDP, libc::UDP_GRO) => {
-                        beside.segment_bytes = Some(data.cast::<c_int>().read_unaligned() as usize);
-                    }
-                    _ => {}
-                }
-                message = libc::CMSG_NXTHDR(header, control);
-            }
-        }
-        beside
+        // SAFETY: the kernel wrote `msg_controllen` bytes of control messages to the block that the header points to.
+        unsafe { told_beside(header) }
     }
+}
+
+/// What control messages say.
+///
+/// # Safety
+/// The header points to `msg_controllen` bytes of well-formed control messages that the kernel wrote.
+pub(super) unsafe fn told_beside(header: &libc::msghdr) -> Beside {
+    let mut beside = Beside::default();
+    // SAFETY: the CMSG functions stay within the control messages. Each payload is read unaligned and is as long as the
+    // kernel defines it for its type.
+    unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(header);
+        while let Some(control) = message.as_ref() {
+            let data = libc::CMSG_DATA(control);
+            match (control.cmsg_level, control.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let time: libc::timespec = data.cast::<libc::timespec>().read_unaligned();
+                    let whole = Duration::from_secs(time.tv_sec as u64).as_nanos() as Nanos;
+                    beside.arrived_realtime_ns = Some(whole + time.tv_nsec as Nanos);
+                }
+                (libc::SOL_UDP, libc::UDP_GRO) => {
+                    beside.segment_bytes = Some(data.cast::<c_int>().read_unaligned() as usize);
+                }
+                _ => {}
+            }
+            message = libc::CMSG_NXTHDR(header, control);
+        }
+    }
+    beside
 }
 
 fn receive_several(socket: &Socket, headers: &mut [libc::mmsghdr], flags: c_int) -> io::Result<usize> {

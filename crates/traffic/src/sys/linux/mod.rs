@@ -33,6 +33,8 @@ use std::time::Duration;
 pub const SEVERAL_A_CALL: bool = true;
 /// Flags of a send whose message must not share a packet with the next one.
 pub const SEND_WHOLE: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
+/// Flags of a send that another one follows at once: what does not fill a segment waits for it.
+pub const SEND_MORE: c_int = libc::MSG_NOSIGNAL | libc::MSG_MORE;
 /// Flag of a send from the program's memory.
 pub const SEND_ZEROCOPY: c_int = libc::MSG_ZEROCOPY;
 /// linux/errqueue.h
@@ -82,18 +84,26 @@ pub fn zerocopy_done(socket: &Socket) -> io::Result<Option<ZerocopyDone>> {
         let error = io::Error::last_os_error();
         return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
     }
-    // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block. Of an error message
-    // of the IP layer the payload is a `sock_extended_err`, read unaligned.
-    unsafe {
-        let message = libc::CMSG_FIRSTHDR(&raw const header);
-        let Some(control) = message.as_ref() else { return Ok(None) };
-        let error = libc::CMSG_DATA(control).cast::<libc::sock_extended_err>().read_unaligned();
-        if error.ee_origin != SO_EE_ORIGIN_ZEROCOPY {
-            return Err(io::Error::from_raw_os_error(error.ee_errno as c_int));
+    // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block, and the CMSG functions
+    // stay within them. The payload of an error of the IP layer is a `sock_extended_err`, read unaligned.
+    let error = unsafe {
+        let mut message = libc::CMSG_FIRSTHDR(&raw const header);
+        loop {
+            let Some(control) = message.as_ref() else { return Ok(None) };
+            if matches!(control.cmsg_type, libc::IP_RECVERR | libc::IPV6_RECVERR)
+                && control.cmsg_level != libc::SOL_SOCKET
+            {
+                break libc::CMSG_DATA(control).cast::<libc::sock_extended_err>().read_unaligned();
+            }
+            // Such as the time at which it was said.
+            message = libc::CMSG_NXTHDR(&raw const header, control);
         }
-        let sends = u64::from(error.ee_data.wrapping_sub(error.ee_info)) + 1;
-        Ok(Some(ZerocopyDone { sends, copied: error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED != 0 }))
+    };
+    if error.ee_origin != SO_EE_ORIGIN_ZEROCOPY {
+        return Err(io::Error::from_raw_os_error(error.ee_errno as c_int));
     }
+    let sends = u64::from(error.ee_data.wrapping_sub(error.ee_info)) + 1;
+    Ok(Some(ZerocopyDone { sends, copied: error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED != 0 }))
 }
 
 /// Waits until the kernel has something to say of earlier sends, so long at most.

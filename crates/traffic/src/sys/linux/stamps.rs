@@ -1,7 +1,8 @@
 //! Times that the kernel or an interface gives to packets, beyond those of arrival.
 
-use super::super::Nanos;
 use super::super::posix::set_option;
+use super::super::{NOW, Nanos};
+use super::batch::told_beside;
 use super::{await_error_queue, request};
 use socket2::Socket;
 use std::io;
@@ -52,17 +53,50 @@ pub fn allow_send_times(socket: &Socket) -> io::Result<()> {
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Has the kernel say when it handed each packet to the interface ([`send_stamp`]).
+/// Receives what there is of a stream; waits for it as the socket does, or not at all. Gives how many bytes came, and when the
+/// last packet of them arrived, nanoseconds of the realtime clock, where the socket was told to say.
+pub fn receive_stamped(socket: &Socket, room: &mut [u8], wait: bool) -> io::Result<(usize, Option<Nanos>)> {
+    let mut control = [0_u64; 16];
+    let mut vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
+    // SAFETY: `msghdr` is plain data, for which all zeros is valid.
+    let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
+    (header.msg_iov, header.msg_iovlen) = (&raw mut vector, 1);
+    header.msg_control = control.as_mut_ptr().cast();
+    header.msg_controllen = size_of_val(&control) as _;
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the header points to one vector over `room` and to the
+    // control block of the stated length, which outlive the call.
+    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, if wait { 0 } else { NOW }) };
+    if received < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the kernel wrote `msg_controllen` bytes of control messages to the block, which is still there.
+    let beside = unsafe { told_beside(&header) };
+    Ok((received as usize, beside.arrived_realtime_ns))
+}
+
+/// Has the kernel say when it handed each packet to the interface ([`send_stamp`]), counting sends from 0.
 pub fn stamp_sends(socket: &Socket) -> io::Result<()> {
     let flags = libc::SOF_TIMESTAMPING_TX_SOFTWARE
         | libc::SOF_TIMESTAMPING_SOFTWARE
+        | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)
 }
 
-/// When the earliest packet that was not asked for before was handed to the interface, nanoseconds of the realtime clock.
-pub fn send_stamp(socket: &Socket, limit: Duration) -> io::Result<Nanos> {
-    await_error_queue(socket, limit)?;
+/// Of the earliest send that was not told of before, its number and when its packet was handed to the interface,
+/// nanoseconds of the realtime clock; waits for it so long at most, and is then `WouldBlock`.
+pub fn send_stamp(socket: &Socket, limit: Duration) -> io::Result<(u32, Nanos)> {
+    let stamp = next_stamp(socket);
+    match stamp {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            await_error_queue(socket, limit)?;
+            next_stamp(socket)
+        }
+        stamp => stamp,
+    }
+}
+
+fn next_stamp(socket: &Socket) -> io::Result<(u32, Nanos)> {
     let mut control = [0_u64; 32];
     // SAFETY: `msghdr` is plain data, for which all zeros is valid.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -74,19 +108,30 @@ pub fn send_stamp(socket: &Socket, limit: Duration) -> io::Result<Nanos> {
     if unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, flags) } < 0 {
         return Err(io::Error::last_os_error());
     }
+    let (mut number, mut time) = (None, None);
     // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block, and the CMSG functions
-    // stay within them. The payload of this type is three times, read unaligned.
+    // stay within them. The payloads of these types are three times, and an error of the IP layer; they are read unaligned.
     unsafe {
         let mut message = libc::CMSG_FIRSTHDR(&raw const header);
         while let Some(control) = message.as_ref() {
-            if (control.cmsg_level, control.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) {
-                let [software, ..]: Stamps = libc::CMSG_DATA(control).cast::<Stamps>().read_unaligned();
-                return Ok(software.tv_sec as Nanos * 1_000_000_000 + software.tv_nsec as Nanos);
+            let data = libc::CMSG_DATA(control);
+            match (control.cmsg_level, control.cmsg_type) {
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
+                    let [software, ..]: Stamps = data.cast::<Stamps>().read_unaligned();
+                    time = Some(software.tv_sec as Nanos * 1_000_000_000 + software.tv_nsec as Nanos);
+                }
+                (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
+                    number = Some(data.cast::<libc::sock_extended_err>().read_unaligned().ee_data);
+                }
+                _ => {}
             }
             message = libc::CMSG_NXTHDR(&raw const header, control);
         }
     }
-    Err(io::Error::other("the kernel stamps no sends"))
+    match number.zip(time) {
+        Some(stamp) => Ok(stamp),
+        None => Err(io::Error::other("the kernel stamps no sends")),
+    }
 }
 
 /// Whether an interface stamps packets itself, both ways (ETHTOOL_GET_TS_INFO).
