@@ -85,6 +85,8 @@ pub fn plan(
     };
     let asked = |metric: &Metric| match metric {
         Metric::RttInterface | Metric::RttInterfaceP99 => wish.at_interface,
+        // Its sampler would run beside a sender that keeps a schedule by spinning.
+        Metric::MemorySockets => false,
         // On a schedule they cost nothing.
         metric if metric.is_one_way_delay() => wish.delays || pacing != Pacing::Flood,
         _ => true,
