@@ -39,6 +39,8 @@ pub struct Channel {
     pub(crate) stamped: bool,
     /// Whether receives may be put off until several datagrams have come: waking for each costs more than receiving it.
     pub(crate) gathers: bool,
+    /// Whether messages may share segments.
+    pub(crate) joins: bool,
     /// Whether datagrams may arrive joined.
     pub(crate) joined: bool,
     /// Flags of the messages' sends; those of an end marker, behind which nothing comes, are plain or of a whole.
@@ -90,6 +92,7 @@ impl Channel {
             packet_bytes: 0,
             stamped: false,
             gathers: false,
+            joins: false,
             joined: false,
             flags: sys::SEND_PLAIN,
             poll_ns: spec.poll_ns,
@@ -134,7 +137,8 @@ impl Channel {
         if self.io == Io::Batch && !sys::SEVERAL_A_CALL {
             self.io = Io::Plain;
         }
-        if self.at_once > 1 && tune::joins(spec) {
+        self.joins = tune::joins(spec);
+        if self.joins && self.at_once > 1 {
             self.flags = sys::SEND_MORE;
         }
         if spec.transport == Transport::Udp && spec.probe.probe == Probe::Stream {
@@ -157,9 +161,16 @@ impl Channel {
         self.send_with(message, self.flags)
     }
 
-    /// Sends a message behind which nothing comes.
+    /// Sends a message behind which nothing comes. What waited for more to fill a segment leaves with it: it would wait for
+    /// the other host's delayed acknowledgement otherwise, and the flood would seem to last as long.
     pub fn send_last(&self, message: &[u8]) -> io::Result<u64> {
-        self.send_with(message, if self.flags == sys::SEND_MORE { sys::SEND_PLAIN } else { self.flags })
+        if !self.joins {
+            return self.send(message);
+        }
+        self.socket.set_tcp_nodelay(true)?;
+        let refused = self.send_with(message, sys::SEND_PLAIN)?;
+        self.socket.set_tcp_nodelay(false)?;
+        Ok(refused)
     }
 
     fn send_with(&self, message: &[u8], flags: c_int) -> io::Result<u64> {
