@@ -3,10 +3,6 @@
 use stacklab_model::{Buckets, Compared, HostFacts, Metric, RunRecord, Side, Value};
 use stacklab_traffic::clock::{Clocks, Offset};
 
-/// The figures that are made of times at both ends.
-pub const ONE_WAY: [Metric; 5] =
-    [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Jitter, Metric::JitterRfc3550, Metric::Pdv];
-
 /// Whether two hosts run on one kernel, and so share processors, and their clock too but for time namespaces.
 pub fn one_machine(one: &HostFacts, other: &HostFacts) -> bool {
     one.boot_id.is_some() && one.boot_id == other.boot_id
@@ -72,7 +68,7 @@ impl Known {
 
 /// Takes out of a run what was made of the difference of two clocks of which too little is known.
 pub fn forget_one_way(run: &mut RunRecord, reason: &str) {
-    for metric in ONE_WAY {
+    for metric in Metric::ALL.iter().copied().filter(|metric| metric.is_one_way_delay()) {
         if let Some(value) = run.values.get_mut(&metric) {
             *value = missing(reason);
         }

@@ -1,7 +1,7 @@
 //! Two hosts with agents that have said hello: one pair of systems, on a testbed or as real machines, with or without services
 //! on the receiver.
 
-use crate::clocks::{Known, ONE_WAY, one_clock, one_machine};
+use crate::clocks::{Known, one_clock, one_machine};
 use crate::failure::Failure;
 use crate::outside;
 use crate::remote::Machine;
@@ -10,7 +10,7 @@ use crate::served;
 use crate::settings::{self, Pinning};
 use crate::sources::now_unix_ns;
 use stacklab_model::{
-    Bed, Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, Mechanism, Probe, ProbeSpec, Role,
+    Bed, Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, Mechanism, Metric, Probe, ProbeSpec, Role,
     RunRecord, Services, System, Systems, Trial, TrialSpec,
 };
 use stacklab_store::HostRow;
@@ -334,8 +334,8 @@ impl Lab {
     /// same family.
     fn clocks(&mut self, path: &Path, spec: &TrialSpec) -> Result<Known, AgentError> {
         let [sender, receiver] = &self.facts[..] else { return Ok(Known::One) };
-        let takes = |metric| spec.probe.metrics.contains(metric);
-        if one_clock(sender, receiver) || !ONE_WAY.iter().any(takes) {
+        let delays = spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
+        if one_clock(sender, receiver) || !delays {
             return Ok(Known::One);
         }
         let one = one_machine(sender, receiver);
