@@ -24,10 +24,11 @@ tcp_iperf() {
         tail -n 1)
 }
 
+# Its data would go to iperf's server, which has the port that both have by themselves.
 tcp_nuttcp() {
     local control=5000
     [ "$1" = ipv6 ] && control=5600
-    in_sender nuttcp "-${1#ipv}" -P $control $(nodelay -D) "-l$2" -T1 -fparse "$(address "$1")" >"$work/nuttcp.txt" || return 1
+    in_sender nuttcp "-${1#ipv}" -P $control -p 5101 $(nodelay -D) "-l$2" -T1 -fparse "$(address "$1")" >"$work/nuttcp.txt" || return 1
     # Two forms: its server may know the sender's count only, which is all that a TCP stream's end brings.
     #   megabytes=326.0415 real_seconds=1.00 rate_Mbps=2744.3459 ..
     #   251.4894 MB /   1.00 sec = 2109.4792 Mbps ..
