@@ -103,6 +103,7 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
         sender: address,
         receiver: address,
         mtu,
+        planned_mtu: true,
         offloads: true,
         rate: None,
         shared: false,

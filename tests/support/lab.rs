@@ -51,8 +51,16 @@ impl Lab {
     /// Runs a probe with messages of 128 bytes over the path with faults; fails where the run is not valid.
     pub fn run(&mut self, family: Family, transport: Transport, probe: &ProbeSpec) -> RunRecord {
         let [sender, receiver] = [0, 1].map(|end| address(family, end));
-        let path =
-            Path { sender, receiver, mtu: MTU, offloads: true, rate: None, shared: false, crossing: None };
+        let path = Path {
+            sender,
+            receiver,
+            mtu: MTU,
+            planned_mtu: true,
+            offloads: true,
+            rate: None,
+            shared: false,
+            crossing: None,
+        };
         self.conduct(path, transport, 128, probe, Direction::Forward)
     }
 
@@ -65,7 +73,8 @@ impl Lab {
     ) -> RunRecord {
         let [sender, receiver] = self.addresses(family);
         let Bed { rate, mtu, offloads, .. } = self.bed;
-        let path = Path { sender, receiver, mtu, offloads, rate, shared: false, crossing: None };
+        let path =
+            Path { sender, receiver, mtu, planned_mtu: true, offloads, rate, shared: false, crossing: None };
         self.conduct(path, transport, size, probe, direction)
     }
 

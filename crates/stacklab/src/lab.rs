@@ -239,7 +239,8 @@ impl Lab {
             Place::Row(row) => return row.path(bed, cell),
         };
         let (offloads, rate, shared) = (bed.offloads, bed.rate, !self.services.is_empty());
-        Path { sender, receiver, mtu: bed.mtu_of(cell), offloads, rate, shared, crossing: None }
+        let (mtu, planned_mtu) = (bed.mtu_of(cell), true);
+        Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, crossing: None }
     }
 
     fn divides(&self) -> bool {

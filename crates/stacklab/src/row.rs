@@ -127,6 +127,7 @@ impl Row {
             sender: ends.sender,
             receiver: ends.receiver,
             mtu: bed.mtu,
+            planned_mtu: true,
             offloads: bed.offloads,
             rate: bed.rate,
             shared: false,

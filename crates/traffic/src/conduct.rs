@@ -16,8 +16,10 @@ pub struct Path {
     pub sender: IpAddr,
     /// The receiver's address.
     pub receiver: IpAddr,
-    /// MTU of the path, bytes.
+    /// MTU of the path, bytes; where nobody planned it, of the sender's own link.
     pub mtu: u32,
+    /// Whether the path has been planned so. Else another link of it may have a smaller MTU, and the receiver's own any.
+    pub planned_mtu: bool,
     /// Whether offloads stay on.
     pub offloads: bool,
     /// Rate of the link, where it is limited.
@@ -158,7 +160,17 @@ pub(crate) mod tests {
     /// A path as planned, for tests of pure functions.
     pub(crate) fn path(family: Family) -> Path {
         let [sender, receiver] = addresses(family);
-        Path { sender, receiver, mtu: 1500, offloads: false, rate: None, shared: false, crossing: None }
+        let (mtu, planned_mtu) = (1500, true);
+        Path {
+            sender,
+            receiver,
+            mtu,
+            planned_mtu,
+            offloads: false,
+            rate: None,
+            shared: false,
+            crossing: None,
+        }
     }
 
     /// A stream of 1000 messages of 128 bytes.

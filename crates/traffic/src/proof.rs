@@ -61,7 +61,7 @@ pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side, othe
             format!("the {name}'s socket is {transport}, planned is {}", spec.transport)
         });
         found.check(local.ip() == own, || format!("the {name} is on {}, planned is {own}", local.ip()));
-        found.check(*interface_mtu == own_mtu, || {
+        found.check(!path.planned_mtu || *interface_mtu == own_mtu, || {
             format!("the {name}'s interface has MTU {interface_mtu}, planned is {own_mtu}")
         });
         // Windows does not say whom a connection was from that its opener has ended.
@@ -75,7 +75,7 @@ pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side, othe
             // The path MTU of a socket that has no peer is no path's. A loopback interface's MTU may be more than a packet
             // can have.
             let planned = found_mtu.min(planned_family.largest_packet_bytes());
-            found.check(path_mtu.is_none_or(|mtu| mtu == planned), || {
+            found.check(!path.planned_mtu || path_mtu.is_none_or(|mtu| mtu == planned), || {
                 format!("the {name}'s path has MTU {}, planned is {planned}", path_mtu.unwrap_or(0))
             });
         }
@@ -135,8 +135,8 @@ fn check_segments(
         }
         Transport::Udp => {
             let family = Family::of(path.sender);
-            let packets =
-                u64::from(wire_size(family, spec.transport, spec.message_bytes, path.path_mtus()[0]).packets);
+            let mtu = sender.endpoint.path_mtu.filter(|_| !path.planned_mtu).unwrap_or(path.path_mtus()[0]);
+            let packets = u64::from(wire_size(family, spec.transport, spec.message_bytes, mtu).packets);
             let messages = sender.sent.warmup + sender.sent.measured + sender.sent.markers;
             let sent = messages * packets;
             match others {
@@ -226,6 +226,12 @@ mod tests {
         assert_eq!(mtu, ["the receiver's interface has MTU 9000, planned is 1500"]);
         let path_mtu = reasons(|_, sender, _| sender.endpoint.path_mtu = Some(1280));
         assert_eq!(path_mtu, ["the sender's path has MTU 1280, planned is 1500"]);
+        let spec = spec(Family::Ipv6, Transport::Udp);
+        let (mut sender, mut receiver) = sides(&spec);
+        (sender.endpoint.path_mtu, receiver.endpoint.interface_mtu) = (Some(1280), 9000);
+        let as_it_is = Path { planned_mtu: false, ..path(Family::Ipv6) };
+        let proved = prove(&spec, &as_it_is, &sender, &receiver, Others::None);
+        assert_eq!(proved, RunStatus::Valid, "nobody planned another");
         let offloads = reasons(|_, sender, _| {
             sender.endpoint.offloads = Offloads { tso: Some(true), ..Offloads::default() };
         });

@@ -30,11 +30,12 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let (trial, mut spec) = plan(&wish, ends.family, direction, shared, token())?;
     let (sender, receiver) =
         if common.reverse { (&mut ends.there, &mut ends.here) } else { (&mut ends.here, &mut ends.there) };
-    // Nobody planned the path: its MTU is taken to be the own interface's, its offloads are as they are.
+    // Nobody planned the path: its MTU and offloads are as they are.
     let path = Path {
         sender: sender.address,
         receiver: receiver.address,
         mtu: ends.vantage.mtu,
+        planned_mtu: false,
         offloads: true,
         rate: None,
         shared: false,

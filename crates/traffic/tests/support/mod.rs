@@ -51,6 +51,7 @@ pub fn path(family: Family) -> Path {
         sender: family.loopback(),
         receiver: family.loopback(),
         mtu,
+        planned_mtu: true,
         offloads: true,
         rate: None,
         shared: false,
