@@ -5,22 +5,25 @@ mod support;
 
 use stacklab_model::{Factor, Family, Mechanism, Metric, Role, RunRecord, WirePath};
 use stacklab_store::Record;
+use std::collections::BTreeMap;
 use std::process::Command;
 use support::program::{Program, code, require_root, require_tool};
 use support::records::{figure, runs, side};
 
 /// How close to the header model a link of known rate must come.
 const TOLERANCE: f64 = 0.01;
-/// What the guests can fill with the smallest messages, emulated and with one processor, Mbit/s.
-const RATE: f64 = 5.0;
+/// Rates of the middle link, Mbit/s: one that each kind of guest can fill on a busy machine, also with the smallest messages
+/// and emulated, and that of the published studies, for larger ones.
+const SLOW: f64 = 5.0;
+const FAST: f64 = 100.0;
 
-fn study(mechanisms: &[&str], sizes: &[u32]) -> String {
+fn study(rate: f64, mechanisms: &[&str], sizes: &[u32]) -> String {
     format!(
         r#"
 title = "Mechanisms over a middle link of known rate"
 [testbed]
 topology = "routed"
-rate = "{RATE} Mbit/s"
+rate = "{rate} Mbit/s"
 [factors]
 mechanism = {mechanisms:?}
 family = ["ipv4", "ipv6"]
@@ -33,8 +36,8 @@ length = {{ time = "400ms" }}
 warmup = "200ms"
 interval = "100ms"
 [runs]
-min = 2
-max = 2
+min = 3
+max = 3
 "#
     )
 }
@@ -62,33 +65,58 @@ fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, Stri
     (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr, seen(&path))
 }
 
-fn model(run: &RunRecord) -> (f64, f64) {
+/// What the headers leave of a middle link of this rate, the bytes of IP of a message on it, and the share of what comes in
+/// by a link at an end, which is no faster, that does not fit.
+fn model(rate: f64, run: &RunRecord) -> (f64, f64, f64) {
     let cell = &run.trial.cell;
-    let path = WirePath::plain(cell.family, cell.transport, 1500);
-    let path = WirePath { mechanism: Mechanism::of(cell), ..path };
-    let size = path.wire_size(cell.size).unwrap();
-    (RATE * f64::from(cell.size) / f64::from(size.wire_bytes), f64::from(size.ip_bytes))
+    let plain = WirePath::plain(cell.family, cell.transport, 1500);
+    let path = WirePath { mechanism: Mechanism::of(cell), ..plain };
+    let [end, middle] = [plain, path].map(|path| path.wire_size(cell.size).unwrap());
+    // Where a translator makes packets smaller, the end leaves less.
+    let most = f64::from(end.wire_bytes.max(middle.wire_bytes));
+    (rate * f64::from(cell.size) / most, f64::from(middle.ip_bytes), 1.0 - f64::from(end.wire_bytes) / most)
 }
 
-/// What every run must show.
-fn check(run: &RunRecord) {
-    let cell = &run.trial.cell;
-    let mechanism = Mechanism::of(cell);
-    let (limit, bytes) = model(run);
-    let left = mechanism.leaves(cell.family, 1500).unwrap();
-    assert_eq!(figure(run, Metric::PathMtu), f64::from(left), "{cell}");
-    let link_bytes = figure(run, Metric::LinkBytes);
-    assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B on the link, not {bytes}");
-    let throughput = figure(run, Metric::Throughput);
-    assert!((throughput / limit - 1.0).abs() < TOLERANCE, "{cell}: {throughput} Mbit/s, not {limit}");
+/// What every run must show, and the best of each cell: a machine that is busy meanwhile takes from a run, and adds to none.
+fn check(rate: f64, runs: &[RunRecord]) {
+    let mut best: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for run in runs {
+        let cell = &run.trial.cell;
+        let mechanism = Mechanism::of(cell);
+        let (limit, bytes, too_much) = model(rate, run);
+        let left = mechanism.leaves(cell.family, 1500).unwrap();
+        assert_eq!(figure(run, Metric::PathMtu), f64::from(left), "{cell}");
+        let splits = cell.size == 1536;
+        let link_bytes = figure(run, Metric::LinkBytes);
+        // Of a message whose fragments are not all there, the others have crossed all the same.
+        assert!(
+            splits || (link_bytes / bytes - 1.0).abs() < TOLERANCE,
+            "{cell}: {link_bytes} B on the link, not {bytes}"
+        );
+        let filled = figure(run, Metric::Throughput) / limit;
+        assert!(filled < 1.0 + TOLERANCE, "{cell}: {filled} of {limit} Mbit/s");
+        // A fragment that does not fit takes its datagram with it, whose other fragments have used the link for nothing.
+        let least = 1.0 - TOLERANCE - if splits { too_much } else { 0.0 };
+        let best = best.entry(cell.to_string()).or_insert((0.0, least));
+        best.0 = best.0.max(filled);
+    }
+    let short: Vec<String> = best
+        .iter()
+        .filter(|(_, (filled, least))| filled < least)
+        .map(|(cell, (filled, _))| format!("{cell}: {filled:.4} of what the headers leave"))
+        .collect();
+    assert!(short.is_empty(), "{short:#?}");
 }
 
 #[test]
 fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
-    let (runs, hosts, said, seen) = measured_and_seen(
-        &study(&["native", "6in4", "6to4", "gre4", "gre6", "4in6"], &[128, 1024, 1408, 1536]),
-        &["--in-vm"],
-    );
+    let tunnels = ["native", "6in4", "6to4", "gre4", "gre6", "4in6"];
+    let cells = 2 + 1 + 1 + 2 + 2 + 1;
+    let (runs, ..) = measured(&study(SLOW, &tunnels, &[128]), &["--in-vm"]);
+    assert_eq!(runs.len(), 3 * cells);
+    check(SLOW, &runs);
+    let (runs, hosts, said, seen) =
+        measured_and_seen(&study(FAST, &tunnels, &[1024, 1408, 1536]), &["--in-vm"]);
     assert!(said.contains("inside a guest (uml)"), "{said}");
     for headers in [
         // Protocol 41, by its two kinds of addresses; protocol 47 over either family; protocol 4 in IPv6.
@@ -103,35 +131,33 @@ fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
     }
     // Each of the four hosts has its facts in the record.
     assert_eq!(hosts, 6 * 4);
-    let cells = 4 * (2 + 1 + 1 + 2 + 2 + 1);
-    assert_eq!(runs.len(), 2 * cells);
-    runs.iter().filter(|run| run.trial.cell.size < 1536).for_each(check);
+    assert_eq!(runs.len(), 3 * 3 * cells);
+    check(FAST, &runs);
     for run in runs.iter().filter(|run| run.trial.cell.size == 1536) {
         let sent = &side(run, Role::Sender).sent;
         let messages = (sent.warmup + sent.measured + sent.markers) as f64;
         let fragments = figure(run, Metric::Fragments);
         assert!((fragments / messages - 2.0).abs() < 0.01, "{}: {fragments} of {messages}", run.trial.cell);
-        let (limit, _) = model(run);
-        // Where the tunnel carries less than its entrance takes in, a lost fragment loses its datagram.
-        let throughput = figure(run, Metric::Throughput);
-        assert!((0.97..1.01).contains(&(throughput / limit)), "{}: {throughput} of {limit}", run.trial.cell);
     }
 }
 
 #[test]
 fn translators_on_this_kernel_carry_what_the_header_model_says() {
-    let (runs, ..) = measured(&study(&["nat64", "siit", "464xlat"], &[128, 1024, 1408]), &[]);
-    assert_eq!(runs.len(), 2 * 9);
-    runs.iter().for_each(check);
+    let translators = ["nat64", "siit", "464xlat"];
+    for (rate, sizes) in [(SLOW, &[128][..]), (FAST, &[1024, 1408, 1536])] {
+        let (runs, ..) = measured(&study(rate, &translators, sizes), &[]);
+        assert_eq!(runs.len(), 3 * 3 * sizes.len());
+        check(rate, &runs);
+    }
 }
 
 #[test]
 fn what_user_mode_linux_lacks_is_had_in_a_virtual_machine() {
-    let (runs, _, said) = measured(&study(&["6rd", "wireguard4", "wireguard6"], &[1024]), &["--in-vm"]);
+    let (runs, _, said) = measured(&study(SLOW, &["6rd", "wireguard4", "wireguard6"], &[1024]), &["--in-vm"]);
     assert!(said.contains("inside a guest (linux-6.1)"), "{said}");
-    assert_eq!(runs.len(), 2 * 5);
+    assert_eq!(runs.len(), 3 * 5);
     for run in &runs {
-        let (_, bytes) = model(run);
+        let (_, bytes, _) = model(SLOW, run);
         let link_bytes = figure(run, Metric::LinkBytes);
         assert!(
             (link_bytes / bytes - 1.0).abs() < TOLERANCE,
@@ -187,7 +213,7 @@ max = 2
 #[test]
 fn what_cannot_be_had_is_named_before_anything_starts() {
     let program = Program::new();
-    program.write("m.toml", study(&["native", "6rd"], &[128]));
+    program.write("m.toml", study(SLOW, &["native", "6rd"], &[128]));
     let mut command = Command::new(program.path());
     command.current_dir(program.work()).env("STACKLAB_CACHE", program.work().join("nothing"));
     let done = command.args(["run", "m.toml", "--in-vm", "--out", "m.stacklab"]).output().unwrap();
@@ -198,37 +224,115 @@ fn what_cannot_be_had_is_named_before_anything_starts() {
     assert!(!program.work().join("m.stacklab").exists());
 }
 
+/// What `stacklab lab` keeps in a folder of a program's own. The testbed goes with it, however its test ends.
+struct ByHand<'a>(&'a Program);
+
+impl ByHand<'_> {
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(self.0.path());
+        command.current_dir(self.0.work()).env("XDG_RUNTIME_DIR", self.0.work()).arg("lab").args(args);
+        command
+    }
+
+    /// The exit code, the output and the errors.
+    fn lab(&self, args: &[&str]) -> (Option<i32>, String, String) {
+        let done = self.command(args).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (done.status.code(), text(done.stdout), text(done.stderr))
+    }
+
+    /// The process that the testbed lives by.
+    fn holder(&self) -> u64 {
+        let up = std::fs::read(self.0.work().join("stacklab-lab.json")).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&up).unwrap()["holder"].as_u64().unwrap()
+    }
+}
+
+impl Drop for ByHand<'_> {
+    fn drop(&mut self) {
+        self.lab(&["down"]);
+    }
+}
+
+/// How many folders of guests' files a process has.
+fn folders_of(process: u64) -> usize {
+    let own = format!("stacklab-guests-{process}-");
+    let all = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
+    all.filter(|entry| entry.file_name().to_string_lossy().starts_with(&own)).count()
+}
+
+#[test]
+fn a_testbed_by_hand_inside_a_guest_is_entered_and_leaves_nothing() {
+    require_root();
+    let program = Program::new();
+    program.write("m.toml", study(SLOW, &["6in4", "native"], &[128]));
+    program.write("word", "of this machine\n");
+    let hand = ByHand(&program);
+    let (up, said, why) = hand.lab(&["up", "m.toml", "--mechanism", "6in4", "--in-vm"]);
+    assert_eq!(up, Some(0), "{why}");
+    assert!(said.contains("inside user-mode Linux") && said.contains("2001:2:0:2::1"), "{said}");
+    let holder = hand.holder();
+    assert_eq!(folders_of(holder), 1, "what the guest was started from");
+
+    let enter = |words: &[&str]| hand.lab(&[&["enter"], words].concat());
+    let (_, tunnel, why) = enter(&["router1", "ip", "-details", "link", "show", "dev", "tunnel"]);
+    assert!(tunnel.contains("sit"), "{tunnel}{why}");
+    let (_, own, _) =
+        enter(&["sender", "sh", "-c", "ls -d /sys/class/net/st*; cat word; echo $STACKLAB_HOST"]);
+    assert_eq!(own, "/sys/class/net/st0\nof this machine\nsender\n");
+    let send = "exec 3<>/dev/udp/2001:2:0:2::1/7; echo over >&3";
+    let heard = std::thread::scope(|scope| {
+        let capture = ["receiver", "timeout", "20", "tcpdump", "-nc", "1", "-i", "st0", "udp"];
+        let heard = scope.spawn(move || enter(&capture));
+        // Until it listens, and then some.
+        while !heard.is_finished() {
+            enter(&["sender", "bash", "-c", send]);
+            std::thread::sleep(std::time::Duration::from_millis(200));
+        }
+        heard.join().unwrap()
+    });
+    assert!(heard.0 == Some(0) && heard.1.contains("2001:2:0:2::1.7: UDP, length 5"), "{heard:?}");
+
+    let (code, out, errors) = enter(&["router2", "sh", "-c", "echo out; echo err >&2; exit 7"]);
+    assert_eq!((code, out.as_str(), errors.as_str()), (Some(7), "out\n", "err\n"));
+    let mut cat = hand.command(&["enter", "sender", "sha256sum"]);
+    let mut cat =
+        cat.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut cat.stdin.take().unwrap(), &vec![7; 300_000]).unwrap();
+    let sum = String::from_utf8(cat.wait_with_output().unwrap().stdout).unwrap();
+    assert!(sum.starts_with("08f16647"), "{sum}");
+    let typed = "lab enter sender sh -c 'tty; stty size'";
+    let mut script = Command::new("script");
+    let line = format!("stty rows 9 cols 44; {} {typed}", program.path().display());
+    script.current_dir(program.work()).env("XDG_RUNTIME_DIR", program.work()).args([
+        "-qec",
+        &line,
+        "/dev/null",
+    ]);
+    let shown =
+        String::from_utf8(script.stdin(std::process::Stdio::null()).output().unwrap().stdout).unwrap();
+    assert!(shown.contains("/dev/pts/") && shown.contains("9 44"), "{shown:?}");
+    let (lost, _, why) = enter(&["sender", "no-such-program"]);
+    assert!(lost != Some(0) && why.contains("no-such-program"), "{why}");
+
+    assert_eq!(hand.lab(&["down"]).0, Some(0));
+    assert_eq!(folders_of(holder), 0);
+    let left: Vec<String> =
+        program.files().into_iter().filter(|name| name.contains("stacklab-lab")).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 #[test]
 fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     require_root();
     let program = Program::new();
-    program.write("m.toml", study(&["native", "nat64"], &[128]));
-    let cache = program.work();
-    let lab = |args: &[&str]| {
-        let mut command = Command::new(program.path());
-        command.current_dir(program.work()).env("STACKLAB_CACHE", &cache).env_remove("XDG_RUNTIME_DIR");
-        let done = command.arg("lab").args(args).output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (done.status.code(), text(done.stdout), text(done.stderr))
-    };
-    /// The testbed goes with the test, however that ends.
-    struct Down<F: Fn(&[&str]) -> (Option<i32>, String, String)>(F);
-    impl<F: Fn(&[&str]) -> (Option<i32>, String, String)> Drop for Down<F> {
-        fn drop(&mut self) {
-            (self.0)(&["down"]);
-        }
-    }
-    let _down = Down(lab);
+    program.write("m.toml", study(SLOW, &["native", "nat64"], &[128]));
+    let hand = ByHand(&program);
+    let lab = |args: &[&str]| hand.lab(args);
     let (up, said, _) = lab(&["up", "m.toml", "--mechanism", "nat64"]);
     assert_eq!(up, Some(0), "{said}");
-    let holder = std::fs::read_to_string(cache.join("stacklab-lab.json")).unwrap();
-    let holder: serde_json::Value = serde_json::from_str(&holder).unwrap();
-    let folders = || {
-        let own = format!("stacklab-guests-{}-", holder["holder"]);
-        let all = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
-        all.filter(|entry| entry.file_name().to_string_lossy().starts_with(&own)).count()
-    };
-    assert_eq!(folders(), 1, "its translator's settings");
+    let holder = hand.holder();
+    assert_eq!(folders_of(holder), 1, "its translator's settings");
     assert!(said.contains("nat64 between the routers") && said.contains("2001:2:0:64::c612:201"), "{said}");
     let (again, _, why) = lab(&["up", "m.toml"]);
     assert!(again != Some(0) && why.contains("is up already"), "{why}");
@@ -237,15 +341,15 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     let (unknown, _, why) = lab(&["enter", "router3"]);
     assert!(unknown != Some(0) && why.contains("sender, router1, router2, receiver"), "{why}");
     assert_eq!(lab(&["down"]).0, Some(0));
-    assert!(!cache.join("stacklab-lab.json").exists());
-    assert_eq!(folders(), 0);
+    assert!(!program.work().join("stacklab-lab.json").exists());
+    assert_eq!(folders_of(holder), 0);
     assert!(lab(&["enter", "sender", "true"]).2.contains("no testbed is up"));
 }
 
 #[test]
 fn cells_hold_what_each_mechanism_carries() {
     let program = Program::new();
-    program.write("m.toml", study(&["native", "6in4", "4in6"], &[128]));
+    program.write("m.toml", study(SLOW, &["native", "6in4", "4in6"], &[128]));
     let plan = program.run(&["plan", "m.toml"]).expect(code::DONE).stdout;
     assert!(plan.contains("Cells       4"), "{plan}");
     for (family, mechanism) in [(Family::Ipv6, "6in4"), (Family::Ipv4, "4in6")] {

@@ -385,6 +385,9 @@ pub enum LabCommand {
     /// Hold a testbed (used by stacklab itself)
     #[command(hide = true)]
     Hold(LabUpOptions),
+    /// Become a command on a host, inside a guest (used by stacklab itself)
+    #[command(hide = true)]
+    Inside(LabInsideOptions),
 }
 
 /// Options of `lab up`.
@@ -396,6 +399,21 @@ pub struct LabUpOptions {
     /// Of a study with routers, what is between them; without it, the study's first mechanism
     #[arg(long, value_name = "NAME")]
     pub mechanism: Option<Mechanism>,
+    /// Of a study with routers, build the testbed inside a guest even where this kernel can do it
+    #[arg(long)]
+    pub in_vm: bool,
+}
+
+/// Options of `lab inside`.
+#[derive(Debug, Args)]
+pub struct LabInsideOptions {
+    /// A process in the host's network namespace
+    pub host: u32,
+    /// Where the command starts
+    pub folder: PathBuf,
+    /// The command with its arguments
+    #[arg(last = true, required = true)]
+    pub command: Vec<String>,
 }
 
 /// Options of `lab enter`.

@@ -70,7 +70,7 @@ impl Rows {
             }
             return Ok(());
         };
-        let (booted, testbeds) = GuestLab::boot(&system, &self.needs, &program)?;
+        let (booted, testbeds, _) = GuestLab::boot(&system, &self.needs, &program, 0)?;
         let version = guest.insert(booted).version().to_owned();
         for (mechanism, carried, streams) in testbeds {
             let (links, guest) = (self.needs.links, Some(version.clone()));

@@ -120,11 +120,16 @@ pub struct GuestLab {
     _folder: Folder,
 }
 
+/// Programs that a virtual machine, which does not see this machine's files, is given for use by hand.
+const TOOLS: [&str; 12] =
+    ["sh", "ip", "ping", "tracepath", "tcpdump", "iperf3", "iperf", "ss", "tc", "nstat", "cat", "ls"];
+
 /// What the agents of a testbed inside a guest write and read, in their order on the path, and what was seen of packets.
 pub type GuestTestbed = (Mechanism, Vec<Carried>, [Streams; 4]);
 
 impl GuestLab {
-    /// Boots a guest and has it build a testbed for each mechanism; waits until they stand.
+    /// Boots a guest and has it build a testbed for each mechanism; waits until they stand. So many commands can run at once
+    /// on the hosts of the first one, by the streams that come last ([`crate::shell`]).
     ///
     /// # Errors
     /// When the guest does not come up, or what it says failed in it.
@@ -132,16 +137,24 @@ impl GuestLab {
         system: &System,
         needs: &Needs,
         program: &Path,
-    ) -> Result<(Self, Vec<GuestTestbed>), TestbedError> {
+        doors: usize,
+    ) -> Result<(Self, Vec<GuestTestbed>, Vec<Streams>), TestbedError> {
         let folder = Folder::create()?;
         let translates = needs.mechanisms.iter().any(|mechanism| mechanism.translates());
-        let others = if translates { vec![translate::program()?] } else { Vec::new() };
+        let mut others = if translates { vec![translate::program()?] } else { Vec::new() };
+        if doors > 0 && *system != System::Uml {
+            others.extend(TOOLS.iter().filter_map(|tool| program_in_path(tool)));
+        }
         let guest = prepare(system, program, &others, &folder)?;
         let guest: Box<dyn Guest> = guest.ok_or_else(|| TestbedError::NotBuilt(system.clone()))?;
         let version = guest.version();
         let failed = |fault: Fault| TestbedError::Lab { guest: version.clone(), reason: fault.to_string() };
-        let lab =
-            LabPart { bed: needs.bed.clone(), links: needs.links, mechanisms: needs.mechanisms.clone() };
+        let lab = LabPart {
+            bed: needs.bed.clone(),
+            links: needs.links,
+            mechanisms: needs.mechanisms.clone(),
+            doors,
+        };
         let place = Place {
             role: Role::Sender,
             // Its network is its own: it joins no link here.
@@ -159,14 +172,14 @@ impl GuestLab {
                 Err(std::io::Error::other("it built no testbeds")).attempt("have it build testbeds");
             return Err(failed(fault.unwrap_err()));
         };
-        let count = needs.mechanisms.len() * 4;
+        let count = needs.mechanisms.len() * 4 + doors;
         let mut streams = mux::open(read, write, count).into_iter();
         let mut four =
             || -> [Streams; 4] { std::array::from_fn(|_| streams.next().expect("there are four of each")) };
         let testbeds =
             needs.mechanisms.iter().zip(carried).map(|(mechanism, seen)| (*mechanism, seen, four()));
         let testbeds = testbeds.collect();
-        Ok((GuestLab { _guest: running, version, _folder: folder }, testbeds))
+        Ok((GuestLab { _guest: running, version, _folder: folder }, testbeds, streams.collect()))
     }
 
     /// What it runs in: `user-mode Linux 7.2`.

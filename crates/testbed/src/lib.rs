@@ -20,9 +20,10 @@
 //! | `bridge` | an end of the link handed to a guest |
 //! | `routed`, `mechanism` | four hosts in a row, and what is built on the two routers among them |
 //! | `lab`, `mux` | a testbed of routers inside a guest, and the streams of its agents over one channel |
+//! | `shell` | commands by hand on the hosts of a testbed inside a guest |
 //! | `namespace`, `netlink` | doing something inside a namespace |
 //! | `address`, `pin` | who has which address, and which processors |
-//! | `quiet`, `link`, `offload`, `shape`, `queue`, `steer`, `settle` | one step of the laying each |
+//! | `quiet`, `link`, `offload`, `shape`, `bursts`, `queue`, `steer`, `settle` | one step of the laying each |
 //! | `ability` | what this kernel can do, found by doing it |
 //! | `sys` | the only unsafe code |
 
@@ -30,6 +31,7 @@ mod ability;
 mod accelerate;
 mod address;
 mod bridge;
+mod bursts;
 mod error;
 mod find;
 mod folder;
@@ -55,6 +57,7 @@ pub mod routed;
 pub mod services;
 mod settle;
 mod shape;
+pub mod shell;
 mod steer;
 mod sys;
 mod testbed;

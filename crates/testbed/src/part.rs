@@ -31,6 +31,8 @@ pub struct LabPart {
     pub links: Links,
     /// What the testbeds differ in.
     pub mechanisms: Vec<Mechanism>,
+    /// How many commands can run at once on the hosts of the first one.
+    pub doors: usize,
 }
 
 /// What a guest says of itself.
@@ -41,7 +43,8 @@ pub enum Greeting {
     Waiting,
     /// It has taken its part and is an agent from now on.
     Ready,
-    /// Its testbeds stand, and it carries their agents' streams from now on: four for each testbed.
+    /// Its testbeds stand, and it carries their agents' streams from now on: four for each testbed, then
+    /// one for each door.
     Built {
         /// What was seen of packets in each testbed.
         carried: Vec<Vec<Carried>>,

@@ -1,6 +1,7 @@
 //! What waits to leave by an end of the link: the shaper of a link with a rate, a queue of so many packets, or nothing.
 
 use crate::address::INTERFACE;
+use crate::bursts::{self, in_bursts};
 use crate::error::{Attempt, Fault};
 use crate::netlink::{interface, with_netlink};
 use crate::shape::{Bucket, attribute};
@@ -47,7 +48,10 @@ impl Queue {
                 remove_root(&netlink, index).await.attempt(format!("remove the queue of {name}"))?;
             }
             let mut place = TcHandle::ROOT;
-            if let Some(bucket) = self.bucket {
+            if let Some(bucket) = self.bucket.filter(in_bursts) {
+                bursts::lay(&netlink, index, name, &bucket).await?;
+                place = bursts::INSIDE;
+            } else if let Some(bucket) = self.bucket {
                 let shaped = add(&netlink, index, TcHandle::ROOT, SHAPER, "tbf", bucket.encode()).await;
                 shaped.attempt(format!("shape {name} with tbf"))?;
                 place = INSIDE_SHAPER;
@@ -112,7 +116,8 @@ pub(crate) async fn add_queue(
     add(netlink, index, TcHandle::ROOT, TcHandle::UNSPEC, kind, options).await
 }
 
-async fn add(
+/// Puts a queueing discipline at a place.
+pub(crate) async fn add(
     netlink: &Handle,
     index: u32,
     parent: TcHandle,
@@ -120,11 +125,29 @@ async fn add(
     kind: &str,
     options: Vec<u8>,
 ) -> Result<(), rtnetlink::Error> {
+    let message = message(index, parent, handle, kind, options);
+    ask(netlink, RouteNetlinkMessage::NewQueueDiscipline(message), NLM_F_CREATE | NLM_F_EXCL).await
+}
+
+/// Adds a class to a queueing discipline that has classes.
+pub(crate) async fn add_class(
+    netlink: &Handle,
+    index: u32,
+    parent: TcHandle,
+    handle: TcHandle,
+    kind: &str,
+    options: Vec<u8>,
+) -> Result<(), rtnetlink::Error> {
+    let message = message(index, parent, handle, kind, options);
+    ask(netlink, RouteNetlinkMessage::NewTrafficClass(message), NLM_F_CREATE | NLM_F_EXCL).await
+}
+
+fn message(index: u32, parent: TcHandle, handle: TcHandle, kind: &str, options: Vec<u8>) -> TcMessage {
     let mut message = TcMessage::with_index(index as i32);
     (message.header.parent, message.header.handle) = (parent, handle);
     message.attributes =
         vec![TcAttribute::Kind(kind.to_owned()), TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options))];
-    ask(netlink, RouteNetlinkMessage::NewQueueDiscipline(message), NLM_F_CREATE | NLM_F_EXCL).await
+    message
 }
 
 async fn remove_root(netlink: &Handle, index: u32) -> Result<(), rtnetlink::Error> {

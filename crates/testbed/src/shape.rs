@@ -34,10 +34,6 @@ const TCA_TBF_PRATE64: u16 = 5;
 const TCA_TBF_BURST: u16 = 6;
 const TCA_TBF_PBURST: u16 = 7;
 
-/// The peak rate, bytes per second: more than any rate of a bed (10^13 bit/s), and little enough to be a number of
-/// bits.
-const PEAK_RATE: u64 = 1 << 44;
-
 /// What the bucket is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bucket {
@@ -52,6 +48,9 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
+    /// Bytes per second: more than any rate of a bed (10^13 bit/s), and little enough to be a number of bits.
+    pub const BEYOND: u64 = 1 << 44;
+
     /// The bucket for a link.
     ///
     /// The burst is 16 KiB at up to 1 Gbit/s, where it lasts 131 us: timers wake later than asked, and what they miss
@@ -88,26 +87,42 @@ impl Bucket {
     }
 
     /// The attributes inside TCA_OPTIONS, in host byte order as netlink has them.
-    pub fn encode(self) -> Vec<u8> {
-        let mut parameters = Vec::with_capacity(36); // struct tc_tbf_qopt
-        for rate in [self.rate, PEAK_RATE] {
-            // struct tc_ratespec: cell_log, linklayer, overhead, cell_align, mpu, rate
-            parameters.extend([0, LINKLAYER_ETHERNET]);
-            parameters.extend(OVERHEAD.to_ne_bytes());
-            parameters.extend(0_i16.to_ne_bytes());
-            parameters.extend(MPU.to_ne_bytes());
-            parameters.extend(u32::try_from(rate).unwrap_or(u32::MAX).to_ne_bytes());
-        }
-        parameters.extend(self.limit.to_ne_bytes());
-        parameters.extend([0; 8]); // buffer and mtu, both in ticks: the attributes with BURST stand for them, in bytes
-
-        let mut options = attribute(TCA_TBF_PARMS, &parameters);
+    pub fn encode(&self) -> Vec<u8> {
+        let mut options = parameters([self.rate, Self::BEYOND], self.limit);
         options.extend(attribute(TCA_TBF_RATE64, &self.rate.to_ne_bytes()));
-        options.extend(attribute(TCA_TBF_PRATE64, &PEAK_RATE.to_ne_bytes()));
+        options.extend(attribute(TCA_TBF_PRATE64, &Self::BEYOND.to_ne_bytes()));
         options.extend(attribute(TCA_TBF_BURST, &self.burst.to_ne_bytes()));
         options.extend(attribute(TCA_TBF_PBURST, &self.frame.to_ne_bytes()));
         options
     }
+
+    /// The same of one that delays nothing, and cuts what is longer than a frame: the queue of a link that something else
+    /// shapes.
+    pub fn encode_cutter(&self) -> Vec<u8> {
+        let mut options = parameters([Self::BEYOND, 0], self.limit);
+        options.extend(attribute(TCA_TBF_RATE64, &Self::BEYOND.to_ne_bytes()));
+        options.extend(attribute(TCA_TBF_BURST, &self.frame.to_ne_bytes()));
+        options
+    }
+}
+
+/// `struct tc_tbf_qopt` with a rate and a peak rate (none: 0), bytes per second, and what may wait, bytes.
+fn parameters(rates: [u64; 2], limit: u32) -> Vec<u8> {
+    // buffer and mtu, both in ticks: the attributes with BURST stand for them, in bytes.
+    let parameters = [&rates.map(rate_of_frames).concat()[..], &limit.to_ne_bytes(), &[0; 8]].concat();
+    attribute(TCA_TBF_PARMS, &parameters)
+}
+
+/// `struct tc_ratespec`: a rate, bytes per second, at which frames take what they take of a wire. A rate that does not fit
+/// has an attribute of its own.
+pub(crate) fn rate_of_frames(rate: u64) -> [u8; 12] {
+    // cell_log, linklayer, overhead, cell_align, mpu, rate
+    let mut spec = [0; 12];
+    spec[1] = LINKLAYER_ETHERNET;
+    spec[2..4].copy_from_slice(&OVERHEAD.to_ne_bytes());
+    spec[6..8].copy_from_slice(&MPU.to_ne_bytes());
+    spec[8..].copy_from_slice(&u32::try_from(rate).unwrap_or(u32::MAX).to_ne_bytes());
+    spec
 }
 
 /// A netlink attribute of a queue; all values are whole words, so nothing needs padding.
@@ -152,7 +167,7 @@ mod tests {
     #[test]
     fn no_rate_of_a_bed_reaches_the_peak_rate() {
         let most = bucket("10000 Gbit/s", 1500);
-        assert!(most.rate < PEAK_RATE);
+        assert!(most.rate < Bucket::BEYOND);
         assert!("10001 Gbit/s".parse::<Rate>().is_err());
     }
 

@@ -1,5 +1,6 @@
 //! What the first process of a system has to do, there being nobody else.
 
+use crate::bursts::ask_for_bursts;
 use nix::errno::Errno;
 use nix::kmod::init_module;
 use nix::mount::{MsFlags, mount};
@@ -25,6 +26,8 @@ pub(super) fn prepare() -> io::Result<()> {
         }
     }
     load_modules();
+    // Where a kernel has no htb, links are shaped by what it has.
+    let _ = ask_for_bursts();
     Ok(())
 }
 

@@ -1,10 +1,14 @@
 //! A guest as the place of testbeds of its own.
 
-use crate::error::TestbedError;
+use crate::error::{Attempt, TestbedError};
 use crate::host::Streams;
 use crate::part::LabPart;
 use crate::routed::wire::set;
-use crate::routed::{Carried, Routed};
+use crate::routed::{Carried, Node, Routed};
+use crate::shell;
+use nix::mount::{MsFlags, mount};
+use std::fs;
+use std::io;
 use std::path::Path;
 
 /// This program, as the first process of a system finds it.
@@ -29,5 +33,17 @@ pub(super) fn build(part: &LabPart) -> Result<Testbeds, TestbedError> {
         testbeds.carried.push(routed.carried().to_vec());
         testbeds._all.push(routed);
     }
+    if let (1.., Some(first)) = (part.doors, testbeds._all.first()) {
+        let hosts = Node::ALL.map(|node| first.pid(node));
+        let opened = terminals().and_then(|()| shell::serve(part.doors, hosts)).attempt("open doors");
+        testbeds.streams.extend(opened.map_err(|fault| fault.at(Node::Sender))?);
+    }
     Ok(testbeds)
+}
+
+/// Has this system know terminals.
+fn terminals() -> io::Result<()> {
+    const PLACE: &str = "/dev/pts";
+    fs::create_dir_all(PLACE)?;
+    Ok(mount(Some("devpts"), PLACE, Some("devpts"), MsFlags::empty(), Some("ptmxmode=666"))?)
 }

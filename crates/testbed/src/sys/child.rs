@@ -83,6 +83,11 @@ fn die_with_parent(command: &mut Command, namespace: Option<File>, processors: &
 
 /// Kills a process group whose leader has not been waited for yet, so that its number cannot be another's.
 pub(crate) fn kill_group(leader: u32) -> io::Result<()> {
+    signal_group(leader, Signal::SIGKILL)
+}
+
+/// Sends such a group a signal.
+pub(crate) fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
     // A process number fits: Linux has at most 2^22.
-    killpg(Pid::from_raw(leader as i32), Signal::SIGKILL).map_err(io::Error::from)
+    killpg(Pid::from_raw(leader as i32), signal).map_err(io::Error::from)
 }

@@ -1,0 +1,123 @@
+//! The process that a testbed lives by.
+
+use super::state::{Place, Up, UpHost, socket};
+use super::{LOOK, failed, wanted};
+use crate::cli::LabUpOptions;
+use crate::failure::Failure;
+use stacklab_agent::interrupt;
+use stacklab_model::{Family, Links, Mechanism, System, Systems, Topology};
+use stacklab_study::Study;
+use stacklab_testbed::routed::{Node, Routed, ends};
+use stacklab_testbed::{GuestLab, Needs, Streams, Testbed, enter, possible, shell};
+use std::io::{self, Write};
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// What each host runs, so that it is there.
+const AGENT: [&str; 2] = ["agent", "--stdio"];
+
+/// A testbed, which goes when this is dropped.
+enum Held {
+    Link { _testbed: Testbed },
+    Row { _testbed: Routed },
+    Guest { _guest: GuestLab, _agents: Vec<[Streams; 4]> },
+}
+
+/// Builds the testbed, says so in a line, and holds it until it is asked to end.
+pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
+    let (study, mechanism) = wanted(options)?;
+    enter()?;
+    let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
+    let (up, held) = match (mechanism, study.topology) {
+        (Some(mechanism), Topology::Routed(links)) => {
+            let needs = Needs { mechanisms: vec![mechanism], bed: study.bed.clone(), links };
+            match possible(&needs, options.in_vm)? {
+                Some(system) => in_guest(&system, &needs, mechanism, &program)?,
+                None => row(&study, &links, mechanism, &program)?,
+            }
+        }
+        _ => link(&study, &program)?,
+    };
+    let mut line = serde_json::to_vec(&up).map_err(io::Error::from).map_err(failed("tell of the testbed"))?;
+    line.push(b'\n');
+    io::stdout()
+        .write_all(&line)
+        .and_then(|()| io::stdout().flush())
+        .map_err(failed("tell of the testbed"))?;
+    // Ended by `lab down`: what it holds is given back in order, its folder too.
+    let ended = interrupt::flag().map_err(failed("handle signals"))?;
+    while !ended.load(Ordering::Relaxed) {
+        std::thread::sleep(LOOK);
+    }
+    drop(held);
+    // There is one where the testbed was inside a guest.
+    let _ = std::fs::remove_file(socket());
+    Ok(())
+}
+
+fn link(study: &Study, program: &Path) -> Result<(Up, Held), Failure> {
+    if study.systems().iter().any(|systems| systems.to_string() != "namespace") {
+        let what = "only testbeds of namespaces can be entered; this study's hosts are others";
+        return Err(Failure::Usage(format!("{what}: --set 'factors.os=[\"namespace\"]'")));
+    }
+    let systems: Systems = "namespace".parse().expect("it is a system");
+    let testbed = Testbed::of(&systems, &study.bed, program, &AGENT)?;
+    let host = |host: &stacklab_testbed::Host| UpHost {
+        name: host.role().to_string(),
+        place: Place::Process(host.pid()),
+        addresses: Family::ALL.iter().map(|family| host.address(*family).to_string()).collect(),
+    };
+    let hosts = testbed.hosts().iter().map(host).collect();
+    let up = Up { holder: std::process::id(), testbed: testbed.describe(), hosts, files: true };
+    Ok((up, Held::Link { _testbed: testbed }))
+}
+
+fn row(study: &Study, links: &Links, mechanism: Mechanism, program: &Path) -> Result<(Up, Held), Failure> {
+    let testbed = Routed::build(&study.bed, links, mechanism, program, &AGENT)?;
+    let up = up_of_row(mechanism, "", true, |node| Place::Process(testbed.pid(node)));
+    Ok((up, Held::Row { _testbed: testbed }))
+}
+
+fn in_guest(
+    system: &System,
+    needs: &Needs,
+    mechanism: Mechanism,
+    program: &Path,
+) -> Result<(Up, Held), Failure> {
+    let (guest, testbeds, doors) = GuestLab::boot(system, needs, program, shell::DOORS)?;
+    let path = socket();
+    shell::listen(&path, doors).map_err(failed(&format!("listen at {}", path.display())))?;
+    let place = format!(" inside {}", guest.version());
+    let up = up_of_row(mechanism, &place, *system == System::Uml, |node| Place::Guest(node as usize));
+    let agents = testbeds.into_iter().map(|(_, _, streams)| streams).collect();
+    Ok((up, Held::Guest { _guest: guest, _agents: agents }))
+}
+
+/// Four hosts in a row.
+fn up_of_row(mechanism: Mechanism, inside: &str, files: bool, place: impl Fn(Node) -> Place) -> Up {
+    let host = |node: &Node| UpHost {
+        name: node.to_string(),
+        place: place(*node),
+        addresses: addresses(mechanism, *node).iter().map(IpAddr::to_string).collect(),
+    };
+    Up {
+        holder: std::process::id(),
+        testbed: format!("client - router - router - client{inside}, {mechanism} between the routers"),
+        hosts: Node::ALL.iter().map(host).collect(),
+        files,
+    }
+}
+
+/// A host's own addresses, each with what the other end calls it where that is another.
+fn addresses(mechanism: Mechanism, node: Node) -> Vec<IpAddr> {
+    let all = Family::ALL.iter().filter_map(|family| ends(mechanism, *family));
+    let pair = |own: IpAddr, called: IpAddr| [Some(own), Some(called).filter(|called| *called != own)];
+    all.flat_map(|ends| match node {
+        Node::Sender => pair(ends.sender, ends.source),
+        Node::Receiver => pair(ends.receiver, ends.destination),
+        Node::Router1 | Node::Router2 => [None, None],
+    })
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,164 @@
+//! `stacklab lab`: a study's testbed by hand.
+//!
+//! The testbed lives by one process in the background, the holder, as a campaign's lives by the campaign: when it ends,
+//! however it ends, everything is gone.
+
+mod hold;
+mod state;
+
+use crate::cli::{LabCommand, LabEnterOptions, LabUpOptions};
+use crate::failure::Failure;
+use crate::sources::study_of;
+use stacklab_model::Mechanism;
+use stacklab_study::Study;
+use stacklab_testbed::{join, shell};
+use state::{Claim, Place, Up, known, socket, state};
+use std::io::{self, BufRead, BufReader};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How long a testbed may take to go, and how often it is looked.
+const PATIENCE: Duration = Duration::from_secs(5);
+const LOOK: Duration = Duration::from_millis(20);
+/// What tells a command which host it is on.
+const HOST: &str = "STACKLAB_HOST";
+
+/// Does what was asked.
+pub fn lab(command: &LabCommand) -> Result<(), Failure> {
+    match command {
+        LabCommand::Up(options) => up(options),
+        LabCommand::Enter(options) => enter_host(options),
+        LabCommand::Down => down(),
+        LabCommand::Hold(options) => hold::hold(options),
+        LabCommand::Inside(options) => {
+            let host = std::env::var(HOST).unwrap_or_default();
+            let attempted = format!("run {} on {host}", options.command.join(" "));
+            let reason = shell::become_command(options.host, &options.folder, &options.command);
+            // It returns only where it failed.
+            Err(failed(&attempted)(reason))
+        }
+    }
+}
+
+fn up(options: &LabUpOptions) -> Result<(), Failure> {
+    if let Some(up) = known() {
+        return Err(Failure::Usage(format!("a testbed is up already ({}): stacklab lab down", up.testbed)));
+    }
+    // What is wrong with the study is said here and not by the holder.
+    wanted(options)?;
+    let claim = Claim::new()?;
+    let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
+    let mut command = Command::new(program);
+    command.args(["lab", "hold"]).args(&options.study.study).stdin(Stdio::null());
+    // Neither stays open with it: who waits for this program's output to end does not wait for the testbed's end.
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    for (name, values) in
+        [("--scale", options.study.scale.as_slice()), ("--set", options.study.settings.as_slice())]
+    {
+        for value in values {
+            command.args([name, value]);
+        }
+    }
+    if let Some(mechanism) = options.mechanism {
+        command.args(["--mechanism", mechanism.name()]);
+    }
+    if options.in_vm {
+        command.arg("--in-vm");
+    }
+    // It does not end with the terminal.
+    let mut holder =
+        command.process_group(0).spawn().map_err(failed("start the process that holds the testbed"))?;
+    let mut line = String::new();
+    let output = holder.stdout.take().expect("its output is a pipe");
+    BufReader::new(output).read_line(&mut line).map_err(failed("hear of the testbed"))?;
+    let Ok(up) = serde_json::from_str::<Up>(&line) else {
+        let said = holder.wait_with_output().map(|done| done.stderr).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said).trim().trim_start_matches("stacklab: ").to_owned();
+        return Err(failed("build the testbed")(io::Error::other(said)));
+    };
+    if let Err(failure) = claim.write(&line) {
+        let _ = stacklab_testbed::end(up.holder);
+        let _ = holder.wait();
+        return Err(failure);
+    }
+    let mut text = format!("{}\n\n", up.testbed);
+    for host in &up.hosts {
+        text += &format!("{:<10} {}\n", host.name, host.addresses.join("  "));
+    }
+    text += "\nstacklab lab enter sender ping -c 3 ADDRESS\nstacklab lab down\n";
+    super::output::print_text(&text)
+}
+
+/// What is to be built: the study, and the mechanism where it has routers.
+fn wanted(options: &LabUpOptions) -> Result<(Study, Option<Mechanism>), Failure> {
+    let (_, study) = study_of(&options.study)?;
+    let mechanisms = study.mechanisms();
+    if options.in_vm && mechanisms.is_empty() {
+        let what = "--in-vm is for studies with routers (testbed.topology \"routed\")";
+        return Err(Failure::Usage(what.to_owned()));
+    }
+    match (options.mechanism, mechanisms.first()) {
+        (Some(asked), _) if !mechanisms.contains(&asked) => {
+            let names: Vec<&str> = mechanisms.iter().map(|mechanism| mechanism.name()).collect();
+            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+            Err(Failure::Usage(format!("the study's testbeds have no mechanism {asked}: they have {names}")))
+        }
+        (asked, first) => Ok((study, asked.or(first.copied()))),
+    }
+}
+
+fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
+    let up = known().ok_or_else(|| Failure::Usage("no testbed is up: stacklab lab up STUDY".to_owned()))?;
+    let host = up.hosts.iter().find(|host| host.name == options.host).ok_or_else(|| {
+        let names: Vec<&str> = up.hosts.iter().map(|host| host.name.as_str()).collect();
+        let names = names.join(", ");
+        Failure::Usage(format!("there is no host `{}`: expected one of {names}", options.host))
+    })?;
+    let own_shell = std::env::var("SHELL").ok().filter(|_| up.files);
+    let command = match &options.command[..] {
+        [] => vec![own_shell.unwrap_or_else(|| "/bin/sh".to_owned())],
+        command => command.to_vec(),
+    };
+    let attempted = format!("run {} on {}", command[0], options.host);
+    match host.place {
+        Place::Process(pid) => {
+            join(pid).map_err(failed(&format!("enter {}", options.host)))?;
+            // It returns only where it failed.
+            let mut run = Command::new(&command[0]);
+            Err(failed(&attempted)(run.args(&command[1..]).env(HOST, &options.host).exec()))
+        }
+        Place::Guest(host) => {
+            let environment = std::env::vars().chain([(HOST.to_owned(), options.host.clone())]).collect();
+            let folder = std::env::current_dir().unwrap_or_else(|_| "/".into());
+            let order = shell::Order { host, command, folder, environment, terminal: None };
+            let ended = shell::enter_guest(&socket(), order).map_err(failed(&attempted))?;
+            // As if this process had become the command.
+            std::process::exit(ended)
+        }
+    }
+}
+
+fn down() -> Result<(), Failure> {
+    let path = state();
+    let Some(up) = known() else {
+        let _ = std::fs::remove_file(&path);
+        return Err(Failure::Usage("no testbed is up".to_owned()));
+    };
+    stacklab_testbed::end(up.holder).map_err(failed("end the testbed"))?;
+    let start = Instant::now();
+    let runs = |pid: u32| Path::new("/proc").join(pid.to_string()).join("ns/net").exists();
+    while up.processes().any(runs) {
+        if start.elapsed() > PATIENCE {
+            let reason = io::Error::new(io::ErrorKind::TimedOut, "its hosts are still there");
+            return Err(failed("end the testbed")(reason));
+        }
+        std::thread::sleep(LOOK);
+    }
+    std::fs::remove_file(&path).map_err(failed(&format!("remove {}", path.display())))
+}
+
+fn failed(attempted: &str) -> impl Fn(io::Error) -> Failure + use<'_> {
+    move |reason| Failure::Lab { attempted: attempted.to_owned(), reason }
+}

@@ -1,0 +1,118 @@
+//! What is written down of a testbed that is up.
+
+use super::failed;
+use crate::failure::Failure;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long one may take to come up, in which nobody else begins one: an emulated machine takes longest.
+const CLAIMED: Duration = Duration::from_secs(120);
+
+/// A testbed that is up.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Up {
+    /// The process that it lives by.
+    pub holder: u32,
+    /// What it is.
+    pub testbed: String,
+    /// Its hosts.
+    pub hosts: Vec<UpHost>,
+    /// Whether its hosts have this machine's files.
+    pub files: bool,
+}
+
+/// A host of it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct UpHost {
+    pub name: String,
+    pub place: Place,
+    /// What the others call it.
+    pub addresses: Vec<String>,
+}
+
+/// Where a host is.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Place {
+    /// In the namespace of a process of this kernel.
+    Process(u32),
+    /// Inside a guest, this one on the path.
+    Guest(usize),
+}
+
+impl Up {
+    /// The processes of this kernel that are gone when it is.
+    pub fn processes(&self) -> impl Iterator<Item = u32> {
+        let own = self.hosts.iter().filter_map(|host| match host.place {
+            Place::Process(pid) => Some(pid),
+            Place::Guest(_) => None,
+        });
+        own.chain([self.holder])
+    }
+}
+
+/// The file that says what is up, taken by this process alone. Removed when dropped, but where it was written.
+pub(super) struct Claim(Option<PathBuf>);
+
+impl Claim {
+    pub fn new() -> Result<Self, Failure> {
+        let path = state();
+        let attempted = format!("write {}", path.display());
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(folder).map_err(failed(&attempted))?;
+        let create = || File::options().write(true).create_new(true).open(&path);
+        let made = match create() {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                // One that another process is about to write is empty, and new.
+                let fresh = |made: std::time::SystemTime| made.elapsed().is_ok_and(|age| age < CLAIMED);
+                if std::fs::metadata(&path).and_then(|file| file.modified()).is_ok_and(fresh) {
+                    return Err(Failure::Usage("another testbed is just being built".to_owned()));
+                }
+                // What a testbed that was killed has left.
+                std::fs::remove_file(&path).and_then(|()| create())
+            }
+            made => made,
+        };
+        made.map(|_| Claim(Some(path))).map_err(failed(&attempted))
+    }
+
+    pub fn write(mut self, line: &str) -> Result<(), Failure> {
+        let path = self.0.take().expect("it is written once");
+        std::fs::write(&path, line).map_err(|reason| {
+            let attempted = format!("write {}", path.display());
+            self.0 = Some(path);
+            failed(&attempted)(reason)
+        })
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// The testbed that is up, by its holder being a process of this program's.
+pub(super) fn known() -> Option<Up> {
+    let up: Up = serde_json::from_slice(&std::fs::read(state()).ok()?).ok()?;
+    // Its number may be another process's by now.
+    let words = std::fs::read(format!("/proc/{}/cmdline", up.holder)).ok()?;
+    let holds = b"\0lab\0hold\0";
+    words.windows(holds.len()).any(|part| part == holds).then_some(up)
+}
+
+/// Where it is written down: one for each user.
+pub(super) fn state() -> PathBuf {
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
+    named.unwrap_or_else(stacklab_testbed::image::cache).join("stacklab-lab.json")
+}
+
+/// Where the holder of one inside a guest listens for commands.
+pub(super) fn socket() -> PathBuf {
+    state().with_extension("sock")
+}

@@ -1,0 +1,79 @@
+//! Who enters a host: gives the command what is typed, and writes what it says.
+
+use super::frames::{Ask, Bytes, Order, Tell, put};
+use super::window::{Raw, terminal};
+use std::io::{self, BufRead, BufReader, Read, Write, stderr, stdin, stdout};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How often it is looked whether the terminal has another size.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// Runs a command on a host of the testbed whose holder listens at this socket, with this process's input, output and
+/// terminal; gives its exit code.
+///
+/// # Errors
+/// When the holder is gone, or the command cannot be started.
+pub fn enter_guest(socket: &Path, mut order: Order) -> io::Result<i32> {
+    let holder = UnixStream::connect(socket)?;
+    order.terminal = terminal();
+    let raw = order.terminal.map(|_| Raw::new()).transpose()?;
+    let shown = order.terminal;
+    let out = Arc::new(Mutex::new(holder.try_clone()?));
+    say(&out, &Ask::Run(order))?;
+    let typed = Arc::clone(&out);
+    thread::spawn(move || pass_on_input(&typed));
+    if let Some(mut shown) = shown {
+        thread::spawn(move || {
+            loop {
+                thread::sleep(LOOK);
+                match terminal() {
+                    Some(now) if now != shown => {
+                        shown = now;
+                        if say(&out, &Ask::Resized(now)).is_err() {
+                            return;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        });
+    }
+    let ended = hear(holder);
+    drop(raw);
+    ended
+}
+
+fn pass_on_input(out: &Mutex<UnixStream>) {
+    let mut room = [0; 4096];
+    loop {
+        let asked = match stdin().lock().read(&mut room) {
+            Ok(0) | Err(_) => Ask::InputEnds,
+            Ok(count) => Ask::Input(Bytes(room[..count].to_vec())),
+        };
+        // The holder tells the other thread why it is gone.
+        if say(out, &asked).is_err() || asked == Ask::InputEnds {
+            return;
+        }
+    }
+}
+
+fn say(out: &Mutex<UnixStream>, ask: &Ask) -> io::Result<()> {
+    put(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), ask)
+}
+
+fn hear(holder: UnixStream) -> io::Result<i32> {
+    for line in BufReader::new(holder).lines() {
+        match serde_json::from_str(&line?)? {
+            Tell::Output(Bytes(bytes)) => stdout().write_all(&bytes).and_then(|()| stdout().flush())?,
+            Tell::Errors(Bytes(bytes)) => stderr().write_all(&bytes)?,
+            Tell::Ended(code) => return Ok(code),
+            Tell::Taken => {}
+            Tell::Failed(reason) => return Err(io::Error::other(reason)),
+        }
+    }
+    Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the testbed has ended"))
+}

@@ -1,0 +1,251 @@
+//! The guest's side: runs commands on its hosts.
+
+use super::frames::{Ask, Bytes, Knock, Order, Tell, Window, put};
+use crate::host::Streams;
+use crate::sys::{kill_group, lead_terminal, open_terminal, resize_terminal, signal_group};
+use nix::sys::signal::Signal;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// How long a command that nobody waits for any more has to end by itself.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// What a command may leave unread, bytes.
+const UNREAD: usize = 64 << 10;
+
+type Out = Arc<Mutex<UnixStream>>;
+
+/// Doors by which one command at a time runs on one of these hosts, told by a process in each.
+pub(crate) fn serve(doors: usize, hosts: [u32; 4]) -> io::Result<Vec<Streams>> {
+    let door = |_| -> io::Result<Streams> {
+        let (own, its) = UnixStream::pair()?;
+        thread::spawn(move || {
+            // It ends with the channel, and the guest does, too.
+            let _ = answer(its, hosts);
+        });
+        Ok((Box::new(own.try_clone()?), Box::new(own)))
+    };
+    (0..doors).map(door).collect()
+}
+
+fn answer(door: UnixStream, hosts: [u32; 4]) -> io::Result<()> {
+    let out = Arc::new(Mutex::new(door.try_clone()?));
+    let mut running: Option<Running> = None;
+    let mut heard = Vec::new();
+    for line in BufReader::new(door).lines() {
+        match serde_json::from_str(&line?) {
+            Ok(Knock::Part(Bytes(bytes))) => heard.extend(bytes),
+            Ok(Knock::HangUp) => {
+                heard.clear();
+                running.take().map_or(Ok(()), Running::hang_up)?;
+                continue;
+            }
+            Err(_) => continue,
+        }
+        while let Some(end) = heard.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = heard.drain(..=end).collect();
+            let Ok(ask) = serde_json::from_slice(&line) else { continue };
+            match (ask, &mut running) {
+                (Ask::Run(order), _) => match Running::start(&order, &hosts, &out) {
+                    Ok(started) => running = Some(started),
+                    Err(error) => {
+                        tell(&out, &Tell::Failed(format!("{}: {error}", order.command.join(" "))));
+                    }
+                },
+                // Of a command that could not be started.
+                (_, None) => {}
+                (Ask::Input(Bytes(bytes)), Some(running)) => running.feed(bytes),
+                (Ask::InputEnds, Some(running)) => running.input = None,
+                (Ask::Resized(window), Some(running)) => running.resize(window),
+            }
+        }
+        // A command that does not read as fast as it is written to keeps who writes.
+        if running.as_ref().is_none_or(|running| !running.unread.is_full()) {
+            tell(&out, &Tell::Taken);
+        }
+    }
+    Ok(())
+}
+
+fn tell(out: &Out, what: &Tell) {
+    // Who is not there any more misses nothing.
+    let _ = put(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), what);
+}
+
+/// A command that was started.
+struct Running {
+    pid: u32,
+    ended: Arc<AtomicBool>,
+    /// What it is to read; a thread of its own writes it, as it may not read for long.
+    input: Option<Sender<Vec<u8>>>,
+    unread: Arc<Unread>,
+    terminal: Option<File>,
+}
+
+/// What a command has been given and not read.
+#[derive(Default)]
+struct Unread(Mutex<(usize, bool)>);
+
+impl Unread {
+    fn gave(&self, bytes: usize) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0 += bytes;
+    }
+
+    /// Whether it is so much that no more is to come before something is read; then [`Unread::took`] says when.
+    fn is_full(&self) -> bool {
+        let mut unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        unread.1 = unread.0 > UNREAD;
+        unread.1
+    }
+
+    /// Whether so little is left now that who was kept may go on.
+    fn took(&self, bytes: usize) -> bool {
+        let mut unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        unread.0 -= bytes;
+        unread.0 <= UNREAD && std::mem::take(&mut unread.1)
+    }
+}
+
+impl Running {
+    fn start(order: &Order, hosts: &[u32; 4], out: &Out) -> io::Result<Self> {
+        let host = hosts.get(order.host).ok_or_else(|| io::Error::other("there is no such host"))?;
+        let mut command = Command::new("/proc/self/exe");
+        command.args(["lab", "inside", &host.to_string()]).arg(&order.folder).arg("--").args(&order.command);
+        command.env_clear().envs(order.environment.iter().map(|(name, value)| (name, value)));
+        let terminal = order.terminal.map(|window| open_terminal(window.rows, window.columns)).transpose()?;
+        let (mut child, terminal) = match terminal {
+            Some((own, its)) => {
+                command.stdin(its.try_clone()?).stdout(its.try_clone()?).stderr(its);
+                lead_terminal(&mut command);
+                (command.spawn()?, Some(own))
+            }
+            None => {
+                command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+                (command.spawn()?, None)
+            }
+        };
+        // This process's own copies of the terminal's other end.
+        drop(command);
+        let mut readers = Vec::new();
+        let (input, given) = mpsc::channel::<Vec<u8>>();
+        let mut sink: Box<dyn Write + Send> = match &terminal {
+            Some(terminal) => {
+                readers.push(forward(terminal.try_clone()?, out, Tell::Output));
+                Box::new(terminal.try_clone()?)
+            }
+            None => {
+                let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
+                let ((sink, output), errors) = pipes.expect("all three are pipes");
+                readers.push(forward(output, out, Tell::Output));
+                readers.push(forward(errors, out, Tell::Errors));
+                Box::new(sink)
+            }
+        };
+        let unread = Arc::new(Unread::default());
+        let (fed, taker) = (Arc::clone(&unread), Arc::clone(out));
+        thread::spawn(move || {
+            let mut open = true;
+            for bytes in given {
+                // A command that reads no more has ended, or does not want to: what it is given is dropped.
+                open = open && sink.write_all(&bytes).is_ok();
+                if fed.took(bytes.len()) {
+                    tell(&taker, &Tell::Taken);
+                }
+            }
+        });
+        let ended = Arc::new(AtomicBool::new(false));
+        let (pid, over, out) = (child.id(), Arc::clone(&ended), Arc::clone(out));
+        thread::spawn(move || {
+            let code = wait(&mut child, &over);
+            // All that it wrote goes before.
+            for reader in readers {
+                let _ = reader.join();
+            }
+            tell(&out, &code.map_or_else(|error| Tell::Failed(error.to_string()), Tell::Ended));
+        });
+        Ok(Running { pid, ended, input: Some(input), unread, terminal })
+    }
+
+    fn feed(&mut self, bytes: Vec<u8>) {
+        let Some(input) = &self.input else { return };
+        self.unread.gave(bytes.len());
+        // The thread at the other end lives as long as this one.
+        let _ = input.send(bytes);
+    }
+
+    fn resize(&self, window: Window) {
+        if let Some(terminal) = &self.terminal {
+            // A terminal of the wrong size is still one.
+            let _ = resize_terminal(terminal, window.rows, window.columns);
+        }
+    }
+
+    /// Ends it, as its terminal's end would, and if it does not end by that, at once.
+    fn hang_up(self) -> io::Result<()> {
+        if !self.ended.load(Ordering::Acquire) {
+            signal_group(self.pid, Signal::SIGHUP)?;
+            thread::sleep(GRACE);
+        }
+        if !self.ended.load(Ordering::Acquire) {
+            kill_group(self.pid)?;
+        }
+        Ok(())
+    }
+}
+
+fn wait(child: &mut Child, over: &AtomicBool) -> io::Result<i32> {
+    let status = child.wait();
+    over.store(true, Ordering::Release);
+    let status = status?;
+    Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
+}
+
+/// Tells all that comes, until there is no more: a terminal says so by an error when its last process has ended.
+fn forward(
+    mut from: impl Read + Send + 'static,
+    out: &Out,
+    as_what: fn(Bytes) -> Tell,
+) -> thread::JoinHandle<()> {
+    let out = Arc::clone(out);
+    thread::spawn(move || {
+        let mut room = [0; 4096];
+        while let Ok(count @ 1..) = from.read(&mut room) {
+            tell(&out, &as_what(Bytes(room[..count].to_vec())));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_that_is_not_there_is_said() {
+        let [(from, mut to)] = <[Streams; 1]>::try_from(serve(1, [0; 4]).unwrap()).ok().unwrap();
+        let order = Order {
+            host: 4,
+            command: vec!["true".into()],
+            folder: "/".into(),
+            environment: Vec::new(),
+            terminal: None,
+        };
+        let mut line = Vec::new();
+        put(&mut line, &Ask::Run(order)).unwrap();
+        let mut told = BufReader::new(from).lines();
+        let mut hear = || serde_json::from_str::<Tell>(&told.next().unwrap().unwrap()).unwrap();
+        // In two parts, of which the first is no question yet.
+        let (first, second) = line.split_at(9);
+        put(&mut to, &Knock::Part(Bytes(first.to_vec()))).unwrap();
+        assert_eq!(hear(), Tell::Taken);
+        put(&mut to, &Knock::Part(Bytes(second.to_vec()))).unwrap();
+        assert_eq!(hear(), Tell::Failed("true: there is no such host".to_owned()));
+    }
+}

@@ -1,0 +1,37 @@
+//! The terminal of who enters a host.
+
+use super::frames::Window;
+use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
+use std::io::{self, IsTerminal, Stdin, stdin, stdout};
+
+/// The terminal that this process has at both its input and its output.
+pub(super) fn terminal() -> Option<Window> {
+    if !(stdin().is_terminal() && stdout().is_terminal()) {
+        return None;
+    }
+    crate::sys::window_size(&stdin()).ok().map(|(rows, columns)| Window { rows, columns })
+}
+
+/// The terminal gives each key as it is pressed, until this is dropped.
+pub(super) struct Raw {
+    terminal: Stdin,
+    before: Termios,
+}
+
+impl Raw {
+    pub fn new() -> io::Result<Self> {
+        let terminal = stdin();
+        let before = tcgetattr(&terminal)?;
+        let mut raw = before.clone();
+        cfmakeraw(&mut raw);
+        tcsetattr(&terminal, SetArg::TCSANOW, &raw)?;
+        Ok(Raw { terminal, before })
+    }
+}
+
+impl Drop for Raw {
+    fn drop(&mut self) {
+        // A terminal that is gone is not to be put right.
+        let _ = tcsetattr(&self.terminal, SetArg::TCSANOW, &self.before);
+    }
+}
