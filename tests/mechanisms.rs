@@ -3,11 +3,12 @@
 
 mod support;
 
-use stacklab_model::{Factor, Family, Mechanism, Metric, Role, RunRecord, WirePath};
+use stacklab_model::{Factor, Family, Mechanism, Metric, Role, RunRecord};
 use stacklab_store::Record;
 use std::process::Command;
 use support::program::{Program, code, require_root, require_tool};
 use support::records::{figure, runs, side};
+use support::routed::model;
 
 /// How close to the header model a link of known rate must come.
 const TOLERANCE: f64 = 0.01;
@@ -62,19 +63,11 @@ fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, Stri
     (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr, seen(&path))
 }
 
-fn model(run: &RunRecord) -> (f64, f64) {
-    let cell = &run.trial.cell;
-    let path = WirePath::plain(cell.family, cell.transport, 1500);
-    let path = WirePath { mechanism: Mechanism::of(cell), ..path };
-    let size = path.wire_size(cell.size).unwrap();
-    (RATE * f64::from(cell.size) / f64::from(size.wire_bytes), f64::from(size.ip_bytes))
-}
-
 /// What every run must show.
 fn check(run: &RunRecord) {
     let cell = &run.trial.cell;
     let mechanism = Mechanism::of(cell);
-    let (limit, bytes) = model(run);
+    let (limit, bytes) = model(run, RATE);
     let left = mechanism.leaves(cell.family, 1500).unwrap();
     assert_eq!(figure(run, Metric::PathMtu), f64::from(left), "{cell}");
     let link_bytes = figure(run, Metric::LinkBytes);
@@ -111,7 +104,7 @@ fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
         let messages = (sent.warmup + sent.measured + sent.markers) as f64;
         let fragments = figure(run, Metric::Fragments);
         assert!((fragments / messages - 2.0).abs() < 0.01, "{}: {fragments} of {messages}", run.trial.cell);
-        let (limit, _) = model(run);
+        let (limit, _) = model(run, RATE);
         // Where the tunnel carries less than its entrance takes in, a lost fragment loses its datagram.
         let throughput = figure(run, Metric::Throughput);
         assert!((0.97..1.01).contains(&(throughput / limit)), "{}: {throughput} of {limit}", run.trial.cell);
@@ -131,7 +124,7 @@ fn what_user_mode_linux_lacks_is_had_in_a_virtual_machine() {
     assert!(said.contains("inside a guest (linux-6.1)"), "{said}");
     assert_eq!(runs.len(), 2 * 5);
     for run in &runs {
-        let (_, bytes) = model(run);
+        let (_, bytes) = model(run, RATE);
         let link_bytes = figure(run, Metric::LinkBytes);
         assert!(
             (link_bytes / bytes - 1.0).abs() < TOLERANCE,

@@ -106,17 +106,23 @@ impl Lab {
         streams: [stacklab_testbed::Streams; 4],
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let mechanism = origin.mechanism;
+        let (mechanism, systems) = (origin.mechanism, origin.systems.clone());
         let client = |node: Node, (output, input): stacklab_testbed::Streams| {
-            AgentClient::new(format!("{node} ({mechanism})"), output, input, interrupted)
+            let system = match node {
+                Node::Sender => &systems.0[0],
+                Node::Receiver => &systems.0[1],
+                Node::Router1 | Node::Router2 => &System::Namespace,
+            };
+            let system = if *system == System::Namespace { String::new() } else { format!("{system}, ") };
+            AgentClient::new(format!("{node} ({system}{mechanism})"), output, input, interrupted)
         };
         let [sender, one, other, receiver] = streams;
         let row = Row::new(origin, [client(Node::Router1, one), client(Node::Router2, other)])?;
         let mut lab = Lab {
-            systems: Systems([System::Namespace, System::Namespace]),
             place: Place::Row(Box::new(row)),
             sender: client(Node::Sender, sender),
             receiver: client(Node::Receiver, receiver),
+            systems,
             services: Services::default(),
             facts: Vec::new(),
             compared: None,
@@ -172,7 +178,7 @@ impl Lab {
             let kind = self.systems.0[number].kind();
             let kind = more.map_or_else(|| kind.to_owned(), |more| format!("{kind}: {more}"));
             let (name, kind) = match &self.place {
-                Place::Row(row) => (name, row.kind()),
+                Place::Row(row) => (name, row.client_kind(number)),
                 _ => (name, kind),
             };
             self.facts.push(facts.clone());

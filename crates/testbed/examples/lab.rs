@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mechanisms = mechanisms.iter().map(|name| name.parse()).collect::<Result<Vec<_>, _>>()?;
     let bed = Bed { rate: None, mtu: 1500, offloads: false };
-    let needs = Needs { mechanisms, bed, links: Links::default() };
+    let needs = Needs { mechanisms, bed, links: Links::default(), guests: Vec::new() };
     let (lab, testbeds) = GuestLab::boot(&system.parse()?, &needs, &Path::new(program).canonicalize()?)?;
     println!("{}", lab.version());
     for (mechanism, carried, _) in testbeds {

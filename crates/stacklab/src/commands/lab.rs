@@ -117,10 +117,15 @@ fn hold(options: &LabUpOptions) -> Result<(), Failure> {
     let own = |sockets: Vec<Option<std::net::IpAddr>>| {
         sockets.into_iter().flatten().map(|a| a.to_string()).collect()
     };
+    if study.systems().iter().any(|systems| systems.to_string() != "namespace") {
+        let what = "only testbeds of namespaces can be entered; this study's hosts are others";
+        return Err(Failure::Usage(format!("{what}: --set 'factors.os=[\"namespace\"]'")));
+    }
     let (up, _routed, _link);
     match (mechanism, study.topology) {
         (Some(mechanism), Topology::Routed(links)) => {
-            let needs = Needs { mechanisms: vec![mechanism], bed: study.bed.clone(), links };
+            let needs =
+                Needs { mechanisms: vec![mechanism], bed: study.bed.clone(), links, guests: Vec::new() };
             if let Some(system) = possible(&needs, false)? {
                 return Err(Failure::Usage(format!(
                     "this kernel has not what {mechanism} needs, and a testbed inside a guest ({system}) cannot be entered: load the \
@@ -151,10 +156,6 @@ fn hold(options: &LabUpOptions) -> Result<(), Failure> {
             _routed = routed;
         }
         _ => {
-            if study.systems().iter().any(|systems| systems.to_string() != "namespace") {
-                let what = "only testbeds of namespaces can be entered; this study's hosts are others";
-                return Err(Failure::Usage(format!("{what}: --set 'factors.os=[\"namespace\"]'")));
-            }
             let systems: Systems = "namespace".parse().expect("it is a system");
             let link = Testbed::of(&systems, &study.bed, &program, &agent)?;
             let host = |host: &stacklab_testbed::Host| {
