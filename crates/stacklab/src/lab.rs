@@ -331,9 +331,16 @@ impl Lab {
 
     /// What the processes of guests that count no time themselves have run until now.
     fn outside(&self) -> [Option<Ticks>; 2] {
-        let Place::Built(testbed) = &self.place else { return [None, None] };
         let counts_none = |number: usize| self.systems.0[number] == System::Gvisor;
-        [0, 1].map(|number| if counts_none(number) { testbed.hosts()[number].guest_ticks() } else { None })
+        if !(counts_none(0) || counts_none(1)) {
+            return [None, None];
+        }
+        let all = match &self.place {
+            Place::Built(testbed) => testbed.hosts().each_ref().map(|host| host.guest_ticks()),
+            Place::Row(row) => row.guest_ticks(),
+            Place::Real(_) => [None, None],
+        };
+        [0, 1].map(|number| all[number].filter(|_| counts_none(number)))
     }
 
     /// What is known of the hosts' clocks before a trial: the comparison after the one before serves, where it was over the

@@ -6,8 +6,8 @@ use stacklab_model::{
     Role, RunRecord, Systems, Transport, Value, WirePath,
 };
 use stacklab_store::HostRow;
-use stacklab_testbed::TestbedError;
 use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Node, Routed, ends};
+use stacklab_testbed::{TestbedError, Ticks};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::conduct::{Crossing, Path};
 use stacklab_traffic::message::{Answer, Request};
@@ -111,6 +111,11 @@ impl Row {
             }
             None => self.kind(),
         }
+    }
+
+    /// What the processes of clients that are guests have run until now; the sender's first.
+    pub fn guest_ticks(&self) -> [Option<Ticks>; 2] {
+        self.origin.own.as_ref().map_or([None, None], |own| own.guest_ticks())
     }
 
     /// What the clients are where they are guests, the sender's first.

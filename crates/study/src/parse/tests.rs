@@ -313,7 +313,11 @@ fn every_mistake_is_named() {
         (
             with("mtu = 1500", "topology = \"routed\"")
                 .replace("size = [128, 1408]", "size = [128]\nos = [\"namespace\", \"here -> ssh:lab\"]"),
-            &["`here` cannot be a client behind routers", "network of its own", "clients are namespace, uml"],
+            &[
+                "`here` cannot be a client behind routers",
+                "network of its own",
+                "clients are namespace, gvisor",
+            ],
         ),
         (
             with("mtu = 1500", "topology = \"routed\"")

@@ -5,7 +5,7 @@ use super::{At, at, nanoseconds, whole};
 use crate::leaf;
 use crate::problems::{Place, Problem, Problems};
 use crate::tree::Node;
-use stacklab_model::{Factor, Links, Mechanism, OwnLink, System, Systems, Topology};
+use stacklab_model::{Factor, Links, Mechanism, OwnLink, Systems, Topology};
 
 /// Factors that a testbed of routers does not have: they change an end of the one link of two hosts.
 const OF_ONE_LINK: [Factor; 4] = [Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
@@ -63,30 +63,20 @@ fn check_ends(bed: Option<&Node>, problems: &mut Problems) {
     }
 }
 
-/// Adds the systems that cannot be the clients of routers.
+/// Adds the systems that cannot be the clients of routers: those that are not built.
 fn check_clients(topology: &At<Topology>, factors: &Factors, problems: &mut Problems) {
     let levels = factors.setting(Factor::Os).map(|setting| &setting.levels[..]).unwrap_or_default();
     for level in levels {
         let Ok(Systems(systems)) = level.value.parse() else { continue };
-        let Some((system, why)) = systems.iter().find_map(|system| Some((system, no_client(system)?))) else {
-            continue;
-        };
+        let Some(system) = systems.iter().find(|system| !system.is_built()) else { continue };
+        let text = format!("`{system}` cannot be a client behind routers");
         problems.add(
-            Problem::at(level.place.clone(), format!("`{system}` cannot be a client behind routers"), why)
+            Problem::at(level.place.clone(), text, "a real machine is on a network of its own")
                 .related(topology.place.clone(), "together with this")
                 .help(
-                    "leave it out; clients are namespace, uml, linux-SERIES or disk:PATH, or a pair of them",
+                    "leave it out; clients are namespace, gvisor, uml, linux-SERIES or disk:PATH, or a pair",
                 ),
         );
-    }
-}
-
-/// Why a system cannot be a client behind routers, where it cannot.
-fn no_client(system: &System) -> Option<&'static str> {
-    match system {
-        System::Here | System::Ssh(_) => Some("a real machine is on a network of its own"),
-        System::Gvisor => Some("its stack takes no path MTU from a route, and keeps none for datagrams"),
-        System::Namespace | System::Uml | System::Linux(_) | System::Disk(_) => None,
     }
 }
 

@@ -4,6 +4,7 @@ use crate::address::hardware_address_text;
 use crate::error::{Attempt, Fault};
 use crate::host::Streams;
 use crate::host::console::last_words;
+use crate::host::outside::{Ticks, ticks_of_tree};
 use crate::part::{Greeting, Part};
 use crate::sys::{die_with_parent_in, kill_group};
 use stacklab_model::{Bed, Role};
@@ -217,6 +218,11 @@ impl Running {
             self.child.wait()?;
         }
         Ok(())
+    }
+
+    /// What its processes have run until now, as this machine counts it.
+    pub fn ticks(&self) -> Ticks {
+        ticks_of_tree(self.pid())
     }
 
     /// Its process number.

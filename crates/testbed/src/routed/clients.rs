@@ -15,8 +15,8 @@ const CLIENTS: [(Site, Role, usize); 2] = [(Site::Near, Role::Sender, 0), (Site:
 
 impl Routed {
     /// Starts guests at the ends of a row that stands and does not wait until they have booted. Their interfaces have the
-    /// hardware and IP addresses that the namespaces had, so the routers see no difference. From then on both clients have
-    /// their path MTUs by routes: nobody can have a guest find them again.
+    /// hardware and IP addresses that the namespaces had, so the routers see no difference; gVisor takes over the namespace's
+    /// own. From then on kernels at both ends have their path MTUs by routes: nobody can have a guest find them again.
     pub(super) fn seat(
         &mut self,
         guests: [Option<Box<dyn Guest>>; 2],

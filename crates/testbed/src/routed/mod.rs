@@ -13,7 +13,7 @@ pub use proof::Carried;
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::folder::Folder;
-use crate::host::{Streams, last_words};
+use crate::host::{Streams, Ticks, last_words};
 use crate::mechanism::{Router, translate, wireguard};
 use crate::pin;
 use crate::prepare::prepare;
@@ -185,6 +185,11 @@ impl Routed {
     /// What the clients are where they are no namespaces, with its version; the sender first.
     pub fn guests(&self) -> &[Option<String>; 2] {
         &self.guests
+    }
+
+    /// What the processes of clients that are guests have run until now, as this machine counts it; the sender's first.
+    pub fn guest_ticks(&self) -> [Option<Ticks>; 2] {
+        [self.machines[0].guest_ticks(), self.machines[3].guest_ticks()]
     }
 
     /// What the hosts' agents write and read, in their order on the path; waits until guests have booted. Once.

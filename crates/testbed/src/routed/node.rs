@@ -1,7 +1,7 @@
 //! The four hosts of a routed testbed: a process each, in a network namespace of its own.
 
 use crate::error::{Fault, TestbedError};
-use crate::host::{Guest, Place, Running, Streams, spawn};
+use crate::host::{Guest, Place, Running, Streams, Ticks, spawn};
 use crate::namespace::in_namespace;
 use crate::sys::{die_with_parent_in, kill_group};
 use std::ffi::OsStr;
@@ -93,6 +93,11 @@ impl Machine {
         let streams = self.child.stdout.take().zip(self.child.stdin.take());
         let (output, input) = streams.expect("a host is met once");
         Ok((Box::new(output), Box::new(input)))
+    }
+
+    /// What the guest's processes have run until now; `None` where there is no guest.
+    pub fn guest_ticks(&self) -> Option<Ticks> {
+        self.guest.as_ref().map(Running::ticks)
     }
 
     /// Starts another program in its namespace, which ends with it.
