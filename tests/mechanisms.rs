@@ -3,12 +3,13 @@
 
 mod support;
 
-use stacklab_model::{Factor, Family, Mechanism, Metric, Role, RunRecord, WirePath};
+use stacklab_model::{Factor, Family, Mechanism, Metric, Role, RunRecord};
 use stacklab_store::Record;
 use std::collections::BTreeMap;
 use std::process::Command;
 use support::program::{Program, code, require_root, require_tool};
 use support::records::{figure, runs, side};
+use support::routed::model;
 
 /// How close to the header model a link of known rate must come.
 const TOLERANCE: f64 = 0.01;
@@ -65,25 +66,13 @@ fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, Stri
     (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr, seen(&path))
 }
 
-/// What the headers leave of a middle link of this rate, the bytes of IP of a message on it, and the share of what comes in
-/// by a link at an end, which is no faster, that does not fit.
-fn model(rate: f64, run: &RunRecord) -> (f64, f64, f64) {
-    let cell = &run.trial.cell;
-    let plain = WirePath::plain(cell.family, cell.transport, 1500);
-    let path = WirePath { mechanism: Mechanism::of(cell), ..plain };
-    let [end, middle] = [plain, path].map(|path| path.wire_size(cell.size).unwrap());
-    // Where a translator makes packets smaller, the end leaves less.
-    let most = f64::from(end.wire_bytes.max(middle.wire_bytes));
-    (rate * f64::from(cell.size) / most, f64::from(middle.ip_bytes), 1.0 - f64::from(end.wire_bytes) / most)
-}
-
 /// What every run must show, and the best of each cell: a machine that is busy meanwhile takes from a run, and adds to none.
 fn check(rate: f64, runs: &[RunRecord]) {
     let mut best: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for run in runs {
         let cell = &run.trial.cell;
         let mechanism = Mechanism::of(cell);
-        let (limit, bytes, too_much) = model(rate, run);
+        let (limit, bytes, too_much) = model(run, rate);
         let left = mechanism.leaves(cell.family, 1500).unwrap();
         assert_eq!(figure(run, Metric::PathMtu), f64::from(left), "{cell}");
         let splits = cell.size == 1536;
@@ -157,7 +146,7 @@ fn what_user_mode_linux_lacks_is_had_in_a_virtual_machine() {
     assert!(said.contains("inside a guest (linux-6.1)"), "{said}");
     assert_eq!(runs.len(), 3 * 5);
     for run in &runs {
-        let (_, bytes, _) = model(SLOW, run);
+        let (_, bytes, _) = model(run, SLOW);
         let link_bytes = figure(run, Metric::LinkBytes);
         assert!(
             (link_bytes / bytes - 1.0).abs() < TOLERANCE,

@@ -7,5 +7,6 @@ pub mod listening;
 pub mod program;
 pub mod records;
 pub mod relay;
+pub mod routed;
 pub mod sys;
 pub mod tun;

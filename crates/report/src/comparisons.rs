@@ -29,7 +29,9 @@ pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
         Better::Higher => "higher",
         Better::Lower => "lower",
     };
-    let scope = match cpu_scope {
+    // Routers are always of one kernel, whatever their clients are.
+    let router = matches!(metric, Metric::CpuRouter1 | Metric::CpuRouter2);
+    let scope = match if router { CpuScope::Shared } else { cpu_scope } {
         _ if !metric.is_host_cpu() => "",
         CpuScope::Shared => {
             " (CPU scope shared: the hosts run on one kernel, so the figure counts all of them)"
@@ -188,4 +190,16 @@ pub fn arm(row: &Comparison, better: &str) -> String {
     let cells = [&row.question.baseline, &row.question.candidate];
     let cell = cells.into_iter().find(|cell| cell.level(factor) == better);
     cell.map_or_else(|| better.to_owned(), |cell| level(cell, factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn routers_share_a_kernel_also_where_their_clients_have_their_own() {
+        let of = |metric| definition(metric, CpuScope::Host);
+        assert!(of(Metric::CpuReceiver).contains("scope host"), "{}", of(Metric::CpuReceiver));
+        assert!(of(Metric::CpuRouter2).contains("scope shared"), "{}", of(Metric::CpuRouter2));
+    }
 }

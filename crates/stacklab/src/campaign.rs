@@ -14,8 +14,8 @@ use stacklab_traffic::client::AgentError;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
-/// The labs of a study: one for each pair of systems and for each set of services, or for each mechanism between routers;
-/// all up until the campaign ends, so that blocks hold all of them.
+/// The labs of a study: one for each pair of systems and for each set of services, or for each mechanism between
+/// routers and pair of systems; all up until the campaign ends, so that blocks hold all of them.
 pub struct Labs(Vec<Lab>, Option<GuestLab>);
 
 impl Labs {

@@ -106,17 +106,23 @@ impl Lab {
         streams: [stacklab_testbed::Streams; 4],
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let mechanism = origin.mechanism;
+        let (mechanism, systems) = (origin.mechanism, origin.systems.clone());
         let client = |node: Node, (output, input): stacklab_testbed::Streams| {
-            AgentClient::new(format!("{node} ({mechanism})"), output, input, interrupted)
+            let system = match node {
+                Node::Sender => &systems.0[0],
+                Node::Receiver => &systems.0[1],
+                Node::Router1 | Node::Router2 => &System::Namespace,
+            };
+            let system = if *system == System::Namespace { String::new() } else { format!("{system}, ") };
+            AgentClient::new(format!("{node} ({system}{mechanism})"), output, input, interrupted)
         };
         let [sender, one, other, receiver] = streams;
         let row = Row::new(origin, [client(Node::Router1, one), client(Node::Router2, other)])?;
         let mut lab = Lab {
-            systems: Systems([System::Namespace, System::Namespace]),
             place: Place::Row(Box::new(row)),
             sender: client(Node::Sender, sender),
             receiver: client(Node::Receiver, receiver),
+            systems,
             services: Services::default(),
             facts: Vec::new(),
             compared: None,
@@ -172,7 +178,7 @@ impl Lab {
             let kind = self.systems.0[number].kind();
             let kind = more.map_or_else(|| kind.to_owned(), |more| format!("{kind}: {more}"));
             let (name, kind) = match &self.place {
-                Place::Row(row) => (name, row.kind()),
+                Place::Row(row) => (name, row.client_kind(number)),
                 _ => (name, kind),
             };
             self.facts.push(facts.clone());
@@ -326,9 +332,16 @@ impl Lab {
 
     /// What the processes of guests that count no time themselves have run until now.
     fn outside(&self) -> [Option<Ticks>; 2] {
-        let Place::Built(testbed) = &self.place else { return [None, None] };
         let counts_none = |number: usize| self.systems.0[number] == System::Gvisor;
-        [0, 1].map(|number| if counts_none(number) { testbed.hosts()[number].guest_ticks() } else { None })
+        if !(counts_none(0) || counts_none(1)) {
+            return [None, None];
+        }
+        let all = match &self.place {
+            Place::Built(testbed) => testbed.hosts().each_ref().map(|host| host.guest_ticks()),
+            Place::Row(row) => row.guest_ticks(),
+            Place::Real(_) => [None, None],
+        };
+        [0, 1].map(|number| all[number].filter(|_| counts_none(number)))
     }
 
     /// What is known of the hosts' clocks before a trial: the comparison after the one before serves, where it was over the

@@ -3,11 +3,11 @@
 use crate::failure::Failure;
 use stacklab_model::{
     Bed, Cell, Counters, CpuTime, ETHERNET_HEADER_BYTES, Family, Links, Mechanism, Metric, OwnLink, Probe,
-    Role, RunRecord, Transport, Value, WirePath,
+    Role, RunRecord, Systems, Transport, Value, WirePath,
 };
 use stacklab_store::HostRow;
-use stacklab_testbed::TestbedError;
 use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Node, Routed, ends};
+use stacklab_testbed::{TestbedError, Ticks};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::conduct::{Crossing, Path};
 use stacklab_traffic::message::{Answer, Request};
@@ -20,6 +20,8 @@ const COUNT_LIMIT: Duration = Duration::from_secs(20);
 pub struct Origin {
     /// How packets cross between the routers.
     pub mechanism: Mechanism,
+    /// What the clients run.
+    pub systems: Systems,
     /// What each link has for itself.
     pub links: Links,
     /// What was seen of packets on it.
@@ -67,6 +69,7 @@ impl Row {
     pub fn describe(&self, bed: &Bed) -> String {
         let Origin { mechanism, links, carried, guest, .. } = &self.origin;
         let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
+        let (hosts, seen_by) = hosts(&place, self.guests());
         let rate = bed.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
         let by = if mechanism.translates() { " (tayga, one address to one)" } else { "" };
         let own =
@@ -86,18 +89,38 @@ impl Row {
         });
         let offloads = if bed.offloads { "on" } else { "off" };
         format!(
-            "client - router - router - client in four namespaces{place}, {mechanism}{by} between the routers, \
-             MTU {}, {rate}, offloads {offloads}{}; seen on the middle link: {}",
+            "client - router - router - client{hosts}, {mechanism}{by} between the routers, \
+             MTU {}, {rate}, offloads {offloads}{}; seen on the middle link{seen_by}: {}",
             bed.mtu,
             own.collect::<String>(),
             seen.collect::<Vec<_>>().join("; ")
         )
     }
 
-    /// What kind of host each of the four is.
-    pub fn kind(&self) -> String {
+    /// What kind of host a router is, and a client that is no guest.
+    fn kind(&self) -> String {
         let place = self.origin.guest.as_ref().map_or_else(String::new, |guest| format!(" in {guest}"));
         format!("namespace{place}, {}", self.origin.mechanism)
+    }
+
+    /// What kind of host a client is, the sender being the first.
+    pub fn client_kind(&self, number: usize) -> String {
+        match &self.guests()[number] {
+            Some(guest) => {
+                format!("{}: {guest}, {}", self.origin.systems.0[number].kind(), self.origin.mechanism)
+            }
+            None => self.kind(),
+        }
+    }
+
+    /// What the processes of clients that are guests have run until now; the sender's first.
+    pub fn guest_ticks(&self) -> [Option<Ticks>; 2] {
+        self.origin.own.as_ref().map_or([None, None], |own| own.guest_ticks())
+    }
+
+    /// What the clients are where they are guests, the sender's first.
+    fn guests(&self) -> &[Option<String>; 2] {
+        self.origin.own.as_ref().map_or(&[None, None], |own| own.guests())
     }
 
     /// The routers' facts.
@@ -147,6 +170,19 @@ impl Row {
         };
         Ok([ask(0)?, ask(1)?])
     }
+}
+
+/// What the four hosts are, and whose packets were looked at, in the words of a sentence.
+fn hosts(place: &str, guests: &[Option<String>; 2]) -> (String, &'static str) {
+    let clients = match guests {
+        [None, None] => return (format!(" in four namespaces{place}"), ""),
+        [Some(one), Some(other)] if one == other => format!("both clients {one}"),
+        ends => {
+            let [sender, receiver] = ends.each_ref().map(|end| end.as_deref().unwrap_or("a namespace"));
+            format!("the sender {sender}, the receiver {receiver}")
+        }
+    };
+    (format!(", {clients}, the routers namespaces"), " while the clients were namespaces")
 }
 
 /// Puts the routers' figures into a run of a stream.
@@ -201,5 +237,21 @@ pub fn fill_in(run: &mut RunRecord, row: &Row, bed: &Bed, before: &[Count; 2], a
     if let Some(model) = model {
         let beyond = 100.0 * (each / model - 1.0);
         run.values.insert(Metric::LinkBytesBeyond, Value::finite(beyond, "no message arrived"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sentence_says_what_the_clients_are() {
+        let said = |guests: [Option<&str>; 2]| hosts("", &guests.map(|guest| guest.map(str::to_owned)));
+        assert_eq!(hosts(" inside a guest", &[None, None]).0, " in four namespaces inside a guest");
+        let (both, seen_by) = said([Some("UML 7"), Some("UML 7")]);
+        assert_eq!(both, ", both clients UML 7, the routers namespaces");
+        assert_eq!(seen_by, " while the clients were namespaces");
+        let (mixed, _) = said([None, Some("UML 7")]);
+        assert_eq!(mixed, ", the sender a namespace, the receiver UML 7, the routers namespaces");
     }
 }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::row::Origin;
-use stacklab_model::{System, Topology};
+use stacklab_model::{Mechanism, System, Systems, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::Routed;
 use stacklab_testbed::{GuestLab, Needs, possible};
@@ -13,6 +13,8 @@ use std::sync::atomic::AtomicBool;
 /// The testbeds of a study, before they are built.
 pub struct Rows {
     needs: Needs,
+    /// Each one's mechanism, and what its clients run.
+    each: Vec<(Mechanism, Systems)>,
     /// The guest that they are in, where they are not on this kernel.
     system: Option<System>,
 }
@@ -34,7 +36,16 @@ impl Rows {
                 Ok(None)
             };
         };
-        let needs = Needs { mechanisms: study.mechanisms(), bed: study.bed.clone(), links };
+        let each = study.rows();
+        let clients = study.systems().into_iter().flat_map(|systems| systems.0);
+        let guests: Vec<System> = clients.filter(|system| *system != System::Namespace).collect();
+        if let (true, Some(guest)) = (in_vm, guests.first()) {
+            return Err(Failure::Usage(format!(
+                "--in-vm has all four hosts of a row inside one guest, and the study's clients are guests of their own \
+                 ({guest}): leave --in-vm out, or --set 'factors.os=[\"namespace\"]'"
+            )));
+        }
+        let needs = Needs { mechanisms: study.mechanisms(), bed: study.bed.clone(), links, guests };
         let system = possible(&needs, in_vm)?;
         if let Some(system) = &system {
             let why = if in_vm {
@@ -44,7 +55,7 @@ impl Rows {
             };
             eprintln!("stacklab: the whole testbed is built inside a guest ({system}), {why}");
         }
-        Ok(Some(Rows { needs, system }))
+        Ok(Some(Rows { needs, each, system }))
     }
 
     /// Builds them all. Call it from the main thread.
@@ -59,13 +70,14 @@ impl Rows {
             reason,
         })?;
         let Some(system) = self.system else {
-            for mechanism in self.needs.mechanisms {
+            let Needs { bed, links, .. } = self.needs;
+            for (mechanism, systems) in self.each {
                 let args = ["agent", "--stdio"];
-                let mut own = Routed::build(&self.needs.bed, &self.needs.links, mechanism, &program, &args)?;
-                let streams = own.take_streams().expect("nobody has taken them before");
+                let mut own = Routed::of(&systems, &bed, &links, mechanism, &program, &args)?;
+                let streams = own.meet()?;
                 let carried = own.carried().to_vec();
                 let own = Some(Box::new(own));
-                let origin = Origin { mechanism, links: self.needs.links, carried, guest: None, own };
+                let origin = Origin { mechanism, systems, links, carried, guest: None, own };
                 labs.push(Lab::of_row(origin, streams, interrupted)?);
             }
             return Ok(());
@@ -74,7 +86,8 @@ impl Rows {
         let version = guest.insert(booted).version().to_owned();
         for (mechanism, carried, streams) in testbeds {
             let (links, guest) = (self.needs.links, Some(version.clone()));
-            let origin = Origin { mechanism, links, carried, guest, own: None };
+            let systems = Systems([System::Namespace, System::Namespace]);
+            let origin = Origin { mechanism, systems, links, carried, guest, own: None };
             labs.push(Lab::of_row(origin, streams, interrupted)?);
         }
         Ok(())

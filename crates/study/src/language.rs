@@ -249,7 +249,7 @@ const LEVELS: &[Key] = &[
     optional(
         "os",
         Kind::List(&Kind::System),
-        "What the hosts run: namespace (this kernel, which is what an absent os means), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (a disk image of your own), ssh:USER@HOST and here (real machines). Both hosts run it, or \"SENDER -> RECEIVER\".",
+        "What the hosts run: namespace (this kernel, which is what an absent os means), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (a disk image of your own), ssh:USER@HOST and here (real machines). Both hosts run it, or \"SENDER -> RECEIVER\". Behind routers it is what the two clients run: no real machine.",
     ),
     optional(
         "services",

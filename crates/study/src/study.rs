@@ -56,15 +56,18 @@ impl Study {
     /// How packets cross the middle link in its cells: each mechanism once, in the order of the cells; none where there
     /// are no routers.
     pub fn mechanisms(&self) -> Vec<Mechanism> {
-        let mut all: Vec<Mechanism> = Vec::new();
-        if let Topology::Routed(_) = self.topology {
-            for mechanism in self.cells.iter().map(Mechanism::of) {
-                if !all.contains(&mechanism) {
-                    all.push(mechanism);
-                }
+        once_each(self.rows().into_iter().map(|(mechanism, _)| mechanism))
+    }
+
+    /// Its testbeds of routers: how packets cross the middle link, and what the clients run; each pair once, in the order of
+    /// the cells. None where there are no routers.
+    pub fn rows(&self) -> Vec<(Mechanism, Systems)> {
+        match self.topology {
+            Topology::Routed(_) => {
+                once_each(self.cells.iter().map(|cell| (Mechanism::of(cell), Systems::of(cell))))
             }
+            Topology::Link => Vec::new(),
         }
-        all
     }
 
     /// How a probe is run, where the study uses it.

@@ -14,9 +14,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let mechanisms = mechanisms.iter().map(|name| name.parse()).collect::<Result<Vec<_>, _>>()?;
     let bed = Bed { rate: None, mtu: 1500, offloads: false };
-    let needs = Needs { mechanisms, bed, links: Links::default() };
-    let (lab, testbeds, _) =
-        GuestLab::boot(&system.parse()?, &needs, &Path::new(program).canonicalize()?, 0)?;
+    let needs = Needs { mechanisms, bed, links: Links::default(), guests: Vec::new() };
+    let program = Path::new(program).canonicalize()?;
+    let (lab, testbeds, _) = GuestLab::boot(&system.parse()?, &needs, &program, 0)?;
     println!("{}", lab.version());
     for (mechanism, carried, _) in testbeds {
         for seen in carried {

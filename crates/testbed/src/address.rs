@@ -16,20 +16,27 @@ pub(crate) fn address(family: Family, role: Role) -> (IpAddr, u8) {
     }
 }
 
+/// A host's addresses on the link.
+pub(crate) fn addresses(role: Role) -> Vec<IpAddr> {
+    Family::ALL.iter().map(|family| address(*family, role).0).collect()
+}
+
 /// A host's hardware address: locally administered, and the same in every testbed, so that the neighbour entries
 /// can be written before the interfaces exist.
 pub(crate) fn hardware_address(role: Role) -> [u8; 6] {
     [0x02, 0, 0, 0, 0, number(role)]
 }
 
-/// The same as text, as virtual machines take it: `02:00:00:00:00:01`.
-pub(crate) fn hardware_address_text(role: Role) -> String {
-    hardware_address(role).map(|byte| format!("{byte:02x}")).join(":")
+/// A hardware address as text, as virtual machines take it: `02:00:00:00:00:01`.
+pub(crate) fn hardware_address_text(address: [u8; 6]) -> String {
+    address.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// The hardware address of an end of the link that is bridged to a guest: the guest's interface has the host's own.
-pub(crate) fn bridged_address(role: Role) -> [u8; 6] {
-    [0x06, 0, 0, 0, 0, number(role)]
+/// The hardware address of an end of a link that is bridged to a guest, whose interface has the host's own.
+pub(crate) fn bridged_address(own: [u8; 6]) -> [u8; 6] {
+    let mut other = own;
+    other[0] |= 0x04;
+    other
 }
 
 /// The host at the other end of the link.
@@ -76,6 +83,8 @@ mod tests {
         for role in Role::ALL {
             assert_eq!(hardware_address(*role)[0] & 0b11, 0b10);
             assert_ne!(hardware_address(*role), hardware_address(peer(*role)));
+            let bridged = bridged_address(hardware_address(*role));
+            assert_eq!(hardware_address_text(bridged)[..15], *"06:00:00:00:00:");
         }
     }
 }

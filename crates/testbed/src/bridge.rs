@@ -1,16 +1,37 @@
 //! A namespace's end of the link handed to a guest: bridged to a tap device, with nothing of the namespace's own on it.
 
-use crate::address::INTERFACE;
+use crate::address::{INTERFACE, bridged_address};
 use crate::error::{Attempt, Fault};
 use crate::netlink::{interface, with_netlink};
 use crate::offload::switch_off_all;
 use crate::sys::create_tap;
+use futures_util::TryStreamExt;
+use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::{LinkBridge, LinkUnspec};
 use std::fs;
 
 /// The tap device's name.
 pub(crate) const TAP: &str = "st1";
 const BRIDGE: &str = "st2";
+
+/// Takes from the link's end in the calling thread's namespace what makes it the namespace's own: its IPv4 addresses, with
+/// which the routes go, and the hardware address `own`, which is to be the guest's. What it has of IPv6 goes when it is handed
+/// over.
+pub(crate) fn vacate(own: [u8; 6]) -> Result<(), Fault> {
+    with_netlink(async |netlink| {
+        let index = interface(&netlink, INTERFACE).await?.header.index;
+        let found = netlink.address().get().set_link_index_filter(index).execute();
+        let found: Vec<_> =
+            found.try_collect().await.attempt(format!("read the addresses of {INTERFACE}"))?;
+        for address in found.into_iter().filter(|address| address.header.family == AddressFamily::Inet) {
+            let gone = netlink.address().del(address).execute().await;
+            gone.attempt(format!("take an address from {INTERFACE}"))?;
+        }
+        let other = LinkUnspec::new_with_index(index).address(bridged_address(own).to_vec()).build();
+        let changed = netlink.link().change(other).execute().await;
+        changed.attempt(format!("give {INTERFACE} another hardware address"))
+    })
+}
 
 /// Makes the tap device in the calling thread's namespace, bridges it to the link's end and raises all three.
 pub(crate) fn hand_over(mtu: u32, offloads: bool) -> Result<(), Fault> {

@@ -106,6 +106,19 @@ pub enum TestbedError {
         /// What was found, and at which hop.
         reason: String,
     },
+    /// Routers must be on this kernel where their clients are its guests, and it has not what they need.
+    #[error(
+        "clients that are guests ({guests}) have their routers on this kernel: {missing}; get it ({remedy}), or leave \
+         factors.os out, which allows the whole row of hosts inside one guest"
+    )]
+    Clients {
+        /// What the clients run.
+        guests: String,
+        /// Which mechanism needs what of the kernel.
+        missing: String,
+        /// How the kernel gets it.
+        remedy: String,
+    },
     /// A guest that holds a lab failed.
     #[error("the lab inside {guest} failed: {reason}")]
     Lab {

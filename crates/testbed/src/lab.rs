@@ -8,7 +8,7 @@ use crate::host::{Guest, Place, Running, Streams};
 use crate::image::Image;
 use crate::mechanism::translate;
 use crate::mux;
-use crate::part::{Greeting, LabPart};
+use crate::part::{Greeting, LabPart, Part};
 use crate::prepare::prepare;
 use crate::routed::Carried;
 use stacklab_model::{Bed, Links, Mechanism, Role, System};
@@ -37,6 +37,9 @@ fn lacks(system: &System, need: &str) -> bool {
     }
 }
 
+/// What a client that is a guest needs of this kernel.
+const TAPPED: [&str; 2] = ["bridge", "tun"];
+
 /// What a study's testbeds of routers need.
 #[derive(Debug, Clone)]
 pub struct Needs {
@@ -46,11 +49,16 @@ pub struct Needs {
     pub bed: Bed,
     /// What each has for itself.
     pub links: Links,
+    /// What their clients run, where they are no namespaces.
+    pub guests: Vec<System>,
 }
 
 impl Needs {
     fn of_kernel(&self) -> Vec<&'static str> {
         let mut needs = vec!["network namespace", "ipv6", "veth"];
+        if !self.guests.is_empty() {
+            needs.extend(TAPPED);
+        }
         if self.bed.rate.is_some() {
             needs.push("tbf");
         }
@@ -66,6 +74,33 @@ impl Needs {
         let needs = self.of_kernel();
         abilities().into_iter().filter(|a| needs.contains(&a.name) && a.result.is_err()).collect()
     }
+
+    /// What this kernel has not, in words: what needs it, and what it is.
+    fn said(&self, ability: &Ability) -> String {
+        let users = self.mechanisms.iter().filter(|m| kernel_needs(**m).contains(&ability.name));
+        let users: Vec<&str> = users.map(|mechanism| mechanism.name()).collect();
+        let users = if users.is_empty() { ability.what_for.to_owned() } else { users.join(", ") };
+        format!("{users} needs {}, which this kernel has not", ability.name)
+    }
+
+    /// Sees that routers can be on this kernel, where clients are guests of it, and that the guests have images.
+    fn check_guests(&self, missing: &[Ability]) -> Result<(), TestbedError> {
+        if missing.is_empty() {
+            return self.guests.iter().try_for_each(|system| match system {
+                System::Disk(_) => Ok(()),
+                system => Image::find(system).map(drop),
+            });
+        }
+        let mut guests: Vec<String> = self.guests.iter().map(ToString::to_string).collect();
+        guests.dedup();
+        let said: Vec<String> = missing.iter().map(|ability| self.said(ability)).collect();
+        let remedies: Vec<&str> = missing.iter().map(|ability| ability.remedy).collect();
+        Err(TestbedError::Clients {
+            guests: guests.join(", "),
+            missing: said.join("; "),
+            remedy: remedies.join("; "),
+        })
+    }
 }
 
 /// Guests that can hold a lab, the fastest first.
@@ -75,7 +110,7 @@ fn candidates() -> Vec<System> {
 }
 
 /// Where the testbeds of a study can be: on this kernel (`None`), or in a guest; `in_vm` is to have them in a guest all the
-/// same.
+/// same. Where clients are guests it is on this kernel or nowhere: a guest holds whole rows of hosts.
 ///
 /// # Errors
 /// What is missing here, which mechanism needs it, and how to get it; nothing is started before that is known.
@@ -84,6 +119,9 @@ pub fn possible(needs: &Needs, in_vm: bool) -> Result<Option<System>, TestbedErr
         translate::program()?;
     }
     let missing = needs.missing_here();
+    if !needs.guests.is_empty() {
+        return needs.check_guests(&missing).map(|()| None);
+    }
     if missing.is_empty() && !in_vm {
         return Ok(None);
     }
@@ -99,13 +137,7 @@ pub fn possible(needs: &Needs, in_vm: bool) -> Result<Option<System>, TestbedErr
         return Ok(Some(system));
     }
     let system = candidates().into_iter().find(fits).unwrap_or(System::Linux("6.1".to_owned()));
-    let why = missing.iter().map(|ability| {
-        let users = needs.mechanisms.iter().filter(|m| kernel_needs(**m).contains(&ability.name));
-        let users: Vec<&str> = users.map(|mechanism| mechanism.name()).collect();
-        let users = if users.is_empty() { ability.what_for.to_owned() } else { users.join(", ") };
-        format!("{users} needs {}, which this kernel has not", ability.name)
-    });
-    let why: Vec<String> = why.collect();
+    let why: Vec<String> = missing.iter().map(|ability| needs.said(ability)).collect();
     let why = if why.is_empty() { "--in-vm asks for a guest".to_owned() } else { why.join("; ") };
     let qemu = system != System::Uml && program_in_path("qemu-system-x86_64").is_none();
     let also = if qemu { ", and qemu-system-x86 is to be installed" } else { "" };
@@ -163,7 +195,7 @@ impl GuestLab {
             bed: &needs.bed,
             program,
             folder: &folder.for_host(Role::Sender)?,
-            lab: Some(lab),
+            part: Part::Lab(lab),
         };
         let mut running = guest.start(&place).map_err(failed)?;
         let (greeting, read, write) = running.meet_lab().map_err(failed)?;

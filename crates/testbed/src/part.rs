@@ -1,7 +1,9 @@
 //! What a guest is told before it is an agent, and what it answers: one JSON object a line, on the stream that the agent
 //! then uses.
 
+use crate::address::hardware_address;
 use crate::routed::Carried;
+use crate::routed::plan::{self, NEAR, Site};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Bed, Links, Mechanism, Role};
 
@@ -18,8 +20,36 @@ pub enum Part {
         /// Whether offloads stay on.
         offloads: bool,
     },
+    /// A client behind its router outside.
+    Client(ClientPart),
     /// The place of testbeds of its own.
     Lab(LabPart),
+}
+
+impl Part {
+    /// The hardware address of its interface on a link outside, where it has one: its neighbours know it by that.
+    pub fn hardware_address(&self) -> Option<[u8; 6]> {
+        match self {
+            Part::Host { role, .. } => Some(hardware_address(*role)),
+            Part::Client(client) => Some(plan::hardware_address(client.site.client(), NEAR)),
+            Part::Lab(_) => None,
+        }
+    }
+}
+
+/// A client of a row of hosts. Who has which address there it knows as everybody does (`routed/plan.rs`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientPart {
+    /// Which end of the row it is at.
+    pub site: Site,
+    /// How packets cross between the routers.
+    pub mechanism: Mechanism,
+    /// MTU of its own link, bytes.
+    pub mtu: u32,
+    /// MTU of the link between the routers, bytes.
+    pub middle_mtu: u32,
+    /// Whether offloads stay on.
+    pub offloads: bool,
 }
 
 /// Testbeds of routers inside a guest: one for each mechanism, all at once.

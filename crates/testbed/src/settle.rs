@@ -1,13 +1,12 @@
 //! Waiting until the link can be used.
 
-use crate::address::{INTERFACE, address};
+use crate::address::INTERFACE;
 use crate::error::{Attempt, Fault};
 use crate::netlink::{interface, with_netlink};
 use futures_util::TryStreamExt;
 use rtnetlink::Handle;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags, AddressMessage};
 use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage, State};
-use stacklab_model::{Family, Role};
 use std::io;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -18,9 +17,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// IPv6 reports its multicast groups a few times when a link comes up, a few kernel ticks (of up to 10 ms) apart.
 const SILENCE: Duration = Duration::from_millis(50);
 
-/// Waits until the end in the calling thread's namespace is up, its addresses are usable, and it sends nothing by
+/// Waits until the end in the calling thread's namespace is up, these addresses of it are usable, and it sends nothing by
 /// itself any more.
-pub(crate) fn settle(role: Role) -> Result<(), Fault> {
+pub(crate) fn settle(addresses: &[IpAddr]) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         let start = Instant::now();
         let mut last_sent = (None, start);
@@ -29,7 +28,7 @@ pub(crate) fn settle(role: Role) -> Result<(), Fault> {
             if last_sent.0 != packets_sent(&link) {
                 last_sent = (packets_sent(&link), Instant::now());
             }
-            let missing = match missing(&netlink, role, &link).await? {
+            let missing = match missing(&netlink, addresses, &link).await? {
                 None if last_sent.1.elapsed() >= SILENCE => return Ok(()),
                 None => "it still sends packets by itself".to_owned(),
                 Some(missing) => missing,
@@ -51,7 +50,11 @@ fn packets_sent(link: &LinkMessage) -> Option<u64> {
 }
 
 /// What is not ready yet.
-async fn missing(netlink: &Handle, role: Role, link: &LinkMessage) -> Result<Option<String>, Fault> {
+async fn missing(
+    netlink: &Handle,
+    addresses: &[IpAddr],
+    link: &LinkMessage,
+) -> Result<Option<String>, Fault> {
     // A device that does not follow its link's state (user-mode Linux's) is up as soon as it is raised.
     let up = [State::Up, State::Unknown].map(LinkAttribute::OperState);
     if !link.attributes.iter().any(|attribute| up.contains(attribute)) {
@@ -59,9 +62,8 @@ async fn missing(netlink: &Handle, role: Role, link: &LinkMessage) -> Result<Opt
     }
     let found = netlink.address().get().set_link_index_filter(link.header.index).execute();
     let found: Vec<_> = found.try_collect().await.attempt(format!("read the addresses of {INTERFACE}"))?;
-    for family in Family::ALL {
-        let (wanted, _) = address(*family, role);
-        if !found.iter().any(|message| has(message, wanted)) {
+    for wanted in addresses {
+        if !found.iter().any(|message| has(message, *wanted)) {
             return Ok(Some(format!("it has no address {wanted}")));
         }
     }

@@ -1,12 +1,13 @@
 //! The testbed: two hosts, and the order in which the link between them is laid.
 
-use crate::address::{INTERFACE, bridged_address, hardware_address};
+use crate::address::{INTERFACE, addresses, bridged_address, hardware_address};
 use crate::bridge::hand_over;
 use crate::error::TestbedError;
 use crate::folder::Folder;
 use crate::host::{Guest, Host, Place};
 use crate::link::{MTU_LIMITS, connect, raise, set_mtu};
 use crate::offload::switch_off_all;
+use crate::part::Part;
 use crate::pin;
 use crate::prepare::prepare;
 use crate::queue::Queue;
@@ -100,7 +101,7 @@ impl Testbed {
                 bed,
                 program,
                 folder: &folder.for_host(role)?,
-                lab: None,
+                part: Part::Host { role, mtu: bed.mtu, offloads: bed.offloads },
             };
             host.invite(guest.as_ref(), &own)?;
             testbed.guests[place] = Some(guest.version());
@@ -131,9 +132,12 @@ impl Testbed {
         for host in &hosts {
             host.inside(quiet)?;
         }
-        let address = |role, tapped| if tapped { bridged_address(role) } else { hardware_address(role) };
-        let addresses = [address(Role::Sender, tapped[0]), address(Role::Receiver, tapped[1])];
-        hosts[0].inside(|| connect(bed.mtu, far, addresses))?;
+        let hardware = |role, tapped| match hardware_address(role) {
+            own if tapped => bridged_address(own),
+            own => own,
+        };
+        let hardware = [hardware(Role::Sender, tapped[0]), hardware(Role::Receiver, tapped[1])];
+        hosts[0].inside(|| connect(bed.mtu, far, hardware))?;
         for host in &hosts {
             host.inside(|| {
                 if !bed.offloads {
@@ -152,7 +156,7 @@ impl Testbed {
             host.inside(|| if tapped { hand_over(bed.mtu, bed.offloads) } else { raise(host.role()) })?;
         }
         for (host, _) in ends().filter(|(_, tapped)| !tapped) {
-            host.inside(|| settle(host.role()))?;
+            host.inside(|| settle(&addresses(host.role())))?;
         }
         let divided = processors.is_some();
         let guests = [None, None];

@@ -45,6 +45,21 @@ fn adjusted(text: &str, scale: Option<&str>, settings: &[&str]) -> Result<Study,
 }
 
 #[test]
+fn behind_routers_every_pair_of_systems_has_every_mechanism() {
+    let text = with("mtu = 1500", "topology = \"routed\"").replace(
+        "size = [128, 1408]",
+        "size = [128]\nmechanism = [\"native\", \"nat64\"]\nos = [\"namespace\", \"namespace -> uml\"]",
+    );
+    let mut rows: Vec<String> = study(&text).rows().iter().map(|(m, s)| format!("{m} {s}")).collect();
+    rows.sort();
+    assert_eq!(
+        rows,
+        ["nat64 namespace", "nat64 namespace -> uml", "native namespace", "native namespace -> uml"]
+    );
+    assert_eq!(study(STUDY).rows(), []);
+}
+
+#[test]
 fn defaults_fill_what_is_left_out() {
     let text = with("[testbed]\nmtu = 1500\n", "").replace("framing = [\"segment\"]\n", "");
     let study = study(&text.replace("[runs]\nmin = 6\nmax = 12\n", ""));
@@ -297,8 +312,17 @@ fn every_mistake_is_named() {
         // What routers do not go with.
         (
             with("mtu = 1500", "topology = \"routed\"")
-                .replace("size = [128, 1408]", "size = [128]\nos = [\"namespace\", \"gvisor\"]"),
-            &["`os` cannot be set behind routers", "--in-vm"],
+                .replace("size = [128, 1408]", "size = [128]\nos = [\"namespace\", \"here -> ssh:lab\"]"),
+            &[
+                "`here` cannot be a client behind routers",
+                "network of its own",
+                "clients are namespace, gvisor",
+            ],
+        ),
+        (
+            with("mtu = 1500", "topology = \"routed\"")
+                .replace("size = [128, 1408]", "size = [128]\nos = [\"ssh:lab\"]"),
+            &["`here` cannot be a client behind routers"],
         ),
         (
             with("mtu = 1500", "topology = \"routed\"")

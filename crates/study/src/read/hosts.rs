@@ -6,14 +6,20 @@ use crate::leaf;
 use crate::problems::{Problem, Problems};
 use crate::study::RealHost;
 use crate::tree::Node;
-use stacklab_model::{Factor, Family, System, Systems};
+use stacklab_model::{Factor, Family, System, Systems, Topology};
 
 /// Factors that change the two ends of a link, which only the machine's own kernel lets the program do between trials; and
 /// services, which run and are asked beside the agents.
 const OF_NAMESPACES: [Factor; 4] = [Factor::Mtu, Factor::QueueLength, Factor::Pinning, Factor::Services];
 
-/// Reads the real machines, and checks that each one's addresses are known.
-pub(super) fn read(node: Option<&Node>, factors: &Factors, problems: &mut Problems) -> Vec<RealHost> {
+/// Reads the real machines, and checks that each one's addresses are known. Behind routers there are none, which is said with
+/// the rest of them (`mechanisms.rs`).
+pub(super) fn read(
+    node: Option<&Node>,
+    topology: Option<&At<Topology>>,
+    factors: &Factors,
+    problems: &mut Problems,
+) -> Vec<RealHost> {
     let mut hosts = Vec::new();
     for item in node.map_or(&[][..], |node| node.items()) {
         let Some(os) = at(item.get("os"), leaf::systems, problems) else { continue };
@@ -36,7 +42,9 @@ pub(super) fn read(node: Option<&Node>, factors: &Factors, problems: &mut Proble
         };
         hosts.push(host);
     }
-    check(&hosts, factors, problems);
+    if topology.is_none_or(|topology| topology.value == Topology::Link) {
+        check(&hosts, factors, problems);
+    }
     hosts
 }
 

@@ -5,11 +5,10 @@ use super::{At, at, nanoseconds, whole};
 use crate::leaf;
 use crate::problems::{Place, Problem, Problems};
 use crate::tree::Node;
-use stacklab_model::{Factor, Links, Mechanism, OwnLink, Topology};
+use stacklab_model::{Factor, Links, Mechanism, OwnLink, Systems, Topology};
 
 /// Factors that a testbed of routers does not have: they change an end of the one link of two hosts.
-const OF_ONE_LINK: [Factor; 5] =
-    [Factor::Os, Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
+const OF_ONE_LINK: [Factor; 4] = [Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
 
 /// Reads how the hosts are joined.
 pub(super) fn topology(bed: Option<&Node>, problems: &Problems) -> Option<At<Topology>> {
@@ -64,6 +63,23 @@ fn check_ends(bed: Option<&Node>, problems: &mut Problems) {
     }
 }
 
+/// Adds the systems that cannot be the clients of routers: those that are not built.
+fn check_clients(topology: &At<Topology>, factors: &Factors, problems: &mut Problems) {
+    let levels = factors.setting(Factor::Os).map(|setting| &setting.levels[..]).unwrap_or_default();
+    for level in levels {
+        let Ok(Systems(systems)) = level.value.parse() else { continue };
+        let Some(system) = systems.iter().find(|system| !system.is_built()) else { continue };
+        let text = format!("`{system}` cannot be a client behind routers");
+        problems.add(
+            Problem::at(level.place.clone(), text, "a real machine is on a network of its own")
+                .related(topology.place.clone(), "together with this")
+                .help(
+                    "leave it out; clients are namespace, gvisor, uml, linux-SERIES or disk:PATH, or a pair",
+                ),
+        );
+    }
+}
+
 /// Adds what does not go together.
 pub(super) fn check(
     topology: Option<&At<Topology>>,
@@ -88,10 +104,10 @@ pub(super) fn check(
         return;
     }
     check_ends(bed, problems);
+    check_clients(topology, factors, problems);
     for factor in OF_ONE_LINK {
         // What a factor is where it is left out may be said.
         let plain = match factor {
-            Factor::Os => Some("namespace"),
             Factor::Services => Some("none"),
             _ => None,
         };
@@ -101,7 +117,6 @@ pub(super) fn check(
             Factor::Mtu => {
                 "leave the factor out; testbed.mtu is the middle link's, testbed.near.mtu and testbed.far.mtu the others'"
             }
-            Factor::Os => "leave the factor out; --in-vm has the whole row of hosts in a guest",
             _ => "leave the factor out",
         };
         problems.add(

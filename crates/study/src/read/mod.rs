@@ -39,7 +39,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let probes = probes::read(tree.get("probe"), &factors, problems);
     let rule = rule::read(tree.get("runs"), problems);
     let comparisons = comparisons::read(tree.get("comparison"), &factors, &probes, problems);
-    let hosts = hosts::read(tree.get("host"), &factors, problems);
+    let hosts = hosts::read(tree.get("host"), topology.as_ref(), &factors, problems);
     let topology = topology?.value;
     Some(Study { title: title?, bed: bed?, topology, hosts, cells, probes, rule: rule?, comparisons })
 }

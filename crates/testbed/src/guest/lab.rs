@@ -29,7 +29,7 @@ pub(super) fn build(part: &LabPart) -> Result<Testbeds, TestbedError> {
     let program = std::fs::read_link(PROGRAM).unwrap_or_else(|_| Path::new("/stacklab").to_owned());
     for mechanism in &part.mechanisms {
         let mut routed = Routed::build(&part.bed, &part.links, *mechanism, &program, &["agent", "--stdio"])?;
-        testbeds.streams.extend(routed.take_streams().into_iter().flatten());
+        testbeds.streams.extend(routed.meet()?);
         testbeds.carried.push(routed.carried().to_vec());
         testbeds._all.push(routed);
     }

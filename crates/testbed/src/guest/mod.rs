@@ -5,21 +5,22 @@ mod channel;
 mod first;
 mod lab;
 
-use crate::address::{INTERFACE, hardware_address};
+use crate::address::{INTERFACE, addresses};
 use crate::error::{Attempt, Fault};
 use crate::link::{raise, set_mtu};
 use crate::mux;
 use crate::netlink::with_netlink;
 use crate::offload::switch_off_all;
-use crate::part::{Greeting, Part};
+use crate::part::{ClientPart, Greeting, Part};
 use crate::quiet::quiet;
+use crate::routed::{lay, wire};
 use crate::settle::settle;
 use futures_util::TryStreamExt;
 use rtnetlink::LinkUnspec;
 use rtnetlink::packet_route::link::LinkAttribute;
-use stacklab_model::Role;
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -46,14 +47,11 @@ pub fn take_part(channel: Option<&Path>) -> io::Result<Option<File>> {
     say(&mut stream, &Greeting::Waiting)?;
     let told = hear(&mut stream).map_err(|error| error.to_string());
     let taken = told.and_then(|part| match &part {
-        Part::Host { role, mtu, offloads } => {
-            let taken = take(*role, *mtu, *offloads).map_err(|fault| fault.to_string());
-            taken.map(|()| (Greeting::Ready, None))
-        }
         Part::Lab(part) => {
             let mut built = lab::build(part).map_err(|error| error.to_string())?;
             Ok((Greeting::Built { carried: std::mem::take(&mut built.carried) }, Some(built)))
         }
+        host => take(host).map(|()| (Greeting::Ready, None)).map_err(|fault| fault.to_string()),
     });
     match taken {
         Ok((greeting, built)) => {
@@ -105,16 +103,35 @@ fn hear(stream: &mut File) -> io::Result<Part> {
 }
 
 /// Takes a host's part: the interface with the host's hardware address becomes the link's end.
-fn take(role: Role, mtu: u32, offloads: bool) -> Result<(), Fault> {
+fn take(part: &Part) -> Result<(), Fault> {
     quiet()?;
-    name_interface(hardware_address(role))?;
-    set_mtu(mtu)?;
-    raise(role)?;
+    if let Some(address) = part.hardware_address() {
+        name_interface(address)?;
+    }
+    let (own, offloads) = match part {
+        Part::Host { role, mtu, offloads } => {
+            set_mtu(*mtu)?;
+            raise(*role)?;
+            (addresses(*role), *offloads)
+        }
+        Part::Client(client) => (join_row(client)?, client.offloads),
+        Part::Lab(_) => return Ok(()),
+    };
     if !offloads {
         // Some devices have them on again when they are raised (user-mode Linux's).
         switch_off_all(INTERFACE)?;
     }
-    settle(role)
+    settle(&own)
+}
+
+/// Does as the namespace does that is a client behind its router. Gives its addresses.
+fn join_row(client: &ClientPart) -> Result<Vec<IpAddr>, Fault> {
+    let ClientPart { site, mechanism, mtu, middle_mtu, .. } = *client;
+    lay::settings()?;
+    wire::raise(INTERFACE, mtu)?;
+    lay::join(site.client(), site, mechanism)?;
+    lay::fix_path_mtus(site, mechanism, middle_mtu)?;
+    Ok(site.client_addresses(mechanism))
 }
 
 fn name_interface(address: [u8; 6]) -> Result<(), Fault> {

@@ -1,9 +1,11 @@
 //! What all kinds of guests have in common: a stack of its own at a namespace's end of the link.
 
+use crate::address::hardware_address_text;
 use crate::error::{Attempt, Fault};
 use crate::host::Streams;
 use crate::host::console::last_words;
-use crate::part::{Greeting, LabPart, Part};
+use crate::host::outside::{Ticks, ticks_of_tree};
+use crate::part::{Greeting, Part};
 use crate::sys::{die_with_parent_in, kill_group};
 use stacklab_model::{Bed, Role};
 use std::fmt;
@@ -44,17 +46,14 @@ pub(crate) struct Place<'a> {
     pub program: &'a Path,
     /// A folder of its own, which goes with it.
     pub folder: &'a Path,
-    /// The testbeds that it is the place of, in place of being a host on a link.
-    pub lab: Option<LabPart>,
+    /// What the guest is told to be, where it is told anything.
+    pub part: Part,
 }
 
 impl Place<'_> {
-    /// What the guest is told.
-    pub fn part(&self) -> Part {
-        match &self.lab {
-            Some(lab) => Part::Lab(lab.clone()),
-            None => Part::Host { role: self.role, mtu: self.bed.mtu, offloads: self.bed.offloads },
-        }
+    /// The hardware address of its interface on the link, as virtual machines take it; `None` where it joins no link.
+    pub fn hardware_address(&self) -> Option<String> {
+        self.part.hardware_address().map(hardware_address_text)
     }
 
     /// Starts a program in the namespace, in a process group of its own, killed when this thread ends.
@@ -150,7 +149,7 @@ impl Running {
         // Each testbed takes about a second, and several where the guest is emulated.
         let (patience, attempted) = match part {
             Part::Lab(lab) => (BUILDING * lab.mechanisms.len() as u32, "build testbeds in it"),
-            Part::Host { .. } => (patience, "have it join the link"),
+            Part::Host { .. } | Part::Client(_) => (patience, "have it join the link"),
         };
         let told = self.tell(&stream, part, Instant::now() + patience);
         let greeting = told.map_err(|reason| said(&self.console, reason)).attempt(attempted)?;
@@ -219,6 +218,11 @@ impl Running {
             self.child.wait()?;
         }
         Ok(())
+    }
+
+    /// What its processes have run until now, as this machine counts it.
+    pub fn ticks(&self) -> Ticks {
+        ticks_of_tree(self.pid())
     }
 
     /// Its process number.

@@ -112,7 +112,7 @@ impl Host {
 
     /// What the guest's processes have run until now, as this machine counts it; `None` where there is no guest.
     pub fn guest_ticks(&self) -> Option<Ticks> {
-        self.guest_pid().map(outside::ticks_of_tree)
+        self.guest.as_ref().map(Running::ticks)
     }
 
     /// The guest's process, where there is one.

@@ -2,7 +2,6 @@
 //! its serial line; its network interface is a tap device.
 
 use super::guest::{Guest, Place, Running};
-use crate::address::hardware_address_text;
 use crate::bridge::TAP;
 use crate::error::{Attempt, Fault};
 use crate::pin;
@@ -40,16 +39,16 @@ impl Guest for Uml {
         let console = place.folder.join("console");
         let log = File::create(&console).attempt(format!("write {}", console.display()))?;
         let errors = log.try_clone().attempt("write its console")?;
-        let mac = hardware_address_text(place.role);
+        let mac = place.hardware_address();
         let mut command = Command::new(&self.kernel);
         command
             // Where the kernel file says that its loader is.
             .current_dir(&self.libraries)
             // Calls of its processes are caught by seccomp where this kernel allows, which is faster than tracing them.
-            .args([if place.lab.is_some() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"])
+            .args([if mac.is_none() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"])
             .arg(format!("initrd={}", self.initramfs.display()))
             .arg(format!("uml_dir={}", place.folder.display()));
-        if place.lab.is_none() {
+        if let Some(mac) = mac {
             command.arg(format!("vec0:transport=tap,ifname={TAP},mac={mac},gro=1"));
         }
         command
@@ -68,7 +67,7 @@ impl Guest for Uml {
         // It has one processor: its kernel and its processes are processes here, which wait for each other.
         let child = place.spawn_on(&mut command, &pin::one(place.processors))?;
         drop(its);
-        Ok(Running::on_socket(child, console, own, place.part(), PATIENCE))
+        Ok(Running::on_socket(child, console, own, place.part.clone(), PATIENCE))
     }
 
     fn version(&self) -> String {

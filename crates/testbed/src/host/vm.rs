@@ -3,7 +3,6 @@
 
 use super::guest::{Guest, Place, Running};
 use crate::accelerate::Accelerator;
-use crate::address::hardware_address_text;
 use crate::bridge::TAP;
 use crate::error::{Attempt, Fault};
 use crate::qemu::{boot, machine};
@@ -56,10 +55,10 @@ impl Guest for Vm {
         let (own, its) = UnixStream::pair().attempt("make a channel")?;
         let console = place.folder.join("console");
         let mut command = machine(&self.qemu, self.accelerator, &its);
-        let mac = hardware_address_text(place.role);
+        let mac = place.hardware_address();
         let on = if place.bed.offloads { "on" } else { "off" };
         command.args(["-device", "virtio-rng-pci"]);
-        if place.lab.is_none() {
+        if let Some(mac) = &mac {
             command
             .args(["-netdev", &format!("tap,id=link,ifname={TAP},script=no,downscript=no")])
             // What joins or splits packets; what is left computes checksums.
@@ -74,7 +73,7 @@ impl Guest for Vm {
             .args(["-device", "isa-serial,chardev=console"]);
         let patience = match &self.boots {
             Boots::Kernel { kernel, initramfs, .. } => {
-                let mebibytes = if place.lab.is_some() { 2 * KERNEL_MIB } else { KERNEL_MIB };
+                let mebibytes = if mac.is_none() { 2 * KERNEL_MIB } else { KERNEL_MIB };
                 boot(&mut command, kernel, initramfs, mebibytes, "console=ttyS0 loglevel=4 net.ifnames=0");
                 KERNEL_PATIENCE
             }
@@ -87,7 +86,7 @@ impl Guest for Vm {
         command.stderr(File::create(place.folder.join("qemu.log")).attempt("write qemu.log")?);
         let child = place.spawn(&mut command)?;
         drop(its);
-        Ok(Running::on_socket(child, console, own, place.part(), patience))
+        Ok(Running::on_socket(child, console, own, place.part.clone(), patience))
     }
 
     fn version(&self) -> String {

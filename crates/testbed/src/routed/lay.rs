@@ -73,7 +73,8 @@ pub(super) fn lay(
     Ok(lasting)
 }
 
-fn settings() -> Result<(), Fault> {
+/// Settings of any host of a row.
+pub(crate) fn settings() -> Result<(), Fault> {
     for scope in ["all", "default"] {
         set(&format!("ipv4/conf/{scope}/rp_filter"), "0")?;
         // What came in by a link and leaves by it again is no business of the sender's.
@@ -134,6 +135,23 @@ fn finish(node: Node, mechanism: Mechanism, lines: &Lines) -> Result<(), Fault> 
         line.queue.lay_at(interface, None, line.impair)?;
         raise(interface, line.mtu)?;
     }
+    join(node, site, mechanism)?;
+    for family in mechanism.link_families().iter().filter(|_| is_router) {
+        let (own, other) = (site.outer(*family), site.other().outer(*family));
+        let prefix = match family {
+            Family::Ipv4 => 24,
+            Family::Ipv6 => 64,
+        };
+        add_address(MIDDLE, own, prefix)?;
+        add_neighbour(MIDDLE, other, hardware_address(site.other().router(), MIDDLE))?;
+    }
+    Ok(())
+}
+
+/// Gives a host its addresses on the network of a client, which it is or whose router it is; its neighbour there; and a
+/// client its routes. To be called in its namespace or in its guest, whose interface is raised.
+pub(crate) fn join(node: Node, site: Site, mechanism: Mechanism) -> Result<(), Fault> {
+    let is_router = node == site.router();
     for family in Family::ALL {
         let (client, gateway) = (site.client_address(mechanism, *family), site.gateway(mechanism, *family));
         let (_, prefix) = site.network(mechanism, *family);
@@ -149,14 +167,16 @@ fn finish(node: Node, mechanism: Mechanism, lines: &Lines) -> Result<(), Fault> 
             Route { to: (all, 0), device: NEAR, via: Some(gateway), mtu: None }.add()?;
         }
     }
-    for family in mechanism.link_families().iter().filter(|_| is_router) {
-        let (own, other) = (site.outer(*family), site.other().outer(*family));
-        let prefix = match family {
-            Family::Ipv4 => 24,
-            Family::Ipv6 => 64,
-        };
-        add_address(MIDDLE, own, prefix)?;
-        add_neighbour(MIDDLE, other, hardware_address(site.other().router(), MIDDLE))?;
+    Ok(())
+}
+
+/// Has a client know the path MTU for as long as it stands: by routes to what it calls the other one, which the kernel, unlike
+/// what it has found, never forgets. To be called in its namespace or in its guest.
+pub(crate) fn fix_path_mtus(site: Site, mechanism: Mechanism, middle_mtu: u32) -> Result<(), Fault> {
+    for (to, mtu) in site.paths(mechanism, middle_mtu) {
+        let bits = if to.is_ipv4() { 32 } else { 128 };
+        let gateway = site.gateway(mechanism, Family::of(to));
+        Route { to: (to, bits), device: NEAR, via: Some(gateway), mtu: Some(mtu) }.add()?;
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Client, router, router, client in a row, and a transition mechanism between the routers.
 
-mod lay;
+mod clients;
+pub(crate) mod lay;
 mod node;
 pub(crate) mod plan;
 mod proof;
@@ -12,13 +13,14 @@ pub use proof::Carried;
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::folder::Folder;
-use crate::host::{Streams, last_words};
+use crate::host::{Streams, Ticks, last_words};
 use crate::mechanism::{Router, translate, wireguard};
 use crate::pin;
+use crate::prepare::prepare;
 use lay::{Line, Lines};
 use node::Machine;
 use plan::Site;
-use stacklab_model::{Bed, Family, Links, Mechanism};
+use stacklab_model::{Bed, Family, Links, Mechanism, System, Systems};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -36,6 +38,8 @@ const FORGETTING: Duration = Duration::from_secs(400);
 pub struct Routed {
     mechanism: Mechanism,
     machines: [Machine; 4],
+    /// What each client is, where it is no namespace.
+    guests: [Option<String>; 2],
     carried: Vec<Carried>,
     folder: Folder,
     /// Of the ends' own links, bytes.
@@ -61,9 +65,45 @@ impl Routed {
         program: &Path,
         args: &[impl AsRef<OsStr>],
     ) -> Result<Self, TestbedError> {
+        let systems = Systems([System::Namespace, System::Namespace]);
+        Self::of(&systems, bed, links, mechanism, program, args)
+    }
+
+    /// The same with what these systems run as clients; `program` is then also the agent in them. What is seen of packets is
+    /// seen between the namespaces before guests take their places. Guests are booting when it returns: [`Routed::meet`]
+    /// waits for them.
+    ///
+    /// # Errors
+    /// As [`Routed::build`]; a system that has no image here.
+    pub fn of(
+        systems: &Systems,
+        bed: &Bed,
+        links: &Links,
+        mechanism: Mechanism,
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+    ) -> Result<Self, TestbedError> {
+        let folder = Folder::create()?;
+        let [sender, receiver] = systems.0.each_ref().map(|system| prepare(system, program, &[], &folder));
+        let guests = [sender?, receiver?];
+        let mut routed = Self::lay(folder, bed, links, mechanism, program, args)?;
+        if guests.iter().any(Option::is_some) {
+            routed.seat(guests, bed, links, program)?;
+        }
+        Ok(routed)
+    }
+
+    /// Starts the processes, lays the links, builds the mechanism and sees that it works.
+    fn lay(
+        folder: Folder,
+        bed: &Bed,
+        links: &Links,
+        mechanism: Mechanism,
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+    ) -> Result<Self, TestbedError> {
         let [near, middle, far] = links.all().map(|(_, link)| Line::new(&link, bed));
         let lines = Lines { near: near?, middle: middle?, far: far?, offloads: bed.offloads };
-        let folder = Folder::create()?;
         // Neighbours on the path share processors, so that each half of it has its own.
         let [near, far] = pin::halves().unwrap_or_default();
         let start = |node, processors: &[usize]| Machine::start(node, program, args, processors);
@@ -93,6 +133,7 @@ impl Routed {
         let mut routed = Routed {
             mechanism,
             machines,
+            guests: [None, None],
             carried: Vec::new(),
             folder,
             mtus: [links.near, links.far].map(|link| link.of(bed).mtu),
@@ -141,10 +182,23 @@ impl Routed {
         self.machines[node as usize].pid()
     }
 
-    /// What the hosts' processes write and read, in their order on the path; `None` once taken.
-    pub fn take_streams(&mut self) -> Option<[Streams; 4]> {
-        let taken: Option<Vec<Streams>> = self.machines.iter_mut().map(Machine::take_streams).collect();
-        taken?.try_into().ok()
+    /// What the clients are where they are no namespaces, with its version; the sender first.
+    pub fn guests(&self) -> &[Option<String>; 2] {
+        &self.guests
+    }
+
+    /// What the processes of clients that are guests have run until now, as this machine counts it; the sender's first.
+    pub fn guest_ticks(&self) -> [Option<Ticks>; 2] {
+        [self.machines[0].guest_ticks(), self.machines[3].guest_ticks()]
+    }
+
+    /// What the hosts' agents write and read, in their order on the path; waits until guests have booted. Once.
+    ///
+    /// # Errors
+    /// When a guest does not come up.
+    pub fn meet(&mut self) -> Result<[Streams; 4], TestbedError> {
+        let [sender, one, other, receiver] = self.machines.each_mut().map(Machine::meet);
+        Ok([sender?, one?, other?, receiver?])
     }
 
     /// Waits until the hosts send nothing by themselves any more: IPv6 reports its multicast groups when links come up.

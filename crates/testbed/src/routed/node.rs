@@ -1,7 +1,7 @@
 //! The four hosts of a routed testbed: a process each, in a network namespace of its own.
 
 use crate::error::{Fault, TestbedError};
-use crate::host::{Streams, spawn};
+use crate::host::{Guest, Place, Running, Streams, Ticks, spawn};
 use crate::namespace::in_namespace;
 use crate::sys::{die_with_parent_in, kill_group};
 use std::ffi::OsStr;
@@ -52,6 +52,7 @@ pub(crate) struct Machine {
     pub node: Node,
     child: Child,
     beside: Vec<Child>,
+    guest: Option<Running>,
     ended: bool,
 }
 
@@ -64,7 +65,7 @@ impl Machine {
         processors: &[usize],
     ) -> Result<Self, TestbedError> {
         match spawn(program, args, processors) {
-            Ok(child) => Ok(Machine { node, child, beside: Vec::new(), ended: false }),
+            Ok(child) => Ok(Machine { node, child, beside: Vec::new(), guest: None, ended: false }),
             Err(reason) => {
                 let attempted = format!("start `{}` in a namespace of its own", program.display());
                 Err(Fault { attempted, reason }.at(node))
@@ -77,10 +78,26 @@ impl Machine {
         self.child.id()
     }
 
-    /// What its process writes and reads; `None` once taken.
-    pub fn take_streams(&mut self) -> Option<Streams> {
-        let (output, input) = self.child.stdout.take().zip(self.child.stdin.take())?;
-        Some((Box::new(output), Box::new(input)))
+    /// Starts a guest in its namespace, whose stack takes the place of the namespace's own.
+    pub fn invite(&mut self, guest: &dyn Guest, place: &Place<'_>) -> Result<(), TestbedError> {
+        self.guest = Some(guest.start(place).map_err(|fault| fault.at(self.node))?);
+        Ok(())
+    }
+
+    /// The byte stream of the agent whose stack is on the link: the guest's, where there is one; waits until it has
+    /// booted. Once.
+    pub fn meet(&mut self) -> Result<Streams, TestbedError> {
+        if let Some(guest) = &mut self.guest {
+            return guest.meet().map_err(|fault| fault.at(self.node));
+        }
+        let streams = self.child.stdout.take().zip(self.child.stdin.take());
+        let (output, input) = streams.expect("a host is met once");
+        Ok((Box::new(output), Box::new(input)))
+    }
+
+    /// What the guest's processes have run until now; `None` where there is no guest.
+    pub fn guest_ticks(&self) -> Option<Ticks> {
+        self.guest.as_ref().map(Running::ticks)
     }
 
     /// Starts another program in its namespace, which ends with it.
@@ -114,6 +131,9 @@ impl Machine {
     }
 
     fn kill(&mut self) -> io::Result<()> {
+        if let Some(guest) = &mut self.guest {
+            guest.kill()?;
+        }
         // One that was found to have ended has no number any more. The host itself is killed whatever becomes of these.
         for mut child in self.beside.drain(..) {
             if matches!(child.try_wait(), Ok(None)) {

@@ -2,6 +2,7 @@
 //! networks set aside for benchmarks (RFC 2544, RFC 5180), but for 6to4, whose prefix is its own.
 
 use super::node::Node;
+use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -30,7 +31,8 @@ pub(crate) const SIXRD: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0
 pub(crate) const SIXRD_RELAY: (Ipv4Addr, u8) = (Ipv4Addr::new(198, 18, 0, 0), 16);
 
 /// An end of the path: a client's network behind its router.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Site {
     /// The sender's.
     Near,
@@ -108,6 +110,24 @@ impl Site {
             Family::Ipv4 => Ipv4Addr::new(198, 18, self.number(), 254).into(),
             Family::Ipv6 => self.network_v6(mechanism, 0xfe).into(),
         }
+    }
+
+    /// Its client's addresses.
+    pub fn client_addresses(self, mechanism: Mechanism) -> Vec<IpAddr> {
+        Family::ALL.iter().map(|family| self.client_address(mechanism, *family)).collect()
+    }
+
+    /// What its client calls the other one, with the path MTU to there, where the middle link has this MTU: one for each of
+    /// the sender's families that is carried.
+    pub fn paths(self, mechanism: Mechanism, mtu: u32) -> Vec<(IpAddr, u32)> {
+        let paths = Family::ALL.iter().filter_map(|family| {
+            let (ends, [there, back]) = ends(mechanism, *family).zip(path_mtus(mechanism, *family, mtu))?;
+            Some(match self {
+                Site::Near => (ends.destination, there),
+                Site::Far => (ends.source, back),
+            })
+        });
+        paths.collect()
     }
 
     /// 2002:V4ADDR:SITE::/64 with 6to4; else 2001:2:0:SITE::/64, which is also what 6rd makes of the router's address.
@@ -214,6 +234,21 @@ mod tests {
                 assert_eq!(changed, mechanism.translates(), "{mechanism}");
             }
         }
+    }
+
+    #[test]
+    fn each_client_knows_the_path_mtu_to_what_it_calls_the_other() {
+        let paths = |site: Site, mechanism| -> Vec<String> {
+            site.paths(mechanism, 1500).iter().map(|(to, mtu)| format!("{to} {mtu}")).collect()
+        };
+        assert_eq!(paths(Site::Near, Mechanism::Native), ["198.18.2.1 1500", "2001:2:0:2::1 1500"]);
+        assert_eq!(paths(Site::Far, Mechanism::Native), ["198.18.1.1 1500", "2001:2:0:1::1 1500"]);
+        // Each in its own family, and smaller where IPv4 becomes IPv6.
+        assert_eq!(paths(Site::Near, Mechanism::Nat64), ["2001:2:0:64::c612:201 1500"]);
+        assert_eq!(paths(Site::Far, Mechanism::Nat64), ["198.18.64.2 1472"]);
+        assert_eq!(paths(Site::Near, Mechanism::Siit), ["198.18.64.2 1472"]);
+        assert_eq!(paths(Site::Far, Mechanism::Siit), ["2001:2:0:64::c612:101 1500"]);
+        assert_eq!(paths(Site::Far, Mechanism::Xlat464), ["198.18.64.2 1472"]);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use stacklab_agent::interrupt;
 use stacklab_model::{Family, Links, Mechanism, System, Systems, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::{Node, Routed, ends};
-use stacklab_testbed::{GuestLab, Needs, Streams, Testbed, enter, possible, shell};
+use stacklab_testbed::{GuestLab, Needs, Testbed, enter, possible, shell};
+use std::any::Any;
 use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::Path;
@@ -17,21 +18,22 @@ use std::sync::atomic::Ordering;
 /// What each host runs, so that it is there.
 const AGENT: [&str; 2] = ["agent", "--stdio"];
 
-/// A testbed, which goes when this is dropped.
-enum Held {
-    Link { _testbed: Testbed },
-    Row { _testbed: Routed },
-    Guest { _guest: GuestLab, _agents: Vec<[Streams; 4]> },
-}
+/// A testbed, of whatever kind, which goes when this is dropped.
+type Held = Box<dyn Any>;
 
 /// Builds the testbed, says so in a line, and holds it until it is asked to end.
 pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
     let (study, mechanism) = wanted(options)?;
+    if study.systems().iter().any(|systems| systems.to_string() != "namespace") {
+        let what = "only testbeds of namespaces can be entered; this study's hosts are others";
+        return Err(Failure::Usage(format!("{what}: --set 'factors.os=[\"namespace\"]'")));
+    }
     enter()?;
     let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
     let (up, held) = match (mechanism, study.topology) {
         (Some(mechanism), Topology::Routed(links)) => {
-            let needs = Needs { mechanisms: vec![mechanism], bed: study.bed.clone(), links };
+            let (mechanisms, guests) = (vec![mechanism], Vec::new());
+            let needs = Needs { mechanisms, bed: study.bed.clone(), links, guests };
             match possible(&needs, options.in_vm)? {
                 Some(system) => in_guest(&system, &needs, mechanism, &program)?,
                 None => row(&study, &links, mechanism, &program)?,
@@ -57,10 +59,6 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
 }
 
 fn link(study: &Study, program: &Path) -> Result<(Up, Held), Failure> {
-    if study.systems().iter().any(|systems| systems.to_string() != "namespace") {
-        let what = "only testbeds of namespaces can be entered; this study's hosts are others";
-        return Err(Failure::Usage(format!("{what}: --set 'factors.os=[\"namespace\"]'")));
-    }
     let systems: Systems = "namespace".parse().expect("it is a system");
     let testbed = Testbed::of(&systems, &study.bed, program, &AGENT)?;
     let host = |host: &stacklab_testbed::Host| UpHost {
@@ -70,13 +68,13 @@ fn link(study: &Study, program: &Path) -> Result<(Up, Held), Failure> {
     };
     let hosts = testbed.hosts().iter().map(host).collect();
     let up = Up { holder: std::process::id(), testbed: testbed.describe(), hosts, files: true };
-    Ok((up, Held::Link { _testbed: testbed }))
+    Ok((up, Box::new(testbed)))
 }
 
 fn row(study: &Study, links: &Links, mechanism: Mechanism, program: &Path) -> Result<(Up, Held), Failure> {
     let testbed = Routed::build(&study.bed, links, mechanism, program, &AGENT)?;
     let up = up_of_row(mechanism, "", true, |node| Place::Process(testbed.pid(node)));
-    Ok((up, Held::Row { _testbed: testbed }))
+    Ok((up, Box::new(testbed)))
 }
 
 fn in_guest(
@@ -90,8 +88,8 @@ fn in_guest(
     shell::listen(&path, doors).map_err(failed(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version());
     let up = up_of_row(mechanism, &place, *system == System::Uml, |node| Place::Guest(node as usize));
-    let agents = testbeds.into_iter().map(|(_, _, streams)| streams).collect();
-    Ok((up, Held::Guest { _guest: guest, _agents: agents }))
+    // The agents end with their streams, and the hosts with them.
+    Ok((up, Box::new((testbeds, guest))))
 }
 
 /// Four hosts in a row.

@@ -1,0 +1,209 @@
+//! Clients of two routers that are other systems, really running: user-mode Linux, a Debian kernel in a virtual machine, gVisor.
+//!
+//! They need root, tayga and the images of all three; where one is missing they fail.
+
+mod support;
+
+use stacklab_model::{CpuScope, Mechanism, Metric, Role, RunRecord, System, Systems, Transport, Value};
+use stacklab_store::Record;
+use std::time::Duration;
+use support::leftovers::Scene;
+use support::program::{Program, code, require_root, require_tool};
+use support::records::{figure, runs, side};
+use support::routed::model;
+
+/// How close to the header model a link of known rate must come, and a guest that pauses now and then.
+const TOLERANCE: f64 = 0.01;
+const FAR: f64 = 0.05;
+/// What emulated guests can fill, Mbit/s.
+const RATE: f64 = 5.0;
+/// The largest message that every mechanism carries in one packet, bytes.
+const LARGEST: u32 = 1400;
+/// Within which time everything is gone after an end.
+const SOON: Duration = Duration::from_secs(3);
+
+/// How many messages a second are sent where they are no flood: a guest's is not held back by the shaper outside, and of a
+/// flood of fragments hardly two that belong together arrive.
+const PACED: u32 = 200;
+
+/// A study of floods, or of messages by a schedule.
+fn study(systems: &[&str], mechanisms: &[&str], transports: &[&str], size: u32, paced: bool) -> String {
+    let pacing = if paced { format!("packet_rate = {PACED}") } else { String::new() };
+    format!(
+        r#"
+title = "Other clients of two routers"
+[testbed]
+topology = "routed"
+rate = "{RATE} Mbit/s"
+[factors]
+os = {systems:?}
+mechanism = {mechanisms:?}
+family = ["ipv4", "ipv6"]
+transport = {transports:?}
+framing = ["message"]
+size = [{size}]
+[probe.stream]
+metrics = ["throughput", "path_mtu", "fragments", "reassembled", "link_bytes", "one_way_delay", "cpu_receiver", "cpu_router1"]
+{pacing}
+length = {{ time = "500ms" }}
+warmup = "300ms"
+interval = "100ms"
+[probe.echo]
+metrics = ["rtt"]
+length = {{ time = "100ms" }}
+warmup = "50ms"
+[runs]
+min = 2
+max = 2
+"#
+    )
+}
+
+/// What messages of a size by a schedule come to, Mbit/s.
+fn scheduled(size: u32) -> f64 {
+    f64::from(PACED * size * 8) / 1e6
+}
+
+/// The streams among runs.
+fn streams(all: &[RunRecord]) -> Vec<&RunRecord> {
+    all.iter().filter(|run| run.values.contains_key(&Metric::Throughput)).collect()
+}
+
+/// What every stream of datagrams must show, whatever its ends are.
+fn check(run: &RunRecord) {
+    let cell = &run.trial.cell;
+    let (limit, bytes, _) = model(run, RATE);
+    let left = Mechanism::of(cell).leaves(cell.family, 1500).unwrap();
+    assert_eq!(figure(run, Metric::PathMtu), f64::from(left), "{cell}");
+    let link_bytes = figure(run, Metric::LinkBytes);
+    assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B on the link, not {bytes}");
+    let is_large = cell.size > LARGEST;
+    let expected = if is_large { scheduled(cell.size) } else { limit };
+    let throughput = figure(run, Metric::Throughput);
+    assert!((throughput / expected - 1.0).abs() < FAR, "{cell}: {throughput} Mbit/s, not {expected}");
+    // Each message that is too large leaves in two fragments and is put together again; no other is.
+    let sent = &side(run, Role::Sender).sent;
+    let messages = (sent.warmup + sent.measured + sent.markers) as f64;
+    let fragments = figure(run, Metric::Fragments) / messages;
+    let expected = if is_large { 2.0 } else { 0.0 };
+    assert!((fragments - expected).abs() < 0.05, "{cell}: {fragments} fragments a message");
+    assert_eq!(figure(run, Metric::Reassembled) > 0.0, is_large, "{cell}");
+    assert!(figure(run, Metric::CpuRouter1) > 0.0, "{cell}");
+}
+
+#[test]
+fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespaces_do() {
+    require_root();
+    require_tool("tayga", "tayga");
+    let program = Program::new();
+    let scene = Scene::now();
+    let mechanisms = ["native", "nat64", "464xlat"];
+    let measured = |mechanisms: &[&str], size: u32, name: &str| {
+        program.write("study.toml", study(&["namespace", "uml"], mechanisms, &["udp"], size, size > LARGEST));
+        let done = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
+        assert!(done.stderr.contains("both clients user-mode Linux"), "{}", done.stderr);
+        let all = runs(&program.work().join(name));
+        let streams: Vec<RunRecord> = streams(&all).into_iter().cloned().collect();
+        // Two systems and blocks, native in two families and each translator in one; a stream and an echo.
+        let cells = 2 * (mechanisms.len() + 1);
+        assert_eq!((all.len(), streams.len()), (cells * 2 * 2, cells * 2));
+        streams.iter().for_each(check);
+        streams
+    };
+    measured(&["native", "464xlat"], 1536, "large.stacklab");
+    let streams = measured(&mechanisms, 1024, "x.stacklab");
+    let path = program.work().join("x.stacklab");
+
+    // Runs of one cell came from different kernels, and the record says from which.
+    let hosts = Record::read(&path).unwrap().hosts().unwrap();
+    let kinds = |name: &str| -> Vec<&str> {
+        hosts.iter().filter(|host| host.name == name).map(|host| &host.kind[..]).collect()
+    };
+    for name in ["sender (uml)", "receiver (uml)"] {
+        let kinds = kinds(name);
+        assert!(kinds.iter().all(|kind| kind.starts_with("uml: user-mode Linux 7.")), "{kinds:?}");
+        let of_each = mechanisms.iter().all(|name| kinds.iter().any(|kind| kind.ends_with(name)));
+        assert!(kinds.len() == mechanisms.len() && of_each, "{kinds:?}");
+    }
+    assert_eq!(kinds("router2").len(), 6);
+    let of = |systems: &str| -> Vec<&RunRecord> {
+        let systems: Systems = systems.parse().unwrap();
+        streams.iter().filter(|run| Systems::of(&run.trial.cell) == systems).collect()
+    };
+    for (systems, scope) in [("namespace", CpuScope::Shared), ("uml", CpuScope::Host)] {
+        for run in of(systems) {
+            let cpu = side(run, Role::Receiver).cpu.as_ref().expect("both kernels count it");
+            assert_eq!(cpu.scope, scope, "{}", run.trial);
+        }
+    }
+    // Two kernels are two clocks: a delay is told by their comparison over the routers, or is missing for their sake.
+    for run in of("uml") {
+        match &run.values[&Metric::OneWayDelay] {
+            Value::Measured(delay) => assert!(*delay > 0.0, "{}: {delay}", run.trial),
+            Value::Missing(reason) => assert!(reason.starts_with("clock: "), "{}: {reason}", run.trial),
+            other @ Value::Invalid(_) => panic!("{}: {other:?}", run.trial),
+        }
+    }
+    scene.assert_restored(&program, &["study.toml", "x.stacklab", "large.stacklab"], SOON);
+}
+
+#[test]
+fn a_virtual_machine_and_a_sandbox_speak_through_a_translator() {
+    require_root();
+    require_tool("tayga", "tayga");
+    let program = Program::new();
+    let scene = Scene::now();
+    let systems = ["linux-6.1 -> gvisor", "gvisor -> namespace"];
+    let study = study(&systems, &["464xlat"], &["udp", "tcp"], 1024, true);
+    program.write("study.toml", study.replace("[\"ipv4\", \"ipv6\"]", "[\"ipv4\"]"));
+    let done = program.run(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1"]).expect(code::DONE);
+    assert!(done.stderr.contains("the sender Linux 6.1"), "{}", done.stderr);
+    let all = runs(&program.work().join("x.stacklab"));
+    let streams = streams(&all);
+    assert_eq!((all.len(), streams.len()), (16, 8));
+    for run in streams {
+        let cell = &run.trial.cell;
+        let throughput = figure(run, Metric::Throughput);
+        let expected = scheduled(cell.size);
+        assert!((throughput / expected - 1.0).abs() < FAR, "{cell}: {throughput} Mbit/s, not {expected}");
+        if cell.transport == Transport::Udp {
+            let (link_bytes, (_, bytes, _)) = (figure(run, Metric::LinkBytes), model(run, RATE));
+            assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B, not {bytes}");
+        }
+        // A sandbox does not tell it.
+        if Systems::of(cell).0[0] != System::Gvisor {
+            assert_eq!(figure(run, Metric::PathMtu), 1472.0, "{cell}");
+        }
+    }
+    scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
+}
+
+#[test]
+fn what_guests_behind_routers_cannot_have_is_refused_before_anything_starts() {
+    require_root();
+    let program = Program::new();
+    program.write("study.toml", study(&["uml"], &["native", "6in4"], &["udp"], 1024, false));
+    let run = |more: &[&str]| program.run(&[&["run", "study.toml", "--out", "x.stacklab"], more].concat());
+    let all_in_one = run(&["--in-vm"]).expect(code::REQUEST).stderr;
+    assert!(all_in_one.contains("--in-vm") && all_in_one.contains("factors.os"), "{all_in_one}");
+    let sit = stacklab_testbed::abilities().into_iter().find(|ability| ability.name == "sit").unwrap();
+    if sit.result.is_ok() {
+        let said = run(&[]).expect(code::DONE).stderr;
+        assert!(said.contains("6in4 between the routers"), "{said}");
+        std::fs::remove_file(program.work().join("x.stacklab")).unwrap();
+    } else {
+        let said = run(&[]).expect(code::TESTBED).stderr;
+        for words in ["guests (uml)", "6in4 needs sit", "sudo modprobe sit", "factors.os"] {
+            assert!(said.contains(words), "{words}: {said}");
+        }
+    }
+    assert!(!program.work().join("x.stacklab").exists());
+    for (os, expected) in [
+        ("ssh:lab", "`here` cannot be a client behind routers"),
+        ("here -> ssh:lab", "`here` cannot be a client behind routers"),
+    ] {
+        program.write("study.toml", study(&[os], &["native"], &["udp"], 1024, false));
+        let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
+        assert!(said.contains(expected) && said.contains("study.toml:7:"), "{os}: {said}");
+    }
+}
