@@ -72,7 +72,7 @@ fn streams(all: &[RunRecord]) -> Vec<&RunRecord> {
 /// What every stream of datagrams must show, whatever its ends are.
 fn check(run: &RunRecord) {
     let cell = &run.trial.cell;
-    let (limit, bytes, _) = model(run, RATE);
+    let (limit, bytes) = model(run, RATE);
     let left = Mechanism::of(cell).leaves(cell.family, 1500).unwrap();
     assert_eq!(figure(run, Metric::PathMtu), f64::from(left), "{cell}");
     let link_bytes = figure(run, Metric::LinkBytes);
@@ -88,7 +88,6 @@ fn check(run: &RunRecord) {
     let expected = if is_large { 2.0 } else { 0.0 };
     assert!((fragments - expected).abs() < 0.05, "{cell}: {fragments} fragments a message");
     assert_eq!(figure(run, Metric::Reassembled) > 0.0, is_large, "{cell}");
-    assert!(figure(run, Metric::CpuRouter1) > 0.0, "{cell}");
 }
 
 #[test]
@@ -108,6 +107,9 @@ fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespac
         let cells = 2 * (mechanisms.len() + 1);
         assert_eq!((all.len(), streams.len()), (cells * 2 * 2, cells * 2));
         streams.iter().for_each(check);
+        // It counts in ticks: a single run with little to forward may have none.
+        let router: f64 = streams.iter().map(|run| figure(run, Metric::CpuRouter1)).sum();
+        assert!(router > 0.0, "router1 has forwarded for nothing");
         streams
     };
     measured(&["native", "464xlat"], 1536, "large.stacklab");
@@ -167,7 +169,7 @@ fn a_virtual_machine_and_a_sandbox_speak_through_a_translator() {
         let expected = scheduled(cell.size);
         assert!((throughput / expected - 1.0).abs() < FAR, "{cell}: {throughput} Mbit/s, not {expected}");
         if cell.transport == Transport::Udp {
-            let (link_bytes, (_, bytes, _)) = (figure(run, Metric::LinkBytes), model(run, RATE));
+            let (link_bytes, (_, bytes)) = (figure(run, Metric::LinkBytes), model(run, RATE));
             assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B, not {bytes}");
         }
         // A sandbox does not tell it.

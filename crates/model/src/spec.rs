@@ -39,15 +39,19 @@ pub enum Pacing {
     Lockstep,
     /// On a fixed schedule of so many messages a second.
     Schedule(f64),
+    /// On a fixed schedule of as many as their headers leave of the link's rate: the greatest load that can be carried without
+    /// loss (RFC 2544, section 26.1). A study's word; a trial has the schedule that it comes to.
+    Link,
 }
 
-/// `flood`, `lockstep`, `500 messages/s`.
+/// `flood`, `lockstep`, `500 messages/s`, `the link's rate`.
 impl fmt::Display for Pacing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Pacing::Flood => f.write_str("flood"),
             Pacing::Lockstep => f.write_str("lockstep"),
             Pacing::Schedule(per_second) => write!(f, "{per_second} messages/s"),
+            Pacing::Link => f.write_str("the link's rate"),
         }
     }
 }

@@ -75,6 +75,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
                 Pacing::Flood => "as fast as it goes".to_owned(),
                 Pacing::Lockstep => "one after another".to_owned(),
                 Pacing::Schedule(per_second) => format!("{} a second", number(per_second)),
+                Pacing::Link => "at the link's rate".to_owned(),
             });
         }
         parts.extend(sender.io.map(|io| format!("{io} I/O")));

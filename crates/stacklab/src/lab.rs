@@ -269,9 +269,11 @@ impl Lab {
     /// When a host is gone, or the user interrupts.
     pub fn measure(&mut self, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, Failure> {
         let cell = &trial.cell;
-        let probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
+        let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
         let message_bytes = TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)
             .expect("a checked study's sizes hold their headers");
+        let io = self.io(&study.bed, cell, &probe);
+        probe.pacing = settings::pacing(&study.bed, cell, &probe);
         let path = self.path(&study.bed, cell);
         let pinning = Pinning::of(cell, trial.probe, self.divides(), self.steers);
         let mut spec = TrialSpec {
@@ -282,7 +284,7 @@ impl Lab {
             message_bytes,
             cpu_scope: self.scope_of(cell),
             poll_ns: if trial.probe == Probe::Echo && pinning.divided { POLL_NS } else { 0 },
-            io: self.io(&study.bed, cell, &probe),
+            io,
             // Only streams have several; other probes have one message or connection under way.
             flows: if trial.probe.streams() { settings::level(cell, Factor::Flows).unwrap_or(1) } else { 1 },
             tuning: settings::tuning(cell),

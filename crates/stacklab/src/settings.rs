@@ -72,6 +72,14 @@ pub fn io(bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Io {
     }
 }
 
+/// When a trial's messages leave: where the study says at the link's rate, by the schedule that this comes to.
+pub fn pacing(bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Pacing {
+    match (probe.pacing, bed.messages_per_second(cell)) {
+        (Pacing::Link, Some(rate)) => Pacing::Schedule(rate),
+        (pacing, _) => pacing,
+    }
+}
+
 /// Whether each message takes one packet; one that takes several cannot be part of a train. The packets of a train may be cut
 /// on their way (Linux leaves DF out), which a translator to IPv6 then does.
 fn fits_a_packet(bed: &Bed, cell: &Cell) -> bool {

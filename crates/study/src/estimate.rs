@@ -2,7 +2,7 @@
 
 use crate::plan::Plan;
 use crate::study::Study;
-use stacklab_model::{Cell, Length, Pacing, Probe, ProbeSpec, TrialSpec, wire_size};
+use stacklab_model::{Cell, Length, Pacing, Probe, ProbeSpec};
 
 /// Nanoseconds that a trial takes besides its traffic: opening sockets, draining, reading counters, storing the run.
 pub const TRIAL_OVERHEAD_NS: u64 = 20_000_000;
@@ -67,23 +67,16 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
         Length::Time(nanoseconds) => return (nanoseconds, false),
         Length::Packets(packets) => packets as f64,
     };
+    let limit = if spec.probe == Probe::Connect { None } else { study.bed.messages_per_second(cell) };
     let (rate, assumed) = match spec.pacing {
         Pacing::Schedule(rate) => (rate, false),
+        Pacing::Link => (f64::MAX, false),
         Pacing::Lockstep => (ASSUMED_LOCKSTEP_RATE, true),
         Pacing::Flood => (ASSUMED_FLOOD_RATE, true),
     };
-    let limit = if spec.probe == Probe::Connect { None } else { link_limit(study, cell) };
     let rate = limit.map_or(rate, |limit| rate.min(limit));
     // A cast from a float saturates.
     ((packets / rate * 1e9) as u64, assumed)
-}
-
-/// Messages per second that the link carries, where it has a rate.
-fn link_limit(study: &Study, cell: &Cell) -> Option<f64> {
-    let bits = study.bed.rate?.bits_per_second() as f64;
-    let payload = TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)?;
-    let wire = wire_size(cell.family, cell.transport, payload, study.bed.mtu_of(cell)).wire_bytes;
-    Some(bits / 8.0 / f64::from(wire))
 }
 
 #[cfg(test)]

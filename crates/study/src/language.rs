@@ -39,6 +39,8 @@ pub(crate) enum Kind {
         least: f64,
         most: f64,
     },
+    /// A number as [`PACKET_RATE`], or `"link"`.
+    PacketRate,
     /// A link rate such as `"1 Gbit/s"`.
     Rate,
     /// A duration such as `"200ms"`, bounds included and written alike.
@@ -359,7 +361,11 @@ const PROBES: &[Key] = &[
             LENGTH,
             WARMUP,
             INTERVAL,
-            optional("packet_rate", PACKET_RATE, "Messages per second on a fixed schedule. Absent: flood."),
+            optional(
+                "packet_rate",
+                Kind::PacketRate,
+                "Messages per second on a fixed schedule, or \"link\": as many as the headers leave of testbed.rate, the greatest load that can be carried without loss. Absent: flood.",
+            ),
         ]),
         "One direction: messages flow from the sender to the receiver.",
     ),
@@ -411,8 +417,8 @@ const PROBES: &[Key] = &[
             INTERVAL,
             optional(
                 "packet_rate",
-                PACKET_RATE,
-                "Messages per second of the stream, on a fixed schedule. Absent: flood.",
+                Kind::PacketRate,
+                "Messages per second of the stream, on a fixed schedule, or \"link\": as many as the headers leave of testbed.rate. Absent: flood.",
             ),
         ]),
         "Closed loop beside a running stream of the same transport and size, which begins before it and ends after it.",
@@ -434,7 +440,8 @@ const PROBES: &[Key] = &[
     ),
 ];
 
-const PACKET_RATE: Kind = Kind::Number { least: 0.001, most: 1e9 };
+/// Messages per second.
+pub(crate) const PACKET_RATE: Kind = Kind::Number { least: 0.001, most: 1e9 };
 
 const fn metrics(probe: Probe) -> Key {
     let list = match probe {

@@ -1,6 +1,6 @@
 //! Single values: one function for each kind, used for checking and for reading.
 
-use crate::language::Kind;
+use crate::language::{Kind, PACKET_RATE};
 use crate::problems::Problem;
 use crate::tree::{Node, Value};
 use stacklab_model::{
@@ -67,6 +67,17 @@ pub(crate) fn number(node: &Node, least: f64, most: f64) -> Result<f64, Misfit> 
         Ok(number)
     } else {
         Err(Misfit::expected(format!("expected a number from {least} to {most}")))
+    }
+}
+
+/// Messages per second; `None` at the link's rate.
+pub(crate) fn packet_rate(node: &Node) -> Result<Option<f64>, Misfit> {
+    let Kind::Number { least, most } = PACKET_RATE else { unreachable!("it is a number's") };
+    match &node.value {
+        Value::Text(text) if text == "link" => Ok(None),
+        _ => number(node, least, most)
+            .map(Some)
+            .map_err(|misfit| Misfit { expected: format!("{}, or \"link\"", misfit.expected), ..misfit }),
     }
 }
 
@@ -190,6 +201,7 @@ pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), Misfit> {
         Kind::Boolean => boolean(node).map(drop),
         Kind::Integer { least, most } => integer(node, *least, *most).map(drop),
         Kind::Number { least, most } => number(node, *least, *most).map(drop),
+        Kind::PacketRate => packet_rate(node).map(drop),
         Kind::Rate => rate(node).map(drop),
         Kind::Duration { least, most } => duration(node, least, most).map(drop),
         Kind::Share => share(node).map(drop),

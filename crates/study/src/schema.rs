@@ -1,6 +1,6 @@
 //! The language as a JSON Schema (2020-12), for editors that complete and check study files.
 
-use crate::language::{Key, Kind, Need, PARTIAL, STUDY};
+use crate::language::{Key, Kind, Need, PACKET_RATE, PARTIAL, STUDY};
 use crate::leaf::metrics_of;
 use serde_json::{Map, Value, json};
 use stacklab_model::Service;
@@ -58,6 +58,7 @@ fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
         Kind::Boolean => json!({ "type": "boolean" }),
         Kind::Integer { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Kind::Number { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
+        Kind::PacketRate => json!({ "anyOf": [self::kind(&PACKET_RATE, whole), { "const": "link" }] }),
         Kind::Rate => json!({ "type": "string", "pattern": quantity("(bit|kbit|Mbit|Gbit)/s") }),
         Kind::Duration { .. } => json!({ "type": "string", "pattern": quantity("(ns|us|ms|s|min|h)") }),
         Kind::Share => json!({ "anyOf": [

@@ -61,7 +61,8 @@ impl Pacer {
     pub fn start(pacing: Pacing, length: Length) -> Self {
         let gap_ns = match pacing {
             Pacing::Schedule(per_second) => 1e9 / per_second,
-            Pacing::Flood | Pacing::Lockstep => 0.0,
+            // A trial has the schedule that the link's rate comes to.
+            Pacing::Flood | Pacing::Lockstep | Pacing::Link => 0.0,
         };
         let lateness = (gap_ns > 0.0).then(Lateness::new);
         Pacer { start_ns: sys::now_ns(), gap_ns, length, not_before_ns: 0, lateness }

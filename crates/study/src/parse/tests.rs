@@ -45,6 +45,13 @@ fn adjusted(text: &str, scale: Option<&str>, settings: &[&str]) -> Result<Study,
 }
 
 #[test]
+fn messages_may_leave_at_the_links_rate() {
+    let paced = with("\"200ms\" }", "\"200ms\" }\npacket_rate = \"link\"");
+    let study = study(&paced.replace("mtu = 1500", "rate = \"1 Gbit/s\""));
+    assert_eq!(study.probe(Probe::Stream).unwrap().pacing, Pacing::Link);
+}
+
+#[test]
 fn behind_routers_every_pair_of_systems_has_every_mechanism() {
     let text = with("mtu = 1500", "topology = \"routed\"").replace(
         "size = [128, 1408]",
@@ -415,6 +422,14 @@ fn every_mistake_is_named() {
             &["no message is due within a run of 200 ms", "5 per"],
         ),
         (with("\"200ms\" }", "\"200ms\" }\npacket_rate = -1"), &["for `probe.stream.packet_rate`"]),
+        (
+            with("\"200ms\" }", "\"200ms\" }\npacket_rate = \"most\""),
+            &["for `probe.stream.packet_rate`", "or \"link\""],
+        ),
+        (
+            with("\"200ms\" }", "\"200ms\" }\npacket_rate = \"link\""),
+            &["no rate that messages could be sent at", "add rate to [testbed]"],
+        ),
         (with("[runs]", open), &["`probe.echo_open.packet_rate` is missing"]),
         (
             with("[runs]", &echo.replace("[runs]", "packet_rate = 5\n[runs]")),

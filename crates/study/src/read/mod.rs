@@ -36,7 +36,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let topology = mechanisms::topology(tree.get("testbed"), problems);
     mechanisms::check(topology.as_ref(), tree.get("testbed"), &factors, problems);
     let cells = factors.cells(problems);
-    let probes = probes::read(tree.get("probe"), &factors, problems);
+    let probes = probes::read(tree.get("probe"), tree.get("testbed"), &factors, problems);
     let rule = rule::read(tree.get("runs"), problems);
     let comparisons = comparisons::read(tree.get("comparison"), &factors, &probes, problems);
     let hosts = hosts::read(tree.get("host"), topology.as_ref(), &factors, problems);

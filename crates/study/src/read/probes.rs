@@ -11,13 +11,19 @@ use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, print_duration};
 const MOST_ROWS: u64 = 100_000;
 
 /// Reads the probes, in the model's order.
-pub(super) fn read(node: Option<&Node>, factors: &Factors, problems: &mut Problems) -> Vec<ProbeSpec> {
+pub(super) fn read(
+    node: Option<&Node>,
+    bed: Option<&Node>,
+    factors: &Factors,
+    problems: &mut Problems,
+) -> Vec<ProbeSpec> {
     let mut probes = Vec::new();
     for probe in Probe::ALL {
         let Some(node) = node.and_then(|node| node.get(probe.name())) else { continue };
         check_transport(*probe, node, factors, problems);
         if let Some(spec) = spec(*probe, node, problems) {
             check_schedule(&spec, node, problems);
+            check_link(&spec, node, bed, problems);
             check_kernel_pacing(&spec, node, factors, problems);
             check_rows(&spec, node, problems);
             probes.push(spec);
@@ -27,12 +33,13 @@ pub(super) fn read(node: Option<&Node>, factors: &Factors, problems: &mut Proble
 }
 
 fn spec(probe: Probe, node: &Node, problems: &Problems) -> Option<ProbeSpec> {
-    let rate = at(node.get("packet_rate"), |node| leaf::number(node, 0.0, f64::MAX), problems);
+    let rate = at(node.get("packet_rate"), leaf::packet_rate, problems);
+    let schedule = |rate: Option<f64>| rate.map_or(Pacing::Link, Pacing::Schedule);
     Some(ProbeSpec {
         probe,
         pacing: match (probe, rate) {
             (Probe::Stream | Probe::EchoLoaded, None) => Pacing::Flood,
-            (Probe::Stream | Probe::EchoLoaded | Probe::EchoOpen, Some(rate)) => Pacing::Schedule(rate.value),
+            (Probe::Stream | Probe::EchoLoaded | Probe::EchoOpen, Some(rate)) => schedule(rate.value),
             (Probe::EchoOpen, None) => return None,
             (Probe::Echo | Probe::Connect, _) => Pacing::Lockstep,
         },
@@ -78,6 +85,18 @@ fn check_schedule(spec: &ProbeSpec, node: &Node, problems: &mut Problems) {
             format!("expected at least {} per second, or a longer run", 1.0 / seconds),
         ));
     }
+}
+
+/// The link's rate must be known to whom is to keep it.
+fn check_link(spec: &ProbeSpec, node: &Node, bed: Option<&Node>, problems: &mut Problems) {
+    if spec.pacing != Pacing::Link || bed.is_some_and(|bed| bed.get("rate").is_some()) {
+        return;
+    }
+    let Some(place) = node.get("packet_rate").map(|node| node.place.clone()) else { return };
+    problems.add(
+        Problem::at(place, "the link has no rate that messages could be sent at", "needs testbed.rate")
+            .help("add rate to [testbed], or name a number of messages per second"),
+    );
 }
 
 /// What the kernel is to space must have a schedule.
