@@ -130,7 +130,10 @@ fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
             Err(failed(&attempted)(run.args(&command[1..]).env(HOST, &options.host).exec()))
         }
         Place::Guest(host) => {
-            let environment = std::env::vars().chain([(HOST.to_owned(), options.host.clone())]).collect();
+            // What is no text stays here.
+            let own = std::env::vars_os()
+                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+            let environment = own.chain([(HOST.to_owned(), options.host.clone())]).collect();
             let folder = std::env::current_dir().unwrap_or_else(|_| "/".into());
             let order = shell::Order { host, command, folder, environment, terminal: None };
             let ended = shell::enter_guest(&socket(), order).map_err(failed(&attempted))?;
