@@ -51,10 +51,11 @@ fn a_full_link_costs_what_its_parts_cost() {
         cpu(run);
         missing(run);
     }
+    // Measured, and maybe none: each processor holds up to 1 MiB that the kernel does not count (stacklab-traffic's
+    // memory.rs tests the figure with more than that).
     let held: Vec<f64> = runs.iter().map(|run| figure(run, Metric::MemorySockets)).collect();
     println!("sockets held {held:?} KiB");
-    // A full link has a queue of segments, which the sender's socket owns.
-    assert!(held.iter().any(|kib| *kib > 0.0), "{held:?}");
+    assert!(held.iter().all(|kib| *kib < 64.0 * 1024.0), "of a link whose queue holds some MiB: {held:?}");
 
     let hosts = Record::read(&path).unwrap().hosts().unwrap();
     assert_eq!(hosts.len(), 2);
