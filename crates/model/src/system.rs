@@ -127,6 +127,9 @@ pub struct Systems(pub [System; 2]);
 const TO: &str = "->";
 
 impl Systems {
+    /// Two hosts of this kernel.
+    pub const NAMESPACES: Systems = Systems([System::Namespace, System::Namespace]);
+
     /// Of a cell: two namespaces where its study does not say.
     ///
     /// # Panics
@@ -134,7 +137,7 @@ impl Systems {
     pub fn of(cell: &Cell) -> Self {
         match cell.settings.get(&Factor::Os) {
             Some(level) => level.parse().expect("a checked study's systems are known"),
-            None => Systems([System::Namespace, System::Namespace]),
+            None => Systems::NAMESPACES,
         }
     }
 

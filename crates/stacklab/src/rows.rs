@@ -27,14 +27,7 @@ impl Rows {
     /// Which mechanism cannot be had here, why, and what to do.
     pub fn of(study: &Study, in_vm: bool) -> Result<Option<Self>, Failure> {
         let Topology::Routed(links) = study.topology else {
-            return if in_vm {
-                let what = "--in-vm is for studies with routers (testbed.topology \"routed\")";
-                Err(Failure::Usage(format!(
-                    "{what}; a host in a virtual machine is factors.os = [\"linux-6.1\"]"
-                )))
-            } else {
-                Ok(None)
-            };
+            return if in_vm { Err(without_routers()) } else { Ok(None) };
         };
         let each = study.rows();
         let clients = study.systems().into_iter().flat_map(|systems| systems.0);
@@ -86,10 +79,16 @@ impl Rows {
         let version = guest.insert(booted).version().to_owned();
         for (mechanism, carried, streams) in testbeds {
             let (links, guest) = (self.needs.links, Some(version.clone()));
-            let systems = Systems([System::Namespace, System::Namespace]);
+            let systems = Systems::NAMESPACES;
             let origin = Origin { mechanism, systems, links, carried, guest, own: None };
             labs.push(Lab::of_row(origin, streams, interrupted)?);
         }
         Ok(())
     }
+}
+
+/// That `--in-vm` was said of a study that has no routers.
+pub fn without_routers() -> Failure {
+    let what = "--in-vm is for studies with routers (testbed.topology \"routed\")";
+    Failure::Usage(format!("{what}; a host in a virtual machine is factors.os = [\"linux-6.1\"]"))
 }

@@ -440,8 +440,9 @@ const PROBES: &[Key] = &[
     ),
 ];
 
-/// Messages per second.
-pub(crate) const PACKET_RATE: Kind = Kind::Number { least: 0.001, most: 1e9 };
+/// Messages per second, least and most.
+pub(crate) const PACKET_RATES: (f64, f64) = (0.001, 1e9);
+pub(crate) const PACKET_RATE: Kind = Kind::Number { least: PACKET_RATES.0, most: PACKET_RATES.1 };
 
 const fn metrics(probe: Probe) -> Key {
     let list = match probe {

@@ -1,6 +1,6 @@
 //! Single values: one function for each kind, used for checking and for reading.
 
-use crate::language::{Kind, PACKET_RATE};
+use crate::language::{Kind, PACKET_RATES};
 use crate::problems::Problem;
 use crate::tree::{Node, Value};
 use stacklab_model::{
@@ -72,7 +72,7 @@ pub(crate) fn number(node: &Node, least: f64, most: f64) -> Result<f64, Misfit> 
 
 /// Messages per second; `None` at the link's rate.
 pub(crate) fn packet_rate(node: &Node) -> Result<Option<f64>, Misfit> {
-    let Kind::Number { least, most } = PACKET_RATE else { unreachable!("it is a number's") };
+    let (least, most) = PACKET_RATES;
     match &node.value {
         Value::Text(text) if text == "link" => Ok(None),
         _ => number(node, least, most)

@@ -1,6 +1,7 @@
 //! What this kernel can do, found by doing it in a network namespace that is thrown away.
 
 use crate::address::INTERFACE;
+use crate::bursts;
 use crate::error::{Attempt, Fault};
 use crate::namespace::in_new_namespace;
 use crate::netlink::{interface, with_netlink};
@@ -8,7 +9,7 @@ use crate::offload::switch_off_all;
 use crate::queue::add_queue;
 use crate::quiet::quiet;
 use crate::routed::plan::SIXRD;
-use crate::shape::{Bucket, attribute};
+use crate::shape::{Bucket, words};
 use crate::sys::create_tun;
 use rtnetlink::packet_route::link::{InfoData, InfoIpTunnel, LinkAttribute, LinkInfo, LinkMessage};
 use rtnetlink::{LinkBridge, LinkGre, LinkGre6, LinkIp6Tnl, LinkSit, LinkVeth, LinkWireguard};
@@ -113,7 +114,7 @@ const PROBES: [Probe; 14] = [
         remedy: "sudo modprobe sch_htb, or a kernel with CONFIG_NET_SCH_HTB",
         intrusive_module: None,
         // TCA_HTB_INIT is struct tc_htb_glob: version 3, rate to quantum 10, no default class, no debugging.
-        attempt: || add_queue_to_loopback("htb", attribute(2, &words([3, 10, 0, 0, 0]))),
+        attempt: || add_queue_to_loopback("htb", bursts::discipline()),
     },
     Probe {
         name: "netem",
@@ -250,11 +251,6 @@ fn add_queue_to_loopback(kind: &str, options: Vec<u8>) -> Result<(), Fault> {
         let index = interface(&netlink, "lo").await?.header.index;
         add_queue(&netlink, index, kind, options).await.attempt(format!("add a {kind} queue"))
     })
-}
-
-/// Words as the kernel's structures have them.
-fn words<const N: usize>(words: [u32; N]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
 #[cfg(test)]

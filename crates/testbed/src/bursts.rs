@@ -9,9 +9,10 @@
 //! rate no link reaches, has room for one frame and cuts the rest.
 
 use crate::error::{Attempt, Fault};
-use crate::queue::{add, add_class};
-use crate::shape::{Bucket, attribute, rate_of_frames};
+use crate::queue::create;
+use crate::shape::{Bucket, attribute, rate_of_frames, words};
 use rtnetlink::Handle;
+use rtnetlink::packet_route::RouteNetlinkMessage::{NewQueueDiscipline, NewTrafficClass};
 use rtnetlink::packet_route::tc::TcHandle;
 use std::fs;
 use std::io;
@@ -52,18 +53,19 @@ pub(crate) fn in_bursts(bucket: &Bucket) -> bool {
 
 /// Lays it at an interface's root; what is to wait inside has its place at [`INSIDE`].
 pub(crate) async fn lay(netlink: &Handle, index: u32, name: &str, bucket: &Bucket) -> Result<(), Fault> {
-    let shaped = add(netlink, index, TcHandle::ROOT, ROOT, "htb", discipline()).await;
+    let root = (TcHandle::ROOT, ROOT);
+    let shaped = create(netlink, NewQueueDiscipline, index, root, "htb", discipline()).await;
     shaped.attempt(format!("shape {name} with htb"))?;
-    let class = add_class(netlink, index, ROOT, CLASS, "htb", class(bucket)).await;
+    let class = create(netlink, NewTrafficClass, index, (ROOT, CLASS), "htb", class(bucket)).await;
     class.attempt(format!("give {name} its rate with htb"))?;
-    let cut = add(netlink, index, CLASS, CUTTER, "tbf", bucket.encode_cutter()).await;
+    let cutter = bucket.encode_cutter();
+    let cut = create(netlink, NewQueueDiscipline, index, (CLASS, CUTTER), "tbf", cutter).await;
     cut.attempt(format!("cut what is joined at {name} with tbf"))
 }
 
 /// `struct tc_htb_glob`: version, rate2quantum, defcls, debug, direct_pkts.
-fn discipline() -> Vec<u8> {
-    let words = [VERSION, 10, u32::from(CLASS.minor), 0, 0];
-    attribute(TCA_HTB_INIT, &words.map(u32::to_ne_bytes).concat())
+pub(crate) fn discipline() -> Vec<u8> {
+    attribute(TCA_HTB_INIT, &words([VERSION, 10, u32::from(CLASS.minor), 0, 0]))
 }
 
 /// `struct tc_htb_opt`: rate, ceil, buffer, cbuffer, quantum, level, prio. What is above the rate is lent by nobody, and so
@@ -71,8 +73,8 @@ fn discipline() -> Vec<u8> {
 fn class(bucket: &Bucket) -> Vec<u8> {
     let rates = [bucket.bytes_per_s(), Bucket::BEYOND];
     let ticks = u32::try_from(burst_ns(bucket) / TICK_NS).unwrap_or(u32::MAX);
-    let words = [ticks, ticks, bucket.frame(), 0, 0];
-    let parameters = [rates.map(rate_of_frames).concat(), words.map(u32::to_ne_bytes).concat()].concat();
+    let rest = words([ticks, ticks, bucket.frame(), 0, 0]);
+    let parameters = [rates.map(rate_of_frames).concat(), rest].concat();
     let mut options = attribute(TCA_HTB_PARMS, &parameters);
     options.extend(attribute(TCA_HTB_RATE64, &rates[0].to_ne_bytes()));
     options.extend(attribute(TCA_HTB_CEIL64, &rates[1].to_ne_bytes()));

@@ -20,7 +20,7 @@
 //! | `bridge` | an end of the link handed to a guest |
 //! | `routed`, `mechanism` | four hosts in a row, and what is built on the two routers among them |
 //! | `lab`, `mux` | a testbed of routers inside a guest, and the streams of its agents over one channel |
-//! | `shell` | commands by hand on the hosts of a testbed inside a guest |
+//! | `shell`, `terminal` | commands by hand on the hosts of a testbed inside a guest |
 //! | `namespace`, `netlink` | doing something inside a namespace |
 //! | `address`, `pin` | who has which address, and which processors |
 //! | `quiet`, `link`, `offload`, `shape`, `bursts`, `queue`, `steer`, `settle` | one step of the laying each |
@@ -60,6 +60,7 @@ mod shape;
 pub mod shell;
 mod steer;
 mod sys;
+mod terminal;
 mod testbed;
 
 pub use ability::{Ability, abilities};

@@ -4,13 +4,13 @@ use crate::address::INTERFACE;
 use crate::bursts::{self, in_bursts};
 use crate::error::{Attempt, Fault};
 use crate::netlink::{interface, with_netlink};
-use crate::shape::{Bucket, attribute};
+use crate::shape::{Bucket, attribute, words};
 use futures_util::StreamExt;
 use rtnetlink::Handle;
 use rtnetlink::packet_core::{
     DefaultNla, NLM_F_ACK, NLM_F_CREATE, NLM_F_EXCL, NLM_F_REQUEST, NetlinkMessage, NetlinkPayload,
 };
-use rtnetlink::packet_route::RouteNetlinkMessage;
+use rtnetlink::packet_route::RouteNetlinkMessage::{self, NewQueueDiscipline};
 use rtnetlink::packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 
 /// Attribute of linux/rtnetlink.h.
@@ -52,19 +52,22 @@ impl Queue {
                 bursts::lay(&netlink, index, name, &bucket).await?;
                 place = bursts::INSIDE;
             } else if let Some(bucket) = self.bucket {
-                let shaped = add(&netlink, index, TcHandle::ROOT, SHAPER, "tbf", bucket.encode()).await;
+                let at = (TcHandle::ROOT, SHAPER);
+                let shaped = create(&netlink, NewQueueDiscipline, index, at, "tbf", bucket.encode()).await;
                 shaped.attempt(format!("shape {name} with tbf"))?;
                 place = INSIDE_SHAPER;
             }
             if let Some(packets) = self.packets {
                 // struct tc_fifo_qopt: limit
                 let options = packets.to_ne_bytes().to_vec();
-                let queued = add(&netlink, index, place, TcHandle::UNSPEC, "pfifo", options).await;
+                let at = (place, TcHandle::UNSPEC);
+                let queued = create(&netlink, NewQueueDiscipline, index, at, "pfifo", options).await;
                 queued.attempt(format!("queue {packets} packets at {name}"))?;
             }
             if let Some(impair) = impair.filter(|_| self.packets.is_none()) {
                 let options = impair.encode(self.bucket.as_ref());
-                let made = add(&netlink, index, place, TcHandle::UNSPEC, "netem", options).await;
+                let at = (place, TcHandle::UNSPEC);
+                let made = create(&netlink, NewQueueDiscipline, index, at, "netem", options).await;
                 made.attempt(format!("delay or lose packets at {name} with netem"))?;
             }
             Ok(())
@@ -99,8 +102,7 @@ impl Impairment {
     /// `struct tc_netem_qopt` (latency in ticks, limit, loss, gap, duplicate, jitter), and the delay behind it.
     fn encode(self, bucket: Option<&Bucket>) -> Vec<u8> {
         let loss = (self.loss.clamp(0.0, 1.0) * f64::from(u32::MAX)) as u32;
-        let words = [0, self.limit(bucket), loss, 0, 0, 0];
-        let mut options: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_ne_bytes()).collect();
+        let mut options = words([0, self.limit(bucket), loss, 0, 0, 0]);
         options.extend(attribute(Self::LATENCY64, &self.delay_ns.to_ne_bytes()));
         options
     }
@@ -113,41 +115,24 @@ pub(crate) async fn add_queue(
     kind: &str,
     options: Vec<u8>,
 ) -> Result<(), rtnetlink::Error> {
-    add(netlink, index, TcHandle::ROOT, TcHandle::UNSPEC, kind, options).await
+    let at = (TcHandle::ROOT, TcHandle::UNSPEC);
+    create(netlink, NewQueueDiscipline, index, at, kind, options).await
 }
 
-/// Puts a queueing discipline at a place.
-pub(crate) async fn add(
+/// Puts a new queueing discipline, or a class of one, at a place: its parent, and the handle that it gets.
+pub(crate) async fn create(
     netlink: &Handle,
+    what: fn(TcMessage) -> RouteNetlinkMessage,
     index: u32,
-    parent: TcHandle,
-    handle: TcHandle,
+    (parent, handle): (TcHandle, TcHandle),
     kind: &str,
     options: Vec<u8>,
 ) -> Result<(), rtnetlink::Error> {
-    let message = message(index, parent, handle, kind, options);
-    ask(netlink, RouteNetlinkMessage::NewQueueDiscipline(message), NLM_F_CREATE | NLM_F_EXCL).await
-}
-
-/// Adds a class to a queueing discipline that has classes.
-pub(crate) async fn add_class(
-    netlink: &Handle,
-    index: u32,
-    parent: TcHandle,
-    handle: TcHandle,
-    kind: &str,
-    options: Vec<u8>,
-) -> Result<(), rtnetlink::Error> {
-    let message = message(index, parent, handle, kind, options);
-    ask(netlink, RouteNetlinkMessage::NewTrafficClass(message), NLM_F_CREATE | NLM_F_EXCL).await
-}
-
-fn message(index: u32, parent: TcHandle, handle: TcHandle, kind: &str, options: Vec<u8>) -> TcMessage {
     let mut message = TcMessage::with_index(index as i32);
     (message.header.parent, message.header.handle) = (parent, handle);
     message.attributes =
         vec![TcAttribute::Kind(kind.to_owned()), TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options))];
-    message
+    ask(netlink, what(message), NLM_F_CREATE | NLM_F_EXCL).await
 }
 
 async fn remove_root(netlink: &Handle, index: u32) -> Result<(), rtnetlink::Error> {

@@ -131,6 +131,11 @@ pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat()
 }
 
+/// Words as the kernel's structures have them.
+pub(crate) fn words<const N: usize>(words: [u32; N]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -132,9 +132,9 @@ impl Testbed {
         for host in &hosts {
             host.inside(quiet)?;
         }
-        let hardware = |role, tapped| match hardware_address(role) {
-            own if tapped => bridged_address(own),
-            own => own,
+        let hardware = |role, tapped| {
+            let own = hardware_address(role);
+            if tapped { bridged_address(own) } else { own }
         };
         let hardware = [hardware(Role::Sender, tapped[0]), hardware(Role::Receiver, tapped[1])];
         hosts[0].inside(|| connect(bed.mtu, far, hardware))?;

@@ -1,7 +1,7 @@
 //! The device that leads out of the guest.
 
 use super::{LOOK, PATIENCE};
-use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
+use crate::terminal::make_raw;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -43,9 +43,7 @@ fn port() -> Option<PathBuf> {
 /// A line for people would echo what it reads and change the ends of lines.
 fn as_it_comes(file: &File) -> io::Result<()> {
     if file.is_terminal() {
-        let mut mode = tcgetattr(file)?;
-        cfmakeraw(&mut mode);
-        tcsetattr(file, SetArg::TCSANOW, &mode)?;
+        make_raw(file)?;
     }
     Ok(())
 }

@@ -2,9 +2,9 @@
 
 use crate::address::hardware_address_text;
 use crate::error::{Attempt, Fault};
-use crate::host::Streams;
 use crate::host::console::last_words;
 use crate::host::outside::{Ticks, ticks_of_tree};
+use crate::host::{Streams, streams_of};
 use crate::part::{Greeting, Part};
 use crate::sys::{die_with_parent_in, kill_group};
 use stacklab_model::{Bed, Role};
@@ -113,11 +113,7 @@ impl Running {
     /// Waits until it can be spoken to, and gives its byte stream.
     pub fn meet(&mut self) -> Result<Streams, Fault> {
         match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
-            Talk::Pipes => {
-                let streams = self.child.stdout.take().zip(self.child.stdin.take());
-                let (output, input) = streams.expect("its input and output are pipes");
-                Ok((Box::new(output), Box::new(input)))
-            }
+            Talk::Pipes => Ok(streams_of(&mut self.child).expect("its input and output are pipes")),
             Talk::Socket { stream, part, patience } => {
                 let (_, own, stream) = self.meet_by(stream, &part, patience)?;
                 Ok((Box::new(own), Box::new(stream)))

@@ -52,6 +52,12 @@ pub(crate) fn spawn(program: &Path, args: &[impl AsRef<OsStr>], processors: &[us
     command.spawn()
 }
 
+/// What a process writes and reads whose standard input and output are pipes; `None` once taken.
+pub(crate) fn streams_of(child: &mut Child) -> Option<Streams> {
+    let (output, input) = child.stdout.take().zip(child.stdin.take())?;
+    Some((Box::new(output), Box::new(input)))
+}
+
 impl Host {
     /// Starts the program as the host ([`spawn`]).
     pub(crate) fn start(
@@ -88,8 +94,7 @@ impl Host {
 
     /// What the process in the namespace writes and reads, to be handed elsewhere; `None` once taken.
     pub fn take_streams(&mut self) -> Option<Streams> {
-        let (output, input) = self.child.stdout.take().zip(self.child.stdin.take())?;
-        Some((Box::new(output), Box::new(input)))
+        streams_of(&mut self.child)
     }
 
     /// The byte stream of the agent whose stack is on the link: the guest's, where there is one; waits until it has

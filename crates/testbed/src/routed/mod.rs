@@ -20,7 +20,7 @@ use crate::prepare::prepare;
 use lay::{Line, Lines};
 use node::Machine;
 use plan::Site;
-use stacklab_model::{Bed, Family, Links, Mechanism, System, Systems};
+use stacklab_model::{Bed, Family, Links, Mechanism, Systems};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -65,8 +65,7 @@ impl Routed {
         program: &Path,
         args: &[impl AsRef<OsStr>],
     ) -> Result<Self, TestbedError> {
-        let systems = Systems([System::Namespace, System::Namespace]);
-        Self::of(&systems, bed, links, mechanism, program, args)
+        Self::of(&Systems::NAMESPACES, bed, links, mechanism, program, args)
     }
 
     /// The same with what these systems run as clients; `program` is then also the agent in them. What is seen of packets is

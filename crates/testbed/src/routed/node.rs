@@ -1,7 +1,7 @@
 //! The four hosts of a routed testbed: a process each, in a network namespace of its own.
 
 use crate::error::{Fault, TestbedError};
-use crate::host::{Guest, Place, Running, Streams, Ticks, spawn};
+use crate::host::{Guest, Place, Running, Streams, Ticks, spawn, streams_of};
 use crate::namespace::in_namespace;
 use crate::sys::{die_with_parent_in, kill_group};
 use std::ffi::OsStr;
@@ -87,12 +87,10 @@ impl Machine {
     /// The byte stream of the agent whose stack is on the link: the guest's, where there is one; waits until it has
     /// booted. Once.
     pub fn meet(&mut self) -> Result<Streams, TestbedError> {
-        if let Some(guest) = &mut self.guest {
-            return guest.meet().map_err(|fault| fault.at(self.node));
+        match &mut self.guest {
+            Some(guest) => guest.meet().map_err(|fault| fault.at(self.node)),
+            None => Ok(streams_of(&mut self.child).expect("a host is met once")),
         }
-        let streams = self.child.stdout.take().zip(self.child.stdin.take());
-        let (output, input) = streams.expect("a host is met once");
-        Ok((Box::new(output), Box::new(input)))
     }
 
     /// What the guest's processes have run until now; `None` where there is no guest.

@@ -2,6 +2,7 @@
 
 use super::frames::{Ask, Bytes, Order, Tell, put};
 use super::window::{Raw, terminal};
+use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write, stderr, stdin, stdout};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -12,18 +13,22 @@ use std::time::Duration;
 /// How often it is looked whether the terminal has another size.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Runs a command on a host of the testbed whose holder listens at this socket, with this process's input, output and
-/// terminal; gives its exit code.
+/// Runs a command on a host of the testbed whose holder listens at this socket, the sender being host 0 and the receiver 3,
+/// with this process's input, output, terminal, folder and environment, and one more variable; gives its exit code.
 ///
 /// # Errors
 /// When the holder is gone, or the command cannot be started.
-pub fn enter_guest(socket: &Path, mut order: Order) -> io::Result<i32> {
+pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str, &str)) -> io::Result<i32> {
     let holder = UnixStream::connect(socket)?;
-    order.terminal = terminal();
-    let raw = order.terminal.map(|_| Raw::new()).transpose()?;
-    let shown = order.terminal;
+    // What is no text stays here.
+    let own =
+        env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
+    let environment = own.chain([(more.0.to_owned(), more.1.to_owned())]).collect();
+    let folder = env::current_dir().unwrap_or_else(|_| "/".into());
+    let shown = terminal();
+    let raw = shown.map(|_| Raw::new()).transpose()?;
     let out = Arc::new(Mutex::new(holder.try_clone()?));
-    say(&out, &Ask::Run(order))?;
+    say(&out, &Ask::Run(Order { host, command, folder, environment, terminal: shown }))?;
     let typed = Arc::clone(&out);
     thread::spawn(move || pass_on_input(&typed));
     if let Some(mut shown) = shown {

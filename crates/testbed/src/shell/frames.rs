@@ -37,7 +37,7 @@ pub(super) enum Ask {
 
 /// A command to be run on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Order {
+pub(super) struct Order {
     /// The host's place on the path: 0 is the sender, 3 the receiver.
     pub host: usize,
     /// The program and its arguments.
@@ -52,7 +52,7 @@ pub struct Order {
 
 /// A terminal's size in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Window {
+pub(super) struct Window {
     /// Lines.
     pub rows: u16,
     /// Characters in a line.

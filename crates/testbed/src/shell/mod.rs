@@ -13,7 +13,6 @@ mod serve;
 mod window;
 
 pub use client::enter_guest;
-pub use frames::{Order, Window};
 pub use inside::become_command;
 pub use relay::listen;
 

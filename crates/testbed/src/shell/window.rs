@@ -1,7 +1,8 @@
 //! The terminal of who enters a host.
 
 use super::frames::Window;
-use nix::sys::termios::{SetArg, Termios, cfmakeraw, tcgetattr, tcsetattr};
+use crate::terminal::{make_raw, put_back};
+use nix::sys::termios::Termios;
 use std::io::{self, IsTerminal, Stdin, stdin, stdout};
 
 /// The terminal that this process has at both its input and its output.
@@ -21,17 +22,13 @@ pub(super) struct Raw {
 impl Raw {
     pub fn new() -> io::Result<Self> {
         let terminal = stdin();
-        let before = tcgetattr(&terminal)?;
-        let mut raw = before.clone();
-        cfmakeraw(&mut raw);
-        tcsetattr(&terminal, SetArg::TCSANOW, &raw)?;
-        Ok(Raw { terminal, before })
+        Ok(Raw { before: make_raw(&terminal)?, terminal })
     }
 }
 
 impl Drop for Raw {
     fn drop(&mut self) {
         // A terminal that is gone is not to be put right.
-        let _ = tcsetattr(&self.terminal, SetArg::TCSANOW, &self.before);
+        let _ = put_back(&self.terminal, &self.before);
     }
 }

@@ -5,7 +5,7 @@ use super::{LOOK, failed, wanted};
 use crate::cli::LabUpOptions;
 use crate::failure::Failure;
 use stacklab_agent::interrupt;
-use stacklab_model::{Family, Links, Mechanism, System, Systems, Topology};
+use stacklab_model::{Family, Links, Mechanism, System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::{Node, Routed, ends};
 use stacklab_testbed::{GuestLab, Needs, Testbed, enter, possible, shell};
@@ -59,8 +59,7 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
 }
 
 fn link(study: &Study, program: &Path) -> Result<(Up, Held), Failure> {
-    let systems: Systems = "namespace".parse().expect("it is a system");
-    let testbed = Testbed::of(&systems, &study.bed, program, &AGENT)?;
+    let testbed = Testbed::build(&study.bed, program, &AGENT)?;
     let host = |host: &stacklab_testbed::Host| UpHost {
         name: host.role().to_string(),
         place: Place::Process(host.pid()),

@@ -8,6 +8,7 @@ mod state;
 
 use crate::cli::{LabCommand, LabEnterOptions, LabUpOptions};
 use crate::failure::Failure;
+use crate::rows::without_routers;
 use crate::sources::study_of;
 use stacklab_model::Mechanism;
 use stacklab_study::Study;
@@ -96,8 +97,7 @@ fn wanted(options: &LabUpOptions) -> Result<(Study, Option<Mechanism>), Failure>
     let (_, study) = study_of(&options.study)?;
     let mechanisms = study.mechanisms();
     if options.in_vm && mechanisms.is_empty() {
-        let what = "--in-vm is for studies with routers (testbed.topology \"routed\")";
-        return Err(Failure::Usage(what.to_owned()));
+        return Err(without_routers());
     }
     match (options.mechanism, mechanisms.first()) {
         (Some(asked), _) if !mechanisms.contains(&asked) => {
@@ -130,13 +130,8 @@ fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
             Err(failed(&attempted)(run.args(&command[1..]).env(HOST, &options.host).exec()))
         }
         Place::Guest(host) => {
-            // What is no text stays here.
-            let own = std::env::vars_os()
-                .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-            let environment = own.chain([(HOST.to_owned(), options.host.clone())]).collect();
-            let folder = std::env::current_dir().unwrap_or_else(|_| "/".into());
-            let order = shell::Order { host, command, folder, environment, terminal: None };
-            let ended = shell::enter_guest(&socket(), order).map_err(failed(&attempted))?;
+            let ended = shell::enter_guest(&socket(), host, command, (HOST, &options.host));
+            let ended = ended.map_err(failed(&attempted))?;
             // As if this process had become the command.
             std::process::exit(ended)
         }
