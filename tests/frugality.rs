@@ -19,7 +19,7 @@ use support::program::{Program, require_root, require_tool};
 static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Calls that move messages, wait for a socket to, or wait for the clock.
-const IO_AND_CLOCK: [&str; 15] = [
+const IO_AND_CLOCK: [&str; 16] = [
     "read",
     "write",
     "sendto",
@@ -35,6 +35,7 @@ const IO_AND_CLOCK: [&str; 15] = [
     "clock_gettime",
     "clock_nanosleep",
     "nanosleep",
+    "sched_yield",
 ];
 /// Connections at once, and the most memory that an agent with them may take, KiB.
 const FLOWS: u32 = 10_000;

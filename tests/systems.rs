@@ -258,16 +258,16 @@ fn what_is_missing_or_broken_is_said_before_anything_starts() {
 }
 
 #[test]
-fn images_are_listed_and_are_as_they_were_fetched() {
+fn images_are_listed_and_are_as_they_were_made() {
     let program = Program::new();
     let listed = program.run(&["image", "list"]).expect(code::DONE).stdout;
-    for system in ["gvisor", "linux-6.1", "uml"] {
+    for system in ["gvisor", "linux-6.1", "uml", "uml-full"] {
         let line = listed.lines().find(|line| line.trim_start().starts_with(&format!("{system} ")));
         assert!(line.is_some_and(|line| !line.contains("not here")), "{listed}");
     }
     let checked = program.run(&["image", "check"]).expect(code::DONE).stdout;
     assert!(
-        checked.lines().count() >= 3 && checked.lines().all(|line| line.ends_with("as it was fetched")),
+        checked.lines().count() >= 4 && checked.lines().all(|line| line.ends_with("as it was made")),
         "{checked}"
     );
     let unknown = program.run(&["image", "get", "linux-2.4"]).expect(code::TESTBED).stderr;

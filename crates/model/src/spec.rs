@@ -137,6 +137,11 @@ fn one() -> u32 {
 }
 
 impl TrialSpec {
+    /// Whether it is a stream of messages of which each follows the one before at once.
+    pub fn is_flood(&self) -> bool {
+        self.probe.probe == Probe::Stream && self.probe.pacing == Pacing::Flood
+    }
+
     /// Messages a second that the kernel is to space, of all flows together; `None` where it is not asked to.
     pub fn kernel_paced(&self) -> Option<f64> {
         match (self.probe.probe, self.transport, self.probe.pacing) {

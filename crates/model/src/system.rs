@@ -17,8 +17,10 @@ pub enum System {
     Linux(String),
     /// `disk:PATH`: a disk image of the user's own in a virtual machine, which starts `stacklab guest` by itself.
     Disk(String),
-    /// `uml`: a Linux kernel as a process (user-mode Linux).
+    /// `uml`: a Linux kernel as a process (user-mode Linux), as Debian builds it.
     Uml,
+    /// `uml-NAME`: one that was built on this machine under that name.
+    OwnUml(String),
     /// `here`: this machine as it is, on its own interfaces.
     Here,
     /// `ssh:HOST`: a machine reached by the user's ssh, HOST as ssh takes it.
@@ -31,7 +33,7 @@ pub struct UnknownSystem(String);
 
 /// What may be written, for messages.
 pub const SYSTEMS: &str =
-    "namespace, gvisor, linux-SERIES (such as linux-6.1), uml, disk:PATH, here or ssh:USER@HOST";
+    "namespace, gvisor, linux-SERIES (such as linux-6.1), uml, uml-NAME, disk:PATH, here or ssh:USER@HOST";
 
 impl fmt::Display for UnknownSystem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -53,13 +55,18 @@ impl System {
         !matches!(self, System::Here | System::Ssh(_))
     }
 
+    /// Whether it is a kernel that runs as a process, among this machine's files.
+    pub fn is_uml(&self) -> bool {
+        matches!(self, System::Uml | System::OwnUml(_))
+    }
+
     /// What kind of host it is, in a word.
     pub fn kind(&self) -> &'static str {
         match self {
             System::Namespace => "namespace",
             System::Gvisor => "gvisor",
             System::Linux(_) | System::Disk(_) => "vm",
-            System::Uml => "uml",
+            System::Uml | System::OwnUml(_) => "uml",
             System::Here => "here",
             System::Ssh(_) => "ssh",
         }
@@ -84,6 +91,7 @@ impl fmt::Display for System {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             System::Linux(series) => write!(f, "linux-{series}"),
+            System::OwnUml(name) => write!(f, "uml-{name}"),
             System::Disk(path) => write!(f, "disk:{path}"),
             System::Ssh(host) => write!(f, "ssh:{host}"),
             named => f.write_str(named.kind()),
@@ -105,6 +113,7 @@ impl FromStr for System {
             _ if after("ssh:").is_some_and(|host| !host.starts_with('-')) => {
                 System::Ssh(text[4..].to_owned())
             }
+            _ if after("uml-").is_some_and(names_a_folder) => System::OwnUml(text[4..].to_owned()),
             _ if after("disk:").is_some() => System::Disk(text[5..].to_owned()),
             _ => {
                 let series = after("linux-").ok_or_else(unknown)?;
@@ -117,6 +126,11 @@ impl FromStr for System {
             }
         })
     }
+}
+
+/// Whether a name of the user's own can be a folder's, and part of a level: letters, digits, `.`, `_` and `-`.
+fn names_a_folder(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
 /// What both hosts of a cell run, sender first.
@@ -181,6 +195,7 @@ mod tests {
             "gvisor",
             "linux-6.12",
             "uml",
+            "uml-my_tree-7.2",
             "namespace -> linux-5.10",
             "ssh:a@b -> ssh:c",
             "disk:/a/b c.qcow2",
@@ -199,6 +214,8 @@ mod tests {
             "linux-",
             "linux-6",
             "linux-6.x",
+            "uml-",
+            "uml-a/b",
             "ssh:",
             "ssh:-oProxyCommand=x",
             "disk:",

@@ -6,6 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use stacklab_agent::AgentOptions;
 use stacklab_model::{Mechanism, Metric, System};
 use stacklab_report::Format;
+use stacklab_testbed::Inside;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -131,6 +132,8 @@ Examples:
   stacklab image list                              what there is, and what of it is here
   stacklab image get linux-6.1                     Debian's newest kernel of that series, checked by apt
   stacklab image get gvisor
+  stacklab image build uml-full                    user-mode Linux with all mechanisms between networks; four minutes
+  stacklab image build uml-mine --tree ~/linux     of a kernel that you work on
   stacklab image check                             compare all files with what was fetched
 
 The folder is STACKLAB_CACHE, or ~/.cache/stacklab. Nothing is installed on the machine."
@@ -205,10 +208,11 @@ pub struct RunOptions {
     /// Put this program on machines that ssh reaches and that have none of this version, without asking
     #[arg(long)]
     pub copy_agent: bool,
-    /// Build a study's routers inside a guest (user-mode Linux or a virtual machine) whatever this kernel can do; without
-    /// it, only where this kernel lacks what a mechanism needs
-    #[arg(long)]
-    pub in_vm: bool,
+    /// Build a study's routers inside a guest whatever this kernel can do: inside the fastest that is here, or inside the one
+    /// named (uml, uml-NAME, linux-6.1 ..); without it, only where this kernel lacks what a mechanism needs
+    #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
+        default_missing_value = "any", hide_default_value = true)]
+    pub in_vm: Inside,
     /// Go on with the record named by --out, or with the newest one in this folder; study, scale, settings and seed
     /// are those it was begun with
     #[arg(long)]
@@ -306,9 +310,10 @@ pub struct ReplicateOptions {
     /// The record to write; without it, one in this folder named after the study and the time
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Build routers inside a guest, whatever this kernel can do
-    #[arg(long)]
-    pub in_vm: bool,
+    /// Build routers inside a guest, whatever this kernel can do, the one named if one is
+    #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
+        default_missing_value = "any", hide_default_value = true)]
+    pub in_vm: Inside,
     /// Measure nothing: test the findings on this record
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "settings", "seed", "scale"])]
     pub from: Option<PathBuf>,
@@ -360,6 +365,8 @@ pub enum ImageCommand {
     List,
     /// Fetch the newest image of a system
     Get(ImageGetOptions),
+    /// Build a user-mode Linux: of Debian's newest source with all mechanisms between networks, or of a tree of your own
+    Build(ImageBuildOptions),
     /// Read all files of the images that are here and compare them with what was fetched
     Check,
 }
@@ -370,6 +377,18 @@ pub struct ImageGetOptions {
     /// gvisor, uml, or linux- with a series: linux-5.10, linux-6.1, linux-6.12, linux-7.2; several may be given
     #[arg(value_name = "SYSTEM", required = true)]
     pub systems: Vec<System>,
+}
+
+/// Options of `image build`.
+#[derive(Debug, Args)]
+pub struct ImageBuildOptions {
+    /// uml- and a name: what studies and --in-vm call it
+    #[arg(value_name = "uml-NAME")]
+    pub system: System,
+    /// A folder with the source of a Linux kernel, which nothing is written to; without it, Debian's newest source is
+    /// fetched
+    #[arg(long, value_name = "DIR")]
+    pub tree: Option<PathBuf>,
 }
 
 /// The verbs of `lab`.
@@ -399,9 +418,10 @@ pub struct LabUpOptions {
     /// Of a study with routers, what is between them; without it, the study's first mechanism
     #[arg(long, value_name = "NAME")]
     pub mechanism: Option<Mechanism>,
-    /// Of a study with routers, build the testbed inside a guest even where this kernel can do it
-    #[arg(long)]
-    pub in_vm: bool,
+    /// Of a study with routers, build the testbed inside a guest even where this kernel can do it, the one named if one is
+    #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
+        default_missing_value = "any", hide_default_value = true)]
+    pub in_vm: Inside,
 }
 
 /// Options of `lab inside`.

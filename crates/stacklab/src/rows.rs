@@ -6,7 +6,7 @@ use crate::row::Origin;
 use stacklab_model::{Mechanism, System, Systems, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::Routed;
-use stacklab_testbed::{GuestLab, Needs, possible};
+use stacklab_testbed::{GuestLab, Inside, Needs, possible};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -21,27 +21,28 @@ pub struct Rows {
 
 impl Rows {
     /// Finds where a study's testbeds can be; `None` where it has no routers. Nothing is started but what this kernel can
-    /// do is tried. `in_vm` is to have them in a guest whatever this kernel can do.
+    /// do is tried.
     ///
     /// # Errors
     /// Which mechanism cannot be had here, why, and what to do.
-    pub fn of(study: &Study, in_vm: bool) -> Result<Option<Self>, Failure> {
+    pub fn of(study: &Study, inside: &Inside) -> Result<Option<Self>, Failure> {
+        let asked = *inside != Inside::WhereNeeded;
         let Topology::Routed(links) = study.topology else {
-            return if in_vm { Err(without_routers()) } else { Ok(None) };
+            return if asked { Err(without_routers()) } else { Ok(None) };
         };
         let each = study.rows();
         let clients = study.systems().into_iter().flat_map(|systems| systems.0);
         let guests: Vec<System> = clients.filter(|system| *system != System::Namespace).collect();
-        if let (true, Some(guest)) = (in_vm, guests.first()) {
+        if let (true, Some(guest)) = (asked, guests.first()) {
             return Err(Failure::Usage(format!(
                 "--in-vm has all four hosts of a row inside one guest, and the study's clients are guests of their own \
                  ({guest}): leave --in-vm out, or --set 'factors.os=[\"namespace\"]'"
             )));
         }
         let needs = Needs { mechanisms: study.mechanisms(), bed: study.bed.clone(), links, guests };
-        let system = possible(&needs, in_vm)?;
+        let system = possible(&needs, inside)?;
         if let Some(system) = &system {
-            let why = if in_vm {
+            let why = if asked {
                 "as --in-vm asks"
             } else {
                 "for this kernel has not all that the mechanisms need"

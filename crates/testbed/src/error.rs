@@ -66,7 +66,7 @@ pub enum TestbedError {
         remedy: &'static str,
     },
     /// What a system boots from is not there, or not whole.
-    #[error("{system} cannot run here: {reason}; get it with: stacklab image get {system}")]
+    #[error("{system} cannot run here: {reason}; get it with: stacklab image {} {system}", if matches!(system, System::OwnUml(_)) { "build" } else { "get" })]
     NoImage {
         /// The system.
         system: System,
@@ -118,6 +118,17 @@ pub enum TestbedError {
         missing: String,
         /// How the kernel gets it.
         remedy: String,
+    },
+    /// The guest that was asked for cannot hold a study's testbeds.
+    #[error(
+        "{guest} lacks what the study needs ({lacking}): name another guest (--in-vm=linux-6.1), or build one that has it \
+         (stacklab image build uml-full, then --in-vm=uml-full)"
+    )]
+    GuestLacks {
+        /// The guest.
+        guest: System,
+        /// What of a kernel it lacks.
+        lacking: String,
     },
     /// A guest that holds a lab failed.
     #[error("the lab inside {guest} failed: {reason}")]

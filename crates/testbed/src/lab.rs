@@ -5,14 +5,17 @@ use crate::error::{Attempt, Fault, TestbedError};
 use crate::find::program_in_path;
 use crate::folder::Folder;
 use crate::host::{Guest, Place, Running, Streams};
-use crate::image::Image;
+use crate::image::{Image, built};
 use crate::mechanism::translate;
 use crate::mux;
 use crate::part::{Greeting, LabPart, Part};
 use crate::prepare::prepare;
 use crate::routed::Carried;
-use stacklab_model::{Bed, Links, Mechanism, Role, System};
+use stacklab_model::{Bed, Links, Mechanism, Role, System, UnknownSystem};
+use std::collections::BTreeSet;
+use std::fmt;
 use std::path::Path;
+use std::str::FromStr;
 
 /// What of a kernel a mechanism needs, by the names of [`Ability`].
 fn kernel_needs(mechanism: Mechanism) -> &'static [&'static str] {
@@ -28,11 +31,12 @@ fn kernel_needs(mechanism: Mechanism) -> &'static [&'static str] {
     }
 }
 
-/// What the guests' kernels lack of that: user-mode Linux as Debian builds it, and of the cloud kernels nothing.
+/// What the guests' kernels lack of that: user-mode Linux as Debian builds it some; the cloud kernels and what was built here
+/// nothing.
 fn lacks(system: &System, need: &str) -> bool {
     match system {
         System::Uml => matches!(need, "sit 6rd" | "wireguard"),
-        System::Linux(_) => false,
+        System::OwnUml(_) | System::Linux(_) => false,
         _ => true,
     }
 }
@@ -106,15 +110,51 @@ impl Needs {
 /// Guests that can hold a lab, the fastest first.
 fn candidates() -> Vec<System> {
     let series = ["6.1", "6.12", "7.2", "5.10"].map(|series| System::Linux(series.to_owned()));
-    [System::Uml].into_iter().chain(series).collect()
+    [System::Uml].into_iter().chain(built()).chain(series).collect()
 }
 
-/// Where the testbeds of a study can be: on this kernel (`None`), or in a guest; `in_vm` is to have them in a guest all the
-/// same. Where clients are guests it is on this kernel or nowhere: a guest holds whole rows of hosts.
+/// Where the testbeds of a study with routers are to be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Inside {
+    /// `where-needed`: inside a guest only where this kernel lacks what a mechanism needs.
+    WhereNeeded,
+    /// `any`: inside a guest, the fastest that is here and has what they need.
+    Any,
+    /// Inside this guest.
+    Guest(System),
+}
+
+impl fmt::Display for Inside {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Inside::WhereNeeded => f.write_str("where-needed"),
+            Inside::Any => f.write_str("any"),
+            Inside::Guest(system) => write!(f, "{system}"),
+        }
+    }
+}
+
+impl FromStr for Inside {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "where-needed" => Ok(Inside::WhereNeeded),
+            "any" => Ok(Inside::Any),
+            system => match system.parse().map_err(|error: UnknownSystem| error.to_string())? {
+                holds @ (System::Uml | System::OwnUml(_) | System::Linux(_)) => Ok(Inside::Guest(holds)),
+                other => Err(format!("{other} holds no testbed: expected uml, uml-NAME or linux-SERIES")),
+            },
+        }
+    }
+}
+
+/// Where the testbeds of a study can be: on this kernel (`None`), or in a guest. Where clients are guests it is on this kernel
+/// or nowhere: a guest holds whole rows of hosts.
 ///
 /// # Errors
 /// What is missing here, which mechanism needs it, and how to get it; nothing is started before that is known.
-pub fn possible(needs: &Needs, in_vm: bool) -> Result<Option<System>, TestbedError> {
+pub fn possible(needs: &Needs, inside: &Inside) -> Result<Option<System>, TestbedError> {
     if needs.mechanisms.iter().any(|mechanism| mechanism.translates()) {
         translate::program()?;
     }
@@ -122,24 +162,33 @@ pub fn possible(needs: &Needs, in_vm: bool) -> Result<Option<System>, TestbedErr
     if !needs.guests.is_empty() {
         return needs.check_guests(&missing).map(|()| None);
     }
-    if missing.is_empty() && !in_vm {
-        return Ok(None);
-    }
+    let candidates = match inside {
+        Inside::WhereNeeded if missing.is_empty() => return Ok(None),
+        Inside::WhereNeeded | Inside::Any => candidates(),
+        Inside::Guest(system) => vec![system.clone()],
+    };
     let wanted = needs.of_kernel();
     let fits = |system: &System| !wanted.iter().any(|need| lacks(system, need));
+    if let Inside::Guest(guest) = inside {
+        let lacking: BTreeSet<&str> = wanted.iter().copied().filter(|need| lacks(guest, need)).collect();
+        if !lacking.is_empty() {
+            let lacking = lacking.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(TestbedError::GuestLacks { guest: guest.clone(), lacking });
+        }
+    }
     let runs = |system: &System| match Image::find(system) {
         // Images that were fetched before there were testbeds inside have no modules.
         Ok(image) if *system == System::Uml => image.file("modules.cpio").exists(),
         Ok(_) => program_in_path("qemu-system-x86_64").is_some(),
         Err(_) => false,
     };
-    if let Some(system) = candidates().into_iter().find(|system| fits(system) && runs(system)) {
+    if let Some(system) = candidates.iter().find(|system| fits(system) && runs(system)).cloned() {
         return Ok(Some(system));
     }
-    let system = candidates().into_iter().find(fits).unwrap_or(System::Linux("6.1".to_owned()));
+    let system = candidates.into_iter().find(fits).unwrap_or(System::Linux("6.1".to_owned()));
     let why: Vec<String> = missing.iter().map(|ability| needs.said(ability)).collect();
     let why = if why.is_empty() { "--in-vm asks for a guest".to_owned() } else { why.join("; ") };
-    let qemu = system != System::Uml && program_in_path("qemu-system-x86_64").is_none();
+    let qemu = !system.is_uml() && program_in_path("qemu-system-x86_64").is_none();
     let also = if qemu { ", and qemu-system-x86 is to be installed" } else { "" };
     Err(TestbedError::NoImage { reason: format!("{why}; a guest that has it is not here{also}"), system })
 }
@@ -174,7 +223,7 @@ impl GuestLab {
         let folder = Folder::create()?;
         let translates = needs.mechanisms.iter().any(|mechanism| mechanism.translates());
         let mut others = if translates { vec![translate::program()?] } else { Vec::new() };
-        if doors > 0 && *system != System::Uml {
+        if doors > 0 && !system.is_uml() {
             others.extend(TOOLS.iter().filter_map(|tool| program_in_path(tool)));
         }
         let guest = prepare(system, program, &others, &folder)?;

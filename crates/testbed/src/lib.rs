@@ -67,7 +67,7 @@ pub use ability::{Ability, abilities};
 pub use error::TestbedError;
 pub use host::{Host, Streams, Ticks};
 pub use kinds::kinds;
-pub use lab::{GuestLab, Needs, possible};
+pub use lab::{GuestLab, Inside, Needs, possible};
 pub use mechanism::layers::{Layer, layers};
 pub use namespace::{end, in_namespace, join};
 pub use privilege::{Privilege, enter};

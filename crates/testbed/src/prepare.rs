@@ -39,7 +39,7 @@ pub(crate) fn prepare(
             }
             machine(Boots::Disk(disk))?
         }
-        System::Uml => {
+        System::Uml | System::OwnUml(_) => {
             let image = Image::find(system)?;
             // A host on a link needs none.
             let modules: Vec<PathBuf> =

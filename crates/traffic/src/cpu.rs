@@ -58,7 +58,10 @@ impl CpuWindow {
     pub fn new(scope: CpuScope) -> Self {
         let scope = if ALONE.load(Ordering::Relaxed) { CpuScope::Host } else { scope };
         // None stands for all.
-        let processors = if scope == CpuScope::Processors { sys::own_processors() } else { Vec::new() };
+        let processors = match scope {
+            CpuScope::Processors => sys::own_processors().collect(),
+            _ => Vec::new(),
+        };
         CpuWindow { scope, reader: CpuReader::new(processors), opened: None, closed: None }
     }
 

@@ -1,7 +1,7 @@
 //! Receives put off until more has come: to be woken for each packet costs both hosts more than the receive itself.
 
 use crate::sys;
-use stacklab_model::{Io, Metric, Pacing, Probe, Transport, TrialSpec};
+use stacklab_model::{Io, Metric, Transport, TrialSpec};
 use std::time::Duration;
 
 /// How long a receive is put off at least and at most.
@@ -10,8 +10,7 @@ const MOST: Duration = Duration::from_millis(1);
 
 /// Whether a trial's receives may be put off: those of a flood, unless each message has a call of its own.
 pub fn gathers(spec: &TrialSpec) -> bool {
-    let flood = spec.probe.probe == Probe::Stream && spec.probe.pacing == Pacing::Flood;
-    flood && spec.io != Io::Plain && (spec.transport == Transport::Udp || !asks_for_delays(spec))
+    spec.is_flood() && spec.io != Io::Plain && (spec.transport == Transport::Udp || !asks_for_delays(spec))
 }
 
 /// Whether it is known when each message arrives. The kernel stamps datagrams; of a byte stream it stamps what a receive

@@ -3,6 +3,7 @@
 use crate::delay::{DelayRecorder, Variation};
 use crate::sys::{self, LEAST_SLEEP_NS, Nanos};
 use stacklab_model::{Delays, Length, Pacing};
+use std::thread::yield_now;
 use std::time::Duration;
 
 /// Leave to send.
@@ -54,6 +55,8 @@ pub struct Pacer {
     /// Before this no message leaves: one that is late does not follow the one before at once.
     not_before_ns: Nanos,
     lateness: Option<Lateness>,
+    /// Whether this host has one processor, so that waiting awake keeps it from whoever else is on the path.
+    only_processor: bool,
 }
 
 impl Pacer {
@@ -65,7 +68,8 @@ impl Pacer {
             Pacing::Flood | Pacing::Lockstep | Pacing::Link => 0.0,
         };
         let lateness = (gap_ns > 0.0).then(Lateness::new);
-        Pacer { start_ns: sys::now_ns(), gap_ns, length, not_before_ns: 0, lateness }
+        let only_processor = sys::own_processors().nth(1).is_none();
+        Pacer { start_ns: sys::now_ns(), gap_ns, length, not_before_ns: 0, lateness, only_processor }
     }
 
     /// Waits for the turn of message `sequence`; with no schedule, up to `most` messages may leave in it. `None` when
@@ -83,7 +87,7 @@ impl Pacer {
             return None;
         }
         if scheduled {
-            now = wait_until(due.max(self.not_before_ns), now);
+            now = wait_until(due.max(self.not_before_ns), now, self.only_processor);
         }
         let messages = if scheduled { 1 } else { most.min(usize::try_from(left).unwrap_or(usize::MAX)) };
         Some(Turn { due, now, messages })
@@ -106,11 +110,13 @@ impl Pacer {
     }
 }
 
-/// Waits until the clock says `due`; gives the time then, which is never before `due`.
-fn wait_until(due: Nanos, mut now: Nanos) -> Nanos {
+/// Waits until the clock says `due`; gives the time then, which is never before `due`. On the only processor others run
+/// meanwhile: who keeps it from them is made to wait in the end, for as long as a scheduler lets each of them run.
+fn wait_until(due: Nanos, mut now: Nanos, only_processor: bool) -> Nanos {
     while now < due {
         match due - now {
             left @ LEAST_SLEEP_NS.. => sys::sleep(Duration::from_nanos(left - LEAST_SLEEP_NS / 2)),
+            _ if only_processor => yield_now(),
             _ => std::hint::spin_loop(),
         }
         now = sys::now_ns();

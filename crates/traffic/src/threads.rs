@@ -7,7 +7,7 @@ use std::thread;
 
 /// The flows of each thread: as many threads as there are flows and processors for.
 pub fn groups(flows: usize) -> Vec<Range<usize>> {
-    let threads = flows.min(sys::own_processors().len()).max(1);
+    let threads = flows.min(sys::own_processors().count()).max(1);
     (0..threads).map(|thread| thread * flows / threads..(thread + 1) * flows / threads).collect()
 }
 
@@ -20,7 +20,7 @@ pub fn on_each<T: Send>(
     if let [one] = groups {
         return Ok(vec![work(one.clone())?]);
     }
-    let processors = sys::own_processors();
+    let processors: Vec<usize> = sys::own_processors().collect();
     thread::scope(|scope| {
         let threads: Vec<_> = groups
             .iter()
@@ -61,6 +61,6 @@ mod tests {
             _ => Ok(()),
         });
         // On a machine with one processor there is no second thread to fail.
-        assert_eq!(failed.is_err(), sys::own_processors().len() > 1);
+        assert_eq!(failed.is_err(), sys::own_processors().count() > 1);
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::sys;
 use socket2::{SockAddr, Socket};
-use stacklab_model::{Family, Framing, Io, Pacing, Probe, SocketOptions, Transport, TrialSpec, Tuning};
+use stacklab_model::{Family, Framing, Io, SocketOptions, Transport, TrialSpec, Tuning};
 use std::io;
 use std::net::SocketAddr;
 
@@ -46,9 +46,8 @@ pub fn tune(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
 /// Whether the messages of a trial may share segments: those of a flood over TCP in `message` framing, of which the next one
 /// follows at once, unless the study says what `nodelay` is or has each written by a call of its own.
 pub fn joins(spec: &TrialSpec) -> bool {
-    let flood = spec.probe.probe == Probe::Stream && spec.probe.pacing == Pacing::Flood;
     let joinable = spec.transport == Transport::Tcp && spec.framing == Framing::Message;
-    joinable && flood && spec.io == Io::Batch && spec.tuning.nodelay.is_none()
+    joinable && spec.is_flood() && spec.io == Io::Batch && spec.tuning.nodelay.is_none()
 }
 
 /// Tells a connected TCP socket, an accepted one too, whether small messages wait for each other.

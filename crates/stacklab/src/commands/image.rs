@@ -1,8 +1,9 @@
 //! `stacklab image`.
 
-use crate::cli::ImageCommand;
+use crate::cli::{ImageBuildOptions, ImageCommand};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
+use stacklab_model::System;
 use stacklab_testbed::image::{self, Image};
 use std::fmt::Write;
 
@@ -18,13 +19,29 @@ pub fn image(command: &ImageCommand) -> Result<(), Failure> {
             }
             Ok(())
         }
+        ImageCommand::Build(options) => build(options),
         ImageCommand::Check => check(),
     }
 }
 
+fn build(options: &ImageBuildOptions) -> Result<(), Failure> {
+    let System::OwnUml(name) = &options.system else {
+        let what = "what is built is a user-mode Linux: name it uml- and a name of yours, such as uml-full";
+        return Err(Failure::Usage(format!("{} is not built here; {what}", options.system)));
+    };
+    let mut step = |what: &str| eprintln!("{}: {what}", options.system);
+    let image = image::build(name, options.tree.as_deref(), &mut step)?;
+    print_text(&format!("{}: {} is here ({})\n", options.system, image.version, image.source))
+}
+
+/// Those that can be fetched, and those that were built here.
+fn every() -> Vec<System> {
+    image::known().into_iter().chain(image::built()).collect()
+}
+
 fn list() -> Result<(), Failure> {
     let mut text = format!("Images in {}\n\n", image::cache().display());
-    for system in image::known() {
+    for system in every() {
         let _ = match Image::find(&system) {
             Ok(image) => writeln!(text, "  {:<12} {} ({})", system.to_string(), image.version, image.source),
             Err(_) => writeln!(text, "  {:<12} not here: stacklab image get {system}", system.to_string()),
@@ -34,13 +51,13 @@ fn list() -> Result<(), Failure> {
 }
 
 fn check() -> Result<(), Failure> {
-    let here: Vec<Image> = image::known().iter().filter_map(|system| Image::find(system).ok()).collect();
+    let here: Vec<Image> = every().iter().filter_map(|system| Image::find(system).ok()).collect();
     if here.is_empty() {
         return print_text(&format!("No image is in {}\n", image::cache().display()));
     }
     for image in here {
         image.check()?;
-        print_text(&format!("{}: {} is as it was fetched\n", image.system, image.version))?;
+        print_text(&format!("{}: {} is as it was made\n", image.system, image.version))?;
     }
     Ok(())
 }

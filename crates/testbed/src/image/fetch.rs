@@ -1,12 +1,16 @@
-//! Getting an image: fetched into a folder beside its own, which then takes its place; so an image is whole or not there.
+//! Getting an image: fetched or built into a folder beside its own, which then takes its place; so an image is whole or not
+//! there.
 
-use super::{Image, Label, folder_of, gvisor, kernel, uml};
+use super::{Image, Label, folder_of, gvisor, kernel, tree, uml};
 use crate::error::TestbedError;
 use stacklab_model::System;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::process::Command;
+
+/// Of what a program said when it failed; a compiler says much before that.
+const LAST_LINES: usize = 12;
 
 /// Is told each step before it is done.
 pub type Step<'a> = dyn FnMut(&str) + 'a;
@@ -25,6 +29,39 @@ pub(super) struct Made {
 /// What failed, in the words of the program that did it. What was downloaded is kept for the next attempt, and an image
 /// that was there before stays.
 pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> {
+    put(system, |into| match system {
+        System::Gvisor => gvisor::make(into, step),
+        System::Linux(series) => kernel::make(series, into, step),
+        System::Uml => uml::make(into, step),
+        other => Err(TestbedError::Get {
+            attempted: format!("get an image of {other}"),
+            reason: match other {
+                System::OwnUml(_) => "it is built here".to_owned(),
+                _ => "it needs none".to_owned(),
+            },
+            advice: match other {
+                System::OwnUml(_) => format!(": stacklab image build {other}"),
+                _ => String::new(),
+            },
+        }),
+    })
+}
+
+/// Builds user-mode Linux from a folder with a kernel's source, or from Debian's newest where none is named, and puts it in
+/// place of what is there under that name. What was compiled of a folder is kept for the next time.
+///
+/// # Errors
+/// As [`get`]; a compiler or another program that is missing; a kernel too old to have all that it should.
+pub fn build(name: &str, source: Option<&Path>, step: &mut Step<'_>) -> Result<Image, TestbedError> {
+    let system = System::OwnUml(name.to_owned());
+    put(&system, |into| tree::make(&system, source, into, step))
+}
+
+/// Makes an image in a folder beside its own, and has that folder take its place.
+fn put(
+    system: &System,
+    make: impl FnOnce(&Path) -> Result<Made, TestbedError>,
+) -> Result<Image, TestbedError> {
     let folder = folder_of(system);
     let part = folder.with_file_name(format!("{system}.part"));
     let at = |path: &Path| {
@@ -33,21 +70,11 @@ pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> 
     };
     remove(&part).map_err(at(&part))?;
     fs::create_dir_all(&part).map_err(at(&part))?;
-    let made = match system {
-        System::Gvisor => gvisor::make(&part, step),
-        System::Linux(series) => kernel::make(series, &part, step),
-        System::Uml => uml::make(&part, step),
-        other => Err(TestbedError::Get {
-            attempted: format!("get an image of {other}"),
-            reason: "it needs none".to_owned(),
-            advice: String::new(),
-        }),
-    };
     let place = |made: Made| {
         Label::write(&part, made.version, made.source).map_err(at(&part))?;
         remove(&folder).and_then(|()| fs::rename(&part, &folder)).map_err(at(&folder))
     };
-    made.and_then(place).inspect_err(|_| drop(remove(&part)))?;
+    make(&part).and_then(place).inspect_err(|_| drop(remove(&part)))?;
     Image::find(system)
 }
 
@@ -76,6 +103,8 @@ pub(super) fn run(mut command: Command, attempted: &str, advice: &str) -> Result
     if done.status.success() {
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
-    let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    let said = String::from_utf8_lossy(&done.stderr);
+    let lines: Vec<&str> = said.trim().lines().collect();
+    let said = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
     Err(failed(if said.is_empty() { format!("{name} failed ({})", done.status) } else { said }, advice))
 }

@@ -8,9 +8,10 @@ mod gvisor;
 pub(crate) mod initramfs;
 mod kernel;
 mod modules;
+mod tree;
 mod uml;
 
-pub use fetch::{Step, get};
+pub use fetch::{Step, build, get};
 
 use crate::error::TestbedError;
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,18 @@ pub fn known() -> Vec<System> {
     [System::Gvisor].into_iter().chain(kernels).chain([System::Uml]).collect()
 }
 
+/// The user-mode Linuxes that were built here.
+pub fn built() -> Vec<System> {
+    let entries = fs::read_dir(cache().join("images")).into_iter().flatten().flatten();
+    let systems = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // One that is being built has no label yet.
+    let built =
+        |system: &System| matches!(system, System::OwnUml(_)) && folder_of(system).join(LABEL).exists();
+    let mut systems: Vec<System> = systems.filter(built).collect();
+    systems.sort();
+    systems
+}
+
 /// What a system boots from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
@@ -34,7 +47,7 @@ pub struct Image {
     pub system: System,
     /// Its exact version.
     pub version: String,
-    /// Where it was fetched from.
+    /// What it was fetched or built from.
     pub source: String,
     folder: PathBuf,
 }

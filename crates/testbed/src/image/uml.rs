@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-const SUITES: &[&str] = &["forky"];
+pub(super) const SUITES: &[&str] = &["forky"];
 const PACKAGE: &str = "user-mode-linux";
 /// Where its C library is, in its package.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";

@@ -131,10 +131,10 @@ pub fn pin_thread(processor: usize) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
-/// The processors that this process may use.
-pub fn own_processors() -> Vec<usize> {
+/// The processors that this thread may use, without asking for memory.
+pub fn own_processors() -> impl Iterator<Item = usize> {
     let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-    (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect()
+    (0..CpuSet::count()).filter(move |cpu| allowed.is_set(*cpu).unwrap_or(false))
 }
 
 /// This process's user and system time so far, nanoseconds.

@@ -34,7 +34,7 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
         (Some(mechanism), Topology::Routed(links)) => {
             let (mechanisms, guests) = (vec![mechanism], Vec::new());
             let needs = Needs { mechanisms, bed: study.bed.clone(), links, guests };
-            match possible(&needs, options.in_vm)? {
+            match possible(&needs, &options.in_vm)? {
                 Some(system) => in_guest(&system, &needs, mechanism, &program)?,
                 None => row(&study, &links, mechanism, &program)?,
             }
@@ -86,7 +86,7 @@ fn in_guest(
     let path = socket();
     shell::listen(&path, doors).map_err(failed(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version());
-    let up = up_of_row(mechanism, &place, *system == System::Uml, |node| Place::Guest(node as usize));
+    let up = up_of_row(mechanism, &place, system.is_uml(), |node| Place::Guest(node as usize));
     // The agents end with their streams, and the hosts with them.
     Ok((up, Box::new((testbeds, guest))))
 }

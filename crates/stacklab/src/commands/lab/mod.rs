@@ -12,7 +12,7 @@ use crate::rows::without_routers;
 use crate::sources::study_of;
 use stacklab_model::Mechanism;
 use stacklab_study::Study;
-use stacklab_testbed::{join, shell};
+use stacklab_testbed::{Inside, join, shell};
 use state::{Claim, Place, Up, known, socket, state};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -65,9 +65,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     if let Some(mechanism) = options.mechanism {
         command.args(["--mechanism", mechanism.name()]);
     }
-    if options.in_vm {
-        command.arg("--in-vm");
-    }
+    command.arg(format!("--in-vm={}", options.in_vm));
     // It does not end with the terminal.
     let mut holder =
         command.process_group(0).spawn().map_err(failed("start the process that holds the testbed"))?;
@@ -96,7 +94,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
 fn wanted(options: &LabUpOptions) -> Result<(Study, Option<Mechanism>), Failure> {
     let (_, study) = study_of(&options.study)?;
     let mechanisms = study.mechanisms();
-    if options.in_vm && mechanisms.is_empty() {
+    if options.in_vm != Inside::WhereNeeded && mechanisms.is_empty() {
         return Err(without_routers());
     }
     match (options.mechanism, mechanisms.first()) {

@@ -65,12 +65,12 @@ pub fn peak_rss_kib() -> Option<u64> {
     (told != 0 && counters.PeakWorkingSetSize > 0).then_some(counters.PeakWorkingSetSize as u64 / 1024)
 }
 
-/// The processors that this process may use, of its processor group.
-pub fn own_processors() -> Vec<usize> {
+/// The processors that this process may use, of its processor group, without asking for memory.
+pub fn own_processors() -> impl Iterator<Item = usize> {
     let (mut own, mut machine) = (0_usize, 0_usize);
     // SAFETY: the handle stands for this process and needs no closing; the call writes two integers, which outlive it.
     unsafe { GetProcessAffinityMask(GetCurrentProcess(), &raw mut own, &raw mut machine) };
-    (0..usize::BITS as usize).filter(|processor| (own >> processor) & 1 == 1).collect()
+    (0..usize::BITS as usize).filter(move |processor| (own >> processor) & 1 == 1)
 }
 
 /// Keeps this thread on one processor.

@@ -1,0 +1,162 @@
+//! User-mode Linux built on this machine from a kernel's source: with all mechanisms between networks, of which Debian's lacks
+//! some, and of any tree that somebody works on.
+
+use super::apt::Apt;
+use super::cache;
+use super::cpio::Archive;
+use super::fetch::{Made, Step, run};
+use super::uml::SUITES;
+use crate::error::TestbedError;
+use crate::find::program_in_path;
+use crate::pin::allowed;
+use stacklab_model::System;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What it is built with.
+const CONFIG: &str = include_str!("uml.config");
+const PACKAGE: &str = "linux-source";
+/// What it is built by, and how to get it.
+const PROGRAMS: [&str; 7] = ["make", "gcc", "flex", "bison", "bc", "tar", "xz"];
+const GET_PROGRAMS: &str =
+    "sudo apt-get install --no-install-recommends make gcc libc6-dev flex bison bc tar xz-utils";
+/// What of a kernel's source no user-mode Linux is made of, but for the files that say so.
+const LEFT_OUT: [&str; 3] = ["*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/Documentation/*.rst"];
+
+/// Builds it into a folder: `kernel`, `config`, an empty `modules.cpio`, and `lib`, empty, as it needs no libraries but this
+/// machine's.
+pub(super) fn make(
+    system: &System,
+    source: Option<&Path>,
+    into: &Path,
+    step: &mut Step<'_>,
+) -> Result<Made, TestbedError> {
+    if let Some(program) = PROGRAMS.into_iter().find(|program| program_in_path(program).is_none()) {
+        return Err(TestbedError::NoProgram { program, remedy: GET_PROGRAMS });
+    }
+    // The compilation is elsewhere than this process.
+    let at_hand = |path: &Path| {
+        std::path::absolute(path).map_err(|reason| TestbedError::File { path: path.to_owned(), reason })
+    };
+    let builds = at_hand(&cache().join("build"))?;
+    let (tree, origin) = match source {
+        Some(tree) => (at_hand(tree)?, tree.display().to_string()),
+        None => debians(&builds, step)?,
+    };
+    let built = Build { tree, out: builds.join(system.to_string()) };
+    let release = built.build(step)?;
+    let failed = |reason| TestbedError::File { path: into.to_owned(), reason };
+    built.place(into).map_err(failed)?;
+    if source.is_none() {
+        // Some GiB that are made again from the package in seconds.
+        for folder in [&built.tree, &built.out] {
+            fs::remove_dir_all(folder).map_err(failed)?;
+        }
+    }
+    Ok(Made { version: release, source: format!("built from {origin}") })
+}
+
+/// Unpacks Debian's newest source: its folder, and its package with the version.
+fn debians(builds: &Path, step: &mut Step<'_>) -> Result<(PathBuf, String), TestbedError> {
+    let apt = Apt::open(cache().join("apt").join(PACKAGE), SUITES, step)?;
+    let package = apt.newest(PACKAGE, "")?;
+    let (unpacked, tree) = (builds.join("package"), builds.join(&package));
+    let at = |path: &Path| {
+        let path = path.to_owned();
+        move |reason| TestbedError::File { path, reason }
+    };
+    for folder in [&unpacked, &tree] {
+        remade(folder).map_err(at(folder))?;
+    }
+    let version = apt.unpack(&package, &unpacked, step)?;
+    let archive = unpacked.join("usr/src").join(format!("{package}.tar.xz"));
+    step("unpacking the source");
+    let mut tar = Command::new("tar");
+    tar.args(LEFT_OUT.map(|files| format!("--exclude={files}")));
+    tar.args(["--strip-components=1", "-xf"]).arg(&archive).arg("-C").arg(&tree);
+    run(tar, &format!("unpack {}", archive.display()), "; see that the disk has 2 GiB of room")?;
+    fs::remove_dir_all(&unpacked).map_err(at(&unpacked))?;
+    Ok((tree, format!("{package} {version}")))
+}
+
+/// An empty folder.
+fn remade(folder: &Path) -> io::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    fs::create_dir_all(folder)
+}
+
+/// Where a kernel is built.
+struct Build {
+    tree: PathBuf,
+    out: PathBuf,
+}
+
+impl Build {
+    /// Compiles the kernel; what was compiled before is not compiled again. Gives its release.
+    fn build(&self, step: &mut Step<'_>) -> Result<String, TestbedError> {
+        let at = |path: PathBuf| move |reason| TestbedError::File { path, reason };
+        let wanted = self.out.join("wanted.config");
+        let written = fs::create_dir_all(&self.out).and_then(|()| fs::write(&wanted, CONFIG));
+        written.map_err(at(wanted.clone()))?;
+        let mut configure = self.make("allnoconfig");
+        configure.env("KCONFIG_ALLCONFIG", &wanted);
+        run(configure, &format!("configure the kernel in {}", self.tree.display()), "")?;
+        let has = fs::read_to_string(self.config()).map_err(at(self.config()))?;
+        if let Some(lacking) = lacking(&has) {
+            return Err(TestbedError::Get {
+                attempted: format!("configure the kernel in {}", self.tree.display()),
+                reason: format!("it cannot have {lacking}"),
+                advice: "; take a newer kernel".to_owned(),
+            });
+        }
+        let release = run(self.make("kernelrelease"), "ask for the kernel's release", "")?.trim().to_owned();
+        step(&format!("compiling user-mode Linux {release}, which takes some minutes"));
+        let mut compile = self.make("linux");
+        compile.arg(format!("-j{}", allowed().len()));
+        run(compile, &format!("compile the kernel in {}", self.tree.display()), "")?;
+        Ok(release)
+    }
+
+    fn make(&self, target: &str) -> Command {
+        let mut make = Command::new("make");
+        make.arg("-s").arg("-C").arg(&self.tree).arg("ARCH=um").arg(format!("O={}", self.out.display()));
+        // What a `make` around this one says to its own parts.
+        make.arg(target).env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS");
+        make
+    }
+
+    fn config(&self) -> PathBuf {
+        self.out.join(".config")
+    }
+
+    fn place(&self, into: &Path) -> io::Result<()> {
+        fs::copy(self.out.join("linux"), into.join("kernel"))?;
+        fs::copy(self.config(), into.join("config"))?;
+        fs::create_dir(into.join("lib"))?;
+        Archive::new(File::create(into.join("modules.cpio"))?).finish()?;
+        Ok(())
+    }
+}
+
+/// The first thing asked for that a configuration has not.
+fn lacking(has: &str) -> Option<&'static str> {
+    let wanted = CONFIG.lines().filter(|line| line.starts_with("CONFIG_"));
+    let mut wanted = wanted.filter(|line| *line != "CONFIG_LOCALVERSION_AUTO=y");
+    wanted.find(|wanted| !has.lines().any(|line| line == *wanted))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_kernel_lacks_is_named() {
+        assert_eq!(lacking(CONFIG), None);
+        let without = CONFIG.replace("CONFIG_WIREGUARD=y", "# CONFIG_WIREGUARD is not set");
+        assert_eq!(lacking(&without), Some("CONFIG_WIREGUARD=y"));
+    }
+}
