@@ -51,9 +51,11 @@ end_hosts() {
     rm -rf "$work"
 }
 
-# in_sender COMMAND.., in_receiver COMMAND..: runs it at that end, on that end's processor; it ends when the shell does.
+# in_sender COMMAND.., in_receiver COMMAND..: runs it at that end, on that end's processor; it ends when the shell does, and
+# at the sender within $limit seconds.
+limit=20
 in_sender() {
-    nsenter -t "$sender_root" -n -p setpriv --pdeathsig KILL taskset -c "$sender_cpu" timeout -k 1 20 "$@"
+    nsenter -t "$sender_root" -n -p setpriv --pdeathsig KILL taskset -c "$sender_cpu" timeout -k 1 "$limit" "$@"
 }
 in_receiver() { nsenter -t "$receiver_root" -n -p setpriv --pdeathsig KILL taskset -c "$receiver_cpu" "$@"; }
 
