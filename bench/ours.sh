@@ -3,10 +3,10 @@
 
 ours_server() { server stacklab "$stacklab" agent --listen :5202; }
 
-# ours tcp|udp|echo FAMILY SIZE OPTION..: one measurement of a second, unless an option says otherwise.
+# ours tcp|udp|echo FAMILY SIZE OPTION..: one measurement of a second, unless an option says how long or how many.
 ours() {
     local time=(-t 1)
-    [[ " ${*:4} " == *' -t '* ]] && time=()
+    [[ " ${*:4} " =~ ' -t '|' -n ' ]] && time=()
     in_sender "$stacklab" measure "$1" "$(address "$2")" -l "$3" "${time[@]}" --json "${@:4}" >"$work/stacklab.json"
 }
 

@@ -8,7 +8,7 @@ use stacklab_model::{Factor, Family, Mechanism, Metric, Role, RunRecord};
 use stacklab_store::Record;
 use std::collections::BTreeMap;
 use std::process::Command;
-use support::program::{Program, code, require_root, require_tool};
+use support::program::{Outcome, Program, code, require_root, require_tool};
 use support::records::{figure, runs, side};
 use support::routed::model;
 
@@ -167,6 +167,12 @@ fn what_debians_user_mode_linux_lacks_is_had_in_one_that_was_built_here() {
         check(rate, &runs);
     }
     let program = Program::new();
+    // It is a program itself: no other one is needed for it.
+    program.write("few.toml", study(SLOW, FLOOD, &LACKED, &[128]));
+    let few = ["run", "few.toml", "--in-vm=uml-full", "--set", "runs.max=2", "--set", "runs.min=2"];
+    let mut alone = program.command(&few);
+    alone.env("PATH", "/nonexistent");
+    Outcome::of(alone).expect(code::DONE);
     program.write("m.toml", study(SLOW, FLOOD, &LACKED, &[128]));
     let refused = program.run(&["run", "m.toml", "--in-vm=uml"]).expect(code::TESTBED).stderr;
     assert!(refused.contains("(sit 6rd, wireguard)") && refused.contains("--in-vm=uml-full"), "{refused}");

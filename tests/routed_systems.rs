@@ -1,6 +1,7 @@
-//! Clients of two routers that are other systems, really running: user-mode Linux, a Debian kernel in a virtual machine, gVisor.
+//! Clients of two routers, and routers, that are other systems, really running: user-mode Linux, a Debian kernel in a virtual
+//! machine, gVisor.
 //!
-//! They need root, tayga and the images of all three; where one is missing they fail.
+//! They need root, tayga and the images of all; where one is missing they fail.
 
 mod support;
 
@@ -178,6 +179,94 @@ fn a_virtual_machine_and_a_sandbox_speak_through_a_translator() {
         }
     }
     scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
+}
+
+/// The same with other routers.
+fn with_routers(study: &str, routers: &[&str]) -> String {
+    study.replace("mechanism = ", &format!("routers = {routers:?}\nmechanism = "))
+}
+
+#[test]
+fn user_mode_linux_as_routers_has_tunnels_that_need_no_module_of_this_kernel() {
+    require_root();
+    require_tool("tayga", "tayga");
+    let program = Program::new();
+    let scene = Scene::now();
+    let measured = |mechanisms: &[&str], cells: usize, size: u32, name: &str| {
+        let study = study(&["namespace"], mechanisms, &["udp"], size, size > LARGEST);
+        program.write("study.toml", with_routers(&study, &["uml"]));
+        let done = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
+        assert!(
+            done.stderr.contains("the clients namespaces, both routers user-mode Linux"),
+            "{}",
+            done.stderr
+        );
+        let all = runs(&program.work().join(name));
+        // Two blocks, a stream and an echo.
+        assert_eq!((all.len(), streams(&all).len()), (cells * 2 * 2, cells * 2));
+        streams(&all).into_iter().for_each(check);
+        all
+    };
+    // Native and GRE in two families, the others in one.
+    measured(&["gre6"], 2, 1536, "large.stacklab");
+    let all = measured(&["native", "6in4", "464xlat"], 4, 1024, "x.stacklab");
+    // What a kernel takes for it that does nothing else; it counts in ticks, and a single run may have none.
+    let busy = |metric| -> Vec<f64> { streams(&all).into_iter().map(|run| figure(run, metric)).collect() };
+    let busy = [busy(Metric::CpuRouter1), busy(Metric::CpuRouter2)].concat();
+    assert!(busy.iter().sum::<f64>() > 0.0 && busy.iter().all(|share| *share < 50.0), "{busy:?}");
+    let hosts = Record::read(&program.work().join("x.stacklab")).unwrap().hosts().unwrap();
+    for host in hosts {
+        let is_router = host.name.starts_with("router");
+        let expected = if is_router { "uml: user-mode Linux 7." } else { "namespace, " };
+        assert!(host.kind.starts_with(expected), "{}: {}", host.name, host.kind);
+    }
+    scene.assert_restored(&program, &["study.toml", "x.stacklab", "large.stacklab"], SOON);
+}
+
+#[test]
+fn two_kernels_as_routers_speak_through_wireguard_and_all_four_hosts_can_be_guests() {
+    require_root();
+    let program = Program::new();
+    let scene = Scene::now();
+    let mixed = study(&["namespace -> uml"], &["wireguard6"], &["udp"], 1024, true);
+    program.write("study.toml", with_routers(&mixed, &["linux-6.1 -> uml-full", "uml-full"]));
+    let done = program.run(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1"]).expect(code::DONE);
+    for words in
+        ["the near router Linux 6.1", "the far router user-mode Linux", "both routers user-mode Linux"]
+    {
+        assert!(done.stderr.contains(words), "{words}: {}", done.stderr);
+    }
+    let all = runs(&program.work().join("x.stacklab"));
+    let streams = streams(&all);
+    // Two families, with two pairs of routers, twice.
+    assert_eq!((all.len(), streams.len()), (16, 8));
+    for run in streams {
+        let cell = &run.trial.cell;
+        let (throughput, expected) = (figure(run, Metric::Throughput), scheduled(cell.size));
+        assert!((throughput / expected - 1.0).abs() < FAR, "{cell}: {throughput} Mbit/s, not {expected}");
+        let (link_bytes, (_, bytes)) = (figure(run, Metric::LinkBytes), model(run, RATE));
+        assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B, not {bytes}");
+    }
+    scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
+}
+
+#[test]
+fn what_routers_lack_is_refused_before_anything_starts() {
+    require_root();
+    let program = Program::new();
+    let refused = |routers: &str, mechanism: &str, asked: &[&str], expected: i32, words: &[&str]| {
+        let study = study(&["namespace"], &[mechanism], &["udp"], 1024, false);
+        program.write("study.toml", with_routers(&study, &[routers]));
+        program.run(asked).expect(expected).says(words);
+    };
+    let run = ["run", "study.toml", "--out", "x.stacklab"];
+    let lacks = ["uml as a router lacks", "wireguard4: wireguard", "uml-full"];
+    refused("uml", "wireguard4", &run, code::TESTBED, &lacks);
+    refused("uml-none", "gre4", &run, code::TESTBED, &["stacklab image build uml-none"]);
+    let inside = [&run[..], &["--in-vm"]].concat();
+    refused("uml", "gre4", &inside, code::REQUEST, &["--in-vm", "(uml)", "factors.routers"]);
+    refused("uml", "gre4", &["lab", "up", "study.toml"], code::REQUEST, &["factors.routers"]);
+    assert!(!program.work().join("x.stacklab").exists());
 }
 
 #[test]

@@ -25,6 +25,8 @@ named! {
         Services = "services",
         /// How packets cross the network between the routers.
         Mechanism = "mechanism",
+        /// What the routers run.
+        Routers = "routers",
         /// How messages get into and out of the kernel.
         Io = "io",
         /// Flows at once.

@@ -133,7 +133,7 @@ fn names_a_folder(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
-/// What both hosts of a cell run, sender first.
+/// What both ends of a cell run, or both routers between them; the sender's first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Systems(pub [System; 2]);
 
@@ -144,15 +144,32 @@ impl Systems {
     /// Two hosts of this kernel.
     pub const NAMESPACES: Systems = Systems([System::Namespace, System::Namespace]);
 
-    /// Of a cell: two namespaces where its study does not say.
+    /// What the ends of a cell run: two namespaces where its study does not say.
     ///
     /// # Panics
     /// When the cell's level is none, which a checked study excludes.
     pub fn of(cell: &Cell) -> Self {
-        match cell.settings.get(&Factor::Os) {
+        Self::at(cell, Factor::Os)
+    }
+
+    /// The same of the two routers between them, the sender's first.
+    ///
+    /// # Panics
+    /// As [`Systems::of`].
+    pub fn of_routers(cell: &Cell) -> Self {
+        Self::at(cell, Factor::Routers)
+    }
+
+    fn at(cell: &Cell, factor: Factor) -> Self {
+        match cell.settings.get(&factor) {
             Some(level) => level.parse().expect("a checked study's systems are known"),
             None => Systems::NAMESPACES,
         }
+    }
+
+    /// Those of them that are no namespaces.
+    pub fn guests(&self) -> impl Iterator<Item = &System> {
+        self.0.iter().filter(|system| **system != System::Namespace)
     }
 
     /// Whether both are joined by a link of the testbed's own.

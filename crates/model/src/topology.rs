@@ -1,6 +1,6 @@
 //! How a study's hosts are joined.
 
-use crate::{Bed, Rate, print_duration};
+use crate::{Bed, Cell, Mechanism, Rate, Systems, print_duration};
 use serde::{Deserialize, Serialize};
 
 /// How a study's hosts are joined.
@@ -23,6 +23,33 @@ pub struct Links {
     pub middle: OwnLink,
     /// Between the receiver and its router.
     pub far: OwnLink,
+}
+
+/// What rows of hosts differ in within a study.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RowKind {
+    /// How packets cross between the routers.
+    pub mechanism: Mechanism,
+    /// What the clients run.
+    pub clients: Systems,
+    /// What the routers run.
+    pub routers: Systems,
+}
+
+impl RowKind {
+    /// The row in which a cell is measured.
+    ///
+    /// # Panics
+    /// When a level of the cell is none, which a checked study excludes.
+    pub fn of(cell: &Cell) -> Self {
+        let (clients, routers) = (Systems::of(cell), Systems::of_routers(cell));
+        RowKind { mechanism: Mechanism::of(cell), clients, routers }
+    }
+
+    /// Four namespaces.
+    pub fn of_namespaces(mechanism: Mechanism) -> Self {
+        RowKind { mechanism, clients: Systems::NAMESPACES, routers: Systems::NAMESPACES }
+    }
 }
 
 /// What a link has for itself, in each direction.

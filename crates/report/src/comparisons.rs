@@ -29,10 +29,13 @@ pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
         Better::Higher => "higher",
         Better::Lower => "lower",
     };
-    // Routers are always of one kernel, whatever their clients are.
-    let router = matches!(metric, Metric::CpuRouter1 | Metric::CpuRouter2);
-    let scope = match if router { CpuScope::Shared } else { cpu_scope } {
+    let scope = match cpu_scope {
         _ if !metric.is_host_cpu() => "",
+        // What the ends run says nothing of them.
+        _ if matches!(metric, Metric::CpuRouter1 | Metric::CpuRouter2) => {
+            " (of a guest's own kernel; of a namespace's it counts all that this machine runs: compare it within one kind \
+             of router only)"
+        }
         CpuScope::Shared => {
             " (CPU scope shared: the hosts run on one kernel, so the figure counts all of them)"
         }
@@ -197,9 +200,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn routers_share_a_kernel_also_where_their_clients_have_their_own() {
+    fn what_the_ends_run_says_nothing_of_routers() {
         let of = |metric| definition(metric, CpuScope::Host);
         assert!(of(Metric::CpuReceiver).contains("scope host"), "{}", of(Metric::CpuReceiver));
-        assert!(of(Metric::CpuRouter2).contains("scope shared"), "{}", of(Metric::CpuRouter2));
+        let router = of(Metric::CpuRouter2);
+        assert!(router.contains("one kind of router") && !router.contains("scope host"), "{router}");
     }
 }

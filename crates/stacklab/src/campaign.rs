@@ -46,7 +46,7 @@ impl Labs {
     /// The places in a sentence each.
     pub fn describe(&self, study: &Study) -> String {
         let said: Vec<String> = self.0.iter().map(|lab| lab.describe(&study.bed)).collect();
-        said.join(if self.0.iter().any(|lab| lab.mechanism().is_some()) { "\n" } else { "; " })
+        said.join(if self.0.iter().any(|lab| lab.is_row()) { "\n" } else { "; " })
     }
 
     /// Each host's facts.

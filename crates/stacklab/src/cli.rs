@@ -208,11 +208,8 @@ pub struct RunOptions {
     /// Put this program on machines that ssh reaches and that have none of this version, without asking
     #[arg(long)]
     pub copy_agent: bool,
-    /// Build a study's routers inside a guest whatever this kernel can do: inside the fastest that is here, or inside the one
-    /// named (uml, uml-NAME, linux-6.1 ..); without it, only where this kernel lacks what a mechanism needs
-    #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
-        default_missing_value = "any", hide_default_value = true)]
-    pub in_vm: Inside,
+    #[command(flatten)]
+    pub place: PlaceOptions,
     /// Go on with the record named by --out, or with the newest one in this folder; study, scale, settings and seed
     /// are those it was begun with
     #[arg(long)]
@@ -310,10 +307,8 @@ pub struct ReplicateOptions {
     /// The record to write; without it, one in this folder named after the study and the time
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Build routers inside a guest, whatever this kernel can do, the one named if one is
-    #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
-        default_missing_value = "any", hide_default_value = true)]
-    pub in_vm: Inside,
+    #[command(flatten)]
+    pub place: PlaceOptions,
     /// Measure nothing: test the findings on this record
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "settings", "seed", "scale"])]
     pub from: Option<PathBuf>,
@@ -418,7 +413,15 @@ pub struct LabUpOptions {
     /// Of a study with routers, what is between them; without it, the study's first mechanism
     #[arg(long, value_name = "NAME")]
     pub mechanism: Option<Mechanism>,
-    /// Of a study with routers, build the testbed inside a guest even where this kernel can do it, the one named if one is
+    #[command(flatten)]
+    pub place: PlaceOptions,
+}
+
+/// Where the testbeds of a study with routers are.
+#[derive(Debug, Clone, Args)]
+pub struct PlaceOptions {
+    /// Build a study's routers inside a guest whatever this kernel can do: inside the fastest that is here, or inside the one
+    /// named (uml, uml-NAME, linux-6.1 ..); without it, only where this kernel lacks what a mechanism needs
     #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
         default_missing_value = "any", hide_default_value = true)]
     pub in_vm: Inside,

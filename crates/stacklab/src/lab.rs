@@ -10,7 +10,7 @@ use crate::served;
 use crate::settings::{self, Pinning};
 use crate::sources::now_unix_ns;
 use stacklab_model::{
-    Bed, Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, Mechanism, Metric, Probe, ProbeSpec, Role,
+    Bed, Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, Metric, Probe, ProbeSpec, Role, RowKind,
     RunRecord, Services, System, Systems, Trial, TrialSpec,
 };
 use stacklab_store::HostRow;
@@ -106,12 +106,13 @@ impl Lab {
         streams: [stacklab_testbed::Streams; 4],
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let (mechanism, systems) = (origin.mechanism, origin.systems.clone());
+        let RowKind { mechanism, clients, routers } = origin.kind.clone();
         let client = |node: Node, (output, input): stacklab_testbed::Streams| {
             let system = match node {
-                Node::Sender => &systems.0[0],
-                Node::Receiver => &systems.0[1],
-                Node::Router1 | Node::Router2 => &System::Namespace,
+                Node::Sender => &clients.0[0],
+                Node::Router1 => &routers.0[0],
+                Node::Router2 => &routers.0[1],
+                Node::Receiver => &clients.0[1],
             };
             let system = if *system == System::Namespace { String::new() } else { format!("{system}, ") };
             AgentClient::new(format!("{node} ({system}{mechanism})"), output, input, interrupted)
@@ -122,7 +123,7 @@ impl Lab {
             place: Place::Row(Box::new(row)),
             sender: client(Node::Sender, sender),
             receiver: client(Node::Receiver, receiver),
-            systems,
+            systems: clients.clone(),
             services: Services::default(),
             facts: Vec::new(),
             compared: None,
@@ -133,19 +134,19 @@ impl Lab {
         Ok(lab)
     }
 
-    /// How packets cross between its routers, where it has any.
-    pub fn mechanism(&self) -> Option<Mechanism> {
-        match &self.place {
-            Place::Row(row) => Some(row.mechanism()),
-            _ => None,
-        }
+    /// Whether it has routers.
+    pub fn is_row(&self) -> bool {
+        matches!(self.place, Place::Row(_))
     }
 
     /// Whether a cell is measured here.
     pub fn is_for(&self, cell: &Cell) -> bool {
-        Systems::of(cell) == self.systems
-            && Services::of(cell) == self.services
-            && self.mechanism().is_none_or(|mechanism| mechanism == Mechanism::of(cell))
+        match &self.place {
+            Place::Row(row) => *row.kind() == RowKind::of(cell),
+            Place::Built(_) | Place::Real(_) => {
+                Systems::of(cell) == self.systems && Services::of(cell) == self.services
+            }
+        }
     }
 
     /// The place in a sentence.

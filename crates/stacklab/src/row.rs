@@ -2,8 +2,8 @@
 
 use crate::failure::Failure;
 use stacklab_model::{
-    Bed, Cell, Counters, CpuTime, ETHERNET_HEADER_BYTES, Family, Links, Mechanism, Metric, OwnLink, Probe,
-    Role, RunRecord, Systems, Transport, Value, WirePath,
+    Bed, Cell, Counters, CpuTime, ETHERNET_HEADER_BYTES, Family, Links, Metric, OwnLink, Probe, Role,
+    RowKind, RunRecord, System, Transport, Value, WirePath,
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Node, Routed, ends};
@@ -18,10 +18,8 @@ const COUNT_LIMIT: Duration = Duration::from_secs(20);
 
 /// Where a row of hosts comes from.
 pub struct Origin {
-    /// How packets cross between the routers.
-    pub mechanism: Mechanism,
-    /// What the clients run.
-    pub systems: Systems,
+    /// How packets cross between the routers, and what the hosts run.
+    pub kind: RowKind,
     /// What each link has for itself.
     pub links: Links,
     /// What was seen of packets on it.
@@ -52,9 +50,9 @@ impl Row {
         Ok(row)
     }
 
-    /// How packets cross.
-    pub fn mechanism(&self) -> Mechanism {
-        self.origin.mechanism
+    /// How packets cross, and what the hosts run.
+    pub fn kind(&self) -> &RowKind {
+        &self.origin.kind
     }
 
     /// Has both ends know the path MTU during the next trial.
@@ -67,9 +65,9 @@ impl Row {
 
     /// What it is, in a sentence.
     pub fn describe(&self, bed: &Bed) -> String {
-        let Origin { mechanism, links, carried, guest, .. } = &self.origin;
+        let Origin { kind: RowKind { mechanism, .. }, links, carried, guest, .. } = &self.origin;
         let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
-        let (hosts, seen_by) = hosts(&place, self.guests());
+        let (hosts, seen_by) = hosts(&place, &self.guests());
         let rate = bed.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
         let by = if mechanism.translates() { " (tayga, one address to one)" } else { "" };
         let own =
@@ -97,20 +95,27 @@ impl Row {
         )
     }
 
-    /// What kind of host a router is, and a client that is no guest.
-    fn kind(&self) -> String {
-        let place = self.origin.guest.as_ref().map_or_else(String::new, |guest| format!(" in {guest}"));
-        format!("namespace{place}, {}", self.origin.mechanism)
+    /// What kind of host each is, in their order on the path.
+    fn kinds(&self) -> [String; 4] {
+        let Origin { kind: RowKind { mechanism, clients, routers }, guest: lab, .. } = &self.origin;
+        let lab = lab.as_ref().map_or_else(String::new, |lab| format!(" in {lab}"));
+        let [[sender, receiver], [near, far]] = self.guests();
+        let of = |system: &System, guest: Option<String>| match guest {
+            Some(guest) => format!("{}: {guest}, {mechanism}", system.kind()),
+            None => format!("namespace{lab}, {mechanism}"),
+        };
+        [
+            of(&clients.0[0], sender),
+            of(&routers.0[0], near),
+            of(&routers.0[1], far),
+            of(&clients.0[1], receiver),
+        ]
     }
 
     /// What kind of host a client is, the sender being the first.
     pub fn client_kind(&self, number: usize) -> String {
-        match &self.guests()[number] {
-            Some(guest) => {
-                format!("{}: {guest}, {}", self.origin.systems.0[number].kind(), self.origin.mechanism)
-            }
-            None => self.kind(),
-        }
+        let [sender, _, _, receiver] = self.kinds();
+        if number == 0 { sender } else { receiver }
     }
 
     /// What the processes of clients that are guests have run until now; the sender's first.
@@ -118,25 +123,28 @@ impl Row {
         self.origin.own.as_ref().map_or([None, None], |own| own.guest_ticks())
     }
 
-    /// What the clients are where they are guests, the sender's first.
-    fn guests(&self) -> &[Option<String>; 2] {
-        self.origin.own.as_ref().map_or(&[None, None], |own| own.guests())
+    /// What the clients are where they are guests, and what the routers are; the sender's first.
+    fn guests(&self) -> [[Option<String>; 2]; 2] {
+        let own = self.origin.own.as_ref();
+        own.map_or_else(Default::default, |own| [own.clients().clone(), own.routers().clone()])
     }
 
     /// The routers' facts.
     pub fn hosts(&mut self, since_unix_ns: u64) -> Result<Vec<HostRow>, Failure> {
-        let kind = self.kind();
+        let [_, near, far, _] = self.kinds();
         let mut rows = Vec::new();
-        for (agent, node) in self.routers.iter_mut().zip([Node::Router1, Node::Router2]) {
+        for (agent, (node, kind)) in
+            self.routers.iter_mut().zip([(Node::Router1, near), (Node::Router2, far)])
+        {
             let (name, facts) = (node.name().to_owned(), agent.facts()?);
-            rows.push(HostRow { name, kind: kind.clone(), since_unix_ns, facts });
+            rows.push(HostRow { name, kind, since_unix_ns, facts });
         }
         Ok(rows)
     }
 
     /// The path of a cell's trials.
     pub fn path(&self, bed: &Bed, cell: &Cell) -> Path {
-        let ends = ends(self.origin.mechanism, cell.family)
+        let ends = ends(self.origin.kind.mechanism, cell.family)
             .expect("a checked study's mechanisms carry their families");
         let seen = self.origin.carried.iter().find(|carried| carried.family == cell.family);
         let path_mtus = seen.expect("a testbed has been seen to carry what it carries").path_mtus;
@@ -172,17 +180,23 @@ impl Row {
     }
 }
 
-/// What the four hosts are, and whose packets were looked at, in the words of a sentence.
-fn hosts(place: &str, guests: &[Option<String>; 2]) -> (String, &'static str) {
-    let clients = match guests {
-        [None, None] => return (format!(" in four namespaces{place}"), ""),
-        [Some(one), Some(other)] if one == other => format!("both clients {one}"),
+/// What the four hosts are, and whose packets were looked at, in the words of a sentence; of guests, the clients' are first.
+fn hosts(place: &str, [clients, routers]: &[[Option<String>; 2]; 2]) -> (String, &'static str) {
+    let pair = |guests: &[Option<String>; 2], names: [&str; 3]| match guests {
+        [None, None] => format!("the {}s namespaces", names[0]),
+        [Some(one), Some(other)] if one == other => format!("both {}s {one}", names[0]),
         ends => {
-            let [sender, receiver] = ends.each_ref().map(|end| end.as_deref().unwrap_or("a namespace"));
-            format!("the sender {sender}, the receiver {receiver}")
+            let [near, far] = ends.each_ref().map(|end| end.as_deref().unwrap_or("a namespace"));
+            format!("the {} {near}, the {} {far}", names[1], names[2])
         }
     };
-    (format!(", {clients}, the routers namespaces"), " while the clients were namespaces")
+    if [clients, routers].iter().all(|guests| **guests == [None, None]) {
+        return (format!(" in four namespaces{place}"), "");
+    }
+    let seen_by = if *clients == [None, None] { "" } else { " while the clients were namespaces" };
+    let clients = pair(clients, ["client", "sender", "receiver"]);
+    let routers = pair(routers, ["router", "near router", "far router"]);
+    (format!(", {clients}, {routers}"), seen_by)
 }
 
 /// Puts the routers' figures into a run of a stream.
@@ -221,7 +235,7 @@ pub fn fill_in(run: &mut RunRecord, row: &Row, bed: &Bed, before: &[Count; 2], a
         return;
     }
     // A trial in reverse has its sender behind the far router, and translators do the opposite for it.
-    let mechanism = row.mechanism();
+    let mechanism = row.kind().mechanism;
     let family = Family::of(sent.endpoint.local.ip());
     let forward = Some(sent.endpoint.local.ip()) == ends(mechanism, run.spec.family).map(|ends| ends.sender);
     let mechanism = if forward { mechanism } else { mechanism.reversed() };
@@ -245,13 +259,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_sentence_says_what_the_clients_are() {
-        let said = |guests: [Option<&str>; 2]| hosts("", &guests.map(|guest| guest.map(str::to_owned)));
-        assert_eq!(hosts(" inside a guest", &[None, None]).0, " in four namespaces inside a guest");
-        let (both, seen_by) = said([Some("UML 7"), Some("UML 7")]);
+    fn the_sentence_says_what_the_hosts_are() {
+        let said = |guests: [[Option<&str>; 2]; 2]| {
+            hosts("", &guests.map(|pair| pair.map(|guest| guest.map(str::to_owned))))
+        };
+        let none = [None, None];
+        assert_eq!(hosts(" inside a guest", &Default::default()).0, " in four namespaces inside a guest");
+        let (both, seen_by) = said([[Some("UML 7"), Some("UML 7")], none]);
         assert_eq!(both, ", both clients UML 7, the routers namespaces");
         assert_eq!(seen_by, " while the clients were namespaces");
-        let (mixed, _) = said([None, Some("UML 7")]);
-        assert_eq!(mixed, ", the sender a namespace, the receiver UML 7, the routers namespaces");
+        let (mixed, _) = said([[None, Some("UML 7")], [Some("UML 6"), None]]);
+        let expected =
+            ", the sender a namespace, the receiver UML 7, the near router UML 6, the far router a namespace";
+        assert_eq!(mixed, expected);
+        let (routers, seen_by) = said([none, [Some("UML 7"), Some("UML 7")]]);
+        assert_eq!(routers, ", the clients namespaces, both routers UML 7");
+        assert_eq!(seen_by, "");
     }
 }

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::row::Origin;
-use stacklab_model::{Mechanism, System, Systems, Topology};
+use stacklab_model::{RowKind, System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::Routed;
 use stacklab_testbed::{GuestLab, Inside, Needs, possible};
@@ -13,8 +13,6 @@ use std::sync::atomic::AtomicBool;
 /// The testbeds of a study, before they are built.
 pub struct Rows {
     needs: Needs,
-    /// Each one's mechanism, and what its clients run.
-    each: Vec<(Mechanism, Systems)>,
     /// The guest that they are in, where they are not on this kernel.
     system: Option<System>,
 }
@@ -30,16 +28,13 @@ impl Rows {
         let Topology::Routed(links) = study.topology else {
             return if asked { Err(without_routers()) } else { Ok(None) };
         };
-        let each = study.rows();
-        let clients = study.systems().into_iter().flat_map(|systems| systems.0);
-        let guests: Vec<System> = clients.filter(|system| *system != System::Namespace).collect();
-        if let (true, Some(guest)) = (asked, guests.first()) {
+        let needs = Needs { rows: study.rows(), bed: study.bed.clone(), links };
+        if let (true, Some(guest)) = (asked, needs.guests().first()) {
             return Err(Failure::Usage(format!(
-                "--in-vm has all four hosts of a row inside one guest, and the study's clients are guests of their own \
-                 ({guest}): leave --in-vm out, or --set 'factors.os=[\"namespace\"]'"
+                "--in-vm has all four hosts of a row inside one guest, and some of the study's hosts are guests of their \
+                 own ({guest}): leave --in-vm out, or --set 'factors.os=[\"namespace\"]' and 'factors.routers=[\"namespace\"]'"
             )));
         }
-        let needs = Needs { mechanisms: study.mechanisms(), bed: study.bed.clone(), links, guests };
         let system = possible(&needs, inside)?;
         if let Some(system) = &system {
             let why = if asked {
@@ -49,7 +44,7 @@ impl Rows {
             };
             eprintln!("stacklab: the whole testbed is built inside a guest ({system}), {why}");
         }
-        Ok(Some(Rows { needs, each, system }))
+        Ok(Some(Rows { needs, system }))
     }
 
     /// Builds them all. Call it from the main thread.
@@ -64,14 +59,13 @@ impl Rows {
             reason,
         })?;
         let Some(system) = self.system else {
-            let Needs { bed, links, .. } = self.needs;
-            for (mechanism, systems) in self.each {
-                let args = ["agent", "--stdio"];
-                let mut own = Routed::of(&systems, &bed, &links, mechanism, &program, &args)?;
+            let Needs { rows, bed, links } = self.needs;
+            for kind in rows {
+                let mut own = Routed::of(&kind, &bed, &links, &program, &["agent", "--stdio"])?;
                 let streams = own.meet()?;
                 let carried = own.carried().to_vec();
                 let own = Some(Box::new(own));
-                let origin = Origin { mechanism, systems, links, carried, guest: None, own };
+                let origin = Origin { kind, links, carried, guest: None, own };
                 labs.push(Lab::of_row(origin, streams, interrupted)?);
             }
             return Ok(());
@@ -80,8 +74,8 @@ impl Rows {
         let version = guest.insert(booted).version().to_owned();
         for (mechanism, carried, streams) in testbeds {
             let (links, guest) = (self.needs.links, Some(version.clone()));
-            let systems = Systems::NAMESPACES;
-            let origin = Origin { mechanism, systems, links, carried, guest, own: None };
+            let kind = RowKind::of_namespaces(mechanism);
+            let origin = Origin { kind, links, carried, guest, own: None };
             labs.push(Lab::of_row(origin, streams, interrupted)?);
         }
         Ok(())

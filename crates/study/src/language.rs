@@ -251,7 +251,7 @@ const LEVELS: &[Key] = &[
     optional(
         "os",
         Kind::List(&Kind::System),
-        "What the hosts run: namespace (this kernel, which is what an absent os means), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (a disk image of your own), ssh:USER@HOST and here (real machines). Both hosts run it, or \"SENDER -> RECEIVER\". Behind routers it is what the two clients run: no real machine.",
+        "What the hosts run: namespace (this kernel, which is what an absent os means), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (a disk image of your own), ssh:USER@HOST and here (real machines). Both hosts run it, or \"SENDER -> RECEIVER\". Behind routers it is what the two clients run: no real machine. What the routers run is factors.routers.",
     ),
     optional(
         "services",
@@ -262,6 +262,11 @@ const LEVELS: &[Key] = &[
         "mechanism",
         Kind::List(&Kind::Name { set: "mechanism", names: MECHANISMS }),
         "How packets cross the link between two routers (testbed.topology \"routed\"). native: as they are. 6in4, 6to4, 6rd: IPv6 in IPv4. gre4, gre6: either family in GRE over IPv4 or IPv6. 4in6: IPv4 in IPv6. nat64: IPv6 clients to IPv4 servers. siit: IPv4 clients to IPv6 servers. 464xlat: IPv4 translated to IPv6 and back. wireguard4, wireguard6: either family encrypted over IPv4 or IPv6. A mechanism is measured with the families that it carries.",
+    ),
+    optional(
+        "routers",
+        Kind::List(&Kind::System),
+        "What the two routers run (testbed.topology \"routed\"): namespace (this kernel, which is what an absent routers means), uml, uml-NAME, linux-SERIES or disk:PATH. Both routers run it, or \"NEAR -> FAR\", near being the sender's.",
     ),
     optional(
         "io",

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
-    Bed, Cell, ComparisonSpec, Factor, Family, Mechanism, Metric, Probe, ProbeSpec, Question, Scale,
+    Bed, Cell, ComparisonSpec, Factor, Family, Mechanism, Metric, Probe, ProbeSpec, Question, RowKind, Scale,
     Services, StoppingRule, System, Systems, Topology,
 };
 use std::collections::{BTreeMap, HashSet};
@@ -56,16 +56,13 @@ impl Study {
     /// How packets cross the middle link in its cells: each mechanism once, in the order of the cells; none where there
     /// are no routers.
     pub fn mechanisms(&self) -> Vec<Mechanism> {
-        once_each(self.rows().into_iter().map(|(mechanism, _)| mechanism))
+        once_each(self.rows().into_iter().map(|row| row.mechanism))
     }
 
-    /// Its testbeds of routers: how packets cross the middle link, and what the clients run; each pair once, in the order of
-    /// the cells. None where there are no routers.
-    pub fn rows(&self) -> Vec<(Mechanism, Systems)> {
+    /// Its testbeds of routers: each once, in the order of the cells. None where there are no routers.
+    pub fn rows(&self) -> Vec<RowKind> {
         match self.topology {
-            Topology::Routed(_) => {
-                once_each(self.cells.iter().map(|cell| (Mechanism::of(cell), Systems::of(cell))))
-            }
+            Topology::Routed(_) => once_each(self.cells.iter().map(RowKind::of)),
             Topology::Link => Vec::new(),
         }
     }

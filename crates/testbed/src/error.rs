@@ -1,5 +1,6 @@
 //! What can go wrong, with what was attempted, where, and what to do next.
 
+use crate::image::how_to_get;
 use crate::routed::Node;
 use stacklab_model::{Family, Mechanism, Rate, Role, System};
 use std::io;
@@ -66,7 +67,7 @@ pub enum TestbedError {
         remedy: &'static str,
     },
     /// What a system boots from is not there, or not whole.
-    #[error("{system} cannot run here: {reason}; get it with: stacklab image {} {system}", if matches!(system, System::OwnUml(_)) { "build" } else { "get" })]
+    #[error("{system} cannot run here: {reason}; get it with: {}", how_to_get(system))]
     NoImage {
         /// The system.
         system: System,
@@ -106,18 +107,30 @@ pub enum TestbedError {
         /// What was found, and at which hop.
         reason: String,
     },
-    /// Routers must be on this kernel where their clients are its guests, and it has not what they need.
+    /// Hosts that are namespaces are on this kernel where others are its guests, and it has not what they need.
     #[error(
-        "clients that are guests ({guests}) have their routers on this kernel: {missing}; get it ({remedy}), or leave \
-         factors.os out, which allows the whole row of hosts inside one guest"
+        "rows of hosts some of which are guests ({guests}) are on this kernel: {missing}; get it ({remedy}), or let the \
+         routers be guests that have it (factors.routers = [\"uml\"]), or leave factors.os and factors.routers out, which \
+         allows the whole row inside one guest"
     )]
-    Clients {
-        /// What the clients run.
+    Guests {
+        /// What the guests run.
         guests: String,
         /// Which mechanism needs what of the kernel.
         missing: String,
         /// How the kernel gets it.
         remedy: String,
+    },
+    /// A router's own kernel lacks what its mechanism needs.
+    #[error(
+        "{router} as a router lacks what a mechanism needs ({lacking}): use another one (linux-6.1), or build one that has it \
+         (stacklab image build uml-full, then factors.routers = [\"uml-full\"])"
+    )]
+    RouterLacks {
+        /// What the router runs.
+        router: System,
+        /// The mechanism, and what of a kernel it lacks for it.
+        lacking: String,
     },
     /// The guest that was asked for cannot hold a study's testbeds.
     #[error(

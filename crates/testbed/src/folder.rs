@@ -1,7 +1,6 @@
 //! The files of a testbed's guests, in a folder that goes with it.
 
 use crate::error::TestbedError;
-use stacklab_model::Role;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -34,8 +33,8 @@ impl Folder {
     }
 
     /// The part of it that is one host's.
-    pub fn for_host(&self, role: Role) -> Result<PathBuf, TestbedError> {
-        let path = self.0.join(role.name());
+    pub fn for_host(&self, name: &str) -> Result<PathBuf, TestbedError> {
+        let path = self.0.join(name);
         fs::create_dir_all(&path).map_err(|reason| TestbedError::File { path: path.clone(), reason })?;
         Ok(path)
     }
@@ -78,7 +77,7 @@ mod tests {
         assert!(!dead.exists());
         let other = Folder::create().unwrap();
         assert!(folder.path().exists(), "that of a living process stays");
-        let path = other.for_host(Role::Sender).unwrap();
+        let path = other.for_host("sender").unwrap();
         fs::write(path.join("console"), "x").unwrap();
         drop(other);
         assert!(!path.exists());

@@ -11,7 +11,7 @@ use crate::mux;
 use crate::part::{Greeting, LabPart, Part};
 use crate::prepare::prepare;
 use crate::routed::Carried;
-use stacklab_model::{Bed, Links, Mechanism, Role, System, UnknownSystem};
+use stacklab_model::{Bed, Links, Mechanism, RowKind, System, UnknownSystem};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
@@ -32,35 +32,43 @@ fn kernel_needs(mechanism: Mechanism) -> &'static [&'static str] {
 }
 
 /// What the guests' kernels lack of that: user-mode Linux as Debian builds it some; the cloud kernels and what was built here
-/// nothing.
+/// nothing. Of a disk image of the user's own it shows when it is used.
 fn lacks(system: &System, need: &str) -> bool {
     match system {
         System::Uml => matches!(need, "sit 6rd" | "wireguard"),
-        System::OwnUml(_) | System::Linux(_) => false,
-        _ => true,
+        System::OwnUml(_) | System::Linux(_) | System::Disk(_) => false,
+        System::Namespace | System::Gvisor | System::Here | System::Ssh(_) => true,
     }
 }
 
-/// What a client that is a guest needs of this kernel.
+/// What a host that is a guest needs of this kernel.
 const TAPPED: [&str; 2] = ["bridge", "tun"];
 
 /// What a study's testbeds of routers need.
 #[derive(Debug, Clone)]
 pub struct Needs {
-    /// The mechanisms.
-    pub mechanisms: Vec<Mechanism>,
+    /// Its rows of hosts.
+    pub rows: Vec<RowKind>,
     /// What its links have in common.
     pub bed: Bed,
     /// What each has for itself.
     pub links: Links,
-    /// What their clients run, where they are no namespaces.
-    pub guests: Vec<System>,
 }
 
 impl Needs {
+    /// How packets cross between the routers: each mechanism once.
+    pub fn mechanisms(&self) -> Vec<Mechanism> {
+        once_each(self.rows.iter().map(|row| row.mechanism))
+    }
+
+    /// What hosts run that are guests of this kernel's: each system once.
+    pub fn guests(&self) -> Vec<&System> {
+        once_each(self.rows.iter().flat_map(|row| row.clients.guests().chain(row.routers.guests())))
+    }
+
     fn of_kernel(&self) -> Vec<&'static str> {
         let mut needs = vec!["network namespace", "ipv6", "veth"];
-        if !self.guests.is_empty() {
+        if !self.guests().is_empty() {
             needs.extend(TAPPED);
         }
         if self.bed.rate.is_some() {
@@ -69,7 +77,9 @@ impl Needs {
         if self.links.all().iter().any(|(_, link)| link.impairs()) {
             needs.push("netem");
         }
-        needs.extend(self.mechanisms.iter().flat_map(|mechanism| kernel_needs(*mechanism)));
+        // A router that is a guest has a kernel of its own for it.
+        let here = self.rows.iter().filter(|row| row.routers.0.contains(&System::Namespace));
+        needs.extend(here.flat_map(|row| kernel_needs(row.mechanism)));
         needs
     }
 
@@ -81,30 +91,49 @@ impl Needs {
 
     /// What this kernel has not, in words: what needs it, and what it is.
     fn said(&self, ability: &Ability) -> String {
-        let users = self.mechanisms.iter().filter(|m| kernel_needs(**m).contains(&ability.name));
+        let users = self.mechanisms().into_iter().filter(|m| kernel_needs(*m).contains(&ability.name));
         let users: Vec<&str> = users.map(|mechanism| mechanism.name()).collect();
         let users = if users.is_empty() { ability.what_for.to_owned() } else { users.join(", ") };
         format!("{users} needs {}, which this kernel has not", ability.name)
     }
 
-    /// Sees that routers can be on this kernel, where clients are guests of it, and that the guests have images.
+    /// Sees that rows can be on this kernel, some of whose hosts are guests of it, and that the guests have images and what
+    /// they need as routers.
     fn check_guests(&self, missing: &[Ability]) -> Result<(), TestbedError> {
+        for row in &self.rows {
+            for system in row.routers.guests() {
+                let needs = kernel_needs(row.mechanism).iter().copied();
+                let lacking: Vec<&str> = needs.filter(|need| lacks(system, need)).collect();
+                if !lacking.is_empty() {
+                    let lacking = format!("{}: {}", row.mechanism, lacking.join(", "));
+                    return Err(TestbedError::RouterLacks { router: system.clone(), lacking });
+                }
+            }
+        }
         if missing.is_empty() {
-            return self.guests.iter().try_for_each(|system| match system {
+            return self.guests().into_iter().try_for_each(|system| match system {
                 System::Disk(_) => Ok(()),
                 system => Image::find(system).map(drop),
             });
         }
-        let mut guests: Vec<String> = self.guests.iter().map(ToString::to_string).collect();
-        guests.dedup();
+        let guests: Vec<String> = self.guests().into_iter().map(ToString::to_string).collect();
         let said: Vec<String> = missing.iter().map(|ability| self.said(ability)).collect();
         let remedies: Vec<&str> = missing.iter().map(|ability| ability.remedy).collect();
-        Err(TestbedError::Clients {
+        Err(TestbedError::Guests {
             guests: guests.join(", "),
             missing: said.join("; "),
             remedy: remedies.join("; "),
         })
     }
+}
+
+fn once_each<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    all.fold(Vec::new(), |mut once, one| {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+        once
+    })
 }
 
 /// Guests that can hold a lab, the fastest first.
@@ -149,17 +178,17 @@ impl FromStr for Inside {
     }
 }
 
-/// Where the testbeds of a study can be: on this kernel (`None`), or in a guest. Where clients are guests it is on this kernel
-/// or nowhere: a guest holds whole rows of hosts.
+/// Where the testbeds of a study can be: on this kernel (`None`), or in a guest. Where some hosts are guests it is on this
+/// kernel or nowhere: a guest holds whole rows of hosts.
 ///
 /// # Errors
 /// What is missing here, which mechanism needs it, and how to get it; nothing is started before that is known.
 pub fn possible(needs: &Needs, inside: &Inside) -> Result<Option<System>, TestbedError> {
-    if needs.mechanisms.iter().any(|mechanism| mechanism.translates()) {
+    if needs.mechanisms().iter().any(|mechanism| mechanism.translates()) {
         translate::program()?;
     }
     let missing = needs.missing_here();
-    if !needs.guests.is_empty() {
+    if !needs.guests().is_empty() {
         return needs.check_guests(&missing).map(|()| None);
     }
     let candidates = match inside {
@@ -179,7 +208,7 @@ pub fn possible(needs: &Needs, inside: &Inside) -> Result<Option<System>, Testbe
     let runs = |system: &System| match Image::find(system) {
         // Images that were fetched before there were testbeds inside have no modules.
         Ok(image) if *system == System::Uml => image.file("modules.cpio").exists(),
-        Ok(_) => program_in_path("qemu-system-x86_64").is_some(),
+        Ok(_) => system.is_uml() || program_in_path("qemu-system-x86_64").is_some(),
         Err(_) => false,
     };
     if let Some(system) = candidates.iter().find(|system| fits(system) && runs(system)).cloned() {
@@ -221,7 +250,8 @@ impl GuestLab {
         doors: usize,
     ) -> Result<(Self, Vec<GuestTestbed>, Vec<Streams>), TestbedError> {
         let folder = Folder::create()?;
-        let translates = needs.mechanisms.iter().any(|mechanism| mechanism.translates());
+        let mechanisms = needs.mechanisms();
+        let translates = mechanisms.iter().any(|mechanism| mechanism.translates());
         let mut others = if translates { vec![translate::program()?] } else { Vec::new() };
         if doors > 0 && !system.is_uml() {
             others.extend(TOOLS.iter().filter_map(|tool| program_in_path(tool)));
@@ -230,20 +260,16 @@ impl GuestLab {
         let guest: Box<dyn Guest> = guest.ok_or_else(|| TestbedError::NotBuilt(system.clone()))?;
         let version = guest.version();
         let failed = |fault: Fault| TestbedError::Lab { guest: version.clone(), reason: fault.to_string() };
-        let lab = LabPart {
-            bed: needs.bed.clone(),
-            links: needs.links,
-            mechanisms: needs.mechanisms.clone(),
-            doors,
-        };
+        let lab =
+            LabPart { bed: needs.bed.clone(), links: needs.links, mechanisms: mechanisms.clone(), doors };
         let place = Place {
-            role: Role::Sender,
+            name: "lab",
             // Its network is its own: it joins no link here.
             namespace: std::process::id(),
             processors: &[],
-            bed: &needs.bed,
+            offloads: needs.bed.offloads,
             program,
-            folder: &folder.for_host(Role::Sender)?,
+            folder: &folder.for_host("lab")?,
             part: Part::Lab(lab),
         };
         let mut running = guest.start(&place).map_err(failed)?;
@@ -253,12 +279,11 @@ impl GuestLab {
                 Err(std::io::Error::other("it built no testbeds")).attempt("have it build testbeds");
             return Err(failed(fault.unwrap_err()));
         };
-        let count = needs.mechanisms.len() * 4 + doors;
+        let count = mechanisms.len() * 4 + doors;
         let mut streams = mux::open(read, write, count).into_iter();
         let mut four =
             || -> [Streams; 4] { std::array::from_fn(|_| streams.next().expect("there are four of each")) };
-        let testbeds =
-            needs.mechanisms.iter().zip(carried).map(|(mechanism, seen)| (*mechanism, seen, four()));
+        let testbeds = mechanisms.into_iter().zip(carried).map(|(mechanism, seen)| (mechanism, seen, four()));
         let testbeds = testbeds.collect();
         Ok((GuestLab { _guest: running, version, _folder: folder }, testbeds, streams.collect()))
     }

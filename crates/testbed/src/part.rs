@@ -1,9 +1,10 @@
 //! What a guest is told before it is an agent, and what it answers: one JSON object a line, on the stream that the agent
 //! then uses.
 
-use crate::address::hardware_address;
+use crate::address::{INTERFACE, hardware_address};
+use crate::mechanism::Router;
 use crate::routed::Carried;
-use crate::routed::plan::{self, NEAR, Site};
+use crate::routed::plan::{self, MIDDLE, NEAR, Site};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Bed, Links, Mechanism, Role};
 
@@ -22,19 +23,39 @@ pub enum Part {
     },
     /// A client behind its router outside.
     Client(ClientPart),
+    /// A router between its client and the other router outside.
+    Router(RouterPart),
     /// The place of testbeds of its own.
     Lab(LabPart),
 }
 
 impl Part {
-    /// The hardware address of its interface on a link outside, where it has one: its neighbours know it by that.
-    pub fn hardware_address(&self) -> Option<[u8; 6]> {
+    /// Its interfaces on links outside.
+    pub fn interfaces(&self) -> Vec<Interface> {
+        let of = |node, link, mtu| Interface { link, hardware: plan::hardware_address(node, link), mtu };
         match self {
-            Part::Host { role, .. } => Some(hardware_address(*role)),
-            Part::Client(client) => Some(plan::hardware_address(client.site.client(), NEAR)),
-            Part::Lab(_) => None,
+            Part::Host { role, mtu, .. } => {
+                vec![Interface { link: INTERFACE, hardware: hardware_address(*role), mtu: *mtu }]
+            }
+            Part::Client(client) => vec![of(client.site.client(), NEAR, client.mtu)],
+            Part::Router(RouterPart { router, near_mtu, .. }) => {
+                let node = router.site.router();
+                vec![of(node, NEAR, *near_mtu), of(node, MIDDLE, router.mtu)]
+            }
+            Part::Lab(_) => Vec::new(),
         }
     }
+}
+
+/// A guest's interface on a link outside.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name, in the guest as in the namespace whose end of the link it takes over.
+    pub link: &'static str,
+    /// Its hardware address, by which its neighbours know it.
+    pub hardware: [u8; 6],
+    /// The link's MTU, bytes.
+    pub mtu: u32,
 }
 
 /// A client of a row of hosts. Who has which address there it knows as everybody does (`routed/plan.rs`).
@@ -48,6 +69,17 @@ pub struct ClientPart {
     pub mtu: u32,
     /// MTU of the link between the routers, bytes.
     pub middle_mtu: u32,
+    /// Whether offloads stay on.
+    pub offloads: bool,
+}
+
+/// A router of a row of hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RouterPart {
+    /// Whose router it is, and what is built on it.
+    pub router: Router,
+    /// MTU of the link to its client, bytes.
+    pub near_mtu: u32,
     /// Whether offloads stay on.
     pub offloads: bool,
 }

@@ -95,12 +95,12 @@ impl Testbed {
             let host = &mut testbed.hosts[place];
             let role = host.role();
             let own = Place {
-                role,
+                name: role.name(),
                 namespace: host.pid(),
                 processors: testbed.processors.as_ref().map_or(&[], |halves| &halves[place]),
-                bed,
+                offloads: bed.offloads,
                 program,
-                folder: &folder.for_host(role)?,
+                folder: &folder.for_host(role.name())?,
                 part: Part::Host { role, mtu: bed.mtu, offloads: bed.offloads },
             };
             host.invite(guest.as_ref(), &own)?;
@@ -153,7 +153,9 @@ impl Testbed {
             Some([open(&hosts[0], near)?, open(&hosts[1], far)?])
         });
         for (host, tapped) in ends() {
-            host.inside(|| if tapped { hand_over(bed.mtu, bed.offloads) } else { raise(host.role()) })?;
+            host.inside(|| {
+                if tapped { hand_over(INTERFACE, bed.mtu, bed.offloads) } else { raise(host.role()) }
+            })?;
         }
         for (host, _) in ends().filter(|(_, tapped)| !tapped) {
             host.inside(|| settle(&addresses(host.role())))?;

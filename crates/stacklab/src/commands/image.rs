@@ -44,7 +44,9 @@ fn list() -> Result<(), Failure> {
     for system in every() {
         let _ = match Image::find(&system) {
             Ok(image) => writeln!(text, "  {:<12} {} ({})", system.to_string(), image.version, image.source),
-            Err(_) => writeln!(text, "  {:<12} not here: stacklab image get {system}", system.to_string()),
+            Err(_) => {
+                writeln!(text, "  {:<12} not here: {}", system.to_string(), image::how_to_get(&system))
+            }
         };
     }
     print_text(&text)

@@ -26,7 +26,7 @@ pub fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
                 },
                 out: options.out,
                 copy_agent: false,
-                in_vm: options.in_vm.clone(),
+                place: options.place.clone(),
                 resume: false,
             })?
         }

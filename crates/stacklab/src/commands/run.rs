@@ -44,7 +44,7 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
     if builds && enter()? == Privilege::UserNamespace {
         eprintln!("stacklab: not root: working in a user namespace of its own");
     }
-    let rows = Rows::of(&request.study, &options.in_vm)?;
+    let rows = Rows::of(&request.study, &options.place.in_vm)?;
     let mut labs = Labs::build(&request.study, reached, rows, interrupted)?;
     let bed = labs.describe(&request.study);
     let mut record = match request.record.take() {

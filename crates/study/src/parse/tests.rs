@@ -1,7 +1,7 @@
 use super::*;
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use stacklab_model::{Family, Length, Metric, Pacing, Probe, Rate};
+use stacklab_model::{Family, Length, Metric, Pacing, Probe, Rate, RowKind};
 
 const QUICKSTART: &str = include_str!("../../../../studies/quickstart.toml");
 
@@ -52,16 +52,27 @@ fn messages_may_leave_at_the_links_rate() {
 }
 
 #[test]
-fn behind_routers_every_pair_of_systems_has_every_mechanism() {
-    let text = with("mtu = 1500", "topology = \"routed\"").replace(
-        "size = [128, 1408]",
-        "size = [128]\nmechanism = [\"native\", \"nat64\"]\nos = [\"namespace\", \"namespace -> uml\"]",
-    );
-    let mut rows: Vec<String> = study(&text).rows().iter().map(|(m, s)| format!("{m} {s}")).collect();
-    rows.sort();
+fn behind_routers_every_pair_of_systems_has_every_mechanism_and_all_routers() {
+    let rows = |factors: &str| -> Vec<String> {
+        let text = with("mtu = 1500", "topology = \"routed\"")
+            .replace("size = [128, 1408]", &format!("size = [128]\n{factors}"));
+        let said = |row: &RowKind| format!("{} {} {}", row.mechanism, row.clients, row.routers);
+        let mut rows: Vec<String> = study(&text).rows().iter().map(said).collect();
+        rows.sort();
+        rows
+    };
     assert_eq!(
-        rows,
-        ["nat64 namespace", "nat64 namespace -> uml", "native namespace", "native namespace -> uml"]
+        rows("mechanism = [\"native\", \"nat64\"]\nos = [\"namespace\", \"namespace -> uml\"]"),
+        [
+            "nat64 namespace -> uml namespace",
+            "nat64 namespace namespace",
+            "native namespace -> uml namespace",
+            "native namespace namespace",
+        ]
+    );
+    assert_eq!(
+        rows("routers = [\"namespace\", \"uml -> linux-6.1\"]"),
+        ["native namespace namespace", "native namespace uml -> linux-6.1"]
     );
     assert_eq!(study(STUDY).rows(), []);
 }
@@ -262,7 +273,7 @@ fn all_errors_are_told_at_once() {
      --> study.toml:6:1
       |
     6 | colour = 3
-      | ^^^^^^ expected one of family, transport, framing, size, replica, os, services, mechanism, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing
+      | ^^^^^^ expected one of family, transport, framing, size, replica, os, services, mechanism, routers, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing
 
     error: cannot use this value for `runs.min`
       --> study.toml:14:7
@@ -330,6 +341,20 @@ fn every_mistake_is_named() {
             with("mtu = 1500", "topology = \"routed\"")
                 .replace("size = [128, 1408]", "size = [128]\nos = [\"ssh:lab\"]"),
             &["`here` cannot be a client behind routers"],
+        ),
+        (
+            with("mtu = 1500", "topology = \"routed\"")
+                .replace("size = [128, 1408]", "size = [128]\nrouters = [\"gvisor\", \"uml\"]"),
+            &["`gvisor` cannot be a router", "no tunnels", "routers are namespace, uml"],
+        ),
+        (
+            with("mtu = 1500", "topology = \"routed\"")
+                .replace("size = [128, 1408]", "size = [128]\nrouters = [\"uml -> ssh:lab\"]"),
+            &["`ssh:lab` cannot be a router", "network of its own"],
+        ),
+        (
+            with("size = [128, 1408]", "size = [128]\nrouters = [\"uml\"]"),
+            &["`factors.routers` needs two routers", "topology = \"routed\""],
         ),
         (
             with("mtu = 1500", "topology = \"routed\"")

@@ -45,6 +45,11 @@ impl Factors {
         self.settings.iter().find(|setting| setting.factor == factor)
     }
 
+    /// The levels of a setting; none, where the study has not got it.
+    pub(super) fn setting_levels(&self, factor: Factor) -> &[At<String>] {
+        self.setting(factor).map_or(&[], |setting| &setting.levels)
+    }
+
     /// The levels of one factor, as printed.
     pub(super) fn levels(&self, factor: Factor) -> Vec<String> {
         fn printed<T: ToString>(levels: &[At<T>]) -> Vec<String> {

@@ -85,9 +85,7 @@ fn check(hosts: &[RealHost], factors: &Factors, problems: &mut Problems) {
         }
         let plain = [&sender, &receiver].iter().all(|system| **system == System::Namespace);
         for factor in OF_NAMESPACES.iter().filter(|_| !plain) {
-            let Some(varied) = factors.setting(*factor).and_then(|setting| setting.levels.first()) else {
-                continue;
-            };
+            let Some(varied) = factors.setting_levels(*factor).first() else { continue };
             problems.add(
                 Problem::at(
                     varied.place.clone(),

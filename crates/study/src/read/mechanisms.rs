@@ -5,7 +5,7 @@ use super::{At, at, nanoseconds, whole};
 use crate::leaf;
 use crate::problems::{Place, Problem, Problems};
 use crate::tree::Node;
-use stacklab_model::{Factor, Links, Mechanism, OwnLink, Systems, Topology};
+use stacklab_model::{Factor, Links, Mechanism, OwnLink, System, Systems, Topology};
 
 /// Factors that a testbed of routers does not have: they change an end of the one link of two hosts.
 const OF_ONE_LINK: [Factor; 4] = [Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
@@ -63,20 +63,30 @@ fn check_ends(bed: Option<&Node>, problems: &mut Problems) {
     }
 }
 
-/// Adds the systems that cannot be the clients of routers: those that are not built.
-fn check_clients(topology: &At<Topology>, factors: &Factors, problems: &mut Problems) {
-    let levels = factors.setting(Factor::Os).map(|setting| &setting.levels[..]).unwrap_or_default();
-    for level in levels {
-        let Ok(Systems(systems)) = level.value.parse() else { continue };
-        let Some(system) = systems.iter().find(|system| !system.is_built()) else { continue };
-        let text = format!("`{system}` cannot be a client behind routers");
-        problems.add(
-            Problem::at(level.place.clone(), text, "a real machine is on a network of its own")
-                .related(topology.place.clone(), "together with this")
-                .help(
-                    "leave it out; clients are namespace, gvisor, uml, linux-SERIES or disk:PATH, or a pair",
-                ),
-        );
+/// Adds the systems that cannot be in a row of hosts: those that are not built, and as a router one that has no tunnels.
+fn check_systems(topology: &At<Topology>, factors: &Factors, problems: &mut Problems) {
+    let places = [
+        (Factor::Os, "a client behind routers", "clients are namespace, gvisor, "),
+        (Factor::Routers, "a router", "routers are namespace, "),
+    ];
+    for (factor, what, others) in places {
+        for level in factors.setting_levels(factor) {
+            let Ok(Systems(systems)) = level.value.parse() else { continue };
+            let refused = systems.iter().find_map(|system| match system {
+                System::Here | System::Ssh(_) => Some((system, "a real machine is on a network of its own")),
+                System::Gvisor if factor == Factor::Routers => Some((system, "its stack has no tunnels")),
+                _ => None,
+            });
+            let Some((system, why)) = refused else { continue };
+            let text = format!("`{system}` cannot be {what}");
+            problems.add(
+                Problem::at(level.place.clone(), text, why)
+                    .related(topology.place.clone(), "together with this")
+                    .help(format!(
+                        "leave it out; {others}uml, uml-NAME, linux-SERIES or disk:PATH, or a pair"
+                    )),
+            );
+        }
     }
 }
 
@@ -88,14 +98,14 @@ pub(super) fn check(
     problems: &mut Problems,
 ) {
     let Some(topology) = topology else { return };
-    let setting = factors.setting(Factor::Mechanism);
     if topology.value == Topology::Link {
-        let level = setting.and_then(|setting| setting.levels.first());
-        let keys = ["delay", "loss", "near", "far"].map(|name| Some((name, bed?.get(name)?.place.clone())));
-        let needs = level.map(|level| ("factors.mechanism".to_owned(), level.place.clone())).into_iter();
-        let needs =
-            needs.chain(keys.into_iter().flatten().map(|(name, place)| (format!("testbed.{name}"), place)));
-        for (what, place) in needs {
+        let factors = [Factor::Mechanism, Factor::Routers].map(|factor| {
+            let level = factors.setting_levels(factor).first()?;
+            Some((format!("factors.{factor}"), level.place.clone()))
+        });
+        let keys = ["delay", "loss", "near", "far"];
+        let keys = keys.map(|name| Some((format!("testbed.{name}"), bed?.get(name)?.place.clone())));
+        for (what, place) in factors.into_iter().chain(keys).flatten() {
             problems.add(
                 Problem::at(place, format!("`{what}` needs two routers"), "not possible on one link")
                     .help("add topology = \"routed\" to [testbed], or leave it out"),
@@ -104,15 +114,18 @@ pub(super) fn check(
         return;
     }
     check_ends(bed, problems);
-    check_clients(topology, factors, problems);
+    check_systems(topology, factors, problems);
     for factor in OF_ONE_LINK {
         // What a factor is where it is left out may be said.
         let plain = match factor {
             Factor::Services => Some("none"),
             _ => None,
         };
-        let levels = factors.setting(factor).map(|setting| &setting.levels[..]).unwrap_or_default();
-        let Some(level) = levels.iter().find(|level| Some(level.value.as_str()) != plain) else { continue };
+        let Some(level) =
+            factors.setting_levels(factor).iter().find(|level| Some(level.value.as_str()) != plain)
+        else {
+            continue;
+        };
         let help = match factor {
             Factor::Mtu => {
                 "leave the factor out; testbed.mtu is the middle link's, testbed.near.mtu and testbed.far.mtu the others'"
@@ -129,7 +142,7 @@ pub(super) fn check(
             .help(help),
         );
     }
-    let Some(setting) = setting else { return };
+    let Some(setting) = factors.setting(Factor::Mechanism) else { return };
     let known = |level: &At<String>| level.value.parse::<Mechanism>().ok();
     for level in &setting.levels {
         let Some(mechanism) = known(level) else { continue };

@@ -27,7 +27,7 @@ impl Setting {
     pub(super) fn read(factors: Option<&Node>, problems: &Problems) -> Vec<Self> {
         let read = |factor: &Factor| {
             let read = match factor {
-                Factor::Os => leaf::systems,
+                Factor::Os | Factor::Routers => leaf::systems,
                 Factor::Services => leaf::services,
                 _ => leaf::level,
             };
@@ -103,7 +103,7 @@ pub(super) fn check(factors: &Factors, problems: &mut Problems) {
     }
     check_segment_size(factors, problems);
     check_memory(factors, problems);
-    for name in factors.setting(Factor::CongestionControl).into_iter().flat_map(|setting| &setting.levels) {
+    for name in factors.setting_levels(Factor::CongestionControl) {
         if name.value.len() > LONGEST_CONGESTION_CONTROL {
             problems.add(Problem::at(
                 name.place.clone(),

@@ -8,16 +8,19 @@ mod lab;
 use crate::address::{INTERFACE, addresses};
 use crate::error::{Attempt, Fault};
 use crate::link::{raise, set_mtu};
+use crate::mechanism::translate;
 use crate::mux;
 use crate::netlink::with_netlink;
 use crate::offload::switch_off_all;
-use crate::part::{ClientPart, Greeting, Part};
+use crate::part::{ClientPart, Greeting, Interface, Part, RouterPart};
 use crate::quiet::quiet;
+use crate::routed::plan::{MIDDLE, NEAR};
 use crate::routed::{lay, wire};
 use crate::settle::settle;
 use futures_util::TryStreamExt;
 use rtnetlink::LinkUnspec;
 use rtnetlink::packet_route::link::LinkAttribute;
+use stacklab_model::Family;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
@@ -105,8 +108,8 @@ fn hear(stream: &mut File) -> io::Result<Part> {
 /// Takes a host's part: the interface with the host's hardware address becomes the link's end.
 fn take(part: &Part) -> Result<(), Fault> {
     quiet()?;
-    if let Some(address) = part.hardware_address() {
-        name_interface(address)?;
+    for interface in part.interfaces() {
+        name_interface(&interface)?;
     }
     let (own, offloads) = match part {
         Part::Host { role, mtu, offloads } => {
@@ -115,11 +118,12 @@ fn take(part: &Part) -> Result<(), Fault> {
             (addresses(*role), *offloads)
         }
         Part::Client(client) => (join_row(client)?, client.offloads),
+        Part::Router(router) => (route(router)?, router.offloads),
         Part::Lab(_) => return Ok(()),
     };
-    if !offloads {
+    for interface in part.interfaces().iter().filter(|_| !offloads) {
         // Some devices have them on again when they are raised (user-mode Linux's).
-        switch_off_all(INTERFACE)?;
+        switch_off_all(interface.link)?;
     }
     settle(&own)
 }
@@ -134,8 +138,25 @@ fn join_row(client: &ClientPart) -> Result<Vec<IpAddr>, Fault> {
     Ok(site.client_addresses(mechanism))
 }
 
-fn name_interface(address: [u8; 6]) -> Result<(), Fault> {
-    let wanted = LinkAttribute::Address(address.to_vec());
+/// Does as the namespace does that is a router. Gives its addresses on its client's network.
+fn route(part: &RouterPart) -> Result<Vec<IpAddr>, Fault> {
+    let router = &part.router;
+    lay::settings()?;
+    // Kernels before 5.16 have it too, in a namespace that is the only one.
+    lay::keep_path_mtus();
+    wire::raise(NEAR, part.near_mtu)?;
+    wire::raise(MIDDLE, router.mtu)?;
+    lay::route(router)?;
+    // Both last as long as the system: nobody ends the one or takes the other away before.
+    let folder = std::env::temp_dir();
+    if let Some(mut translator) = translate::command(router, &folder)? {
+        translator.spawn().attempt("start the translator")?;
+    }
+    Ok(Family::ALL.iter().map(|family| router.site.gateway(router.mechanism, *family)).collect())
+}
+
+fn name_interface(wanted: &Interface) -> Result<(), Fault> {
+    let (name, wanted) = (wanted.link, LinkAttribute::Address(wanted.hardware.to_vec()));
     with_netlink(async |netlink| {
         let start = Instant::now();
         let index = loop {
@@ -145,13 +166,14 @@ fn name_interface(address: [u8; 6]) -> Result<(), Fault> {
                 break link.header.index;
             }
             if start.elapsed() > PATIENCE {
-                return Err(io::Error::from(io::ErrorKind::NotFound)).attempt("find the link's interface");
+                return Err(io::Error::from(io::ErrorKind::NotFound))
+                    .attempt(format!("find the interface of {name}"));
             }
             tokio::time::sleep(LOOK).await;
         };
         let down = LinkUnspec::new_with_index(index).down().build();
-        netlink.link().change(down).execute().await.attempt("lower the link's interface")?;
-        let named = LinkUnspec::new_with_index(index).name(INTERFACE.to_owned()).build();
-        netlink.link().change(named).execute().await.attempt(format!("name it {INTERFACE}"))
+        netlink.link().change(down).execute().await.attempt(format!("lower the interface of {name}"))?;
+        let named = LinkUnspec::new_with_index(index).name(name.to_owned()).build();
+        netlink.link().change(named).execute().await.attempt(format!("name it {name}"))
     })
 }

@@ -1,13 +1,11 @@
 //! What all kinds of guests have in common: a stack of its own at a namespace's end of the link.
 
-use crate::address::hardware_address_text;
 use crate::error::{Attempt, Fault};
 use crate::host::console::last_words;
 use crate::host::outside::{Ticks, ticks_of_tree};
 use crate::host::{Streams, streams_of};
 use crate::part::{Greeting, Part};
 use crate::sys::{die_with_parent_in, kill_group};
-use stacklab_model::{Bed, Role};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -34,14 +32,14 @@ pub(crate) trait Guest: fmt::Debug {
 
 /// Where a guest starts.
 pub(crate) struct Place<'a> {
-    /// Its part on the link.
-    pub role: Role,
+    /// What the host is called among those of its testbed.
+    pub name: &'a str,
     /// A process in its network namespace.
     pub namespace: u32,
     /// The processors it may use; any, where there are none.
     pub processors: &'a [usize],
-    /// The link.
-    pub bed: &'a Bed,
+    /// Whether its links' offloads stay on.
+    pub offloads: bool,
     /// This program, which is the agent in it.
     pub program: &'a Path,
     /// A folder of its own, which goes with it.
@@ -51,9 +49,9 @@ pub(crate) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// The hardware address of its interface on the link, as virtual machines take it; `None` where it joins no link.
-    pub fn hardware_address(&self) -> Option<String> {
-        self.part.hardware_address().map(hardware_address_text)
+    /// Whether it is to hold hosts of its own, and joins no link.
+    pub fn is_for_a_lab(&self) -> bool {
+        matches!(self.part, Part::Lab(_))
     }
 
     /// Starts a program in the namespace, in a process group of its own, killed when this thread ends.
@@ -89,6 +87,8 @@ enum Talk {
     Pipes,
     /// By a socket, and it must be told its part first.
     Socket { stream: UnixStream, part: Part, patience: Duration },
+    /// By this socket: it has taken its part.
+    Ready(UnixStream),
     /// It has been handed over.
     Elsewhere,
 }
@@ -110,15 +110,27 @@ impl Running {
         Running { child, ended: false, talk: Talk::Socket { stream, part, patience }, console }
     }
 
+    /// Waits until it has booted and taken its part, where it is told one.
+    pub fn come_up(&mut self) -> Result<(), Fault> {
+        self.talk = match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
+            Talk::Socket { stream, part, patience } => Talk::Ready(self.meet_by(stream, &part, patience)?.1),
+            other => other,
+        };
+        Ok(())
+    }
+
     /// Waits until it can be spoken to, and gives its byte stream.
     pub fn meet(&mut self) -> Result<Streams, Fault> {
+        self.come_up()?;
         match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
             Talk::Pipes => Ok(streams_of(&mut self.child).expect("its input and output are pipes")),
-            Talk::Socket { stream, part, patience } => {
-                let (_, own, stream) = self.meet_by(stream, &part, patience)?;
+            Talk::Ready(stream) => {
+                let (own, stream) = both_ways(stream)?;
                 Ok((Box::new(own), Box::new(stream)))
             }
-            Talk::Elsewhere => Err(io::Error::other("it was met before")).attempt("meet it"),
+            Talk::Socket { .. } | Talk::Elsewhere => {
+                Err(io::Error::other("it was met before")).attempt("meet it")
+            }
         }
     }
 
@@ -126,7 +138,11 @@ impl Running {
     /// read and to be written.
     pub fn meet_lab(&mut self) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
         match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
-            Talk::Socket { stream, part, patience } => self.meet_by(stream, &part, patience),
+            Talk::Socket { stream, part, patience } => {
+                let (greeting, stream) = self.meet_by(stream, &part, patience)?;
+                let (own, stream) = both_ways(stream)?;
+                Ok((greeting, own, stream))
+            }
             _ => Err(io::Error::other("it has no channel")).attempt("meet it"),
         }
     }
@@ -136,7 +152,7 @@ impl Running {
         stream: UnixStream,
         part: &Part,
         patience: Duration,
-    ) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
+    ) -> Result<(Greeting, UnixStream), Fault> {
         let said = |console: &Path, reason: io::Error| {
             io::Error::new(reason.kind(), format!("{reason}{}", last_words(console)))
         };
@@ -145,12 +161,11 @@ impl Running {
         // Each testbed takes about a second, and several where the guest is emulated.
         let (patience, attempted) = match part {
             Part::Lab(lab) => (BUILDING * lab.mechanisms.len() as u32, "build testbeds in it"),
-            Part::Host { .. } | Part::Client(_) => (patience, "have it join the link"),
+            Part::Host { .. } | Part::Client(_) | Part::Router(_) => (patience, "have it join the link"),
         };
         let told = self.tell(&stream, part, Instant::now() + patience);
         let greeting = told.map_err(|reason| said(&self.console, reason)).attempt(attempted)?;
-        let own = stream.try_clone().attempt("use its channel")?;
-        Ok((greeting, own, stream))
+        Ok((greeting, stream))
     }
 
     fn hear_of_boot(&mut self, stream: &UnixStream, until: Instant) -> io::Result<()> {
@@ -225,6 +240,11 @@ impl Running {
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
+}
+
+/// A channel to be read and to be written.
+fn both_ways(stream: UnixStream) -> Result<(UnixStream, UnixStream), Fault> {
+    Ok((stream.try_clone().attempt("use its channel")?, stream))
 }
 
 impl Drop for Running {

@@ -40,11 +40,11 @@ impl Guest for Gvisor {
                 "--net-raw",
                 "--network=sandbox",
             ])
-            .arg(format!("--gso={}", place.bed.offloads))
-            .arg(format!("--software-gso={}", place.bed.offloads))
+            .arg(format!("--gso={}", place.offloads))
+            .arg(format!("--software-gso={}", place.offloads))
             .args(["run", "--bundle"])
             .arg(&bundle)
-            .arg(format!("stacklab-{}", place.role))
+            .arg(format!("stacklab-{}", place.name))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log);

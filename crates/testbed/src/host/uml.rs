@@ -1,9 +1,11 @@
 //! User-mode Linux as a host: a Linux kernel that is a process, with this program as its first one. It is spoken to over
-//! its serial line; its network interface is a tap device.
+//! its serial line; its network interfaces are tap devices.
 
 use super::guest::{Guest, Place, Running};
-use crate::bridge::TAP;
+use crate::address::hardware_address_text;
+use crate::bridge::tap_of;
 use crate::error::{Attempt, Fault};
+use crate::part::Interface;
 use crate::pin;
 use crate::sys::keep_open;
 use std::fs::File;
@@ -39,17 +41,17 @@ impl Guest for Uml {
         let console = place.folder.join("console");
         let log = File::create(&console).attempt(format!("write {}", console.display()))?;
         let errors = log.try_clone().attempt("write its console")?;
-        let mac = place.hardware_address();
         let mut command = Command::new(&self.kernel);
         command
             // Where the kernel file says that its loader is.
             .current_dir(&self.libraries)
             // Calls of its processes are caught by seccomp where this kernel allows, which is faster than tracing them.
-            .args([if mac.is_none() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"])
+            .args([if place.is_for_a_lab() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"])
             .arg(format!("initrd={}", self.initramfs.display()))
             .arg(format!("uml_dir={}", place.folder.display()));
-        if let Some(mac) = mac {
-            command.arg(format!("vec0:transport=tap,ifname={TAP},mac={mac},gro=1"));
+        for (number, Interface { link, hardware, .. }) in place.part.interfaces().into_iter().enumerate() {
+            let (tap, mac) = (tap_of(link), hardware_address_text(hardware));
+            command.arg(format!("vec{number}:transport=tap,ifname={tap},mac={mac},gro=1"));
         }
         command
             .args(["con=null", "con0=null,fd:1", "ssl=null"])

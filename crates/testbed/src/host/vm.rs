@@ -1,10 +1,12 @@
 //! A virtual machine as a host: QEMU with a kernel of Debian's and this program as its first process, or with a disk image
-//! of the user's own. It is spoken to over virtio-serial; its network interface is a tap device.
+//! of the user's own. It is spoken to over virtio-serial; its network interfaces are tap devices.
 
 use super::guest::{Guest, Place, Running};
 use crate::accelerate::Accelerator;
-use crate::bridge::TAP;
+use crate::address::hardware_address_text;
+use crate::bridge::tap_of;
 use crate::error::{Attempt, Fault};
+use crate::part::Interface;
 use crate::qemu::{boot, machine};
 use std::fs::File;
 use std::os::unix::net::UnixStream;
@@ -55,16 +57,15 @@ impl Guest for Vm {
         let (own, its) = UnixStream::pair().attempt("make a channel")?;
         let console = place.folder.join("console");
         let mut command = machine(&self.qemu, self.accelerator, &its);
-        let mac = place.hardware_address();
-        let on = if place.bed.offloads { "on" } else { "off" };
+        let on = if place.offloads { "on" } else { "off" };
         command.args(["-device", "virtio-rng-pci"]);
-        if let Some(mac) = &mac {
+        for Interface { link, hardware, mtu } in place.part.interfaces() {
+            let (tap, mac) = (tap_of(link), hardware_address_text(hardware));
             command
-            .args(["-netdev", &format!("tap,id=link,ifname={TAP},script=no,downscript=no")])
+            .args(["-netdev", &format!("tap,id={link},ifname={tap},script=no,downscript=no")])
             // What joins or splits packets; what is left computes checksums.
             .args(["-device", &format!(
-                "virtio-net-pci,netdev=link,mac={mac},romfile=,host_mtu={},gso={on},guest_tso4={on},guest_tso6={on},guest_ecn={on},guest_ufo={on},host_tso4={on},host_tso6={on},host_ecn={on},host_ufo={on}",
-                place.bed.mtu
+                "virtio-net-pci,netdev={link},mac={mac},romfile=,host_mtu={mtu},gso={on},guest_tso4={on},guest_tso6={on},guest_ecn={on},guest_ufo={on},host_tso4={on},host_tso6={on},host_ecn={on},host_ufo={on}",
             )]);
         }
         command
@@ -73,7 +74,7 @@ impl Guest for Vm {
             .args(["-device", "isa-serial,chardev=console"]);
         let patience = match &self.boots {
             Boots::Kernel { kernel, initramfs, .. } => {
-                let mebibytes = if mac.is_none() { 2 * KERNEL_MIB } else { KERNEL_MIB };
+                let mebibytes = if place.is_for_a_lab() { 2 * KERNEL_MIB } else { KERNEL_MIB };
                 boot(&mut command, kernel, initramfs, mebibytes, "console=ttyS0 loglevel=4 net.ifnames=0");
                 KERNEL_PATIENCE
             }

@@ -1,7 +1,7 @@
 //! Getting an image: fetched or built into a folder beside its own, which then takes its place; so an image is whole or not
 //! there.
 
-use super::{Image, Label, folder_of, gvisor, kernel, tree, uml};
+use super::{Image, Label, folder_of, gvisor, how_to_get, kernel, tree, uml};
 use crate::error::TestbedError;
 use stacklab_model::System;
 use std::fs;
@@ -40,7 +40,7 @@ pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> 
                 _ => "it needs none".to_owned(),
             },
             advice: match other {
-                System::OwnUml(_) => format!(": stacklab image build {other}"),
+                System::OwnUml(_) => format!(": {}", how_to_get(other)),
                 _ => String::new(),
             },
         }),
@@ -68,8 +68,7 @@ fn put(
         let path = path.to_owned();
         move |reason: io::Error| TestbedError::File { path, reason }
     };
-    remove(&part).map_err(at(&part))?;
-    fs::create_dir_all(&part).map_err(at(&part))?;
+    remove(&part).and_then(|()| fs::create_dir_all(&part)).map_err(at(&part))?;
     let place = |made: Made| {
         Label::write(&part, made.version, made.source).map_err(at(&part))?;
         remove(&folder).and_then(|()| fs::rename(&part, &folder)).map_err(at(&folder))
@@ -78,7 +77,7 @@ fn put(
     Image::find(system)
 }
 
-fn remove(folder: &Path) -> io::Result<()> {
+pub(super) fn remove(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

@@ -40,6 +40,12 @@ pub fn built() -> Vec<System> {
     systems
 }
 
+/// The command that gets an image of a system.
+pub fn how_to_get(system: &System) -> String {
+    let way = if matches!(system, System::OwnUml(_)) { "build" } else { "get" };
+    format!("stacklab image {way} {system}")
+}
+
 /// What a system boots from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {

@@ -4,7 +4,7 @@
 use super::apt::Apt;
 use super::cache;
 use super::cpio::Archive;
-use super::fetch::{Made, Step, run};
+use super::fetch::{Made, Step, remove, run};
 use super::uml::SUITES;
 use crate::error::TestbedError;
 use crate::find::program_in_path;
@@ -40,53 +40,37 @@ pub(super) fn make(
     let at_hand = |path: &Path| {
         std::path::absolute(path).map_err(|reason| TestbedError::File { path: path.to_owned(), reason })
     };
-    let builds = at_hand(&cache().join("build"))?;
-    let (tree, origin) = match source {
-        Some(tree) => (at_hand(tree)?, tree.display().to_string()),
-        None => debians(&builds, step)?,
-    };
-    let built = Build { tree, out: builds.join(system.to_string()) };
-    let release = built.build(step)?;
     let failed = |reason| TestbedError::File { path: into.to_owned(), reason };
-    built.place(into).map_err(failed)?;
-    if source.is_none() {
-        // Some GiB that are made again from the package in seconds.
-        for folder in [&built.tree, &built.out] {
-            fs::remove_dir_all(folder).map_err(failed)?;
+    // What was compiled of a tree under this name is of no use to another source.
+    let kept = at_hand(&cache().join("build").join(system.to_string()))?;
+    let unpacked = at_hand(&into.join("unpacked"))?;
+    let (built, origin) = match source {
+        Some(tree) => (Build { tree: at_hand(tree)?, out: kept }, tree.display().to_string()),
+        None => {
+            let built = Build { tree: unpacked.join("tree"), out: unpacked.join("build") };
+            remove(&kept).and_then(|()| fs::create_dir_all(&built.tree)).map_err(failed)?;
+            let origin = debians(&unpacked, &built.tree, step)?;
+            (built, origin)
         }
-    }
+    };
+    let release = built.build(step)?;
+    // Some GiB that are made again from the package in seconds.
+    built.place(into).and_then(|()| remove(&unpacked)).map_err(failed)?;
     Ok(Made { version: release, source: format!("built from {origin}") })
 }
 
-/// Unpacks Debian's newest source: its folder, and its package with the version.
-fn debians(builds: &Path, step: &mut Step<'_>) -> Result<(PathBuf, String), TestbedError> {
+/// Unpacks Debian's newest source, by way of a folder; gives its package with the version.
+fn debians(by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Result<String, TestbedError> {
     let apt = Apt::open(cache().join("apt").join(PACKAGE), SUITES, step)?;
     let package = apt.newest(PACKAGE, "")?;
-    let (unpacked, tree) = (builds.join("package"), builds.join(&package));
-    let at = |path: &Path| {
-        let path = path.to_owned();
-        move |reason| TestbedError::File { path, reason }
-    };
-    for folder in [&unpacked, &tree] {
-        remade(folder).map_err(at(folder))?;
-    }
-    let version = apt.unpack(&package, &unpacked, step)?;
-    let archive = unpacked.join("usr/src").join(format!("{package}.tar.xz"));
+    let version = apt.unpack(&package, by_way_of, step)?;
+    let archive = by_way_of.join("usr/src").join(format!("{package}.tar.xz"));
     step("unpacking the source");
     let mut tar = Command::new("tar");
     tar.args(LEFT_OUT.map(|files| format!("--exclude={files}")));
-    tar.args(["--strip-components=1", "-xf"]).arg(&archive).arg("-C").arg(&tree);
+    tar.args(["--strip-components=1", "-xf"]).arg(&archive).arg("-C").arg(tree);
     run(tar, &format!("unpack {}", archive.display()), "; see that the disk has 2 GiB of room")?;
-    fs::remove_dir_all(&unpacked).map_err(at(&unpacked))?;
-    Ok((tree, format!("{package} {version}")))
-}
-
-/// An empty folder.
-fn remade(folder: &Path) -> io::Result<()> {
-    if folder.exists() {
-        fs::remove_dir_all(folder)?;
-    }
-    fs::create_dir_all(folder)
+    Ok(format!("{package} {version}"))
 }
 
 /// Where a kernel is built.

@@ -15,10 +15,11 @@ pub(crate) mod wireguard;
 use crate::error::Fault;
 use crate::routed::plan::{Site, TUNNEL};
 use crate::routed::wire::{Route, raise};
+use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism};
 
 /// A router on which a mechanism is built.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Router {
     /// Whose router it is.
     pub site: Site,
@@ -26,6 +27,8 @@ pub(crate) struct Router {
     pub mechanism: Mechanism,
     /// MTU of the middle link, bytes.
     pub mtu: u32,
+    /// What it has to know of keys, where it encrypts.
+    pub keys: Option<wireguard::Keys>,
 }
 
 impl Router {

@@ -1,5 +1,5 @@
 //! WireGuard: either family encrypted in UDP, over IPv4 or over IPv6. The kernel is spoken to by generic netlink
-//! (linux/wireguard.h); keys are drawn at random, and the public ones are what the kernel makes of them.
+//! (linux/wireguard.h); keys are drawn at random.
 
 use super::Router;
 use crate::error::{Attempt, Fault};
@@ -7,10 +7,11 @@ use crate::routed::plan::TUNNEL;
 use crate::routed::wire::add_device;
 use rtnetlink::LinkWireguard;
 use rtnetlink::sys::{Socket, SocketAddr as NetlinkAddress, protocols::NETLINK_GENERIC};
+use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism};
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::net::IpAddr;
+use x25519_dalek::{X25519_BASEPOINT_BYTES, x25519};
 
 /// The port that both routers listen on.
 pub(crate) const PORT: u16 = 51820;
@@ -21,11 +22,9 @@ const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
 const FAMILY_NAME: u16 = 2;
 /// Commands and attributes of linux/wireguard.h.
-const GET_DEVICE: u8 = 0;
 const SET_DEVICE: u8 = 1;
 const DEVICE_NAME: u16 = 2;
 const DEVICE_PRIVATE_KEY: u16 = 3;
-const DEVICE_PUBLIC_KEY: u16 = 4;
 const DEVICE_LISTEN_PORT: u16 = 6;
 const DEVICE_PEERS: u16 = 8;
 const PEER_PUBLIC_KEY: u16 = 1;
@@ -37,42 +36,51 @@ const ALLOWED_MASK: u16 = 3;
 /// Bits of a message's flags and of an attribute's kind (linux/netlink.h).
 const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
-const DUMP: u16 = 0x300;
 const NESTED: u16 = 1 << 15;
 const ERROR: u16 = 2;
-const DONE: u16 = 3;
 
-/// A public key.
-pub(crate) type Key = [u8; 32];
+/// What a router has to know of keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Keys {
+    /// Its own private one.
+    own: [u8; 32],
+    /// The other router's public one.
+    other: [u8; 32],
+}
 
-/// Makes the device with a key of its own; [`meet`] makes it useful.
+impl Keys {
+    /// New ones for the near and the far router; none where the mechanism is not WireGuard.
+    pub fn draw(mechanism: Mechanism) -> Result<[Option<Self>; 2], Fault> {
+        if !matches!(mechanism, Mechanism::WireGuard4 | Mechanism::WireGuard6) {
+            return Ok([None, None]);
+        }
+        let mut private = [[0; 32]; 2];
+        let drawn = private.iter_mut().try_for_each(|key| getrandom::fill(key));
+        drawn.map_err(io::Error::other).attempt("draw keys for WireGuard")?;
+        let [near, far] = private;
+        let public = |private| x25519(private, X25519_BASEPOINT_BYTES);
+        Ok([Keys { own: near, other: public(far) }, Keys { own: far, other: public(near) }].map(Some))
+    }
+}
+
+/// Makes the device, and tells it of the other router's.
 pub(super) fn lay(router: &Router) -> Result<(), Fault> {
+    let keys = router.keys.ok_or_else(|| io::Error::other("it was given none"));
+    let keys = keys.attempt("find the router's keys for WireGuard")?;
     add_device(LinkWireguard::new(TUNNEL).build(), "a WireGuard device")?;
-    let mut key = Key::default();
-    let drawn = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut key));
-    drawn.attempt("draw a key")?;
     let told = [
-        attribute(DEVICE_NAME, &name()),
-        attribute(DEVICE_PRIVATE_KEY, &key),
+        attribute(DEVICE_NAME, &[TUNNEL.as_bytes(), &[0]].concat()),
+        attribute(DEVICE_PRIVATE_KEY, &keys.own),
         attribute(DEVICE_LISTEN_PORT, &PORT.to_ne_bytes()),
+        attribute(DEVICE_PEERS | NESTED, &attribute(NESTED, &peer(router, &keys.other))),
     ];
-    ask(SET_DEVICE, ACKNOWLEDGE, &told.concat()).attempt("give the WireGuard device its key")?;
+    tell(&told.concat()).attempt("give the WireGuard device its key and its peer")?;
     router.raise_tunnel()?;
     router.route_into_tunnel()
 }
 
-/// The public key of the namespace's device.
-pub(crate) fn public_key() -> Result<Key, Fault> {
-    let answer = ask(GET_DEVICE, DUMP, &attribute(DEVICE_NAME, &name()));
-    let found = answer.and_then(|answers| {
-        let key = answers.iter().find_map(|body| find(body, DEVICE_PUBLIC_KEY));
-        key.and_then(|key| key.try_into().ok()).ok_or_else(|| io::Error::other("the kernel does not say"))
-    });
-    found.attempt("read the key of the WireGuard device")
-}
-
-/// Tells the router's device of the other router's.
-pub(crate) fn meet(router: &Router, other: &Key) -> Result<(), Fault> {
+/// What the router's device is told of the other router's.
+fn peer(router: &Router, key: &[u8; 32]) -> Vec<u8> {
     let outer = if router.mechanism == Mechanism::WireGuard4 { Family::Ipv4 } else { Family::Ipv6 };
     let all = Family::ALL.iter().flat_map(|family| {
         let (number, bytes): (u16, &[u8]) = match family {
@@ -86,18 +94,12 @@ pub(crate) fn meet(router: &Router, other: &Key) -> Result<(), Fault> {
         ];
         attribute(NESTED, &one.concat())
     });
-    let peer = [
-        attribute(PEER_PUBLIC_KEY, other),
+    let told = [
+        attribute(PEER_PUBLIC_KEY, key),
         attribute(PEER_ENDPOINT, &socket_address(router.site.other().outer(outer))),
         attribute(PEER_ALLOWED | NESTED, &all.collect::<Vec<u8>>()),
     ];
-    let peers = attribute(DEVICE_PEERS | NESTED, &attribute(NESTED, &peer.concat()));
-    let told = [attribute(DEVICE_NAME, &name()), peers].concat();
-    ask(SET_DEVICE, ACKNOWLEDGE, &told).map(drop).attempt("tell the WireGuard device of its peer")
-}
-
-fn name() -> Vec<u8> {
-    [TUNNEL.as_bytes(), &[0]].concat()
+    told.concat()
 }
 
 /// `struct sockaddr_in` or `sockaddr_in6` with the port.
@@ -133,31 +135,26 @@ fn find(mut attributes: &[u8], wanted: u16) -> Option<Vec<u8>> {
     None
 }
 
-/// Asks WireGuard and gives the attributes of each answer.
-fn ask(command: u8, flags: u16, attributes: &[u8]) -> io::Result<Vec<Vec<u8>>> {
+/// Tells WireGuard something of a device.
+fn tell(attributes: &[u8]) -> io::Result<()> {
     let mut socket = Socket::new(NETLINK_GENERIC)?;
     socket.bind_auto()?;
     socket.connect(&NetlinkAddress::new(0, 0))?;
     let asked = attribute(FAMILY_NAME, b"wireguard\0");
-    let family = exchange(&socket, CONTROLLER, GET_FAMILY, 0, &asked)?;
+    let family = exchange(&socket, CONTROLLER, GET_FAMILY, &asked)?;
     let number = family.iter().find_map(|body| find(body, FAMILY_ID));
     let number = number.and_then(|bytes| Some(u16::from_ne_bytes(bytes.try_into().ok()?)));
     let number = number.ok_or_else(|| io::Error::other("this kernel has no WireGuard"))?;
-    exchange(&socket, number, command, flags, attributes)
+    exchange(&socket, number, SET_DEVICE, attributes).map(drop)
 }
 
-fn exchange(
-    socket: &Socket,
-    family: u16,
-    command: u8,
-    flags: u16,
-    attributes: &[u8],
-) -> io::Result<Vec<Vec<u8>>> {
+/// Asks and gives the attributes of each answer before the acknowledgement.
+fn exchange(socket: &Socket, family: u16, command: u8, attributes: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     let length = 20 + attributes.len() as u32;
     // struct nlmsghdr: length, type, flags, sequence, port; struct genlmsghdr: command, version, reserved
     let mut message = length.to_ne_bytes().to_vec();
     message.extend(family.to_ne_bytes());
-    message.extend((REQUEST | flags).to_ne_bytes());
+    message.extend((REQUEST | ACKNOWLEDGE).to_ne_bytes());
     message.extend([0; 8]);
     message.extend([command, 1, 0, 0]);
     message.extend(attributes);
@@ -170,20 +167,12 @@ fn exchange(
             let length = u32::from_ne_bytes([rest[0], rest[1], rest[2], rest[3]]) as usize;
             let kind = u16::from_ne_bytes([rest[4], rest[5]]);
             let body = rest.get(16..length).unwrap_or_default();
-            match kind {
-                DONE => return Ok(answers),
-                ERROR => {
-                    let code =
-                        body.get(..4).and_then(|code| code.try_into().ok()).map_or(0, i32::from_ne_bytes);
-                    return if code == 0 { Ok(answers) } else { Err(io::Error::from_raw_os_error(-code)) };
-                }
-                _ => answers.push(body.get(4..).unwrap_or_default().to_vec()),
+            if kind == ERROR {
+                let code = body.get(..4).and_then(|code| code.try_into().ok()).map_or(0, i32::from_ne_bytes);
+                return if code == 0 { Ok(answers) } else { Err(io::Error::from_raw_os_error(-code)) };
             }
+            answers.push(body.get(4..).unwrap_or_default().to_vec());
             rest = rest.get(length.max(16).next_multiple_of(4)..).unwrap_or_default();
-        }
-        // An answer to a request that is neither a dump nor to be acknowledged is all there is.
-        if flags & (DUMP | ACKNOWLEDGE) == 0 && !answers.is_empty() {
-            return Ok(answers);
         }
     }
 }
@@ -194,10 +183,10 @@ mod tests {
 
     #[test]
     fn attributes_are_found_as_they_were_written() {
-        let all = [attribute(3, &[1]), attribute(DEVICE_PUBLIC_KEY, &[7; 32]), attribute(9 | NESTED, b"x")]
-            .concat();
+        let all =
+            [attribute(3, &[1]), attribute(PEER_PUBLIC_KEY, &[7; 32]), attribute(9 | NESTED, b"x")].concat();
         assert_eq!(all.len() % 4, 0);
-        assert_eq!(find(&all, DEVICE_PUBLIC_KEY), Some(vec![7; 32]));
+        assert_eq!(find(&all, PEER_PUBLIC_KEY), Some(vec![7; 32]));
         assert_eq!(find(&all, 9), Some(b"x".to_vec()));
         assert_eq!(find(&all, 5), None);
         assert_eq!(find(&all[..7], 9), None);

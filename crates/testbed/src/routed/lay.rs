@@ -4,6 +4,7 @@ use super::node::{Machine, Node};
 use super::plan::{MIDDLE, NEAR, Site, hardware_address};
 use super::wire::{Route, add_address, add_neighbour, raise, set};
 use crate::error::{Attempt, Fault, TestbedError};
+use crate::mechanism::Router;
 use crate::netlink::with_netlink;
 use crate::offload::switch_off_all;
 use crate::queue::{Impairment, Queue};
@@ -43,20 +44,14 @@ pub(super) struct Lines {
     pub offloads: bool,
 }
 
-/// Lays the links of a row of hosts. Gives whether path MTUs hold for as long as the hosts are there.
-pub(super) fn lay(
-    machines: &[Machine; 4],
-    mechanism: Mechanism,
-    lines: &Lines,
-) -> Result<bool, TestbedError> {
+/// Lays the links of a row of hosts, which have no addresses yet. Gives whether path MTUs hold for as long as the hosts are
+/// there.
+pub(super) fn links(machines: &[Machine; 4], lines: &Lines) -> Result<bool, TestbedError> {
     let mut lasting = true;
     for machine in machines {
         lasting &= machine.inside(|| {
             quiet()?;
             settings()?;
-            if matches!(machine.node, Node::Router1 | Node::Router2) {
-                forward()?;
-            }
             Ok(keep_path_mtus())
         })?;
     }
@@ -68,7 +63,7 @@ pub(super) fn lay(
         one.inside(|| connect(interface, line.mtu, pid, ends))?;
     }
     for machine in machines {
-        machine.inside(|| finish(machine.node, mechanism, lines))?;
+        machine.inside(|| shape(machine.node, lines))?;
     }
     Ok(lasting)
 }
@@ -87,7 +82,7 @@ pub(crate) fn settings() -> Result<(), Fault> {
 
 /// Has what path MTU discovery has found hold for a campaign, and not for ten minutes; `false` where the setting cannot be
 /// reached: without root, and in kernels before 5.16, which have one for all namespaces.
-fn keep_path_mtus() -> bool {
+pub(crate) fn keep_path_mtus() -> bool {
     ["ipv4", "ipv6"].iter().all(|family| set(&format!("{family}/route/mtu_expires"), "1000000").is_ok())
 }
 
@@ -116,16 +111,13 @@ fn connect(name: &str, mtu: u32, other: u32, hardware: [[u8; 6]; 2]) -> Result<(
     })
 }
 
-/// A host's addresses, neighbours, shaping and first routes.
-fn finish(node: Node, mechanism: Mechanism, lines: &Lines) -> Result<(), Fault> {
-    let site = match node {
-        Node::Sender | Node::Router1 => Site::Near,
-        Node::Router2 | Node::Receiver => Site::Far,
-    };
-    let is_router = node == site.router();
-    let outward = match site {
-        Site::Near => lines.near,
-        Site::Far => lines.far,
+/// Shapes and raises a host's ends of its links.
+fn shape(node: Node, lines: &Lines) -> Result<(), Fault> {
+    let (outward, is_router) = match node {
+        Node::Sender => (lines.near, false),
+        Node::Router1 => (lines.near, true),
+        Node::Router2 => (lines.far, true),
+        Node::Receiver => (lines.far, false),
     };
     let between = is_router.then_some((MIDDLE, lines.middle));
     for (interface, line) in [(NEAR, outward)].into_iter().chain(between) {
@@ -135,8 +127,16 @@ fn finish(node: Node, mechanism: Mechanism, lines: &Lines) -> Result<(), Fault> 
         line.queue.lay_at(interface, None, line.impair)?;
         raise(interface, line.mtu)?;
     }
-    join(node, site, mechanism)?;
-    for family in mechanism.link_families().iter().filter(|_| is_router) {
+    Ok(())
+}
+
+/// Has a host be a router: its addresses and neighbours on both links, and the mechanism. To be called in its namespace or in
+/// its guest, whose interfaces are raised.
+pub(crate) fn route(router: &Router) -> Result<(), Fault> {
+    let Router { site, mechanism, .. } = *router;
+    forward()?;
+    join(site.router(), site, mechanism)?;
+    for family in mechanism.link_families() {
         let (own, other) = (site.outer(*family), site.other().outer(*family));
         let prefix = match family {
             Family::Ipv4 => 24,
@@ -145,7 +145,7 @@ fn finish(node: Node, mechanism: Mechanism, lines: &Lines) -> Result<(), Fault> 
         add_address(MIDDLE, own, prefix)?;
         add_neighbour(MIDDLE, other, hardware_address(site.other().router(), MIDDLE))?;
     }
-    Ok(())
+    router.lay()
 }
 
 /// Gives a host its addresses on the network of a client, which it is or whose router it is; its neighbour there; and a

@@ -1,10 +1,10 @@
 //! Client, router, router, client in a row, and a transition mechanism between the routers.
 
-mod clients;
 pub(crate) mod lay;
 mod node;
 pub(crate) mod plan;
 mod proof;
+mod seats;
 pub(crate) mod wire;
 
 pub use node::Node;
@@ -13,14 +13,14 @@ pub use proof::Carried;
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::folder::Folder;
-use crate::host::{Streams, Ticks, last_words};
-use crate::mechanism::{Router, translate, wireguard};
+use crate::host::{Guest, Streams, Ticks, last_words};
+use crate::mechanism::translate;
 use crate::pin;
 use crate::prepare::prepare;
 use lay::{Line, Lines};
 use node::Machine;
-use plan::Site;
-use stacklab_model::{Bed, Family, Links, Mechanism, Systems};
+use seats::{CLIENTS, Seats};
+use stacklab_model::{Bed, Family, Links, Mechanism, RowKind, Systems};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -39,7 +39,9 @@ pub struct Routed {
     mechanism: Mechanism,
     machines: [Machine; 4],
     /// What each client is, where it is no namespace.
-    guests: [Option<String>; 2],
+    clients: [Option<String>; 2],
+    /// The same of each router.
+    routers: [Option<String>; 2],
     carried: Vec<Carried>,
     folder: Folder,
     /// Of the ends' own links, bytes.
@@ -65,29 +67,35 @@ impl Routed {
         program: &Path,
         args: &[impl AsRef<OsStr>],
     ) -> Result<Self, TestbedError> {
-        Self::of(&Systems::NAMESPACES, bed, links, mechanism, program, args)
+        Self::of(&RowKind::of_namespaces(mechanism), bed, links, program, args)
     }
 
-    /// The same with what these systems run as clients; `program` is then also the agent in them. What is seen of packets is
-    /// seen between the namespaces before guests take their places. Guests are booting when it returns: [`Routed::meet`]
-    /// waits for them.
+    /// The same with what these systems run as clients and as routers; `program` is then also the agent in them. Routers are
+    /// waited for, and clients are booting when it returns ([`Routed::meet`] waits for them): what is seen of packets is seen
+    /// between namespaces, before guests take their places as clients.
     ///
     /// # Errors
     /// As [`Routed::build`]; a system that has no image here.
     pub fn of(
-        systems: &Systems,
+        kind: &RowKind,
         bed: &Bed,
         links: &Links,
-        mechanism: Mechanism,
         program: &Path,
         args: &[impl AsRef<OsStr>],
     ) -> Result<Self, TestbedError> {
         let folder = Folder::create()?;
-        let [sender, receiver] = systems.0.each_ref().map(|system| prepare(system, program, &[], &folder));
-        let guests = [sender?, receiver?];
-        let mut routed = Self::lay(folder, bed, links, mechanism, program, args)?;
-        if guests.iter().any(Option::is_some) {
-            routed.seat(guests, bed, links, program)?;
+        // A router that is a guest runs its translator itself.
+        let inside = kind.mechanism.translates() && kind.routers.guests().next().is_some();
+        let others = if inside { vec![translate::program()?] } else { Vec::new() };
+        let guests = |systems: &Systems| -> Result<[Option<Box<dyn Guest>>; 2], TestbedError> {
+            let [near, far] = &systems.0;
+            Ok([prepare(near, program, &others, &folder)?, prepare(far, program, &others, &folder)?])
+        };
+        let (clients, routers) = (guests(&kind.clients)?, guests(&kind.routers)?);
+        let seats = Seats { bed, links, program, processors: pin::halves().unwrap_or_default() };
+        let mut routed = Self::lay(folder, &seats, kind.mechanism, routers, args)?;
+        if clients.iter().any(Option::is_some) {
+            routed.seat_clients(clients, &seats)?;
         }
         Ok(routed)
     }
@@ -95,50 +103,39 @@ impl Routed {
     /// Starts the processes, lays the links, builds the mechanism and sees that it works.
     fn lay(
         folder: Folder,
-        bed: &Bed,
-        links: &Links,
+        seats: &Seats<'_>,
         mechanism: Mechanism,
-        program: &Path,
+        guests: [Option<Box<dyn Guest>>; 2],
         args: &[impl AsRef<OsStr>],
     ) -> Result<Self, TestbedError> {
+        let Seats { bed, links, program, processors } = seats;
         let [near, middle, far] = links.all().map(|(_, link)| Line::new(&link, bed));
         let lines = Lines { near: near?, middle: middle?, far: far?, offloads: bed.offloads };
         // Neighbours on the path share processors, so that each half of it has its own.
-        let [near, far] = pin::halves().unwrap_or_default();
+        let [near, far] = processors;
         let start = |node, processors: &[usize]| Machine::start(node, program, args, processors);
-        let mut machines = [
-            start(Node::Sender, &near)?,
-            start(Node::Router1, &near)?,
-            start(Node::Router2, &far)?,
-            start(Node::Receiver, &far)?,
+        let machines = [
+            start(Node::Sender, near)?,
+            start(Node::Router1, near)?,
+            start(Node::Router2, far)?,
+            start(Node::Receiver, far)?,
         ];
-        let lasting = lay::lay(&machines, mechanism, &lines)?;
-        let router = |site| Router { site, mechanism, mtu: bed.mtu };
-        for (site, place) in [(Site::Near, 1), (Site::Far, 2)] {
-            let router = router(site);
-            machines[place].inside(|| router.lay())?;
-            let node = machines[place].node;
-            let translator = translate::command(&router, folder.path()).map_err(|fault| fault.at(node))?;
-            if let Some(mut command) = translator {
-                machines[place].start_beside(&mut command)?;
-            }
-        }
-        if matches!(mechanism, Mechanism::WireGuard4 | Mechanism::WireGuard6) {
-            let near = machines[1].inside(wireguard::public_key)?;
-            let far = machines[2].inside(wireguard::public_key)?;
-            machines[1].inside(|| wireguard::meet(&router(Site::Near), &far))?;
-            machines[2].inside(|| wireguard::meet(&router(Site::Far), &near))?;
-        }
+        let lasting = lay::links(&machines, &lines)?;
         let mut routed = Routed {
             mechanism,
             machines,
-            guests: [None, None],
+            clients: [None, None],
+            routers: [None, None],
             carried: Vec::new(),
             folder,
             mtus: [links.near, links.far].map(|link| link.of(bed).mtu),
             found: Instant::now(),
             lasting,
         };
+        for (site, place) in CLIENTS {
+            routed.machines[place].inside(|| lay::join(site.client(), site, mechanism))?;
+        }
+        routed.set_up_routers(guests, seats)?;
         routed.settle()?;
         for family in Family::ALL {
             let Some(ends) = ends(mechanism, *family) else { continue };
@@ -182,8 +179,13 @@ impl Routed {
     }
 
     /// What the clients are where they are no namespaces, with its version; the sender first.
-    pub fn guests(&self) -> &[Option<String>; 2] {
-        &self.guests
+    pub fn clients(&self) -> &[Option<String>; 2] {
+        &self.clients
+    }
+
+    /// The same of the routers; the sender's first.
+    pub fn routers(&self) -> &[Option<String>; 2] {
+        &self.routers
     }
 
     /// What the processes of clients that are guests have run until now, as this machine counts it; the sender's first.

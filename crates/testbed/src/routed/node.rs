@@ -84,6 +84,11 @@ impl Machine {
         Ok(())
     }
 
+    /// Waits until its guest, where there is one, has taken its part.
+    pub fn come_up(&mut self) -> Result<(), TestbedError> {
+        self.guest.as_mut().map_or(Ok(()), Running::come_up).map_err(|fault| fault.at(self.node))
+    }
+
     /// The byte stream of the agent whose stack is on the link: the guest's, where there is one; waits until it has
     /// booted. Once.
     pub fn meet(&mut self) -> Result<Streams, TestbedError> {

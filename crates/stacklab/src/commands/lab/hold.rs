@@ -5,7 +5,7 @@ use super::{LOOK, failed, wanted};
 use crate::cli::LabUpOptions;
 use crate::failure::Failure;
 use stacklab_agent::interrupt;
-use stacklab_model::{Family, Links, Mechanism, System, Topology};
+use stacklab_model::{Family, Links, Mechanism, RowKind, System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::{Node, Routed, ends};
 use stacklab_testbed::{GuestLab, Needs, Testbed, enter, possible, shell};
@@ -24,17 +24,13 @@ type Held = Box<dyn Any>;
 /// Builds the testbed, says so in a line, and holds it until it is asked to end.
 pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
     let (study, mechanism) = wanted(options)?;
-    if study.systems().iter().any(|systems| systems.to_string() != "namespace") {
-        let what = "only testbeds of namespaces can be entered; this study's hosts are others";
-        return Err(Failure::Usage(format!("{what}: --set 'factors.os=[\"namespace\"]'")));
-    }
     enter()?;
     let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
     let (up, held) = match (mechanism, study.topology) {
         (Some(mechanism), Topology::Routed(links)) => {
-            let (mechanisms, guests) = (vec![mechanism], Vec::new());
-            let needs = Needs { mechanisms, bed: study.bed.clone(), links, guests };
-            match possible(&needs, &options.in_vm)? {
+            let rows = vec![RowKind::of_namespaces(mechanism)];
+            let needs = Needs { rows, bed: study.bed.clone(), links };
+            match possible(&needs, &options.place.in_vm)? {
                 Some(system) => in_guest(&system, &needs, mechanism, &program)?,
                 None => row(&study, &links, mechanism, &program)?,
             }

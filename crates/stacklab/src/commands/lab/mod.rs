@@ -10,7 +10,7 @@ use crate::cli::{LabCommand, LabEnterOptions, LabUpOptions};
 use crate::failure::Failure;
 use crate::rows::without_routers;
 use crate::sources::study_of;
-use stacklab_model::Mechanism;
+use stacklab_model::{Mechanism, Systems};
 use stacklab_study::Study;
 use stacklab_testbed::{Inside, join, shell};
 use state::{Claim, Place, Up, known, socket, state};
@@ -65,7 +65,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     if let Some(mechanism) = options.mechanism {
         command.args(["--mechanism", mechanism.name()]);
     }
-    command.arg(format!("--in-vm={}", options.in_vm));
+    command.arg(format!("--in-vm={}", options.place.in_vm));
     // It does not end with the terminal.
     let mut holder =
         command.process_group(0).spawn().map_err(failed("start the process that holds the testbed"))?;
@@ -94,8 +94,15 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
 fn wanted(options: &LabUpOptions) -> Result<(Study, Option<Mechanism>), Failure> {
     let (_, study) = study_of(&options.study)?;
     let mechanisms = study.mechanisms();
-    if options.in_vm != Inside::WhereNeeded && mechanisms.is_empty() {
+    if options.place.in_vm != Inside::WhereNeeded && mechanisms.is_empty() {
         return Err(without_routers());
+    }
+    let routers = study.rows().into_iter().map(|row| row.routers);
+    if study.systems().into_iter().chain(routers).any(|systems| systems != Systems::NAMESPACES) {
+        let what = "only testbeds of namespaces can be entered; some of this study's hosts are others";
+        return Err(Failure::Usage(format!(
+            "{what}: --set 'factors.os=[\"namespace\"]', and factors.routers where the study has it"
+        )));
     }
     match (options.mechanism, mechanisms.first()) {
         (Some(asked), _) if !mechanisms.contains(&asked) => {
