@@ -133,9 +133,9 @@ fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespac
         let systems: Systems = systems.parse().unwrap();
         streams.iter().filter(|run| Systems::of(&run.trial.cell) == systems).collect()
     };
-    for (systems, scope) in [("namespace", CpuScope::Shared), ("uml", CpuScope::Host)] {
+    for (systems, scope) in [("namespace", CpuScope::Shared), ("uml", CpuScope::Outside)] {
         for run in of(systems) {
-            let cpu = side(run, Role::Receiver).cpu.as_ref().expect("both kernels count it");
+            let cpu = side(run, Role::Receiver).cpu.as_ref().expect("it is counted");
             assert_eq!(cpu.scope, scope, "{}", run.trial);
         }
     }
@@ -210,10 +210,12 @@ fn user_mode_linux_as_routers_has_tunnels_that_need_no_module_of_this_kernel() {
     // Native and GRE in two families, the others in one.
     measured(&["gre6"], 2, 1536, "large.stacklab");
     let all = measured(&["native", "6in4", "464xlat"], 4, 1024, "x.stacklab");
-    // What a kernel takes for it that does nothing else; it counts in ticks, and a single run may have none.
-    let busy = |metric| -> Vec<f64> { streams(&all).into_iter().map(|run| figure(run, metric)).collect() };
-    let busy = [busy(Metric::CpuRouter1), busy(Metric::CpuRouter2)].concat();
-    assert!(busy.iter().sum::<f64>() > 0.0 && busy.iter().all(|share| *share < 50.0), "{busy:?}");
+    // What each of two kernels takes for it that do nothing else, in ticks of this machine's.
+    for metric in [Metric::CpuRouter1, Metric::CpuRouter2] {
+        let busy: Vec<f64> = streams(&all).into_iter().map(|run| figure(run, metric)).collect();
+        let mean = busy.iter().sum::<f64>() / busy.len() as f64;
+        assert!(mean > 0.5 && busy.iter().all(|share| *share < 50.0), "{metric}: {busy:?}");
+    }
     let hosts = Record::read(&program.work().join("x.stacklab")).unwrap().hosts().unwrap();
     for host in hosts {
         let is_router = host.name.starts_with("router");

@@ -169,7 +169,7 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
         cpu.as_ref().map(|cpu| cpu.scope)
     };
     assert_eq!(scope("linux-6.1", Role::Receiver), Some(CpuScope::Host));
-    assert_eq!(scope("uml", Role::Sender), Some(CpuScope::Host));
+    assert_eq!(scope("uml", Role::Sender), Some(CpuScope::Outside));
     assert_eq!(scope("gvisor", Role::Receiver), Some(CpuScope::Outside));
     assert_eq!(scope("linux-6.1 -> namespace", Role::Receiver), Some(CpuScope::Shared));
     assert!(outcome.stdout.contains("udp"), "{}", outcome.stdout);

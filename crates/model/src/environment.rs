@@ -12,8 +12,8 @@ named! {
         Host = "host",
         /// Of the processors that do all of the host's work and nobody else's, on a machine with several hosts.
         Processors = "processors",
-        /// A guest's, which counts none itself: of its processes, as the machine that it runs on counts them, over a whole
-        /// trial.
+        /// A guest's, which counts none itself or not all: of its processes, as the machine that it runs on counts them, over a
+        /// whole trial.
         Outside = "outside",
         /// Not the same for all systems of a campaign: each run's sides say their own.
         Various = "various",

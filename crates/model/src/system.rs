@@ -60,6 +60,12 @@ impl System {
         matches!(self, System::Uml | System::OwnUml(_))
     }
 
+    /// Whether its kernel tells what processor time it takes. gVisor tells none. User-mode Linux counts by sampling, and what
+    /// it does for packets while no process runs is idle time to it: a router that can do no more says that it does nothing.
+    pub fn counts_cpu(&self) -> bool {
+        !matches!(self, System::Gvisor | System::Uml | System::OwnUml(_))
+    }
+
     /// What kind of host it is, in a word.
     pub fn kind(&self) -> &'static str {
         match self {

@@ -199,12 +199,12 @@ impl Lab {
     }
 
     fn scope_of(&self, cell: &Cell) -> CpuScope {
-        let own_kernel = |system: &System| !matches!(system, System::Namespace | System::Gvisor);
+        if self.systems.0.iter().all(|system| !system.counts_cpu()) {
+            return CpuScope::Outside;
+        }
+        let own_kernel = |system: &System| *system != System::Namespace && system.counts_cpu();
         if self.systems.0.iter().all(own_kernel) {
             return CpuScope::Host;
-        }
-        if self.systems.0.iter().all(|system| *system == System::Gvisor) {
-            return CpuScope::Outside;
         }
         settings::cpu_scope(cell, self.steers)
     }
@@ -317,7 +317,11 @@ impl Lab {
         if let Some(asked) = asked {
             served::note(&mut run, &asked?);
         }
-        outside::fill_in(&mut run, &path, before, self.outside());
+        let scope = match &self.place {
+            Place::Row(row) if row.lab_ticks().is_some() => CpuScope::Shared,
+            _ => CpuScope::Outside,
+        };
+        outside::fill_in(&mut run, &path, scope, before, self.outside());
         if let (Place::Row(row), Some(before)) = (&mut self.place, counted) {
             let after = row.count()?;
             row::fill_in(&mut run, row, &study.bed, &before, &after);
@@ -333,18 +337,18 @@ impl Lab {
         }
     }
 
-    /// What the processes of guests that count no time themselves have run until now.
+    /// What the processes of guests that do not count all of their time themselves have run until now. A whole row inside such
+    /// a guest is one of them.
     fn outside(&self) -> [Option<Ticks>; 2] {
-        let counts_none = |number: usize| self.systems.0[number] == System::Gvisor;
-        if !(counts_none(0) || counts_none(1)) {
-            return [None, None];
-        }
         let all = match &self.place {
             Place::Built(testbed) => testbed.hosts().each_ref().map(|host| host.guest_ticks()),
-            Place::Row(row) => row.guest_ticks(),
+            Place::Row(row) => match row.lab_ticks() {
+                Some(ticks) => return [Some(ticks), Some(ticks)],
+                None => row.client_ticks(),
+            },
             Place::Real(_) => [None, None],
         };
-        [0, 1].map(|number| all[number].filter(|_| counts_none(number)))
+        [0, 1].map(|number| all[number].filter(|_| !self.systems.0[number].counts_cpu()))
     }
 
     /// What is known of the hosts' clocks before a trial: the comparison after the one before serves, where it was over the

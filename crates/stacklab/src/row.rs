@@ -1,6 +1,7 @@
 //! Four hosts in a row: what its routers are asked around a trial, and the figures that this gives.
 
 use crate::failure::Failure;
+use crate::outside;
 use stacklab_model::{
     Bed, Cell, Counters, CpuTime, ETHERNET_HEADER_BYTES, Family, Links, Metric, OwnLink, Probe, Role,
     RowKind, RunRecord, System, Transport, Value, WirePath,
@@ -11,7 +12,7 @@ use stacklab_testbed::{TestbedError, Ticks};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::conduct::{Crossing, Path};
 use stacklab_traffic::message::{Answer, Request};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a router may take to say what it has counted.
 const COUNT_LIMIT: Duration = Duration::from_secs(20);
@@ -26,6 +27,8 @@ pub struct Origin {
     pub carried: Vec<Carried>,
     /// What the testbed is in, where it is not on this kernel.
     pub guest: Option<String>,
+    /// The process of that guest, where its kernel does not count what time it takes.
+    pub process: Option<u32>,
     /// The testbed, where it is on this kernel; it goes with this.
     pub own: Option<Box<Routed>>,
 }
@@ -34,6 +37,7 @@ pub struct Origin {
 pub struct Row {
     origin: Origin,
     routers: [AgentClient; 2],
+    since: Instant,
 }
 
 /// What a router has counted until now.
@@ -45,7 +49,7 @@ pub struct Count {
 impl Row {
     /// Greets the routers.
     pub fn new(origin: Origin, routers: [AgentClient; 2]) -> Result<Self, Failure> {
-        let mut row = Row { origin, routers };
+        let mut row = Row { origin, routers, since: Instant::now() };
         row.routers.iter_mut().try_for_each(AgentClient::hello)?;
         Ok(row)
     }
@@ -119,8 +123,22 @@ impl Row {
     }
 
     /// What the processes of clients that are guests have run until now; the sender's first.
-    pub fn guest_ticks(&self) -> [Option<Ticks>; 2] {
-        self.origin.own.as_ref().map_or([None, None], |own| own.guest_ticks())
+    pub fn client_ticks(&self) -> [Option<Ticks>; 2] {
+        self.origin.own.as_ref().map_or([None, None], |own| own.client_ticks())
+    }
+
+    /// What the guest's process that the whole row is in has run until now, where its kernel does not count that itself.
+    pub fn lab_ticks(&self) -> Option<Ticks> {
+        self.origin.process.map(Ticks::of)
+    }
+
+    /// What a router's processes have run until now, where its kernel does not count that itself.
+    fn router_ticks(&self, number: usize) -> Option<Ticks> {
+        if let Some(ticks) = self.lab_ticks() {
+            return Some(ticks);
+        }
+        let own = self.origin.own.as_ref()?;
+        own.router_ticks()[number].filter(|_| !self.origin.kind.routers.0[number].counts_cpu())
     }
 
     /// What the clients are where they are guests, and what the routers are; the sender's first.
@@ -176,7 +194,14 @@ impl Row {
                 _ => Err(agent.confused("tell its counters")),
             }
         };
-        Ok([ask(0)?, ask(1)?])
+        let mut counts = [ask(0)?, ask(1)?];
+        let now_ns = self.since.elapsed().as_nanos() as u64;
+        for (number, count) in counts.iter_mut().enumerate() {
+            if let Some(ticks) = self.router_ticks(number) {
+                count.cpu = Some(outside::time(ticks, now_ns));
+            }
+        }
+        Ok(counts)
     }
 }
 

@@ -65,17 +65,19 @@ impl Rows {
                 let streams = own.meet()?;
                 let carried = own.carried().to_vec();
                 let own = Some(Box::new(own));
-                let origin = Origin { kind, links, carried, guest: None, own };
+                let origin = Origin { kind, links, carried, guest: None, process: None, own };
                 labs.push(Lab::of_row(origin, streams, interrupted)?);
             }
             return Ok(());
         };
         let (booted, testbeds, _) = GuestLab::boot(&system, &self.needs, &program, 0)?;
-        let version = guest.insert(booted).version().to_owned();
+        let booted = guest.insert(booted);
+        let version = booted.version().to_owned();
+        let process = (!system.counts_cpu()).then(|| booted.process());
         for (mechanism, carried, streams) in testbeds {
             let (links, guest) = (self.needs.links, Some(version.clone()));
             let kind = RowKind::of_namespaces(mechanism);
-            let origin = Origin { kind, links, carried, guest, own: None };
+            let origin = Origin { kind, links, carried, guest, process, own: None };
             labs.push(Lab::of_row(origin, streams, interrupted)?);
         }
         Ok(())

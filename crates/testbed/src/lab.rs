@@ -225,7 +225,7 @@ pub fn possible(needs: &Needs, inside: &Inside) -> Result<Option<System>, Testbe
 /// Testbeds of routers inside a guest. Dropping it ends the guest, and all of them.
 #[derive(Debug)]
 pub struct GuestLab {
-    _guest: Running,
+    guest: Running,
     version: String,
     _folder: Folder,
 }
@@ -285,7 +285,12 @@ impl GuestLab {
             || -> [Streams; 4] { std::array::from_fn(|_| streams.next().expect("there are four of each")) };
         let testbeds = mechanisms.into_iter().zip(carried).map(|(mechanism, seen)| (mechanism, seen, four()));
         let testbeds = testbeds.collect();
-        Ok((GuestLab { _guest: running, version, _folder: folder }, testbeds, streams.collect()))
+        Ok((GuestLab { guest: running, version, _folder: folder }, testbeds, streams.collect()))
+    }
+
+    /// The guest's process.
+    pub fn process(&self) -> u32 {
+        self.guest.pid()
     }
 
     /// What it runs in: `user-mode Linux 7.2`.

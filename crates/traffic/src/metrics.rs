@@ -73,12 +73,10 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &Side, receiver:
         CpuReceiverSoftirq => softirq(receiver.cpu.as_ref()),
         CpuEngineSender => cpu(sender.cpu.as_ref(), |time| time.own_user_ns),
         CpuEngineReceiver => cpu(receiver.cpu.as_ref(), |time| time.own_user_ns),
-        CpuPerPacket => busy_over(receiver.cpu.as_ref(), received.measured as f64, "no message arrived"),
-        CpuPerPacketSender => busy_over(sender.cpu.as_ref(), sent.measured as f64, "no message was sent"),
-        CpuPerGbitSender => busy_over(sender.cpu.as_ref(), gigabits(sent.bytes), "no message was sent"),
-        CpuPerGbitReceiver => {
-            busy_over(receiver.cpu.as_ref(), gigabits(received.bytes), "no message arrived")
-        }
+        CpuPerPacket => busy_over(received_in(receiver), received.measured as f64, "no message arrived"),
+        CpuPerPacketSender => busy_over(sent_in(sender), sent.measured as f64, "no message was sent"),
+        CpuPerGbitSender => busy_over(sent_in(sender), gigabits(sent.bytes), "no message was sent"),
+        CpuPerGbitReceiver => busy_over(received_in(receiver), gigabits(received.bytes), "no message arrived"),
         MemorySockets => match (sender.socket_memory_kib, receiver.socket_memory_kib) {
             (Some(sender), Some(receiver)) => Value::Measured(sender.max(receiver) as f64),
             _ if !spec.probe.metrics.contains(&metric) => not_sampled(metric),
@@ -187,9 +185,27 @@ fn gigabits(bytes: u64) -> f64 {
     bytes as f64 * 8.0 / 100.0
 }
 
-fn busy_over(time: Option<&CpuTime>, amount: f64, otherwise: &str) -> Value {
-    match time {
-        Some(time) => Value::finite(time.busy_ns() as f64 / amount, otherwise),
+/// The time that a sender was busy with what it sent in its measured window, nanoseconds: of a whole trial's the part that
+/// is these messages' among all.
+fn sent_in(side: &Side) -> Option<f64> {
+    let sent = &side.sent;
+    side.cpu.as_ref().map(|time| of_measured(time, sent.measured, sent.warmup))
+}
+
+/// The same of a receiver and what arrived.
+fn received_in(side: &Side) -> Option<f64> {
+    let received = &side.received;
+    side.cpu.as_ref().map(|time| of_measured(time, received.measured, received.warmup))
+}
+
+fn of_measured(time: &CpuTime, measured: u64, warmup: u64) -> f64 {
+    let share = if time.whole_trial { measured as f64 / (measured + warmup) as f64 } else { 1.0 };
+    time.busy_ns() as f64 * share
+}
+
+fn busy_over(busy_ns: Option<f64>, amount: f64, otherwise: &str) -> Value {
+    match busy_ns {
+        Some(busy_ns) => Value::finite(busy_ns / amount, otherwise),
         None => Value::Missing("the host counts no CPU time".to_owned()),
     }
 }
@@ -385,6 +401,7 @@ mod tests {
             idle_ns: 200_000_000,
             steal_ns: 0,
             undivided: false,
+            whole_trial: false,
             own_user_ns: 75_000_000,
             own_system_ns: 50_000_000,
         }
@@ -449,6 +466,17 @@ mod tests {
                 (sender.cpu, receiver.cpu) = (time.clone(), time);
             });
             assert!(matches!(undivided, Value::Missing(_)), "{metric}");
+        }
+        // Of a whole trial, of which a fifth of the messages was warm-up.
+        let whole = |metric| {
+            measured(metric, |sender, receiver| {
+                let time = Some(CpuTime { whole_trial: true, ..half_a_second() });
+                (sender.cpu, receiver.cpu) = (time.clone(), time);
+                (sender.sent.warmup, receiver.received.warmup) = (250, 250);
+            })
+        };
+        for metric in [CpuPerPacketSender, CpuPerPacket] {
+            assert_eq!(whole(metric), Value::Measured(240_000.0), "{metric}");
         }
         let nothing = |metric| {
             measured(metric, |sender, receiver| {

@@ -2,7 +2,7 @@
 
 use crate::error::{Attempt, Fault};
 use crate::host::console::last_words;
-use crate::host::outside::{Ticks, ticks_of_tree};
+use crate::host::outside::Ticks;
 use crate::host::{Streams, streams_of};
 use crate::part::{Greeting, Part};
 use crate::sys::{die_with_parent_in, kill_group};
@@ -233,7 +233,7 @@ impl Running {
 
     /// What its processes have run until now, as this machine counts it.
     pub fn ticks(&self) -> Ticks {
-        ticks_of_tree(self.pid())
+        Ticks::of(self.pid())
     }
 
     /// Its process number.

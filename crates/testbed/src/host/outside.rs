@@ -1,4 +1,4 @@
-//! The processor time of a guest that tells none itself: that of its processes, as this machine counts it.
+//! The processor time of a guest that tells none itself, or not all: that of its processes, as this machine counts it.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,20 +19,22 @@ struct Process {
     ticks: Ticks,
 }
 
-/// What a process and all below it have run until now, those that have ended and been waited for not counted.
-pub(super) fn ticks_of_tree(root: u32) -> Ticks {
-    let mut processes = HashMap::new();
-    for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
-        let Some(number) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
-            continue;
-        };
-        // One that has ended meanwhile has no file.
-        let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-        if let Some(process) = parse(&stat) {
-            processes.insert(number, process);
+impl Ticks {
+    /// What a process and all below it have run until now, those that have ended and been waited for not counted.
+    pub fn of(root: u32) -> Self {
+        let mut processes = HashMap::new();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Some(number) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+                continue;
+            };
+            // One that has ended meanwhile has no file.
+            let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            if let Some(process) = parse(&stat) {
+                processes.insert(number, process);
+            }
         }
+        sum(root, &processes)
     }
-    sum(root, &processes)
 }
 
 /// `PID (NAME) STATE PARENT ..`: a name may hold anything; times of user and system are fields 14 and 15.
@@ -83,7 +85,7 @@ mod tests {
     fn this_process_is_counted() {
         let start = std::time::Instant::now();
         while start.elapsed().as_millis() < 100 {}
-        let Ticks { user, system } = ticks_of_tree(std::process::id());
+        let Ticks { user, system } = Ticks::of(std::process::id());
         assert!(user + system >= 5, "{user} {system}");
     }
 }

@@ -189,8 +189,13 @@ impl Routed {
     }
 
     /// What the processes of clients that are guests have run until now, as this machine counts it; the sender's first.
-    pub fn guest_ticks(&self) -> [Option<Ticks>; 2] {
+    pub fn client_ticks(&self) -> [Option<Ticks>; 2] {
         [self.machines[0].guest_ticks(), self.machines[3].guest_ticks()]
+    }
+
+    /// The same of routers.
+    pub fn router_ticks(&self) -> [Option<Ticks>; 2] {
+        [self.machines[1].guest_ticks(), self.machines[2].guest_ticks()]
     }
 
     /// What the hosts' agents write and read, in their order on the path; waits until guests have booted. Once.
