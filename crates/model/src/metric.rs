@@ -427,7 +427,7 @@ impl Metric {
             RttP999 => "99.9th percentile of the round trip, one outstanding",
             RttInterface => {
                 "median round trip from when the sending host's kernel handed the message to the interface to when it \
-                 took the answer from it, one outstanding"
+                 took the answer from it (by the interface's own clock where it stamps both), one outstanding"
             }
             RttInterfaceP99 => "99th percentile of the round trip at the sending host's interface",
             RttOpen => "median round trip on a fixed schedule, from the intended send time",

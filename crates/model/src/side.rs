@@ -25,6 +25,8 @@ named! {
         Call = "call",
         /// The kernel, by software, when the interface's driver hands the packet over (SO_TIMESTAMPNS).
         Kernel = "kernel",
+        /// The interface itself, where it stamps packets (SO_TIMESTAMPING, raw hardware).
+        Interface = "interface",
     }
 }
 
@@ -35,6 +37,8 @@ named! {
         Monotonic = "monotonic",
         /// CLOCK_REALTIME, turned into the monotonic clock's time by the difference of both at the receive.
         Realtime = "realtime",
+        /// The interface's own.
+        Interface = "interface",
     }
 }
 
@@ -68,7 +72,11 @@ pub struct Compared {
 impl DelayPoints {
     /// Between a point where a message leaves and one where it arrives.
     pub fn between(sent: Point, received: Point) -> Self {
-        let clock = |point| if point == Point::Kernel { Clock::Realtime } else { Clock::Monotonic };
+        let clock = |point| match point {
+            Point::Kernel => Clock::Realtime,
+            Point::Interface => Clock::Interface,
+            Point::Schedule | Point::Call => Clock::Monotonic,
+        };
         DelayPoints {
             sent,
             sent_clock: clock(sent),
@@ -98,10 +106,13 @@ pub struct Side {
     /// Where their two times were taken; `None` where there are no delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_points: Option<DelayPoints>,
-    /// Round trips at the sender of an echo from the kernel's time of the message leaving to that of its answer arriving,
-    /// both by software at the interface and on the realtime clock, where they were asked for.
+    /// Round trips at the sender of an echo from the message's leaving by the interface to its answer's arriving there, where
+    /// they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface_delays: Option<Delays>,
+    /// Where these two times were taken: by the kernel's software, or by the interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface_points: Option<DelayPoints>,
     /// How long after its schedule each message left, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Delays>,
@@ -136,6 +147,7 @@ impl Side {
             delays: None,
             delay_points: None,
             interface_delays: None,
+            interface_points: None,
             lateness: None,
             flow_bytes: Vec::new(),
             series: Vec::new(),

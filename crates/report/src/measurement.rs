@@ -292,6 +292,14 @@ fn echo(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str, S
     if run.spec.probe.metrics.contains(&Metric::RttInterface) {
         let at = |metric| shown(run.values.get(&metric), milliseconds);
         lines.push(("at the interface", extremes(sender.interface_delays.as_ref())));
+        if let Some(DelayPoints { sent, .. }) = sender.interface_points {
+            let by = if sent == Point::Interface {
+                "the interface's own clock"
+            } else {
+                "the kernel, by software"
+            };
+            lines.push(("  by", by.to_owned()));
+        }
         lines.push(("  median", at(Metric::RttInterface)));
         lines.push(("  p99", at(Metric::RttInterfaceP99)));
     }

@@ -3,9 +3,9 @@
 use crate::channel::Channel;
 use crate::delay::{DelayRecorder, Variation};
 use crate::header::Phase;
-use crate::sys::{self, Nanos};
+use crate::sys::{self, Beside, Left, Nanos};
 use socket2::Socket;
-use stacklab_model::{Delays, Metric, Transport, TrialSpec};
+use stacklab_model::{Delays, Metric, Point, Transport, TrialSpec};
 use std::io;
 use std::time::Duration;
 
@@ -17,8 +17,31 @@ pub struct AtInterface<'a> {
     socket: &'a Socket,
     /// Messages sent so far, as the kernel numbers them.
     sent: u32,
+    by_kernel: Trips,
+    /// By the interface's own clock; `None` from when it told nothing of a message on.
+    by_interface: Option<Trips>,
+}
+
+/// Round trips by one clock.
+struct Trips {
     recorder: DelayRecorder,
     order: Variation,
+}
+
+impl Trips {
+    fn new() -> Self {
+        Trips { recorder: DelayRecorder::new(), order: Variation::default() }
+    }
+
+    fn note(&mut self, phase: Phase, left: Nanos, arrived: Option<Nanos>) {
+        if let (Phase::Measured, Some(arrived)) = (phase, arrived) {
+            self.recorder.record(arrived.saturating_sub(left), &mut self.order);
+        }
+    }
+
+    fn finish(self) -> Option<Delays> {
+        self.recorder.finish(std::iter::once(&self.order))
+    }
 }
 
 impl<'a> AtInterface<'a> {
@@ -33,34 +56,66 @@ impl<'a> AtInterface<'a> {
         }
         let socket = &channel.socket;
         sys::stamp_arrivals(socket).and_then(|()| sys::stamp_sends(socket)).ok()?;
-        Some(AtInterface { socket, sent: 0, recorder: DelayRecorder::new(), order: Variation::default() })
+        Some(Self::new(socket))
     }
 
-    /// Notes the message sent last, of which the answer arrived at this time of the realtime clock, if it did.
+    fn new(socket: &'a Socket) -> Self {
+        AtInterface { socket, sent: 0, by_kernel: Trips::new(), by_interface: Some(Trips::new()) }
+    }
+
+    /// Notes the message sent last, and what the kernel said beside its answer, if one came.
     ///
     /// # Errors
     /// Of the socket's error queue. A message of which the kernel tells nothing is left out.
-    pub fn note(&mut self, phase: Phase, arrived: Option<Nanos>) -> io::Result<()> {
+    pub fn note(&mut self, phase: Phase, answer: Option<Beside>) -> io::Result<()> {
+        let socket = self.socket;
+        self.pair(phase, answer.unwrap_or_default(), || sys::send_stamp(socket, LIMIT))
+    }
+
+    /// The same, of what is told of sends.
+    fn pair(
+        &mut self,
+        phase: Phase,
+        answer: Beside,
+        mut next: impl FnMut() -> io::Result<(u32, Left)>,
+    ) -> io::Result<()> {
         let last = self.sent;
         self.sent = self.sent.wrapping_add(1);
-        loop {
-            match sys::send_stamp(self.socket, LIMIT) {
+        // The kernel is the first to tell.
+        let mut awaits_kernel = true;
+        let mut awaits_interface = self.by_interface.is_some() && answer.arrived_interface_ns.is_some();
+        while awaits_kernel || awaits_interface {
+            match next() {
                 Ok((number, _)) if number != last => {}
-                Ok((_, left)) => {
-                    if let (Phase::Measured, Some(arrived)) = (phase, arrived) {
-                        self.recorder.record(arrived.saturating_sub(left), &mut self.order);
+                Ok((_, Left::Kernel(left))) => {
+                    self.by_kernel.note(phase, left, answer.arrived_realtime_ns);
+                    awaits_kernel = false;
+                }
+                Ok((_, Left::Interface(left))) => {
+                    if let Some(trips) = &mut self.by_interface {
+                        trips.note(phase, left, answer.arrived_interface_ns);
+                    }
+                    awaits_interface = false;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if awaits_interface {
+                        self.by_interface = None;
                     }
                     return Ok(());
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error),
             }
         }
+        Ok(())
     }
 
-    /// The round trips; `None` where there were none.
-    pub fn finish(self) -> Option<Delays> {
-        self.recorder.finish(std::iter::once(&self.order))
+    /// The round trips, and where their times were taken: by the interface where it has told of all; `None` where there were
+    /// none.
+    pub fn finish(self) -> Option<(Delays, Point)> {
+        let by_kernel = self.by_kernel.finish()?;
+        let by_interface = self.by_interface.and_then(Trips::finish);
+        let all = by_interface.filter(|trips| trips.buckets.count() == by_kernel.buckets.count());
+        Some(all.map_or((by_kernel, Point::Kernel), |trips| (trips, Point::Interface)))
     }
 }
 
@@ -70,7 +125,7 @@ mod tests {
     use crate::conduct::tests as fixtures;
     use crate::receiver::Receiver;
     use crate::sender;
-    use stacklab_model::{Family, Length, Pacing, Probe, Side};
+    use stacklab_model::{Family, Length, Pacing, Point, Probe, Side};
 
     fn echoed(family: Family, transport: Transport, metric: Metric) -> Side {
         let mut spec = fixtures::spec(family, transport);
@@ -91,6 +146,9 @@ mod tests {
             let side = echoed(family, Transport::Udp, Metric::RttInterface);
             let (program, interface) = (side.delays.unwrap(), side.interface_delays.unwrap());
             assert_eq!((program.buckets.count(), interface.buckets.count()), (200, 200));
+            // No virtual interface has a clock of its own.
+            let points = side.interface_points.unwrap();
+            assert_eq!((points.sent, points.received), (Point::Kernel, Point::Kernel));
             assert!(interface.buckets.percentile(0.0).unwrap() > 0);
             // Of each message; so of each percentile, to the histogram's three digits and the clocks' reading.
             for p in [0.0, 0.5, 0.99, 1.0] {
@@ -102,6 +160,44 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// What is told of sends, and the times of their answers.
+    fn paired(told: &[(u32, Left)], answers: &[Beside]) -> (Delays, Point) {
+        let socket: Socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().into();
+        let mut watched = AtInterface::new(&socket);
+        let mut told = told.iter().copied();
+        for answer in answers {
+            let next = || told.next().ok_or_else(|| io::Error::from(io::ErrorKind::WouldBlock));
+            watched.pair(Phase::Measured, *answer, next).unwrap();
+        }
+        watched.finish().unwrap()
+    }
+
+    #[test]
+    fn an_interfaces_own_times_are_taken_where_it_has_told_of_all() {
+        let both = |kernel, interface| Beside {
+            arrived_realtime_ns: Some(kernel),
+            arrived_interface_ns: interface,
+            segment_bytes: None,
+        };
+        let answers = [both(1_000, Some(90)), both(2_000, Some(190))];
+        let all = [
+            (0, Left::Kernel(500)),
+            (0, Left::Interface(40)),
+            (1, Left::Kernel(1_500)),
+            (1, Left::Interface(140)),
+        ];
+        let (trips, point) = paired(&all, &answers);
+        assert_eq!(
+            (trips.buckets.count(), trips.buckets.percentile(0.5), point),
+            (2, Some(50), Point::Interface)
+        );
+        // It has not told of the second; and of a last one it stamps the send only.
+        let (trips, point) = paired(&[all[0], all[1], all[2]], &answers);
+        assert_eq!((trips.buckets.count(), point), (2, Point::Kernel));
+        let (trips, point) = paired(&all, &[answers[0], both(2_000, None)]);
+        assert_eq!((trips.buckets.count(), point), (2, Point::Kernel));
     }
 
     #[test]

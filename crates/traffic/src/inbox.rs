@@ -2,7 +2,7 @@
 
 use crate::channel::Channel;
 use crate::gather::Gather;
-use crate::sys::{self, Batch, For, Nanos, RECEIVE_TICK, Ready};
+use crate::sys::{self, Batch, Beside, For, Nanos, RECEIVE_TICK, Ready};
 use socket2::Socket;
 use stacklab_model::{Io, Transport};
 use std::io;
@@ -76,8 +76,8 @@ struct Datagrams {
     /// Whether receives are put off until several have come.
     gathers: bool,
     gather: Gather,
-    /// What the kernel said of the message looked at last, on the realtime clock.
-    stamp_ns: Option<Nanos>,
+    /// What the kernel said beside the message looked at last.
+    beside: Beside,
 }
 
 impl<'a> Inbox<'a> {
@@ -106,7 +106,7 @@ impl<'a> Inbox<'a> {
                     stamped: channel.stamped,
                     gathers: channel.gathers,
                     gather: Gather::default(),
-                    stamp_ns: None,
+                    beside: Beside::default(),
                 })
             }
         };
@@ -138,12 +138,11 @@ impl<'a> Inbox<'a> {
         }
     }
 
-    /// When the kernel says that the message looked at last arrived, nanoseconds of the realtime clock, where its socket
-    /// was told to say.
-    pub fn stamp_ns(&self) -> Option<Nanos> {
+    /// What the kernel said beside the message looked at last; of streams nothing.
+    pub fn beside(&self) -> Beside {
         match &self.arrivals {
-            Arrivals::Streams(_) => None,
-            Arrivals::Datagrams(datagrams) => datagrams.stamp_ns,
+            Arrivals::Streams(_) => Beside::default(),
+            Arrivals::Datagrams(datagrams) => datagrams.beside,
         }
     }
 }
@@ -257,8 +256,8 @@ impl Datagrams {
         let length = self.batch.length(place);
         let end = beside.segment_bytes.map_or(length, |each| length.min(start + each));
         (self.place, self.offset) = if end < length { (place, end) } else { (place + 1, 0) };
-        self.stamp_ns = beside.arrived_realtime_ns;
-        let stamp = self.stamp_ns.filter(|_| self.stamped);
+        self.beside = beside;
+        let stamp = beside.arrived_realtime_ns.filter(|_| self.stamped);
         let arrived =
             stamp.map_or(self.received_ns, |stamp| arrived(stamp, self.realtime_offset_ns, self.received_ns));
         let room = self.batch.slot(place);

@@ -62,7 +62,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
                 account.await_answer(phase, sequence, sys::now_ns());
                 receive(&mut inbox, size, spec.token, &mut account)?;
                 match &mut at_interface {
-                    Some(trips) => trips.note(phase, inbox.stamp_ns().filter(|_| account.was_answered())),
+                    Some(trips) => trips.note(phase, account.was_answered().then(|| inbox.beside())),
                     None => Ok(()),
                 }
             });
@@ -107,6 +107,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
     // Answers are taken as the program receives them.
     let left = if spec.probe.probe == Probe::EchoOpen { Point::Schedule } else { Point::Call };
     let delay_points = delays.is_some().then(|| DelayPoints::between(left, Point::Call));
+    let (interface_delays, point) = at_interface.and_then(AtInterface::finish).unzip();
     Ok(Side {
         io: Some(first.io),
         socket_memory_kib: memory.peak_kib(mailed.sent.first_ns, mailed.sent.last_ns),
@@ -114,7 +115,8 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
         received,
         delays,
         delay_points,
-        interface_delays: at_interface.and_then(AtInterface::finish),
+        interface_delays,
+        interface_points: point.map(|point| DelayPoints::between(point, point)),
         lateness: mailed.lateness.and_then(Lateness::finish),
         series,
         cpu: mailed.cpu.finish(),

@@ -1,6 +1,6 @@
 //! What only Linux does, refused with the reason: abilities and trials that ask for it say so.
 
-use super::{Nanos, ZerocopyDone};
+use super::{Left, Nanos, ZerocopyDone};
 use socket2::Socket;
 use stacklab_model::Offloads;
 use std::ffi::c_int;
@@ -132,7 +132,7 @@ pub fn stamp_sends(_socket: &Socket) -> io::Result<()> {
 }
 
 /// When a packet was handed to the interface.
-pub fn send_stamp(_socket: &Socket, _limit: Duration) -> io::Result<(u32, Nanos)> {
+pub fn send_stamp(_socket: &Socket, _limit: Duration) -> io::Result<(u32, Left)> {
     lacks("times of sends")
 }
 

@@ -55,8 +55,20 @@ pub const SEND_LIMIT: Duration = Duration::from_secs(30);
 pub struct Beside {
     /// When it arrived, nanoseconds of the realtime clock, where the socket was told to say.
     pub arrived_realtime_ns: Option<Nanos>,
+    /// The same by the interface's own clock, where it stamps packets itself and the socket was told to say when its sends
+    /// leave.
+    pub arrived_interface_ns: Option<Nanos>,
     /// Bytes of each datagram that it was joined from, where it was.
     pub segment_bytes: Option<usize>,
+}
+
+/// When a packet left, as the kernel tells it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// By software: handed to the interface's driver, nanoseconds of the realtime clock.
+    Kernel(Nanos),
+    /// By the interface itself, nanoseconds of its own clock.
+    Interface(Nanos),
 }
 
 /// What a socket is to be ready for.

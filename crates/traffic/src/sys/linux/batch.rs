@@ -1,6 +1,7 @@
 //! Several messages a call: sendmmsg and recvmmsg on memory that this type owns.
 
 use super::super::{Beside, NOW, Nanos};
+use super::stamps::{Stamps, stamp_ns};
 use socket2::Socket;
 use std::ffi::c_int;
 use std::io;
@@ -143,6 +144,10 @@ pub(super) unsafe fn told_beside(header: &libc::msghdr) -> Beside {
                     let whole = Duration::from_secs(time.tv_sec as u64).as_nanos() as Nanos;
                     beside.arrived_realtime_ns = Some(whole + time.tv_nsec as Nanos);
                 }
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
+                    let [_, _, hardware]: Stamps = data.cast::<Stamps>().read_unaligned();
+                    beside.arrived_interface_ns = stamp_ns(&hardware);
+                }
                 (libc::SOL_UDP, libc::UDP_GRO) => {
                     beside.segment_bytes = Some(data.cast::<c_int>().read_unaligned() as usize);
                 }
@@ -197,6 +202,34 @@ mod tests {
         }
         let nothing = back.receive(&receiver, false).unwrap_err();
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
+    }
+
+    /// No interface of a test's stamps packets itself: what the kernel would write of one that does.
+    #[test]
+    fn an_interfaces_own_time_is_told_beside_the_kernels() {
+        #[repr(C)]
+        struct Control {
+            header: libc::cmsghdr,
+            stamps: Stamps,
+        }
+        let at = |seconds, nanoseconds| libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
+        let told = |stamps: Stamps| {
+            let length = size_of::<Control>();
+            let header = libc::cmsghdr {
+                cmsg_len: length as _,
+                cmsg_level: libc::SOL_SOCKET,
+                cmsg_type: libc::SCM_TIMESTAMPING,
+            };
+            let mut control = Control { header, stamps };
+            // SAFETY: `msghdr` is plain data, for which all zeros is valid.
+            let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
+            (message.msg_control, message.msg_controllen) = ((&raw mut control).cast(), length as _);
+            // SAFETY: the header points to one control message of the stated length.
+            unsafe { told_beside(&message) }
+        };
+        let both = told([at(5, 6), at(0, 0), at(7, 8)]);
+        assert_eq!(both.arrived_interface_ns, Some(7_000_000_008));
+        assert_eq!(told([at(5, 6), at(0, 0), at(0, 0)]).arrived_interface_ns, None);
     }
 
     #[test]

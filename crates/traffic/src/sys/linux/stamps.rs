@@ -1,7 +1,7 @@
 //! Times that the kernel or an interface gives to packets, beyond those of arrival.
 
 use super::super::posix::set_option;
-use super::super::{NOW, Nanos};
+use super::super::{Left, NOW, Nanos};
 use super::batch::told_beside;
 use super::{await_error_queue, request};
 use socket2::Socket;
@@ -17,8 +17,8 @@ struct SendTimes {
     flags: u32,
 }
 
-/// `struct scm_timestamping`: by software, unused, by hardware.
-type Stamps = [libc::timespec; 3];
+/// `struct scm_timestamping`: by software, unused, by hardware; all zeros where there is none.
+pub(super) type Stamps = [libc::timespec; 3];
 
 /// `struct ethtool_ts_info`.
 #[repr(C)]
@@ -74,18 +74,31 @@ pub fn receive_stamped(socket: &Socket, room: &mut [u8], wait: bool) -> io::Resu
     Ok((received as usize, beside.arrived_realtime_ns))
 }
 
-/// Has the kernel say when it handed each packet to the interface ([`send_stamp`]), counting sends from 0.
+/// Has the kernel say when it handed each packet to the interface ([`send_stamp`]), counting sends from 0; and when the
+/// interface itself says that a packet left or arrived, where it is set to stamp them, which is left as it is.
 pub fn stamp_sends(socket: &Socket) -> io::Result<()> {
-    let flags = libc::SOF_TIMESTAMPING_TX_SOFTWARE
+    let by_kernel = libc::SOF_TIMESTAMPING_TX_SOFTWARE
         | libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
         | libc::SOF_TIMESTAMPING_OPT_TSONLY;
-    set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int)
+    let by_interface = libc::SOF_TIMESTAMPING_TX_HARDWARE
+        | libc::SOF_TIMESTAMPING_RX_HARDWARE
+        | libc::SOF_TIMESTAMPING_RAW_HARDWARE
+        | libc::SOF_TIMESTAMPING_OPT_TX_SWHW;
+    let set = |flags: u32| set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int);
+    // A stack that does not know all of them may know the first.
+    set(by_kernel | by_interface).or_else(|_| set(by_kernel))
 }
 
-/// Of the earliest send that was not told of before, its number and when its packet was handed to the interface,
-/// nanoseconds of the realtime clock; waits for it so long at most, and is then `WouldBlock`.
-pub fn send_stamp(socket: &Socket, limit: Duration) -> io::Result<(u32, Nanos)> {
+/// A time of `struct scm_timestamping`; `None` where it is none.
+pub(super) fn stamp_ns(time: &libc::timespec) -> Option<Nanos> {
+    let ns = time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos;
+    (ns > 0).then_some(ns)
+}
+
+/// Of the earliest send that was not told of before, its number and when its packet left; where the interface stamps packets
+/// too, of each send twice. Waits for it so long at most, and is then `WouldBlock`.
+pub fn send_stamp(socket: &Socket, limit: Duration) -> io::Result<(u32, Left)> {
     let stamp = next_stamp(socket);
     match stamp {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -96,7 +109,7 @@ pub fn send_stamp(socket: &Socket, limit: Duration) -> io::Result<(u32, Nanos)> 
     }
 }
 
-fn next_stamp(socket: &Socket) -> io::Result<(u32, Nanos)> {
+fn next_stamp(socket: &Socket) -> io::Result<(u32, Left)> {
     let mut control = [0_u64; 32];
     // SAFETY: `msghdr` is plain data, for which all zeros is valid.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -117,8 +130,9 @@ fn next_stamp(socket: &Socket) -> io::Result<(u32, Nanos)> {
             let data = libc::CMSG_DATA(control);
             match (control.cmsg_level, control.cmsg_type) {
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
-                    let [software, ..]: Stamps = data.cast::<Stamps>().read_unaligned();
-                    time = Some(software.tv_sec as Nanos * 1_000_000_000 + software.tv_nsec as Nanos);
+                    let [software, _, hardware]: Stamps = data.cast::<Stamps>().read_unaligned();
+                    time = stamp_ns(&hardware).map(Left::Interface);
+                    time = time.or_else(|| stamp_ns(&software).map(Left::Kernel));
                 }
                 (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
                     number = Some(data.cast::<libc::sock_extended_err>().read_unaligned().ee_data);
