@@ -4,7 +4,7 @@
 
 mod support;
 
-use stacklab_model::{Factor, Family, Mechanism, Metric, Role, RunRecord};
+use stacklab_model::{CpuScope, Factor, Family, Mechanism, Metric, Role, RunRecord};
 use stacklab_store::Record;
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -165,6 +165,12 @@ fn what_debians_user_mode_linux_lacks_is_had_in_one_that_was_built_here() {
         assert!(said.contains("inside a guest (uml-full)"), "{said}");
         assert_eq!(runs.len(), 3 * cells * sizes.len());
         check(rate, &runs);
+        // Its kernel takes for idle time what it does for packets while no process runs.
+        let outside = |run: &RunRecord| {
+            let cpu = side(run, Role::Receiver).cpu.as_ref();
+            cpu.is_some_and(|cpu| cpu.scope == CpuScope::Outside && cpu.whole_trial && cpu.busy_ns() > 0)
+        };
+        assert!(runs.iter().all(outside));
     }
     let program = Program::new();
     // It is a program itself: no other one is needed for it.

@@ -41,7 +41,7 @@ pub use headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of_frame, w
 pub use histogram::Buckets;
 pub use mechanism::Mechanism;
 pub use metric::{Better, Metric, Scale, Unit};
-pub use names::{UnknownName, nearest};
+pub use names::{UnknownName, nearest, once_each};
 pub use noise::{EchoFloor, NoiseFloor, Spread};
 pub use run::{RunRecord, RunStatus, Warning};
 pub use services::{NoServices, SERVICES, Service, Services};

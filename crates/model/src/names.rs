@@ -94,6 +94,17 @@ macro_rules! named {
 }
 pub(crate) use named;
 
+/// Each of them where it stands first.
+pub fn once_each<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
+    let mut each = Vec::new();
+    for item in items {
+        if !each.contains(&item) {
+            each.push(item);
+        }
+    }
+    each
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

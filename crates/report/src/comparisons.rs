@@ -33,8 +33,8 @@ pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
         _ if !metric.is_host_cpu() => "",
         // What the ends run says nothing of them.
         _ if matches!(metric, Metric::CpuRouter1 | Metric::CpuRouter2) => {
-            " (of a guest's own kernel; of a namespace's it counts all that this machine runs: compare it within one kind \
-             of router only)"
+            " (of a router that is a guest, its own; of a namespace, of all that the kernel which it is on runs: compare it \
+             within one kind of router only)"
         }
         CpuScope::Shared => {
             " (CPU scope shared: the hosts run on one kernel, so the figure counts all of them)"

@@ -193,13 +193,17 @@ impl Lab {
 
     /// Whose CPU the hosts' CPU figures are in all of a study's runs here.
     pub fn cpu_scope(&self, study: &Study) -> CpuScope {
+        if self.systems.0[0].counts_cpu() != self.systems.0[1].counts_cpu() {
+            return CpuScope::Various;
+        }
         let mut scopes = study.cells.iter().filter(|cell| self.is_for(cell));
         let Some(first) = scopes.next().map(|cell| self.scope_of(cell)) else { return CpuScope::Shared };
         if scopes.all(|cell| self.scope_of(cell) == first) { first } else { CpuScope::Shared }
     }
 
     fn scope_of(&self, cell: &Cell) -> CpuScope {
-        if self.systems.0.iter().all(|system| !system.counts_cpu()) {
+        let in_lab = matches!(&self.place, Place::Row(row) if row.is_counted_outside());
+        if in_lab || self.systems.0.iter().all(|system| !system.counts_cpu()) {
             return CpuScope::Outside;
         }
         let own_kernel = |system: &System| *system != System::Namespace && system.counts_cpu();
@@ -317,11 +321,7 @@ impl Lab {
         if let Some(asked) = asked {
             served::note(&mut run, &asked?);
         }
-        let scope = match &self.place {
-            Place::Row(row) if row.lab_ticks().is_some() => CpuScope::Shared,
-            _ => CpuScope::Outside,
-        };
-        outside::fill_in(&mut run, &path, scope, before, self.outside());
+        outside::fill_in(&mut run, &path, before, self.outside());
         if let (Place::Row(row), Some(before)) = (&mut self.place, counted) {
             let after = row.count()?;
             row::fill_in(&mut run, row, &study.bed, &before, &after);

@@ -3,8 +3,8 @@
 use crate::failure::Failure;
 use crate::outside;
 use stacklab_model::{
-    Bed, Cell, Counters, CpuTime, ETHERNET_HEADER_BYTES, Family, Links, Metric, OwnLink, Probe, Role,
-    RowKind, RunRecord, System, Transport, Value, WirePath,
+    Bed, Cell, Counters, ETHERNET_HEADER_BYTES, Family, Links, Metric, OwnLink, Probe, Role, RowKind,
+    RunRecord, System, Systems, Transport, Value, WirePath,
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Node, Routed, ends};
@@ -43,7 +43,16 @@ pub struct Row {
 /// What a router has counted until now.
 pub struct Count {
     counters: Counters,
-    cpu: Option<CpuTime>,
+    busy: Option<Busy>,
+}
+
+/// Processor time until now.
+#[derive(Clone, Copy)]
+struct Busy {
+    /// Nanoseconds that it was busy.
+    ns: u64,
+    /// Nanoseconds of which that is a part.
+    of_ns: u64,
 }
 
 impl Row {
@@ -127,18 +136,27 @@ impl Row {
         self.origin.own.as_ref().map_or([None, None], |own| own.client_ticks())
     }
 
-    /// What the guest's process that the whole row is in has run until now, where its kernel does not count that itself.
+    /// Whether the whole row is in a guest whose kernel does not count its time itself.
+    pub fn is_counted_outside(&self) -> bool {
+        self.origin.process.is_some()
+    }
+
+    /// What that guest's process has run until now.
     pub fn lab_ticks(&self) -> Option<Ticks> {
         self.origin.process.map(Ticks::of)
     }
 
-    /// What a router's processes have run until now, where its kernel does not count that itself.
-    fn router_ticks(&self, number: usize) -> Option<Ticks> {
-        if let Some(ticks) = self.lab_ticks() {
-            return Some(ticks);
+    /// What routers' processes have run until now, where their kernels do not count that themselves.
+    fn router_ticks(&self) -> [Option<Ticks>; 2] {
+        let routers = &self.origin.kind.routers;
+        match (self.lab_ticks(), &self.origin.own) {
+            (Some(ticks), _) => [Some(ticks), Some(ticks)],
+            (None, Some(own)) if routers.0.iter().any(|system| !system.counts_cpu()) => {
+                let all = own.router_ticks();
+                [0, 1].map(|number| all[number].filter(|_| !routers.0[number].counts_cpu()))
+            }
+            _ => [None, None],
         }
-        let own = self.origin.own.as_ref()?;
-        own.router_ticks()[number].filter(|_| !self.origin.kind.routers.0[number].counts_cpu())
     }
 
     /// What the clients are where they are guests, and what the routers are; the sender's first.
@@ -154,7 +172,7 @@ impl Row {
         for (agent, (node, kind)) in
             self.routers.iter_mut().zip([(Node::Router1, near), (Node::Router2, far)])
         {
-            let (name, facts) = (node.name().to_owned(), agent.facts()?);
+            let (name, facts) = (router_name(node, &self.origin.kind.routers), agent.facts()?);
             rows.push(HostRow { name, kind, since_unix_ns, facts });
         }
         Ok(rows)
@@ -190,18 +208,29 @@ impl Row {
             let agent = &mut self.routers[number];
             let request = Request::Count { interface: MIDDLE_INTERFACE.to_owned() };
             match agent.ask(request, "tell its counters", COUNT_LIMIT)? {
-                (_, Answer::Counted { counters, cpu }) => Ok(Count { counters, cpu }),
+                (_, Answer::Counted { counters, cpu }) => {
+                    let busy = cpu.map(|cpu| Busy { ns: cpu.busy_ns(), of_ns: cpu.window_ns });
+                    Ok(Count { counters, busy })
+                }
                 _ => Err(agent.confused("tell its counters")),
             }
         };
         let mut counts = [ask(0)?, ask(1)?];
-        let now_ns = self.since.elapsed().as_nanos() as u64;
-        for (number, count) in counts.iter_mut().enumerate() {
-            if let Some(ticks) = self.router_ticks(number) {
-                count.cpu = Some(outside::time(ticks, now_ns));
+        let of_ns = self.since.elapsed().as_nanos() as u64;
+        for (count, ticks) in counts.iter_mut().zip(self.router_ticks()) {
+            if let Some(ticks) = ticks {
+                count.busy = Some(Busy { ns: outside::busy_ns(ticks), of_ns });
             }
         }
         Ok(counts)
+    }
+}
+
+/// What a router is called, in the record and on the page.
+pub fn router_name(router: Node, routers: &Systems) -> String {
+    match &routers.0[usize::from(router == Node::Router2)] {
+        System::Namespace => router.name().to_owned(),
+        system => format!("{router} ({system})"),
     }
 }
 
@@ -236,10 +265,10 @@ pub fn fill_in(run: &mut RunRecord, row: &Row, bed: &Bed, before: &[Count; 2], a
         let of = |router| moved(router, &format!("ip.{name}")) + moved(router, &format!("ip6.{name}"));
         Value::Measured((of(0) + of(1)) as f64)
     };
-    let busy = |router: usize| match (&before[router].cpu, &after[router].cpu) {
+    let busy = |router: usize| match (before[router].busy, after[router].busy) {
         (Some(before), Some(after)) => {
-            let busy = after.busy_ns().saturating_sub(before.busy_ns()) as f64;
-            let window = after.window_ns.saturating_sub(before.window_ns) as f64;
+            let busy = after.ns.saturating_sub(before.ns) as f64;
+            let window = after.of_ns.saturating_sub(before.of_ns) as f64;
             Value::finite(busy * 100.0 / window, "the window was empty")
         }
         _ => Value::Missing("the router counts no CPU time".to_owned()),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
     Bed, Cell, ComparisonSpec, Factor, Family, Mechanism, Metric, Probe, ProbeSpec, Question, RowKind, Scale,
-    Services, StoppingRule, System, Systems, Topology,
+    Services, StoppingRule, System, Systems, Topology, once_each,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
@@ -86,16 +86,6 @@ impl Study {
         }
         questions
     }
-}
-
-fn once_each<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
-    let mut each = Vec::new();
-    for item in items {
-        if !each.contains(&item) {
-            each.push(item);
-        }
-    }
-    each
 }
 
 /// The question that a comparison asks of a cell, where the cell is at its baseline.

@@ -109,16 +109,15 @@ pub enum TestbedError {
     },
     /// Hosts that are namespaces are on this kernel where others are its guests, and it has not what they need.
     #[error(
-        "rows of hosts some of which are guests ({guests}) are on this kernel: {missing}; get it ({remedy}), or let the \
-         routers be guests that have it (factors.routers = [\"uml\"]), or leave factors.os and factors.routers out, which \
-         allows the whole row inside one guest"
+        "rows of hosts some of which are guests ({guests}) are on this kernel: {missing}; get it: {remedy}; or leave \
+         factors.os and factors.routers out, which allows the whole row inside one guest"
     )]
     Guests {
         /// What the guests run.
         guests: String,
         /// Which mechanism needs what of the kernel.
         missing: String,
-        /// How the kernel gets it.
+        /// How the kernel gets it, or what does without.
         remedy: String,
     },
     /// A router's own kernel lacks what its mechanism needs.

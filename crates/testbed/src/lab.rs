@@ -10,8 +10,9 @@ use crate::mechanism::translate;
 use crate::mux;
 use crate::part::{Greeting, LabPart, Part};
 use crate::prepare::prepare;
+use crate::qemu::emulator;
 use crate::routed::Carried;
-use stacklab_model::{Bed, Links, Mechanism, RowKind, System, UnknownSystem};
+use stacklab_model::{Bed, Links, Mechanism, RowKind, System, UnknownSystem, once_each};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
@@ -97,6 +98,19 @@ impl Needs {
         format!("{users} needs {}, which this kernel has not", ability.name)
     }
 
+    /// The advice to have other routers, where what is missing here is all theirs.
+    fn other_routers(&self, missing: &[Ability]) -> String {
+        let theirs = |ability: &Ability| {
+            self.mechanisms().into_iter().any(|mechanism| kernel_needs(mechanism).contains(&ability.name))
+        };
+        if !missing.iter().all(theirs) {
+            return String::new();
+        }
+        let lacks = missing.iter().any(|ability| lacks(&System::Uml, ability.name));
+        let router = if lacks { "uml-full" } else { "uml" };
+        format!("; or let the routers be guests that have it: factors.routers = [\"{router}\"]")
+    }
+
     /// Sees that rows can be on this kernel, some of whose hosts are guests of it, and that the guests have images and what
     /// they need as routers.
     fn check_guests(&self, missing: &[Ability]) -> Result<(), TestbedError> {
@@ -111,6 +125,8 @@ impl Needs {
             }
         }
         if missing.is_empty() {
+            let routers = once_each(self.rows.iter().flat_map(|row| row.routers.guests()));
+            routers.into_iter().try_for_each(router_image)?;
             return self.guests().into_iter().try_for_each(|system| match system {
                 System::Disk(_) => Ok(()),
                 system => Image::find(system).map(drop),
@@ -122,18 +138,9 @@ impl Needs {
         Err(TestbedError::Guests {
             guests: guests.join(", "),
             missing: said.join("; "),
-            remedy: remedies.join("; "),
+            remedy: remedies.join("; ") + &self.other_routers(missing),
         })
     }
-}
-
-fn once_each<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    all.fold(Vec::new(), |mut once, one| {
-        if !once.contains(&one) {
-            once.push(one);
-        }
-        once
-    })
 }
 
 /// Guests that can hold a lab, the fastest first.
@@ -205,21 +212,29 @@ pub fn possible(needs: &Needs, inside: &Inside) -> Result<Option<System>, Testbe
             return Err(TestbedError::GuestLacks { guest: guest.clone(), lacking });
         }
     }
-    let runs = |system: &System| match Image::find(system) {
-        // Images that were fetched before there were testbeds inside have no modules.
-        Ok(image) if *system == System::Uml => image.file("modules.cpio").exists(),
-        Ok(_) => system.is_uml() || program_in_path("qemu-system-x86_64").is_some(),
-        Err(_) => false,
-    };
+    let runs = |system: &System| router_image(system).is_ok();
     if let Some(system) = candidates.iter().find(|system| fits(system) && runs(system)).cloned() {
         return Ok(Some(system));
     }
     let system = candidates.into_iter().find(fits).unwrap_or(System::Linux("6.1".to_owned()));
     let why: Vec<String> = missing.iter().map(|ability| needs.said(ability)).collect();
     let why = if why.is_empty() { "--in-vm asks for a guest".to_owned() } else { why.join("; ") };
-    let qemu = !system.is_uml() && program_in_path("qemu-system-x86_64").is_none();
+    let qemu = !system.is_uml() && emulator().is_err();
     let also = if qemu { ", and qemu-system-x86 is to be installed" } else { "" };
     Err(TestbedError::NoImage { reason: format!("{why}; a guest that has it is not here{also}"), system })
+}
+
+/// Sees that a system can be started here that has routers in it or is one.
+fn router_image(system: &System) -> Result<(), TestbedError> {
+    if !matches!(system, System::Disk(_)) {
+        let image = Image::find(system)?;
+        // Images that were fetched before there were testbeds inside have no modules.
+        if *system == System::Uml && !image.file("modules.cpio").exists() {
+            let reason = "its image here is an old one, without the modules of tunnels".to_owned();
+            return Err(TestbedError::NoImage { system: system.clone(), reason });
+        }
+    }
+    if system.is_uml() { Ok(()) } else { emulator().map(drop) }
 }
 
 /// Testbeds of routers inside a guest. Dropping it ends the guest, and all of them.
@@ -296,5 +311,26 @@ impl GuestLab {
     /// What it runs in: `user-mode Linux 7.2`.
     pub fn version(&self) -> &str {
         &self.version
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::Systems;
+
+    #[test]
+    fn a_router_that_is_a_guest_needs_no_module_of_this_kernel() {
+        let needs = |routers: &str| {
+            let routers: Systems = routers.parse().unwrap();
+            let row = RowKind { routers, ..RowKind::of_namespaces(Mechanism::SixInFour) };
+            let bed = Bed { rate: None, mtu: 1500, offloads: false };
+            Needs { rows: vec![row], bed, links: Links::default() }.of_kernel()
+        };
+        let has = |needs: &[&str], one: &str| needs.contains(&one);
+        let (plain, mixed, guests) = (needs("namespace"), needs("namespace -> uml"), needs("uml"));
+        assert!(has(&plain, "sit") && !has(&plain, "bridge"), "{plain:?}");
+        assert!(has(&mixed, "sit") && has(&mixed, "bridge"), "{mixed:?}");
+        assert!(!has(&guests, "sit") && has(&guests, "bridge"), "{guests:?}");
     }
 }

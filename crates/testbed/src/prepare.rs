@@ -2,10 +2,10 @@
 
 use crate::accelerate::Accelerator;
 use crate::error::TestbedError;
-use crate::find::program_in_path;
 use crate::folder::Folder;
 use crate::host::{Boots, Guest, Gvisor, Uml, Vm};
 use crate::image::{Image, initramfs};
+use crate::qemu::emulator;
 use stacklab_model::System;
 use std::path::{Path, PathBuf};
 
@@ -41,7 +41,7 @@ pub(crate) fn prepare(
         }
         System::Uml | System::OwnUml(_) => {
             let image = Image::find(system)?;
-            // A host on a link needs none.
+            // One that was built here has all in its kernel.
             let modules: Vec<PathBuf> =
                 [image.file("modules.cpio")].into_iter().filter(|path| path.exists()).collect();
             Box::new(Uml {
@@ -56,10 +56,7 @@ pub(crate) fn prepare(
 }
 
 fn machine(boots: Boots) -> Result<Box<dyn Guest>, TestbedError> {
-    let qemu = program_in_path("qemu-system-x86_64").ok_or(TestbedError::NoProgram {
-        program: "qemu-system-x86_64",
-        remedy: "sudo apt-get install --no-install-recommends qemu-system-x86",
-    })?;
+    let qemu = emulator()?;
     let accelerator = match &boots {
         Boots::Kernel { kernel, initramfs, .. } => Accelerator::that_works(&qemu, kernel, initramfs),
         // Nothing is known of what is on it: what a kernel of Debian's has told, where one was booted.

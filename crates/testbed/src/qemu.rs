@@ -1,11 +1,24 @@
-//! What every virtual machine is told alike.
+//! QEMU, and what every virtual machine is told alike.
 
 use crate::accelerate::Accelerator;
+use crate::error::TestbedError;
+use crate::find::program_in_path;
 use crate::sys::keep_open;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+/// Where the program is.
+///
+/// # Errors
+/// When it is not here; says how to get it.
+pub(crate) fn emulator() -> Result<PathBuf, TestbedError> {
+    program_in_path("qemu-system-x86_64").ok_or(TestbedError::NoProgram {
+        program: "qemu-system-x86_64",
+        remedy: "sudo apt-get install --no-install-recommends qemu-system-x86",
+    })
+}
 
 /// A machine with one processor and nothing but a channel, by which the agent in it speaks on this socket; the socket may
 /// be closed here once the machine runs.

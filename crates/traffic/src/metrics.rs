@@ -4,8 +4,8 @@ use crate::conduct::Path;
 use crate::gather;
 use crate::rfc6349;
 use stacklab_model::{
-    CpuTime, Delays, Drops, Metric, Pacing, Probe, Rate, Side, Transport, TrialSpec, Value, Warning,
-    wire_size,
+    CpuScope, CpuTime, Delays, Drops, Metric, Pacing, Probe, Rate, Side, Transport, TrialSpec, Value,
+    Warning, wire_size,
 };
 use std::collections::BTreeMap;
 
@@ -65,11 +65,11 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &Side, receiver:
         },
         CpuSender => cpu(sender.cpu.as_ref(), CpuTime::busy_ns),
         CpuReceiver => cpu(receiver.cpu.as_ref(), CpuTime::busy_ns),
-        CpuSystem => cpu(sender.cpu.as_ref(), CpuTime::kernel_ns),
-        CpuSenderUser => cpu(sender.cpu.as_ref(), |time| time.user_ns),
+        CpuSystem => divided(sender.cpu.as_ref(), CpuTime::kernel_ns),
+        CpuSenderUser => divided(sender.cpu.as_ref(), |time| time.user_ns),
         CpuSenderSoftirq => softirq(sender.cpu.as_ref()),
-        CpuReceiverUser => cpu(receiver.cpu.as_ref(), |time| time.user_ns),
-        CpuReceiverSystem => cpu(receiver.cpu.as_ref(), CpuTime::kernel_ns),
+        CpuReceiverUser => divided(receiver.cpu.as_ref(), |time| time.user_ns),
+        CpuReceiverSystem => divided(receiver.cpu.as_ref(), CpuTime::kernel_ns),
         CpuReceiverSoftirq => softirq(receiver.cpu.as_ref()),
         CpuEngineSender => cpu(sender.cpu.as_ref(), |time| time.own_user_ns),
         CpuEngineReceiver => cpu(receiver.cpu.as_ref(), |time| time.own_user_ns),
@@ -239,12 +239,22 @@ fn cpu(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
     }
 }
 
+/// A part of the time: what is a guest's kernel and what are its programs cannot be told from outside.
+fn divided(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
+    match time {
+        Some(time) if time.scope == CpuScope::Outside => Value::Missing(
+            "the guest is counted from outside, where its kernel and its programs are one".to_owned(),
+        ),
+        time => cpu(time, part),
+    }
+}
+
 fn softirq(time: Option<&CpuTime>) -> Value {
     match time {
-        Some(time) if time.undivided => {
+        Some(time) if time.undivided && time.scope != CpuScope::Outside => {
             Value::Missing("the host counts interrupts as system time".to_owned())
         }
-        time => cpu(time, |time| time.softirq_ns),
+        time => divided(time, |time| time.softirq_ns),
     }
 }
 
@@ -367,7 +377,7 @@ pub fn warnings(
 mod tests {
     use super::*;
     use crate::conduct::tests::{path, sides, spec};
-    use stacklab_model::{Buckets, CpuScope, Family, Pacing};
+    use stacklab_model::{Buckets, Family, Pacing};
 
     fn measured(metric: Metric, change: impl Fn(&mut Side, &mut Side)) -> Value {
         of(&spec(Family::Ipv6, Transport::Udp), None, metric, change)
@@ -466,6 +476,13 @@ mod tests {
                 (sender.cpu, receiver.cpu) = (time.clone(), time);
             });
             assert!(matches!(undivided, Value::Missing(_)), "{metric}");
+        }
+        for metric in [CpuSystem, CpuSenderUser, CpuReceiverUser, CpuReceiverSystem, CpuReceiverSoftirq] {
+            let outside = measured(metric, |sender, receiver| {
+                let time = Some(CpuTime { scope: CpuScope::Outside, ..half_a_second() });
+                (sender.cpu, receiver.cpu) = (time.clone(), time);
+            });
+            assert!(matches!(outside, Value::Missing(_)), "{metric}");
         }
         // Of a whole trial, of which a fifth of the messages was warm-up.
         let whole = |metric| {

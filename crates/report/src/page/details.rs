@@ -4,7 +4,8 @@ use super::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideV
 use super::{facts, rounded};
 use crate::figures::Shown;
 use stacklab_model::{
-    Buckets, CpuTime, Delays, IntervalRow, Probe, Role, RunRecord, RunStatus, Side, Value, print_duration,
+    Buckets, CpuScope, CpuTime, Delays, IntervalRow, Probe, Role, RunRecord, RunStatus, Side, Value,
+    print_duration,
 };
 
 /// Most rows of a series; more are joined.
@@ -202,17 +203,21 @@ fn cpu(time: &CpuTime) -> Option<CpuView> {
         return None;
     }
     let percent = |ns: u64| rounded(100.0 * ns as f64 / time.window_ns as f64, 4).unwrap_or(0.0);
-    let parts = [
-        ("user", time.user_ns),
-        ("system", time.system_ns),
-        ("irq", time.irq_ns),
-        ("softirq", time.softirq_ns),
-        ("steal", time.steal_ns),
-        ("idle", time.idle_ns),
-    ];
+    let parts = match time.scope {
+        // A guest's kernel and its programs are one there.
+        CpuScope::Outside => vec![("busy", time.busy_ns()), ("idle", time.idle_ns)],
+        _ => vec![
+            ("user", time.user_ns),
+            ("system", time.system_ns),
+            ("irq", time.irq_ns),
+            ("softirq", time.softirq_ns),
+            ("steal", time.steal_ns),
+            ("idle", time.idle_ns),
+        ],
+    };
     Some(CpuView {
         scope: time.scope.to_string(),
-        parts: parts.map(|(name, ns)| (name.to_owned(), percent(ns))).to_vec(),
+        parts: parts.iter().map(|(name, ns)| ((*name).to_owned(), percent(*ns))).collect(),
         busy: percent(time.busy_ns()),
         whole: percent(parts.iter().fold(0, |sum: u64, (_, ns)| sum.saturating_add(*ns))),
     })

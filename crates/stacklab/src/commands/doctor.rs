@@ -31,7 +31,7 @@ pub fn doctor() -> Result<(), Failure> {
     );
     let found = abilities();
     text += &listed(&found);
-    text += "\nHosts that are no namespaces (factors.os)\n";
+    text += "\nHosts that are no namespaces (factors.os, factors.routers)\n";
     text += &listed(&kinds());
     text += "\nServices on a host (factors.services)\n";
     text += &listed(&services::abilities());

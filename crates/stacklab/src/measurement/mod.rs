@@ -5,4 +5,4 @@ pub mod options;
 pub mod plan;
 mod quantities;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -176,7 +176,7 @@ fn clocks_that_were_not_compared_tell_no_delay() {
 }
 
 /// A stream of datagrams with these sides, each figure of which is 1.
-fn stream_of(sides: Vec<Side>) -> RunRecord {
+pub(crate) fn stream_of(sides: Vec<Side>) -> RunRecord {
     let (trial, spec) = plan(&wish("udp host"), Family::Ipv6, Direction::Forward, false, 7).unwrap();
     let values: BTreeMap<Metric, Value> =
         spec.probe.metrics.iter().map(|metric| (*metric, Value::Measured(1.0))).collect();
@@ -186,7 +186,7 @@ fn stream_of(sides: Vec<Side>) -> RunRecord {
 }
 
 /// What a receiver saw in ten seconds from its time 21 s on: delays of 1 ms, as they look to a clock that gains.
-fn received(offset_ns: i64, gained_ns_per_s: f64) -> Side {
+pub(crate) fn received(offset_ns: i64, gained_ns_per_s: f64) -> Side {
     let address = "[2001:2::1]:5000".parse().unwrap();
     let looks = |second: u64| (1_000_000.0 + gained_ns_per_s * (second as f64 + 1.5)) as u64;
     let row = |second: u64| IntervalRow {

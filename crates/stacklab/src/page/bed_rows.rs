@@ -1,22 +1,30 @@
 //! How a study's hosts are joined, for the drawing of the testbed.
 
 use crate::lab;
-use stacklab_model::Topology;
+use crate::row::router_name;
+use stacklab_model::{RowKind, Services, Systems, Topology, once_each};
 use stacklab_report::page::Row;
 use stacklab_study::Study;
 use stacklab_testbed::routed::Node;
 
 /// A row for each pair of systems and set of services; with routers one for all mechanisms, whose testbeds are alike.
 pub fn of(study: &Study) -> Vec<Row> {
-    let joined = |[sender, receiver]: [String; 2]| match study.topology {
-        Topology::Link => Row { names: vec![sender, receiver], ..Row::default() },
-        Topology::Routed(links) => {
-            let [one, other] = [Node::Router1, Node::Router2].map(|node| node.name().to_owned());
-            let mechanisms = study.mechanisms().iter().map(ToString::to_string).collect();
-            Row { names: vec![sender, one, other, receiver], mechanisms, links }
-        }
+    let Topology::Routed(links) = study.topology else {
+        let pair = |(systems, services): &(Systems, Services)| Row {
+            names: lab::names(systems, services).to_vec(),
+            ..Row::default()
+        };
+        return study.labs().iter().map(pair).collect();
     };
-    study.labs().iter().map(|(systems, services)| joined(lab::names(systems, services))).collect()
+    let mechanisms: Vec<String> = study.mechanisms().iter().map(ToString::to_string).collect();
+    let hosts =
+        once_each(study.rows().into_iter().map(|RowKind { clients, routers, .. }| (clients, routers)));
+    let row = |(clients, routers): (Systems, Systems)| {
+        let [sender, receiver] = lab::names(&clients, &Services::default());
+        let [one, other] = [Node::Router1, Node::Router2].map(|node| router_name(node, &routers));
+        Row { names: vec![sender, one, other, receiver], mechanisms: mechanisms.clone(), links }
+    };
+    hosts.into_iter().map(row).collect()
 }
 
 #[cfg(test)]
@@ -66,5 +74,9 @@ mod tests {
                 .replace("topology = \"routed\"", "topology = \"routed\"\ndelay = \"5ms\"\nloss = \"0.1 %\""),
         );
         assert_eq!(far[0].links.middle.impairments(), ["delay 5 ms", "loss 0.1 %"]);
+        let others =
+            rows(&study.replace("[factors]", "[factors]\nrouters = [\"namespace\", \"uml -> linux-6.1\"]"));
+        assert_eq!(others.len(), 2, "{others:?}");
+        assert_eq!(others[1].names, ["sender", "router1 (uml)", "router2 (linux-6.1)", "receiver"]);
     }
 }

@@ -25,11 +25,14 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::net::IpAddr;
 use std::path::Path;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// How long devices may take to show after the kernel has booted.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(10);
+/// How soon a translator has ended that cannot do what it should.
+const TRANSLATES: Duration = Duration::from_millis(200);
 
 /// Whether this process is the first of its system, which nobody has prepared anything for.
 pub fn is_first() -> bool {
@@ -147,10 +150,15 @@ fn route(part: &RouterPart) -> Result<Vec<IpAddr>, Fault> {
     wire::raise(NEAR, part.near_mtu)?;
     wire::raise(MIDDLE, router.mtu)?;
     lay::route(router)?;
-    // Both last as long as the system: nobody ends the one or takes the other away before.
+    // Both last as long as the system: nobody ends the one or takes the other away before. What it says is on the console.
     let folder = std::env::temp_dir();
     if let Some(mut translator) = translate::command(router, &folder)? {
-        translator.spawn().attempt("start the translator")?;
+        let mut child = translator.stderr(Stdio::inherit()).spawn().attempt("start the translator")?;
+        std::thread::sleep(TRANSLATES);
+        if let Some(status) = child.try_wait().attempt("look after the translator")? {
+            return Err(io::Error::other(format!("it ended ({status})")))
+                .attempt("keep the translator running");
+        }
     }
     Ok(Family::ALL.iter().map(|family| router.site.gateway(router.mechanism, *family)).collect())
 }

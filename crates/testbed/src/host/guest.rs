@@ -161,7 +161,8 @@ impl Running {
         // Each testbed takes about a second, and several where the guest is emulated.
         let (patience, attempted) = match part {
             Part::Lab(lab) => (BUILDING * lab.mechanisms.len() as u32, "build testbeds in it"),
-            Part::Host { .. } | Part::Client(_) | Part::Router(_) => (patience, "have it join the link"),
+            Part::Host { .. } | Part::Client(_) => (patience, "have it join the link"),
+            Part::Router(_) => (patience, "have it be a router"),
         };
         let told = self.tell(&stream, part, Instant::now() + patience);
         let greeting = told.map_err(|reason| said(&self.console, reason)).attempt(attempted)?;

@@ -36,26 +36,32 @@ pub(super) fn make(
     if let Some(program) = PROGRAMS.into_iter().find(|program| program_in_path(program).is_none()) {
         return Err(TestbedError::NoProgram { program, remedy: GET_PROGRAMS });
     }
-    // The compilation is elsewhere than this process.
-    let at_hand = |path: &Path| {
-        std::path::absolute(path).map_err(|reason| TestbedError::File { path: path.to_owned(), reason })
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |reason| TestbedError::File { path, reason }
     };
-    let failed = |reason| TestbedError::File { path: into.to_owned(), reason };
-    // What was compiled of a tree under this name is of no use to another source.
+    // The compilation is elsewhere than this process.
+    let at_hand = |path: &Path| std::path::absolute(path).map_err(failed(path));
     let kept = at_hand(&cache().join("build").join(system.to_string()))?;
     let unpacked = at_hand(&into.join("unpacked"))?;
     let (built, origin) = match source {
-        Some(tree) => (Build { tree: at_hand(tree)?, out: kept }, tree.display().to_string()),
+        Some(tree) => (Build { tree: at_hand(tree)?, out: kept.clone() }, tree.display().to_string()),
         None => {
             let built = Build { tree: unpacked.join("tree"), out: unpacked.join("build") };
-            remove(&kept).and_then(|()| fs::create_dir_all(&built.tree)).map_err(failed)?;
+            fs::create_dir_all(&built.tree).map_err(failed(&built.tree))?;
             let origin = debians(&unpacked, &built.tree, step)?;
             (built, origin)
         }
     };
     let release = built.build(step)?;
-    // Some GiB that are made again from the package in seconds.
-    built.place(into).and_then(|()| remove(&unpacked)).map_err(failed)?;
+    built.place(into).map_err(failed(into))?;
+    if source.is_none() {
+        // Some GiB that are made again from the package in seconds; and what was compiled of a tree under this name, which
+        // is of no use to another source.
+        for folder in [&unpacked, &kept] {
+            remove(folder).map_err(failed(folder))?;
+        }
+    }
     Ok(Made { version: release, source: format!("built from {origin}") })
 }
 
@@ -70,6 +76,8 @@ fn debians(by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Result<String,
     tar.args(LEFT_OUT.map(|files| format!("--exclude={files}")));
     tar.args(["--strip-components=1", "-xf"]).arg(&archive).arg("-C").arg(tree);
     run(tar, &format!("unpack {}", archive.display()), "; see that the disk has 2 GiB of room")?;
+    fs::remove_dir_all(by_way_of.join("usr"))
+        .map_err(|reason| TestbedError::File { path: archive, reason })?;
     Ok(format!("{package} {version}"))
 }
 

@@ -1,4 +1,4 @@
-//! Transition mechanisms: one file each says what it builds on a router, in the router's namespace, once its links and
+//! Transition mechanisms: one file each says what it builds on a router, in its namespace or its guest, once its links and
 //! addresses are there. What it leaves of the link's MTU and the bytes that it adds are the model's
 //! ([`Mechanism::leaves`], the header model).
 
@@ -32,7 +32,7 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    /// Builds the mechanism on it. To be called in its namespace.
+    /// Builds the mechanism on it. To be called in its namespace or its guest.
     pub fn lay(&self) -> Result<(), Fault> {
         match self.mechanism {
             Mechanism::Native => native::lay(self),

@@ -40,7 +40,7 @@ pub(crate) fn translates_at(mechanism: Mechanism, site: Site) -> bool {
 }
 
 /// The translator of a router, with its settings written into a folder; `None` where it has none. To be started in the
-/// router's namespace once [`lay`] has made its device.
+/// router's namespace, or its guest, once [`lay`] has made its device.
 pub(crate) fn command(router: &Router, folder: &Path) -> Result<Option<Command>, Fault> {
     if !translates_at(router.mechanism, router.site) {
         return Ok(None);
