@@ -341,11 +341,13 @@ impl Lab {
     /// a guest is one of them.
     fn outside(&self) -> [Option<Ticks>; 2] {
         let all = match &self.place {
+            Place::Row(row) if row.is_counted_outside() => {
+                let ticks = row.lab_ticks();
+                return [ticks, ticks];
+            }
+            _ if self.systems.0.iter().all(System::counts_cpu) => return [None, None],
             Place::Built(testbed) => testbed.hosts().each_ref().map(|host| host.guest_ticks()),
-            Place::Row(row) => match row.lab_ticks() {
-                Some(ticks) => return [Some(ticks), Some(ticks)],
-                None => row.client_ticks(),
-            },
+            Place::Row(row) => row.client_ticks(),
             Place::Real(_) => [None, None],
         };
         [0, 1].map(|number| all[number].filter(|_| !self.systems.0[number].counts_cpu()))
