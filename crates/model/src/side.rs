@@ -304,8 +304,8 @@ pub struct IntervalRow {
     pub delay_mean_ns: Option<f64>,
 }
 
-/// CPU time of a host over its measured window, system-wide (/proc/stat), nanoseconds; of one whose kernel does not count it, of
-/// the processes that it is, over a whole trial.
+/// CPU time of a host over its measured window, system-wide (/proc/stat), nanoseconds; of one whose kernel does not count it
+/// ([`CpuScope::Outside`]), of the processes that it is, over a whole trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTime {
     /// Whose CPU it is.
@@ -328,9 +328,6 @@ pub struct CpuTime {
     /// `system_ns`, and `irq_ns`, `softirq_ns` and `steal_ns` are unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undivided: bool,
-    /// Whether the window is the whole trial, set-up and warm-up included.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub whole_trial: bool,
     /// The agent's own user time in it (rusage).
     pub own_user_ns: u64,
     /// The agent's own system time in it (rusage).

@@ -31,7 +31,6 @@ fn side(role: Role, local: &str, peer: &str, transport: Transport) -> Side {
             idle_ns: 500_000_000,
             steal_ns: 0,
             undivided: false,
-            whole_trial: false,
             own_user_ns: 100_000_000,
             own_system_ns: 900_000_000,
         }),

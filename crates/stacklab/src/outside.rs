@@ -45,7 +45,6 @@ fn time(before: Ticks, after: Ticks, wall_ns: u64, told: Option<&CpuTime>) -> Cp
         own_user_ns: told.map_or(0, |told| told.own_user_ns),
         own_system_ns: told.map_or(0, |told| told.own_system_ns),
         undivided: true,
-        whole_trial: true,
     }
 }
 
@@ -74,9 +73,8 @@ mod tests {
             run.trial.cell.settings.insert(Factor::Direction, direction.to_owned());
             fill_in(&mut run, &path, [Some(before), None], [Some(after), None]);
             for (place, side) in run.sides.iter().enumerate() {
-                let found =
-                    side.cpu.as_ref().map(|cpu| (cpu.scope, cpu.busy_ns(), cpu.idle_ns, cpu.whole_trial));
-                let expected = (CpuScope::Outside, 50 * tick_ns, 50 * tick_ns, true);
+                let found = side.cpu.as_ref().map(|cpu| (cpu.scope, cpu.busy_ns(), cpu.idle_ns));
+                let expected = (CpuScope::Outside, 50 * tick_ns, 50 * tick_ns);
                 assert_eq!(found, own.contains(&place).then_some(expected), "{direction} {place}");
             }
             assert_eq!(run.values[&counted], Value::Measured(50.0), "{direction}");

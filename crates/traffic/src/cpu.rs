@@ -105,7 +105,6 @@ impl CpuWindow {
             idle_ns: ns(|times| times.idle_ns),
             steal_ns: ns(|times| times.steal_ns),
             undivided: after.undivided,
-            whole_trial: false,
             own_user_ns: to.own.0 - from.own.0,
             own_system_ns: to.own.1 - from.own.1,
         })

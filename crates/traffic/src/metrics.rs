@@ -199,7 +199,8 @@ fn received_in(side: &Side) -> Option<f64> {
 }
 
 fn of_measured(time: &CpuTime, measured: u64, warmup: u64) -> f64 {
-    let share = if time.whole_trial { measured as f64 / (measured + warmup) as f64 } else { 1.0 };
+    let share =
+        if time.scope == CpuScope::Outside { measured as f64 / (measured + warmup) as f64 } else { 1.0 };
     time.busy_ns() as f64 * share
 }
 
@@ -411,7 +412,6 @@ mod tests {
             idle_ns: 200_000_000,
             steal_ns: 0,
             undivided: false,
-            whole_trial: false,
             own_user_ns: 75_000_000,
             own_system_ns: 50_000_000,
         }
@@ -487,7 +487,7 @@ mod tests {
         // Of a whole trial, of which a fifth of the messages was warm-up.
         let whole = |metric| {
             measured(metric, |sender, receiver| {
-                let time = Some(CpuTime { whole_trial: true, ..half_a_second() });
+                let time = Some(CpuTime { scope: CpuScope::Outside, ..half_a_second() });
                 (sender.cpu, receiver.cpu) = (time.clone(), time);
                 (sender.sent.warmup, receiver.received.warmup) = (250, 250);
             })

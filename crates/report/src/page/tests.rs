@@ -65,7 +65,6 @@ pub fn run(block: u32, status: RunStatus) -> RunRecord {
         own_user_ns: 0,
         own_system_ns: 0,
         undivided: false,
-        whole_trial: false,
     });
     RunRecord {
         trial: Trial { block, position: 0, cell, probe: Probe::Stream },
