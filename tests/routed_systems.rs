@@ -91,6 +91,24 @@ fn check(run: &RunRecord) {
     assert_eq!(figure(run, Metric::Reassembled) > 0.0, is_large, "{cell}");
 }
 
+/// What every stream by a schedule must show, also where it is of TCP or an end tells less.
+fn check_schedule(run: &RunRecord) {
+    let cell = &run.trial.cell;
+    let (throughput, expected) = (figure(run, Metric::Throughput), scheduled(cell.size));
+    assert!((throughput / expected - 1.0).abs() < FAR, "{cell}: {throughput} Mbit/s, not {expected}");
+    if cell.transport == Transport::Udp {
+        let (link_bytes, (_, bytes)) = (figure(run, Metric::LinkBytes), model(run, RATE));
+        assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B, not {bytes}");
+    }
+}
+
+/// Measures a study into a record of that name; gives its runs, and what was said meanwhile.
+fn measure(program: &Program, study: String, name: &str) -> (Vec<RunRecord>, String) {
+    program.write("study.toml", study);
+    let done = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
+    (runs(&program.work().join(name)), done.stderr)
+}
+
 #[test]
 fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespaces_do() {
     require_root();
@@ -99,10 +117,9 @@ fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespac
     let scene = Scene::now();
     let mechanisms = ["native", "nat64", "464xlat"];
     let measured = |mechanisms: &[&str], size: u32, name: &str| {
-        program.write("study.toml", study(&["namespace", "uml"], mechanisms, &["udp"], size, size > LARGEST));
-        let done = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
-        assert!(done.stderr.contains("both clients user-mode Linux"), "{}", done.stderr);
-        let all = runs(&program.work().join(name));
+        let study = study(&["namespace", "uml"], mechanisms, &["udp"], size, size > LARGEST);
+        let (all, said) = measure(&program, study, name);
+        assert!(said.contains("both clients user-mode Linux"), "{said}");
         let streams: Vec<RunRecord> = streams(&all).into_iter().cloned().collect();
         // Two systems and blocks, native in two families and each translator in one; a stream and an echo.
         let cells = 2 * (mechanisms.len() + 1);
@@ -158,21 +175,13 @@ fn a_virtual_machine_and_a_sandbox_speak_through_a_translator() {
     let scene = Scene::now();
     let systems = ["linux-6.1 -> gvisor", "gvisor -> namespace"];
     let study = study(&systems, &["464xlat"], &["udp", "tcp"], 1024, true);
-    program.write("study.toml", study.replace("[\"ipv4\", \"ipv6\"]", "[\"ipv4\"]"));
-    let done = program.run(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1"]).expect(code::DONE);
-    assert!(done.stderr.contains("the sender Linux 6.1"), "{}", done.stderr);
-    let all = runs(&program.work().join("x.stacklab"));
+    let (all, said) = measure(&program, study.replace("[\"ipv4\", \"ipv6\"]", "[\"ipv4\"]"), "x.stacklab");
+    assert!(said.contains("the sender Linux 6.1"), "{said}");
     let streams = streams(&all);
     assert_eq!((all.len(), streams.len()), (16, 8));
     for run in streams {
         let cell = &run.trial.cell;
-        let throughput = figure(run, Metric::Throughput);
-        let expected = scheduled(cell.size);
-        assert!((throughput / expected - 1.0).abs() < FAR, "{cell}: {throughput} Mbit/s, not {expected}");
-        if cell.transport == Transport::Udp {
-            let (link_bytes, (_, bytes)) = (figure(run, Metric::LinkBytes), model(run, RATE));
-            assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B, not {bytes}");
-        }
+        check_schedule(run);
         // A sandbox does not tell it.
         if Systems::of(cell).0[0] != System::Gvisor {
             assert_eq!(figure(run, Metric::PathMtu), 1472.0, "{cell}");
@@ -194,11 +203,9 @@ fn user_mode_linux_as_routers_has_tunnels_that_need_no_module_of_this_kernel() {
     let scene = Scene::now();
     let measured = |routers: &str, mechanisms: &[&str], size: u32, name: &str| {
         let study = study(&["namespace"], mechanisms, &["udp"], size, size > LARGEST);
-        program.write("study.toml", with_routers(&study, &[routers]));
-        let done = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
-        let all = runs(&program.work().join(name));
-        streams(&all).into_iter().for_each(check);
-        (all, done.stderr)
+        let measured = measure(&program, with_routers(&study, &[routers]), name);
+        streams(&measured.0).into_iter().for_each(check);
+        measured
     };
     // Two families, two blocks, a stream and an echo.
     let (all, _) = measured("uml", &["gre6"], 1536, "large.stacklab");
@@ -233,24 +240,17 @@ fn two_kernels_as_routers_speak_through_wireguard_and_all_four_hosts_can_be_gues
     let program = Program::new();
     let scene = Scene::now();
     let mixed = study(&["namespace -> uml"], &["wireguard6"], &["udp"], 1024, true);
-    program.write("study.toml", with_routers(&mixed, &["linux-6.1 -> uml-full", "uml-full"]));
-    let done = program.run(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1"]).expect(code::DONE);
+    let study = with_routers(&mixed, &["linux-6.1 -> uml-full", "uml-full"]);
+    let (all, said) = measure(&program, study, "x.stacklab");
     for words in
         ["the near router Linux 6.1", "the far router user-mode Linux", "both routers user-mode Linux"]
     {
-        assert!(done.stderr.contains(words), "{words}: {}", done.stderr);
+        assert!(said.contains(words), "{words}: {said}");
     }
-    let all = runs(&program.work().join("x.stacklab"));
     let streams = streams(&all);
     // Two families, with two pairs of routers, twice.
     assert_eq!((all.len(), streams.len()), (16, 8));
-    for run in streams {
-        let cell = &run.trial.cell;
-        let (throughput, expected) = (figure(run, Metric::Throughput), scheduled(cell.size));
-        assert!((throughput / expected - 1.0).abs() < FAR, "{cell}: {throughput} Mbit/s, not {expected}");
-        let (link_bytes, (_, bytes)) = (figure(run, Metric::LinkBytes), model(run, RATE));
-        assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B, not {bytes}");
-    }
+    streams.into_iter().for_each(check_schedule);
     scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
 }
 
