@@ -27,6 +27,8 @@ named! {
         Mechanism = "mechanism",
         /// What the routers run.
         Routers = "routers",
+        /// What translates on the routers.
+        Translator = "translator",
         /// How messages get into and out of the kernel.
         Io = "io",
         /// Flows at once.

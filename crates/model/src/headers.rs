@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_translator_cuts_fragments_to_what_every_ipv6_link_takes() {
-        // 1544 bytes behind the IPv4 header: 1448 and 96 of them in fragments, the first of which becomes 1232 and 216.
+        // 1544 bytes behind the IPv4 header: 1456 and 88 of them in fragments, the first of which becomes 1232 and 224.
         let size = path(Ipv4, Udp, Siit).wire_size(1536).unwrap();
         assert_eq!((size.packets, size.ip_bytes), (3, 1544 + 3 * 48));
     }
@@ -282,7 +282,7 @@ mod tests {
             (Gre6, Ipv6, 1456),
             (FourInSix, Ipv4, 1460),
             (Nat64, Ipv6, 1500),
-            (Siit, Ipv4, 1472),
+            (Siit, Ipv4, 1480),
             (WireGuard4, Ipv6, 1440),
             (WireGuard6, Ipv4, 1420),
         ] {

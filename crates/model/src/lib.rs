@@ -39,7 +39,7 @@ pub use finding::{
 };
 pub use headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of_frame, wire_size};
 pub use histogram::Buckets;
-pub use mechanism::Mechanism;
+pub use mechanism::{Mechanism, Translator};
 pub use metric::{Better, Metric, Scale, Unit};
 pub use names::{UnknownName, nearest, once_each};
 pub use noise::{EchoFloor, NoiseFloor, Spread};

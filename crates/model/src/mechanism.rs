@@ -37,6 +37,33 @@ named! {
     }
 }
 
+named! {
+    /// What translates on routers.
+    pub enum Translator("translator") {
+        /// A program on a TUN device: each packet alone, one IPv6 address to one IPv4 address.
+        Tayga = "tayga",
+        /// A kernel's module: NAT64 by it keeps state, and shares an IPv4 address among connections (RFC 6146).
+        Jool = "jool",
+    }
+}
+
+impl Translator {
+    /// What a cell asks for; `None` where that is left to what its routers have.
+    ///
+    /// # Panics
+    /// When the cell's level is none, which a checked study excludes.
+    pub fn of(cell: &Cell) -> Option<Self> {
+        let level = cell.settings.get(&Factor::Translator);
+        level.map(|level| level.parse().expect("a checked study's translators are known"))
+    }
+
+    /// Whether a mechanism of it keeps state at the far router: connections begin at the near end only, and their ports are
+    /// others behind it.
+    pub fn keeps_state(self, mechanism: Mechanism) -> bool {
+        self == Translator::Jool && matches!(mechanism, Mechanism::Nat64 | Mechanism::Xlat464)
+    }
+}
+
 /// What a mechanism makes of a packet on the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carriage {
@@ -57,8 +84,6 @@ const GRE: u32 = 4;
 const WIREGUARD: u32 = 16 + 16;
 /// WireGuard fills packets up to a multiple of it.
 const WIREGUARD_BLOCK: u32 = 16;
-/// What translating a fragment to IPv6 adds beside the longer header.
-const IPV6_FRAGMENT: u32 = 8;
 
 impl Mechanism {
     /// What it is to packets the other way: a translator does the opposite for them.
@@ -115,11 +140,11 @@ impl Mechanism {
     }
 
     /// The largest packet of a family that it carries whole over a link of this MTU, bytes: what senders' path MTU
-    /// discovery finds. `None` where it does not carry the family. A packet translated to IPv6 may be a fragment, which
-    /// takes a header more there.
+    /// discovery finds. `None` where it does not carry the family. What is translated to IPv6 has the longer header there
+    /// (RFC 7915, section 5.2).
     pub fn leaves(self, family: Family, mtu: u32) -> Option<u32> {
         let taken = match self.carriage(family)? {
-            Carriage::Plain(other) if other != family => IPV6 - IPV4 + IPV6_FRAGMENT,
+            Carriage::Plain(other) if other != family => IPV6 - IPV4,
             Carriage::Plain(_) => 0,
             Carriage::Inside(bytes) | Carriage::Filled(bytes, _) => bytes,
         };

@@ -1,6 +1,6 @@
 //! How a study's hosts are joined.
 
-use crate::{Bed, Cell, Mechanism, Rate, Systems, print_duration};
+use crate::{Bed, Cell, Mechanism, Rate, Systems, Translator, print_duration};
 use serde::{Deserialize, Serialize};
 
 /// How a study's hosts are joined.
@@ -34,6 +34,8 @@ pub struct RowKind {
     pub clients: Systems,
     /// What the routers run.
     pub routers: Systems,
+    /// What translates on them, where that is not left to what they have.
+    pub translator: Option<Translator>,
 }
 
 impl RowKind {
@@ -43,12 +45,13 @@ impl RowKind {
     /// When a level of the cell is none, which a checked study excludes.
     pub fn of(cell: &Cell) -> Self {
         let (clients, routers) = (Systems::of(cell), Systems::of_routers(cell));
-        RowKind { mechanism: Mechanism::of(cell), clients, routers }
+        RowKind { mechanism: Mechanism::of(cell), clients, routers, translator: Translator::of(cell) }
     }
 
     /// Four namespaces.
     pub fn of_namespaces(mechanism: Mechanism) -> Self {
-        RowKind { mechanism, clients: Systems::NAMESPACES, routers: Systems::NAMESPACES }
+        let (clients, routers) = (Systems::NAMESPACES, Systems::NAMESPACES);
+        RowKind { mechanism, clients, routers, translator: None }
     }
 }
 

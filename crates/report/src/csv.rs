@@ -11,7 +11,7 @@ use stacklab_model::{
 /// A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its
 /// estimate, and everything about a comparison is empty. Figures are unrounded and in the metric's unit (shares from 0
 /// to 1); an empty field is an absent figure, never zero.
-pub const COLUMNS: [(&str, &str); 75] = [
+pub const COLUMNS: [(&str, &str); 76] = [
     ("factor", "what is compared; empty in the row of a cell"),
     ("metric", "the metric"),
     ("unit", "unit of means, and of effects on the difference scale"),
@@ -53,6 +53,7 @@ pub const COLUMNS: [(&str, &str); 75] = [
     ("services", "as for os"),
     ("mechanism", "as for os"),
     ("routers", "as for os"),
+    ("translator", "as for os"),
     ("io", "as for os"),
     ("flows", "as for os"),
     ("direction", "as for os"),

@@ -106,7 +106,7 @@ impl Lab {
         streams: [stacklab_testbed::Streams; 4],
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let RowKind { mechanism, clients, routers } = origin.kind.clone();
+        let RowKind { mechanism, clients, routers, .. } = origin.plan.kind.clone();
         let client = |node: Node, (output, input): stacklab_testbed::Streams| {
             let system = match node {
                 Node::Sender => &clients.0[0],

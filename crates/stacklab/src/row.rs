@@ -3,11 +3,11 @@
 use crate::failure::Failure;
 use crate::outside;
 use stacklab_model::{
-    Bed, Cell, Counters, ETHERNET_HEADER_BYTES, Family, Links, Metric, OwnLink, Probe, Role, RowKind,
-    RunRecord, System, Systems, Transport, Value, WirePath,
+    Bed, Cell, Counters, ETHERNET_HEADER_BYTES, Family, Metric, OwnLink, Probe, Role, RowKind, RunRecord,
+    System, Systems, Transport, Value, WirePath, once_each,
 };
 use stacklab_store::HostRow;
-use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Node, Routed, ends};
+use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Node, Routed, RowPlan, ends};
 use stacklab_testbed::{TestbedError, Ticks};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::conduct::{Crossing, Path};
@@ -19,10 +19,8 @@ const COUNT_LIMIT: Duration = Duration::from_secs(20);
 
 /// Where a row of hosts comes from.
 pub struct Origin {
-    /// How packets cross between the routers, and what the hosts run.
-    pub kind: RowKind,
-    /// What each link has for itself.
-    pub links: Links,
+    /// What was built.
+    pub plan: RowPlan,
     /// What was seen of packets on it.
     pub carried: Vec<Carried>,
     /// What the testbed is in, where it is not on this kernel.
@@ -65,7 +63,7 @@ impl Row {
 
     /// How packets cross, and what the hosts run.
     pub fn kind(&self) -> &RowKind {
-        &self.origin.kind
+        &self.origin.plan.kind
     }
 
     /// Has both ends know the path MTU during the next trial.
@@ -78,11 +76,12 @@ impl Row {
 
     /// What it is, in a sentence.
     pub fn describe(&self, bed: &Bed) -> String {
-        let Origin { kind: RowKind { mechanism, .. }, links, carried, guest, .. } = &self.origin;
+        let Origin { plan, carried, guest, .. } = &self.origin;
+        let (mechanism, links) = (plan.kind.mechanism, &plan.links);
         let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
         let (hosts, seen_by) = hosts(&place, &self.guests());
         let rate = bed.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
-        let by = if mechanism.translates() { " (tayga, one address to one)" } else { "" };
+        let by = translators(plan);
         let own =
             links.all().into_iter().filter(|(_, link)| *link != OwnLink::default()).map(|(name, link)| {
                 let rate = link.rate.map(|rate| rate.to_string());
@@ -110,7 +109,8 @@ impl Row {
 
     /// What kind of host each is, in their order on the path.
     fn kinds(&self) -> [String; 4] {
-        let Origin { kind: RowKind { mechanism, clients, routers }, guest: lab, .. } = &self.origin;
+        let Origin { plan, guest: lab, .. } = &self.origin;
+        let RowKind { mechanism, clients, routers, .. } = &plan.kind;
         let lab = lab.as_ref().map_or_else(String::new, |lab| format!(" in {lab}"));
         let [[sender, receiver], [near, far]] = self.guests();
         let of = |system: &System, guest: Option<String>| match guest {
@@ -148,7 +148,7 @@ impl Row {
 
     /// What routers' processes have run until now, where their kernels do not count that themselves.
     fn router_ticks(&self) -> [Option<Ticks>; 2] {
-        let routers = &self.origin.kind.routers;
+        let routers = &self.origin.plan.kind.routers;
         match (self.lab_ticks(), &self.origin.own) {
             (Some(ticks), _) => [Some(ticks), Some(ticks)],
             (None, Some(own)) if routers.0.iter().any(|system| !system.counts_cpu()) => {
@@ -172,7 +172,7 @@ impl Row {
         for (agent, (node, kind)) in
             self.routers.iter_mut().zip([(Node::Router1, near), (Node::Router2, far)])
         {
-            let (name, facts) = (router_name(node, &self.origin.kind.routers), agent.facts()?);
+            let (name, facts) = (router_name(node, &self.origin.plan.kind.routers), agent.facts()?);
             rows.push(HostRow { name, kind, since_unix_ns, facts });
         }
         Ok(rows)
@@ -180,7 +180,7 @@ impl Row {
 
     /// The path of a cell's trials.
     pub fn path(&self, bed: &Bed, cell: &Cell) -> Path {
-        let ends = ends(self.origin.kind.mechanism, cell.family)
+        let ends = ends(self.origin.plan.kind.mechanism, cell.family)
             .expect("a checked study's mechanisms carry their families");
         let seen = self.origin.carried.iter().find(|carried| carried.family == cell.family);
         let path_mtus = seen.expect("a testbed has been seen to carry what it carries").path_mtus;
@@ -188,7 +188,8 @@ impl Row {
             destination: ends.destination,
             source: ends.source,
             path_mtus,
-            own_mtus: [self.origin.links.near, self.origin.links.far].map(|link| link.of(bed).mtu),
+            own_mtus: [self.origin.plan.links.near, self.origin.plan.links.far].map(|link| link.of(bed).mtu),
+            renumbers: self.origin.plan.keeps_state(),
         };
         Path {
             sender: ends.sender,
@@ -232,6 +233,13 @@ pub fn router_name(router: Node, routers: &Systems) -> String {
         System::Namespace => router.name().to_owned(),
         system => format!("{router} ({system})"),
     }
+}
+
+/// What translates between the routers, and how, for a sentence; empty where nothing does.
+pub fn translators(plan: &RowPlan) -> String {
+    let names = once_each(plan.translators().into_iter().map(ToString::to_string));
+    let how = if plan.keeps_state() { "with state" } else { "one address to one" };
+    if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }
 }
 
 /// What the four hosts are, and whose packets were looked at, in the words of a sentence; of guests, the clients' are first.

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::lab::Lab;
 use crate::row::Origin;
-use stacklab_model::{RowKind, System, Topology};
+use stacklab_model::{System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::Routed;
 use stacklab_testbed::{GuestLab, Inside, Needs, possible};
@@ -28,7 +28,8 @@ impl Rows {
         let Topology::Routed(links) = study.topology else {
             return if asked { Err(without_routers()) } else { Ok(None) };
         };
-        let needs = Needs { rows: study.rows(), bed: study.bed.clone(), links };
+        let forward_only = study.flows_forward_only();
+        let needs = Needs { rows: study.rows(), bed: study.bed.clone(), links, forward_only };
         if let (true, Some(guest)) = (asked, needs.guests().first()) {
             return Err(Failure::Usage(format!(
                 "--in-vm has all four hosts of a row inside one guest, and some of the study's hosts are guests of their \
@@ -59,13 +60,12 @@ impl Rows {
             reason,
         })?;
         let Some(system) = self.system else {
-            let Needs { rows, bed, links } = self.needs;
-            for kind in rows {
-                let mut own = Routed::of(&kind, &bed, &links, &program, &["agent", "--stdio"])?;
+            for plan in self.needs.plans(None) {
+                let mut own = Routed::build(&plan, &program, &["agent", "--stdio"])?;
                 let streams = own.meet()?;
                 let carried = own.carried().to_vec();
                 let own = Some(Box::new(own));
-                let origin = Origin { kind, links, carried, guest: None, process: None, own };
+                let origin = Origin { plan, carried, guest: None, process: None, own };
                 labs.push(Lab::of_row(origin, streams, interrupted)?);
             }
             return Ok(());
@@ -74,10 +74,8 @@ impl Rows {
         let booted = guest.insert(booted);
         let version = booted.version().to_owned();
         let process = (!system.counts_cpu()).then(|| booted.process());
-        for (mechanism, carried, streams) in testbeds {
-            let (links, guest) = (self.needs.links, Some(version.clone()));
-            let kind = RowKind::of_namespaces(mechanism);
-            let origin = Origin { kind, links, carried, guest, process, own: None };
+        for (plan, carried, streams) in testbeds {
+            let origin = Origin { plan, carried, guest: Some(version.clone()), process, own: None };
             labs.push(Lab::of_row(origin, streams, interrupted)?);
         }
         Ok(())

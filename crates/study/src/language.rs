@@ -2,7 +2,7 @@
 //! default to. Checking ([`crate::check`]), defaults ([`crate::layers`]) and the JSON Schema ([`crate::schema`])
 //! are all made from it.
 
-use stacklab_model::{Direction, Factor, Family, Framing, Probe, Transport};
+use stacklab_model::{Direction, Factor, Family, Framing, Probe, Translator, Transport};
 
 /// A key of a table.
 #[derive(Clone, Copy)]
@@ -267,6 +267,11 @@ const LEVELS: &[Key] = &[
         "routers",
         Kind::List(&Kind::System),
         "What the two routers run (testbed.topology \"routed\"): namespace (this kernel, which is what an absent routers means), uml, uml-NAME, linux-SERIES or disk:PATH. Both routers run it, or \"NEAR -> FAR\", near being the sender's.",
+    ),
+    optional(
+        "translator",
+        Kind::List(&Kind::Name { set: "translator", names: Translator::NAMES }),
+        "What translates on the routers with nat64, siit and 464xlat. jool: the kernel's module, whose NAT64 keeps state. tayga: a program, one address to one. Absent, jool where a router's kernel has it and streams flow forward only, tayga otherwise.",
     ),
     optional(
         "io",

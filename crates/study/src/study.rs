@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
-    Bed, Cell, ComparisonSpec, Factor, Family, Mechanism, Metric, Probe, ProbeSpec, Question, RowKind, Scale,
-    Services, StoppingRule, System, Systems, Topology, once_each,
+    Bed, Cell, ComparisonSpec, Direction, Factor, Family, Mechanism, Metric, Probe, ProbeSpec, Question,
+    RowKind, Scale, Services, StoppingRule, System, Systems, Topology, once_each,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
@@ -65,6 +65,14 @@ impl Study {
             Topology::Routed(_) => once_each(self.cells.iter().map(RowKind::of)),
             Topology::Link => Vec::new(),
         }
+    }
+
+    /// Whether all that it measures begins at the sender.
+    pub fn flows_forward_only(&self) -> bool {
+        let forward = Direction::Forward.name();
+        self.cells
+            .iter()
+            .all(|cell| cell.settings.get(&Factor::Direction).is_none_or(|level| level == forward))
     }
 
     /// How a probe is run, where the study uses it.

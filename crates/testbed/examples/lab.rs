@@ -15,11 +15,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let rows = mechanisms.iter().map(|name| Ok(RowKind::of_namespaces(name.parse()?)));
     let rows = rows.collect::<Result<Vec<_>, Box<dyn Error>>>()?;
     let bed = Bed { rate: None, mtu: 1500, offloads: false };
-    let needs = Needs { rows, bed, links: Links::default() };
+    let needs = Needs { rows, bed, links: Links::default(), forward_only: true };
     let program = Path::new(program).canonicalize()?;
     let (lab, testbeds, _) = GuestLab::boot(&system.parse()?, &needs, &program, 0)?;
     println!("{}", lab.version());
-    for (mechanism, carried, _) in testbeds {
+    for (plan, carried, _) in testbeds {
+        let mechanism = plan.kind.mechanism;
         for seen in carried {
             println!("{mechanism} {} {:?} {}", seen.family, seen.path_mtus, seen.headers.join(" / "));
         }

@@ -3,6 +3,7 @@
 use crate::address::INTERFACE;
 use crate::bursts;
 use crate::error::{Attempt, Fault};
+use crate::mechanism::translate::jool_here;
 use crate::namespace::in_new_namespace;
 use crate::netlink::{interface, with_netlink};
 use crate::offload::switch_off_all;
@@ -74,7 +75,7 @@ const ENDS_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 
 const ENDS_V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)];
 
-const PROBES: [Probe; 14] = [
+const PROBES: [Probe; 15] = [
     Probe {
         name: "ipv6",
         what_for: "both families on every testbed",
@@ -130,6 +131,15 @@ const PROBES: [Probe; 14] = [
         remedy: "sudo modprobe tun, or a kernel with CONFIG_TUN",
         intrusive_module: None,
         attempt: || create_tun().map(drop).attempt("create a tun device"),
+    },
+    Probe {
+        name: "jool",
+        what_for: "translators in the kernel, NAT64 with state",
+        remedy: "sudo apt-get install jool-dkms jool-tools, then sudo modprobe jool && sudo modprobe jool_siit; or a guest that has it: \
+                 stacklab image build uml-full",
+        // Trying it loads nothing.
+        intrusive_module: None,
+        attempt: || jool_here().map(drop),
     },
     Probe {
         name: "sit",

@@ -122,8 +122,8 @@ pub enum TestbedError {
     },
     /// A router's own kernel lacks what its mechanism needs.
     #[error(
-        "{router} as a router lacks what a mechanism needs ({lacking}): use another one (linux-6.1), or build one that has it \
-         (stacklab image build uml-full, then factors.routers = [\"uml-full\"])"
+        "{router} as a router lacks what a mechanism needs ({lacking}): build one that has it (stacklab image build uml-full, then \
+         factors.routers = [\"uml-full\"]), or use linux-6.1, which has all but jool"
     )]
     RouterLacks {
         /// What the router runs.
@@ -133,8 +133,8 @@ pub enum TestbedError {
     },
     /// The guest that was asked for cannot hold a study's testbeds.
     #[error(
-        "{guest} lacks what the study needs ({lacking}): name another guest (--in-vm=linux-6.1), or build one that has it \
-         (stacklab image build uml-full, then --in-vm=uml-full)"
+        "{guest} lacks what the study needs ({lacking}): build a guest that has it (stacklab image build uml-full, then \
+         --in-vm=uml-full), or name --in-vm=linux-6.1, which has all but jool"
     )]
     GuestLacks {
         /// The guest.

@@ -6,36 +6,45 @@ use crate::find::program_in_path;
 use crate::folder::Folder;
 use crate::host::{Guest, Place, Running, Streams};
 use crate::image::{Image, built};
-use crate::mechanism::translate;
+use crate::mechanism::translate::{Translates, tayga};
 use crate::mux;
 use crate::part::{Greeting, LabPart, Part};
 use crate::prepare::prepare;
 use crate::qemu::emulator;
-use crate::routed::Carried;
-use stacklab_model::{Bed, Links, Mechanism, RowKind, System, UnknownSystem, once_each};
+use crate::routed::{Carried, RowPlan};
+use stacklab_model::{Bed, Links, Mechanism, RowKind, System, Translator, UnknownSystem, once_each};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// What of a kernel a mechanism needs, by the names of [`Ability`].
-fn kernel_needs(mechanism: Mechanism) -> &'static [&'static str] {
-    match mechanism {
+/// What of its routers' kernels a row needs, by the names of [`Ability`].
+fn kernel_needs(row: &RowKind) -> &'static [&'static str] {
+    match row.mechanism {
         Mechanism::Native => &[],
         Mechanism::SixInFour | Mechanism::SixToFour => &["sit"],
         Mechanism::SixRd => &["sit 6rd"],
         Mechanism::Gre4 => &["gre"],
         Mechanism::Gre6 => &["ip6gre"],
         Mechanism::FourInSix | Mechanism::DsLite | Mechanism::MapE => &["ip6tnl"],
-        Mechanism::Nat64 | Mechanism::Siit | Mechanism::Xlat464 => &["tun"],
+        Mechanism::Nat64 | Mechanism::Siit | Mechanism::Xlat464 => match row.translator {
+            Some(Translator::Jool) => &[JOOL],
+            Some(Translator::Tayga) | None => &["tun"],
+        },
         Mechanism::WireGuard4 | Mechanism::WireGuard6 => &["wireguard"],
     }
 }
 
-/// What the guests' kernels lack of that: user-mode Linux as Debian builds it some; the cloud kernels and what was built here
-/// nothing. Of a disk image of the user's own it shows when it is used.
+/// Translators in the kernel, as an ability of it.
+const JOOL: &str = "jool";
+
+/// What the guests' kernels lack of that: user-mode Linux as Debian builds it some, and what is no part of a kernel all but those
+/// that it was built into; the others nothing. Of a disk image of the user's own it shows when it is used.
 fn lacks(system: &System, need: &str) -> bool {
     match system {
+        // One that is still to be built has it.
+        System::OwnUml(_) if need == JOOL => Image::find(system).is_ok_and(|image| image.jool.is_none()),
+        System::Uml | System::Linux(_) if need == JOOL => true,
         System::Uml => matches!(need, "sit 6rd" | "wireguard"),
         System::OwnUml(_) | System::Linux(_) | System::Disk(_) => false,
         System::Namespace | System::Gvisor | System::Here | System::Ssh(_) => true,
@@ -54,12 +63,26 @@ pub struct Needs {
     pub bed: Bed,
     /// What each has for itself.
     pub links: Links,
+    /// Whether all that is measured begins at the sender.
+    pub forward_only: bool,
 }
 
 impl Needs {
     /// How packets cross between the routers: each mechanism once.
     pub fn mechanisms(&self) -> Vec<Mechanism> {
         once_each(self.rows.iter().map(|row| row.mechanism))
+    }
+
+    /// Its rows with what translates in them, on this kernel and in guests of it, or all inside one guest.
+    pub fn plans(&self, inside: Option<&System>) -> Vec<RowPlan> {
+        let plan = |kind: &RowKind| {
+            let translates =
+                kind.routers.0.each_ref().map(|system| {
+                    Translates::on(inside.unwrap_or(system), kind.translator, self.forward_only)
+                });
+            RowPlan { kind: kind.clone(), translates, bed: self.bed.clone(), links: self.links }
+        };
+        self.rows.iter().map(plan).collect()
     }
 
     /// What hosts run that are guests of this kernel's: each system once.
@@ -80,7 +103,7 @@ impl Needs {
         }
         // A router that is a guest has a kernel of its own for it.
         let here = self.rows.iter().filter(|row| row.routers.0.contains(&System::Namespace));
-        needs.extend(here.flat_map(|row| kernel_needs(row.mechanism)));
+        needs.extend(here.flat_map(kernel_needs));
         needs
     }
 
@@ -92,17 +115,16 @@ impl Needs {
 
     /// What this kernel has not, in words: what needs it, and what it is.
     fn said(&self, ability: &Ability) -> String {
-        let users = self.mechanisms().into_iter().filter(|m| kernel_needs(*m).contains(&ability.name));
-        let users: Vec<&str> = users.map(|mechanism| mechanism.name()).collect();
+        let users = self.rows.iter().filter(|row| kernel_needs(row).contains(&ability.name));
+        let users: Vec<&str> = once_each(users.map(|row| row.mechanism.name()));
         let users = if users.is_empty() { ability.what_for.to_owned() } else { users.join(", ") };
         format!("{users} needs {}, which this kernel has not", ability.name)
     }
 
     /// The advice to have other routers, where what is missing here is all theirs.
     fn other_routers(&self, missing: &[Ability]) -> String {
-        let theirs = |ability: &Ability| {
-            self.mechanisms().into_iter().any(|mechanism| kernel_needs(mechanism).contains(&ability.name))
-        };
+        let theirs =
+            |ability: &Ability| self.rows.iter().any(|row| kernel_needs(row).contains(&ability.name));
         if !missing.iter().all(theirs) {
             return String::new();
         }
@@ -116,7 +138,7 @@ impl Needs {
     fn check_guests(&self, missing: &[Ability]) -> Result<(), TestbedError> {
         for row in &self.rows {
             for system in row.routers.guests() {
-                let needs = kernel_needs(row.mechanism).iter().copied();
+                let needs = kernel_needs(row).iter().copied();
                 let lacking: Vec<&str> = needs.filter(|need| lacks(system, need)).collect();
                 if !lacking.is_empty() {
                     let lacking = format!("{}: {}", row.mechanism, lacking.join(", "));
@@ -191,9 +213,14 @@ impl FromStr for Inside {
 /// # Errors
 /// What is missing here, which mechanism needs it, and how to get it; nothing is started before that is known.
 pub fn possible(needs: &Needs, inside: &Inside) -> Result<Option<System>, TestbedError> {
-    if needs.mechanisms().iter().any(|mechanism| mechanism.translates()) {
-        translate::program()?;
+    let place = place(needs, inside)?;
+    if needs.plans(place.as_ref()).iter().any(RowPlan::runs_tayga) {
+        tayga::program()?;
     }
+    Ok(place)
+}
+
+fn place(needs: &Needs, inside: &Inside) -> Result<Option<System>, TestbedError> {
     let missing = needs.missing_here();
     if !needs.guests().is_empty() {
         return needs.check_guests(&missing).map(|()| None);
@@ -216,7 +243,13 @@ pub fn possible(needs: &Needs, inside: &Inside) -> Result<Option<System>, Testbe
     if let Some(system) = candidates.iter().find(|system| fits(system) && runs(system)).cloned() {
         return Ok(Some(system));
     }
-    let system = candidates.into_iter().find(fits).unwrap_or(System::Linux("6.1".to_owned()));
+    let system = candidates.into_iter().find(fits).unwrap_or_else(|| {
+        if wanted.contains(&JOOL) {
+            System::OwnUml("full".to_owned())
+        } else {
+            System::Linux("6.1".to_owned())
+        }
+    });
     let why: Vec<String> = missing.iter().map(|ability| needs.said(ability)).collect();
     let why = if why.is_empty() { "--in-vm asks for a guest".to_owned() } else { why.join("; ") };
     let qemu = !system.is_uml() && emulator().is_err();
@@ -250,7 +283,7 @@ const TOOLS: [&str; 12] =
     ["sh", "ip", "ping", "tracepath", "tcpdump", "iperf3", "iperf", "ss", "tc", "nstat", "cat", "ls"];
 
 /// What the agents of a testbed inside a guest write and read, in their order on the path, and what was seen of packets.
-pub type GuestTestbed = (Mechanism, Vec<Carried>, [Streams; 4]);
+pub type GuestTestbed = (RowPlan, Vec<Carried>, [Streams; 4]);
 
 impl GuestLab {
     /// Boots a guest and has it build a testbed for each mechanism; waits until they stand. So many commands can run at once
@@ -265,9 +298,9 @@ impl GuestLab {
         doors: usize,
     ) -> Result<(Self, Vec<GuestTestbed>, Vec<Streams>), TestbedError> {
         let folder = Folder::create()?;
-        let mechanisms = needs.mechanisms();
-        let translates = mechanisms.iter().any(|mechanism| mechanism.translates());
-        let mut others = if translates { vec![translate::program()?] } else { Vec::new() };
+        let plans = needs.plans(Some(system));
+        let runs_tayga = plans.iter().any(RowPlan::runs_tayga);
+        let mut others = if runs_tayga { vec![tayga::program()?] } else { Vec::new() };
         if doors > 0 && !system.is_uml() {
             others.extend(TOOLS.iter().filter_map(|tool| program_in_path(tool)));
         }
@@ -275,8 +308,8 @@ impl GuestLab {
         let guest: Box<dyn Guest> = guest.ok_or_else(|| TestbedError::NotBuilt(system.clone()))?;
         let version = guest.version();
         let failed = |fault: Fault| TestbedError::Lab { guest: version.clone(), reason: fault.to_string() };
-        let lab =
-            LabPart { bed: needs.bed.clone(), links: needs.links, mechanisms: mechanisms.clone(), doors };
+        let mechanisms = plans.iter().map(|plan| (plan.kind.mechanism, plan.translates[0].by)).collect();
+        let lab = LabPart { bed: needs.bed.clone(), links: needs.links, mechanisms, doors };
         let place = Place {
             name: "lab",
             // Its network is its own: it joins no link here.
@@ -294,11 +327,11 @@ impl GuestLab {
                 Err(std::io::Error::other("it built no testbeds")).attempt("have it build testbeds");
             return Err(failed(fault.unwrap_err()));
         };
-        let count = mechanisms.len() * 4 + doors;
+        let count = plans.len() * 4 + doors;
         let mut streams = mux::open(read, write, count).into_iter();
         let mut four =
             || -> [Streams; 4] { std::array::from_fn(|_| streams.next().expect("there are four of each")) };
-        let testbeds = mechanisms.into_iter().zip(carried).map(|(mechanism, seen)| (mechanism, seen, four()));
+        let testbeds = plans.into_iter().zip(carried).map(|(plan, seen)| (plan, seen, four()));
         let testbeds = testbeds.collect();
         Ok((GuestLab { guest: running, version, _folder: folder }, testbeds, streams.collect()))
     }
@@ -320,12 +353,29 @@ mod tests {
     use stacklab_model::Systems;
 
     #[test]
+    fn a_translator_in_the_kernel_is_needed_where_it_is_asked_for() {
+        let needs = |translator| {
+            let row = RowKind { translator, ..RowKind::of_namespaces(Mechanism::Nat64) };
+            let bed = Bed { rate: None, mtu: 1500, offloads: false };
+            Needs { rows: vec![row], bed, links: Links::default(), forward_only: true }.of_kernel()
+        };
+        assert!(needs(Some(Translator::Jool)).contains(&JOOL));
+        for other in [None, Some(Translator::Tayga)] {
+            assert!(needs(other).contains(&"tun") && !needs(other).contains(&JOOL));
+        }
+        // It is no part of Debian's kernels, and of one that is still to be built.
+        let own = System::OwnUml("of which there is no image".to_owned());
+        assert!(lacks(&System::Uml, JOOL) && lacks(&System::Linux("6.1".to_owned()), JOOL));
+        assert!(!lacks(&own, JOOL) && !lacks(&own, "wireguard"));
+    }
+
+    #[test]
     fn a_router_that_is_a_guest_needs_no_module_of_this_kernel() {
         let needs = |routers: &str| {
             let routers: Systems = routers.parse().unwrap();
             let row = RowKind { routers, ..RowKind::of_namespaces(Mechanism::SixInFour) };
             let bed = Bed { rate: None, mtu: 1500, offloads: false };
-            Needs { rows: vec![row], bed, links: Links::default() }.of_kernel()
+            Needs { rows: vec![row], bed, links: Links::default(), forward_only: true }.of_kernel()
         };
         let has = |needs: &[&str], one: &str| needs.contains(&one);
         let (plain, mixed, guests) = (needs("namespace"), needs("namespace -> uml"), needs("uml"));

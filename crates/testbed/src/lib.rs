@@ -69,6 +69,7 @@ pub use host::{Host, Streams, Ticks};
 pub use kinds::kinds;
 pub use lab::{GuestLab, Inside, Needs, possible};
 pub use mechanism::layers::{Layer, layers};
+pub use mechanism::translate::Translates;
 pub use namespace::{end, in_namespace, join};
 pub use privilege::{Privilege, enter};
 pub use testbed::Testbed;

@@ -6,7 +6,7 @@ use crate::mechanism::Router;
 use crate::routed::Carried;
 use crate::routed::plan::{self, MIDDLE, NEAR, Site};
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Bed, Links, Mechanism, Role};
+use stacklab_model::{Bed, Links, Mechanism, Role, Translator};
 
 /// What a guest is to be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -91,8 +91,8 @@ pub struct LabPart {
     pub bed: Bed,
     /// What each has for itself.
     pub links: Links,
-    /// What the testbeds differ in.
-    pub mechanisms: Vec<Mechanism>,
+    /// What the testbeds differ in: how packets cross, and what translates.
+    pub mechanisms: Vec<(Mechanism, Translator)>,
     /// How many commands can run at once on the hosts of the first one.
     pub doors: usize,
 }

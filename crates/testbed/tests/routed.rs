@@ -1,8 +1,8 @@
 //! Testbeds of routers in real namespaces: what this kernel can do without modules. They need root, and `tayga`; where
 //! either is missing they fail.
 
-use stacklab_model::{Bed, Family, Links, Mechanism, Rate};
-use stacklab_testbed::routed::{Node, Routed, ends};
+use stacklab_model::{Bed, Family, Mechanism, Rate};
+use stacklab_testbed::routed::{Node, Routed, RowPlan, ends};
 use stacklab_testbed::{TestbedError, in_namespace, layers};
 use std::io::Read;
 use std::net::UdpSocket;
@@ -13,7 +13,7 @@ use std::time::Duration;
 const PLAIN: Bed = Bed { rate: None, mtu: 1500, offloads: false };
 
 fn build(mechanism: Mechanism, bed: &Bed) -> Result<Routed, TestbedError> {
-    Routed::build(bed, &Links::default(), mechanism, Path::new("cat"), &[""; 0])
+    Routed::build(&RowPlan::of_namespaces(mechanism, bed), Path::new("cat"), &[""; 0])
 }
 
 /// Sends datagrams from end to end while tcpdump listens on the middle link, and gives what it prints of the first.
@@ -59,9 +59,9 @@ fn routers_carry_both_families_as_they_are() {
 #[test]
 fn translators_carry_their_family_as_ipv6_with_other_addresses() {
     for (mechanism, family, on_the_link, path_mtus) in [
-        (Mechanism::Nat64, Family::Ipv6, ["2001:2:0:1::1", "2001:2:0:64::c612:201"], [1500, 1472]),
-        (Mechanism::Siit, Family::Ipv4, ["2001:2:0:64::c612:101", "2001:2:0:2::1"], [1472, 1500]),
-        (Mechanism::Xlat464, Family::Ipv4, ["2001:2:0:c1a7::1", "2001:2:0:64::c612:201"], [1472, 1472]),
+        (Mechanism::Nat64, Family::Ipv6, ["2001:2:0:1::1", "2001:2:0:64::c612:201"], [1500, 1480]),
+        (Mechanism::Siit, Family::Ipv4, ["2001:2:0:64::c612:101", "2001:2:0:2::1"], [1480, 1500]),
+        (Mechanism::Xlat464, Family::Ipv4, ["2001:2:0:c1a7::1", "2001:2:0:64::c612:201"], [1480, 1480]),
     ] {
         let routed = build(mechanism, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
         let [carried] = routed.carried() else { panic!("{mechanism}: {:?}", routed.carried()) };

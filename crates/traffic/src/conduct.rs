@@ -41,16 +41,19 @@ pub struct Crossing {
     pub path_mtus: [u32; 2],
     /// MTU of the sender's and of the receiver's own link, bytes.
     pub own_mtus: [u32; 2],
+    /// Whether the sender's port is another to the receiver.
+    pub renumbers: bool,
 }
 
 impl Path {
     /// The same path the other way.
     pub fn reversed(&self) -> Path {
-        let crossing = self.crossing.map(|Crossing { destination, source, mut path_mtus, mut own_mtus }| {
-            path_mtus.reverse();
-            own_mtus.reverse();
-            Crossing { destination: source, source: destination, path_mtus, own_mtus }
-        });
+        let crossing =
+            self.crossing.map(|Crossing { destination, source, mut path_mtus, mut own_mtus, renumbers }| {
+                path_mtus.reverse();
+                own_mtus.reverse();
+                Crossing { destination: source, source: destination, path_mtus, own_mtus, renumbers }
+            });
         Path { sender: self.receiver, receiver: self.sender, crossing, ..self.clone() }
     }
 

@@ -87,7 +87,9 @@ pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side, othe
     let (from, to) = (&sender.endpoint, &receiver.endpoint);
     if to.peer.port() != 0 {
         // Of several flows the receiver names one, and not always the sender's first.
-        let same = to.peer.ip() == path.source() && (spec.flows > 1 || from.local.port() == to.peer.port());
+        let renumbers = path.crossing.is_some_and(|crossing| crossing.renumbers);
+        let same_port = spec.flows > 1 || renumbers || from.local.port() == to.peer.port();
+        let same = to.peer.ip() == path.source() && same_port;
         found.check(same && from.peer.port() == to.local.port(), || {
             format!(
                 "the sender's flow is {} to {}, the receiver's {} to {}",
@@ -191,6 +193,7 @@ impl Contradictions {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::conduct::Crossing;
     use crate::conduct::tests::{path, sides, spec};
     use stacklab_model::Offloads;
 
@@ -216,6 +219,27 @@ mod tests {
             }
         }
         all
+    }
+
+    #[test]
+    fn a_port_may_be_another_behind_a_translator_with_state_only() {
+        let spec = spec(Family::Ipv4, Transport::Udp);
+        let (sender, mut receiver) = sides(&spec);
+        receiver.endpoint.peer.set_port(receiver.endpoint.peer.port() + 1);
+        let judged = |renumbers| {
+            let plain = path(Family::Ipv4);
+            let crossing = Crossing {
+                destination: plain.receiver,
+                source: plain.sender,
+                path_mtus: [1500; 2],
+                own_mtus: [1500; 2],
+                renumbers,
+            };
+            prove(&spec, &Path { crossing: Some(crossing), ..plain }, &sender, &receiver, Others::None)
+        };
+        assert_eq!(judged(true), RunStatus::Valid);
+        let RunStatus::Invalid(reasons) = judged(false) else { panic!("it is another flow") };
+        assert!(reasons[0].starts_with("the sender's flow is "), "{reasons:?}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use super::*;
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use stacklab_model::{Family, Length, Metric, Pacing, Probe, Rate, RowKind};
+use stacklab_model::{Family, Length, Metric, Pacing, Probe, Rate, RowKind, Translator};
 
 const QUICKSTART: &str = include_str!("../../../../studies/quickstart.toml");
 
@@ -54,8 +54,7 @@ fn messages_may_leave_at_the_links_rate() {
 #[test]
 fn behind_routers_every_pair_of_systems_has_every_mechanism_and_all_routers() {
     let rows = |factors: &str| -> Vec<String> {
-        let text = with("mtu = 1500", "topology = \"routed\"")
-            .replace("size = [128, 1408]", &format!("size = [128]\n{factors}"));
+        let text = routed(factors);
         let said = |row: &RowKind| format!("{} {} {}", row.mechanism, row.clients, row.routers);
         let mut rows: Vec<String> = study(&text).rows().iter().map(said).collect();
         rows.sort();
@@ -75,6 +74,57 @@ fn behind_routers_every_pair_of_systems_has_every_mechanism_and_all_routers() {
         ["native namespace namespace", "native namespace uml -> linux-6.1"]
     );
     assert_eq!(study(STUDY).rows(), []);
+}
+
+/// A study between two routers, with these factors more.
+fn routed(factors: &str) -> String {
+    with("mtu = 1500", "topology = \"routed\"")
+        .replace("size = [128, 1408]", &format!("size = [128]\n{factors}"))
+}
+
+#[test]
+fn a_translator_that_is_asked_for_is_a_rows_own() {
+    let translators = |factors: &str| -> Vec<Option<Translator>> {
+        study(&routed(factors)).rows().iter().map(|row| row.translator).collect()
+    };
+    assert_eq!(translators("mechanism = [\"nat64\", \"464xlat\"]"), [None, None]);
+    let both = translators("mechanism = [\"nat64\", \"464xlat\"]\ntranslator = [\"tayga\", \"jool\"]");
+    assert_eq!(both.len(), 4);
+    assert!([Translator::Tayga, Translator::Jool].iter().all(|one| both.contains(&Some(*one))));
+    let forward_only = |factors| study(&routed(factors)).flows_forward_only();
+    assert!(forward_only("direction = [\"forward\"]") && forward_only(""));
+    assert!(!forward_only("direction = [\"forward\", \"both\"]"));
+}
+
+#[test]
+fn a_translator_that_translates_nothing_or_not_that_way_is_refused() {
+    assert_snapshot!(errors(&routed("mechanism = [\"native\"]\ntranslator = [\"jool\"]")), @r#"
+    error: no mechanism of this study translates
+      --> study.toml:10:15
+       |
+    10 | translator = ["jool"]
+       |               ^^^^^^ translates nothing
+       |
+       = help: leave the factor out, or add nat64, siit or 464xlat to factors.mechanism
+    "#);
+    let back = |mechanisms: &str, translator: &str| {
+        routed(&format!("mechanism = {mechanisms}\ndirection = [\"reverse\"]\ntranslator = [{translator}]"))
+    };
+    let all = "[\"siit\", \"464xlat\", \"nat64\"]";
+    assert_snapshot!(errors(&back(all, "\"jool\"")), @r#"
+    error: `464xlat` by jool lets connections begin at the sender only
+      --> study.toml:10:14
+       |
+    10 | direction = ["reverse"]
+       |              ^^^^^^^^^ begins at the receiver
+    11 | translator = ["jool"]
+       |               ------ together with this
+       |
+       = help: leave this direction out, or take "tayga" in factors.translator
+    "#);
+    // One address to one, and what keeps no state, let everything through.
+    assert_eq!(study(&back(all, "\"tayga\"")).rows().len(), 3);
+    assert_eq!(study(&back("[\"siit\", \"native\"]", "\"jool\"")).rows().len(), 2);
 }
 
 #[test]
@@ -273,7 +323,7 @@ fn all_errors_are_told_at_once() {
      --> study.toml:6:1
       |
     6 | colour = 3
-      | ^^^^^^ expected one of family, transport, framing, size, replica, os, services, mechanism, routers, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing
+      | ^^^^^^ expected one of family, transport, framing, size, replica, os, services, mechanism, routers, translator, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing
 
     error: cannot use this value for `runs.min`
       --> study.toml:14:7

@@ -97,6 +97,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Os => "[\"namespace\", \"gvisor\"]",
         Factor::Services => "[\"none\", \"dns+dhcp+directory\"]",
         Factor::Mechanism => "[\"native\", \"6in4\"]",
+        Factor::Translator => "[\"tayga\", \"jool\"]",
         Factor::Routers => "[\"namespace\", \"uml\"]",
         Factor::Io => "[\"plain\", \"batch\"]",
         Factor::Direction => "[\"forward\", \"reverse\"]",

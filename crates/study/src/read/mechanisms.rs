@@ -5,7 +5,7 @@ use super::{At, at, nanoseconds, whole};
 use crate::leaf;
 use crate::problems::{Place, Problem, Problems};
 use crate::tree::Node;
-use stacklab_model::{Factor, Links, Mechanism, OwnLink, System, Systems, Topology};
+use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Systems, Topology, Translator};
 
 /// Factors that a testbed of routers does not have: they change an end of the one link of two hosts.
 const OF_ONE_LINK: [Factor; 4] = [Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
@@ -90,6 +90,37 @@ fn check_systems(topology: &At<Topology>, factors: &Factors, problems: &mut Prob
     }
 }
 
+/// Adds translators where nothing is translated, and those that let connections begin at one end only where streams flow from the
+/// other.
+fn check_translators(factors: &Factors, problems: &mut Problems) {
+    let mechanisms = factors.setting_levels(Factor::Mechanism);
+    let known = |level: &At<String>| level.value.parse::<Mechanism>().ok();
+    for level in factors.setting_levels(Factor::Translator) {
+        let Ok(translator) = level.value.parse::<Translator>() else { continue };
+        if !mechanisms.iter().filter_map(known).any(Mechanism::translates) {
+            let text = "no mechanism of this study translates".to_owned();
+            problems.add(
+                Problem::at(level.place.clone(), text, "translates nothing")
+                    .help("leave the factor out, or add nat64, siit or 464xlat to factors.mechanism"),
+            );
+            return;
+        }
+        let stateful =
+            mechanisms.iter().find(|level| known(level).is_some_and(|m| translator.keeps_state(m)));
+        let forward = Direction::Forward.name();
+        let back = factors.setting_levels(Factor::Direction).iter().find(|level| level.value != forward);
+        if let (Some(stateful), Some(back)) = (stateful, back) {
+            let text =
+                format!("`{}` by {translator} lets connections begin at the sender only", stateful.value);
+            problems.add(
+                Problem::at(back.place.clone(), text, "begins at the receiver")
+                    .related(level.place.clone(), "together with this")
+                    .help("leave this direction out, or take \"tayga\" in factors.translator"),
+            );
+        }
+    }
+}
+
 /// Adds what does not go together.
 pub(super) fn check(
     topology: Option<&At<Topology>>,
@@ -99,7 +130,7 @@ pub(super) fn check(
 ) {
     let Some(topology) = topology else { return };
     if topology.value == Topology::Link {
-        let factors = [Factor::Mechanism, Factor::Routers].map(|factor| {
+        let factors = [Factor::Mechanism, Factor::Routers, Factor::Translator].map(|factor| {
             let level = factors.setting_levels(factor).first()?;
             Some((format!("factors.{factor}"), level.place.clone()))
         });
@@ -115,6 +146,7 @@ pub(super) fn check(
     }
     check_ends(bed, problems);
     check_systems(topology, factors, problems);
+    check_translators(factors, problems);
     for factor in OF_ONE_LINK {
         // What a factor is where it is left out may be said.
         let plain = match factor {

@@ -2,9 +2,10 @@
 
 use crate::error::{Attempt, TestbedError};
 use crate::host::Streams;
+use crate::mechanism::translate::Translates;
 use crate::part::LabPart;
 use crate::routed::wire::set;
-use crate::routed::{Carried, Node, Routed};
+use crate::routed::{Carried, Node, Routed, RowPlan};
 use crate::shell;
 use nix::mount::{MsFlags, mount};
 use std::fs;
@@ -27,8 +28,10 @@ pub(super) fn build(part: &LabPart) -> Result<Testbeds, TestbedError> {
     // Kernels before 5.16 have one such setting for all namespaces, where only this one shows it.
     let _ = set("ipv4/route/mtu_expires", "1000000");
     let program = std::fs::read_link(PROGRAM).unwrap_or_else(|_| Path::new("/stacklab").to_owned());
-    for mechanism in &part.mechanisms {
-        let mut routed = Routed::build(&part.bed, &part.links, *mechanism, &program, &["agent", "--stdio"])?;
+    for (mechanism, by) in &part.mechanisms {
+        let translates = [0, 1].map(|_| Translates { by: *by, version: None });
+        let plan = RowPlan { translates, links: part.links, ..RowPlan::of_namespaces(*mechanism, &part.bed) };
+        let mut routed = Routed::build(&plan, &program, &["agent", "--stdio"])?;
         testbeds.streams.extend(routed.meet()?);
         testbeds.carried.push(routed.carried().to_vec());
         testbeds._all.push(routed);

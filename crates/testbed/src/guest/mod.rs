@@ -8,7 +8,7 @@ mod lab;
 use crate::address::{INTERFACE, addresses};
 use crate::error::{Attempt, Fault};
 use crate::link::{raise, set_mtu};
-use crate::mechanism::translate;
+use crate::mechanism::translate::tayga;
 use crate::mux;
 use crate::netlink::with_netlink;
 use crate::offload::switch_off_all;
@@ -152,7 +152,7 @@ fn route(part: &RouterPart) -> Result<Vec<IpAddr>, Fault> {
     lay::route(router)?;
     // Both last as long as the system: nobody ends the one or takes the other away before. What it says is on the console.
     let folder = std::env::temp_dir();
-    if let Some(mut translator) = translate::command(router, &folder)? {
+    if let Some(mut translator) = tayga::command(router, &folder)? {
         let mut child = translator.stderr(Stdio::inherit()).spawn().attempt("start the translator")?;
         std::thread::sleep(TRANSLATES);
         if let Some(status) = child.try_wait().attempt("look after the translator")? {

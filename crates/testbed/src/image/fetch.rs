@@ -21,6 +21,8 @@ pub(super) struct Made {
     pub version: String,
     /// Where it came from.
     pub source: String,
+    /// The version of Jool in it.
+    pub jool: Option<String>,
 }
 
 /// Fetches the newest image of a system and puts it in place of the one that is there.
@@ -47,7 +49,7 @@ pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> 
     })
 }
 
-/// Builds user-mode Linux from a folder with a kernel's source, or from Debian's newest where none is named, and puts it in
+/// Builds user-mode Linux from a folder with a kernel's source, or from Debian's stable one where none is named, with Jool, and puts it in
 /// place of what is there under that name. What was compiled of a folder is kept for the next time.
 ///
 /// # Errors
@@ -70,7 +72,7 @@ fn put(
     };
     remove(&part).and_then(|()| fs::create_dir_all(&part)).map_err(at(&part))?;
     let place = |made: Made| {
-        Label::write(&part, made.version, made.source).map_err(at(&part))?;
+        Label::write(&part, made).map_err(at(&part))?;
         remove(&folder).and_then(|()| fs::rename(&part, &folder)).map_err(at(&folder))
     };
     make(&part).and_then(place).inspect_err(|_| drop(remove(&part)))?;

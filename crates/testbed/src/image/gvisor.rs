@@ -19,7 +19,7 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<Made, TestbedErro
         step(&format!("taking {}", installed.display()));
         fs::copy(&installed, &own).map_err(|reason| TestbedError::File { path: own.clone(), reason })?;
         let version = version_of(&own)?;
-        return Ok(Made { version, source: installed.display().to_string() });
+        return Ok(Made { version, source: installed.display().to_string(), jool: None });
     }
     step("building runsc with Go (once, some minutes)");
     let advice = "; install Go 1.21 or newer (https://go.dev/dl, or Debian's golang-go from backports), or runsc itself";
@@ -31,7 +31,7 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<Made, TestbedErro
         run(build, &format!("build {module}"), advice).map(|_| module.to_owned())
     };
     let source = build(MODULES[0]).or_else(|_| build(MODULES[1]))?;
-    Ok(Made { version: version_of(&own)?, source })
+    Ok(Made { version: version_of(&own)?, source, jool: None })
 }
 
 /// What Go has written into the program: `mod<tab>gvisor.dev/gvisor<tab>v0.0.0-20260101000000-0123456789ab<tab>h1:..`; else what

@@ -48,7 +48,7 @@ pub(super) fn make(series: &str, into: &Path, step: &mut Step<'_>) -> Result<Mad
     pack(&unpacked, &into.join("modules.cpio")).map_err(|error| attempted("pack the modules", error))?;
     let placed = fs::rename(&kernel, into.join("kernel")).and_then(|()| fs::remove_dir_all(&unpacked));
     placed.map_err(|error| attempted("keep the kernel", error))?;
-    Ok(Made { version: release, source: format!("{image} {version}") })
+    Ok(Made { version: release, source: format!("{image} {version}"), jool: None })
 }
 
 /// The kernel and its release: `boot/vmlinuz-RELEASE`, or `usr/lib/modules/RELEASE/vmlinuz`.

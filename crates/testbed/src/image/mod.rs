@@ -6,14 +6,17 @@ mod elf;
 mod fetch;
 mod gvisor;
 pub(crate) mod initramfs;
+mod jool;
 mod kernel;
 mod modules;
 mod tree;
 mod uml;
 
 pub use fetch::{Step, build, get};
+pub(crate) use jool::JOOL;
 
 use crate::error::TestbedError;
+use fetch::Made;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use stacklab_model::System;
@@ -55,6 +58,8 @@ pub struct Image {
     pub version: String,
     /// What it was fetched or built from.
     pub source: String,
+    /// The version of Jool that its kernel has, where it has it.
+    pub jool: Option<String>,
     folder: PathBuf,
 }
 
@@ -63,6 +68,8 @@ pub struct Image {
 struct Label {
     version: String,
     source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    jool: Option<String>,
     /// Name to size and SHA-256.
     files: BTreeMap<String, (u64, String)>,
 }
@@ -99,7 +106,8 @@ impl Image {
                 return Err(missing(format!("{} is missing or not whole", path.display())));
             }
         }
-        Ok(Image { system: system.clone(), version: label.version, source: label.source, folder })
+        let Label { version, source, jool, .. } = label;
+        Ok(Image { system: system.clone(), version, source, jool, folder })
     }
 
     /// Where a file of it is.
@@ -135,7 +143,7 @@ impl Label {
     }
 
     /// Describes a folder's files and puts the description beside them.
-    fn write(folder: &Path, version: String, source: String) -> io::Result<()> {
+    fn write(folder: &Path, made: Made) -> io::Result<()> {
         let mut files = BTreeMap::new();
         let mut folders = vec![folder.to_owned()];
         while let Some(next) = folders.pop() {
@@ -150,7 +158,8 @@ impl Label {
                 files.insert(name, (path.metadata()?.len(), digest(&path)?));
             }
         }
-        let label = serde_json::to_vec_pretty(&Label { version, source, files })?;
+        let Made { version, source, jool } = made;
+        let label = serde_json::to_vec_pretty(&Label { version, source, jool, files })?;
         fs::write(folder.join(LABEL), label)
     }
 }

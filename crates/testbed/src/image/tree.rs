@@ -5,7 +5,7 @@ use super::apt::Apt;
 use super::cache;
 use super::cpio::Archive;
 use super::fetch::{Made, Step, remove, run};
-use super::uml::SUITES;
+use super::jool;
 use crate::error::TestbedError;
 use crate::find::program_in_path;
 use crate::pin::allowed;
@@ -15,9 +15,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Debian's stable release, whose Jool is kept up with its kernel.
+const SUITES: &[&str] = &["trixie"];
 /// What it is built with.
 const CONFIG: &str = include_str!("uml.config");
 const PACKAGE: &str = "linux-source";
+/// What a guest loads, in the image.
+const MODULES: &str = "modules.cpio";
 /// What it is built by, and how to get it.
 const PROGRAMS: [&str; 7] = ["make", "gcc", "flex", "bison", "bc", "tar", "xz"];
 const GET_PROGRAMS: &str =
@@ -25,8 +29,8 @@ const GET_PROGRAMS: &str =
 /// What of a kernel's source no user-mode Linux is made of, but for the files that say so.
 const LEFT_OUT: [&str; 3] = ["*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/Documentation/*.rst"];
 
-/// Builds it into a folder: `kernel`, `config`, an empty `modules.cpio`, and `lib`, empty, as it needs no libraries but this
-/// machine's.
+/// Builds it into a folder: `kernel`, `config`, `modules.cpio` with Jool, empty where the source is somebody's own, and `lib`, empty,
+/// as it needs no libraries but this machine's.
 pub(super) fn make(
     system: &System,
     source: Option<&Path>,
@@ -44,30 +48,30 @@ pub(super) fn make(
     let at_hand = |path: &Path| std::path::absolute(path).map_err(failed(path));
     let kept = at_hand(&cache().join("build").join(system.to_string()))?;
     let unpacked = at_hand(&into.join("unpacked"))?;
-    let (built, origin) = match source {
-        Some(tree) => (Build { tree: at_hand(tree)?, out: kept.clone() }, tree.display().to_string()),
-        None => {
-            let built = Build { tree: unpacked.join("tree"), out: unpacked.join("build") };
-            fs::create_dir_all(&built.tree).map_err(failed(&built.tree))?;
-            let origin = debians(&unpacked, &built.tree, step)?;
-            (built, origin)
-        }
-    };
-    let release = built.build(step)?;
-    built.place(into).map_err(failed(into))?;
-    if source.is_none() {
-        // Some GiB that are made again from the package in seconds; and what was compiled of a tree under this name, which
-        // is of no use to another source.
-        for folder in [&unpacked, &kept] {
-            remove(folder).map_err(failed(folder))?;
-        }
+    if let Some(tree) = source {
+        let built = Build { tree: at_hand(tree)?, out: kept };
+        let version = built.build(step)?;
+        let empty = || Archive::new(File::create(into.join(MODULES))?).finish().map(drop);
+        built.place(into).and_then(|()| empty()).map_err(failed(into))?;
+        return Ok(Made { version, source: format!("built from {}", tree.display()), jool: None });
     }
-    Ok(Made { version: release, source: format!("built from {origin}") })
+    let built = Build { tree: unpacked.join("tree"), out: unpacked.join("build") };
+    fs::create_dir_all(&built.tree).map_err(failed(&built.tree))?;
+    let apt = Apt::open(cache().join("apt").join(PACKAGE), SUITES, step)?;
+    let origin = debians(&apt, &unpacked, &built.tree, step)?;
+    let version = built.build(step)?;
+    built.place(into).map_err(failed(into))?;
+    let jool = jool::pack(&apt, &unpacked, &into.join(MODULES), |target| built.make(target), step)?;
+    // Some GiB that are made again from the package in seconds; and what was compiled of a tree under this name, which is of no use to
+    // another source.
+    for folder in [&unpacked, &kept] {
+        remove(folder).map_err(failed(folder))?;
+    }
+    Ok(Made { version, source: format!("built from {origin}"), jool: Some(jool) })
 }
 
-/// Unpacks Debian's newest source, by way of a folder; gives its package with the version.
-fn debians(by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Result<String, TestbedError> {
-    let apt = Apt::open(cache().join("apt").join(PACKAGE), SUITES, step)?;
+/// Unpacks Debian's newest source of these suites, by way of a folder; gives its package with the version.
+fn debians(apt: &Apt, by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Result<String, TestbedError> {
     let package = apt.newest(PACKAGE, "")?;
     let version = apt.unpack(&package, by_way_of, step)?;
     let archive = by_way_of.join("usr/src").join(format!("{package}.tar.xz"));
@@ -107,8 +111,9 @@ impl Build {
         }
         let release = run(self.make("kernelrelease"), "ask for the kernel's release", "")?.trim().to_owned();
         step(&format!("compiling user-mode Linux {release}, which takes some minutes"));
+        // What modules are compiled for is told beside the kernel.
         let mut compile = self.make("linux");
-        compile.arg(format!("-j{}", allowed().len()));
+        compile.arg("modules").arg(format!("-j{}", allowed().len()));
         run(compile, &format!("compile the kernel in {}", self.tree.display()), "")?;
         Ok(release)
     }
@@ -128,16 +133,17 @@ impl Build {
     fn place(&self, into: &Path) -> io::Result<()> {
         fs::copy(self.out.join("linux"), into.join("kernel"))?;
         fs::copy(self.config(), into.join("config"))?;
-        fs::create_dir(into.join("lib"))?;
-        Archive::new(File::create(into.join("modules.cpio"))?).finish()?;
-        Ok(())
+        fs::create_dir(into.join("lib"))
     }
 }
+
+/// What some kernels have another way: the first by what their tree is, the second by not asking for it.
+const NOT_EVERYWHERE: [&str; 2] = ["CONFIG_LOCALVERSION_AUTO=y", "CONFIG_UML_NET=y"];
 
 /// The first thing asked for that a configuration has not.
 fn lacking(has: &str) -> Option<&'static str> {
     let wanted = CONFIG.lines().filter(|line| line.starts_with("CONFIG_"));
-    let mut wanted = wanted.filter(|line| *line != "CONFIG_LOCALVERSION_AUTO=y");
+    let mut wanted = wanted.filter(|line| !NOT_EVERYWHERE.contains(line));
     wanted.find(|wanted| !has.lines().any(|line| line == *wanted))
 }
 

@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-pub(super) const SUITES: &[&str] = &["forky"];
+const SUITES: &[&str] = &["forky"];
 const PACKAGE: &str = "user-mode-linux";
 /// Where its C library is, in its package.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
@@ -32,7 +32,7 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<Made, TestbedErro
     })?;
     // 7.2um1+b1: the kernel's, then Debian's.
     let release = version.split("um").next().unwrap_or(&version).to_owned();
-    Ok(Made { version: release, source: format!("{PACKAGE} {version}") })
+    Ok(Made { version: release, source: format!("{PACKAGE} {version}"), jool: None })
 }
 
 fn place(unpacked: &Path, into: &Path) -> io::Result<()> {

@@ -16,7 +16,7 @@ use crate::error::Fault;
 use crate::routed::plan::{Site, TUNNEL};
 use crate::routed::wire::{Route, raise};
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism};
+use stacklab_model::{Family, Mechanism, Translator};
 
 /// A router on which a mechanism is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +27,8 @@ pub(crate) struct Router {
     pub mechanism: Mechanism,
     /// MTU of the middle link, bytes.
     pub mtu: u32,
+    /// What translates on it, where the mechanism does.
+    pub translator: Translator,
     /// What it has to know of keys, where it encrypts.
     pub keys: Option<wireguard::Keys>,
 }

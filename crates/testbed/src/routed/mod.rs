@@ -4,23 +4,25 @@ pub(crate) mod lay;
 mod node;
 pub(crate) mod plan;
 mod proof;
+mod row;
 mod seats;
 pub(crate) mod wire;
 
 pub use node::Node;
 pub use plan::{Ends, ends};
 pub use proof::Carried;
+pub use row::RowPlan;
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::folder::Folder;
 use crate::host::{Guest, Streams, Ticks, last_words};
-use crate::mechanism::translate;
+use crate::mechanism::translate::tayga;
 use crate::pin;
 use crate::prepare::prepare;
 use lay::{Line, Lines};
 use node::Machine;
 use seats::{CLIENTS, Seats};
-use stacklab_model::{Bed, Family, Links, Mechanism, RowKind, Systems};
+use stacklab_model::{Family, Mechanism, Systems};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -53,46 +55,30 @@ pub struct Routed {
 
 impl Routed {
     /// Starts `program args` four times, each in a fresh network namespace, lays the links, builds the mechanism on both
-    /// routers, and sees that packets of each family that it carries get through in the form that they should have.
+    /// routers, and sees that packets of each family that it carries get through in the form that they should have. What other
+    /// systems run as clients and as routers takes their places; `program` is then also the agent in them. Routers are
+    /// waited for, and clients are booting when it returns ([`Routed::meet`] waits for them): what is seen of packets is seen
+    /// between namespaces, before guests take their places as clients.
     ///
     /// Call it from the main thread: the processes are killed when the thread that started them ends. [`crate::enter`]
     /// must have succeeded before.
     ///
     /// # Errors
-    /// What could not be done on which host, or at which hop packets end; then nothing is left.
-    pub fn build(
-        bed: &Bed,
-        links: &Links,
-        mechanism: Mechanism,
-        program: &Path,
-        args: &[impl AsRef<OsStr>],
-    ) -> Result<Self, TestbedError> {
-        Self::of(&RowKind::of_namespaces(mechanism), bed, links, program, args)
-    }
-
-    /// The same with what these systems run as clients and as routers; `program` is then also the agent in them. Routers are
-    /// waited for, and clients are booting when it returns ([`Routed::meet`] waits for them): what is seen of packets is seen
-    /// between namespaces, before guests take their places as clients.
-    ///
-    /// # Errors
-    /// As [`Routed::build`]; a system that has no image here.
-    pub fn of(
-        kind: &RowKind,
-        bed: &Bed,
-        links: &Links,
-        program: &Path,
-        args: &[impl AsRef<OsStr>],
-    ) -> Result<Self, TestbedError> {
+    /// What could not be done on which host, or at which hop packets end; a system that has no image here. Then nothing is left.
+    pub fn build(plan: &RowPlan, program: &Path, args: &[impl AsRef<OsStr>]) -> Result<Self, TestbedError> {
+        let RowPlan { kind, bed, links, .. } = plan;
         let folder = Folder::create()?;
         // A router that is a guest runs its translator itself.
-        let inside = kind.mechanism.translates() && kind.routers.guests().next().is_some();
-        let others = if inside { vec![translate::program()?] } else { Vec::new() };
+        let inside = plan.runs_tayga() && kind.routers.guests().next().is_some();
+        let others = if inside { vec![tayga::program()?] } else { Vec::new() };
         let guests = |systems: &Systems| -> Result<[Option<Box<dyn Guest>>; 2], TestbedError> {
             let [near, far] = &systems.0;
             Ok([prepare(near, program, &others, &folder)?, prepare(far, program, &others, &folder)?])
         };
         let (clients, routers) = (guests(&kind.clients)?, guests(&kind.routers)?);
-        let seats = Seats { bed, links, program, processors: pin::halves().unwrap_or_default() };
+        let translators = plan.translates.each_ref().map(|translates| translates.by);
+        let processors = pin::halves().unwrap_or_default();
+        let seats = Seats { bed, links, translators, program, processors };
         let mut routed = Self::lay(folder, &seats, kind.mechanism, routers, args)?;
         if clients.iter().any(Option::is_some) {
             routed.seat_clients(clients, &seats)?;
@@ -108,7 +94,7 @@ impl Routed {
         guests: [Option<Box<dyn Guest>>; 2],
         args: &[impl AsRef<OsStr>],
     ) -> Result<Self, TestbedError> {
-        let Seats { bed, links, program, processors } = seats;
+        let Seats { bed, links, program, processors, .. } = seats;
         let [near, middle, far] = links.all().map(|(_, link)| Line::new(&link, bed));
         let lines = Lines { near: near?, middle: middle?, far: far?, offloads: bed.offloads };
         // Neighbours on the path share processors, so that each half of it has its own.
@@ -232,7 +218,7 @@ impl Routed {
     /// The error, or that a translator has ended, which is its cause.
     fn blame(&mut self, error: TestbedError, family: Family) -> TestbedError {
         let Some(lost) = self.machines.iter_mut().find_map(Machine::lost) else { return error };
-        let said = last_words(&translate::console(self.folder.path()));
+        let said = last_words(&tayga::console(self.folder.path()));
         TestbedError::NotCarried { mechanism: self.mechanism, family, reason: format!("{lost}{said}") }
     }
 }

@@ -245,10 +245,10 @@ mod tests {
         assert_eq!(paths(Site::Far, Mechanism::Native), ["198.18.1.1 1500", "2001:2:0:1::1 1500"]);
         // Each in its own family, and smaller where IPv4 becomes IPv6.
         assert_eq!(paths(Site::Near, Mechanism::Nat64), ["2001:2:0:64::c612:201 1500"]);
-        assert_eq!(paths(Site::Far, Mechanism::Nat64), ["198.18.64.2 1472"]);
-        assert_eq!(paths(Site::Near, Mechanism::Siit), ["198.18.64.2 1472"]);
+        assert_eq!(paths(Site::Far, Mechanism::Nat64), ["198.18.64.2 1480"]);
+        assert_eq!(paths(Site::Near, Mechanism::Siit), ["198.18.64.2 1480"]);
         assert_eq!(paths(Site::Far, Mechanism::Siit), ["2001:2:0:64::c612:101 1500"]);
-        assert_eq!(paths(Site::Far, Mechanism::Xlat464), ["198.18.64.2 1472"]);
+        assert_eq!(paths(Site::Far, Mechanism::Xlat464), ["198.18.64.2 1480"]);
     }
 
     #[test]
@@ -258,8 +258,8 @@ mod tests {
         assert_eq!(sender(Mechanism::SixInFour), "2001:2:0:1::1");
         let nat64 = ends(Mechanism::Nat64, Family::Ipv6).unwrap();
         assert_eq!(nat64.destination.to_string(), "2001:2:0:64::c612:201");
-        assert_eq!(path_mtus(Mechanism::Nat64, Family::Ipv6, 1500), Some([1500, 1472]));
-        assert_eq!(path_mtus(Mechanism::Siit, Family::Ipv4, 1500), Some([1472, 1500]));
+        assert_eq!(path_mtus(Mechanism::Nat64, Family::Ipv6, 1500), Some([1500, 1480]));
+        assert_eq!(path_mtus(Mechanism::Siit, Family::Ipv4, 1500), Some([1480, 1500]));
         assert_eq!(path_mtus(Mechanism::Gre6, Family::Ipv4, 1500), Some([1456, 1456]));
     }
 }

@@ -43,64 +43,83 @@ pub(super) fn prove(
     mtu: u32,
 ) -> Result<Carried, TestbedError> {
     let failed = |reason: String| TestbedError::NotCarried { mechanism, family, reason };
-    let [sender, router1, _, receiver] = machines;
+    let [_, router1, ..] = machines;
     let capture = router1.inside(|| {
         let index = with_netlink(async |netlink| Ok(interface(&netlink, MIDDLE).await?.header.index))?;
         Capture::open(index).attempt(format!("listen to {MIDDLE}"))
     })?;
-    let from = sender.inside(|| bind(ends.sender, ends.destination))?;
-    let at = receiver.inside(|| listen(ends.receiver))?;
-    let before = count(machines)?;
-    let start = Instant::now();
-    let source = loop {
-        // A refusal is what a host says of a path that is not there; it is told with the hop below.
-        let said = from.send(WORD).err();
-        let mut room = [0; 256];
-        match at.recv_from(&mut room) {
-            Ok((length, source)) if room[..length] == *WORD => break source,
-            _ if start.elapsed() > PATIENCE => {
-                let hop = where_it_ended(&before, &count(machines)?);
-                let said = said.map_or_else(String::new, |error| format!(" (the sender is told: {error})"));
-                return Err(failed(format!("nothing arrived within {} s: {hop}{said}", PATIENCE.as_secs())));
-            }
-            _ => {}
-        }
-    };
-    if source.ip() != ends.source {
-        return Err(failed(format!("packets arrive from {}, not from {}", source.ip(), ends.source)));
-    }
+    let flow = Flow::open(machines, mechanism, family, ends)?;
     let (headers, frame) = seen(&capture, mechanism, family).map_err(failed)?;
-    // Its port is listened on again below.
-    drop(at);
     let path_mtus = path_mtus(mechanism, family, mtu).expect("the family is carried");
-    find_both(machines, mechanism, family, ends, path_mtus)?;
+    flow.find_both(mechanism, family, path_mtus)?;
     let headers = headers.iter().map(Layer::to_string).collect();
     Ok(Carried { family, headers, frame, path_mtus })
 }
 
-/// Has both ends find the path MTU to each other, and packets of that size arrive.
-fn find_both(
-    machines: &[Machine; 4],
-    mechanism: Mechanism,
-    family: Family,
-    ends: &Ends,
-    path_mtus: [u32; 2],
-) -> Result<(), TestbedError> {
-    let [sender, _, _, receiver] = machines;
-    let ways = [
-        (sender, ends.sender, receiver, ends.receiver, ends.destination),
-        (receiver, ends.receiver, sender, ends.sender, ends.source),
-    ];
-    for ((here, own, there, its, called), expected) in ways.into_iter().zip(path_mtus) {
-        let from = here.inside(|| bind(own, called))?;
-        let at = there.inside(|| listen(its))?;
-        let found = discover(&from, &at, expected);
-        found.map_err(|reason| {
-            let reason = format!("from the {}, {reason}", here.node);
-            TestbedError::NotCarried { mechanism, family, reason }
-        })?;
+/// A socket at each end that knows the other, as it is seen from there: what comes back goes the way that a translator with state
+/// has opened.
+struct Flow {
+    sender: UdpSocket,
+    receiver: UdpSocket,
+}
+
+impl Flow {
+    /// Sends until a datagram has arrived.
+    fn open(
+        machines: &[Machine; 4],
+        mechanism: Mechanism,
+        family: Family,
+        ends: &Ends,
+    ) -> Result<Self, TestbedError> {
+        let failed = |reason: String| TestbedError::NotCarried { mechanism, family, reason };
+        let [from, _, _, at] = machines;
+        let sender = from.inside(|| socket(ends.sender, 0))?;
+        let receiver = at.inside(|| socket(ends.receiver, PORT))?;
+        let destination = SocketAddr::new(ends.destination, PORT);
+        let join = |socket: &UdpSocket, other| socket.connect(other).attempt(format!("send to {other}"));
+        from.inside(|| join(&sender, destination))?;
+        let before = count(machines)?;
+        let start = Instant::now();
+        let source = loop {
+            // A refusal is what a host says of a path that is not there; it is told with the hop below.
+            let said = sender.send(WORD).err();
+            let mut room = [0; 256];
+            match receiver.recv_from(&mut room) {
+                Ok((length, source)) if room[..length] == *WORD => break source,
+                _ if start.elapsed() > PATIENCE => {
+                    let hop = where_it_ended(&before, &count(machines)?);
+                    let said =
+                        said.map_or_else(String::new, |error| format!(" (the sender is told: {error})"));
+                    let reason = format!("nothing arrived within {} s: {hop}{said}", PATIENCE.as_secs());
+                    return Err(failed(reason));
+                }
+                _ => {}
+            }
+        };
+        if source.ip() != ends.source {
+            return Err(failed(format!("packets arrive from {}, not from {}", source.ip(), ends.source)));
+        }
+        at.inside(|| join(&receiver, source))?;
+        Ok(Flow { sender, receiver })
     }
-    Ok(())
+
+    /// Has both ends find the path MTU to each other, and packets of that size arrive.
+    fn find_both(
+        &self,
+        mechanism: Mechanism,
+        family: Family,
+        path_mtus: [u32; 2],
+    ) -> Result<(), TestbedError> {
+        let ways =
+            [(Node::Sender, &self.sender, &self.receiver), (Node::Receiver, &self.receiver, &self.sender)];
+        for ((node, from, at), expected) in ways.into_iter().zip(path_mtus) {
+            discover(from, at, expected).map_err(|reason| {
+                let reason = format!("from the {node}, {reason}");
+                TestbedError::NotCarried { mechanism, family, reason }
+            })?;
+        }
+        Ok(())
+    }
 }
 
 /// Has both ends find the path MTU once more, and the kernel take that as news.
@@ -112,15 +131,14 @@ pub(super) fn find_again(
 ) -> Result<(), TestbedError> {
     let family = carried.family;
     let ends = ends(mechanism, family).expect("the family is carried");
-    let ways = [(&machines[0], ends.sender, ends.destination), (&machines[3], ends.receiver, ends.source)];
-    for ((machine, own, called), mtu) in ways.into_iter().zip(mtus) {
-        machine.inside(|| {
-            let socket = bind(own, called)?;
-            // As large as its own link takes, whatever is known of the path: it is answered.
-            probe(&socket, mtu).attempt(format!("ask for the path MTU to {called}"))
-        })?;
+    let flow = Flow::open(machines, mechanism, family, &ends)?;
+    for ((machine, socket), mtu) in
+        [(&machines[0], &flow.sender), (&machines[3], &flow.receiver)].into_iter().zip(mtus)
+    {
+        // As large as its own link takes, whatever is known of the path: it is answered.
+        machine.inside(|| probe(socket, mtu).attempt("ask for the path MTU"))?;
     }
-    find_both(machines, mechanism, family, &ends, carried.path_mtus)
+    flow.find_both(mechanism, family, carried.path_mtus)
 }
 
 fn probe(socket: &UdpSocket, mtu: u32) -> io::Result<()> {
@@ -132,17 +150,8 @@ fn probe(socket: &UdpSocket, mtu: u32) -> io::Result<()> {
     Ok(())
 }
 
-fn bind(own: IpAddr, to: IpAddr) -> Result<UdpSocket, Fault> {
-    let bound = || -> io::Result<UdpSocket> {
-        let socket = UdpSocket::bind((own, 0))?;
-        socket.connect(SocketAddr::new(to, PORT))?;
-        Ok(socket)
-    };
-    bound().attempt(format!("send from {own} to {to}"))
-}
-
-fn listen(own: IpAddr) -> Result<UdpSocket, Fault> {
-    let socket = UdpSocket::bind((own, PORT)).attempt(format!("listen on {own}"))?;
+fn socket(own: IpAddr, port: u16) -> Result<UdpSocket, Fault> {
+    let socket = UdpSocket::bind((own, port)).attempt(format!("take a port of {own}"))?;
     socket.set_read_timeout(Some(AGAIN)).attempt("wait for packets")?;
     Ok(socket)
 }

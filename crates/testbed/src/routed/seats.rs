@@ -5,9 +5,10 @@ use super::{Routed, lay};
 use crate::bridge::{hand_over, vacate};
 use crate::error::TestbedError;
 use crate::host::{Guest, Place};
-use crate::mechanism::{Router, translate, wireguard};
+use crate::mechanism::translate::tayga;
+use crate::mechanism::{Router, wireguard};
 use crate::part::{ClientPart, Interface, Part, RouterPart};
-use stacklab_model::{Bed, Links};
+use stacklab_model::{Bed, Links, Translator};
 use std::path::Path;
 
 /// The clients' sites, and their places among the hosts.
@@ -21,6 +22,8 @@ pub(super) struct Seats<'a> {
     pub bed: &'a Bed,
     /// What each has for itself.
     pub links: &'a Links,
+    /// What translates on each router, the sender's first.
+    pub translators: [Translator; 2],
     /// This program, which is the agent in them.
     pub program: &'a Path,
     /// The processors of the row's near half and of its far one; any, where there are none.
@@ -47,11 +50,12 @@ impl Routed {
         let keys = wireguard::Keys::draw(self.mechanism);
         let keys = keys.map_err(|fault| fault.at(Site::Near.router()))?;
         for (number, ((site, place), guest)) in ROUTERS.into_iter().zip(&guests).enumerate() {
-            let router = Router { site, mechanism: self.mechanism, mtu: seats.bed.mtu, keys: keys[number] };
+            let (translator, keys) = (seats.translators[number], keys[number]);
+            let router = Router { site, mechanism: self.mechanism, mtu: seats.bed.mtu, translator, keys };
             let Some(guest) = guest else {
                 let machine = &mut self.machines[place];
                 machine.inside(|| lay::route(&router))?;
-                let translator = translate::command(&router, self.folder.path());
+                let translator = tayga::command(&router, self.folder.path());
                 if let Some(mut command) = translator.map_err(|fault| fault.at(machine.node))? {
                     machine.start_beside(&mut command)?;
                 }

@@ -4,10 +4,11 @@ use super::state::{Place, Up, UpHost, socket};
 use super::{LOOK, failed, wanted};
 use crate::cli::LabUpOptions;
 use crate::failure::Failure;
+use crate::row::translators;
 use stacklab_agent::interrupt;
-use stacklab_model::{Family, Links, Mechanism, RowKind, System, Topology};
+use stacklab_model::{Family, Mechanism, System, Topology};
 use stacklab_study::Study;
-use stacklab_testbed::routed::{Node, Routed, ends};
+use stacklab_testbed::routed::{Node, Routed, RowPlan, ends};
 use stacklab_testbed::{GuestLab, Needs, Testbed, enter, possible, shell};
 use std::any::Any;
 use std::io::{self, Write};
@@ -23,16 +24,16 @@ type Held = Box<dyn Any>;
 
 /// Builds the testbed, says so in a line, and holds it until it is asked to end.
 pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
-    let (study, mechanism) = wanted(options)?;
+    let (study, row) = wanted(options)?;
     enter()?;
     let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
-    let (up, held) = match (mechanism, study.topology) {
-        (Some(mechanism), Topology::Routed(links)) => {
-            let rows = vec![RowKind::of_namespaces(mechanism)];
-            let needs = Needs { rows, bed: study.bed.clone(), links };
+    let (up, held) = match (row, study.topology) {
+        (Some(row), Topology::Routed(links)) => {
+            let forward_only = study.flows_forward_only();
+            let needs = Needs { rows: vec![row], bed: study.bed.clone(), links, forward_only };
             match possible(&needs, &options.place.in_vm)? {
-                Some(system) => in_guest(&system, &needs, mechanism, &program)?,
-                None => row(&study, &links, mechanism, &program)?,
+                Some(system) => in_guest(&system, &needs, &program)?,
+                None => on_this_kernel(&needs, &program)?,
             }
         }
         _ => link(&study, &program)?,
@@ -66,29 +67,26 @@ fn link(study: &Study, program: &Path) -> Result<(Up, Held), Failure> {
     Ok((up, Box::new(testbed)))
 }
 
-fn row(study: &Study, links: &Links, mechanism: Mechanism, program: &Path) -> Result<(Up, Held), Failure> {
-    let testbed = Routed::build(&study.bed, links, mechanism, program, &AGENT)?;
-    let up = up_of_row(mechanism, "", true, |node| Place::Process(testbed.pid(node)));
+fn on_this_kernel(needs: &Needs, program: &Path) -> Result<(Up, Held), Failure> {
+    let plan = &needs.plans(None)[0];
+    let testbed = Routed::build(plan, program, &AGENT)?;
+    let up = up_of_row(plan, "", true, |node| Place::Process(testbed.pid(node)));
     Ok((up, Box::new(testbed)))
 }
 
-fn in_guest(
-    system: &System,
-    needs: &Needs,
-    mechanism: Mechanism,
-    program: &Path,
-) -> Result<(Up, Held), Failure> {
+fn in_guest(system: &System, needs: &Needs, program: &Path) -> Result<(Up, Held), Failure> {
     let (guest, testbeds, doors) = GuestLab::boot(system, needs, program, shell::DOORS)?;
     let path = socket();
     shell::listen(&path, doors).map_err(failed(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version());
-    let up = up_of_row(mechanism, &place, system.is_uml(), |node| Place::Guest(node as usize));
+    let up = up_of_row(&testbeds[0].0, &place, system.is_uml(), |node| Place::Guest(node as usize));
     // The agents end with their streams, and the hosts with them.
     Ok((up, Box::new((testbeds, guest))))
 }
 
 /// Four hosts in a row.
-fn up_of_row(mechanism: Mechanism, inside: &str, files: bool, place: impl Fn(Node) -> Place) -> Up {
+fn up_of_row(plan: &RowPlan, inside: &str, files: bool, place: impl Fn(Node) -> Place) -> Up {
+    let mechanism = plan.kind.mechanism;
     let host = |node: &Node| UpHost {
         name: node.to_string(),
         place: place(*node),
@@ -96,7 +94,10 @@ fn up_of_row(mechanism: Mechanism, inside: &str, files: bool, place: impl Fn(Nod
     };
     Up {
         holder: std::process::id(),
-        testbed: format!("client - router - router - client{inside}, {mechanism} between the routers"),
+        testbed: format!(
+            "client - router - router - client{inside}, {mechanism}{} between the routers",
+            translators(plan)
+        ),
         hosts: Node::ALL.iter().map(host).collect(),
         files,
     }

@@ -10,7 +10,7 @@ use crate::cli::{LabCommand, LabEnterOptions, LabUpOptions};
 use crate::failure::Failure;
 use crate::rows::without_routers;
 use crate::sources::study_of;
-use stacklab_model::{Mechanism, Systems};
+use stacklab_model::{RowKind, Systems};
 use stacklab_study::Study;
 use stacklab_testbed::{Inside, join, shell};
 use state::{Claim, Place, Up, known, socket, state};
@@ -90,8 +90,8 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     super::output::print_text(&text)
 }
 
-/// What is to be built: the study, and the mechanism where it has routers.
-fn wanted(options: &LabUpOptions) -> Result<(Study, Option<Mechanism>), Failure> {
+/// What is to be built: the study, and one of its rows of hosts where it has routers.
+fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RowKind>), Failure> {
     let (_, study) = study_of(&options.study)?;
     let mechanisms = study.mechanisms();
     if options.place.in_vm != Inside::WhereNeeded && mechanisms.is_empty() {
@@ -104,14 +104,16 @@ fn wanted(options: &LabUpOptions) -> Result<(Study, Option<Mechanism>), Failure>
             "{what}: --set 'factors.os=[\"namespace\"]', and factors.routers where the study has it"
         )));
     }
-    match (options.mechanism, mechanisms.first()) {
-        (Some(asked), _) if !mechanisms.contains(&asked) => {
-            let names: Vec<&str> = mechanisms.iter().map(|mechanism| mechanism.name()).collect();
-            let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-            Err(Failure::Usage(format!("the study's testbeds have no mechanism {asked}: they have {names}")))
-        }
-        (asked, first) => Ok((study, asked.or(first.copied()))),
+    let mut rows = study.rows().into_iter();
+    let row = rows.find(|row| options.mechanism.is_none_or(|asked| row.mechanism == asked));
+    if let (Some(asked), None) = (options.mechanism, &row) {
+        let names: Vec<&str> = mechanisms.iter().map(|mechanism| mechanism.name()).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(Failure::Usage(format!(
+            "the study's testbeds have no mechanism {asked}: they have {names}"
+        )));
     }
+    Ok((study, row))
 }
 
 fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {

@@ -1,14 +1,14 @@
-//! NAT64, SIIT and 464XLAT: addresses and headers of one family translated to the other's, by `tayga` on a TUN device.
-//! It is a program and no part of the kernel, and is named in the record. It translates each packet alone, one IPv6 address
-//! to one IPv4 address, also where a NAT64 of the kernel's (Jool) would share addresses among connections.
+//! Translation by `tayga` on a TUN device: a program and no part of the kernel. It translates each packet alone, one IPv6 address
+//! to one IPv4 address, also where a NAT64 would share addresses among connections.
 
-use super::Router;
+use super::translates_at;
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::find::program_in_path;
-use crate::routed::plan::{MIDDLE, POOL, POOL_HOST, POOL_OWN, Site, TRANSLATED, TUNNEL, XLAT, XLAT_HOST};
+use crate::mechanism::Router;
+use crate::routed::plan::{POOL, POOL_HOST, POOL_OWN, Site, TRANSLATED, TUNNEL, XLAT, XLAT_HOST};
 use crate::routed::wire::{Route, raise};
 use crate::sys::create_lasting_tun;
-use stacklab_model::{Family, Mechanism};
+use stacklab_model::{Family, Mechanism, Translator};
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr};
@@ -29,20 +29,10 @@ pub(crate) fn program() -> Result<PathBuf, TestbedError> {
     })
 }
 
-/// Whether the mechanism translates on this router.
-pub(crate) fn translates_at(mechanism: Mechanism, site: Site) -> bool {
-    match mechanism {
-        Mechanism::Nat64 => site == Site::Far,
-        Mechanism::Siit => site == Site::Near,
-        Mechanism::Xlat464 => true,
-        _ => false,
-    }
-}
-
-/// The translator of a router, with its settings written into a folder; `None` where it has none. To be started in the
+/// The translator of a router, with its settings written into a folder; `None` where it has no such. To be started in the
 /// router's namespace, or its guest, once [`lay`] has made its device.
 pub(crate) fn command(router: &Router, folder: &Path) -> Result<Option<Command>, Fault> {
-    if !translates_at(router.mechanism, router.site) {
+    if router.translator != Translator::Tayga || !translates_at(router.mechanism, router.site) {
         return Ok(None);
     }
     let path = folder.join(format!("tayga-{}-{}.conf", router.mechanism, router.site.number()));
@@ -79,44 +69,21 @@ fn settings(router: &Router) -> String {
     text
 }
 
+/// Makes the device, and the routes of what is to be translated.
 pub(super) fn lay(router: &Router) -> Result<(), Fault> {
-    let other = router.site.other();
-    let by_middle = |to: (IpAddr, u8)| {
-        Route { to, device: MIDDLE, via: Some(other.outer(Family::Ipv6)), mtu: None }.add()
+    create_lasting_tun(TUNNEL).attempt(format!("create the TUN device {TUNNEL}"))?;
+    raise(TUNNEL, router.mtu)?;
+    let (translated, pool, xlat) =
+        ((TRANSLATED.0.into(), TRANSLATED.1), (POOL.0.into(), POOL.1), (XLAT.0.into(), XLAT.1));
+    let into: [(IpAddr, u8); 2] = match (router.mechanism, router.site) {
+        (Mechanism::Xlat464, Site::Near) => {
+            [router.site.other().network(router.mechanism, Family::Ipv4), xlat]
+        }
+        _ => [translated, pool],
     };
-    // Of what goes to IPv6, packets must leave room for its longer header and a fragment's.
-    let into = |to: (IpAddr, u8)| {
+    into.into_iter().try_for_each(|to| {
+        // Of what goes to IPv6, packets must leave room for its longer header.
         let narrow = to.0.is_ipv4().then(|| Mechanism::Siit.leaves(Family::Ipv4, router.mtu)).flatten();
         Route { to, device: TUNNEL, via: None, mtu: narrow }.add()
-    };
-    let translated = (TRANSLATED.0.into(), TRANSLATED.1);
-    let (pool, xlat) = ((POOL.0.into(), POOL.1), (XLAT.0.into(), XLAT.1));
-    if translates_at(router.mechanism, router.site) {
-        create_lasting_tun(TUNNEL).attempt(format!("create the TUN device {TUNNEL}"))?;
-        raise(TUNNEL, router.mtu)?;
-    }
-    match (router.mechanism, router.site) {
-        (Mechanism::Nat64, Site::Near) => by_middle(translated),
-        (Mechanism::Nat64, Site::Far) => {
-            into(translated)?;
-            into(pool)?;
-            by_middle(other.network(router.mechanism, Family::Ipv6))
-        }
-        (Mechanism::Siit, Site::Near) => {
-            into(translated)?;
-            into(pool)?;
-            by_middle(other.network(router.mechanism, Family::Ipv6))
-        }
-        (Mechanism::Siit, Site::Far) => by_middle(translated),
-        (_, Site::Near) => {
-            into(other.network(router.mechanism, Family::Ipv4))?;
-            into(xlat)?;
-            by_middle(translated)
-        }
-        (_, Site::Far) => {
-            into(translated)?;
-            into(pool)?;
-            by_middle(xlat)
-        }
-    }
+    })
 }
