@@ -411,9 +411,16 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     assert!(again != Some(0) && why.contains("is up already"), "{why}");
     let (entered, addresses, _) = lab(&["enter", "router1", "ip", "-br", "addr", "show", "dev", "st1"]);
     assert!(entered == Some(0) && addresses.contains("2001:2:0:ffff::1/64"), "{addresses}");
+    // What is left in the background there, whether it listens to a request to end or not.
+    let leave =
+        "sleep 600 >/dev/null 2>&1 & echo $!; sh -c 'trap \"\" TERM; sleep 601' >/dev/null 2>&1 & echo $!";
+    let (left, pids, _) = lab(&["enter", "receiver", "sh", "-c", leave]);
+    let runs = |pid: &str| std::path::Path::new("/proc").join(pid).join("ns/net").exists();
+    assert!(left == Some(0) && pids.lines().count() == 2 && pids.lines().all(runs), "{pids}");
     let (unknown, _, why) = lab(&["enter", "router3"]);
     assert!(unknown != Some(0) && why.contains("sender, router1, router2, receiver"), "{why}");
     assert_eq!(lab(&["down"]).0, Some(0));
+    assert!(!pids.lines().any(runs), "{pids}");
     assert!(!program.work().join("stacklab-lab.json").exists());
     assert_eq!(folders_of(holder), 0);
     assert!(lab(&["enter", "sender", "true"]).2.contains("no testbed is up"));

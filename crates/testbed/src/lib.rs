@@ -70,6 +70,6 @@ pub use kinds::kinds;
 pub use lab::{GuestLab, Inside, Needs, possible};
 pub use mechanism::layers::{Layer, layers};
 pub use mechanism::translate::Translates;
-pub use namespace::{end, in_namespace, join};
+pub use namespace::{clear, end, in_namespace, join};
 pub use privilege::{Privilege, enter};
 pub use testbed::Testbed;

@@ -4,9 +4,11 @@
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
+use std::path::PathBuf;
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// Runs `work` on a new thread in the network namespace of a living process, and waits for it. Sockets made there
 /// stay in that namespace wherever they are used.
@@ -51,6 +53,44 @@ pub fn join(pid: u32) -> io::Result<()> {
 pub fn end(pid: u32) -> io::Result<()> {
     // A process number fits: Linux has at most 2^22.
     Ok(kill(Pid::from_raw(pid as i32), Signal::SIGTERM)?)
+}
+
+/// How long a process may take to end that is asked to, and how often it is looked.
+const PATIENCE: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Ends what else runs in the network namespaces of these processes, which would otherwise keep them: it is asked to, and killed
+/// where it does not. The machine's own namespace is left alone.
+pub fn clear(processes: &[u32]) {
+    let own = namespace_of("self");
+    let spaces: Vec<PathBuf> = processes
+        .iter()
+        .filter_map(|pid| namespace_of(&pid.to_string()))
+        .filter(|space| Some(space) != own.as_ref())
+        .collect();
+    let others = || {
+        let names = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let pids = names.filter_map(|name| name.to_str()?.parse::<u32>().ok());
+        let others = pids.filter(|pid| !processes.contains(pid));
+        let inside = |pid: &u32| namespace_of(&pid.to_string()).is_some_and(|space| spaces.contains(&space));
+        others.filter(inside).collect::<Vec<u32>>()
+    };
+    let start = Instant::now();
+    for pid in others() {
+        // One that has ended meanwhile needs it no more.
+        let _ = end(pid);
+    }
+    while !others().is_empty() && start.elapsed() < PATIENCE {
+        thread::sleep(LOOK);
+    }
+    for pid in others() {
+        let _ = kill(Pid::from_raw(pid as i32), Signal::SIGKILL);
+    }
+}
+
+/// What the network namespace of a process is called; `None` where it is gone, or another user's.
+fn namespace_of(process: &str) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{process}/ns/net")).ok()
 }
 
 /// Runs `work` on a new thread in a fresh network namespace, which vanishes with the thread.

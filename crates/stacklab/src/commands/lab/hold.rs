@@ -9,7 +9,7 @@ use stacklab_agent::interrupt;
 use stacklab_model::{Family, Mechanism, System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::{Node, Routed, RowPlan, ends};
-use stacklab_testbed::{GuestLab, Needs, Testbed, enter, possible, shell};
+use stacklab_testbed::{GuestLab, Needs, Testbed, clear, enter, possible, shell};
 use std::any::Any;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -49,6 +49,9 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
     while !ended.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);
     }
+    // What was started on its hosts and left there in the background.
+    let hosts: Vec<u32> = up.processes().filter(|pid| *pid != up.holder).collect();
+    clear(&hosts);
     drop(held);
     // There is one where the testbed was inside a guest.
     let _ = std::fs::remove_file(socket());
