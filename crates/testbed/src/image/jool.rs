@@ -4,21 +4,17 @@
 use super::apt::Apt;
 use super::cpio::Archive;
 use super::fetch::{Step, run};
+use super::modules;
 use crate::error::TestbedError;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where a guest that has it finds its programs.
-pub(crate) struct Inside {
-    /// The folder, at the root.
-    pub folder: &'static str,
-    /// Their loader in it, which also finds their libraries there.
-    pub loader: &'static str,
-}
-
-pub(crate) const JOOL: Inside = Inside { folder: "jool", loader: "ld-linux-x86-64.so.2" };
+/// Where a guest that has it finds its programs: a folder at the root.
+pub(crate) const FOLDER: &str = "jool";
+/// Their loader in it, which also finds their libraries there.
+pub(crate) const LOADER: &str = "ld-linux-x86-64.so.2";
 
 /// The source of its modules, and its programs.
 const MODULES: &str = "jool-dkms";
@@ -77,16 +73,16 @@ fn source(unpacked: &Path) -> io::Result<PathBuf> {
 
 fn write(unpacked: &Path, source: &Path, archive: &Path) -> io::Result<()> {
     let mut out = Archive::new(BufWriter::new(File::create(archive)?));
-    for (number, (place, name)) in COMPILED.into_iter().enumerate() {
-        let module = fs::read(source.join(place).join(format!("{name}.ko")))?;
-        out.file(&format!("modules/{number:03}-{name}.ko"), &module)?;
-    }
+    let module = |(place, name): (&str, &str)| {
+        Ok((name.to_owned(), fs::read(source.join(place).join(format!("{name}.ko")))?))
+    };
+    modules::pack(COMPILED.into_iter().map(module).collect::<io::Result<_>>()?, &mut out)?;
     for file in FILES {
         let path = unpacked.join(file);
         let content = fs::read(&path)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        out.file(&format!("{}/{name}", JOOL.folder), &content)?;
+        out.file(&format!("{}/{name}", FOLDER), &content)?;
     }
     out.finish()?.flush()
 }
@@ -119,6 +115,6 @@ mod tests {
         let order =
             ["modules/000-jool_common.ko\0", "modules/001-jool.ko\0", "modules/002-jool_siit.ko\0"].map(at);
         assert!(order.is_sorted() && order[0].is_some(), "{order:?}");
-        assert!(at("jool/jool_siit\0").is_some() && at(&format!("jool/{}\0", JOOL.loader)).is_some());
+        assert!(at("jool/jool_siit\0").is_some() && at(&format!("jool/{}\0", LOADER)).is_some());
     }
 }

@@ -4,7 +4,7 @@ use super::apt::Apt;
 use super::cache;
 use super::cpio::Archive;
 use super::fetch::{Made, Step};
-use super::modules::{WANTED, find, in_order};
+use super::modules::{self, WANTED, find, in_order};
 use crate::error::TestbedError;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -74,9 +74,7 @@ pub(super) fn pack(unpacked: &Path, archive: &Path) -> io::Result<()> {
     let folder = folders.into_iter().find(|folder| folder.exists());
     let folder = folder.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no lib/modules"))?;
     let mut out = Archive::new(BufWriter::new(File::create(archive)?));
-    for (number, (name, module)) in in_order(&find(&folder)?, WANTED)?.into_iter().enumerate() {
-        out.file(&format!("modules/{number:03}-{name}.ko"), &module)?;
-    }
+    modules::pack(in_order(&find(&folder)?, WANTED)?, &mut out)?;
     out.finish()?.flush()
 }
 

@@ -6,14 +6,13 @@ mod elf;
 mod fetch;
 mod gvisor;
 pub(crate) mod initramfs;
-mod jool;
+pub(crate) mod jool;
 mod kernel;
 mod modules;
 mod tree;
 mod uml;
 
 pub use fetch::{Step, build, get};
-pub(crate) use jool::JOOL;
 
 use crate::error::TestbedError;
 use fetch::Made;

@@ -1,8 +1,9 @@
 //! The modules that a guest loads, each after those it depends on.
 
+use super::cpio::Archive;
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -62,6 +63,14 @@ pub(super) fn in_order(
         add(&same(name), found, &mut ordered)?;
     }
     Ok(ordered)
+}
+
+/// Adds modules to an archive for the initramfs, named in the order in which they are to be loaded.
+pub(super) fn pack<W: Write>(modules: Vec<(String, Vec<u8>)>, out: &mut Archive<W>) -> io::Result<()> {
+    modules
+        .into_iter()
+        .enumerate()
+        .try_for_each(|(number, (name, module))| out.file(&format!("modules/{number:03}-{name}.ko"), &module))
 }
 
 fn add(

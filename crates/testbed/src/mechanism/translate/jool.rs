@@ -3,7 +3,7 @@
 
 use crate::error::{Attempt, Fault};
 use crate::find::program_in_path;
-use crate::image::JOOL;
+use crate::image::jool::{FOLDER, LOADER};
 use crate::mechanism::Router;
 use crate::namespace::in_new_namespace;
 use crate::routed::plan::{POOL_HOST, Site, TRANSLATED, XLAT_HOST};
@@ -75,9 +75,9 @@ fn run(program: &str, words: &[&str]) -> Result<(), Fault> {
 
 /// The program: of the image of a guest, with its own libraries, or the system's.
 fn command(program: &str) -> io::Result<Command> {
-    let own = Path::new("/").join(JOOL.folder);
+    let own = Path::new("/").join(FOLDER);
     if own.join(program).exists() {
-        let mut command = Command::new(own.join(JOOL.loader));
+        let mut command = Command::new(own.join(LOADER));
         command.arg("--library-path").arg(&own).arg(own.join(program));
         return Ok(command);
     }

@@ -12,6 +12,7 @@ use crate::routed::wire::Route;
 use stacklab_model::{Family, Mechanism, System, Translator};
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::OnceLock;
 
 pub(crate) use jool::here as jool_here;
 
@@ -28,17 +29,23 @@ impl Translates {
     /// What translates on routers of a system: what is asked for, or Jool where the system's kernel has it and it lets through
     /// what begins at the other end.
     pub(crate) fn on(system: &System, asked: Option<Translator>, forward_only: bool) -> Self {
+        // Every row asks: this kernel is tried once.
+        static HERE: OnceLock<Option<String>> = OnceLock::new();
         let jool = || match system {
-            System::Namespace => jool_here().ok(),
+            System::Namespace => HERE.get_or_init(|| jool_here().ok()).clone(),
             System::Uml | System::OwnUml(_) | System::Linux(_) => Image::find(system).ok()?.jool,
             System::Gvisor | System::Disk(_) | System::Here | System::Ssh(_) => None,
         };
-        let version = if asked == Some(Translator::Tayga) { None } else { jool() };
-        let by = asked.unwrap_or(match version {
+        Self::choose(jool(), asked, forward_only)
+    }
+
+    /// The choice, where the kernel has this version of Jool or none.
+    fn choose(jool: Option<String>, asked: Option<Translator>, forward_only: bool) -> Self {
+        let by = asked.unwrap_or(match jool {
             Some(_) if forward_only => Translator::Jool,
             _ => Translator::Tayga,
         });
-        Translates { by, version: version.filter(|_| by == Translator::Jool) }
+        Translates { by, version: jool.filter(|_| by == Translator::Jool) }
     }
 }
 
@@ -79,4 +86,25 @@ pub(super) fn lay(router: &Router) -> Result<(), Fault> {
         _ => (TRANSLATED.0.into(), TRANSLATED.1),
     };
     Route { to, device: MIDDLE, via: Some(other.outer(Family::Ipv6)), mtu: None }.add()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jool_is_taken_where_it_is_there_and_lets_everything_through() {
+        use Translator::{Jool, Tayga};
+        let chosen = |version: Option<&str>, asked, forward_only| {
+            Translates::choose(version.map(str::to_owned), asked, forward_only).to_string()
+        };
+        let there = Some("4.1.13");
+        assert_eq!(chosen(there, None, true), "Jool 4.1.13");
+        // What begins at the other end comes through where nothing keeps state.
+        assert_eq!(chosen(there, None, false), "tayga");
+        assert_eq!(chosen(None, None, true), "tayga");
+        assert_eq!(chosen(there, Some(Tayga), true), "tayga");
+        assert_eq!(chosen(there, Some(Jool), false), "Jool 4.1.13");
+        assert_eq!(chosen(None, Some(Jool), true), "Jool");
+    }
 }
