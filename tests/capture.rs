@@ -2,7 +2,7 @@
 
 mod support;
 
-use stacklab_model::{Family, Probe, Role, RunRecord, Side, Transport};
+use stacklab_model::{Family, HostReport, Probe, Role, RunRecord, Transport};
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::net::SocketAddr;
@@ -120,7 +120,7 @@ fn agree(run: &RunRecord, flows: &Flows) {
 }
 
 /// Compares what one host says of its sending with its packets. Gives how many of them carried a message.
-fn direction(run: &RunRecord, side: &Side, flows: &Flows) -> u64 {
+fn direction(run: &RunRecord, side: &HostReport, flows: &Flows) -> u64 {
     let cell = &run.trial.cell;
     let endpoint = &side.endpoint;
     let none = Vec::new();

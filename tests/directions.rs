@@ -3,7 +3,8 @@
 mod support;
 
 use stacklab_model::{
-    Bed, Direction, Family, Length, Metric, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord, Transport, Value,
+    Direction, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord,
+    Transport, Value,
 };
 use std::collections::BTreeMap;
 use support::lab::Lab;
@@ -53,13 +54,13 @@ fn flood() -> ProbeSpec {
 /// than it received where only one sends.
 fn check_sides(run: &RunRecord, lab: &Lab, senders: &[usize]) {
     let addresses = lab.addresses(run.trial.cell.family);
-    let seen: Vec<_> = run.sides.iter().map(|side| (side.role, side.endpoint.local.ip())).collect();
+    let seen: Vec<_> = run.host_reports.iter().map(|side| (side.role, side.endpoint.local.ip())).collect();
     let expected: Vec<_> = senders
         .iter()
         .flat_map(|from| [(Role::Sender, addresses[*from]), (Role::Receiver, addresses[1 - from])])
         .collect();
     assert_eq!(seen, expected, "{}", run.trial);
-    let counters = &run.sides[0].counters;
+    let counters = &run.host_reports[0].counters;
     let (out, back) = (counters.get("interface.tx_bytes"), counters.get("interface.rx_bytes"));
     if senders.len() == 1 {
         assert!(out > 4 * back, "{}: {out} bytes left the sender and {back} came", run.trial);
@@ -71,7 +72,7 @@ fn check_sides(run: &RunRecord, lab: &Lab, senders: &[usize]) {
 #[test]
 fn each_direction_fills_the_link_and_both_fill_it_both_ways() {
     let rate = Some(Rate(100_000_000));
-    let mut lab = Lab::of(Bed { rate, mtu: 1500, offloads: false });
+    let mut lab = Lab::of(LinkConfig { rate, mtu: 1500, offloads: false });
     for (family, transport, limit) in LIMITS {
         let mut fastest: BTreeMap<&str, f64> = BTreeMap::new();
         let mut above = 0;
@@ -124,7 +125,7 @@ fn each_direction_fills_the_link_and_both_fill_it_both_ways() {
 
 #[test]
 fn an_echo_in_reverse_is_begun_by_the_second_host() {
-    let mut lab = Lab::of(Bed { rate: None, mtu: 1500, offloads: false });
+    let mut lab = Lab::of(LinkConfig { rate: None, mtu: 1500, offloads: false });
     for family in Family::ALL.iter().copied() {
         for transport in Transport::ALL.iter().copied() {
             let probe = ProbeSpec {
@@ -137,9 +138,9 @@ fn an_echo_in_reverse_is_begun_by_the_second_host() {
             };
             let run = lab.run_on_link((family, transport, SIZE), &probe, Direction::Reverse);
             let [forward, back] = lab.addresses(family);
-            assert_eq!(run.sides[0].endpoint.local.ip(), back);
-            assert_eq!(run.sides[1].endpoint.local.ip(), forward);
-            assert_eq!(run.sides[0].received.measured, 200);
+            assert_eq!(run.host_reports[0].endpoint.local.ip(), back);
+            assert_eq!(run.host_reports[1].endpoint.local.ip(), forward);
+            assert_eq!(run.host_reports[0].received.measured, 200);
             assert!(figure(&run, Metric::Rtt) > 0.0);
         }
     }
@@ -148,7 +149,7 @@ fn an_echo_in_reverse_is_begun_by_the_second_host() {
 #[test]
 fn a_round_trip_beside_a_stream_waits_in_the_queue_that_the_stream_fills() {
     // At 20 Mbit/s a full packet takes 0.6 ms; the queue holds many.
-    let mut lab = Lab::of(Bed { rate: Some(Rate(20_000_000)), mtu: 1500, offloads: false });
+    let mut lab = Lab::of(LinkConfig { rate: Some(Rate(20_000_000)), mtu: 1500, offloads: false });
     for family in Family::ALL.iter().copied() {
         for direction in [Direction::Forward, Direction::Reverse] {
             let echo = |probe, pacing| ProbeSpec {

@@ -108,7 +108,7 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
         offloads: true,
         rate: None,
         shared: false,
-        crossing: None,
+        nat: None,
     };
     let cell = Cell {
         transport: spec.transport,
@@ -144,7 +144,7 @@ fn counted(spec: &TrialSpec) -> Option<BTreeMap<String, u64>> {
         println!("{}: {:?}", done.trial, done.status);
         return None;
     }
-    assert!(done.sides[1].received.measured > 0);
+    assert!(done.host_reports[1].received.measured > 0);
     let mut calls = BTreeMap::new();
     for file in files {
         for line in fs::read_to_string(&file).unwrap().lines() {
@@ -209,7 +209,7 @@ fn ten_thousand_connections_fit_into_the_memory_promised() {
         (spec.flows, spec.message_bytes) = (FLOWS, 1408);
         let done = run(&mut agents, spec);
         assert!(done.is_valid(), "{}: {:?}", done.trial, done.status);
-        let [sender, receiver] = [&done.sides[0], &done.sides[1]];
+        let [sender, receiver] = [&done.host_reports[0], &done.host_reports[1]];
         assert_eq!(receiver.received.measured, sender.sent.measured);
         assert_eq!(receiver.flow_bytes.len(), FLOWS as usize);
         assert!(receiver.flow_bytes.iter().all(|bytes| *bytes > 0), "a flow carried nothing");

@@ -50,7 +50,7 @@ max = 3
 
 /// What a record says that was seen on the middle link.
 fn seen(path: &std::path::Path) -> String {
-    Record::read(path).unwrap().campaign().unwrap().bed
+    Record::read(path).unwrap().campaign().unwrap().testbed_description
 }
 
 /// Runs a study. Gives its runs, how many hosts its record has, and what the program said beside its report.
@@ -274,7 +274,7 @@ max = 2
         // Of 2000 packets; four standard deviations are 2.7 %.
         assert!((0.073..0.127).contains(&loss), "{}: {loss}", run.trial);
         assert!((15.0..20.0).contains(&delay), "{}: {delay} ms", run.trial);
-        let mtus = run.sides.iter().map(|side| (side.endpoint.interface_mtu, side.endpoint.path_mtu));
+        let mtus = run.host_reports.iter().map(|side| (side.endpoint.interface_mtu, side.endpoint.path_mtu));
         assert_eq!(mtus.collect::<Vec<_>>(), [(1500, Some(1500)), (9000, Some(1500))], "{}", run.trial);
     }
 }

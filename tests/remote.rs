@@ -4,7 +4,7 @@
 
 mod support;
 
-use stacklab_model::{Bed, Family, Metric, Probe, Transport};
+use stacklab_model::{Family, LinkConfig, Metric, Probe, Transport};
 use stacklab_store::Record;
 use stacklab_testbed::{Testbed, enter};
 use std::fs;
@@ -81,8 +81,8 @@ impl Scene {
             require_tool(tool, package);
         }
         enter().unwrap_or_else(|error| panic!("{error}"));
-        let bed = Bed { rate: None, mtu: 1500, offloads: true };
-        let testbed = Testbed::build(&bed, Path::new("sleep"), &["600"]).unwrap();
+        let link_config = LinkConfig { rate: None, mtu: 1500, offloads: true };
+        let testbed = Testbed::build(&link_config, Path::new("sleep"), &["600"]).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let mut scene = Scene { program: Program::new(), testbed, folder, sshd: None };
         scene.write_keys();
@@ -250,7 +250,7 @@ fn a_study_runs_on_a_machine_behind_ssh() {
     for run in &all {
         let metric = if run.trial.probe == Probe::Stream { Metric::Throughput } else { Metric::Rtt };
         assert!(figure(run, metric) > 0.0, "{}", run.trial);
-        let [sender, receiver] = [0, 1].map(|side| run.sides[side].endpoint.local.ip().to_string());
+        let [sender, receiver] = [0, 1].map(|side| run.host_reports[side].endpoint.local.ip().to_string());
         let [own, other] = match run.trial.cell.family {
             Family::Ipv4 => ["198.18.0.1", "198.18.0.2"],
             Family::Ipv6 => ["2001:2:0:1::1", "2001:2:0:1::2"],

@@ -59,7 +59,7 @@ fn a_server_answers_in_its_cells_and_every_run_is_proved() {
     assert_eq!(runs.len(), 2 * 2 * 16);
     let mut answered = 0;
     for run in &runs {
-        let counters = &run.sides[0].counters;
+        let counters = &run.host_reports[0].counters;
         let served = run.trial.cell.level(Factor::Services) == ALL;
         let asked: Vec<&String> = counters.0.keys().filter(|name| name.starts_with("services.")).collect();
         assert_eq!(asked.is_empty(), !served, "{}: {asked:?}", run.trial);

@@ -2,7 +2,7 @@
 
 mod support;
 
-use stacklab_model::{Cell, Factor, Family, Role, RunRecord, Side, Transport};
+use stacklab_model::{Cell, Factor, Family, HostReport, Role, RunRecord, Transport};
 use support::program::require_root;
 use support::records::{measure, side};
 
@@ -36,7 +36,7 @@ fn level<T: std::str::FromStr>(cell: &Cell, factor: Factor) -> T {
     cell.settings[&factor].parse().unwrap_or_else(|_| panic!("{factor} of {cell:?}"))
 }
 
-fn sender(run: &RunRecord) -> &Side {
+fn sender(run: &RunRecord) -> &HostReport {
     side(run, Role::Sender)
 }
 

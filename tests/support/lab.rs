@@ -4,7 +4,7 @@
 use super::program::require_root;
 use super::tun::{MTU, address};
 use stacklab_model::{
-    Bed, Cell, CpuScope, Direction, Family, Framing, ProbeSpec, RunRecord, Transport, Trial, TrialSpec,
+    Cell, CpuScope, Direction, Family, Framing, LinkConfig, ProbeSpec, RunRecord, Transport, Trial, TrialSpec,
 };
 use stacklab_testbed::{Testbed, enter};
 use stacklab_traffic::client::AgentClient;
@@ -18,29 +18,29 @@ static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 pub struct Lab {
     testbed: Testbed,
     agents: [AgentClient; 2],
-    bed: Bed,
+    link_config: LinkConfig,
     trials: u32,
 }
 
 impl Lab {
     /// Builds it, its own link without limits.
     pub fn build() -> Self {
-        Lab::of(Bed { rate: None, mtu: MTU, offloads: true })
+        Lab::of(LinkConfig { rate: None, mtu: MTU, offloads: true })
     }
 
     /// Builds it with a link of the test's choice.
-    pub fn of(bed: Bed) -> Self {
+    pub fn of(link_config: LinkConfig) -> Self {
         require_root();
         enter().unwrap_or_else(|error| panic!("{error}"));
         let program = env!("CARGO_BIN_EXE_stacklab").as_ref();
-        let mut testbed = Testbed::build(&bed, program, &["agent", "--stdio"]).unwrap();
+        let mut testbed = Testbed::build(&link_config, program, &["agent", "--stdio"]).unwrap();
         let agents = testbed.hosts_mut().each_mut().map(|host| {
             let (output, input) = host.take_streams().unwrap();
             let mut agent = AgentClient::new(host.role().name(), output, input, &NEVER_INTERRUPTED);
             agent.hello().unwrap();
             agent
         });
-        Lab { testbed, agents, bed, trials: 0 }
+        Lab { testbed, agents, link_config, trials: 0 }
     }
 
     /// The hosts' processes, sender first.
@@ -59,7 +59,7 @@ impl Lab {
             offloads: true,
             rate: None,
             shared: false,
-            crossing: None,
+            nat: None,
         };
         self.conduct(path, transport, 128, probe, Direction::Forward)
     }
@@ -72,9 +72,9 @@ impl Lab {
         direction: Direction,
     ) -> RunRecord {
         let [sender, receiver] = self.addresses(family);
-        let Bed { rate, mtu, offloads, .. } = self.bed;
+        let LinkConfig { rate, mtu, offloads, .. } = self.link_config;
         let path =
-            Path { sender, receiver, mtu, planned_mtu: true, offloads, rate, shared: false, crossing: None };
+            Path { sender, receiver, mtu, planned_mtu: true, offloads, rate, shared: false, nat: None };
         self.conduct(path, transport, size, probe, direction)
     }
 

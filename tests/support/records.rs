@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses its own part")]
 
 use super::program::{Outcome, Program, code};
-use stacklab_model::{Metric, Role, RunRecord, Side};
+use stacklab_model::{HostReport, Metric, Role, RunRecord};
 use stacklab_store::Record;
 use std::path::Path;
 
@@ -21,14 +21,14 @@ pub fn runs(path: &Path) -> Vec<RunRecord> {
     let mut runs = record.runs().unwrap();
     for run in &mut runs {
         assert!(run.is_valid(), "{}: {:?}", run.trial, run.status);
-        run.sides = record.sides(&run.trial).unwrap();
+        run.host_reports = record.host_reports(&run.trial).unwrap();
     }
     runs
 }
 
 /// What one host saw of a run.
-pub fn side(run: &RunRecord, role: Role) -> &Side {
-    let found = run.sides.iter().find(|side| side.role == role);
+pub fn side(run: &RunRecord, role: Role) -> &HostReport {
+    let found = run.host_reports.iter().find(|side| side.role == role);
     found.unwrap_or_else(|| panic!("{}: the record has no {role}", run.trial))
 }
 

@@ -5,7 +5,8 @@ mod support;
 mod wine;
 
 use stacklab_model::{
-    Direction, Family, Framing, Io, Length, Pacing, Probe, RunRecord, RunStatus, Side, Transport, TrialSpec,
+    Direction, Family, Framing, HostReport, Io, Length, Pacing, Probe, RunRecord, RunStatus, Transport,
+    TrialSpec,
 };
 use stacklab_traffic::client::AgentClient;
 use stacklab_traffic::compare::compare;
@@ -94,9 +95,9 @@ fn both(transport: Transport, probe: Probe, pacing: Pacing) -> Vec<TrialSpec> {
     Family::ALL.iter().map(|family| spec(*family, transport, probe, pacing, 150)).collect()
 }
 
-fn sides(run: &RunRecord) -> [&Side; 2] {
+fn host_reports(run: &RunRecord) -> [&HostReport; 2] {
     assert_eq!(run.status, RunStatus::Valid, "{:?} {:?}", run.trial, run.spec.probe);
-    let [sender, receiver] = &run.sides[..] else { panic!("{} sides", run.sides.len()) };
+    let [sender, receiver] = &run.host_reports[..] else { panic!("{} host reports", run.host_reports.len()) };
     [sender, receiver]
 }
 
@@ -111,7 +112,7 @@ fn streams_arrive_whole_and_every_byte_is_counted() {
         kinds.iter().flat_map(|(transport, pacing)| both(*transport, Probe::Stream, *pacing)).collect();
     for pair in PAIRS {
         trials(pair, &specs, |spec, run| {
-            let [sender, receiver] = sides(&run);
+            let [sender, receiver] = host_reports(&run);
             let (sent, received) = (&sender.sent, &receiver.received);
             let what = format!("{pair:?} {} {} {:?}", spec.transport, spec.family, spec.probe.pacing);
             assert!(sent.measured > 0, "{what}");
@@ -139,7 +140,7 @@ fn what_a_flood_of_datagrams_loses_was_counted_where_it_was_lost() {
     specs.iter_mut().for_each(|spec| spec.probe.length = Length::Time(500_000_000));
     for pair in PAIRS {
         trials(pair, &specs, |spec, run| {
-            let [sender, receiver] = sides(&run);
+            let [sender, receiver] = host_reports(&run);
             let sent = sender.sent.warmup + sender.sent.measured;
             let arrived = receiver.received.warmup + receiver.received.measured;
             assert!(arrived > 0 && arrived <= sent, "{pair:?}: {arrived} of {sent}");
@@ -169,7 +170,7 @@ fn echoes_come_back_and_connections_open() {
         kinds.iter().flat_map(|(transport, probe, pacing)| both(*transport, *probe, *pacing)).collect();
     for pair in PAIRS {
         trials(pair, &specs, |spec, run| {
-            let [sender, receiver] = sides(&run);
+            let [sender, receiver] = host_reports(&run);
             let what = format!("{pair:?} {} {} {}", spec.probe.probe, spec.transport, spec.family);
             let sent = sender.sent.measured;
             let what = format!(
@@ -196,7 +197,7 @@ fn many_flows_polled_and_both_directions_arrive_whole() {
     several.iter_mut().for_each(|spec| (spec.flows, spec.poll_ns, spec.io) = (7, 20_000, Io::Batch));
     for pair in PAIRS {
         trials(pair, &several, |spec, run| {
-            let [sender, receiver] = sides(&run);
+            let [sender, receiver] = host_reports(&run);
             let what = format!("{pair:?} {} {}", spec.transport, spec.family);
             assert_eq!(sender.sent.measured, receiver.received.measured, "{what}");
             assert_eq!(receiver.flow_bytes.len(), 7, "{what}");
@@ -213,8 +214,8 @@ fn many_flows_polled_and_both_directions_arrive_whole() {
         let run =
             conduct(&mut from, &mut to, &path(spec.family), &trial(&spec), spec.clone(), Direction::Both)
                 .unwrap();
-        assert_eq!((&run.status, run.sides.len()), (&RunStatus::Valid, 4));
-        for [sender, receiver] in [[0, 1], [2, 3]].map(|pair| pair.map(|at| &run.sides[at])) {
+        assert_eq!((&run.status, run.host_reports.len()), (&RunStatus::Valid, 4));
+        for [sender, receiver] in [[0, 1], [2, 3]].map(|pair| pair.map(|at| &run.host_reports[at])) {
             assert_eq!((sender.sent.measured, receiver.received.measured), (150, 150));
         }
     }
@@ -224,7 +225,7 @@ fn many_flows_polled_and_both_directions_arrive_whole() {
 fn counters_are_the_hosts_own_and_what_is_not_counted_is_missing() {
     for pair in [[On::Linux, On::Windows], [On::Windows, On::Linux]] {
         trials(pair, &both(Transport::Udp, Probe::Stream, Pacing::Schedule(1_000.0)), |spec, run| {
-            let [sender, receiver] = sides(&run);
+            let [sender, receiver] = host_reports(&run);
             let of = |group: &str, name: &str| match spec.family {
                 Family::Ipv4 => format!("{group}.{name}"),
                 Family::Ipv6 => format!("{group}6.{name}"),
@@ -253,7 +254,7 @@ fn segments_that_windows_does_not_count_are_said_to_be_unproved() {
     specs.iter_mut().for_each(|spec| spec.framing = Framing::Segment);
     for (pair, unproved) in [([On::Windows, On::Linux], true), ([On::Linux, On::Windows], false)] {
         trials(pair, &specs, |spec, run| {
-            let [sender, receiver] = sides(&run);
+            let [sender, receiver] = host_reports(&run);
             assert_eq!((sender.sent.measured, receiver.received.measured), (150, 150));
             let said = run.warnings.iter().any(|warning| warning.code == "unproved");
             assert_eq!(said, unproved, "{pair:?} {}: {:?}", spec.family, run.warnings);

@@ -62,7 +62,7 @@ pub fn adjust(comparisons: &mut [Comparison]) {
 mod test {
     use super::*;
     use crate::findings;
-    use crate::fixtures::{bed, campaign, question, runs_of};
+    use crate::fixtures::{campaign, link_config, question, runs_of};
     use crate::verdict::margin;
     use stacklab_model::{Family, Scale};
 
@@ -132,8 +132,8 @@ mod test {
                 records
             })
             .collect();
-        let bed = bed(None);
-        let found = findings(&campaign(&bed, &questions, &records));
+        let link_config = link_config(None);
+        let found = findings(&campaign(&link_config, &questions, &records));
         let tests: Vec<&Tests> = found.comparisons.iter().map(|c| c.tests.as_ref().unwrap()).collect();
         let plain: Vec<f64> = tests.iter().map(|tests| tests.p).collect();
         let adjusted: Vec<f64> = tests.iter().map(|tests| tests.adjusted_p).collect();

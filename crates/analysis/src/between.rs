@@ -101,7 +101,7 @@ fn recorded(campaign: &Campaign, name: &str) -> Recorded {
         version: campaign.version.to_owned(),
         started_unix_ns: campaign.started_unix_ns,
         seed: campaign.seed,
-        bed: campaign.bed_sentence.to_owned(),
+        testbed_description: campaign.testbed_description.to_owned(),
         cpu_scope: campaign.cpu_scope,
         valid_runs,
         invalid_runs: campaign.runs.len() - valid_runs,
@@ -247,12 +247,12 @@ fn adjust(figures: &mut [Against]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{bed, cell, invalid, question, run};
+    use crate::fixtures::{cell, invalid, link_config, question, run};
     use stacklab_model::{
-        Bed, CpuScope, Family, Length, Pacing, Probe, ProbeSpec, Question, Rate, Transport,
+        CpuScope, Family, Length, LinkConfig, Pacing, Probe, ProbeSpec, Question, Rate, Transport,
     };
 
-    const WITHOUT: Bed = Bed { rate: None, mtu: 1500, offloads: false };
+    const WITHOUT: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
 
     fn stream(metrics: &[Metric]) -> Vec<ProbeSpec> {
         vec![ProbeSpec {
@@ -267,7 +267,7 @@ mod tests {
 
     /// A campaign of some cells and runs.
     struct Made {
-        bed: Bed,
+        link_config: LinkConfig,
         cells: Vec<Cell>,
         probes: Vec<ProbeSpec>,
         questions: Vec<Question>,
@@ -280,7 +280,7 @@ mod tests {
             let cell = cell(Family::Ipv4, 128);
             let runs = (0..).zip(figures).map(|(block, figure)| run(block, &cell, metric, *figure)).collect();
             Made {
-                bed: WITHOUT,
+                link_config: WITHOUT,
                 cells: vec![cell],
                 probes: stream(&[metric]),
                 questions: vec![],
@@ -295,14 +295,14 @@ mod tests {
                 version: "0.1.0",
                 started_unix_ns: 1,
                 seed: 7,
-                bed: &self.bed,
-                bed_sentence: "a link",
+                link_config: &self.link_config,
+                testbed_description: "a link",
                 hosts: &[],
                 cpu_scope: self.scope,
                 cells: &self.cells,
                 probes: &self.probes,
                 questions: &self.questions,
-                settled: &[],
+                stop_reasons: &[],
                 runs: &self.runs,
             }
         }
@@ -453,8 +453,8 @@ mod tests {
         let a = Made::of(Metric::CpuSender, &at(100.0));
         let mut b = Made::of(Metric::CpuSender, &at(50.0));
         assert_eq!(compared(&a, &b, None).differences, []);
-        b.bed = bed(Some(Rate(100_000_000)));
-        b.bed.offloads = true;
+        b.link_config = link_config(Some(Rate(100_000_000)));
+        b.link_config.offloads = true;
         b.scope = CpuScope::Processors;
         b.probes[0].length = Length::Time(2_000_000);
         let found = compared(&a, &b, None);

@@ -6,7 +6,7 @@
 
 use crate::statistics::benjamini_hochberg;
 use crate::verdict::no_difference;
-use stacklab_model::{CellEstimate, Comparison, ManyArms, Order, Settling, Verdict, Warning};
+use stacklab_model::{CellEstimate, Comparison, ManyArms, Order, SteadyState, Verdict, Warning};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// What p must be below.
@@ -26,7 +26,7 @@ pub fn cautions(
     cells: &[CellEstimate],
     comparisons: &[Comparison],
     many_arms: &[ManyArms],
-    settling: &[Settling],
+    steady_state: &[SteadyState],
 ) -> Vec<(usize, Warning)> {
     let better = || comparisons.iter().filter(|comparison| matches!(comparison.verdict, Verdict::Better(_)));
     let all = [
@@ -72,19 +72,19 @@ pub fn cautions(
             "take a better arm among them for a hint",
         ),
     ];
-    all.into_iter().flatten().chain(settling.iter().filter_map(unsettled)).collect()
+    all.into_iter().flatten().chain(steady_state.iter().filter_map(unsettled)).collect()
 }
 
 /// Runs of a probe that had not settled, where they are more than chance makes of steady ones.
-fn unsettled(settling: &Settling) -> Option<(usize, Warning)> {
-    let looked_at = settling.runs - settling.too_short;
-    (settling.unsettled as f64 > MOST_UNSETTLED * looked_at as f64).then(|| {
+fn unsettled(steady_state: &SteadyState) -> Option<(usize, Warning)> {
+    let looked_at = steady_state.runs - steady_state.too_short;
+    (steady_state.unsettled as f64 > MOST_UNSETTLED * looked_at as f64).then(|| {
         let text = format!(
             "{} of {looked_at} runs of the {} probe never settled (MSER-5): their figures are of something that changed",
-            settling.unsettled, settling.probe
+            steady_state.unsettled, steady_state.probe
         );
         let advice = "warm up for longer, or measure for longer".to_owned();
-        (settling.unsettled, Warning { code: "unsettled".to_owned(), text, advice })
+        (steady_state.unsettled, Warning { code: "unsettled".to_owned(), text, advice })
     })
 }
 
@@ -160,7 +160,7 @@ impl Place for ManyArms {
 mod tests {
     use super::*;
     use crate::findings;
-    use crate::fixtures::{bed, campaign, cell, question, runs_of};
+    use crate::fixtures::{campaign, cell, link_config, question, runs_of};
     use stacklab_model::{Family, Findings, Metric, Question};
 
     /// Comparisons of ipv6 against ipv4 by throughput, one for each size and its log ratios.
@@ -178,7 +178,7 @@ mod tests {
                 ..question(Metric::Throughput, 0.02)
             });
         }
-        findings(&campaign(&bed(None), &questions, &records))
+        findings(&campaign(&link_config(None), &questions, &records))
     }
 
     fn codes(findings: &Findings) -> Vec<(usize, &str)> {

@@ -34,7 +34,7 @@ const UNKNOWN: &str = "unknown";
 
 fn facts(campaign: &Campaign) -> Vec<(&'static str, String)> {
     let of = |fact: fn(&HostFacts) -> String| by_host(campaign.hosts, fact);
-    let bed = campaign.bed;
+    let link_config = campaign.link_config;
     vec![
         ("system", of(|host| host.os.clone())),
         ("kernel", of(|host| host.kernel.clone())),
@@ -47,10 +47,10 @@ fn facts(campaign: &Campaign) -> Vec<(&'static str, String)> {
         ("virtualised", of(|host| if host.virtualised { "yes" } else { "no" }.to_owned())),
         ("agent version", of(|host| host.agent_version.clone())),
         ("stacklab version", campaign.version.to_owned()),
-        ("testbed", campaign.bed_sentence.to_owned()),
-        ("testbed.rate", bed.rate.map_or_else(|| "no limit".to_owned(), |rate| rate.to_string())),
-        ("testbed.mtu", bed.mtu.to_string()),
-        ("testbed.offloads", if bed.offloads { "on" } else { "off" }.to_owned()),
+        ("testbed", campaign.testbed_description.to_owned()),
+        ("testbed.rate", link_config.rate.map_or_else(|| "no limit".to_owned(), |rate| rate.to_string())),
+        ("testbed.mtu", link_config.mtu.to_string()),
+        ("testbed.offloads", if link_config.offloads { "on" } else { "off" }.to_owned()),
         ("CPU scope", campaign.cpu_scope.to_string()),
     ]
 }

@@ -3,11 +3,11 @@
 use crate::beside::{adjust, tests};
 use crate::cautions::cautions;
 use crate::many_arms::many_arms;
-use crate::settling::settling;
+use crate::steady_state::steady_state;
 use crate::{Paired, Runs, estimate, explain, verdict};
 use stacklab_model::{
-    Bed, Cell, CellEstimate, Comparison, CpuScope, Findings, HostFacts, ProbeSpec, Question, RunRecord,
-    RunStatus, Settled, Warning,
+    Cell, CellEstimate, Comparison, CpuScope, Findings, HostFacts, LinkConfig, ProbeSpec, Question,
+    RunRecord, RunStatus, StopReason, Warning,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,9 +23,9 @@ pub struct Campaign<'a> {
     /// Seed of the plan.
     pub seed: u64,
     /// The testbed.
-    pub bed: &'a Bed,
+    pub link_config: &'a LinkConfig,
     /// The testbed in a sentence.
-    pub bed_sentence: &'a str,
+    pub testbed_description: &'a str,
     /// The hosts' names and facts.
     pub hosts: &'a [(String, HostFacts)],
     /// Whose CPU the CPU figures are.
@@ -37,7 +37,7 @@ pub struct Campaign<'a> {
     /// Every question of the study.
     pub questions: &'a [Question],
     /// Why each question was measured no further, in their order; questions beyond its end are unfinished.
-    pub settled: &'a [Settled],
+    pub stop_reasons: &'a [StopReason],
     /// The runs, valid and not, in any order.
     pub runs: &'a [RunRecord],
 }
@@ -48,7 +48,7 @@ pub fn findings(campaign: &Campaign) -> Findings {
     let cells = cells(campaign, &runs);
     let comparisons = comparisons(campaign, &runs);
     let many_arms = many_arms(campaign.questions, &runs);
-    let settling = settling(campaign.runs);
+    let steady_state = steady_state(campaign.runs);
     let blocks: BTreeSet<u32> = campaign.runs.iter().map(|run| run.trial.block).collect();
     Findings {
         title: campaign.title.to_owned(),
@@ -58,7 +58,7 @@ pub fn findings(campaign: &Campaign) -> Findings {
         blocks: blocks.len() as u32,
         valid_runs: campaign.runs.iter().filter(|run| run.is_valid()).count(),
         invalid_runs: invalid_runs(campaign.runs),
-        bed: campaign.bed_sentence.to_owned(),
+        testbed_description: campaign.testbed_description.to_owned(),
         hosts: campaign.hosts.iter().map(|(name, facts)| host_sentence(name, facts)).collect(),
         instruments: campaign
             .hosts
@@ -66,8 +66,8 @@ pub fn findings(campaign: &Campaign) -> Findings {
             .filter_map(|(name, facts)| Some(format!("{name}: {}", facts.noise.as_ref()?)))
             .collect(),
         cpu_scope: campaign.cpu_scope,
-        cautions: cautions(&cells, &comparisons, &many_arms, &settling),
-        settling,
+        cautions: cautions(&cells, &comparisons, &many_arms, &steady_state),
+        steady_state,
         cells,
         comparisons,
         many_arms,
@@ -88,18 +88,18 @@ fn cells(campaign: &Campaign, runs: &Runs) -> Vec<CellEstimate> {
 }
 
 fn comparisons(campaign: &Campaign, runs: &Runs) -> Vec<Comparison> {
-    let settled = campaign.settled.iter().copied().chain(std::iter::repeat(Settled::Unfinished));
+    let stop_reason = campaign.stop_reasons.iter().copied().chain(std::iter::repeat(StopReason::Unfinished));
     let mut comparisons: Vec<Comparison> = campaign
         .questions
         .iter()
-        .zip(settled)
-        .map(|(question, settled)| compare(question, settled, campaign, runs))
+        .zip(stop_reason)
+        .map(|(question, stop_reason)| compare(question, stop_reason, campaign, runs))
         .collect();
     adjust(&mut comparisons);
     comparisons
 }
 
-fn compare(question: &Question, settled: Settled, campaign: &Campaign, runs: &Runs) -> Comparison {
+fn compare(question: &Question, stop_reason: StopReason, campaign: &Campaign, runs: &Runs) -> Comparison {
     let of = |cell| estimate(runs.of(cell, question.metric), question.metric);
     let (baseline_estimate, candidate_estimate) = (of(&question.baseline), of(&question.candidate));
     let paired = Paired::new(question, runs);
@@ -109,12 +109,12 @@ fn compare(question: &Question, settled: Settled, campaign: &Campaign, runs: &Ru
     Comparison {
         question: question.clone(),
         tests,
-        explained: explain(question, effect.as_ref().ok(), means, campaign.bed),
+        explained: explain(question, effect.as_ref().ok(), means, campaign.link_config),
         verdict: verdict(question, effect.as_ref().map_err(String::as_str)),
         effect: effect.ok(),
         baseline_estimate,
         candidate_estimate,
-        settled,
+        stop_reason,
     }
 }
 
@@ -166,7 +166,7 @@ fn host_sentence(name: &str, facts: &HostFacts) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{bed, campaign, cell, invalid, question, run, run_with, warned};
+    use crate::fixtures::{campaign, cell, invalid, link_config, question, run, run_with, warned};
     use stacklab_model::{Estimate, Family, Length, Metric, Pacing, Probe, Rate, Transport, Value, Verdict};
 
     fn probe(probe: Probe, metrics: &[Metric]) -> ProbeSpec {
@@ -180,22 +180,22 @@ mod tests {
         }
     }
 
-    fn of(bed: &Bed, cells: &[Cell], questions: &[Question], runs: &[RunRecord]) -> Findings {
+    fn of(link_config: &LinkConfig, cells: &[Cell], questions: &[Question], runs: &[RunRecord]) -> Findings {
         findings(&Campaign {
             cells,
             probes: &[
                 probe(Probe::Stream, &[Metric::Throughput, Metric::Loss]),
                 probe(Probe::Connect, &[Metric::ConnectTime]),
             ],
-            settled: &[Settled::Decided],
-            ..campaign(bed, questions, runs)
+            stop_reasons: &[StopReason::Decided],
+            ..campaign(link_config, questions, runs)
         })
     }
 
     #[test]
     fn a_campaign_becomes_its_findings() {
         let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
-        let bed = bed(Some(Rate(1_000_000_000)));
+        let link_config = link_config(Some(Rate(1_000_000_000)));
         let mut runs = Vec::new();
         for block in 0..4 {
             runs.push(run(block, &six, Metric::Throughput, 590.0 + f64::from(block)));
@@ -203,7 +203,7 @@ mod tests {
         }
         runs.push(invalid(run(6, &six, Metric::Throughput, 1.0), "family is ipv4"));
         let questions = [question(Metric::Throughput, 0.02), question(Metric::Loss, 0.001)];
-        let found = of(&bed, &[four, six], &questions, &runs);
+        let found = of(&link_config, &[four, six], &questions, &runs);
 
         assert_eq!((found.blocks, found.valid_runs), (5, 8));
         assert_eq!(found.invalid_runs, [(1, "family is ipv4".to_owned())]);
@@ -214,21 +214,25 @@ mod tests {
         );
         let [throughput, loss] = &found.comparisons[..] else { panic!("two questions, two answers") };
         assert_eq!(throughput.verdict, Verdict::Better("ipv4".into()));
-        assert_eq!(throughput.settled, Settled::Decided);
+        assert_eq!(throughput.stop_reason, StopReason::Decided);
         assert_eq!(throughput.effect.as_ref().unwrap().pairs, 4);
         assert_eq!(throughput.baseline_estimate.mean, Some(651.5));
         let explained = throughput.explained.as_ref().unwrap();
         assert!((explained.ratio.unwrap() - 194.0 / 214.0).abs() < 1e-9);
         assert!((explained.left.unwrap() - 1.0).abs() < 0.01);
         assert_eq!(loss.verdict, Verdict::Nothing("ipv4: not recorded".into()));
-        assert_eq!((loss.settled, &loss.explained), (Settled::Unfinished, &None));
+        assert_eq!((loss.stop_reason, &loss.explained), (StopReason::Unfinished, &None));
     }
 
     #[test]
     fn a_tcp_cell_has_connection_metrics() {
         let tcp = Cell { transport: Transport::Tcp, ..cell(Family::Ipv6, 128) };
-        let found =
-            of(&bed(None), std::slice::from_ref(&tcp), &[], &[run(0, &tcp, Metric::ConnectTime, 0.2)]);
+        let found = of(
+            &link_config(None),
+            std::slice::from_ref(&tcp),
+            &[],
+            &[run(0, &tcp, Metric::ConnectTime, 0.2)],
+        );
         let times: Vec<&Estimate> =
             found.cells.iter().filter(|c| c.metric == Metric::ConnectTime).map(|c| &c.estimate).collect();
         assert_eq!(times.len(), 1);
@@ -238,7 +242,7 @@ mod tests {
     #[test]
     fn a_campaign_without_runs_finds_nothing_and_says_so() {
         let cells = [cell(Family::Ipv4, 128), cell(Family::Ipv6, 128)];
-        let found = of(&bed(None), &cells, &[question(Metric::Throughput, 0.02)], &[]);
+        let found = of(&link_config(None), &cells, &[question(Metric::Throughput, 0.02)], &[]);
         assert_eq!((found.blocks, found.valid_runs), (0, 0));
         assert_eq!(found.comparisons[0].verdict, Verdict::Nothing("ipv4: not measured".into()));
         assert_eq!(found.comparisons[0].explained.as_ref().unwrap().ratio, None);
@@ -253,7 +257,7 @@ mod tests {
             invalid(warned(run(1), &["load", "tick"]), "a"),
             invalid(run(2), "b"),
         ];
-        let found = of(&bed(None), &[], &[], &runs);
+        let found = of(&link_config(None), &[], &[], &runs);
         assert_eq!(found.invalid_runs, [(2, "b".to_owned()), (1, "a".to_owned())]);
         let said: Vec<_> = found.warnings.iter().map(|(n, w)| (*n, w.code.as_str())).collect();
         assert_eq!(said, [(2, "tick"), (1, "load")]);
@@ -266,9 +270,9 @@ mod tests {
             .map(|i| run(i / 2, &cells[i as usize % 2], Metric::Throughput, 100.0 + f64::from(i) * 0.37))
             .collect();
         let questions = [question(Metric::Throughput, 0.02)];
-        let before = of(&bed(None), &cells, &questions, &runs);
+        let before = of(&link_config(None), &cells, &questions, &runs);
         runs.reverse();
-        assert_eq!(of(&bed(None), &cells, &questions, &runs), before);
+        assert_eq!(of(&link_config(None), &cells, &questions, &runs), before);
     }
 
     #[test]
@@ -311,7 +315,7 @@ mod tests {
             })
             .collect();
         let started = std::time::Instant::now();
-        let found = of(&bed(None), &cells, &questions, &runs);
+        let found = of(&link_config(None), &cells, &questions, &runs);
         assert!(found.comparisons.iter().all(|c| c.verdict == Verdict::Equivalent));
         // A guard against growth with runs times questions, loose enough for a busy machine.
         assert!(started.elapsed().as_secs_f64() < 1.0, "{:?}", started.elapsed());

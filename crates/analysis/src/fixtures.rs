@@ -2,8 +2,9 @@
 
 use crate::Campaign;
 use stacklab_model::{
-    Bed, Cell, CpuScope, Drops, Endpoint, Factor, Family, Framing, IntervalRow, Length, Metric, Pacing,
-    ProbeSpec, Question, Rate, Role, RunRecord, RunStatus, Side, Transport, Trial, TrialSpec, Value, Warning,
+    Cell, CpuScope, Drops, Endpoint, Factor, Family, Framing, HostReport, IntervalRow, Length, LinkConfig,
+    Metric, Pacing, ProbeSpec, Question, Rate, Role, RunRecord, RunStatus, Transport, Trial, TrialSpec,
+    Value, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -30,8 +31,8 @@ pub fn question(metric: Metric, margin: f64) -> Question {
     }
 }
 
-pub fn bed(rate: Option<Rate>) -> Bed {
-    Bed { rate, mtu: 1500, offloads: false }
+pub fn link_config(rate: Option<Rate>) -> LinkConfig {
+    LinkConfig { rate, mtu: 1500, offloads: false }
 }
 
 /// A valid run with one figure.
@@ -69,7 +70,7 @@ pub fn run_with(block: u32, cell: &Cell, metric: Metric, value: Value) -> RunRec
         status: RunStatus::Valid,
         values: BTreeMap::from([(metric, value)]),
         drops: Drops::default(),
-        sides: Vec::new(),
+        host_reports: Vec::new(),
         warnings: Vec::new(),
     }
 }
@@ -88,7 +89,7 @@ pub fn warned(mut run: RunRecord, codes: &[&str]) -> RunRecord {
 }
 
 /// A host that received so many messages in each row of so many nanoseconds.
-pub fn side_with_series(row_ns: u64, messages: &[u64]) -> Side {
+pub fn side_with_series(row_ns: u64, messages: &[u64]) -> HostReport {
     let address = "198.18.0.1:9".parse().expect("a valid address");
     let row = |(place, messages): (usize, &u64)| IntervalRow {
         start_ns: place as u64 * row_ns,
@@ -108,7 +109,10 @@ pub fn side_with_series(row_ns: u64, messages: &[u64]) -> Side {
         congestion_control: None,
         options: Default::default(),
     };
-    Side { series: messages.iter().enumerate().map(row).collect(), ..Side::new(Role::Receiver, endpoint) }
+    HostReport {
+        series: messages.iter().enumerate().map(row).collect(),
+        ..HostReport::new(Role::Receiver, endpoint)
+    }
 }
 
 /// The runs of [`question`], one block for each pair of (baseline, candidate).
@@ -122,20 +126,24 @@ pub fn runs_of(metric: Metric, pairs: &[(f64, f64)]) -> Vec<RunRecord> {
 }
 
 /// A campaign that asks these questions of these runs.
-pub fn campaign<'a>(bed: &'a Bed, questions: &'a [Question], runs: &'a [RunRecord]) -> Campaign<'a> {
+pub fn campaign<'a>(
+    link_config: &'a LinkConfig,
+    questions: &'a [Question],
+    runs: &'a [RunRecord],
+) -> Campaign<'a> {
     Campaign {
         title: "a study",
         version: "0.1.0",
         started_unix_ns: 1,
         seed: 7,
-        bed,
-        bed_sentence: "a link",
+        link_config,
+        testbed_description: "a link",
         hosts: &[],
         cpu_scope: CpuScope::Shared,
         cells: &[],
         probes: &[],
         questions,
-        settled: &[],
+        stop_reasons: &[],
         runs,
     }
 }

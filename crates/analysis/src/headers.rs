@@ -1,8 +1,8 @@
 //! What the headers alone would make of a comparison, and what they leave to the stacks.
 
 use stacklab_model::{
-    Bed, Cell, Effect, Explained, Factor, Framing, Mechanism, Metric, Question, Rate, Transport, TrialSpec,
-    WirePath,
+    Cell, Effect, Explained, Factor, Framing, LinkConfig, Mechanism, Metric, Question, Rate, Transport,
+    TrialSpec, WirePath,
 };
 
 /// The least share of what the headers allow that both arms must reach for the link to count as full. Below it
@@ -18,12 +18,12 @@ pub fn explain(
     question: &Question,
     effect: Option<&Effect>,
     means: [Option<f64>; 2],
-    bed: &Bed,
+    link_config: &LinkConfig,
 ) -> Option<Explained> {
     if !matches!(question.metric, Metric::Throughput | Metric::PacketRate) {
         return None;
     }
-    Some(match full_link(question, means, bed) {
+    Some(match full_link(question, means, link_config) {
         Ok((ratio, because)) => {
             Explained { ratio: Some(ratio), left: effect.map(|effect| effect.estimate / ratio), because }
         }
@@ -33,23 +33,27 @@ pub fn explain(
 
 /// The most that a link of known rate carries of a cell by the header model, in the metric's unit; `None` for metrics that
 /// headers do not limit, without a rate, or where nothing fits.
-pub fn limit(cell: &Cell, metric: Metric, bed: &Bed) -> Option<f64> {
+pub fn limit(cell: &Cell, metric: Metric, link_config: &LinkConfig) -> Option<f64> {
     if !matches!(metric, Metric::Throughput | Metric::PacketRate) {
         return None;
     }
-    Some(OnWire::of(cell, bed).ok()?.limit(metric, bed.rate?))
+    Some(OnWire::of(cell, link_config).ok()?.limit(metric, link_config.rate?))
 }
 
 /// The explained ratio and the reasoning, or why there is none.
-fn full_link(question: &Question, means: [Option<f64>; 2], bed: &Bed) -> Result<(f64, String), String> {
+fn full_link(
+    question: &Question,
+    means: [Option<f64>; 2],
+    link_config: &LinkConfig,
+) -> Result<(f64, String), String> {
     let metric = question.metric;
-    let Some(rate) = bed.rate else {
+    let Some(rate) = link_config.rate else {
         let name = metric.name().replace('_', " ");
         return Err(format!(
             "no link rate: headers explain nothing of the {name}, the difference is the stacks' own"
         ));
     };
-    let arms = [OnWire::of(&question.baseline, bed)?, OnWire::of(&question.candidate, bed)?];
+    let arms = [OnWire::of(&question.baseline, link_config)?, OnWire::of(&question.candidate, link_config)?];
     let limits = arms.each_ref().map(|arm| arm.limit(metric, rate));
     let full =
         means.iter().zip(limits).all(|(mean, limit)| mean.is_none_or(|mean| mean >= FULL_LINK * limit));
@@ -71,8 +75,8 @@ struct OnWire {
 }
 
 impl OnWire {
-    fn of(cell: &Cell, bed: &Bed) -> Result<Self, String> {
-        let mtu = bed.mtu_of(cell);
+    fn of(cell: &Cell, link_config: &LinkConfig) -> Result<Self, String> {
+        let mtu = link_config.mtu_of(cell);
         let Cell { family, transport, framing, size, .. } = *cell;
         let payload = TrialSpec::message_bytes(family, transport, framing, size)
             .filter(|payload| *payload > 0)
@@ -123,7 +127,7 @@ impl OnWire {
 mod tests {
     use super::*;
     use crate::Paired;
-    use crate::fixtures::{bed, question};
+    use crate::fixtures::{link_config, question};
     use stacklab_model::Scale;
 
     fn with(metric: Metric, transport: Transport, framing: Framing, size: u32) -> Question {
@@ -137,7 +141,7 @@ mod tests {
     }
 
     fn ratio(question: &Question) -> f64 {
-        explain(question, None, [None, None], &bed(Some(Rate(1_000_000_000)))).unwrap().ratio.unwrap()
+        explain(question, None, [None, None], &link_config(Some(Rate(1_000_000_000)))).unwrap().ratio.unwrap()
     }
 
     fn close(found: f64, expected: f64) {
@@ -164,7 +168,8 @@ mod tests {
         for size in [64, 1000, 8192] {
             let question = with(Metric::Throughput, Transport::Tcp, Framing::Message, size);
             close(ratio(&question), expected);
-            let explained = explain(&question, None, [None, None], &bed(Some(Rate(1_000_000)))).unwrap();
+            let explained =
+                explain(&question, None, [None, None], &link_config(Some(Rate(1_000_000)))).unwrap();
             assert!(explained.because.contains("joined to full segments"), "{}", explained.because);
         }
     }
@@ -189,7 +194,7 @@ mod tests {
             [(Factor::Mechanism, "6in4".to_owned())].into(),
         );
         close(ratio(&question), (1408.0 + 86.0) / (1408.0 + 106.0));
-        let explained = explain(&question, None, [None, None], &bed(Some(Rate(1_000_000)))).unwrap();
+        let explained = explain(&question, None, [None, None], &link_config(Some(Rate(1_000_000)))).unwrap();
         assert_eq!(
             explained.because,
             "ipv6 1408 B in 1514 B of wire by 6in4, against ipv6 1408 B in 1494 B of wire"
@@ -213,8 +218,8 @@ mod tests {
         let question = with(Metric::Throughput, Transport::Udp, Framing::Segment, 128);
         // 659.79 and 598.13 Mbit/s are the limits; both arms at 95 %.
         let effect = Paired::of(Scale::Ratio, &[(626.8, 568.2), (626.8, 568.2)]).unwrap().effect();
-        let bed = bed(Some(Rate(1_000_000_000)));
-        let explained = explain(&question, Some(&effect), [Some(626.8), Some(568.2)], &bed).unwrap();
+        let link_config = link_config(Some(Rate(1_000_000_000)));
+        let explained = explain(&question, Some(&effect), [Some(626.8), Some(568.2)], &link_config).unwrap();
         close(explained.ratio.unwrap(), 194.0 / 214.0);
         close(explained.left.unwrap(), 568.2 / 626.8 * 214.0 / 194.0);
         assert_eq!(explained.because, "ipv6 128 B in 214 B of wire, against ipv4 128 B in 194 B of wire");
@@ -223,16 +228,16 @@ mod tests {
     #[test]
     fn the_most_that_a_link_carries_is_known_without_a_comparison() {
         let cell = with(Metric::Throughput, Transport::Udp, Framing::Segment, 128).baseline;
-        let gigabit = bed(Some(Rate(1_000_000_000)));
+        let gigabit = link_config(Some(Rate(1_000_000_000)));
         close((limit(&cell, Metric::Throughput, &gigabit).unwrap() * 100.0).round(), 65979.0);
         assert_eq!(limit(&cell, Metric::Rtt, &gigabit), None);
-        assert_eq!(limit(&cell, Metric::Throughput, &bed(None)), None);
+        assert_eq!(limit(&cell, Metric::Throughput, &link_config(None)), None);
     }
 
     #[test]
     fn without_a_link_rate_headers_explain_nothing() {
         let question = with(Metric::PacketRate, Transport::Udp, Framing::Segment, 128);
-        let explained = explain(&question, None, [Some(1.0), Some(1.0)], &bed(None)).unwrap();
+        let explained = explain(&question, None, [Some(1.0), Some(1.0)], &link_config(None)).unwrap();
         assert_eq!((explained.ratio, explained.left), (None, None));
         assert!(explained.because.starts_with("no link rate: headers explain nothing of the packet rate"));
     }
@@ -240,8 +245,8 @@ mod tests {
     #[test]
     fn on_a_link_that_is_not_full_headers_explain_nothing() {
         let question = with(Metric::Throughput, Transport::Udp, Framing::Segment, 128);
-        let bed = bed(Some(Rate(1_000_000_000)));
-        let explained = |means| explain(&question, None, means, &bed).unwrap().ratio.is_some();
+        let link_config = link_config(Some(Rate(1_000_000_000)));
+        let explained = |means| explain(&question, None, means, &link_config).unwrap().ratio.is_some();
         assert!(explained([Some(0.91 * 659.79), Some(0.91 * 598.13)]));
         assert!(!explained([Some(0.5 * 659.79), Some(0.91 * 598.13)]));
         assert!(!explained([Some(0.91 * 659.79), Some(0.5 * 598.13)]));
@@ -250,9 +255,9 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_said_and_not_computed() {
         let frame = with(Metric::Throughput, Transport::Udp, Framing::Frame, 64);
-        let explained = explain(&frame, None, [None, None], &bed(Some(Rate(1_000_000)))).unwrap();
+        let explained = explain(&frame, None, [None, None], &link_config(Some(Rate(1_000_000)))).unwrap();
         assert_eq!(explained.because, "a frame of 64 bytes has no room for ipv6 payload");
-        let small = Bed { mtu: 40, ..bed(Some(Rate(1_000_000))) };
+        let small = LinkConfig { mtu: 40, ..link_config(Some(Rate(1_000_000))) };
         let message = with(Metric::Throughput, Transport::Tcp, Framing::Message, 64);
         assert_eq!(explain(&message, None, [None, None], &small).unwrap().ratio, None);
     }
@@ -260,6 +265,6 @@ mod tests {
     #[test]
     fn other_metrics_are_not_explained() {
         let question = with(Metric::Rtt, Transport::Udp, Framing::Segment, 128);
-        assert_eq!(explain(&question, None, [None, None], &bed(Some(Rate(1_000_000)))), None);
+        assert_eq!(explain(&question, None, [None, None], &link_config(Some(Rate(1_000_000)))), None);
     }
 }

@@ -7,7 +7,7 @@
 //! * [`Runs`]: the record's runs by cell and probe, indexed once
 //! * [`estimate`]: one cell, one metric
 //! * [`Paired`]: two cells, one metric
-//! * [`verdict`] and [`standing`]: what the pairs say, at the end and after each block
+//! * [`verdict`] and [`stopping_state`]: what the pairs say, at the end and after each block
 //! * [`explain`] and [`limit`]: what the headers alone would make of it
 //! * [`statistics`]: the tests and intervals that these are made of
 //! * [`findings`]: all of it, for a whole campaign
@@ -27,9 +27,9 @@ mod order;
 mod paired;
 mod precision;
 mod runs;
-mod settling;
-mod standing;
 pub mod statistics;
+mod steady_state;
+mod stopping_state;
 mod verdict;
 
 #[cfg(test)]
@@ -42,5 +42,5 @@ pub use headers::{FULL_LINK, explain, limit};
 pub use paired::Paired;
 pub use precision::half_width_of;
 pub use runs::Runs;
-pub use standing::{standing, standing_of};
+pub use stopping_state::{stopping_state, stopping_state_of};
 pub use verdict::verdict;

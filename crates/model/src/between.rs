@@ -116,7 +116,8 @@ pub struct Recorded {
     /// Seed of the plan.
     pub seed: u64,
     /// The testbed in a sentence.
-    pub bed: String,
+    #[serde(rename = "bed")]
+    pub testbed_description: String,
     /// Whose CPU the CPU figures are.
     pub cpu_scope: CpuScope,
     /// Valid runs.

@@ -137,7 +137,7 @@ pub struct Tests {
 /// Whether runs of a probe had settled when they were measured (MSER-5 on the messages of each row of a run's interval
 /// series). Figures are of the whole measured window: this says what of it looks like warm-up still.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Settling {
+pub struct SteadyState {
     /// The probe.
     pub probe: Probe,
     /// Valid runs with a series.
@@ -216,7 +216,7 @@ pub enum Verdict {
 /// Why a comparison was measured no further.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Settled {
+pub enum StopReason {
     /// Its interval is narrow enough.
     Narrow,
     /// Its verdict is decided.
@@ -231,7 +231,7 @@ pub enum Settled {
 
 /// What the stopping rule needs to know of one question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct StoppingState {
     /// Whether the half-width of its 99 % interval has been inside the target at the last four looks.
     pub narrow: bool,
     /// Whether the verdict has been surely `better`, or surely `equivalent`, at the last four looks.
@@ -274,7 +274,8 @@ pub struct Comparison {
     /// The answer.
     pub verdict: Verdict,
     /// Why no more was measured.
-    pub settled: Settled,
+    #[serde(rename = "settled")]
+    pub stop_reason: StopReason,
 }
 
 /// One cell's runs of one metric.
@@ -306,7 +307,8 @@ pub struct Findings {
     /// Runs that were not what was planned, by reason: how many and why.
     pub invalid_runs: Vec<(usize, String)>,
     /// The testbed in a sentence.
-    pub bed: String,
+    #[serde(rename = "bed")]
+    pub testbed_description: String,
     /// The hosts in a sentence each.
     pub hosts: Vec<String>,
     /// The hosts' noise floors in a sentence each, where they were measured.
@@ -322,8 +324,8 @@ pub struct Findings {
     #[serde(default)]
     pub many_arms: Vec<ManyArms>,
     /// Whether the runs had settled, by probe.
-    #[serde(default)]
-    pub settling: Vec<Settling>,
+    #[serde(default, rename = "settling")]
+    pub steady_state: Vec<SteadyState>,
     /// What the tests of many comparisons say together, each with how many comparisons or cells it concerns.
     #[serde(default)]
     pub cautions: Vec<(usize, Warning)>,

@@ -3,7 +3,6 @@
 //! Data, parsing and printing only: no I/O and no clock. Every other crate depends on this one and on
 //! nothing else of the project; only the `stacklab` program puts them together.
 
-mod bed;
 mod between;
 mod cell;
 mod difference;
@@ -12,13 +11,14 @@ mod family;
 mod finding;
 mod headers;
 mod histogram;
+mod host_report;
+mod link_config;
 mod mechanism;
 mod metric;
 mod names;
 mod noise;
 mod run;
 mod services;
-mod side;
 mod spec;
 mod system;
 mod topology;
@@ -27,7 +27,6 @@ mod tuning;
 mod units;
 mod value;
 
-pub use bed::Bed;
 pub use between::{Against, Alone, Apart, Between, Change, Recorded, Unpaired};
 pub use cell::{Cell, Factor};
 pub use difference::Difference;
@@ -35,20 +34,21 @@ pub use environment::{CpuScope, HostFacts};
 pub use family::{Family, Framing, Probe, Transport};
 pub use finding::{
     Adjustment, CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Findings, Interval,
-    ManyArms, Order, Question, Settled, Settling, Standing, Tests, Verdict,
+    ManyArms, Order, Question, SteadyState, StopReason, StoppingState, Tests, Verdict,
 };
 pub use headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of_frame, wire_size};
 pub use histogram::Buckets;
+pub use host_report::{
+    Clock, Compared, Counters, CpuTime, DelayPoints, Delays, Drops, Endpoint, Exchange, HostReport,
+    IntervalRow, Offloads, Point, Received, Role, Sent, TcpInfo,
+};
+pub use link_config::LinkConfig;
 pub use mechanism::{Mechanism, Translator};
 pub use metric::{Better, Metric, Scale, Unit};
 pub use names::{UnknownName, nearest, once_each};
 pub use noise::{EchoFloor, NoiseFloor, Spread};
 pub use run::{RunRecord, RunStatus, Warning};
 pub use services::{NoServices, SERVICES, Service, Services};
-pub use side::{
-    Clock, Compared, Counters, CpuTime, DelayPoints, Delays, Drops, Endpoint, Exchange, IntervalRow,
-    Offloads, Point, Received, Role, Sent, Side, TcpInfo,
-};
 pub use spec::{HEADER_BYTES, Io, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
 pub use system::{SYSTEMS, System, Systems, UnknownSystem};
 pub use topology::{Links, OwnLink, RowKind, Topology};

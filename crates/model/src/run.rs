@@ -1,6 +1,6 @@
 //! One run as the record keeps it.
 
-use crate::{Drops, Metric, Side, Trial, TrialSpec, Value};
+use crate::{Drops, HostReport, Metric, Trial, TrialSpec, Value};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -43,7 +43,8 @@ pub struct RunRecord {
     /// Where messages were lost.
     pub drops: Drops,
     /// What each host saw, sender first.
-    pub sides: Vec<Side>,
+    #[serde(rename = "sides")]
+    pub host_reports: Vec<HostReport>,
     /// What a reader should know.
     pub warnings: Vec<Warning>,
 }

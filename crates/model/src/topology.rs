@@ -1,6 +1,6 @@
 //! How a study's hosts are joined.
 
-use crate::{Bed, Cell, Mechanism, Rate, Systems, Translator, print_duration};
+use crate::{Cell, LinkConfig, Mechanism, Rate, Systems, Translator, print_duration};
 use serde::{Deserialize, Serialize};
 
 /// How a study's hosts are joined.
@@ -19,7 +19,7 @@ pub enum Topology {
 pub struct Links {
     /// Between the sender and its router.
     pub near: OwnLink,
-    /// Between the routers: of the bed's rate and MTU, no other link is narrower.
+    /// Between the routers: of the link configuration's rate and MTU, no other link is narrower.
     pub middle: OwnLink,
     /// Between the receiver and its router.
     pub far: OwnLink,
@@ -58,9 +58,9 @@ impl RowKind {
 /// What a link has for itself, in each direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct OwnLink {
-    /// Its rate, where it is not the bed's.
+    /// Its rate, where it is not the link configuration's.
     pub rate: Option<Rate>,
-    /// Largest IP packet, bytes, where it is not the bed's.
+    /// Largest IP packet, bytes, where it is not the link configuration's.
     pub mtu: Option<u32>,
     /// How much later packets arrive, nanoseconds.
     pub delay_ns: u64,
@@ -81,9 +81,13 @@ impl OwnLink {
         self.delay_ns > 0 || self.loss > 0.0
     }
 
-    /// The link, with what it does not say itself from the bed.
-    pub fn of(&self, bed: &Bed) -> Bed {
-        Bed { rate: self.rate.or(bed.rate), mtu: self.mtu.unwrap_or(bed.mtu), offloads: bed.offloads }
+    /// The link, with what it does not say itself from the link configuration.
+    pub fn of(&self, link_config: &LinkConfig) -> LinkConfig {
+        LinkConfig {
+            rate: self.rate.or(link_config.rate),
+            mtu: self.mtu.unwrap_or(link_config.mtu),
+            offloads: link_config.offloads,
+        }
     }
 
     /// Its delay and loss in words, `delay 5 ms`, `loss 0.1 %`; empty where it has neither.
@@ -100,10 +104,10 @@ mod tests {
 
     #[test]
     fn a_link_has_the_beds_rate_and_mtu_unless_it_has_its_own() {
-        let bed = Bed { rate: Some(Rate(1_000_000)), mtu: 1500, offloads: false };
-        assert_eq!(OwnLink::default().of(&bed), bed);
+        let link_config = LinkConfig { rate: Some(Rate(1_000_000)), mtu: 1500, offloads: false };
+        assert_eq!(OwnLink::default().of(&link_config), link_config);
         let own = OwnLink { rate: Some(Rate(5_000_000)), mtu: Some(9000), ..OwnLink::default() };
-        assert_eq!(own.of(&bed), Bed { rate: own.rate, mtu: 9000, offloads: false });
+        assert_eq!(own.of(&link_config), LinkConfig { rate: own.rate, mtu: 9000, offloads: false });
     }
 
     #[test]

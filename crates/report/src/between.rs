@@ -65,7 +65,7 @@ fn recorded(record: &Recorded) -> String {
         "{name}: {title}; {} by stacklab {version}, seed {seed}, {}, {invalid_runs} invalid; {}",
         time(*started_unix_ns),
         count(*valid_runs, "valid run"),
-        record.bed
+        record.testbed_description
     )
 }
 
@@ -331,7 +331,7 @@ mod tests {
             version: "0.1.0".to_owned(),
             started_unix_ns: 1_700_000_000_000_000_000,
             seed: 7,
-            bed: format!("two namespaces, {rate}"),
+            testbed_description: format!("two namespaces, {rate}"),
             cpu_scope: CpuScope::Shared,
             valid_runs: 12,
             invalid_runs: 1,

@@ -3,7 +3,7 @@
 use crate::document::{Block, Footnotes, Table};
 use crate::figures::{NONE, Shown, aligned, decimals, difference_decimals, fixed, percent, signed};
 use crate::groups::{Group, is_number, level, level_alone};
-use stacklab_model::{Better, Comparison, CpuScope, Estimate, Explained, Metric, Settled, Verdict};
+use stacklab_model::{Better, Comparison, CpuScope, Estimate, Explained, Metric, StopReason, Verdict};
 
 /// Heading, definition and table of a group.
 pub fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
@@ -179,11 +179,11 @@ pub fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
         Verdict::Inconclusive => "inconclusive".to_owned(),
         Verdict::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
     };
-    match row.settled {
-        Settled::Narrow | Settled::Decided => verdict,
-        Settled::Cap => format!("{verdict} (cap)"),
-        Settled::Budget => format!("{verdict} (budget)"),
-        Settled::Unfinished => format!("{verdict} (unfinished)"),
+    match row.stop_reason {
+        StopReason::Narrow | StopReason::Decided => verdict,
+        StopReason::Cap => format!("{verdict} (cap)"),
+        StopReason::Budget => format!("{verdict} (budget)"),
+        StopReason::Unfinished => format!("{verdict} (unfinished)"),
     }
 }
 

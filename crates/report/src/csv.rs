@@ -2,7 +2,7 @@
 
 use crate::estimates::uncompared;
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, Estimate, Factor, Findings, Interval, Metric, Scale, Settled, Tests,
+    Cell, CellEstimate, Comparison, Estimate, Factor, Findings, Interval, Metric, Scale, StopReason, Tests,
     Verdict,
 };
 
@@ -137,14 +137,14 @@ fn comparison(comparison: &Comparison) -> Vec<String> {
         Verdict::Inconclusive => ("inconclusive", "", ""),
         Verdict::Nothing(reason) => ("nothing", "", reason.as_str()),
     };
-    let settled = match comparison.settled {
-        Settled::Narrow => "narrow",
-        Settled::Decided => "decided",
-        Settled::Cap => "cap",
-        Settled::Budget => "budget",
-        Settled::Unfinished => "unfinished",
+    let stop_reason = match comparison.stop_reason {
+        StopReason::Narrow => "narrow",
+        StopReason::Decided => "decided",
+        StopReason::Cap => "cap",
+        StopReason::Budget => "budget",
+        StopReason::Unfinished => "unfinished",
     };
-    row.extend([verdict, better, reason, settled].map(str::to_owned));
+    row.extend([verdict, better, reason, stop_reason].map(str::to_owned));
     row.extend(settings(&question.baseline, Some(question.factor)));
     row.extend(comparison.tests.as_ref().map_or([const { String::new() }; TESTS], tests));
     row.extend(median_interval(&comparison.baseline_estimate));

@@ -2,7 +2,8 @@
 
 use stacklab_model::{
     Adjustment, Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, Explained, Factor, Family,
-    Findings, Framing, Interval, Metric, Order, Question, Scale, Settled, Tests, Transport, Verdict, Warning,
+    Findings, Framing, Interval, Metric, Order, Question, Scale, StopReason, Tests, Transport, Verdict,
+    Warning,
 };
 
 pub fn cell(transport: Transport, family: Family, size: u32) -> Cell {
@@ -85,7 +86,7 @@ pub fn compared(
         effect: Some(effect),
         explained: None,
         verdict,
-        settled: Settled::Decided,
+        stop_reason: StopReason::Decided,
     }
 }
 
@@ -102,7 +103,7 @@ pub fn findings() -> Findings {
     let better = |level: &str| Verdict::Better(level.to_owned());
     let mut not_full =
         compared(Tcp, 64, Throughput, [(21.5, 1.25), (21.31, 0.8)], (0.991, 0.031), Verdict::Inconclusive);
-    not_full.settled = Settled::Cap;
+    not_full.stop_reason = StopReason::Cap;
     not_full.explained = Some(Explained {
         ratio: None,
         left: None,
@@ -178,7 +179,8 @@ pub fn findings() -> Findings {
         blocks: 8,
         valid_runs: 110,
         invalid_runs: vec![(2, "planned MTU 1500, observed 1280".to_owned())],
-        bed: "two namespaces on this kernel, one link of 100 Mbit/s, MTU 1500, offloads off".to_owned(),
+        testbed_description: "two namespaces on this kernel, one link of 100 Mbit/s, MTU 1500, offloads off"
+            .to_owned(),
         hosts: vec![
             "left: Linux 6.12.0 x86_64, Example 9000, 2 cores, 4.0 GiB, clock tsc, virtualised".to_owned(),
         ],
@@ -191,7 +193,7 @@ pub fn findings() -> Findings {
         cells,
         comparisons,
         many_arms: vec![],
-        settling: vec![],
+        steady_state: vec![],
         cautions: vec![(
             2,
             Warning {

@@ -4,7 +4,8 @@ use crate::fixtures::{cell, compared, findings, without_comparisons};
 use crate::{Format, WIDTH, render};
 use insta::assert_snapshot;
 use stacklab_model::{
-    Comparison, Explained, Factor, Family, Findings, Framing, ManyArms, Metric, Settled, Transport, Verdict,
+    Comparison, Explained, Factor, Family, Findings, Framing, ManyArms, Metric, StopReason, Transport,
+    Verdict,
 };
 
 fn text(findings: &Findings) -> String {
@@ -107,8 +108,8 @@ fn without_a_link_rate_the_report_says_that_headers_explain_nothing() {
 
 #[test]
 fn what_was_cut_short_is_said_plainly() {
-    let mut rows = [Settled::Cap, Settled::Budget, Settled::Unfinished]
-        .map(|settled| Comparison { settled, ..throughput(Transport::Tcp, 128) });
+    let mut rows = [StopReason::Cap, StopReason::Budget, StopReason::Unfinished]
+        .map(|stop_reason| Comparison { stop_reason, ..throughput(Transport::Tcp, 128) });
     for (row, size) in rows.iter_mut().zip([64, 128, 256]) {
         row.question.baseline.size = size;
         row.question.candidate.size = size;

@@ -28,7 +28,7 @@ pub fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
                 findings.seed
             ),
         ),
-        ("testbed", findings.bed.clone()),
+        ("testbed", findings.testbed_description.clone()),
     ];
     let fixed = fixed_settings(findings);
     if !fixed.is_empty() {

@@ -1,8 +1,8 @@
 //! A single run as text for the terminal, in the order that users of iperf3 know: who and what, rows by time, summary.
 
 use stacklab_model::{
-    Clock, Compared, CpuScope, DelayPoints, Delays, Direction, Drops, IntervalRow, Length, Metric, Pacing,
-    Point, Probe, RunRecord, RunStatus, Side, Transport, Value, print_duration,
+    Clock, Compared, CpuScope, DelayPoints, Delays, Direction, Drops, HostReport, IntervalRow, Length,
+    Metric, Pacing, Point, Probe, RunRecord, RunStatus, Transport, Value, print_duration,
 };
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ pub struct MeasurementText<'a> {
 /// Renders one run. A run without sides (an agent could not do its part) has no figures, only the reason.
 pub fn measurement(run: &RunRecord, about: &MeasurementText<'_>) -> String {
     let mut text = heading(run, about);
-    if let [sender, receiver, ..] = run.sides.as_slice() {
+    if let [sender, receiver, ..] = run.host_reports.as_slice() {
         let counting = if run.spec.probe.probe.echoes() { sender } else { receiver };
         if about.rows && !counting.series.is_empty() {
             text.push('\n');
@@ -51,7 +51,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
         Probe::Connect => "connections",
     };
     let mut text = format!("stacklab {}, {} {what} over {}\n", about.version, spec.transport, spec.family);
-    if let [sender, receiver, ..] = run.sides.as_slice() {
+    if let [sender, receiver, ..] = run.host_reports.as_slice() {
         let ends = match about.direction {
             Direction::Forward => ("here", "there"),
             Direction::Reverse => ("there", "here"),
@@ -99,7 +99,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
 }
 
 /// The interval series.
-fn rows(run: &RunRecord, side: &Side) -> String {
+fn rows(run: &RunRecord, side: &HostReport) -> String {
     let echoes = run.spec.probe.probe.echoes();
     let mut text = match echoes {
         false => format!("{:>17}  {:>10}  {:>13}  {:>10}", "interval", "received", "bitrate", "messages"),
@@ -140,7 +140,7 @@ fn dash() -> String {
 }
 
 /// The lines below the rows: label and figures.
-fn summary(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str, String)> {
+fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
     let mut lines = match run.spec.probe.probe {
         Probe::Stream => stream(run, sender, receiver),
         Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => echo(run, sender, receiver),
@@ -151,7 +151,7 @@ fn summary(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str
     lines
 }
 
-fn stream(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str, String)> {
+fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
     let value = |metric: Metric| run.values.get(&metric);
     let seconds = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
     let (sent, received) = (&sender.sent, &receiver.received);
@@ -177,7 +177,7 @@ fn stream(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str,
         ("throughput", shown(value(Metric::Throughput), |mbit| scaled(mbit * 1e6, "bit/s"))),
         ("packet rate", shown(value(Metric::PacketRate), |rate| format!("{} messages/s", number(rate)))),
     ];
-    if let [_, _, back, received_back] = run.sides.as_slice() {
+    if let [_, _, back, received_back] = run.host_reports.as_slice() {
         let rate = shown(value(Metric::ThroughputReverse), |mbit| scaled(mbit * 1e6, "bit/s"));
         let (sent, received) = (back.sent.measured, received_back.received.measured);
         lines.push(("and back", format!("{rate}; {received} of {sent} messages received")));
@@ -219,7 +219,7 @@ fn stream(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str,
 }
 
 /// How long messages took from the sender to the receiver.
-fn one_way(run: &RunRecord, receiver: &Side) -> Vec<(&'static str, String)> {
+fn one_way(run: &RunRecord, receiver: &HostReport) -> Vec<(&'static str, String)> {
     let value = |metric| run.values.get(&metric);
     let mut lines = Vec::new();
     let compared = receiver.delay_points.and_then(|points| points.compared);
@@ -241,7 +241,7 @@ fn one_way(run: &RunRecord, receiver: &Side) -> Vec<(&'static str, String)> {
 }
 
 /// How far apart several flows were.
-fn flows(receiver: &Side) -> Option<(&'static str, String)> {
+fn flows(receiver: &HostReport) -> Option<(&'static str, String)> {
     let (least, most) = (receiver.flow_bytes.iter().min()?, receiver.flow_bytes.iter().max()?);
     let seconds = receiver.received.last_ns.saturating_sub(receiver.received.first_ns) as f64 / 1e9;
     let rate = |bytes: u64| scaled(bytes as f64 * 8.0 / seconds, "bit/s");
@@ -264,7 +264,7 @@ fn places(drops: &Drops) -> String {
     if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) }
 }
 
-fn echo(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str, String)> {
+fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
     let (sent, back) = (sender.sent.measured, sender.received.measured);
     let seconds = sender.received.last_ns.saturating_sub(sender.received.first_ns) as f64 / 1e9;
     let rate = Value::finite(back.saturating_sub(1) as f64 / seconds, "too few came back");
@@ -306,7 +306,7 @@ fn echo(run: &RunRecord, sender: &Side, receiver: &Side) -> Vec<(&'static str, S
     lines
 }
 
-fn connect(run: &RunRecord, sender: &Side) -> Vec<(&'static str, String)> {
+fn connect(run: &RunRecord, sender: &HostReport) -> Vec<(&'static str, String)> {
     let seconds = sender.sent.last_ns.saturating_sub(sender.sent.first_ns) as f64 / 1e9;
     let rate = shown(run.values.get(&Metric::ConnectRate), |rate| format!("{} a second", number(rate)));
     let mut lines = vec![("opened", format!("{} connections, {seconds:.2} s, {rate}", sender.sent.measured))];
@@ -336,7 +336,7 @@ fn extremes(delays: Option<&Delays>) -> String {
 }
 
 /// From where to where delays are taken, and by which clocks.
-fn points(side: &Side) -> Option<(&'static str, String)> {
+fn points(side: &HostReport) -> Option<(&'static str, String)> {
     let DelayPoints { sent, sent_clock, received, received_clock, compared } = side.delay_points?;
     side.delays.as_ref()?;
     let from = match sent {
@@ -368,19 +368,19 @@ fn nothing_came() -> String {
 }
 
 /// How far behind its schedule the sender was.
-fn schedule(sender: &Side) -> Option<(&'static str, String)> {
+fn schedule(sender: &HostReport) -> Option<(&'static str, String)> {
     let most = sender.sent.max_late_ns?;
     let median = sender.lateness.as_ref().and_then(|late| late.buckets.percentile(0.5));
     let median = median.map_or_else(String::new, |ns| format!("median {}, ", milliseconds(ns as f64 / 1e6)));
     Some(("lateness", format!("{median}max {} behind the schedule", milliseconds(most as f64 / 1e6))))
 }
 
-fn cpu(sender: &Side, receiver: &Side) -> Option<(&'static str, String)> {
-    let of = |side: &Side| {
+fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<(&'static str, String)> {
+    let of = |side: &HostReport| {
         let cpu = side.cpu.as_ref()?;
         Some(100.0 * cpu.busy_ns() as f64 / cpu.window_ns as f64).filter(|share| share.is_finite())
     };
-    let told = |name: &str, side: &Side| match of(side) {
+    let told = |name: &str, side: &HostReport| match of(side) {
         Some(share) => format!("{name} {share:.1} % of a core"),
         None => format!("{name} missing"),
     };

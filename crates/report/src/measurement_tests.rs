@@ -5,7 +5,7 @@ use insta::assert_snapshot;
 use stacklab_model::*;
 use std::collections::BTreeMap;
 
-fn side(role: Role, local: &str, peer: &str, transport: Transport) -> Side {
+fn side(role: Role, local: &str, peer: &str, transport: Transport) -> HostReport {
     let (local, peer) = (local.parse().unwrap(), peer.parse().unwrap());
     let endpoint = Endpoint {
         family: Family::Ipv6,
@@ -19,7 +19,7 @@ fn side(role: Role, local: &str, peer: &str, transport: Transport) -> Side {
         congestion_control: (transport == Transport::Tcp).then(|| "cubic".to_owned()),
         options: Default::default(),
     };
-    Side {
+    HostReport {
         io: Some(Io::Plain),
         cpu: Some(CpuTime {
             scope: CpuScope::Host,
@@ -35,17 +35,17 @@ fn side(role: Role, local: &str, peer: &str, transport: Transport) -> Side {
             own_system_ns: 900_000_000,
         }),
         peak_rss_kib: Some(6000),
-        ..Side::new(role, endpoint)
+        ..HostReport::new(role, endpoint)
     }
 }
 
 /// Two seconds between two machines, 1000 messages sent, 990 received.
 fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
     let (here, there) = ("[2001:db8::1]:40001", "[2001:db8::2]:40002");
-    let mut sides =
+    let mut host_reports =
         vec![side(Role::Sender, here, there, transport), side(Role::Receiver, there, here, transport)];
     let at = (5_000_000_000, 7_000_000_000);
-    sides[0].sent =
+    host_reports[0].sent =
         Sent { measured: 1000, bytes: 1_400_000, first_ns: at.0, last_ns: at.1, ..Sent::default() };
     let received = Received {
         measured: 990,
@@ -69,24 +69,24 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
         jitter_rfc3550_ns: Some(9_000.0),
     };
     let counting = if probe.echoes() || probe == Probe::Connect { 0 } else { 1 };
-    sides[counting].delays = Some(delays);
+    host_reports[counting].delays = Some(delays);
     let (left, arrived) = match (probe, transport) {
         (Probe::Stream, Transport::Udp) => (Point::Call, Point::Kernel),
         (Probe::EchoOpen, _) => (Point::Schedule, Point::Call),
         _ => (Point::Call, Point::Call),
     };
-    sides[counting].delay_points = Some(DelayPoints::between(left, arrived));
+    host_reports[counting].delay_points = Some(DelayPoints::between(left, arrived));
     if probe == Probe::Connect {
-        (sides[0].io, sides[1].io, sides[1].cpu) = (None, None, None);
+        (host_reports[0].io, host_reports[1].io, host_reports[1].cpu) = (None, None, None);
     } else {
-        sides[counting].series = rows.to_vec();
-        sides[counting].received = received;
+        host_reports[counting].series = rows.to_vec();
+        host_reports[counting].received = received;
     }
     if probe.echoes() {
-        sides[1].sent.measured = 995;
+        host_reports[1].sent.measured = 995;
     }
     if matches!(pacing, Pacing::Schedule(_)) {
-        sides[0].sent.max_late_ns = Some(120_000);
+        host_reports[0].sent.max_late_ns = Some(120_000);
     }
     let values: &[(Metric, f64)] = match probe {
         Probe::Stream => &[
@@ -147,7 +147,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
         status: RunStatus::Valid,
         values,
         drops: Drops { socket_buffer: 8, network: 2, ..Drops::default() },
-        sides,
+        host_reports,
         warnings: Vec::new(),
     }
 }
@@ -159,7 +159,7 @@ fn text(run: &RunRecord) -> String {
 #[test]
 fn a_paced_datagram_stream() {
     let mut run = run(Probe::Stream, Transport::Udp, Pacing::Schedule(500.0));
-    run.sides[1].flow_bytes = vec![686_000, 700_000];
+    run.host_reports[1].flow_bytes = vec![686_000, 700_000];
     run.warnings.push(Warning {
         code: "late".to_owned(),
         text: "messages left late".to_owned(),
@@ -174,7 +174,7 @@ fn a_tcp_stream_the_other_way_between_unlike_clocks() {
     for metric in [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Jitter, Metric::JitterRfc3550] {
         run.values.insert(metric, Value::Missing("the two hosts' clocks are not compared".to_owned()));
     }
-    run.sides[1].series.iter_mut().for_each(|row| row.delay_mean_ns = None);
+    run.host_reports[1].series.iter_mut().for_each(|row| row.delay_mean_ns = None);
     let about = MeasurementText { version: "0.1.0", direction: Direction::Reverse, rows: true };
     assert_snapshot!("measured_tcp_reverse", measurement(&run, &about));
 }
@@ -184,7 +184,7 @@ fn delays_between_two_clocks_stand_with_what_they_may_be_wrong_by() {
     let mut run = run(Probe::Stream, Transport::Udp, Pacing::Schedule(500.0));
     let mut said = |offset_ns, skew_ns_per_s| {
         let compared = Compared { offset_ns, bound_ns: 5_400, skew_ns_per_s };
-        run.sides[1].delay_points.as_mut().unwrap().compared = Some(compared);
+        run.host_reports[1].delay_points.as_mut().unwrap().compared = Some(compared);
         text(&run)
     };
     let behind = said(-2_500_000, 0);
@@ -215,7 +215,7 @@ fn a_run_that_does_not_count_says_so_last() {
         full.ends_with("no figure counts\n- the sender's path has MTU 1280, planned is 1500\n"),
         "{full}"
     );
-    run.sides.clear();
+    run.host_reports.clear();
     let bare = text(&run);
     assert!(bare.contains("INVALID") && !bare.contains("throughput"), "{bare}");
 }

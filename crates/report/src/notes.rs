@@ -2,7 +2,7 @@
 
 use crate::document::Block;
 use crate::heading::count;
-use stacklab_model::{Findings, Settled, Warning};
+use stacklab_model::{Findings, StopReason, Warning};
 use std::collections::BTreeMap;
 
 /// Most kinds of invalid runs, warnings and the like that are listed; the rest is counted.
@@ -16,7 +16,7 @@ pub fn blocks(findings: &Findings) -> Vec<Block> {
 
 /// The same as sentences.
 pub fn points(findings: &Findings) -> Vec<String> {
-    let mut points = settled(findings);
+    let mut points = stop_reasons(findings);
     points.extend(many_arms(findings));
     points.extend(listed(&findings.cautions, |(n, caution)| {
         format!("caution `{}` ({n}): {}; {}", caution.code, caution.text, caution.advice)
@@ -29,15 +29,17 @@ pub fn points(findings: &Findings) -> Vec<String> {
     points
 }
 
-fn settled(findings: &Findings) -> Vec<String> {
+fn stop_reasons(findings: &Findings) -> Vec<String> {
     let total = findings.comparisons.len();
     let why = [
-        (Settled::Cap, "at the most blocks allowed"),
-        (Settled::Budget, "when the time allowed was used up"),
-        (Settled::Unfinished, "because the campaign ended before (interrupted, or still running)"),
+        (StopReason::Cap, "at the most blocks allowed"),
+        (StopReason::Budget, "when the time allowed was used up"),
+        (StopReason::Unfinished, "because the campaign ended before (interrupted, or still running)"),
     ];
-    let stopped = |settled: Settled| findings.comparisons.iter().filter(|c| c.settled == settled).count();
-    let sentence = |(settled, why)| match stopped(settled) {
+    let stopped = |stop_reason: StopReason| {
+        findings.comparisons.iter().filter(|c| c.stop_reason == stop_reason).count()
+    };
+    let sentence = |(stop_reason, why)| match stopped(stop_reason) {
         0 => None,
         n => Some(format!(
             "{n} of {} stopped {why}, not because the interval was narrow enough or the verdict decided",

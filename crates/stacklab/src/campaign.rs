@@ -45,7 +45,7 @@ impl Labs {
 
     /// The places in a sentence each.
     pub fn describe(&self, study: &Study) -> String {
-        let said: Vec<String> = self.0.iter().map(|lab| lab.describe(&study.bed)).collect();
+        let said: Vec<String> = self.0.iter().map(|lab| lab.describe(&study.link_config)).collect();
         said.join(if self.0.iter().any(|lab| lab.is_row()) { "\n" } else { "; " })
     }
 
@@ -104,7 +104,7 @@ pub fn measure(
             })?;
             record.put_run(&run)?;
             // What the hosts saw is in the record; a long campaign need not carry it along.
-            run.sides = Vec::new();
+            run.host_reports = Vec::new();
             progress.done(&run);
             runs.push(run);
         }

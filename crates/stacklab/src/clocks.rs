@@ -1,6 +1,6 @@
 //! Figures that need both ends' clocks: taken by an offset, corrected for drift, or missing with the reason.
 
-use stacklab_model::{Buckets, Compared, HostFacts, Metric, RunRecord, Side, Value};
+use stacklab_model::{Buckets, Compared, HostFacts, HostReport, Metric, RunRecord, Value};
 use stacklab_traffic::clock::{Clocks, Offset};
 
 /// Whether two hosts run on one kernel, and so share processors, and their clock too but for time namespaces.
@@ -73,7 +73,7 @@ pub fn forget_one_way(run: &mut RunRecord, reason: &str) {
             *value = missing(reason);
         }
     }
-    for side in run.sides.iter_mut().skip(1).step_by(2) {
+    for side in run.host_reports.iter_mut().skip(1).step_by(2) {
         (side.delays, side.delay_points) = (None, None);
         side.received.least_delays.clear();
         side.series.iter_mut().for_each(|row| row.delay_mean_ns = None);
@@ -88,7 +88,7 @@ fn missing(reason: &str) -> Value {
 /// again: takes the drift out, states the bound, and leaves out what is smaller than it.
 pub fn settle(run: &mut RunRecord, before: Offset, after: Offset) {
     let clocks = Clocks { before, after };
-    for (number, side) in run.sides.iter_mut().skip(1).step_by(2).enumerate() {
+    for (number, side) in run.host_reports.iter_mut().skip(1).step_by(2).enumerate() {
         let clocks = if number == 0 { clocks } else { clocks.reversed() };
         let corrected = correct(side, &clocks);
         // The figures are the first stream's.
@@ -118,7 +118,7 @@ struct Left {
 }
 
 /// Takes the drift out of a receiver's delays.
-fn correct(side: &mut Side, clocks: &Clocks) -> Result<Left, String> {
+fn correct(side: &mut HostReport, clocks: &Clocks) -> Result<Left, String> {
     let minima = std::mem::take(&mut side.received.least_delays);
     let Some(delays) = &mut side.delays else { return Err("no delay was measured".to_owned()) };
     let offset_ns = clocks.before.offset_ns;
@@ -181,7 +181,7 @@ fn shifted(buckets: &Buckets, by_ns: f64) -> Buckets {
 }
 
 /// Puts the corrected figures in their places, and leaves out those that are smaller than what they may be wrong by.
-fn judge(values: &mut std::collections::BTreeMap<Metric, Value>, side: &mut Side, left: &Left) {
+fn judge(values: &mut std::collections::BTreeMap<Metric, Value>, side: &mut HostReport, left: &Left) {
     let Some(delays) = &side.delays else { return };
     let median = delays.buckets.percentile(0.5).map(|ns| ns as f64);
     for (metric, corrected, wrong_ns) in [

@@ -4,7 +4,7 @@ use crate::course::Course;
 use crate::failure::Failure;
 use crate::sources::StudySource;
 use stacklab_analysis::{Campaign, findings};
-use stacklab_model::{Findings, HostFacts, Question, RunRecord, Settled};
+use stacklab_model::{Findings, HostFacts, Question, RunRecord, StopReason};
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
 
@@ -24,7 +24,7 @@ pub struct Recorded {
     /// What kind each host is.
     kinds: Vec<String>,
     questions: Vec<Question>,
-    settled: Vec<Settled>,
+    stop_reasons: Vec<StopReason>,
     runs: Vec<RunRecord>,
 }
 
@@ -39,7 +39,7 @@ impl Recorded {
         let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
         let plan = Plan::new(&study, campaign.seed);
         let runs = record.runs()?;
-        let (questions, settled) = Course::new(&study, &plan).walk(&runs);
+        let (questions, stop_reasons) = Course::new(&study, &plan).walk(&runs);
         let (mut hosts, mut kinds): (Vec<(String, HostFacts)>, Vec<String>) = (Vec::new(), Vec::new());
         for host in record.hosts()? {
             // A resumed campaign on an unchanged machine has the same facts again, though perhaps after another boot.
@@ -49,7 +49,7 @@ impl Recorded {
                 kinds.push(host.kind);
             }
         }
-        Ok(Recorded { campaign, study, hosts, kinds, questions, settled, runs })
+        Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, runs })
     }
 
     /// Title of a campaign's study, where this version understands it.
@@ -80,14 +80,14 @@ impl Recorded {
             version: &self.campaign.program_version,
             started_unix_ns: self.campaign.created_unix_ns,
             seed: self.campaign.seed,
-            bed: &self.study.bed,
-            bed_sentence: &self.campaign.bed,
+            link_config: &self.study.link_config,
+            testbed_description: &self.campaign.testbed_description,
             hosts: &self.hosts,
             cpu_scope: self.campaign.cpu_scope,
             cells: &self.study.cells,
             probes: &self.study.probes,
             questions: &self.questions,
-            settled: &self.settled,
+            stop_reasons: &self.stop_reasons,
             runs: &self.runs,
         }
     }

@@ -3,8 +3,8 @@
 //! The same runs always give the same course. So a campaign that goes on after having been killed decides what it
 //! would have decided, and a report of a record knows why each question was measured no further.
 
-use stacklab_analysis::{Paired, Runs, standing, verdict};
-use stacklab_model::{Question, RunRecord, Settled, Trial, Verdict};
+use stacklab_analysis::{Paired, Runs, stopping_state, verdict};
+use stacklab_model::{Question, RunRecord, StopReason, Trial, Verdict};
 use stacklab_study::{Plan, Study, look};
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub struct Course<'a> {
     study: &'a Study,
     plan: &'a Plan,
     questions: Vec<Question>,
-    settled: Vec<Option<Settled>>,
+    stop_reasons: Vec<Option<StopReason>>,
     /// How often which verdict was given to questions that are settled.
     verdicts: BTreeMap<String, usize>,
     block: u32,
@@ -26,7 +26,7 @@ impl<'a> Course<'a> {
         Course {
             study,
             plan,
-            settled: vec![None; questions.len()],
+            stop_reasons: vec![None; questions.len()],
             questions,
             verdicts: BTreeMap::new(),
             block: 0,
@@ -43,7 +43,7 @@ impl<'a> Course<'a> {
         if self.block >= self.study.rule.max {
             return Vec::new();
         }
-        Plan::active(self.plan.block(self.block), &self.settled, &self.questions)
+        Plan::active(self.plan.block(self.block), &self.stop_reasons, &self.questions)
     }
 
     /// Goes to the next block, every trial of the present one having been run, and decides what is settled, and how.
@@ -62,11 +62,12 @@ impl<'a> Course<'a> {
         let spent_ns = seen().map(|run| run.wall_ns).sum();
         let index = Runs::new(seen());
         let mut newly = Vec::new();
-        for (number, (question, settled)) in self.questions.iter().zip(&mut self.settled).enumerate() {
-            if settled.is_none() {
-                let standing = standing(question, &index, self.study.rule.target);
-                *settled = look(&self.study.rule, self.block, spent_ns, standing);
-                if settled.is_some() {
+        for (number, (question, stop_reason)) in self.questions.iter().zip(&mut self.stop_reasons).enumerate()
+        {
+            if stop_reason.is_none() {
+                let standing = stopping_state(question, &index, self.study.rule.target);
+                *stop_reason = look(&self.study.rule, self.block, spent_ns, standing);
+                if stop_reason.is_some() {
                     newly.push(number);
                 }
             }
@@ -81,7 +82,7 @@ impl<'a> Course<'a> {
 
     /// Questions, and how many of them are settled.
     pub fn answered(&self) -> (usize, usize) {
-        (self.questions.len(), self.settled.iter().flatten().count())
+        (self.questions.len(), self.stop_reasons.iter().flatten().count())
     }
 
     /// The verdicts of the questions that are settled, each with their number, the commonest first.
@@ -93,7 +94,7 @@ impl<'a> Course<'a> {
     }
 
     /// Walks through runs as far as they go. Gives the questions and why each was measured no further.
-    pub fn walk(mut self, runs: &[RunRecord]) -> (Vec<Question>, Vec<Settled>) {
+    pub fn walk(mut self, runs: &[RunRecord]) -> (Vec<Question>, Vec<StopReason>) {
         let measured: std::collections::HashSet<(u32, u32)> = runs.iter().map(key).collect();
         loop {
             let trials = self.trials();
@@ -105,8 +106,9 @@ impl<'a> Course<'a> {
             // Nobody asks for verdicts on the way.
             self.settle(runs);
         }
-        let settled = self.settled.into_iter().map(|settled| settled.unwrap_or(Settled::Unfinished));
-        (self.questions, settled.collect())
+        let stop_reason =
+            self.stop_reasons.into_iter().map(|stop_reason| stop_reason.unwrap_or(StopReason::Unfinished));
+        (self.questions, stop_reason.collect())
     }
 }
 

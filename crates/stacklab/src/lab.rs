@@ -10,8 +10,8 @@ use crate::served;
 use crate::settings::{self, Pinning};
 use crate::sources::now_unix_ns;
 use stacklab_model::{
-    Bed, Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, Metric, Probe, ProbeSpec, Role, RowKind,
-    RunRecord, Services, System, Systems, Trial, TrialSpec,
+    Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, LinkConfig, Metric, Probe, ProbeSpec, Role,
+    RowKind, RunRecord, Services, System, Systems, Trial, TrialSpec,
 };
 use stacklab_store::HostRow;
 use stacklab_study::Study;
@@ -78,14 +78,14 @@ impl Lab {
                 what: "an agent: this program's own file cannot be found".to_owned(),
                 reason,
             })?;
-            let mut testbed = Testbed::of(systems, &study.bed, &program, &["agent", "--stdio"])?;
+            let mut testbed = Testbed::of(systems, &study.link_config, &program, &["agent", "--stdio"])?;
             let [sender, receiver] = testbed.hosts_mut().each_mut().map(|host| host.meet());
             let agents = [client(&names[0], sender?), client(&names[1], receiver?)];
             testbed.serve(services)?;
             (Place::Built(Box::new(testbed)), agents)
         };
         let steers = match &place {
-            Place::Built(testbed) => study.bed.rate.is_some() && testbed.can_steer(),
+            Place::Built(testbed) => study.link_config.rate.is_some() && testbed.can_steer(),
             Place::Real(_) | Place::Row(_) => false,
         };
         let (systems, services) = (systems.clone(), services.clone());
@@ -150,13 +150,13 @@ impl Lab {
     }
 
     /// The place in a sentence.
-    pub fn describe(&self, bed: &Bed) -> String {
+    pub fn describe(&self, link_config: &LinkConfig) -> String {
         match &self.place {
             Place::Built(testbed) => testbed.describe(),
-            Place::Row(row) => row.describe(bed),
+            Place::Row(row) => row.describe(link_config),
             Place::Real([sender, receiver]) => {
-                let rate = bed.rate.map_or_else(String::new, |rate| format!(", {rate}"));
-                format!("{sender} and {receiver} on their own network, MTU {}{rate}", bed.mtu)
+                let rate = link_config.rate.map_or_else(String::new, |rate| format!(", {rate}"));
+                format!("{sender} and {receiver} on their own network, MTU {}{rate}", link_config.mtu)
             }
         }
     }
@@ -243,15 +243,15 @@ impl Lab {
     }
 
     /// The path of a cell's trials.
-    fn path(&self, bed: &Bed, cell: &Cell) -> Path {
+    fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
         let [sender, receiver] = match &self.place {
             Place::Built(testbed) => testbed.hosts().each_ref().map(|host| host.address(cell.family)),
             Place::Real(machines) => machines.each_ref().map(|machine| machine.address(cell.family)),
-            Place::Row(row) => return row.path(bed, cell),
+            Place::Row(row) => return row.path(link_config, cell),
         };
-        let (offloads, rate, shared) = (bed.offloads, bed.rate, !self.services.is_empty());
-        let (mtu, planned_mtu) = (bed.mtu_of(cell), true);
-        Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, crossing: None }
+        let (offloads, rate, shared) = (link_config.offloads, link_config.rate, !self.services.is_empty());
+        let (mtu, planned_mtu) = (link_config.mtu_of(cell), true);
+        Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, nat: None }
     }
 
     fn divides(&self) -> bool {
@@ -259,10 +259,10 @@ impl Lab {
     }
 
     /// How messages get into the kernel where the study does not say: a guest's may know trains of datagrams in name only.
-    fn io(&self, bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Io {
+    fn io(&self, link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
         let own = |system: &System| matches!(system, System::Namespace | System::Here | System::Ssh(_));
         let told = cell.settings.get(&Factor::Io).is_some_and(|level| level != "auto");
-        match settings::io(bed, cell, probe) {
+        match settings::io(link_config, cell, probe) {
             Io::Segment if !told && !self.systems.0.iter().all(own) => Io::Batch,
             io => io,
         }
@@ -277,9 +277,9 @@ impl Lab {
         let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
         let message_bytes = TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)
             .expect("a checked study's sizes hold their headers");
-        let io = self.io(&study.bed, cell, &probe);
-        probe.pacing = settings::pacing(&study.bed, cell, &probe);
-        let path = self.path(&study.bed, cell);
+        let io = self.io(&study.link_config, cell, &probe);
+        probe.pacing = settings::pacing(&study.link_config, cell, &probe);
+        let path = self.path(&study.link_config, cell);
         let pinning = Pinning::of(cell, trial.probe, self.divides(), self.steers);
         let mut spec = TrialSpec {
             token: token(seed, trial),
@@ -324,7 +324,7 @@ impl Lab {
         outside::fill_in(&mut run, &path, before, self.outside());
         if let (Place::Row(row), Some(before)) = (&mut self.place, counted) {
             let after = row.count()?;
-            row::fill_in(&mut run, row, &study.bed, &before, &after);
+            row::fill_in(&mut run, row, &study.link_config, &before, &after);
         }
         known.finish(&mut run, || self.compare(&path, &spec))?;
         Ok(run)

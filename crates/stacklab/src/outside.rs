@@ -13,12 +13,12 @@ pub fn fill_in(run: &mut RunRecord, path: &Path, before: [Option<Ticks>; 2], aft
     // Sides are a leg's sender and its receiver, then those of a leg back.
     let hosts: &[usize] = if reverse { &[1, 0] } else { &[0, 1, 1, 0] };
     let mut filled = false;
-    for (side, host) in run.sides.iter_mut().zip(hosts) {
+    for (side, host) in run.host_reports.iter_mut().zip(hosts) {
         let (Some(before), Some(after)) = (before[*host], after[*host]) else { continue };
         side.cpu = Some(time(before, after, run.wall_ns, side.cpu.as_ref()));
         filled = true;
     }
-    if let (true, [sent, received, ..]) = (filled, &run.sides[..]) {
+    if let (true, [sent, received, ..]) = (filled, &run.host_reports[..]) {
         let values = metrics::values(&run.spec, path, sent, received);
         run.values.extend(values.into_iter().filter(|(metric, _)| metric.is_host_cpu()));
     }
@@ -60,8 +60,8 @@ mod tests {
         let (before, after) = (Ticks { user: 10, system: 1 }, Ticks { user: 40, system: 21 });
         let address = [198, 18, 0, 1].into();
         let (sender, receiver) = (address, address);
-        let (mtu, planned_mtu, offloads, rate, shared, crossing) = (1500, true, false, None, false, None);
-        let path = Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, crossing };
+        let (mtu, planned_mtu, offloads, rate, shared, nat) = (1500, true, false, None, false, None);
+        let path = Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, nat };
         // The sides that are at the sender's host, which is the guest.
         let cases = [
             ("both", 4, vec![0, 3], Metric::CpuSender, Metric::CpuReceiver),
@@ -72,7 +72,7 @@ mod tests {
             run.wall_ns = 100 * tick_ns;
             run.trial.cell.settings.insert(Factor::Direction, direction.to_owned());
             fill_in(&mut run, &path, [Some(before), None], [Some(after), None]);
-            for (place, side) in run.sides.iter().enumerate() {
+            for (place, side) in run.host_reports.iter().enumerate() {
                 let found = side.cpu.as_ref().map(|cpu| (cpu.scope, cpu.busy_ns(), cpu.idle_ns));
                 let expected = (CpuScope::Outside, 50 * tick_ns, 50 * tick_ns);
                 assert_eq!(found, own.contains(&place).then_some(expected), "{direction} {place}");

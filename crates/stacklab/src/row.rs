@@ -3,14 +3,14 @@
 use crate::failure::Failure;
 use crate::outside;
 use stacklab_model::{
-    Bed, Cell, Counters, ETHERNET_HEADER_BYTES, Family, Metric, OwnLink, Probe, Role, RowKind, RunRecord,
-    System, Systems, Transport, Value, WirePath, once_each,
+    Cell, Counters, ETHERNET_HEADER_BYTES, Family, LinkConfig, Metric, OwnLink, Probe, Role, RowKind,
+    RunRecord, System, Systems, Transport, Value, WirePath, once_each,
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Node, Routed, RowPlan, ends};
 use stacklab_testbed::{TestbedError, Ticks};
 use stacklab_traffic::client::{AgentClient, AgentError};
-use stacklab_traffic::conduct::{Crossing, Path};
+use stacklab_traffic::conduct::{NatPath, Path};
 use stacklab_traffic::message::{Answer, Request};
 use std::time::{Duration, Instant};
 
@@ -75,12 +75,12 @@ impl Row {
     }
 
     /// What it is, in a sentence.
-    pub fn describe(&self, bed: &Bed) -> String {
+    pub fn describe(&self, link_config: &LinkConfig) -> String {
         let Origin { plan, carried, guest, .. } = &self.origin;
         let (mechanism, links) = (plan.kind.mechanism, &plan.links);
         let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
         let (hosts, seen_by) = hosts(&place, &self.guests());
-        let rate = bed.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
+        let rate = link_config.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
         let by = translators(plan);
         let own =
             links.all().into_iter().filter(|(_, link)| *link != OwnLink::default()).map(|(name, link)| {
@@ -97,11 +97,11 @@ impl Row {
                 carried.path_mtus[0]
             )
         });
-        let offloads = if bed.offloads { "on" } else { "off" };
+        let offloads = if link_config.offloads { "on" } else { "off" };
         format!(
             "client - router - router - client{hosts}, {mechanism}{by} between the routers, \
              MTU {}, {rate}, offloads {offloads}{}; seen on the middle link{seen_by}: {}",
-            bed.mtu,
+            link_config.mtu,
             own.collect::<String>(),
             seen.collect::<Vec<_>>().join("; ")
         )
@@ -179,27 +179,28 @@ impl Row {
     }
 
     /// The path of a cell's trials.
-    pub fn path(&self, bed: &Bed, cell: &Cell) -> Path {
+    pub fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
         let ends = ends(self.origin.plan.kind.mechanism, cell.family)
             .expect("a checked study's mechanisms carry their families");
         let seen = self.origin.carried.iter().find(|carried| carried.family == cell.family);
         let path_mtus = seen.expect("a testbed has been seen to carry what it carries").path_mtus;
-        let crossing = Crossing {
+        let nat = NatPath {
             destination: ends.destination,
             source: ends.source,
             path_mtus,
-            own_mtus: [self.origin.plan.links.near, self.origin.plan.links.far].map(|link| link.of(bed).mtu),
+            own_mtus: [self.origin.plan.links.near, self.origin.plan.links.far]
+                .map(|link| link.of(link_config).mtu),
             renumbers: self.origin.plan.keeps_state(),
         };
         Path {
             sender: ends.sender,
             receiver: ends.receiver,
-            mtu: bed.mtu,
+            mtu: link_config.mtu,
             planned_mtu: true,
-            offloads: bed.offloads,
-            rate: bed.rate,
+            offloads: link_config.offloads,
+            rate: link_config.rate,
             shared: false,
-            crossing: Some(crossing),
+            nat: Some(nat),
         }
     }
 
@@ -262,7 +263,13 @@ fn hosts(place: &str, [clients, routers]: &[[Option<String>; 2]; 2]) -> (String,
 }
 
 /// Puts the routers' figures into a run of a stream.
-pub fn fill_in(run: &mut RunRecord, row: &Row, bed: &Bed, before: &[Count; 2], after: &[Count; 2]) {
+pub fn fill_in(
+    run: &mut RunRecord,
+    row: &Row,
+    link_config: &LinkConfig,
+    before: &[Count; 2],
+    after: &[Count; 2],
+) {
     if run.trial.probe != Probe::Stream {
         return;
     }
@@ -285,12 +292,12 @@ pub fn fill_in(run: &mut RunRecord, row: &Row, bed: &Bed, before: &[Count; 2], a
     run.values.insert(Metric::ReassembledRouters, both("ReasmOKs"));
     run.values.insert(Metric::CpuRouter1, busy(0));
     run.values.insert(Metric::CpuRouter2, busy(1));
-    let Some(sent) = run.sides.iter().find(|side| side.role == Role::Sender) else { return };
-    let Some(received) = run.sides.iter().find(|side| side.role == Role::Receiver) else { return };
+    let Some(sent) = run.host_reports.iter().find(|side| side.role == Role::Sender) else { return };
+    let Some(received) = run.host_reports.iter().find(|side| side.role == Role::Receiver) else { return };
     if run.spec.transport != Transport::Udp {
         return;
     }
-    if run.sides.len() != 2 {
+    if run.host_reports.len() != 2 {
         for metric in [Metric::LinkBytes, Metric::LinkBytesBeyond] {
             run.values.insert(metric, Value::Missing("not told of streams both ways at once".to_owned()));
         }
@@ -307,7 +314,7 @@ pub fn fill_in(run: &mut RunRecord, row: &Row, bed: &Bed, before: &[Count; 2], a
     let seen = &received.received;
     let crossed = seen.warmup + seen.measured + seen.duplicates + sent.sent.markers + run.drops.socket_buffer;
     let each = ip_bytes / crossed as f64;
-    let path = WirePath { mechanism, ..WirePath::plain(family, run.spec.transport, bed.mtu) };
+    let path = WirePath { mechanism, ..WirePath::plain(family, run.spec.transport, link_config.mtu) };
     let model = path.wire_size(run.spec.message_bytes).map(|size| f64::from(size.ip_bytes));
     run.values.insert(Metric::LinkBytes, Value::finite(each, "no message arrived"));
     if let Some(model) = model {

@@ -29,7 +29,7 @@ impl Rows {
             return if asked { Err(without_routers()) } else { Ok(None) };
         };
         let forward_only = study.flows_forward_only();
-        let needs = Needs { rows: study.rows(), bed: study.bed.clone(), links, forward_only };
+        let needs = Needs { rows: study.rows(), link_config: study.link_config.clone(), links, forward_only };
         if let (true, Some(guest)) = (asked, needs.guests().first()) {
             return Err(Failure::Usage(format!(
                 "--in-vm has all four hosts of a row inside one guest, and some of the study's hosts are guests of their \

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub fn note(run: &mut RunRecord, asked: &BTreeMap<Service, Asked>) {
     // The sender of the testbed asks; in reverse it is the one that receives.
     let reverse = run.trial.cell.level(Factor::Direction) == Direction::Reverse.name();
-    if let Some(side) = run.sides.get_mut(usize::from(reverse)) {
+    if let Some(side) = run.host_reports.get_mut(usize::from(reverse)) {
         for (service, Asked { asked, answered }) in asked {
             side.counters.0.insert(format!("services.{service}.asked"), *asked);
             side.counters.0.insert(format!("services.{service}.answered"), *answered);

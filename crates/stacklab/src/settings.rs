@@ -1,7 +1,7 @@
 //! A cell's settings as what agents and testbed are told.
 
 use stacklab_model::{
-    Bed, Cell, CpuScope, Factor, Io, Mechanism, Pacing, Probe, ProbeSpec, Transport, TrialSpec, Tuning,
+    Cell, CpuScope, Factor, Io, LinkConfig, Mechanism, Pacing, Probe, ProbeSpec, Transport, TrialSpec, Tuning,
 };
 use std::str::FromStr;
 
@@ -57,13 +57,13 @@ pub fn level<T: FromStr>(cell: &Cell, factor: Factor) -> Option<T> {
 /// How a trial's messages get into the kernel: as the study says, else chosen. On a link of known rate the link is to
 /// be filled, and a train of datagrams is cut before the link; else the stack is measured, and each message goes
 /// through all of it.
-pub fn io(bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Io {
+pub fn io(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
     if let Some(level) = cell.settings.get(&Factor::Io).filter(|level| *level != "auto") {
         return level.parse().expect("a checked study's levels are of their kind");
     }
     match (probe.probe, probe.pacing, cell.transport) {
         (Probe::Stream | Probe::EchoLoaded, Pacing::Flood, Transport::Udp)
-            if bed.rate.is_some() && !bed.offloads && fits_a_packet(bed, cell) =>
+            if link_config.rate.is_some() && !link_config.offloads && fits_a_packet(link_config, cell) =>
         {
             Io::Segment
         }
@@ -73,8 +73,8 @@ pub fn io(bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Io {
 }
 
 /// When a trial's messages leave: where the study says at the link's rate, by the schedule that this comes to.
-pub fn pacing(bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Pacing {
-    match (probe.pacing, bed.messages_per_second(cell)) {
+pub fn pacing(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Pacing {
+    match (probe.pacing, link_config.messages_per_second(cell)) {
         (Pacing::Link, Some(rate)) => Pacing::Schedule(rate),
         (pacing, _) => pacing,
     }
@@ -82,13 +82,13 @@ pub fn pacing(bed: &Bed, cell: &Cell, probe: &ProbeSpec) -> Pacing {
 
 /// Whether each message takes one packet; one that takes several cannot be part of a train. The packets of a train may be cut
 /// on their way (Linux leaves DF out), which a translator to IPv6 then does.
-fn fits_a_packet(bed: &Bed, cell: &Cell) -> bool {
+fn fits_a_packet(link_config: &LinkConfig, cell: &Cell) -> bool {
     if Mechanism::of(cell).translates() {
         return false;
     }
     let headers = cell.family.header_bytes() + cell.transport.header_bytes();
     TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)
-        .zip(Mechanism::of(cell).leaves(cell.family, bed.mtu_of(cell)))
+        .zip(Mechanism::of(cell).leaves(cell.family, link_config.mtu_of(cell)))
         .is_some_and(|(bytes, mtu)| bytes + headers <= mtu)
 }
 
@@ -146,14 +146,14 @@ mod tests {
             interval_ns: 1,
             metrics: Vec::new(),
         };
-        let bed = |rate| Bed { rate, mtu: 1500, offloads: false };
-        let shaped = bed(Some(Rate(1_000_000)));
+        let link_config = |rate| LinkConfig { rate, mtu: 1500, offloads: false };
+        let shaped = link_config(Some(Rate(1_000_000)));
         assert_eq!(io(&shaped, &cell(&[]), &flood), Io::Segment);
         assert_eq!(io(&shaped, &cell(&[(Factor::Io, "auto")]), &flood), Io::Segment);
         assert_eq!(io(&shaped, &cell(&[(Factor::Io, "plain")]), &flood), Io::Plain);
         // 1400 bytes take two packets of 1280.
         assert_eq!(io(&shaped, &cell(&[(Factor::Mtu, "1280")]), &flood), Io::Batch);
-        assert_eq!(io(&bed(None), &cell(&[]), &flood), Io::Batch);
+        assert_eq!(io(&link_config(None), &cell(&[]), &flood), Io::Batch);
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! real one is; in /dev/shm that takes seconds for thousands.
 
 use stacklab_model::{
-    Buckets, Cell, CpuScope, Delays, Endpoint, Family, Framing, IntervalRow, Io, Length, Metric, Offloads,
-    Pacing, Probe, ProbeSpec, Role, RunRecord, RunStatus, Side, Transport, Trial, TrialSpec, Value,
+    Buckets, Cell, CpuScope, Delays, Endpoint, Family, Framing, HostReport, IntervalRow, Io, Length, Metric,
+    Offloads, Pacing, Probe, ProbeSpec, Role, RunRecord, RunStatus, Transport, Trial, TrialSpec, Value,
 };
 use stacklab_store::{Campaign, Record};
 use std::net::SocketAddr;
@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 "runs.budget=700h".to_owned(),
             ],
             seed: 1,
-            bed: "made up".to_owned(),
+            testbed_description: "made up".to_owned(),
             cpu_scope: CpuScope::Shared,
         },
     )?;
@@ -103,12 +103,12 @@ fn run(trial: Trial, started_unix_ns: u64, number: u64) -> RunRecord {
         status: RunStatus::Valid,
         values,
         drops: Default::default(),
-        sides: Role::ALL.iter().map(|role| side(*role, family, transport, number)).collect(),
+        host_reports: Role::ALL.iter().map(|role| side(*role, family, transport, number)).collect(),
         warnings: vec![],
     }
 }
 
-fn side(role: Role, family: Family, transport: Transport, number: u64) -> Side {
+fn side(role: Role, family: Family, transport: Transport, number: u64) -> HostReport {
     let address = SocketAddr::new(family.loopback(), 1000);
     let endpoint = Endpoint {
         family,
@@ -122,7 +122,7 @@ fn side(role: Role, family: Family, transport: Transport, number: u64) -> Side {
         congestion_control: None,
         options: Default::default(),
     };
-    let mut side = Side::new(role, endpoint);
+    let mut side = HostReport::new(role, endpoint);
     if role == Role::Receiver {
         let bucket = |i: u64| (10_000 + 137 * i, 1 + (100.0 * noise(number + i)) as u64);
         side.delays = Some(Delays {

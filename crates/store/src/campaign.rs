@@ -20,7 +20,7 @@ pub struct Campaign {
     /// Seed of the plan.
     pub seed: u64,
     /// The testbed in a sentence.
-    pub bed: String,
+    pub testbed_description: String,
     /// Whose CPU the hosts' CPU figures are.
     pub cpu_scope: CpuScope,
 }

@@ -119,7 +119,7 @@ impl Record {
                     scale: row.get(4)?,
                     settings: from_json(&row.get::<_, String>(5)?)?,
                     seed: parsed(&row.get::<_, String>(6)?)?,
-                    bed: row.get(7)?,
+                    testbed_description: row.get(7)?,
                     cpu_scope: parsed::<CpuScope>(&row.get::<_, String>(8)?)?,
                 })
             },
@@ -251,7 +251,7 @@ fn image(campaign: &Campaign) -> rusqlite::Result<Vec<u8>> {
             campaign.scale,
             to_json(&campaign.settings),
             campaign.seed.to_string(),
-            campaign.bed,
+            campaign.testbed_description,
             campaign.cpu_scope.name(),
         ],
     )?;

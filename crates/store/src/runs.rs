@@ -4,7 +4,8 @@ use crate::open::{from_json, parsed, to_json};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, params};
 use stacklab_model::{
-    Cell, Delays, Direction, Drops, Factor, IntervalRow, RunRecord, RunStatus, Side, Trial, Value, Warning,
+    Cell, Delays, Direction, Drops, Factor, HostReport, IntervalRow, RunRecord, RunStatus, Trial, Value,
+    Warning,
 };
 use std::collections::BTreeMap;
 
@@ -32,7 +33,7 @@ impl Record {
 
     /// What the hosts saw of one run, sender first; of a run in both directions the forward ones first. Empty where the
     /// record holds none.
-    pub fn sides(&self, trial: &Trial) -> Result<Vec<Side>, StoreError> {
+    pub fn host_reports(&self, trial: &Trial) -> Result<Vec<HostReport>, StoreError> {
         select_sides(&self.connection, self.format, trial).map_err(|e| self.error("read a run", e))
     }
 }
@@ -87,8 +88,8 @@ fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> 
         Ok(Direction::Reverse) => [Direction::Reverse; 2],
         _ => [Direction::Forward, Direction::Reverse],
     };
-    for (sides, direction) in run.sides.chunks(2).zip(directions) {
-        for side in sides {
+    for (host_reports, direction) in run.host_reports.chunks(2).zip(directions) {
+        for side in host_reports {
             insert_side(&transaction, id, direction, side)?;
         }
     }
@@ -101,10 +102,15 @@ fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> 
     transaction.commit()
 }
 
-fn insert_side(connection: &Connection, id: i64, direction: Direction, side: &Side) -> rusqlite::Result<()> {
+fn insert_side(
+    connection: &Connection,
+    id: i64,
+    direction: Direction,
+    side: &HostReport,
+) -> rusqlite::Result<()> {
     let (direction, role) = (direction.name(), side.role.name());
     // Delays and series have tables of their own, where other programs find them.
-    let report = Side { delays: None, series: Vec::new(), ..side.clone() };
+    let report = HostReport { delays: None, series: Vec::new(), ..side.clone() };
     connection.execute(
         "INSERT INTO side (run, direction, role, report) VALUES (?1, ?2, ?3, ?4)",
         params![id, direction, role, to_json(&report)],
@@ -201,12 +207,12 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
             socket_buffer: count(16)?,
             network: count(17)?,
         },
-        sides: Vec::new(),
+        host_reports: Vec::new(),
         warnings: Vec::new(),
     })
 }
 
-fn select_sides(connection: &Connection, format: i64, trial: &Trial) -> rusqlite::Result<Vec<Side>> {
+fn select_sides(connection: &Connection, format: i64, trial: &Trial) -> rusqlite::Result<Vec<HostReport>> {
     // Format 1 had one direction only.
     let [column, condition] =
         if format == 1 { ["'forward'", ""] } else { ["direction", "AND direction = ?3"] };
@@ -215,15 +221,15 @@ fn select_sides(connection: &Connection, format: i64, trial: &Trial) -> rusqlite
          WHERE run.block = ?1 AND run.position = ?2 ORDER BY direction, side.role = 'receiver'",
     ))?;
     let mut rows = query.query(params![trial.block, trial.position])?;
-    let mut sides = Vec::new();
+    let mut host_reports = Vec::new();
     while let Some(row) = rows.next()? {
         let key = Key { run: row.get(0)?, role: row.get(1)?, direction: row.get(3)?, condition };
-        let mut side: Side = from_json(&row.get::<_, String>(2)?)?;
+        let mut side: HostReport = from_json(&row.get::<_, String>(2)?)?;
         side.delays = select_delays(connection, &key)?;
         side.series = select_series(connection, &key)?;
-        sides.push(side);
+        host_reports.push(side);
     }
-    Ok(sides)
+    Ok(host_reports)
 }
 
 /// Whose delays and series are meant.

@@ -20,7 +20,7 @@ fn record() -> (TempDir, PathBuf) {
         scale: None,
         settings: vec![],
         seed: 1,
-        bed: "two hosts".into(),
+        testbed_description: "two hosts".into(),
         cpu_scope: CpuScope::Shared,
     };
     drop(Record::create(&path, &campaign).unwrap());
@@ -119,8 +119,10 @@ fn reading_ends_where_a_records_pages_lead_in_circles() {
 fn a_glance_undoes_nothing_and_says_what_would() {
     let (folder, path) = record();
     let raw = Connection::open(&path).unwrap();
-    raw.execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE campaign SET bed = hex(randomblob(100000))")
-        .unwrap();
+    raw.execute_batch(
+        "PRAGMA cache_size = 1; BEGIN; UPDATE campaign SET bed = hex(randomblob(100000))",
+    )
+    .unwrap();
     let [copy, journal] = ["copy.stacklab", "copy.stacklab-journal"].map(|name| folder.path().join(name));
     std::fs::copy(&path, &copy).unwrap();
     std::fs::copy(format!("{}-journal", path.display()), &journal).unwrap();
@@ -131,7 +133,7 @@ fn a_glance_undoes_nothing_and_says_what_would() {
     assert_eq!(std::fs::read(&copy).unwrap(), before);
     assert!(journal.exists());
     drop(Record::read(&copy).unwrap());
-    assert_eq!(Record::glance(&copy).unwrap().campaign().unwrap().bed, "two hosts");
+    assert_eq!(Record::glance(&copy).unwrap().campaign().unwrap().testbed_description, "two hosts");
 }
 
 #[test]

@@ -15,12 +15,12 @@ fn campaign() -> Campaign {
         scale: Some("quick".into()),
         settings: vec!["runs.min=2".into()],
         seed: u64::MAX,
-        bed: "two hosts".into(),
+        testbed_description: "two hosts".into(),
         cpu_scope: CpuScope::Shared,
     }
 }
 
-fn side(role: Role) -> Side {
+fn side(role: Role) -> HostReport {
     let endpoint = Endpoint {
         family: Family::Ipv6,
         transport: Transport::Tcp,
@@ -33,7 +33,7 @@ fn side(role: Role) -> Side {
         congestion_control: Some("cubic".into()),
         options: SocketOptions { mss: Some(1428), ..SocketOptions::default() },
     };
-    Side {
+    HostReport {
         io: Some(stacklab_model::Io::Plain),
         sent: Sent { measured: 3, ..Sent::default() },
         delay_points: Some(DelayPoints::between(Point::Call, Point::Kernel)),
@@ -51,7 +51,7 @@ fn side(role: Role) -> Side {
         counters: Counters(BTreeMap::from([("udp.InDatagrams".into(), 7)])),
         socket_memory_kib: Some(64),
         peak_rss_kib: Some(1000),
-        ..Side::new(role, endpoint)
+        ..HostReport::new(role, endpoint)
     }
 }
 
@@ -97,7 +97,7 @@ fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
             (Metric::Jitter, Value::Invalid("clock".into())),
         ]),
         drops: Drops { sender_queue: 1, interface: 2, socket_buffer: 3, network: 4 },
-        sides: vec![side(Role::Sender), side(Role::Receiver)],
+        host_reports: vec![side(Role::Sender), side(Role::Receiver)],
         warnings: vec![Warning { code: "tick".into(), text: "coarse".into(), advice: "longer".into() }],
     }
 }
@@ -153,8 +153,8 @@ fn what_goes_in_comes_out() {
     assert_eq!(record.hosts().unwrap(), [host]);
     let wanted = [run(0, 0, RunStatus::Valid), run(0, 1, RunStatus::Invalid(vec!["a reason".into()]))];
     for (found, wanted) in record.runs().unwrap().into_iter().zip(&wanted) {
-        assert_eq!(record.sides(&found.trial).unwrap(), wanted.sides);
-        assert_eq!(RunRecord { sides: wanted.sides.clone(), ..found }, *wanted);
+        assert_eq!(record.host_reports(&found.trial).unwrap(), wanted.host_reports);
+        assert_eq!(RunRecord { host_reports: wanted.host_reports.clone(), ..found }, *wanted);
     }
 }
 
@@ -164,14 +164,14 @@ fn a_run_in_both_directions_keeps_its_four_sides_apart_and_in_order() {
     let mut record = Record::open(&path).unwrap();
     let mut both = run(1, 0, RunStatus::Valid);
     both.trial.cell.settings.insert(Factor::Direction, "both".into());
-    both.sides.extend([side(Role::Sender), side(Role::Receiver)]);
-    for (sent, side) in (1..).zip(&mut both.sides) {
+    both.host_reports.extend([side(Role::Sender), side(Role::Receiver)]);
+    for (sent, side) in (1..).zip(&mut both.host_reports) {
         side.sent.measured = sent;
         side.delays.as_mut().unwrap().mean_ns = sent as f64;
         side.series[0].messages = sent;
     }
     record.put_run(&both).unwrap();
-    assert_eq!(record.sides(&both.trial).unwrap(), both.sides);
+    assert_eq!(record.host_reports(&both.trial).unwrap(), both.host_reports);
 }
 
 /// A record as the first stacklab left it: its tables, and a run with both sides.
@@ -195,11 +195,11 @@ fn holds_the_first_formats_run(record: &Record) {
     assert!(runs[0].trial.cell.settings.is_empty());
     assert_eq!((runs[0].spec.io, runs[0].spec.flows), (Io::Plain, 1));
     assert_eq!(runs[0].values[&Metric::Throughput], Value::Measured(93.5));
-    let sides = record.sides(&runs[0].trial).unwrap();
-    assert_eq!(sides.iter().map(|side| side.role).collect::<Vec<_>>(), [Role::Sender, Role::Receiver]);
-    assert_eq!(sides[0].sent.measured, 1000);
-    assert_eq!(sides[1].delays.as_ref().unwrap().mean_ns, 15000.5);
-    assert_eq!(sides[1].series.len(), 2);
+    let host_reports = record.host_reports(&runs[0].trial).unwrap();
+    assert_eq!(host_reports.iter().map(|side| side.role).collect::<Vec<_>>(), [Role::Sender, Role::Receiver]);
+    assert_eq!(host_reports[0].sent.measured, 1000);
+    assert_eq!(host_reports[1].delays.as_ref().unwrap().mean_ns, 15000.5);
+    assert_eq!(host_reports[1].series.len(), 2);
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_record_of_the_first_format_is_gone_on_with_in_this_one() {
         raw.prepare("PRAGMA foreign_key_check").unwrap().query([]).unwrap().next().unwrap().is_some();
     assert!(!broken);
     let record = Record::read(&path).unwrap();
-    assert_eq!(record.sides(&new.trial).unwrap(), new.sides);
+    assert_eq!(record.host_reports(&new.trial).unwrap(), new.host_reports);
     assert_eq!(record.runs().unwrap()[1].trial, new.trial);
 }
 

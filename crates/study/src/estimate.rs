@@ -67,7 +67,7 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
         Length::Time(nanoseconds) => return (nanoseconds, false),
         Length::Packets(packets) => packets as f64,
     };
-    let limit = if spec.probe == Probe::Connect { None } else { study.bed.messages_per_second(cell) };
+    let limit = if spec.probe == Probe::Connect { None } else { study.link_config.messages_per_second(cell) };
     let (rate, assumed) = match spec.pacing {
         Pacing::Schedule(rate) => (rate, false),
         Pacing::Link => (f64::MAX, false),

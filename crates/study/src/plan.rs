@@ -2,7 +2,7 @@
 
 use crate::shuffle::{generator, shuffle};
 use crate::study::Study;
-use stacklab_model::{Cell, Factor, Probe, Question, Settled, Trial};
+use stacklab_model::{Cell, Factor, Probe, Question, StopReason, Trial};
 use std::collections::{HashMap, HashSet};
 
 /// The trials of a study in their order. A block holds every cell once for every probe that supports its transport, in
@@ -67,11 +67,15 @@ impl Plan {
     /// The trials of a block that are still worth running: all but those whose every question is settled. A trial
     /// that no question asks for stays. `settled` goes with `questions` item by item; one that is not there is open.
     /// Trials keep their order and positions.
-    pub fn active(trials: Vec<Trial>, settled: &[Option<Settled>], questions: &[Question]) -> Vec<Trial> {
+    pub fn active(
+        trials: Vec<Trial>,
+        stop_reason: &[Option<StopReason>],
+        questions: &[Question],
+    ) -> Vec<Trial> {
         let mut asked = HashSet::new();
         let mut open = HashSet::new();
         for (index, question) in questions.iter().enumerate() {
-            let is_open = settled.get(index).is_none_or(Option::is_none);
+            let is_open = stop_reason.get(index).is_none_or(Option::is_none);
             for cell in [&question.baseline, &question.candidate] {
                 let arm = (cell, question.metric.probe());
                 asked.insert(arm);
@@ -223,22 +227,23 @@ candidate = "{candidate}"
         let study = quickstart();
         let plan = Plan::new(&study, 1);
         let questions = study.questions();
-        let active = |settled: &[Option<Settled>]| Plan::active(plan.block(0), settled, &questions);
+        let active =
+            |stop_reason: &[Option<StopReason>]| Plan::active(plan.block(0), stop_reason, &questions);
 
         assert_eq!(active(&[]), plan.block(0));
         assert_eq!(active(&vec![None; questions.len()]), plan.block(0));
-        assert!(active(&vec![Some(Settled::Cap); questions.len()]).is_empty());
+        assert!(active(&vec![Some(StopReason::Cap); questions.len()]).is_empty());
 
         // Round trips are the only questions of echo, so that all echo trials go; a stream stays for its other metrics.
         let rtt: Vec<_> =
-            questions.iter().map(|q| (q.metric == Metric::Rtt).then_some(Settled::Narrow)).collect();
+            questions.iter().map(|q| (q.metric == Metric::Rtt).then_some(StopReason::Narrow)).collect();
         let left = active(&rtt);
         assert_eq!(left.len(), 24);
         assert!(left.iter().all(|trial| trial.probe == Probe::Stream));
         assert!(left.iter().any(|trial| trial.position >= 24), "positions are those of the full order");
 
         // One open question keeps its two arms.
-        let mut all_but_one = vec![Some(Settled::Decided); questions.len()];
+        let mut all_but_one = vec![Some(StopReason::Decided); questions.len()];
         all_but_one[5] = None;
         let left = active(&all_but_one);
         assert_eq!(
@@ -255,7 +260,7 @@ candidate = "{candidate}"
         study.comparisons[0].metrics = vec![Metric::Throughput];
         let questions = study.questions();
         let trials = Plan::new(&study, 1).block(0);
-        let left = Plan::active(trials, &vec![Some(Settled::Cap); questions.len()], &questions);
+        let left = Plan::active(trials, &vec![Some(StopReason::Cap); questions.len()], &questions);
         assert_eq!(left.len(), 24);
         assert!(left.iter().all(|trial| trial.probe == Probe::Echo));
     }

@@ -1,6 +1,6 @@
 //! When a question has been measured enough: a pure function of what is known.
 
-use stacklab_model::{Settled, Standing, StoppingRule};
+use stacklab_model::{StopReason, StoppingRule, StoppingState};
 
 /// Blocks before the time budget can end a campaign: with fewer there is no interval at all.
 const LEAST_BLOCKS: u32 = 2;
@@ -11,16 +11,21 @@ const LEAST_BLOCKS: u32 = 2;
 /// is good enough counts from `rule.min` blocks on. The most blocks and the budget end the question whatever its
 /// standing; the budget does so before `rule.min` too, because it is a promise to whoever waits, but not before two
 /// blocks. For the campaign as a whole (trials without any question), look with a standing of all `false`.
-pub fn look(rule: &StoppingRule, blocks_done: u32, spent_ns: u64, standing: Standing) -> Option<Settled> {
+pub fn look(
+    rule: &StoppingRule,
+    blocks_done: u32,
+    spent_ns: u64,
+    standing: StoppingState,
+) -> Option<StopReason> {
     let good = blocks_done >= rule.min;
     if good && standing.narrow {
-        Some(Settled::Narrow)
+        Some(StopReason::Narrow)
     } else if good && standing.decided {
-        Some(Settled::Decided)
+        Some(StopReason::Decided)
     } else if blocks_done >= rule.max {
-        Some(Settled::Cap)
+        Some(StopReason::Cap)
     } else if blocks_done >= LEAST_BLOCKS && rule.budget_ns.is_some_and(|budget| spent_ns >= budget) {
-        Some(Settled::Budget)
+        Some(StopReason::Budget)
     } else {
         None
     }
@@ -30,10 +35,10 @@ pub fn look(rule: &StoppingRule, blocks_done: u32, spent_ns: u64, standing: Stan
 mod tests {
     use super::*;
 
-    const OPEN: Standing = Standing { narrow: false, decided: false };
-    const NARROW: Standing = Standing { narrow: true, decided: false };
-    const DECIDED: Standing = Standing { narrow: false, decided: true };
-    const BOTH: Standing = Standing { narrow: true, decided: true };
+    const OPEN: StoppingState = StoppingState { narrow: false, decided: false };
+    const NARROW: StoppingState = StoppingState { narrow: true, decided: false };
+    const DECIDED: StoppingState = StoppingState { narrow: false, decided: true };
+    const BOTH: StoppingState = StoppingState { narrow: true, decided: true };
 
     #[test]
     fn a_question_is_settled_by_a_good_answer_then_the_cap_then_the_budget() {
@@ -41,23 +46,23 @@ mod tests {
             // blocks, spent, standing, settled
             (5, 0, BOTH, None),
             (6, 0, OPEN, None),
-            (6, 0, NARROW, Some(Settled::Narrow)),
-            (6, 0, DECIDED, Some(Settled::Decided)),
-            (6, 0, BOTH, Some(Settled::Narrow)),
+            (6, 0, NARROW, Some(StopReason::Narrow)),
+            (6, 0, DECIDED, Some(StopReason::Decided)),
+            (6, 0, BOTH, Some(StopReason::Narrow)),
             (11, 99, OPEN, None),
-            (12, 0, OPEN, Some(Settled::Cap)),
-            (12, 100, OPEN, Some(Settled::Cap)),
-            (12, 100, NARROW, Some(Settled::Narrow)),
-            (7, 100, OPEN, Some(Settled::Budget)),
-            (7, 100, DECIDED, Some(Settled::Decided)),
-            (2, 100, NARROW, Some(Settled::Budget)),
+            (12, 0, OPEN, Some(StopReason::Cap)),
+            (12, 100, OPEN, Some(StopReason::Cap)),
+            (12, 100, NARROW, Some(StopReason::Narrow)),
+            (7, 100, OPEN, Some(StopReason::Budget)),
+            (7, 100, DECIDED, Some(StopReason::Decided)),
+            (2, 100, NARROW, Some(StopReason::Budget)),
             (1, 100, OPEN, None),
         ];
         let rule = StoppingRule { min: 6, max: 12, target: 0.02, budget_ns: Some(100) };
-        for (blocks, spent, standing, settled) in table {
+        for (blocks, spent, standing, stop_reason) in table {
             assert_eq!(
                 look(&rule, blocks, spent, standing),
-                settled,
+                stop_reason,
                 "{blocks} blocks, {spent} ns, {standing:?}"
             );
         }

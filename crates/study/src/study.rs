@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
-    Bed, Cell, ComparisonSpec, Direction, Factor, Family, Mechanism, Metric, Probe, ProbeSpec, Question,
-    RowKind, Scale, Services, StoppingRule, System, Systems, Topology, once_each,
+    Cell, ComparisonSpec, Direction, Factor, Family, LinkConfig, Mechanism, Metric, Probe, ProbeSpec,
+    Question, RowKind, Scale, Services, StoppingRule, System, Systems, Topology, once_each,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ pub struct Study {
     /// What the study asks, as the heading of its reports.
     pub title: String,
     /// The link, or each of the links, between its hosts.
-    pub bed: Bed,
+    pub link_config: LinkConfig,
     /// How the hosts are joined.
     #[serde(default)]
     pub topology: Topology,

@@ -2,7 +2,7 @@
 //!
 //!     cargo run -p stacklab-testbed --example lab -- uml target/debug/stacklab 6in4 4in6
 
-use stacklab_model::{Bed, Links, RowKind};
+use stacklab_model::{LinkConfig, Links, RowKind};
 use stacklab_testbed::{GuestLab, Needs};
 use std::error::Error;
 use std::path::Path;
@@ -14,8 +14,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let rows = mechanisms.iter().map(|name| Ok(RowKind::of_namespaces(name.parse()?)));
     let rows = rows.collect::<Result<Vec<_>, Box<dyn Error>>>()?;
-    let bed = Bed { rate: None, mtu: 1500, offloads: false };
-    let needs = Needs { rows, bed, links: Links::default(), forward_only: true };
+    let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
+    let needs = Needs { rows, link_config, links: Links::default(), forward_only: true };
     let program = Path::new(program).canonicalize()?;
     let (lab, testbeds, _) = GuestLab::boot(&system.parse()?, &needs, &program, 0)?;
     println!("{}", lab.version());

@@ -12,7 +12,7 @@ use crate::part::{Greeting, LabPart, Part};
 use crate::prepare::prepare;
 use crate::qemu::emulator;
 use crate::routed::{Carried, RowPlan};
-use stacklab_model::{Bed, Links, Mechanism, RowKind, System, Translator, UnknownSystem, once_each};
+use stacklab_model::{LinkConfig, Links, Mechanism, RowKind, System, Translator, UnknownSystem, once_each};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
@@ -60,7 +60,7 @@ pub struct Needs {
     /// Its rows of hosts.
     pub rows: Vec<RowKind>,
     /// What its links have in common.
-    pub bed: Bed,
+    pub link_config: LinkConfig,
     /// What each has for itself.
     pub links: Links,
     /// Whether all that is measured begins at the sender.
@@ -80,7 +80,12 @@ impl Needs {
                 kind.routers.0.each_ref().map(|system| {
                     Translates::on(inside.unwrap_or(system), kind.translator, self.forward_only)
                 });
-            RowPlan { kind: kind.clone(), translates, bed: self.bed.clone(), links: self.links }
+            RowPlan {
+                kind: kind.clone(),
+                translates,
+                link_config: self.link_config.clone(),
+                links: self.links,
+            }
         };
         self.rows.iter().map(plan).collect()
     }
@@ -95,7 +100,7 @@ impl Needs {
         if !self.guests().is_empty() {
             needs.extend(TAPPED);
         }
-        if self.bed.rate.is_some() {
+        if self.link_config.rate.is_some() {
             needs.push("tbf");
         }
         if self.links.all().iter().any(|(_, link)| link.impairs()) {
@@ -309,13 +314,13 @@ impl GuestLab {
         let version = guest.version();
         let failed = |fault: Fault| TestbedError::Lab { guest: version.clone(), reason: fault.to_string() };
         let mechanisms = plans.iter().map(|plan| (plan.kind.mechanism, plan.translates[0].by)).collect();
-        let lab = LabPart { bed: needs.bed.clone(), links: needs.links, mechanisms, doors };
+        let lab = LabPart { link_config: needs.link_config.clone(), links: needs.links, mechanisms, doors };
         let place = Place {
             name: "lab",
             // Its network is its own: it joins no link here.
             namespace: std::process::id(),
             processors: &[],
-            offloads: needs.bed.offloads,
+            offloads: needs.link_config.offloads,
             program,
             folder: &folder.for_host("lab")?,
             part: Part::Lab(lab),
@@ -356,8 +361,8 @@ mod tests {
     fn a_translator_in_the_kernel_is_needed_where_it_is_asked_for() {
         let needs = |translator| {
             let row = RowKind { translator, ..RowKind::of_namespaces(Mechanism::Nat64) };
-            let bed = Bed { rate: None, mtu: 1500, offloads: false };
-            Needs { rows: vec![row], bed, links: Links::default(), forward_only: true }.of_kernel()
+            let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
+            Needs { rows: vec![row], link_config, links: Links::default(), forward_only: true }.of_kernel()
         };
         assert!(needs(Some(Translator::Jool)).contains(&JOOL));
         for other in [None, Some(Translator::Tayga)] {
@@ -374,8 +379,8 @@ mod tests {
         let needs = |routers: &str| {
             let routers: Systems = routers.parse().unwrap();
             let row = RowKind { routers, ..RowKind::of_namespaces(Mechanism::SixInFour) };
-            let bed = Bed { rate: None, mtu: 1500, offloads: false };
-            Needs { rows: vec![row], bed, links: Links::default(), forward_only: true }.of_kernel()
+            let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
+            Needs { rows: vec![row], link_config, links: Links::default(), forward_only: true }.of_kernel()
         };
         let has = |needs: &[&str], one: &str| needs.contains(&one);
         let (plain, mixed, guests) = (needs("namespace"), needs("namespace -> uml"), needs("uml"));

@@ -2,7 +2,7 @@
 //!
 //! [`enter`] gets the privilege once, early. [`Testbed::build`] starts two processes, each in a fresh network
 //! namespace, and lays a link between them: addresses of both families, a known MTU, offloads and rate as the
-//! [`Bed`](stacklab_model::Bed) says. What the processes say on their pipes is none of this crate's business.
+//! [`LinkConfig`](stacklab_model::LinkConfig) says. What the processes say on their pipes is none of this crate's business.
 //!
 //! Nothing outlives the process that built it: a namespace has no name and no mount, only its process, and that
 //! process dies with its parent (parent-death signal). The machine's own interfaces, routes, settings and firewall

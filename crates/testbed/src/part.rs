@@ -6,7 +6,7 @@ use crate::mechanism::Router;
 use crate::routed::Carried;
 use crate::routed::plan::{self, MIDDLE, NEAR, Site};
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Bed, Links, Mechanism, Role, Translator};
+use stacklab_model::{LinkConfig, Links, Mechanism, Role, Translator};
 
 /// What a guest is to be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -88,7 +88,7 @@ pub struct RouterPart {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LabPart {
     /// What its links have in common.
-    pub bed: Bed,
+    pub link_config: LinkConfig,
     /// What each has for itself.
     pub links: Links,
     /// What the testbeds differ in: how packets cross, and what translates.

@@ -48,7 +48,7 @@ pub(crate) struct Bucket {
 }
 
 impl Bucket {
-    /// Bytes per second: more than any rate of a bed (10^13 bit/s), and little enough to be a number of bits.
+    /// Bytes per second: more than any rate of a link configuration (10^13 bit/s), and little enough to be a number of bits.
     pub const BEYOND: u64 = 1 << 44;
 
     /// The bucket for a link.

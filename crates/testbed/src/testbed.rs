@@ -16,7 +16,7 @@ use crate::services::{Ends, Serving};
 use crate::settle::settle;
 use crate::shape::Bucket;
 use crate::steer::Steering;
-use stacklab_model::{Bed, Role, Services, System, Systems};
+use stacklab_model::{LinkConfig, Role, Services, System, Systems};
 use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
@@ -24,7 +24,7 @@ use std::path::Path;
 /// Two hosts joined by a link: namespaces, or guests in them. Dropping it kills both processes, and everything is gone.
 #[derive(Debug)]
 pub struct Testbed {
-    bed: Bed,
+    link_config: LinkConfig,
     /// What the receiver serves; it goes before the hosts.
     serving: Option<Serving>,
     hosts: [Host; 2],
@@ -50,11 +50,11 @@ struct Link {
 }
 
 impl Link {
-    fn new(bed: &Bed, mtu: u32, packets: Option<u32>) -> Result<Self, TestbedError> {
+    fn new(link_config: &LinkConfig, mtu: u32, packets: Option<u32>) -> Result<Self, TestbedError> {
         if !(MTU_LIMITS.0..=MTU_LIMITS.1).contains(&mtu) {
             return Err(TestbedError::Mtu { mtu, limits: MTU_LIMITS });
         }
-        let bucket = bed.rate.map(|rate| Bucket::new(rate, mtu)).transpose()?;
+        let bucket = link_config.rate.map(|rate| Bucket::new(rate, mtu)).transpose()?;
         Ok(Link { mtu, queue: Queue { bucket, packets } })
     }
 }
@@ -68,8 +68,12 @@ impl Testbed {
     ///
     /// # Errors
     /// What could not be done, and on which host; then both processes are gone again.
-    pub fn build(bed: &Bed, program: &Path, args: &[impl AsRef<OsStr>]) -> Result<Self, TestbedError> {
-        Self::lay(bed, program, args, &[None, None])
+    pub fn build(
+        link_config: &LinkConfig,
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+    ) -> Result<Self, TestbedError> {
+        Self::lay(link_config, program, args, &[None, None])
     }
 
     /// The same with what these systems run at the ends of the link; `program` is then also the agent in them. A process
@@ -79,17 +83,17 @@ impl Testbed {
     /// What could not be done, and on which host; a system that has no image here. Nothing is left then.
     pub fn of(
         systems: &Systems,
-        bed: &Bed,
+        link_config: &LinkConfig,
         program: &Path,
         args: &[impl AsRef<OsStr>],
     ) -> Result<Self, TestbedError> {
         if systems.0.iter().all(|system| *system == System::Namespace) {
-            return Self::build(bed, program, args);
+            return Self::build(link_config, program, args);
         }
         let folder = Folder::create()?;
         let [sender, receiver] = systems.0.each_ref().map(|system| prepare(system, program, &[], &folder));
         let guests = [sender?, receiver?];
-        let mut testbed = Self::lay(bed, program, args, &guests)?;
+        let mut testbed = Self::lay(link_config, program, args, &guests)?;
         for (place, guest) in guests.iter().enumerate() {
             let Some(guest) = guest else { continue };
             let host = &mut testbed.hosts[place];
@@ -98,10 +102,10 @@ impl Testbed {
                 name: role.name(),
                 namespace: host.pid(),
                 processors: testbed.processors.as_ref().map_or(&[], |halves| &halves[place]),
-                offloads: bed.offloads,
+                offloads: link_config.offloads,
                 program,
                 folder: &folder.for_host(role.name())?,
-                part: Part::Host { role, mtu: bed.mtu, offloads: bed.offloads },
+                part: Part::Host { role, mtu: link_config.mtu, offloads: link_config.offloads },
             };
             host.invite(guest.as_ref(), &own)?;
             testbed.guests[place] = Some(guest.version());
@@ -112,12 +116,12 @@ impl Testbed {
 
     /// Starts the processes and lays the link; an end where a guest wants a tap device has one, and no address.
     fn lay(
-        bed: &Bed,
+        link_config: &LinkConfig,
         program: &Path,
         args: &[impl AsRef<OsStr>],
         guests: &[Option<Box<dyn Guest>>; 2],
     ) -> Result<Self, TestbedError> {
-        let link = Link::new(bed, bed.mtu, None)?;
+        let link = Link::new(link_config, link_config.mtu, None)?;
 
         // A host kills its process when dropped, so every early return from here on leaves nothing.
         let processors = pin::halves();
@@ -137,10 +141,10 @@ impl Testbed {
             if tapped { bridged_address(own) } else { own }
         };
         let hardware = [hardware(Role::Sender, tapped[0]), hardware(Role::Receiver, tapped[1])];
-        hosts[0].inside(|| connect(bed.mtu, far, hardware))?;
+        hosts[0].inside(|| connect(link_config.mtu, far, hardware))?;
         for host in &hosts {
             host.inside(|| {
-                if !bed.offloads {
+                if !link_config.offloads {
                     switch_off_all(INTERFACE)?;
                 }
                 link.queue.lay(None)
@@ -154,7 +158,11 @@ impl Testbed {
         });
         for (host, tapped) in ends() {
             host.inside(|| {
-                if tapped { hand_over(INTERFACE, bed.mtu, bed.offloads) } else { raise(host.role()) }
+                if tapped {
+                    hand_over(INTERFACE, link_config.mtu, link_config.offloads)
+                } else {
+                    raise(host.role())
+                }
             })?;
         }
         for (host, _) in ends().filter(|(_, tapped)| !tapped) {
@@ -163,7 +171,7 @@ impl Testbed {
         let divided = processors.is_some();
         let guests = [None, None];
         Ok(Self {
-            bed: bed.clone(),
+            link_config: link_config.clone(),
             serving: None,
             hosts,
             processors,
@@ -236,7 +244,7 @@ impl Testbed {
     /// # Errors
     /// An MTU that a link cannot have, or the kernel's; then the ends may differ until the next call that succeeds.
     pub fn set_link(&mut self, mtu: Option<u32>, packets: Option<u32>) -> Result<(), TestbedError> {
-        let link = Link::new(&self.bed, mtu.unwrap_or(self.bed.mtu), packets)?;
+        let link = Link::new(&self.link_config, mtu.unwrap_or(self.link_config.mtu), packets)?;
         if link == self.link {
             return Ok(());
         }
@@ -287,7 +295,7 @@ impl Testbed {
             .serving
             .as_ref()
             .map(|serving| format!(", {} on the receiver ({})", serving.services(), serving.describe()));
-        describe(&self.bed, &self.guests, self.processors.as_ref()) + &served.unwrap_or_default()
+        describe(&self.link_config, &self.guests, self.processors.as_ref()) + &served.unwrap_or_default()
     }
 
     /// What runs at each end where it is no namespace, with its version; sender first.
@@ -306,9 +314,13 @@ impl Testbed {
     }
 }
 
-fn describe(bed: &Bed, guests: &[Option<String>; 2], processors: Option<&[Vec<usize>; 2]>) -> String {
-    let rate = bed.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
-    let offloads = if bed.offloads { "on" } else { "off" };
+fn describe(
+    link_config: &LinkConfig,
+    guests: &[Option<String>; 2],
+    processors: Option<&[Vec<usize>; 2]>,
+) -> String {
+    let rate = link_config.rate.map_or("no rate limit".to_owned(), |rate| rate.to_string());
+    let offloads = if link_config.offloads { "on" } else { "off" };
     let pinned = processors.map_or_else(String::new, |[sender, receiver]| {
         format!(", sender on CPU {}, receiver on CPU {}", pin::print(sender), pin::print(receiver))
     });
@@ -320,7 +332,7 @@ fn describe(bed: &Bed, guests: &[Option<String>; 2], processors: Option<&[Vec<us
             format!("{sender} and {receiver}")
         }
     };
-    format!("{ends} joined by a veth pair, MTU {}, {rate}, offloads {offloads}{pinned}", bed.mtu)
+    format!("{ends} joined by a veth pair, MTU {}, {rate}, offloads {offloads}{pinned}", link_config.mtu)
 }
 
 #[cfg(test)]
@@ -330,25 +342,25 @@ mod tests {
 
     #[test]
     fn a_testbed_is_described_in_a_few_words() {
-        let bed = Bed { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
+        let link_config = LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
         assert_eq!(
-            describe(&bed, &[None, None], Some(&[vec![0, 1], vec![2]])),
+            describe(&link_config, &[None, None], Some(&[vec![0, 1], vec![2]])),
             "two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off, sender on CPU 0-1, receiver on CPU 2"
         );
-        let bed = Bed { rate: None, mtu: 9000, offloads: true };
+        let link_config = LinkConfig { rate: None, mtu: 9000, offloads: true };
         assert_eq!(
-            describe(&bed, &[None, None], None),
+            describe(&link_config, &[None, None], None),
             "two namespaces joined by a veth pair, MTU 9000, no rate limit, offloads on"
         );
         let guests = [None, Some("gVisor 1".to_owned())];
-        assert!(describe(&bed, &guests, None).starts_with("a namespace and gVisor 1 joined"));
+        assert!(describe(&link_config, &guests, None).starts_with("a namespace and gVisor 1 joined"));
     }
 
     #[test]
     fn an_mtu_that_a_family_cannot_have_is_refused_before_anything_starts() {
         for mtu in [0, 1279, 65536] {
-            let bed = Bed { rate: None, mtu, offloads: true };
-            let error = Testbed::build(&bed, Path::new("/nonexistent"), &[""; 0]).unwrap_err();
+            let link_config = LinkConfig { rate: None, mtu, offloads: true };
+            let error = Testbed::build(&link_config, Path::new("/nonexistent"), &[""; 0]).unwrap_err();
             assert!(matches!(error, TestbedError::Mtu { .. }), "{error}");
         }
     }

@@ -2,14 +2,14 @@
 //!
 //! They need root, and the daemons' programs (`scripts/setup test`); where something is missing they fail.
 
-use stacklab_model::{Bed, Service, Services};
+use stacklab_model::{LinkConfig, Service, Services};
 use stacklab_testbed::{Testbed, services};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-const PLAIN: Bed = Bed { rate: None, mtu: 1500, offloads: false };
+const PLAIN: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
 const ALL: &str = "dns+dhcp+directory";
 
 fn served(text: &str) -> Testbed {

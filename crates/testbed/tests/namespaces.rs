@@ -3,7 +3,7 @@
 //! They need root. Where it is not had they fail; nothing is skipped.
 
 use serde_json::Value;
-use stacklab_model::{Bed, Family, Rate, Role, Transport, wire_size};
+use stacklab_model::{Family, LinkConfig, Rate, Role, Transport, wire_size};
 use stacklab_testbed::{Host, Testbed, abilities, in_namespace};
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,11 +16,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-const PLAIN: Bed = Bed { rate: None, mtu: 1500, offloads: false };
+const PLAIN: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
 
 /// A testbed whose processes only wait for their input to end.
-fn build(bed: &Bed) -> Testbed {
-    Testbed::build(bed, Path::new("cat"), &[""; 0]).unwrap_or_else(|error| panic!("{error}"))
+fn build(link_config: &LinkConfig) -> Testbed {
+    Testbed::build(link_config, Path::new("cat"), &[""; 0]).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// What a command says, run in the network namespace of a process.
@@ -97,7 +97,7 @@ fn soon(what: &str, mut condition: impl FnMut() -> bool) {
 #[test]
 fn both_hosts_have_both_families_the_mtu_and_permanent_neighbours() {
     for mtu in [1280, 1500, 9000] {
-        let testbed = build(&Bed { mtu, ..PLAIN });
+        let testbed = build(&LinkConfig { mtu, ..PLAIN });
         let [sender, receiver] = testbed.hosts();
         for (host, other) in [(sender, receiver), (receiver, sender)] {
             let links = json(host.pid(), &["ip", "-j", "addr", "show", "dev", host.interface()]);
@@ -183,7 +183,7 @@ fn a_new_link_is_silent() {
 #[test]
 fn offloads_are_off_only_where_the_bed_says_so() {
     for offloads in [false, true] {
-        let testbed = build(&Bed { offloads, ..PLAIN });
+        let testbed = build(&LinkConfig { offloads, ..PLAIN });
         let sender = testbed.hosts()[0].pid();
         for family in Family::ALL {
             let before = sent(sender);
@@ -255,7 +255,7 @@ fn arrival_rate(pid: u32, window: Duration) -> f64 {
 
 /// Sees that packets of so much payload arrive as fast as a rate of Ethernet lets them, and no faster.
 fn keeps_the_rate(rate: Rate, family: Family, transport: Transport, payload: u32) {
-    let testbed = build(&Bed { rate: Some(rate), ..PLAIN });
+    let testbed = build(&LinkConfig { rate: Some(rate), ..PLAIN });
     let receiver = testbed.hosts()[1].pid();
     let wire_bits = 8.0 * f64::from(wire_size(family, transport, payload, 1500).wire_bytes);
     // Long enough for one packet more or less to make no difference.
@@ -302,7 +302,7 @@ fn queue(pid: u32, interface: &str) -> String {
 fn the_shaper_is_what_tc_would_have_made() {
     for (rate, burst, limit) in [("100 Mbit/s", "16k", "200k"), ("40 Gbit/s", "655360", "8192000")] {
         let rate: Rate = rate.parse().unwrap();
-        let testbed = build(&Bed { rate: Some(rate), ..PLAIN });
+        let testbed = build(&LinkConfig { rate: Some(rate), ..PLAIN });
         for host in testbed.hosts() {
             let ours = queue(host.pid(), "st0");
             let bits = rate.bits_per_second().to_string();
@@ -329,7 +329,7 @@ fn a_bed_without_a_rate_has_no_shaper() {
 #[test]
 fn mtu_and_queue_change_at_both_ends_and_go_back() {
     for rate in [None, Some(Rate(100_000_000))] {
-        let mut testbed = build(&Bed { rate, ..PLAIN });
+        let mut testbed = build(&LinkConfig { rate, ..PLAIN });
         let seen = |testbed: &Testbed| {
             testbed.hosts().each_ref().map(|host| {
                 let mtu = json(host.pid(), &["ip", "-j", "link", "show", "st0"])[0]["mtu"].as_u64().unwrap();

@@ -1,7 +1,7 @@
 //! Testbeds of routers in real namespaces: what this kernel can do without modules. They need root, and `tayga`; where
 //! either is missing they fail.
 
-use stacklab_model::{Bed, Family, Mechanism, Rate};
+use stacklab_model::{Family, LinkConfig, Mechanism, Rate};
 use stacklab_testbed::routed::{Node, Routed, RowPlan, ends};
 use stacklab_testbed::{TestbedError, in_namespace, layers};
 use std::io::Read;
@@ -10,10 +10,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-const PLAIN: Bed = Bed { rate: None, mtu: 1500, offloads: false };
+const PLAIN: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
 
-fn build(mechanism: Mechanism, bed: &Bed) -> Result<Routed, TestbedError> {
-    Routed::build(&RowPlan::of_namespaces(mechanism, bed), Path::new("cat"), &[""; 0])
+fn build(mechanism: Mechanism, link_config: &LinkConfig) -> Result<Routed, TestbedError> {
+    Routed::build(&RowPlan::of_namespaces(mechanism, link_config), Path::new("cat"), &[""; 0])
 }
 
 /// Sends datagrams from end to end while tcpdump listens on the middle link, and gives what it prints of the first.
@@ -95,8 +95,8 @@ fn a_tunnel_that_this_kernel_has_not_is_refused_with_its_router() {
 
 #[test]
 fn a_shaped_row_of_hosts_has_its_rate_at_every_link_end_and_goes_without_trace() {
-    let bed = Bed { rate: Some(Rate(100_000_000)), ..PLAIN };
-    let routed = build(Mechanism::Native, &bed).unwrap_or_else(|error| panic!("{error}"));
+    let link_config = LinkConfig { rate: Some(Rate(100_000_000)), ..PLAIN };
+    let routed = build(Mechanism::Native, &link_config).unwrap_or_else(|error| panic!("{error}"));
     let queues = |node, device: &str| {
         let pid = routed.pid(node).to_string();
         let said =

@@ -125,9 +125,9 @@ mod tests {
     use crate::conduct::tests as fixtures;
     use crate::receiver::Receiver;
     use crate::sender;
-    use stacklab_model::{Family, Length, Pacing, Point, Probe, Side};
+    use stacklab_model::{Family, HostReport, Length, Pacing, Point, Probe};
 
-    fn echoed(family: Family, transport: Transport, metric: Metric) -> Side {
+    fn echoed(family: Family, transport: Transport, metric: Metric) -> HostReport {
         let mut spec = fixtures::spec(family, transport);
         spec.probe.probe = Probe::Echo;
         spec.probe.pacing = Pacing::Lockstep;

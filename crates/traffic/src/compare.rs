@@ -42,8 +42,8 @@ pub fn compare(
     spec.probe.metrics = Vec::new();
     let legs = legs::of(path, &spec, Direction::Forward);
     match exchange([first, second], &legs) {
-        Ok(sides) => {
-            let least = sides.first().and_then(|[sender, _]| sender.received.least_round_trip);
+        Ok(host_reports) => {
+            let least = host_reports.first().and_then(|[sender, _]| sender.received.least_round_trip);
             Ok(clock::offset(least).ok_or_else(|| "no message came back, or the agent is older".to_owned()))
         }
         Err(AgentError::Failed { host, reason }) => Ok(Err(format!("{host} {reason}"))),

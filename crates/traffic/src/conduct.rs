@@ -27,12 +27,12 @@ pub struct Path {
     /// Whether a little other traffic is on it meanwhile, both ways, which is no part of the trial.
     pub shared: bool,
     /// What routers between the hosts make of it, where there are any.
-    pub crossing: Option<Crossing>,
+    pub nat: Option<NatPath>,
 }
 
 /// What routers between the hosts of a trial make of addresses and sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Crossing {
+pub struct NatPath {
     /// The address by which the sender calls the receiver.
     pub destination: IpAddr,
     /// The address by which the receiver calls the sender.
@@ -48,33 +48,32 @@ pub struct Crossing {
 impl Path {
     /// The same path the other way.
     pub fn reversed(&self) -> Path {
-        let crossing =
-            self.crossing.map(|Crossing { destination, source, mut path_mtus, mut own_mtus, renumbers }| {
-                path_mtus.reverse();
-                own_mtus.reverse();
-                Crossing { destination: source, source: destination, path_mtus, own_mtus, renumbers }
-            });
-        Path { sender: self.receiver, receiver: self.sender, crossing, ..self.clone() }
+        let nat = self.nat.map(|NatPath { destination, source, mut path_mtus, mut own_mtus, renumbers }| {
+            path_mtus.reverse();
+            own_mtus.reverse();
+            NatPath { destination: source, source: destination, path_mtus, own_mtus, renumbers }
+        });
+        Path { sender: self.receiver, receiver: self.sender, nat, ..self.clone() }
     }
 
     /// The address by which the sender calls the receiver.
     pub fn destination(&self) -> IpAddr {
-        self.crossing.map_or(self.receiver, |crossing| crossing.destination)
+        self.nat.map_or(self.receiver, |nat| nat.destination)
     }
 
     /// The address by which the receiver calls the sender.
     pub fn source(&self) -> IpAddr {
-        self.crossing.map_or(self.sender, |crossing| crossing.source)
+        self.nat.map_or(self.sender, |nat| nat.source)
     }
 
     /// The path MTU of the sender and of the receiver towards each other, bytes.
     pub fn path_mtus(&self) -> [u32; 2] {
-        self.crossing.map_or([self.mtu; 2], |crossing| crossing.path_mtus)
+        self.nat.map_or([self.mtu; 2], |nat| nat.path_mtus)
     }
 
     /// The MTU of the sender's and the receiver's interface, bytes.
     pub fn own_mtus(&self) -> [u32; 2] {
-        self.crossing.map_or([self.mtu; 2], |crossing| crossing.own_mtus)
+        self.nat.map_or([self.mtu; 2], |nat| nat.own_mtus)
     }
 }
 
@@ -104,18 +103,18 @@ pub fn conduct(
         status: RunStatus::Valid,
         values: BTreeMap::new(),
         drops: Drops::default(),
-        sides: Vec::new(),
+        host_reports: Vec::new(),
         warnings: Vec::new(),
         spec,
     };
     match seen {
-        Ok(sides) => {
-            let (main, [sent, received]) = (&legs[0], &sides[0]);
-            run.status = proof::prove_all(&legs, &sides);
+        Ok(host_reports) => {
+            let (main, [sent, received]) = (&legs[0], &host_reports[0]);
+            run.status = proof::prove_all(&legs, &host_reports);
             run.values = metrics::values(&main.spec, &main.path, sent, received);
-            run.values.extend(legs::values_beside(&legs, &sides));
+            run.values.extend(legs::values_beside(&legs, &host_reports));
             run.drops = metrics::drops(&main.spec, sent, received);
-            for (leg, [sent, received]) in legs.iter().zip(&sides) {
+            for (leg, [sent, received]) in legs.iter().zip(&host_reports) {
                 let warnings = metrics::warnings(&leg.spec, leg.path.rate, leg.path.mtu, sent, received);
                 let said = |warning: Warning| Warning {
                     text: format!("{}{}", leg.prefix(), warning.text),
@@ -123,11 +122,11 @@ pub fn conduct(
                 };
                 run.warnings.extend(warnings.into_iter().map(said));
             }
-            run.warnings.extend(legs::apart(&legs, &sides, run.spec.clock_offset_ns));
-            run.warnings.extend(legs::unloaded(&legs, &sides, run.spec.clock_offset_ns));
+            run.warnings.extend(legs::apart(&legs, &host_reports, run.spec.clock_offset_ns));
+            run.warnings.extend(legs::unloaded(&legs, &host_reports, run.spec.clock_offset_ns));
             // A record has room for the two directions of what is measured, and none for what flowed beside.
-            let kept = legs.iter().zip(sides).filter(|(leg, _)| leg.part != legs::Part::Load);
-            run.sides = kept.flat_map(|(_, sides)| sides).collect();
+            let kept = legs.iter().zip(host_reports).filter(|(leg, _)| leg.part != legs::Part::Load);
+            run.host_reports = kept.flat_map(|(_, host_reports)| host_reports).collect();
         }
         Err(AgentError::Failed { host, reason }) => {
             run.status = RunStatus::Invalid(vec![format!("{host} {reason}")])
@@ -147,8 +146,8 @@ pub fn conduct(
 pub(crate) mod tests {
     use super::*;
     use stacklab_model::{
-        CpuScope, Endpoint, Family, Framing, Length, Offloads, Pacing, Probe, ProbeSpec, Received, Role,
-        Sent, Side, TcpInfo, Transport,
+        CpuScope, Endpoint, Family, Framing, HostReport, Length, Offloads, Pacing, Probe, ProbeSpec,
+        Received, Role, Sent, TcpInfo, Transport,
     };
     use std::net::SocketAddr;
 
@@ -164,16 +163,7 @@ pub(crate) mod tests {
     pub(crate) fn path(family: Family) -> Path {
         let [sender, receiver] = addresses(family);
         let (mtu, planned_mtu) = (1500, true);
-        Path {
-            sender,
-            receiver,
-            mtu,
-            planned_mtu,
-            offloads: false,
-            rate: None,
-            shared: false,
-            crossing: None,
-        }
+        Path { sender, receiver, mtu, planned_mtu, offloads: false, rate: None, shared: false, nat: None }
     }
 
     /// A stream of 1000 messages of 128 bytes.
@@ -205,7 +195,7 @@ pub(crate) mod tests {
     }
 
     /// Both sides of that stream when all went as planned.
-    pub(crate) fn sides(spec: &TrialSpec) -> (Side, Side) {
+    pub(crate) fn host_reports(spec: &TrialSpec) -> (HostReport, HostReport) {
         let [from, to] = addresses(spec.family).map(|address| SocketAddr::new(address, 5000));
         let side = |role, local, peer| {
             let endpoint = Endpoint {
@@ -220,7 +210,7 @@ pub(crate) mod tests {
                 congestion_control: None,
                 options: Default::default(),
             };
-            Side { io: Some(spec.io), ..Side::new(role, endpoint) }
+            HostReport { io: Some(spec.io), ..HostReport::new(role, endpoint) }
         };
         let (mut sender, mut receiver) = (side(Role::Sender, from, to), side(Role::Receiver, to, from));
         let markers = if spec.transport == Transport::Udp { 3 } else { 1 };

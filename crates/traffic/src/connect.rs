@@ -9,7 +9,7 @@ use crate::observe;
 use crate::pacer::Pacer;
 use crate::{sys, tune};
 use socket2::Socket;
-use stacklab_model::{DelayPoints, Length, Pacing, Point, Received, Role, Sent, Side, TrialSpec};
+use stacklab_model::{DelayPoints, HostReport, Length, Pacing, Point, Received, Role, Sent, TrialSpec};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,7 +22,7 @@ const MOST_REFUSED: u32 = 10;
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// The sender's part: opens a connection, ends it, opens the next.
-pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, EngineError> {
+pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport, EngineError> {
     let before = Snapshot::take(&observe::interface_of(from)?);
     let mut sent = Sent::default();
     let mut last = None;
@@ -42,7 +42,7 @@ pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Resul
         .ok_or_else(|| io::Error::other("the time was over before the first connection"))
         .attempt(|| format!("connect from {from} to {to}"))?;
     let endpoint = observe::endpoint(&last, None)?;
-    Ok(Side {
+    Ok(HostReport {
         sent,
         delays: times.finish(std::iter::empty()),
         delay_points: Some(DelayPoints::between(Point::Call, Point::Call)),
@@ -50,7 +50,7 @@ pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Resul
         tcp: sys::tcp_info(&last).ok(),
         counters: before.until(&Snapshot::take(&endpoint.interface), &last),
         peak_rss_kib: sys::peak_rss_kib(),
-        ..Side::new(Role::Sender, endpoint)
+        ..HostReport::new(Role::Sender, endpoint)
     })
 }
 
@@ -100,7 +100,7 @@ pub fn accept_connections(
     socket: &Socket,
     before: &Snapshot,
     ended: &AtomicBool,
-) -> Result<Side, EngineError> {
+) -> Result<HostReport, EngineError> {
     let mut received = Received::default();
     let mut peer = None;
     loop {
@@ -118,10 +118,10 @@ pub fn accept_connections(
         }
     }
     let endpoint = observe::endpoint(socket, peer)?;
-    Ok(Side {
+    Ok(HostReport {
         received,
         counters: before.until(&Snapshot::take(&endpoint.interface), socket),
         peak_rss_kib: sys::peak_rss_kib(),
-        ..Side::new(Role::Receiver, endpoint)
+        ..HostReport::new(Role::Receiver, endpoint)
     })
 }

@@ -3,7 +3,7 @@
 use crate::client::{AgentClient, AgentError, Pending};
 use crate::legs::Leg;
 use crate::message::{Answer, Request};
-use stacklab_model::{Family, Length, Pacing, Side, TrialSpec};
+use stacklab_model::{Family, HostReport, Length, Pacing, TrialSpec};
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ const SLOWEST_PER_SECOND: f64 = 100.0;
 pub(crate) fn exchange(
     mut agents: [&mut AgentClient; 2],
     legs: &[Leg],
-) -> Result<Vec<[Side; 2]>, AgentError> {
+) -> Result<Vec<[HostReport; 2]>, AgentError> {
     let limit = legs.iter().map(|leg| leg.starts + longest(&leg.spec)).max().unwrap_or(SLACK);
     let mut first_failure = None;
     let mut listening = Vec::new();
@@ -33,7 +33,7 @@ pub(crate) fn exchange(
             }
         }
     }
-    let mut sent: Vec<Option<Side>> = legs.iter().map(|_| None).collect();
+    let mut sent: Vec<Option<HostReport>> = legs.iter().map(|_| None).collect();
     if first_failure.is_none() {
         let sends = start_all(&mut agents, legs, &listening)?;
         for (number, pending) in sends {
@@ -45,16 +45,16 @@ pub(crate) fn exchange(
     }
     // The receivers are told even when a sender failed, so that they do not wait for it for ever. When a sender is gone
     // the campaign ends, and the receivers with it.
-    let mut sides = Vec::new();
+    let mut host_reports = Vec::new();
     for ((leg, (id, _)), sent) in legs.iter().zip(listening).zip(sent) {
         let agent = &mut *agents[leg.to()];
         let pending = agent.start(Request::Collect { listen: id }, "collect")?;
         match finish(agent, pending, "collect", limit) {
-            Ok(received) => sides.extend(sent.map(|sent| [sent, received])),
+            Ok(received) => host_reports.extend(sent.map(|sent| [sent, received])),
             Err(error) => drop(first_failure.get_or_insert(failure(error)?)),
         }
     }
-    first_failure.map_or(Ok(sides), Err)
+    first_failure.map_or(Ok(host_reports), Err)
 }
 
 /// The same error where it is one that a run may have; else the end of all.
@@ -98,7 +98,7 @@ fn finish(
     pending: Pending,
     asked: &str,
     limit: Duration,
-) -> Result<Side, AgentError> {
+) -> Result<HostReport, AgentError> {
     match agent.finish(pending, limit)? {
         Answer::Done(side) => Ok(*side),
         _ => Err(agent.confused(asked)),

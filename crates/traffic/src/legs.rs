@@ -2,7 +2,7 @@
 
 use crate::conduct::Path;
 use crate::metrics;
-use stacklab_model::{Direction, Io, Length, Metric, Pacing, Probe, Side, TrialSpec, Value, Warning};
+use stacklab_model::{Direction, HostReport, Io, Length, Metric, Pacing, Probe, TrialSpec, Value, Warning};
 use std::time::Duration;
 
 /// The least part of its own measured window that a stream both ways must share with the other.
@@ -110,15 +110,15 @@ fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<L
 
 /// A warning where a stream did not flow all the time that the echo beside it was measured. `offset_ns` is as for
 /// [`apart`].
-pub(crate) fn unloaded(legs: &[Leg], sides: &[[Side; 2]], offset_ns: i64) -> Option<Warning> {
-    let (echo, seen) = (legs.first()?, &sides.first()?[0].received);
+pub(crate) fn unloaded(legs: &[Leg], host_reports: &[[HostReport; 2]], offset_ns: i64) -> Option<Warning> {
+    let (echo, seen) = (legs.first()?, &host_reports.first()?[0].received);
     let on_second = |agent: usize, ns: u64| ns as i64 + if agent == 0 { offset_ns } else { 0 };
     let (first, last) = (on_second(echo.from, seen.first_ns), on_second(echo.from, seen.last_ns));
-    let flowed = |(leg, [_, received]): (&Leg, &[Side; 2])| {
+    let flowed = |(leg, [_, received]): (&Leg, &[HostReport; 2])| {
         let window = &received.received;
         on_second(leg.to(), window.first_ns) <= first && last <= on_second(leg.to(), window.last_ns)
     };
-    let mut loads = legs.iter().zip(sides).filter(|(leg, _)| leg.part == Part::Load);
+    let mut loads = legs.iter().zip(host_reports).filter(|(leg, _)| leg.part == Part::Load);
     (!loads.all(flowed)).then(|| Warning {
         code: "unloaded".to_owned(),
         text: "the stream did not flow all the time that the echo beside it was measured".to_owned(),
@@ -127,8 +127,8 @@ pub(crate) fn unloaded(legs: &[Leg], sides: &[[Side; 2]], offset_ns: i64) -> Opt
 }
 
 /// Figures that are not those of what is measured first.
-pub(crate) fn values_beside(legs: &[Leg], sides: &[[Side; 2]]) -> Vec<(Metric, Value)> {
-    let beside = legs.iter().zip(sides).filter_map(|(leg, [sent, received])| match leg.part {
+pub(crate) fn values_beside(legs: &[Leg], host_reports: &[[HostReport; 2]]) -> Vec<(Metric, Value)> {
+    let beside = legs.iter().zip(host_reports).filter_map(|(leg, [sent, received])| match leg.part {
         Part::Main => None,
         Part::Reverse | Part::Load => {
             let mut values = metrics::values(&leg.spec, &leg.path, sent, received);
@@ -147,9 +147,9 @@ pub(crate) fn values_beside(legs: &[Leg], sides: &[[Side; 2]]) -> Vec<(Metric, V
 /// A warning where streams both ways were not measured at the same time. `offset_ns` is how far the clock of the second
 /// agent's host is ahead of the first one's. Windows are the receivers': what a sender's buffer holds can be much of a
 /// short one.
-pub(crate) fn apart(legs: &[Leg], sides: &[[Side; 2]], offset_ns: i64) -> Option<Warning> {
+pub(crate) fn apart(legs: &[Leg], host_reports: &[[HostReport; 2]], offset_ns: i64) -> Option<Warning> {
     let reverse = legs.iter().position(|leg| leg.part == Part::Reverse)?;
-    let [there, back] = [0, reverse].map(|leg| &sides[leg][1].received);
+    let [there, back] = [0, reverse].map(|leg| &host_reports[leg][1].received);
     let on_second = |ns: u64| ns as i64 + offset_ns;
     let (first, last) = (there.first_ns as i64, there.last_ns as i64);
     let (other_first, other_last) = (on_second(back.first_ns), on_second(back.last_ns));
@@ -167,7 +167,7 @@ pub(crate) fn apart(legs: &[Leg], sides: &[[Side; 2]], offset_ns: i64) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conduct::tests::{path, sides, spec};
+    use crate::conduct::tests::{host_reports, path, spec};
     use stacklab_model::{Family, Transport};
 
     #[test]
@@ -221,7 +221,7 @@ mod tests {
         spec.probe.probe = Probe::EchoLoaded;
         let legs = of(&path(Family::Ipv4), &spec, Direction::Forward);
         let said = |first, last| {
-            let (echo, load) = (sides(&spec), sides(&spec));
+            let (echo, load) = (host_reports(&spec), host_reports(&spec));
             let mut seen = [[echo.0, echo.1], [load.0, load.1]];
             (seen[0][0].received.first_ns, seen[0][0].received.last_ns) = (first, last);
             (seen[1][1].received.first_ns, seen[1][1].received.last_ns) = (100, 900);
@@ -237,7 +237,7 @@ mod tests {
         let spec = spec(Family::Ipv6, Transport::Udp);
         let legs = of(&path(Family::Ipv6), &spec, Direction::Both);
         let windows = |first, last, offset| {
-            let (there, back) = (sides(&spec), sides(&spec));
+            let (there, back) = (host_reports(&spec), host_reports(&spec));
             let mut seen = [[there.0, there.1], [back.0, back.1]];
             (seen[1][1].received.first_ns, seen[1][1].received.last_ns) = (first, last);
             apart(&legs, &seen, offset).map(|warning| warning.code)
@@ -248,6 +248,6 @@ mod tests {
         assert_eq!(windows(1_000_000_000, 2_000_000_000, -1_010_000_000), None);
         assert_eq!(windows(200_000_000, 1_200_000_000, 0).as_deref(), Some("apart"));
         assert_eq!(windows(0, 500_000_000, 0).as_deref(), Some("apart"));
-        assert_eq!(apart(&legs[..1], &[[sides(&spec).0, sides(&spec).1]], 0), None);
+        assert_eq!(apart(&legs[..1], &[[host_reports(&spec).0, host_reports(&spec).1]], 0), None);
     }
 }

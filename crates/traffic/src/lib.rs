@@ -3,7 +3,7 @@
 //! From the wire upwards: [`header`] is what every message carries; `channel` is a connected socket with a message
 //! size, `outbox` and `inbox` how messages get into and out of the kernel; `send` and `receive` are the one send loop and the one receive loop; `pacer` says when a message leaves and a
 //! `Sink` says what is done with one that arrived (`account` counts it, `reflect` sends it back). `sender` and
-//! `receiver` make probes of them and report a [`stacklab_model::Side`] each; [`agent`] does so on request,
+//! `receiver` make probes of them and report a [`stacklab_model::HostReport`] each; [`agent`] does so on request,
 //! [`client`] asks. [`conduct`] has two agents run one trial, [`proof`] compares what they observed with what was
 //! planned, [`metrics`] turns it into figures. [`compare`] has them compare their clocks ([`clock`]). [`vantage`] says from where another host is seen.
 //!

@@ -4,7 +4,7 @@
 //! that arrives twice is done once; the second is answered with the answer given, where there is one already.
 
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Counters, CpuTime, HostFacts, Side, TrialSpec};
+use stacklab_model::{Counters, CpuTime, HostFacts, HostReport, TrialSpec};
 use std::net::{IpAddr, SocketAddr};
 
 /// Oldest and newest version of these messages that this program speaks.
@@ -86,7 +86,7 @@ pub enum Answer {
         address: SocketAddr,
     },
     /// To `Send` and `Collect`.
-    Done(Box<Side>),
+    Done(Box<HostReport>),
     /// To anything that failed.
     Failed {
         /// What was attempted and why it failed, in a sentence.

@@ -4,7 +4,7 @@ use crate::conduct::Path;
 use crate::gather;
 use crate::rfc6349;
 use stacklab_model::{
-    CpuScope, CpuTime, Delays, Drops, Metric, Pacing, Probe, Rate, Side, Transport, TrialSpec, Value,
+    CpuScope, CpuTime, Delays, Drops, HostReport, Metric, Pacing, Probe, Rate, Transport, TrialSpec, Value,
     Warning, wire_size,
 };
 use std::collections::BTreeMap;
@@ -20,12 +20,17 @@ pub fn tick_ns() -> u64 {
 }
 
 /// Every figure of the trial's probe.
-pub fn values(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side) -> BTreeMap<Metric, Value> {
+pub fn values(
+    spec: &TrialSpec,
+    path: &Path,
+    sender: &HostReport,
+    receiver: &HostReport,
+) -> BTreeMap<Metric, Value> {
     let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
     metrics.map(|metric| (metric, value(metric, spec, path, sender, receiver))).collect()
 }
 
-fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side) -> Value {
+fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Value {
     if !metric.applies_to(spec.transport) {
         return Value::Missing(format!("{metric} does not apply to {}", spec.transport));
     }
@@ -187,13 +192,13 @@ fn gigabits(bytes: u64) -> f64 {
 
 /// The time that a sender was busy with what it sent in its measured window, nanoseconds: of a whole trial's the part that
 /// is these messages' among all.
-fn sent_in(side: &Side) -> Option<f64> {
+fn sent_in(side: &HostReport) -> Option<f64> {
     let sent = &side.sent;
     side.cpu.as_ref().map(|time| of_measured(time, sent.measured, sent.warmup))
 }
 
 /// The same of a receiver and what arrived.
-fn received_in(side: &Side) -> Option<f64> {
+fn received_in(side: &HostReport) -> Option<f64> {
     let received = &side.received;
     side.cpu.as_ref().map(|time| of_measured(time, received.measured, received.warmup))
 }
@@ -260,7 +265,7 @@ fn softirq(time: Option<&CpuTime>) -> Value {
 }
 
 /// Where messages were lost, over the whole trial. TCP loses none that its user could see.
-pub fn drops(spec: &TrialSpec, sender: &Side, receiver: &Side) -> Drops {
+pub fn drops(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Drops {
     if spec.transport == Transport::Tcp || spec.probe.probe != Probe::Stream {
         return Drops::default();
     }
@@ -274,7 +279,8 @@ pub fn drops(spec: &TrialSpec, sender: &Side, receiver: &Side) -> Drops {
         lost -= taken;
         taken
     };
-    let sum = |side: &Side, names: &[&str]| names.iter().map(|name| side.counters.get(name)).sum::<u64>();
+    let sum =
+        |side: &HostReport, names: &[&str]| names.iter().map(|name| side.counters.get(name)).sum::<u64>();
     let sender_queue = part(sum(sender, &["udp.SndbufErrors", "udp6.SndbufErrors"]));
     let socket_buffer = part(receiver.counters.get("socket.drops"));
     let interface = part(
@@ -294,8 +300,8 @@ pub fn warnings(
     spec: &TrialSpec,
     rate: Option<Rate>,
     mtu: u32,
-    sender: &Side,
-    receiver: &Side,
+    sender: &HostReport,
+    receiver: &HostReport,
 ) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = crate::tuned::resized(spec, [sender, receiver]).into_iter().collect();
     let mut warn = |code: &str, text: String, advice: &str| {
@@ -377,10 +383,10 @@ pub fn warnings(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conduct::tests::{path, sides, spec};
+    use crate::conduct::tests::{host_reports, path, spec};
     use stacklab_model::{Buckets, Family, Pacing};
 
-    fn measured(metric: Metric, change: impl Fn(&mut Side, &mut Side)) -> Value {
+    fn measured(metric: Metric, change: impl Fn(&mut HostReport, &mut HostReport)) -> Value {
         of(&spec(Family::Ipv6, Transport::Udp), None, metric, change)
     }
 
@@ -388,9 +394,9 @@ mod tests {
         spec: &TrialSpec,
         rate: Option<Rate>,
         metric: Metric,
-        change: impl Fn(&mut Side, &mut Side),
+        change: impl Fn(&mut HostReport, &mut HostReport),
     ) -> Value {
-        let (mut sender, mut receiver) = sides(spec);
+        let (mut sender, mut receiver) = host_reports(spec);
         change(&mut sender, &mut receiver);
         let path = Path { rate, ..path(spec.family) };
         values(spec, &path, &sender, &receiver)[&metric].clone()
@@ -426,7 +432,7 @@ mod tests {
 
     #[test]
     fn loss_counts_the_tail_and_no_duplicate_cancels_it() {
-        let lost = |_: &mut Side, receiver: &mut Side| {
+        let lost = |_: &mut HostReport, receiver: &mut HostReport| {
             receiver.received.measured = 900;
             receiver.received.duplicates = 90;
         };
@@ -436,7 +442,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_had_is_missing_and_never_zero() {
-        let nothing = |_: &mut Side, receiver: &mut Side| {
+        let nothing = |_: &mut HostReport, receiver: &mut HostReport| {
             receiver.received = Default::default();
             receiver.delays = None;
             receiver.cpu = None;
@@ -517,7 +523,7 @@ mod tests {
             receiver.received.last_ns = 12_000_000_000;
         });
         assert!((value.measured().unwrap() - 1.5).abs() < 1e-5, "{value:?}");
-        let at_once = |_: &mut Side, receiver: &mut Side| receiver.received.last_ns = 0;
+        let at_once = |_: &mut HostReport, receiver: &mut HostReport| receiver.received.last_ns = 0;
         let mut scheduled = spec.clone();
         scheduled.probe.pacing = Pacing::Schedule(100.0);
         for missing in [
@@ -532,7 +538,7 @@ mod tests {
 
     #[test]
     fn efficiency_and_buffer_delay_come_from_tcp_info() {
-        let told = |sender: &mut Side, _: &mut Side| {
+        let told = |sender: &mut HostReport, _: &mut HostReport| {
             let tcp = sender.tcp.as_mut().unwrap();
             (tcp.bytes_sent, tcp.bytes_retrans) = (Some(102_000), Some(2_000));
             (tcp.srtt_mean_us, tcp.min_rtt_us) = (Some(32_000.0), Some(25_000));
@@ -560,7 +566,7 @@ mod tests {
 
     #[test]
     fn lateness_is_the_schedules_and_missing_without_one() {
-        let late = |sender: &mut Side, _: &mut Side| {
+        let late = |sender: &mut HostReport, _: &mut HostReport| {
             sender.lateness = Some(Delays {
                 buckets: Buckets(vec![(2_000, 98), (500_000, 2)]),
                 mean_ns: 1e4,
@@ -598,7 +604,7 @@ mod tests {
     #[test]
     fn losses_are_told_apart_by_the_counters() {
         let spec = spec(Family::Ipv4, Transport::Udp);
-        let (mut sender, mut receiver) = sides(&spec);
+        let (mut sender, mut receiver) = host_reports(&spec);
         receiver.received.measured -= 100;
         sender.counters.0.insert("udp.SndbufErrors".to_owned(), 10);
         receiver.counters.0.insert("socket.drops".to_owned(), 50);

@@ -3,7 +3,9 @@
 use crate::conduct::Path;
 use crate::legs::{Leg, Part};
 use crate::tuned;
-use stacklab_model::{Endpoint, Family, Framing, Probe, RunStatus, Side, Transport, TrialSpec, wire_size};
+use stacklab_model::{
+    Endpoint, Family, Framing, HostReport, Probe, RunStatus, Transport, TrialSpec, wire_size,
+};
 
 /// How far a ratio of counters may be from its plan: pure acknowledgements, neighbour discovery and group membership
 /// share the counters with the trial.
@@ -12,9 +14,9 @@ const TOLERANCE: f64 = 0.01;
 const OTHER_PACKETS: u64 = 16;
 
 /// Judges a run of several legs by what each one's sides saw.
-pub(crate) fn prove_all(legs: &[Leg], sides: &[[Side; 2]]) -> RunStatus {
+pub(crate) fn prove_all(legs: &[Leg], host_reports: &[[HostReport; 2]]) -> RunStatus {
     let mut found = Contradictions::default();
-    for (leg, [sent, received]) in legs.iter().zip(sides) {
+    for (leg, [sent, received]) in legs.iter().zip(host_reports) {
         let others = match legs {
             [leg] if leg.path.shared => Others::Some,
             [_] => Others::None,
@@ -40,7 +42,13 @@ pub enum Others {
 }
 
 /// Judges a stream or echo: valid, or invalid with every contradiction found.
-pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side, others: Others) -> RunStatus {
+pub fn prove(
+    spec: &TrialSpec,
+    path: &Path,
+    sender: &HostReport,
+    receiver: &HostReport,
+    others: Others,
+) -> RunStatus {
     let mut found = Contradictions::default();
     let [there, back] = path.path_mtus();
     let ends = [
@@ -87,7 +95,7 @@ pub fn prove(spec: &TrialSpec, path: &Path, sender: &Side, receiver: &Side, othe
     let (from, to) = (&sender.endpoint, &receiver.endpoint);
     if to.peer.port() != 0 {
         // Of several flows the receiver names one, and not always the sender's first.
-        let renumbers = path.crossing.is_some_and(|crossing| crossing.renumbers);
+        let renumbers = path.nat.is_some_and(|nat| nat.renumbers);
         let same_port = spec.flows > 1 || renumbers || from.local.port() == to.peer.port();
         let same = to.peer.ip() == path.source() && same_port;
         found.check(same && from.peer.port() == to.local.port(), || {
@@ -114,8 +122,8 @@ fn check_segments(
     found: &mut Contradictions,
     spec: &TrialSpec,
     path: &Path,
-    sender: &Side,
-    receiver: &Side,
+    sender: &HostReport,
+    receiver: &HostReport,
     others: Others,
 ) {
     let (left, arrived) =
@@ -170,7 +178,7 @@ fn check_segments(
 }
 
 /// Payload bytes and data segments that left a TCP sender; `None` where its TCP_INFO does not count them.
-pub(crate) fn segments(sender: &Side) -> Option<(u64, u64)> {
+pub(crate) fn segments(sender: &HostReport) -> Option<(u64, u64)> {
     let tcp = sender.tcp.as_ref()?;
     Some((tcp.bytes_sent?, tcp.data_segs_out.filter(|segments| *segments > 0)?))
 }
@@ -193,18 +201,18 @@ impl Contradictions {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conduct::Crossing;
-    use crate::conduct::tests::{path, sides, spec};
+    use crate::conduct::NatPath;
+    use crate::conduct::tests::{host_reports, path, spec};
     use stacklab_model::Offloads;
 
-    fn reasons(change: impl FnOnce(&mut TrialSpec, &mut Side, &mut Side)) -> Vec<String> {
+    fn reasons(change: impl FnOnce(&mut TrialSpec, &mut HostReport, &mut HostReport)) -> Vec<String> {
         let mut all = Vec::new();
         let mut change = Some(change);
         // The change is applied to one case; the unchanged cases of both families and transports must be valid.
         for family in Family::ALL {
             for transport in Transport::ALL {
                 let mut spec = spec(*family, *transport);
-                let (mut sender, mut receiver) = sides(&spec);
+                let (mut sender, mut receiver) = host_reports(&spec);
                 assert_eq!(prove(&spec, &path(*family), &sender, &receiver, Others::None), RunStatus::Valid);
                 if *transport == Transport::Tcp
                     && let Some(change) = change.take()
@@ -224,18 +232,18 @@ mod tests {
     #[test]
     fn a_port_may_be_another_behind_a_translator_with_state_only() {
         let spec = spec(Family::Ipv4, Transport::Udp);
-        let (sender, mut receiver) = sides(&spec);
+        let (sender, mut receiver) = host_reports(&spec);
         receiver.endpoint.peer.set_port(receiver.endpoint.peer.port() + 1);
         let judged = |renumbers| {
             let plain = path(Family::Ipv4);
-            let crossing = Crossing {
+            let nat = NatPath {
                 destination: plain.receiver,
                 source: plain.sender,
                 path_mtus: [1500; 2],
                 own_mtus: [1500; 2],
                 renumbers,
             };
-            prove(&spec, &Path { crossing: Some(crossing), ..plain }, &sender, &receiver, Others::None)
+            prove(&spec, &Path { nat: Some(nat), ..plain }, &sender, &receiver, Others::None)
         };
         assert_eq!(judged(true), RunStatus::Valid);
         let RunStatus::Invalid(reasons) = judged(false) else { panic!("it is another flow") };
@@ -251,7 +259,7 @@ mod tests {
         let path_mtu = reasons(|_, sender, _| sender.endpoint.path_mtu = Some(1280));
         assert_eq!(path_mtu, ["the sender's path has MTU 1280, planned is 1500"]);
         let spec = spec(Family::Ipv6, Transport::Udp);
-        let (mut sender, mut receiver) = sides(&spec);
+        let (mut sender, mut receiver) = host_reports(&spec);
         (sender.endpoint.path_mtu, receiver.endpoint.interface_mtu) = (Some(1280), 9000);
         let as_it_is = Path { planned_mtu: false, ..path(Family::Ipv6) };
         let proved = prove(&spec, &as_it_is, &sender, &receiver, Others::None);
@@ -287,8 +295,8 @@ mod tests {
     #[test]
     fn split_or_joined_datagrams_are_found() {
         let spec = spec(Family::Ipv6, Transport::Udp);
-        let invalid = |change: &dyn Fn(&mut Side, &mut Side)| {
-            let (mut sender, mut receiver) = sides(&spec);
+        let invalid = |change: &dyn Fn(&mut HostReport, &mut HostReport)| {
+            let (mut sender, mut receiver) = host_reports(&spec);
             change(&mut sender, &mut receiver);
             match prove(&spec, &path(Family::Ipv6), &sender, &receiver, Others::None) {
                 RunStatus::Invalid(reasons) => reasons,
@@ -309,7 +317,7 @@ mod tests {
     fn what_another_stream_adds_to_the_interfaces_is_no_contradiction() {
         for transport in Transport::ALL {
             let spec = spec(Family::Ipv6, *transport);
-            let (mut sender, mut receiver) = sides(&spec);
+            let (mut sender, mut receiver) = host_reports(&spec);
             for side in [&mut sender, &mut receiver] {
                 side.counters.0.insert("interface.tx_packets".to_owned(), 5000);
                 side.counters.0.insert("interface.rx_packets".to_owned(), 5000);
@@ -323,7 +331,7 @@ mod tests {
             assert!(matches!(joined, RunStatus::Invalid(_)), "{transport}");
         }
         let spec = spec(Family::Ipv4, Transport::Udp);
-        let (mut sender, receiver) = sides(&spec);
+        let (mut sender, receiver) = host_reports(&spec);
         sender.counters.0.insert("ip.FragCreates".to_owned(), 2006);
         let split = prove(&spec, &path(Family::Ipv4), &sender, &receiver, Others::Some);
         let reason = "1003 messages were cut into 2006 fragments, planned are 0".to_owned();
@@ -333,9 +341,9 @@ mod tests {
     #[test]
     fn on_a_link_that_is_shared_fragments_tell_whether_datagrams_were_cut() {
         let spec = spec(Family::Ipv4, Transport::Udp);
-        let (mut sender, receiver) = sides(&spec);
+        let (mut sender, receiver) = host_reports(&spec);
         sender.counters.0.insert("interface.tx_packets".to_owned(), 5000);
-        let proved = |shared, sender: &Side| {
+        let proved = |shared, sender: &HostReport| {
             let path = Path { shared, ..path(Family::Ipv4) };
             let legs = crate::legs::of(&path, &spec, stacklab_model::Direction::Forward);
             prove_all(&legs, &[[sender.clone(), receiver.clone()]])
@@ -350,13 +358,14 @@ mod tests {
     fn a_contradiction_of_the_other_direction_is_said_to_be_its() {
         let spec = spec(Family::Ipv6, Transport::Udp);
         let legs = crate::legs::of(&path(Family::Ipv6), &spec, stacklab_model::Direction::Both);
-        let (there, mut back) = (sides(&spec), sides(&spec));
+        let (there, mut back) = (host_reports(&spec), host_reports(&spec));
         for side in [&mut back.0, &mut back.1] {
             // The roles are exchanged, and the addresses with them.
             std::mem::swap(&mut side.endpoint.local, &mut side.endpoint.peer);
         }
-        let prove =
-            |back: (Side, Side)| prove_all(&legs, &[[there.0.clone(), there.1.clone()], [back.0, back.1]]);
+        let prove = |back: (HostReport, HostReport)| {
+            prove_all(&legs, &[[there.0.clone(), there.1.clone()], [back.0, back.1]])
+        };
         assert_eq!(prove(back.clone()), RunStatus::Valid);
         back.0.endpoint.family = Family::Ipv4;
         let reason = "in the other direction, the sender's socket is ipv4, planned is ipv6".to_owned();

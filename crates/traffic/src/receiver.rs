@@ -12,7 +12,7 @@ use crate::receive::receive;
 use crate::reflect::Reflect;
 use crate::{sys, threads, tune};
 use socket2::Socket;
-use stacklab_model::{Compared, DelayPoints, Point, Probe, Role, Sent, Side, Transport, TrialSpec};
+use stacklab_model::{Compared, DelayPoints, HostReport, Point, Probe, Role, Sent, Transport, TrialSpec};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Receiver {
     /// Where it listens.
     pub address: SocketAddr,
     ended: Arc<AtomicBool>,
-    thread: JoinHandle<Result<(Side, Vec<Channel>), EngineError>>,
+    thread: JoinHandle<Result<(HostReport, Vec<Channel>), EngineError>>,
 }
 
 impl Receiver {
@@ -56,7 +56,7 @@ impl Receiver {
     }
 
     /// What it saw, now that the sender has ended; waits for messages still on their way.
-    pub fn collect(self) -> Result<Side, EngineError> {
+    pub fn collect(self) -> Result<HostReport, EngineError> {
         self.ended.store(true, Ordering::Relaxed);
         let attended = self.thread.join().map_err(|_| EngineError {
             attempted: format!("receive on {}", self.address),
@@ -74,7 +74,7 @@ fn attend(
     listening: SocketAddr,
     before: &Snapshot,
     ended: &AtomicBool,
-) -> Result<(Side, Vec<Channel>), EngineError> {
+) -> Result<(HostReport, Vec<Channel>), EngineError> {
     sys::fine_timers();
     if spec.probe.probe == Probe::Connect {
         return Ok((connect::accept_connections(&socket, before, ended)?, Vec::new()));
@@ -116,8 +116,8 @@ fn attend(
     let io = Some(first.io);
     let side = side(endpoint, before, &first.socket);
     let socket_memory_kib = memory.peak_kib(received.first_ns, received.last_ns);
-    let side = Side { io, sent, received, delays, delay_points, series, flow_bytes, cpu, ..side };
-    let side = Side { tcp, socket_memory_kib, ..side };
+    let side = HostReport { io, sent, received, delays, delay_points, series, flow_bytes, cpu, ..side };
+    let side = HostReport { tcp, socket_memory_kib, ..side };
     Ok((side, channels))
 }
 
@@ -141,9 +141,9 @@ fn count(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Resu
 }
 
 /// A side that saw nothing yet.
-fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, socket: &Socket) -> Side {
+fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, socket: &Socket) -> HostReport {
     let counters = before.until(&Snapshot::take(&endpoint.interface), socket);
-    Side { counters, peak_rss_kib: sys::peak_rss_kib(), ..Side::new(Role::Receiver, endpoint) }
+    HostReport { counters, peak_rss_kib: sys::peak_rss_kib(), ..HostReport::new(Role::Receiver, endpoint) }
 }
 
 /// Waits for the sender's connections or first datagram; none when the trial ended without. Several flows of datagrams
@@ -224,7 +224,7 @@ mod tests {
     }
 
     /// Every probe over every transport and family that it supports.
-    fn each(probe: Probe, pacing: Pacing, length: Length, check: impl Fn(Transport, Side, Side)) {
+    fn each(probe: Probe, pacing: Pacing, length: Length, check: impl Fn(Transport, HostReport, HostReport)) {
         for family in Family::ALL.iter().copied() {
             let transports = Transport::ALL.iter().copied().filter(|transport| probe.supports(*transport));
             let ways = |transport| [Io::Plain, Io::Batch, Io::Segment].map(|io| (transport, io));

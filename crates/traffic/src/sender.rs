@@ -18,7 +18,7 @@ use crate::send::{Mailed, Mailing, Stamp, send};
 use crate::sys;
 use crate::threads;
 use stacklab_model::{
-    DelayPoints, Length, Metric, Pacing, Point, Probe, Role, Sent, Side, TcpInfo, Transport, TrialSpec,
+    DelayPoints, HostReport, Length, Metric, Pacing, Point, Probe, Role, Sent, TcpInfo, Transport, TrialSpec,
 };
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -36,7 +36,7 @@ const DRAIN_LIMIT: Duration = Duration::from_secs(60);
 const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
 /// Runs the sender's part of a trial, from the address `from` to a listening receiver.
-pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, EngineError> {
+pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport, EngineError> {
     sys::fine_timers();
     if spec.probe.probe == Probe::Connect {
         return connect::open_connections(spec, from, to);
@@ -108,7 +108,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
     let left = if spec.probe.probe == Probe::EchoOpen { Point::Schedule } else { Point::Call };
     let delay_points = delays.is_some().then(|| DelayPoints::between(left, Point::Call));
     let (interface_delays, point) = at_interface.and_then(AtInterface::finish).unzip();
-    Ok(Side {
+    Ok(HostReport {
         io: Some(first.io),
         socket_memory_kib: memory.peak_kib(mailed.sent.first_ns, mailed.sent.last_ns),
         sent: mailed.sent,
@@ -123,7 +123,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Side, Engin
         tcp: tcp.map(|tcp| TcpInfo { srtt_mean_us, ..tcp }),
         counters,
         peak_rss_kib: sys::peak_rss_kib(),
-        ..Side::new(Role::Sender, endpoint)
+        ..HostReport::new(Role::Sender, endpoint)
     })
 }
 

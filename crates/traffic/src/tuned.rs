@@ -1,14 +1,14 @@
 //! What sockets were told against what the kernel says that they have.
 
 use crate::tune;
-use stacklab_model::{Endpoint, Probe, Role, Side, Transport, TrialSpec, Tuning, Warning};
+use stacklab_model::{Endpoint, HostReport, Probe, Role, Transport, TrialSpec, Tuning, Warning};
 
 /// The most that TCP's options take of a segment, bytes: the timestamps. What the kernel says of a connection's segments
 /// is without them.
 const TCP_OPTION_BYTES: u32 = 12;
 
 /// Every contradiction between plan and socket. Buffers are no contradiction but a warning ([`resized`]).
-pub fn contradictions(spec: &TrialSpec, side: &Side) -> Vec<String> {
+pub fn contradictions(spec: &TrialSpec, side: &HostReport) -> Vec<String> {
     let Tuning { nodelay, congestion_control, dscp, flow_label, busy_poll_us, mss, .. } = &spec.tuning;
     let Endpoint { options, congestion_control: observed_control, .. } = &side.endpoint;
     let (name, mut found) = (side.role.name(), Vec::new());
@@ -41,7 +41,7 @@ pub fn contradictions(spec: &TrialSpec, side: &Side) -> Vec<String> {
     found
 }
 
-fn segment_size(spec: &TrialSpec, side: &Side, planned: u32) -> Option<String> {
+fn segment_size(spec: &TrialSpec, side: &HostReport, planned: u32) -> Option<String> {
     let observed = side.endpoint.options.mss.unwrap_or(0);
     // The receiver sends next to nothing, so that its own segments may stay small. A small window makes the
     // sender's small as well.
@@ -58,9 +58,9 @@ fn text(value: Option<impl ToString>) -> Option<String> {
 
 /// Buffers that are not what was asked for. Linux keeps twice what is asked, half of it for its own bookkeeping, but no
 /// more than the machine's limit (which root may pass) and no less than a packet or two.
-pub fn resized(spec: &TrialSpec, sides: [&Side; 2]) -> Option<Warning> {
+pub fn resized(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Option<Warning> {
     let mut found = Vec::new();
-    for side in sides {
+    for side in host_reports {
         let (asked, options) = (&spec.tuning, &side.endpoint.options);
         for (what, asked, kept) in [
             ("send", asked.send_buffer, options.send_buffer),
@@ -84,11 +84,11 @@ pub fn resized(spec: &TrialSpec, sides: [&Side; 2]) -> Option<Warning> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::conduct::tests::{sides, spec};
+    use crate::conduct::tests::{host_reports, spec};
     use stacklab_model::Family;
 
     /// A stream with every option set, and both of its sides as they should be.
-    fn tuned() -> (TrialSpec, [Side; 2]) {
+    fn tuned() -> (TrialSpec, [HostReport; 2]) {
         let mut spec = spec(Family::Ipv6, Transport::Tcp);
         spec.tuning = Tuning {
             send_buffer: Some(100_000),
@@ -101,9 +101,9 @@ mod tests {
             busy_poll_us: Some(50),
             kernel_pacing: None,
         };
-        let sides = sides(&spec);
-        let mut sides = [sides.0, sides.1];
-        for side in &mut sides {
+        let host_reports = host_reports(&spec);
+        let mut host_reports = [host_reports.0, host_reports.1];
+        for side in &mut host_reports {
             side.endpoint.congestion_control = Some("reno".into());
             side.endpoint.options = stacklab_model::SocketOptions {
                 send_buffer: Some(200_000),
@@ -116,7 +116,7 @@ mod tests {
                 max_pacing_rate: None,
             };
         }
-        (spec, sides)
+        (spec, host_reports)
     }
 
     #[test]

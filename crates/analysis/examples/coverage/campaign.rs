@@ -1,7 +1,7 @@
 //! A simulated campaign: blocks, looks, and where it stops.
 
 use crate::runs::{Simulation, Spread};
-use stacklab_analysis::{Paired, standing_of, verdict};
+use stacklab_analysis::{Paired, stopping_state_of, verdict};
 use stacklab_model::{Cell, Factor, Family, Framing, Metric, Question, Scale, Transport, Verdict};
 
 /// The stopping rule's limits.
@@ -88,7 +88,7 @@ fn campaign(simulation: &mut Simulation, question: &Question, ratio: f64, rule: 
         if pairs.len() >= rule.max {
             return paired;
         }
-        let standing = standing_of(question, &paired, MARGIN);
+        let standing = stopping_state_of(question, &paired, MARGIN);
         if standing.narrow || standing.decided {
             return paired;
         }

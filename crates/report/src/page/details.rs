@@ -4,7 +4,7 @@ use super::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideV
 use super::{facts, rounded};
 use crate::figures::Shown;
 use stacklab_model::{
-    Buckets, CpuScope, CpuTime, Delays, IntervalRow, Probe, Role, RunRecord, RunStatus, Side, Value,
+    Buckets, CpuScope, CpuTime, Delays, HostReport, IntervalRow, Probe, Role, RunRecord, RunStatus, Value,
     print_duration,
 };
 
@@ -59,7 +59,7 @@ pub fn detail(run: &RunRecord, detailed: Detailed) -> RunDetail {
         warmup_ms: spec.probe.warmup_ns as f64 / 1e6,
         remarks,
         figures: told_first.into_iter().map(|(metric, value)| figure(*metric, value)).collect(),
-        sides: run.sides.iter().map(|side| side_view(side, run, detailed)).collect(),
+        sides: run.host_reports.iter().map(|side| side_view(side, run, detailed)).collect(),
     }
 }
 
@@ -89,7 +89,7 @@ fn lost(run: &RunRecord) -> String {
     if told.is_empty() { "none".to_owned() } else { told.join(", ") }
 }
 
-fn side_view(side: &Side, run: &RunRecord, detailed: Detailed) -> SideView {
+fn side_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> SideView {
     let endpoint = &side.endpoint;
     let mut told = vec![
         ("socket", format!("{} {} {}", endpoint.family, endpoint.transport, endpoint.local)),

@@ -24,7 +24,7 @@ pub use html::{NoPage, SCRIPT, STYLE, html, shell};
 
 use crate::{groups, heading, notes};
 use cells::Index;
-use stacklab_model::{Bed, Cell, Findings, HostFacts, Links, Metric, RunRecord, Settled};
+use stacklab_model::{Cell, Findings, HostFacts, LinkConfig, Links, Metric, RunRecord, StopReason};
 
 /// What a page is made from.
 #[derive(Debug, Clone, Copy)]
@@ -32,7 +32,7 @@ pub struct PageSource<'a> {
     /// What the campaign found.
     pub findings: &'a Findings,
     /// The testbed.
-    pub bed: &'a Bed,
+    pub link_config: &'a LinkConfig,
     /// The hosts' names and facts.
     pub hosts: &'a [(String, HostFacts)],
     /// What kind each of them is, in the same order.
@@ -84,7 +84,10 @@ pub fn page(source: &PageSource) -> Page {
         title: findings.title.clone(),
         facts: facts(heading::facts(findings)),
         legend: heading::LEGEND.to_owned(),
-        finished: findings.comparisons.iter().all(|comparison| comparison.settled != Settled::Unfinished),
+        finished: findings
+            .comparisons
+            .iter()
+            .all(|comparison| comparison.stop_reason != StopReason::Unfinished),
         sentences: comparisons.sentences(&groups),
         matrix: comparisons.matrix(&groups),
         notes: notes::points(findings),
@@ -97,7 +100,7 @@ pub fn page(source: &PageSource) -> Page {
         published: index.published(source.published),
         runs: runs::runs(source.runs, findings.started_unix_ns, &index),
         details: source.details.to_vec(),
-        testbed: place::testbed(&findings.bed, source),
+        testbed: place::testbed(&findings.testbed_description, source),
     }
 }
 

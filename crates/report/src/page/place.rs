@@ -2,7 +2,7 @@
 
 use super::document::{HostPlace, HostView, LinkView, RowView, TestbedView};
 use super::{PageSource, Row, facts};
-use stacklab_model::{Bed, HostFacts, OwnLink};
+use stacklab_model::{HostFacts, LinkConfig, OwnLink};
 
 pub fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
     let kinds = source.kinds.iter().map(String::as_str).chain(std::iter::repeat(""));
@@ -10,12 +10,12 @@ pub fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
         source.hosts.iter().zip(kinds).map(|((name, facts), kind)| host(name, kind, facts)).collect();
     TestbedView {
         sentence: sentence.to_owned(),
-        rows: source.rows.iter().map(|one| row(one, source.bed, &hosts)).collect(),
+        rows: source.rows.iter().map(|one| row(one, source.link_config, &hosts)).collect(),
         hosts,
     }
 }
 
-fn row(row: &Row, bed: &Bed, hosts: &[HostView]) -> RowView {
+fn row(row: &Row, link_config: &LinkConfig, hosts: &[HostView]) -> RowView {
     let place = |name: &String| HostPlace {
         name: name.clone(),
         // A campaign that was resumed may have found another kernel: the last is what it ended with.
@@ -25,7 +25,7 @@ fn row(row: &Row, bed: &Bed, hosts: &[HostView]) -> RowView {
             .map_or_else(String::new, |host| host.system.clone()),
     };
     let facts = |own: &OwnLink| {
-        let Bed { rate, mtu, offloads } = own.of(bed);
+        let LinkConfig { rate, mtu, offloads } = own.of(link_config);
         let every = [
             rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string()),
             format!("MTU {mtu}"),

@@ -3,9 +3,9 @@
 use super::{Detailed, Outcome, Page, PageSource, Published, Row, detail, html, page};
 use crate::fixtures::{cell, findings};
 use stacklab_model::{
-    Bed, Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, IntervalRow, Io, Length,
-    Links, Metric, Offloads, OwnLink, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord, RunStatus, Side,
-    Transport, Trial, TrialSpec, Value, Warning,
+    Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, HostReport, IntervalRow, Io,
+    Length, LinkConfig, Links, Metric, Offloads, OwnLink, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord,
+    RunStatus, Transport, Trial, TrialSpec, Value, Warning,
 };
 use std::net::SocketAddr;
 
@@ -46,7 +46,7 @@ pub fn run(block: u32, status: RunStatus) -> RunRecord {
         congestion_control: Some("cubic".to_owned()),
         options: Default::default(),
     };
-    let mut side = Side::new(Role::Receiver, endpoint);
+    let mut side = HostReport::new(Role::Receiver, endpoint);
     side.counters.0.insert("tcp.InSegs".to_owned(), 7);
     side.series = (0..3)
         .map(|i| IntervalRow { start_ns: i * 10 * MS, messages: 10, bytes: 12_500, delay_mean_ns: Some(2e6) })
@@ -98,7 +98,7 @@ pub fn run(block: u32, status: RunStatus) -> RunRecord {
         ]
         .into(),
         drops: Default::default(),
-        sides: vec![side],
+        host_reports: vec![side],
         warnings: vec![Warning {
             code: "tick".to_owned(),
             text: "9 ticks".to_owned(),
@@ -117,7 +117,7 @@ fn of(findings: &Findings) -> Page {
         [64, 128, 1408].map(|size| (cell(Transport::Tcp, Family::Ipv4, size), Metric::Throughput, 58.716));
     page(&PageSource {
         findings,
-        bed: &Bed { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false },
+        link_config: &LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false },
         hosts: &[("sender".to_owned(), host("6.12.0")), ("receiver".to_owned(), host("6.12.0"))],
         kinds: &["namespace".to_owned(), "namespace".to_owned()],
         rows: &[Row { names: vec!["sender".to_owned(), "receiver".to_owned()], ..Row::default() }],
@@ -261,7 +261,7 @@ fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
     assert_eq!(two.rows[0].links.len(), 1);
     assert_eq!(two.rows[0].links[0].facts, ["100 Mbit/s", "MTU 1500", "offloads off"]);
 
-    let (found, bed) = (findings(), Bed { rate: None, mtu: 1500, offloads: true });
+    let (found, link_config) = (findings(), LinkConfig { rate: None, mtu: 1500, offloads: true });
     let told = |name: &str, kernel: &str| (name.to_owned(), host(kernel));
     // As a record has them: the ends first, then the routers; after a reboot with another kernel all again.
     let hosts = ["6.1.0", "6.12.0"]
@@ -277,7 +277,7 @@ fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
     };
     let source = PageSource {
         findings: &found,
-        bed: &bed,
+        link_config: &link_config,
         hosts: &hosts.concat(),
         kinds: &["namespace, 6in4".to_owned()],
         rows: &[row],
@@ -302,7 +302,7 @@ fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
 #[test]
 fn a_long_series_is_joined_without_losing_bytes() {
     let mut run = run(0, RunStatus::Valid);
-    run.sides[0].series = (0..1000)
+    run.host_reports[0].series = (0..1000)
         .map(|i| IntervalRow { start_ns: i * 10 * MS, messages: 10, bytes: 12_500, delay_mean_ns: None })
         .collect();
     let detail = detail(&run, Detailed::Briefly);
@@ -315,19 +315,19 @@ fn a_long_series_is_joined_without_losing_bytes() {
 #[test]
 fn figures_that_nobody_measured_harm_nothing() {
     let run = run(0, RunStatus::Valid);
-    let seen = |change: &dyn Fn(&mut Side)| {
+    let seen = |change: &dyn Fn(&mut HostReport)| {
         let mut hostile = run.clone();
-        change(&mut hostile.sides[0]);
+        change(&mut hostile.host_reports[0]);
         detail(&hostile, Detailed::Fully).sides.remove(0)
     };
     let delays = |buckets: Vec<(u64, u64)>| {
-        move |side: &mut Side| side.delays.as_mut().unwrap().buckets = Buckets(buckets.clone())
+        move |side: &mut HostReport| side.delays.as_mut().unwrap().buckets = Buckets(buckets.clone())
     };
     assert_eq!(seen(&delays(vec![(1_000, 1), (10, 1), (2_000, 1)])).delays, None);
     assert_eq!(seen(&delays(vec![(1_000, 1), (1_000_000_000, 1), (2_000, 1)])).delays, None);
     assert!(seen(&delays(vec![(0, u64::MAX), (u64::MAX, u64::MAX)])).delays.is_some());
     let series = |starts: [u64; 3]| {
-        move |side: &mut Side| {
+        move |side: &mut HostReport| {
             let row = |start_ns| IntervalRow {
                 start_ns,
                 messages: u64::MAX,
@@ -339,7 +339,7 @@ fn figures_that_nobody_measured_harm_nothing() {
     };
     assert_eq!(seen(&series([u64::MAX, 0, 1])).series, None);
     assert!(seen(&series([0, 1, u64::MAX])).series.is_some());
-    let busy = |side: &mut Side| {
+    let busy = |side: &mut HostReport| {
         let cpu = side.cpu.as_mut().unwrap();
         (cpu.user_ns, cpu.system_ns, cpu.irq_ns, cpu.idle_ns) = (u64::MAX, u64::MAX, u64::MAX, u64::MAX);
     };
@@ -350,7 +350,7 @@ fn figures_that_nobody_measured_harm_nothing() {
 fn the_same_source_gives_the_same_bytes_and_no_text_leaves_its_place() {
     let mut hostile = findings();
     hostile.title = "</script><script>alert(1)</script>".to_owned();
-    hostile.bed = "\u{2028}<!--".to_owned();
+    hostile.testbed_description = "\u{2028}<!--".to_owned();
     match html(&of(&hostile)) {
         Ok(html_) => {
             assert_eq!(html_, html(&of(&hostile)).unwrap());

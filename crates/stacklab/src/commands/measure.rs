@@ -39,7 +39,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         offloads: true,
         rate: None,
         shared: false,
-        crossing: None,
+        nat: None,
     };
     // The ends are in order already.
     let ways = if wish.both { Direction::Both } else { Direction::Forward };

@@ -3,7 +3,7 @@
 use crate::cli::StudyOptions;
 use crate::failure::Failure;
 use crate::sources::{new_seed, study_of};
-use stacklab_model::{Bed, Factor, Length, Pacing, ProbeSpec, Topology, print_duration};
+use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, print_duration};
 use stacklab_study::{Plan, Study};
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ fn describe(study: &Study, plan: &Plan) -> String {
         text += &line;
         text.push('\n');
     };
-    let Bed { rate, mtu, offloads } = &study.bed;
+    let LinkConfig { rate, mtu, offloads } = &study.link_config;
     let rate = rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string());
     let hosts = match study.topology {
         Topology::Link => "two hosts, one link",

@@ -46,15 +46,19 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
     }
     let rows = Rows::of(&request.study, &options.place.in_vm)?;
     let mut labs = Labs::build(&request.study, reached, rows, interrupted)?;
-    let bed = labs.describe(&request.study);
+    let testbed_description = labs.describe(&request.study);
     let mut record = match request.record.take() {
         Some(record) => {
-            refuse_another_place(&request, &bed)?;
+            refuse_another_place(&request, &testbed_description)?;
             record
         }
         None => {
             let cpu_scope = labs.cpu_scope(&request.study);
-            let campaign = Campaign { bed: bed.clone(), cpu_scope, ..request.campaign.clone() };
+            let campaign = Campaign {
+                testbed_description: testbed_description.clone(),
+                cpu_scope,
+                ..request.campaign.clone()
+            };
             Record::create(&request.path, &campaign)?
         }
     };
@@ -62,7 +66,13 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
         record.put_host(&host)?;
     }
     let plan = Plan::new(&request.study, request.campaign.seed);
-    eprintln!("{}\n{}\nseed {}, record {}", request.study.title, bed, plan.seed(), record.path().display());
+    eprintln!(
+        "{}\n{}\nseed {}, record {}",
+        request.study.title,
+        testbed_description,
+        plan.seed(),
+        record.path().display()
+    );
     let mut progress = Progress::new();
     let measured = measure(&request.study, &plan, &mut labs, &mut record, &mut progress);
     progress.end();
@@ -97,7 +107,7 @@ impl Request {
             scale: options.study.scale.clone(),
             settings: options.study.settings.clone(),
             seed: options.study.seed.unwrap_or_else(new_seed),
-            bed: String::new(),
+            testbed_description: String::new(),
             // Known when the testbed stands, as is what it is.
             cpu_scope: CpuScope::Shared,
         };
@@ -121,16 +131,16 @@ impl Request {
 }
 
 /// The testbeds of routers may be on this kernel or in a guest: a campaign stays where it was begun.
-fn refuse_another_place(request: &Request, bed: &str) -> Result<(), Failure> {
+fn refuse_another_place(request: &Request, testbed_description: &str) -> Result<(), Failure> {
     let routed = matches!(request.study.topology, Topology::Routed(_));
-    if !routed || request.campaign.bed == bed {
+    if !routed || request.campaign.testbed_description == testbed_description {
         return Ok(());
     }
     Err(Failure::Usage(format!(
         "{} cannot be resumed on another testbed: leave --in-vm out or add it as it was, or start a new record\n\
-         it was: {}\nit is:  {bed}",
+         it was: {}\nit is:  {testbed_description}",
         request.path.display(),
-        request.campaign.bed
+        request.campaign.testbed_description
     )))
 }
 

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use clap::Parser;
 use stacklab_model::{
     Buckets, Compared, CpuScope, DelayPoints, Delays, Direction, Drops, Endpoint, Factor, Family, Framing,
-    IntervalRow, Io, Length, Metric, Pacing, Point, Probe, Received, Role, RunRecord, RunStatus, Side,
+    HostReport, IntervalRow, Io, Length, Metric, Pacing, Point, Probe, Received, Role, RunRecord, RunStatus,
     Transport, TrialSpec, Value,
 };
 use stacklab_traffic::clock::Offset;
@@ -176,17 +176,17 @@ fn clocks_that_were_not_compared_tell_no_delay() {
 }
 
 /// A stream of datagrams with these sides, each figure of which is 1.
-pub(crate) fn stream_of(sides: Vec<Side>) -> RunRecord {
+pub(crate) fn stream_of(host_reports: Vec<HostReport>) -> RunRecord {
     let (trial, spec) = plan(&wish("udp host"), Family::Ipv6, Direction::Forward, false, 7).unwrap();
     let values: BTreeMap<Metric, Value> =
         spec.probe.metrics.iter().map(|metric| (*metric, Value::Measured(1.0))).collect();
     let (status, drops) = (RunStatus::Valid, Drops::default());
     let warnings = Vec::new();
-    RunRecord { trial, spec, started_unix_ns: 0, wall_ns: 0, status, values, drops, sides, warnings }
+    RunRecord { trial, spec, started_unix_ns: 0, wall_ns: 0, status, values, drops, host_reports, warnings }
 }
 
 /// What a receiver saw in ten seconds from its time 21 s on: delays of 1 ms, as they look to a clock that gains.
-pub(crate) fn received(offset_ns: i64, gained_ns_per_s: f64) -> Side {
+pub(crate) fn received(offset_ns: i64, gained_ns_per_s: f64) -> HostReport {
     let address = "[2001:2::1]:5000".parse().unwrap();
     let looks = |second: u64| (1_000_000.0 + gained_ns_per_s * (second as f64 + 1.5)) as u64;
     let row = |second: u64| IntervalRow {
@@ -209,7 +209,7 @@ pub(crate) fn received(offset_ns: i64, gained_ns_per_s: f64) -> Side {
         congestion_control: None,
         options: Default::default(),
     };
-    Side {
+    HostReport {
         received: Received {
             measured: 1000,
             first_ns: 21_000_000_000,
@@ -225,12 +225,12 @@ pub(crate) fn received(offset_ns: i64, gained_ns_per_s: f64) -> Side {
         }),
         delay_points: Some(DelayPoints { compared, ..DelayPoints::between(Point::Call, Point::Kernel) }),
         series: (0..10).map(row).collect(),
-        ..Side::new(Role::Receiver, endpoint)
+        ..HostReport::new(Role::Receiver, endpoint)
     }
 }
 
 /// The run when its clocks were compared a second before and after it.
-fn settled(side: Side, gained_ns: i64, bound_ns: u64) -> RunRecord {
+fn settled(side: HostReport, gained_ns: i64, bound_ns: u64) -> RunRecord {
     let offset_ns = 5_000_000_000;
     let before = Offset { offset_ns, bound_ns, at_ns: 20_000_000_000 };
     let after = Offset { offset_ns: offset_ns + gained_ns, bound_ns, at_ns: 32_000_000_000 };
@@ -246,7 +246,7 @@ fn a_drift_is_taken_out_of_delays_and_its_bound_stated() {
     assert!((figure(Metric::OneWayDelayMean) - 1.0).abs() < 1e-5);
     // Of ten seconds the fifth is the one below the middle.
     assert!((figure(Metric::OneWayDelay) - 0.99).abs() < 1e-5);
-    let side = &run.sides[1];
+    let side = &run.host_reports[1];
     let compared = side.delay_points.unwrap().compared.unwrap();
     assert_eq!((compared.offset_ns, compared.skew_ns_per_s), (5_000_000_000, 20_000));
     // The bound, and half of what the clock gained in the window.
@@ -269,10 +269,10 @@ fn what_is_smaller_than_the_clocks_bound_is_missing() {
     }
     // Two messages in a row differ by far less than the clocks could part between them.
     assert_eq!(run.values[&Metric::Jitter], Value::Measured(1.0));
-    assert!(run.sides[1].series.iter().all(|row| row.delay_mean_ns.is_none()));
+    assert!(run.host_reports[1].series.iter().all(|row| row.delay_mean_ns.is_none()));
     let run = settled(received(5_000_000_000, 0.0), 0, 900_000);
     assert_eq!(run.values[&Metric::OneWayDelay], Value::Measured(1.0));
-    assert_eq!(run.sides[1].delay_points.unwrap().compared.unwrap().bound_ns, 900_000);
+    assert_eq!(run.host_reports[1].delay_points.unwrap().compared.unwrap().bound_ns, 900_000);
     // Delays that a clock that loses has cut off at 0, and an agent that took no offset.
     let cut = settled(received(5_000_000_000, -200_000.0), -2_400_000, 10_000);
     assert!(missing(&cut, Metric::OneWayDelay).contains("delays are shorter"));

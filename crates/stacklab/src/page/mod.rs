@@ -33,11 +33,11 @@ pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
         .cells
         .iter()
         .flat_map(|cell| metrics.iter().map(move |metric| (cell, *metric)))
-        .filter_map(|(cell, metric)| Some((cell.clone(), metric, limit(cell, metric, campaign.bed)?)))
+        .filter_map(|(cell, metric)| Some((cell.clone(), metric, limit(cell, metric, campaign.link_config)?)))
         .collect();
     let mut document = page(&PageSource {
         findings: &findings,
-        bed: campaign.bed,
+        link_config: campaign.link_config,
         hosts: campaign.hosts,
         kinds: recorded.kinds(),
         rows: &bed_rows::of(recorded.study()),
@@ -60,7 +60,7 @@ pub fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<R
     let is_meant = |trial: &Trial| (trial.block, trial.position) == (block, position);
     let Some(place) = runs.iter().position(|run| is_meant(&run.trial)) else { return Ok(None) };
     let mut run = runs.swap_remove(place);
-    run.sides = record.sides(&run.trial)?;
+    run.host_reports = record.host_reports(&run.trial)?;
     Ok(Some(detail(&run, Detailed::Fully)))
 }
 
@@ -83,7 +83,7 @@ fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDe
         (told.is_none_or(|told| told > 3), run.trial.block, run.trial.position)
     });
     let mut details = fill(wanted, room, |run, shown| {
-        let whole = RunRecord { sides: record.sides(&run.trial)?, ..run.clone() };
+        let whole = RunRecord { host_reports: record.host_reports(&run.trial)?, ..run.clone() };
         let detail = detail(&whole, if shown < 24 { Detailed::Fully } else { Detailed::Briefly });
         let bytes = bytes(&detail);
         Ok((detail, bytes))

@@ -1,7 +1,7 @@
 //! What becomes of messages that do not fit a packet: the fragments that were counted, beside what headers make of them.
 
 use serde::Serialize;
-use stacklab_model::{Cell, Mechanism, Metric, Role, RunRecord, Side, Transport, WirePath, WireSize};
+use stacklab_model::{Cell, HostReport, Mechanism, Metric, Role, RunRecord, Transport, WirePath, WireSize};
 use stacklab_store::{Record, StoreError};
 use stacklab_study::Study;
 
@@ -53,10 +53,10 @@ pub fn cuts(study: &Study, runs: &[RunRecord], record: &Record) -> Result<Vec<Cu
         let Some((fits, [cut_size, size])) = pair(cell, study) else { continue };
         let (mut messages, mut fragments, mut arrived, mut reassembled) = (0, 0, 0, 0);
         for run in valid(runs, cell) {
-            let sides = record.sides(&run.trial)?;
-            let side = |role| sides.iter().find(|side| side.role == role);
+            let host_reports = record.host_reports(&run.trial)?;
+            let side = |role| host_reports.iter().find(|side| side.role == role);
             let (Some(sent), Some(received)) = (side(Role::Sender), side(Role::Receiver)) else { continue };
-            let of = |side: &Side, name: &str| {
+            let of = |side: &HostReport, name: &str| {
                 side.counters.get(&format!("ip.{name}")) + side.counters.get(&format!("ip6.{name}"))
             };
             messages += sent.sent.warmup + sent.sent.measured + sent.sent.markers;
@@ -84,7 +84,7 @@ pub fn cuts(study: &Study, runs: &[RunRecord], record: &Record) -> Result<Vec<Cu
 /// The largest cell of the same kind that fits a packet, where this one does not; and both on the wire, this one first.
 fn pair<'a>(cell: &Cell, study: &'a Study) -> Option<(&'a Cell, [WireSize; 2])> {
     let size = |cell: &Cell| {
-        let path = WirePath::plain(cell.family, cell.transport, study.bed.mtu_of(cell));
+        let path = WirePath::plain(cell.family, cell.transport, study.link_config.mtu_of(cell));
         WirePath { mechanism: Mechanism::of(cell), ..path }.wire_size(cell.size)
     };
     let own = size(cell).filter(|size| size.packets > 1 && cell.transport == Transport::Udp)?;

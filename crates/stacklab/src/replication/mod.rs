@@ -75,7 +75,7 @@ pub fn replicate(
     Ok(Replication {
         study: study.name,
         measured: plan.title.clone(),
-        testbed: campaign.bed,
+        testbed: campaign.testbed_description,
         stand_in: host.map_or_else(
             || "an unknown kernel".to_owned(),
             |host| format!("{} {}", host.facts.os, host.facts.kernel),

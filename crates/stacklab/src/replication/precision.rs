@@ -4,7 +4,7 @@
 use crate::course::Course;
 use serde::Serialize;
 use stacklab_analysis::{Runs, estimate_of, half_width_of};
-use stacklab_model::Settled;
+use stacklab_model::StopReason;
 use stacklab_model::{Cell, Family, Framing, Metric, RunRecord, Services, Transport};
 use stacklab_reference::{PublishedFigure, StudyName};
 use stacklab_study::{Plan, Study};
@@ -35,7 +35,7 @@ pub struct Answers {
 pub fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]) -> Option<Answers> {
     let published_runs = study.runs?;
     let blocks = Plan::new(plan, seed);
-    let (questions, settled) = Course::new(plan, &blocks).walk(records);
+    let (questions, stop_reason) = Course::new(plan, &blocks).walk(records);
     // In an order, so that the same record adds up to the same figures.
     let mut lengths: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for run in records.iter().filter(|run| run.is_valid()) {
@@ -47,7 +47,10 @@ pub fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]
     let each: f64 = lengths.values().map(|(runs, ns)| *ns as f64 / *runs as f64).sum();
     Some(Answers {
         asked: questions.len(),
-        answered: settled.iter().filter(|why| matches!(why, Settled::Narrow | Settled::Decided)).count(),
+        answered: stop_reason
+            .iter()
+            .filter(|why| matches!(why, StopReason::Narrow | StopReason::Decided))
+            .count(),
         blocks: records.iter().map(|run| run.trial.block + 1).max().unwrap_or(0),
         runs: lengths.values().map(|(runs, _)| *runs as usize).sum(),
         minutes: minutes(lengths.values().map(|(_, ns)| *ns as f64).sum()),

@@ -244,7 +244,7 @@ pub mod tests {
             scale: None,
             settings: vec![],
             seed: 1,
-            bed: "two hosts".to_owned(),
+            testbed_description: "two hosts".to_owned(),
             cpu_scope: CpuScope::Shared,
         };
         drop(Record::create(&path, &campaign).unwrap());
@@ -340,7 +340,7 @@ pub mod tests {
         let reader = Record::glance(&path).unwrap();
         let writer = held(&path);
         writer.execute_batch("UPDATE campaign SET bed = 'another'; COMMIT").unwrap();
-        assert_eq!(reader.campaign().unwrap().bed, "another");
+        assert_eq!(reader.campaign().unwrap().testbed_description, "another");
         assert!(library.document("a.stacklab").unwrap().is_ok());
     }
 

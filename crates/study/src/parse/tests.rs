@@ -131,7 +131,10 @@ fn a_translator_that_translates_nothing_or_not_that_way_is_refused() {
 fn defaults_fill_what_is_left_out() {
     let text = with("[testbed]\nmtu = 1500\n", "").replace("framing = [\"segment\"]\n", "");
     let study = study(&text.replace("[runs]\nmin = 6\nmax = 12\n", ""));
-    assert_eq!((study.bed.rate, study.bed.mtu, study.bed.offloads), (None, 1500, false));
+    assert_eq!(
+        (study.link_config.rate, study.link_config.mtu, study.link_config.offloads),
+        (None, 1500, false)
+    );
     assert_eq!((study.rule.min, study.rule.max, study.rule.target), (10, 40, 0.02));
     assert_eq!(study.rule.budget_ns, None);
     let stream = study.probe(Probe::Stream).unwrap();
@@ -644,7 +647,7 @@ fn settings_are_crossed_with_all_else_and_keep_their_levels_as_written() {
         first.to_string(),
         "ipv4 tcp segment 128 B io=auto mtu=9000 nodelay=true congestion_control=reno"
     );
-    assert_eq!(study.bed.mtu_of(first), 9000);
+    assert_eq!(study.link_config.mtu_of(first), 9000);
     let distinct: std::collections::BTreeSet<_> = study.cells.iter().collect();
     assert_eq!(distinct.len(), study.cells.len());
 }
@@ -772,7 +775,7 @@ fn settings_are_merged_over_file_and_scale_in_their_order() {
     ];
     let study = adjusted(&text, Some("quick"), &settings).unwrap();
     assert_eq!(study.rule.max, 20);
-    assert_eq!(study.bed.rate, Some(Rate(1_000_000_000)));
+    assert_eq!(study.link_config.rate, Some(Rate(1_000_000_000)));
     assert_eq!(study.title, "Mine");
     assert!(study.cells.iter().all(|cell| cell.family == Family::Ipv6));
     assert!(study.comparisons.is_empty());

@@ -11,8 +11,8 @@ use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Syste
 const OF_ONE_LINK: [Factor; 4] = [Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
 
 /// Reads how the hosts are joined.
-pub(super) fn topology(bed: Option<&Node>, problems: &Problems) -> Option<At<Topology>> {
-    let key = |name| bed.and_then(|node| node.get(name));
+pub(super) fn topology(link_config: Option<&Node>, problems: &Problems) -> Option<At<Topology>> {
+    let key = |name| link_config.and_then(|node| node.get(name));
     let said: At<String> = at(key("topology"), leaf::text, problems)?;
     let own = |table: Option<&Node>| {
         let key = |name| table.and_then(|node| node.get(name));
@@ -23,16 +23,16 @@ pub(super) fn topology(bed: Option<&Node>, problems: &Problems) -> Option<At<Top
             loss: at(key("loss"), leaf::share, problems).map_or(0.0, |loss| loss.value),
         }
     };
-    // The bed's rate and MTU are the middle link's.
-    let middle = OwnLink { rate: None, mtu: None, ..own(bed) };
+    // The link configuration's rate and MTU are the middle link's.
+    let middle = OwnLink { rate: None, mtu: None, ..own(link_config) };
     let links = Links { near: own(key("near")), middle, far: own(key("far")) };
     let value = if said.value == "routed" { Topology::Routed(links) } else { Topology::Link };
     Some(At { value, place: said.place })
 }
 
 /// Adds what makes another link narrower than the middle one: that is the one whose headers are counted.
-fn check_ends(bed: Option<&Node>, problems: &mut Problems) {
-    let key = |name| bed.and_then(|node| node.get(name));
+fn check_ends(link_config: Option<&Node>, problems: &mut Problems) {
+    let key = |name| link_config.and_then(|node| node.get(name));
     for end in ["near", "far"] {
         let own = |name| key(end).and_then(|node| node.get(name));
         let middle = at(key("rate"), leaf::rate, problems);
@@ -124,7 +124,7 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
 /// Adds what does not go together.
 pub(super) fn check(
     topology: Option<&At<Topology>>,
-    bed: Option<&Node>,
+    link_config: Option<&Node>,
     factors: &Factors,
     problems: &mut Problems,
 ) {
@@ -135,7 +135,7 @@ pub(super) fn check(
             Some((format!("factors.{factor}"), level.place.clone()))
         });
         let keys = ["delay", "loss", "near", "far"];
-        let keys = keys.map(|name| Some((format!("testbed.{name}"), bed?.get(name)?.place.clone())));
+        let keys = keys.map(|name| Some((format!("testbed.{name}"), link_config?.get(name)?.place.clone())));
         for (what, place) in factors.into_iter().chain(keys).flatten() {
             problems.add(
                 Problem::at(place, format!("`{what}` needs two routers"), "not possible on one link")
@@ -144,7 +144,7 @@ pub(super) fn check(
         }
         return;
     }
-    check_ends(bed, problems);
+    check_ends(link_config, problems);
     check_systems(topology, factors, problems);
     check_translators(factors, problems);
     for factor in OF_ONE_LINK {

@@ -17,7 +17,7 @@ use crate::problems::{Place, Problems};
 use crate::study::Study;
 use crate::tree::{Node, Table};
 use factors::Factors;
-use stacklab_model::Bed;
+use stacklab_model::LinkConfig;
 
 /// A value that remembers where it was written.
 struct At<T> {
@@ -28,8 +28,8 @@ struct At<T> {
 /// Reads a study; `None` where something is wrong that the problems say.
 pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let title = at(tree.get("title"), leaf::text, problems).map(|title| title.value);
-    let bed = bed(tree.get("testbed"), problems);
-    let bed_mtu = at(tree.get("testbed").and_then(|bed| bed.get("mtu")), whole, problems);
+    let link_config = link_config(tree.get("testbed"), problems);
+    let bed_mtu = at(tree.get("testbed").and_then(|link_config| link_config.get("mtu")), whole, problems);
     let factors = Factors::read(tree.get("factors"), bed_mtu, problems);
     sizes::check(&factors, problems);
     settings::check(&factors, problems);
@@ -41,12 +41,21 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let comparisons = comparisons::read(tree.get("comparison"), &factors, &probes, problems);
     let hosts = hosts::read(tree.get("host"), topology.as_ref(), &factors, problems);
     let topology = topology?.value;
-    Some(Study { title: title?, bed: bed?, topology, hosts, cells, probes, rule: rule?, comparisons })
+    Some(Study {
+        title: title?,
+        link_config: link_config?,
+        topology,
+        hosts,
+        cells,
+        probes,
+        rule: rule?,
+        comparisons,
+    })
 }
 
-fn bed(node: Option<&Node>, problems: &Problems) -> Option<Bed> {
+fn link_config(node: Option<&Node>, problems: &Problems) -> Option<LinkConfig> {
     let key = |name| node.and_then(|node| node.get(name));
-    Some(Bed {
+    Some(LinkConfig {
         rate: at(key("rate"), leaf::rate, problems).map(|rate| rate.value),
         mtu: at(key("mtu"), whole, problems)?.value,
         offloads: at(key("offloads"), leaf::boolean, problems)?.value,

@@ -13,7 +13,7 @@ const MOST_ROWS: u64 = 100_000;
 /// Reads the probes, in the model's order.
 pub(super) fn read(
     node: Option<&Node>,
-    bed: Option<&Node>,
+    link_config: Option<&Node>,
     factors: &Factors,
     problems: &mut Problems,
 ) -> Vec<ProbeSpec> {
@@ -23,7 +23,7 @@ pub(super) fn read(
         check_transport(*probe, node, factors, problems);
         if let Some(spec) = spec(*probe, node, problems) {
             check_schedule(&spec, node, problems);
-            check_link(&spec, node, bed, problems);
+            check_link(&spec, node, link_config, problems);
             check_kernel_pacing(&spec, node, factors, problems);
             check_rows(&spec, node, problems);
             probes.push(spec);
@@ -88,8 +88,9 @@ fn check_schedule(spec: &ProbeSpec, node: &Node, problems: &mut Problems) {
 }
 
 /// The link's rate must be known to whom is to keep it.
-fn check_link(spec: &ProbeSpec, node: &Node, bed: Option<&Node>, problems: &mut Problems) {
-    if spec.pacing != Pacing::Link || bed.is_some_and(|bed| bed.get("rate").is_some()) {
+fn check_link(spec: &ProbeSpec, node: &Node, link_config: Option<&Node>, problems: &mut Problems) {
+    if spec.pacing != Pacing::Link || link_config.is_some_and(|link_config| link_config.get("rate").is_some())
+    {
         return;
     }
     let Some(place) = node.get("packet_rate").map(|node| node.place.clone()) else { return };

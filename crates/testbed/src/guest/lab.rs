@@ -30,7 +30,11 @@ pub(super) fn build(part: &LabPart) -> Result<Testbeds, TestbedError> {
     let program = std::fs::read_link(PROGRAM).unwrap_or_else(|_| Path::new("/stacklab").to_owned());
     for (mechanism, by) in &part.mechanisms {
         let translates = [0, 1].map(|_| Translates { by: *by, version: None });
-        let plan = RowPlan { translates, links: part.links, ..RowPlan::of_namespaces(*mechanism, &part.bed) };
+        let plan = RowPlan {
+            translates,
+            links: part.links,
+            ..RowPlan::of_namespaces(*mechanism, &part.link_config)
+        };
         let mut routed = Routed::build(&plan, &program, &["agent", "--stdio"])?;
         testbeds.streams.extend(routed.meet()?);
         testbeds.carried.push(routed.carried().to_vec());

@@ -12,7 +12,7 @@ use crate::quiet::quiet;
 use crate::shape::Bucket;
 use rtnetlink::packet_route::link::{InfoData, InfoVeth};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec, LinkVeth};
-use stacklab_model::{Bed, Family, Mechanism, OwnLink};
+use stacklab_model::{Family, LinkConfig, Mechanism, OwnLink};
 use std::fs::File;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::AsRawFd;
@@ -26,9 +26,9 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// A link of a bed.
-    pub fn new(own: &OwnLink, bed: &Bed) -> Result<Self, TestbedError> {
-        let Bed { rate, mtu, .. } = own.of(bed);
+    /// A link of a link configuration.
+    pub fn new(own: &OwnLink, link_config: &LinkConfig) -> Result<Self, TestbedError> {
+        let LinkConfig { rate, mtu, .. } = own.of(link_config);
         let bucket = rate.map(|rate| Bucket::new(rate, mtu)).transpose()?;
         let impair = own.impairs().then_some(Impairment { delay_ns: own.delay_ns, loss: own.loss });
         Ok(Line { mtu, queue: Queue { bucket, packets: None }, impair })

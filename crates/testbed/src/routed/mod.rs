@@ -66,7 +66,7 @@ impl Routed {
     /// # Errors
     /// What could not be done on which host, or at which hop packets end; a system that has no image here. Then nothing is left.
     pub fn build(plan: &RowPlan, program: &Path, args: &[impl AsRef<OsStr>]) -> Result<Self, TestbedError> {
-        let RowPlan { kind, bed, links, .. } = plan;
+        let RowPlan { kind, link_config, links, .. } = plan;
         let folder = Folder::create()?;
         // A router that is a guest runs its translator itself.
         let inside = plan.runs_tayga() && kind.routers.guests().next().is_some();
@@ -78,7 +78,7 @@ impl Routed {
         let (clients, routers) = (guests(&kind.clients)?, guests(&kind.routers)?);
         let translators = plan.translates.each_ref().map(|translates| translates.by);
         let processors = pin::halves().unwrap_or_default();
-        let seats = Seats { bed, links, translators, program, processors };
+        let seats = Seats { link_config, links, translators, program, processors };
         let mut routed = Self::lay(folder, &seats, kind.mechanism, routers, args)?;
         if clients.iter().any(Option::is_some) {
             routed.seat_clients(clients, &seats)?;
@@ -94,9 +94,9 @@ impl Routed {
         guests: [Option<Box<dyn Guest>>; 2],
         args: &[impl AsRef<OsStr>],
     ) -> Result<Self, TestbedError> {
-        let Seats { bed, links, program, processors, .. } = seats;
-        let [near, middle, far] = links.all().map(|(_, link)| Line::new(&link, bed));
-        let lines = Lines { near: near?, middle: middle?, far: far?, offloads: bed.offloads };
+        let Seats { link_config, links, program, processors, .. } = seats;
+        let [near, middle, far] = links.all().map(|(_, link)| Line::new(&link, link_config));
+        let lines = Lines { near: near?, middle: middle?, far: far?, offloads: link_config.offloads };
         // Neighbours on the path share processors, so that each half of it has its own.
         let [near, far] = processors;
         let start = |node, processors: &[usize]| Machine::start(node, program, args, processors);
@@ -114,7 +114,7 @@ impl Routed {
             routers: [None, None],
             carried: Vec::new(),
             folder,
-            mtus: [links.near, links.far].map(|link| link.of(bed).mtu),
+            mtus: [links.near, links.far].map(|link| link.of(link_config).mtu),
             found: Instant::now(),
             lasting,
         };
@@ -125,7 +125,7 @@ impl Routed {
         routed.settle()?;
         for family in Family::ALL {
             let Some(ends) = ends(mechanism, *family) else { continue };
-            let carried = proof::prove(&routed.machines, mechanism, *family, &ends, bed.mtu);
+            let carried = proof::prove(&routed.machines, mechanism, *family, &ends, link_config.mtu);
             let carried = carried.map_err(|error| routed.blame(error, *family))?;
             routed.carried.push(carried);
         }

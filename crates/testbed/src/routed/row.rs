@@ -2,7 +2,7 @@
 
 use super::plan::Site;
 use crate::mechanism::translate::{Translates, translates_at};
-use stacklab_model::{Bed, Links, Mechanism, RowKind, Translator};
+use stacklab_model::{LinkConfig, Links, Mechanism, RowKind, Translator};
 
 /// A row of hosts that is to be built.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,17 +12,17 @@ pub struct RowPlan {
     /// What translates on each router, where the mechanism does; the sender's first.
     pub translates: [Translates; 2],
     /// What its links have in common.
-    pub bed: Bed,
+    pub link_config: LinkConfig,
     /// What each has for itself.
     pub links: Links,
 }
 
 impl RowPlan {
     /// Four namespaces with links alike, translators being programs.
-    pub fn of_namespaces(mechanism: Mechanism, bed: &Bed) -> Self {
+    pub fn of_namespaces(mechanism: Mechanism, link_config: &LinkConfig) -> Self {
         let tayga = Translates { by: Translator::Tayga, version: None };
         let (kind, links) = (RowKind::of_namespaces(mechanism), Links::default());
-        RowPlan { kind, translates: [tayga.clone(), tayga], bed: bed.clone(), links }
+        RowPlan { kind, translates: [tayga.clone(), tayga], link_config: link_config.clone(), links }
     }
 
     /// What translates, the sender's router being the first; empty where nothing does.
@@ -48,10 +48,10 @@ mod tests {
 
     #[test]
     fn what_translates_is_told_of_the_routers_that_do() {
-        let bed = Bed { rate: None, mtu: 1500, offloads: false };
+        let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
         let jool = Translates { by: Translator::Jool, version: Some("4.1.13".to_owned()) };
         let said = |mechanism, far_is_jool: bool| {
-            let plain = RowPlan::of_namespaces(mechanism, &bed);
+            let plain = RowPlan::of_namespaces(mechanism, &link_config);
             let [near, far] = plain.translates.clone();
             let [near, far] = if far_is_jool { [near, jool.clone()] } else { [jool.clone(), far] };
             let plan = RowPlan { translates: [near, far], ..plain };

@@ -8,7 +8,7 @@ use crate::host::{Guest, Place};
 use crate::mechanism::translate::tayga;
 use crate::mechanism::{Router, wireguard};
 use crate::part::{ClientPart, Interface, Part, RouterPart};
-use stacklab_model::{Bed, Links, Translator};
+use stacklab_model::{LinkConfig, Links, Translator};
 use std::path::Path;
 
 /// The clients' sites, and their places among the hosts.
@@ -19,7 +19,7 @@ const ROUTERS: [(Site, usize); 2] = [(Site::Near, 1), (Site::Far, 2)];
 /// What guests in a row have in common.
 pub(super) struct Seats<'a> {
     /// What the links have in common.
-    pub bed: &'a Bed,
+    pub link_config: &'a LinkConfig,
     /// What each has for itself.
     pub links: &'a Links,
     /// What translates on each router, the sender's first.
@@ -32,10 +32,10 @@ pub(super) struct Seats<'a> {
 
 impl Seats<'_> {
     /// The link of a site's client to its router.
-    fn near(&self, site: Site) -> Bed {
+    fn near(&self, site: Site) -> LinkConfig {
         match site {
-            Site::Near => self.links.near.of(self.bed),
-            Site::Far => self.links.far.of(self.bed),
+            Site::Near => self.links.near.of(self.link_config),
+            Site::Far => self.links.far.of(self.link_config),
         }
     }
 }
@@ -51,7 +51,8 @@ impl Routed {
         let keys = keys.map_err(|fault| fault.at(Site::Near.router()))?;
         for (number, ((site, place), guest)) in ROUTERS.into_iter().zip(&guests).enumerate() {
             let (translator, keys) = (seats.translators[number], keys[number]);
-            let router = Router { site, mechanism: self.mechanism, mtu: seats.bed.mtu, translator, keys };
+            let router =
+                Router { site, mechanism: self.mechanism, mtu: seats.link_config.mtu, translator, keys };
             let Some(guest) = guest else {
                 let machine = &mut self.machines[place];
                 machine.inside(|| lay::route(&router))?;
@@ -61,7 +62,7 @@ impl Routed {
                 }
                 continue;
             };
-            let (near_mtu, offloads) = (seats.near(site).mtu, seats.bed.offloads);
+            let (near_mtu, offloads) = (seats.near(site).mtu, seats.link_config.offloads);
             self.seat(place, guest.as_ref(), seats, Part::Router(RouterPart { router, near_mtu, offloads }))?;
             self.routers[number] = Some(guest.version());
         }
@@ -76,7 +77,8 @@ impl Routed {
         guests: [Option<Box<dyn Guest>>; 2],
         seats: &Seats<'_>,
     ) -> Result<(), TestbedError> {
-        let (mechanism, middle_mtu, offloads) = (self.mechanism, seats.bed.mtu, seats.bed.offloads);
+        let (mechanism, middle_mtu, offloads) =
+            (self.mechanism, seats.link_config.mtu, seats.link_config.offloads);
         for (number, ((site, place), guest)) in CLIENTS.into_iter().zip(&guests).enumerate() {
             let guest = guest.as_ref();
             if !guest.is_some_and(|guest| guest.wants_a_tap()) {
@@ -100,7 +102,7 @@ impl Routed {
         seats: &Seats<'_>,
         part: Part,
     ) -> Result<(), TestbedError> {
-        let (machine, offloads) = (&mut self.machines[place], seats.bed.offloads);
+        let (machine, offloads) = (&mut self.machines[place], seats.link_config.offloads);
         if guest.wants_a_tap() {
             machine.inside(|| {
                 part.interfaces().into_iter().try_for_each(|Interface { link, hardware, mtu }| {

@@ -1,7 +1,7 @@
 //! What an agent must do, whatever system it runs on.
 
 use super::{End, client, spec};
-use stacklab_model::{Family, HostFacts, Pacing, Probe, Side, Transport, TrialSpec};
+use stacklab_model::{Family, HostFacts, HostReport, Pacing, Probe, Transport, TrialSpec};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::message::{Answer, Numbered, Request, VERSIONS};
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
-fn side(answer: Answer) -> Side {
+fn side(answer: Answer) -> HostReport {
     match answer {
         Answer::Done(side) => *side,
         other => panic!("{other:?}"),
@@ -52,7 +52,7 @@ pub fn does_several_things_at_once(open: impl Fn() -> End) {
             let meanwhile = start.elapsed();
             facts(&mut agent);
             // Finished in the other order than they end in.
-            let sent: Vec<Side> =
+            let sent: Vec<HostReport> =
                 sends.into_iter().map(|send| side(agent.finish(send, LIMIT).unwrap())).collect();
             assert!(meanwhile < Duration::from_millis(600), "it answered after {meanwhile:?}");
             let [first, second] = [&sent[0].sent, &sent[1].sent];

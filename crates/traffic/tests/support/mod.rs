@@ -55,7 +55,7 @@ pub fn path(family: Family) -> Path {
         offloads: true,
         rate: None,
         shared: false,
-        crossing: None,
+        nat: None,
     }
 }
 

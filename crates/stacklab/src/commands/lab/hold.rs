@@ -30,7 +30,8 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
     let (up, held) = match (row, study.topology) {
         (Some(row), Topology::Routed(links)) => {
             let forward_only = study.flows_forward_only();
-            let needs = Needs { rows: vec![row], bed: study.bed.clone(), links, forward_only };
+            let needs =
+                Needs { rows: vec![row], link_config: study.link_config.clone(), links, forward_only };
             match possible(&needs, &options.place.in_vm)? {
                 Some(system) => in_guest(&system, &needs, &program)?,
                 None => on_this_kernel(&needs, &program)?,
@@ -59,7 +60,7 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
 }
 
 fn link(study: &Study, program: &Path) -> Result<(Up, Held), Failure> {
-    let testbed = Testbed::build(&study.bed, program, &AGENT)?;
+    let testbed = Testbed::build(&study.link_config, program, &AGENT)?;
     let host = |host: &stacklab_testbed::Host| UpHost {
         name: host.role().to_string(),
         place: Place::Process(host.pid()),

@@ -89,7 +89,7 @@ impl DelayPoints {
 
 /// All that one host reports of one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Side {
+pub struct HostReport {
     /// Its part.
     pub role: Role,
     /// The socket as the kernel has it, not as it was planned.
@@ -135,10 +135,10 @@ pub struct Side {
     pub peak_rss_kib: Option<u64>,
 }
 
-impl Side {
+impl HostReport {
     /// A host that saw nothing yet.
     pub fn new(role: Role, endpoint: Endpoint) -> Self {
-        Side {
+        HostReport {
             role,
             endpoint,
             io: None,

@@ -2,7 +2,7 @@
 
 use crate::verdict::{margin, no_difference};
 use crate::{Paired, Runs, verdict};
-use stacklab_model::{Question, Scale, Standing, Verdict};
+use stacklab_model::{Question, Scale, StoppingState, Verdict};
 
 /// How many looks in a row a standing must hold. An answer that a lucky block brought is gone with the next one.
 pub(crate) const LOOKS: usize = 4;
@@ -26,28 +26,28 @@ const SURELY_EQUIVALENT: f64 = 0.98;
 /// interval of a campaign that has stopped covers in at least 93 %. One look at 99 % is not enough (docs/decisions.md).
 ///
 /// A question without an effect is neither.
-pub fn standing(question: &Question, runs: &Runs, target: f64) -> Standing {
+pub fn stopping_state(question: &Question, runs: &Runs, target: f64) -> StoppingState {
     let Ok(paired) = Paired::new(question, runs) else {
-        return Standing { narrow: false, decided: false };
+        return StoppingState { narrow: false, decided: false };
     };
-    standing_of(question, &paired, target)
+    stopping_state_of(question, &paired, target)
 }
 
 /// The same of pairs.
-pub fn standing_of(question: &Question, paired: &Paired, target: f64) -> Standing {
+pub fn stopping_state_of(question: &Question, paired: &Paired, target: f64) -> StoppingState {
     let (mut narrow, mut decided) = (true, true);
     let mut sure = None;
     for back in 0..LOOKS {
         // Mostly the last look says no already, and the ones before it need not be taken.
         let Some(known) = paired.before(back).filter(|_| narrow || decided) else {
-            return Standing { narrow: false, decided: false };
+            return StoppingState { narrow: false, decided: false };
         };
         let look = look(question, &known, target);
         narrow &= look.narrow;
         decided &= look.sure.is_some() && (back == 0 || look.sure == sure);
         sure = look.sure;
     }
-    Standing { narrow, decided }
+    StoppingState { narrow, decided }
 }
 
 /// What one look saw.
@@ -81,8 +81,8 @@ mod tests {
     use crate::fixtures::{question, runs_of};
     use stacklab_model::Metric;
 
-    fn after(metric: Metric, margin: f64, pairs: &[(f64, f64)], target: f64) -> Standing {
-        standing(&question(metric, margin), &Runs::new(&runs_of(metric, pairs)), target)
+    fn after(metric: Metric, margin: f64, pairs: &[(f64, f64)], target: f64) -> StoppingState {
+        stopping_state(&question(metric, margin), &Runs::new(&runs_of(metric, pairs)), target)
     }
 
     /// Pairs whose log ratios lie about a middle, so that their spread is about the same after each of them.
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn a_better_arm_decides_when_it_has_been_so_at_four_looks() {
         let surely = about(0.7, 0.01, 12);
-        assert_eq!(after(Metric::Rtt, 0.02, &surely, 1e-6), Standing { narrow: false, decided: true });
+        assert_eq!(after(Metric::Rtt, 0.02, &surely, 1e-6), StoppingState { narrow: false, decided: true });
         // One block that goes the other way, a short while ago.
         let mut broken = surely.clone();
         broken[8] = (1.0, 0.05);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn without_pairs_nothing_stands() {
-        let nothing = Standing { narrow: false, decided: false };
+        let nothing = StoppingState { narrow: false, decided: false };
         assert_eq!(after(Metric::Rtt, 0.02, &[], 1.0), nothing);
         assert_eq!(after(Metric::Rtt, 0.02, &[(1.0, 1.0)], 1.0), nothing);
     }

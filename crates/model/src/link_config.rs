@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// What every link between hosts is; both families are addressed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Bed {
+pub struct LinkConfig {
     /// Rate of the link in each direction, Ethernet overhead counted; `None` is as fast as the kernel goes.
     pub rate: Option<Rate>,
     /// Largest IP packet of the link, bytes.
@@ -14,7 +14,7 @@ pub struct Bed {
     pub offloads: bool,
 }
 
-impl Bed {
+impl LinkConfig {
     /// Largest IP packet of the link in a cell, bytes: the cell's own, where the study varies it.
     pub fn mtu_of(&self, cell: &Cell) -> u32 {
         cell.number(Factor::Mtu).unwrap_or(self.mtu)
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_headers_on_the_fullest_part_of_a_link_say_how_many_messages_it_carries() {
-        let bed = Bed { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
+        let link_config = LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
         let cell = |mechanism: &str| Cell {
             transport: Transport::Udp,
             framing: Framing::Segment,
@@ -49,10 +49,10 @@ mod tests {
             settings: [(Factor::Mechanism, mechanism.to_owned())].into(),
         };
         // IPv6 40, UDP 8, and of the frame 38: preamble, header, check sequence, gap.
-        assert_eq!(bed.messages_per_second(&cell("native")), Some(12_500_000.0 / 1486.0));
-        assert_eq!(bed.messages_per_second(&cell("6in4")), Some(12_500_000.0 / 1506.0));
+        assert_eq!(link_config.messages_per_second(&cell("native")), Some(12_500_000.0 / 1486.0));
+        assert_eq!(link_config.messages_per_second(&cell("6in4")), Some(12_500_000.0 / 1506.0));
         // What a translator makes smaller was larger before.
-        assert_eq!(bed.messages_per_second(&cell("nat64")), Some(12_500_000.0 / 1486.0));
-        assert_eq!(Bed { rate: None, ..bed }.messages_per_second(&cell("native")), None);
+        assert_eq!(link_config.messages_per_second(&cell("nat64")), Some(12_500_000.0 / 1486.0));
+        assert_eq!(LinkConfig { rate: None, ..link_config }.messages_per_second(&cell("native")), None);
     }
 }

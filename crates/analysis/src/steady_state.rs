@@ -1,14 +1,15 @@
 //! Had runs settled when they were measured?
 
 use crate::statistics::{Warmup, median, mser5};
-use stacklab_model::{IntervalRow, Probe, RunRecord, Settling};
+use stacklab_model::{IntervalRow, Probe, RunRecord, SteadyState};
 use std::collections::BTreeMap;
 
 /// Looks at the interval series of every valid run, by probe. Probes without a series are left out.
-pub fn settling(runs: &[RunRecord]) -> Vec<Settling> {
+pub fn steady_state(runs: &[RunRecord]) -> Vec<SteadyState> {
     let mut by_probe: BTreeMap<Probe, Vec<(Warmup, u64)>> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.is_valid()) {
-        if let Some(series) = run.sides.iter().map(|side| &side.series).find(|series| series.len() > 1) {
+        if let Some(series) = run.host_reports.iter().map(|side| &side.series).find(|series| series.len() > 1)
+        {
             let found = mser5(&messages(series));
             by_probe.entry(run.trial.probe).or_default().push((found, series[1].start_ns));
         }
@@ -16,7 +17,7 @@ pub fn settling(runs: &[RunRecord]) -> Vec<Settling> {
     by_probe.into_iter().map(|(probe, found)| of_probe(probe, &found)).collect()
 }
 
-fn of_probe(probe: Probe, found: &[(Warmup, u64)]) -> Settling {
+fn of_probe(probe: Probe, found: &[(Warmup, u64)]) -> SteadyState {
     let count = |what: Warmup| found.iter().filter(|(warmup, _)| *warmup == what).count();
     let late: Vec<f64> = found
         .iter()
@@ -25,7 +26,7 @@ fn of_probe(probe: Probe, found: &[(Warmup, u64)]) -> Settling {
             _ => None,
         })
         .collect();
-    Settling {
+    SteadyState {
         probe,
         runs: found.len(),
         too_short: count(Warmup::TooShort),
@@ -50,7 +51,7 @@ mod tests {
     fn with(messages: impl Iterator<Item = u64>) -> RunRecord {
         let mut run = run(0, &cell(Family::Ipv4, 128), Metric::Throughput, 1.0);
         let rows: Vec<u64> = messages.chain([37]).collect();
-        run.sides.push(side_with_series(10_000_000, &rows));
+        run.host_reports.push(side_with_series(10_000_000, &rows));
         run
     }
 
@@ -67,13 +68,13 @@ mod tests {
             with(steady(20)),
             invalid(with(steady(70)), "family is ipv6"),
         ];
-        let [found] = &settling(&runs)[..] else { panic!("one probe") };
+        let [found] = &steady_state(&runs)[..] else { panic!("one probe") };
         assert_eq!((found.probe, found.runs, found.too_short), (Probe::Stream, 4, 1));
         assert_eq!((found.late, found.late_ns, found.unsettled), (1, Some(1e8), 1));
     }
 
     #[test]
     fn runs_without_a_series_say_nothing() {
-        assert_eq!(settling(&[run(0, &cell(Family::Ipv4, 128), Metric::Throughput, 1.0)]), []);
+        assert_eq!(steady_state(&[run(0, &cell(Family::Ipv4, 128), Metric::Throughput, 1.0)]), []);
     }
 }
