@@ -126,7 +126,7 @@ impl OnWire {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Paired;
+    use crate::comparison::paired::Paired;
     use crate::fixtures::{link_config, question};
     use stacklab_model::Scale;
 
