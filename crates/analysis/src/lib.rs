@@ -27,7 +27,7 @@ mod fixtures;
 
 pub use comparison::paired::Paired;
 pub use comparison::stopping_state::{stopping_state, stopping_state_of};
-pub use comparison::verdict::verdict;
+pub use comparison::verdict::{Significance, significance, verdict};
 pub use estimate::{estimate, estimate_of};
 pub use findings::{Campaign, findings};
 pub use headers::{FULL_LINK, explain, limit};

@@ -2,7 +2,7 @@
 //!
 //! On the ratio scale a distance is a logarithm, so that swapping the arms changes its sign and nothing else.
 
-use crate::comparison::verdict::margin;
+use crate::comparison::verdict::margin_interval;
 use stacklab_model::{Interval, Scale};
 
 /// From a distance to what is printed; kept finite, for two wild figures can overflow it.
@@ -20,7 +20,7 @@ pub(crate) fn interval_back(scale: Scale, interval: Interval) -> Interval {
 
 /// The distances that count as none.
 pub(crate) fn margin_distance(scale: Scale, of: f64) -> Interval {
-    let margin = margin(scale, of);
+    let margin = margin_interval(scale, of);
     match scale {
         Scale::Ratio => Interval { low: margin.low.ln(), high: margin.high.ln() },
         Scale::Difference => margin,

@@ -2,7 +2,7 @@
 
 use crate::comparison::paired::Paired;
 use crate::comparison::verdict::verdict;
-use crate::comparison::verdict::{margin, no_difference};
+use crate::comparison::verdict::{margin_interval, no_difference};
 use crate::runs::Runs;
 use stacklab_model::{Question, Scale, StoppingState, Verdict};
 
@@ -70,7 +70,7 @@ fn look(question: &Question, paired: &Paired, target: f64) -> Look {
     let is_sure = match verdict {
         Verdict::Better(_) => !paired.interval(SURELY_BETTER).contains(no_difference(effect.scale)),
         Verdict::Equivalent => {
-            paired.interval(SURELY_EQUIVALENT).is_within(&margin(effect.scale, question.margin))
+            paired.interval(SURELY_EQUIVALENT).is_within(&margin_interval(effect.scale, question.margin))
         }
         Verdict::Inconclusive | Verdict::Nothing(_) => false,
     };

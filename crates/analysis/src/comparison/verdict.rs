@@ -1,33 +1,57 @@
-//! What the pairs say.
+//! The verdict rule.
 
-use stacklab_model::{Better, Effect, Interval, Question, Scale, Verdict};
+use stacklab_model::{Better, Effect, Interval, Metric, Question, Scale, Verdict};
+use std::cmp::Ordering;
+
+/// What the intervals of an effect show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Significance {
+    /// Whether the 90 % interval lies inside the margin: two one-sided tests at 5 %.
+    pub is_equivalent: bool,
+    /// The side of "no difference" on which the whole 99 % interval lies; `None` where it contains it.
+    pub side: Option<Ordering>,
+}
+
+/// The rule that every verdict follows, of paired and of unpaired effects. A difference may be significant and
+/// equivalent at once.
+///
+/// The 99 % interval is used, not the 95 % one, because a campaign tests after each block and stops at the first
+/// significant result ([`crate::stopping_state`]).
+pub fn significance(scale: Scale, interval90: &Interval, interval99: &Interval, margin: f64) -> Significance {
+    let none = no_difference(scale);
+    let side = if interval99.contains(none) { None } else { interval99.low.partial_cmp(&none) };
+    Significance { is_equivalent: interval90.is_within(&margin_interval(scale, margin)), side }
+}
 
 /// Judges a question by its effect, or by the reason why there is none.
 ///
-/// * `Equivalent`: the 90 % interval lies inside the margin (two one-sided tests at 5 %), however sure the difference
-///   is: one too small to matter is none.
-/// * `Better`: the 99 % interval leaves out "no difference". Not the 95 % one, because a campaign looks again after
-///   each block and stops when it is sure of what it sees; [`crate::standing`] says how sure that is.
+/// * `Equivalent`: equivalent by [`significance`], even where the difference is significant.
+/// * `Better`: significant and not equivalent.
 /// * `Inconclusive`: neither.
 pub fn verdict(question: &Question, effect: Result<&Effect, &str>) -> Verdict {
     let effect = match effect {
         Ok(effect) => effect,
         Err(reason) => return Verdict::Nothing(reason.to_owned()),
     };
-    if effect.interval90.is_within(&margin(effect.scale, question.margin)) {
-        return Verdict::Equivalent;
+    let found = significance(effect.scale, &effect.interval90, &effect.interval99, question.margin);
+    match found {
+        Significance { is_equivalent: true, .. } => Verdict::Equivalent,
+        Significance { side: None, .. } => Verdict::Inconclusive,
+        Significance { side: Some(side), .. } => {
+            let better =
+                if is_better(question.metric, side) { &question.candidate } else { &question.baseline };
+            Verdict::Better(better.level(question.factor))
+        }
     }
-    if effect.interval99.contains(no_difference(effect.scale)) {
-        return Verdict::Inconclusive;
-    }
-    let more = effect.estimate > no_difference(effect.scale);
-    let candidate_is_better = more == (question.metric.better() == Better::Higher);
-    let better = if candidate_is_better { &question.candidate } else { &question.baseline };
-    Verdict::Better(better.level(question.factor))
+}
+
+/// Whether an effect on this side of "no difference" is an improvement.
+pub(crate) fn is_better(metric: Metric, side: Ordering) -> bool {
+    side.is_gt() == (metric.better() == Better::Higher)
 }
 
 /// The effects that count as none.
-pub(crate) fn margin(scale: Scale, margin: f64) -> Interval {
+pub(crate) fn margin_interval(scale: Scale, margin: f64) -> Interval {
     match scale {
         Scale::Ratio => Interval { low: 1.0 / (1.0 + margin), high: 1.0 + margin },
         Scale::Difference => Interval { low: -margin, high: margin },
@@ -47,7 +71,6 @@ mod tests {
     use super::*;
     use crate::comparison::paired::Paired;
     use crate::fixtures::question;
-    use stacklab_model::Metric;
 
     fn judged(metric: Metric, pairs: &[(f64, f64)]) -> Verdict {
         let question = question(metric, if metric.scale() == Scale::Ratio { 0.02 } else { 0.001 });
@@ -112,7 +135,7 @@ mod tests {
 
     #[test]
     fn the_margin_of_a_ratio_is_the_same_from_either_side() {
-        let margin = margin(Scale::Ratio, 0.25);
+        let margin = margin_interval(Scale::Ratio, 0.25);
         assert_eq!((margin.low, margin.high), (0.8, 1.25));
     }
 }

@@ -2,9 +2,9 @@
 
 mod cautions;
 
+use crate::comparison::hypothesis_tests::{adjust, tests};
 use crate::comparison::many_arms::many_arms;
 use crate::comparison::paired::Paired;
-use crate::comparison::significance::{adjust, tests};
 use crate::comparison::verdict::verdict;
 use crate::estimate::estimate;
 use crate::findings::cautions::cautions;

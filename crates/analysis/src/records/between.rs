@@ -4,7 +4,7 @@
 //! within each campaign only, and not of what changes a machine from one day to the next.
 
 use crate::comparison::distance::{back, interval_back, margin_distance, ratio_of_medians};
-use crate::comparison::verdict::{margin as none_within, no_difference};
+use crate::comparison::verdict::{Significance, is_better, significance};
 use crate::estimate::estimate;
 use crate::findings::Campaign;
 use crate::records::environment::differences;
@@ -193,22 +193,18 @@ fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<
     })
 }
 
-/// Judges as [`crate::verdict`] does: equivalent where the 90 % interval is inside the margin, better or worse where the
-/// 99 % interval leaves out no difference.
+/// Judges by the rule of [`significance`].
 fn change(metric: Metric, margin: f64, effect: Result<&Unpaired, &str>) -> Change {
     let effect = match effect {
         Ok(effect) => effect,
         Err(reason) => return Change::Nothing(reason.to_owned()),
     };
-    let none = no_difference(effect.scale);
-    if effect.interval90.is_within(&none_within(effect.scale, margin)) {
-        Change::Equivalent
-    } else if effect.interval99.contains(none) {
-        Change::Inconclusive
-    } else if (effect.estimate > none) == (metric.better() == Better::Higher) {
-        Change::Better
-    } else {
-        Change::Worse
+    let found = significance(effect.scale, &effect.interval90, &effect.interval99, margin);
+    match found {
+        Significance { is_equivalent: true, .. } => Change::Equivalent,
+        Significance { side: None, .. } => Change::Inconclusive,
+        Significance { side: Some(side), .. } if is_better(metric, side) => Change::Better,
+        Significance { side: Some(_), .. } => Change::Worse,
     }
 }
 

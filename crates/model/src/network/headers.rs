@@ -90,21 +90,6 @@ impl WirePath {
         }
     }
 
-    /// The most payload that a link carries in messages of `payload` bytes, Mbit/s.
-    pub fn goodput_limit(&self, rate: Rate, payload: u32) -> Option<f64> {
-        let wire = self.wire_size(payload)?.wire_bytes;
-        Some(rate.bits_per_second() as f64 / 1e6 * f64::from(payload) / f64::from(wire))
-    }
-
-    /// Frames a second of which each was `frame` bytes (header and FCS counted) before the mechanism took it, and still
-    /// is one (RFC 2544, RFC 8219 appendix A).
-    pub fn frame_rate(&self, rate: Rate, frame: u32) -> Option<f64> {
-        let packet = frame.saturating_sub(FRAMING_BYTES);
-        let carried = self.carried(packet, false, self.leaves()?)?;
-        let wire = GAP_BYTES + (self.framing_bytes() + carried).max(MIN_FRAME_BYTES);
-        Some(rate.bits_per_second() as f64 / 8.0 / f64::from(wire))
-    }
-
     /// The largest packet that the sender may make for the link.
     fn leaves(&self) -> Option<u32> {
         let limit = if self.limits() { Mechanism::ENCAPSULATION_LIMIT_BYTES } else { 0 };
@@ -143,6 +128,16 @@ impl WirePath {
     fn framing_bytes(&self) -> u32 {
         FRAMING_BYTES + if self.vlan { VLAN_BYTES } else { 0 }
     }
+}
+
+/// Messages per second that a link carries, each taking this many bytes of wire.
+pub(crate) fn messages_per_second(rate: Rate, wire_bytes: f64) -> f64 {
+    rate.bits_per_second() as f64 / 8.0 / wire_bytes
+}
+
+/// Payload that a link carries in messages of this payload and this many bytes of wire, Mbit/s.
+pub(crate) fn goodput(rate: Rate, payload_bytes: f64, wire_bytes: f64) -> f64 {
+    rate.bits_per_second() as f64 / 1e6 * payload_bytes / wire_bytes
 }
 
 /// How one message of `payload` bytes travels on Ethernet with the given MTU, without a mechanism
@@ -200,7 +195,8 @@ mod tests {
         ];
         for (payload, row) in table {
             for (path, expected) in columns.iter().zip(row) {
-                let found = format!("{:.2}", path.goodput_limit(GIGABIT, payload).unwrap());
+                let wire = path.wire_size(payload).unwrap().wire_bytes;
+                let found = format!("{:.2}", goodput(GIGABIT, payload.into(), wire.into()));
                 assert_eq!(found, expected, "{payload} B, {path:?}");
             }
         }
@@ -300,6 +296,13 @@ mod tests {
         assert_eq!((size.packets, size.wire_bytes), (3, 2 * 1538 + 184 + 92 + 38));
     }
 
+    /// Frames per second, each of `frame` bytes (header and FCS counted) before the mechanism (RFC 8219, appendix A).
+    fn frame_rate(path: WirePath, frame: u32) -> f64 {
+        let carried = path.carried(frame - FRAMING_BYTES, false, path.leaves().unwrap()).unwrap();
+        let wire = GAP_BYTES + (path.framing_bytes() + carried).max(MIN_FRAME_BYTES);
+        messages_per_second(GIGABIT, wire.into())
+    }
+
     #[test]
     fn frame_rates_of_gigabit_ethernet_agree_with_rfc_2544_and_rfc_8219() {
         let plain = path(Ipv4, Udp, Mechanism::Native);
@@ -310,7 +313,7 @@ mod tests {
             (tunnel, 64, 1_201_923.0),
             (tunnel, 1518, 80_231.0),
         ] {
-            assert_eq!(path.frame_rate(GIGABIT, frame).unwrap().trunc(), per_second);
+            assert_eq!(frame_rate(path, frame).trunc(), per_second);
         }
         let payload = payload_of_frame(Ipv4, Udp, 1518).unwrap();
         assert_eq!(1_000_000_000 / 8 / wire_size(Ipv4, Udp, payload, 1500).wire_bytes, 81_274);

@@ -1,13 +1,13 @@
-//! The place where a study runs.
+//! The configuration of a testbed's links.
 
 use crate::factors::cell::{Cell, Factor};
 use crate::factors::mechanism::Mechanism;
-use crate::network::headers::WirePath;
+use crate::network::headers::{WirePath, messages_per_second};
 use crate::trial::spec::TrialSpec;
 use crate::units::Rate;
 use serde::{Deserialize, Serialize};
 
-/// What every link between hosts is; both families are addressed.
+/// The configuration of every link between hosts; both families are addressed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LinkConfig {
     /// Rate of the link in each direction, Ethernet overhead counted; `None` is as fast as the kernel goes.
@@ -24,15 +24,15 @@ impl LinkConfig {
         cell.number(Factor::Mtu).unwrap_or(self.mtu)
     }
 
-    /// Messages a second of a cell that the link carries, by the headers that they have on the fullest of its parts, which are
-    /// all no slower; `None` without a rate, or where the cell's messages cannot be.
+    /// Messages per second of a cell that the link carries, each a packet of its own. Headers are those of the segment of the
+    /// path where they are longest. `None` without a rate, or where such a message cannot be.
     pub fn messages_per_second(&self, cell: &Cell) -> Option<f64> {
-        let bits = self.rate?.bits_per_second() as f64;
+        let rate = self.rate?;
         let payload = TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)?;
         let plain = WirePath::plain(cell.family, cell.transport, self.mtu_of(cell));
         let crossing = WirePath { mechanism: Mechanism::of(cell), ..plain };
         let most = plain.wire_size(payload)?.wire_bytes.max(crossing.wire_size(payload)?.wire_bytes);
-        Some(bits / 8.0 / f64::from(most))
+        Some(messages_per_second(rate, most.into()))
     }
 }
 

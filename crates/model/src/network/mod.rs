@@ -3,3 +3,4 @@
 pub(crate) mod headers;
 pub(crate) mod link_config;
 pub(crate) mod topology;
+pub(crate) mod wire_cost;

@@ -1,4 +1,4 @@
-//! What other tests say of a comparison, beside the interval that its verdict is from.
+//! Hypothesis tests and estimators of a comparison, apart from the interval that gives its verdict.
 
 use crate::comparison::distance::{back, interval_back, margin_distance, ratio_of_medians};
 use crate::comparison::paired::Paired;
@@ -61,7 +61,7 @@ pub fn adjust(comparisons: &mut [Comparison]) {
 #[cfg(test)]
 mod test {
     use super::*;
-    use crate::comparison::verdict::margin;
+    use crate::comparison::verdict::margin_interval;
     use crate::findings::findings;
     use crate::fixtures::{campaign, link_config, question, runs_of};
     use stacklab_model::{Family, Scale};
@@ -97,7 +97,7 @@ mod test {
             assert!(found.order.unwrap().widening > 1.0, "the case is what it is for");
             assert_eq!(found.p < 0.05, !effect.interval95.contains(1.0), "{shift}");
             assert_eq!(found.p < 0.01, !effect.interval99.contains(1.0), "{shift}");
-            let inside = effect.interval90.is_within(&margin(Scale::Ratio, 0.05));
+            let inside = effect.interval90.is_within(&margin_interval(Scale::Ratio, 0.05));
             assert_eq!(found.equivalence_p < 0.05, inside, "{shift}");
         }
     }
