@@ -1,8 +1,8 @@
 //! One cell's runs of one metric, summed up.
 
-use crate::moments::{Moments, mean};
-use crate::order::order;
 use crate::runs::figure;
+use crate::statistics::moments::{Moments, mean};
+use crate::statistics::order::order;
 use crate::statistics::{median, median_interval};
 use stacklab_model::{Estimate, Metric, RunRecord, RunStatus, Value};
 

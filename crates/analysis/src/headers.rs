@@ -1,18 +1,15 @@
-//! What the headers alone would make of a comparison, and what they leave to the stacks.
+//! The difference that header bytes alone explain, and what is left to the stacks.
 
-use stacklab_model::{
-    Cell, Effect, Explained, Factor, Framing, LinkConfig, Mechanism, Metric, Question, Rate, Transport,
-    TrialSpec, WirePath,
-};
+use stacklab_model::{Cell, Effect, Explained, LinkConfig, Metric, Question, Rate, WireCost};
 
 /// The least share of what the headers allow that both arms must reach for the link to count as full. Below it
-/// something else sets the pace (a CPU, a buffer, a window), and header bytes explain nothing.
+/// something else is the bottleneck (a CPU, a buffer, a window), and header bytes explain nothing.
 pub const FULL_LINK: f64 = 0.9;
 
 /// Explains a throughput or packet rate by bytes on the wire; `None` for other metrics.
 ///
 /// `means` are the measured means of baseline and candidate, in the metric's unit. On a full link of known rate the
-/// ratio is that of the header model ([`WirePath::wire_size`]), and `left` is the measured ratio over it. Otherwise the headers
+/// ratio is that of the header model ([`WireCost`]), and `left` is the measured ratio over it. Otherwise the headers
 /// explain nothing, and `because` says why.
 pub fn explain(
     question: &Question,
@@ -37,7 +34,7 @@ pub fn limit(cell: &Cell, metric: Metric, link_config: &LinkConfig) -> Option<f6
     if !matches!(metric, Metric::Throughput | Metric::PacketRate) {
         return None;
     }
-    Some(OnWire::of(cell, link_config).ok()?.limit(metric, link_config.rate?))
+    Some(limit_of(&WireCost::of(cell, link_config).ok()?, metric, link_config.rate?))
 }
 
 /// The explained ratio and the reasoning, or why there is none.
@@ -53,8 +50,9 @@ fn full_link(
             "no link rate: headers explain nothing of the {name}, the difference is the stacks' own"
         ));
     };
-    let arms = [OnWire::of(&question.baseline, link_config)?, OnWire::of(&question.candidate, link_config)?];
-    let limits = arms.each_ref().map(|arm| arm.limit(metric, rate));
+    let arms =
+        [WireCost::of(&question.baseline, link_config)?, WireCost::of(&question.candidate, link_config)?];
+    let limits = arms.each_ref().map(|arm| limit_of(arm, metric, rate));
     let full =
         means.iter().zip(limits).all(|(mean, limit)| mean.is_none_or(|mean| mean >= FULL_LINK * limit));
     if !full {
@@ -67,68 +65,20 @@ fn full_link(
     Ok((limits[1] / limits[0], format!("{}, against {}", candidate.because, baseline.because)))
 }
 
-/// What a message costs on the wire.
-struct OnWire {
-    payload_bytes: f64,
-    wire_bytes: f64,
-    because: String,
-}
-
-impl OnWire {
-    fn of(cell: &Cell, link_config: &LinkConfig) -> Result<Self, String> {
-        let mtu = link_config.mtu_of(cell);
-        let Cell { family, transport, framing, size, .. } = *cell;
-        let payload = TrialSpec::message_bytes(family, transport, framing, size)
-            .filter(|payload| *payload > 0)
-            .ok_or_else(|| format!("a frame of {size} bytes has no room for {family} payload"))?;
-        let mechanism = Mechanism::of(cell);
-        let headers = family.header_bytes() + transport.header_bytes();
-        let path = WirePath { mechanism, ..WirePath::plain(family, transport, mtu) };
-        let most = mechanism
-            .leaves(family, mtu)
-            .ok_or_else(|| format!("{mechanism} does not carry {family}"))?
-            .checked_sub(headers)
-            .filter(|most| *most > 0)
-            .ok_or_else(|| format!("an MTU of {mtu} bytes has no room for {family} payload"))?;
-        // The kernel joins TCP writes, so their headers are spread over full segments whatever the size of the write.
-        let joined = framing == Framing::Message && transport == Transport::Tcp;
-        // A maximum segment size counts the options behind TCP's first 20 bytes of header.
-        let mss = cell.number(Factor::Mss).map(|mss| mss + 20 - transport.header_bytes());
-        let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
-        let wire = path.wire_size(unit).ok_or_else(|| format!("{mechanism} does not carry {family}"))?;
-        let crossing =
-            if mechanism == Mechanism::Native { String::new() } else { format!(" by {mechanism}") };
-        let because = match (joined, wire.packets) {
-            (true, _) => {
-                format!("{family} {unit} B in {} B of wire (writes joined to full segments)", wire.wire_bytes)
-            }
-            (false, 1) => format!("{family} {unit} B in {} B of wire", wire.wire_bytes),
-            (false, packets) => {
-                format!("{family} {unit} B in {} B of wire ({packets} packets)", wire.wire_bytes)
-            }
-        };
-        let because = format!("{because}{crossing}");
-        let wire_per_byte = f64::from(wire.wire_bytes) / f64::from(unit);
-        let payload_bytes = f64::from(payload);
-        Ok(OnWire { payload_bytes, wire_bytes: payload_bytes * wire_per_byte, because })
-    }
-
-    /// The most that the link carries, in the metric's unit.
-    fn limit(&self, metric: Metric, rate: Rate) -> f64 {
-        let bits_per_second = rate.bits_per_second() as f64;
-        match metric {
-            Metric::PacketRate => bits_per_second / 8.0 / self.wire_bytes,
-            _ => bits_per_second / 1e6 * self.payload_bytes / self.wire_bytes,
-        }
+/// The most that the link carries, in the metric's unit.
+fn limit_of(cost: &WireCost, metric: Metric, rate: Rate) -> f64 {
+    match metric {
+        Metric::PacketRate => cost.messages_per_second(rate),
+        _ => cost.goodput(rate),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Paired;
+    use crate::comparison::paired::Paired;
     use crate::fixtures::{link_config, question};
-    use stacklab_model::Scale;
+    use stacklab_model::{Factor, Framing, Scale, Transport};
 
     fn with(metric: Metric, transport: Transport, framing: Framing, size: u32) -> Question {
         let mut question = question(metric, 0.02);

@@ -13,34 +13,24 @@
 //! * [`findings`]: all of it, for a whole campaign
 //! * [`between`]: two campaigns side by side, not paired
 
-mod beside;
-mod between;
-mod cautions;
-mod distance;
-mod environment;
+mod comparison;
 mod estimate;
 mod findings;
 mod headers;
-mod many_arms;
-mod moments;
-mod order;
-mod paired;
-mod precision;
+mod records;
 mod runs;
 pub mod statistics;
 mod steady_state;
-mod stopping_state;
-mod verdict;
 
 #[cfg(test)]
 mod fixtures;
 
-pub use between::{NothingInCommon, between};
+pub use comparison::paired::Paired;
+pub use comparison::stopping_state::{stopping_state, stopping_state_of};
+pub use comparison::verdict::{Significance, significance, verdict};
 pub use estimate::{estimate, estimate_of};
 pub use findings::{Campaign, findings};
 pub use headers::{FULL_LINK, explain, limit};
-pub use paired::Paired;
-pub use precision::half_width_of;
+pub use records::between::{NothingInCommon, between};
 pub use runs::Runs;
-pub use stopping_state::{stopping_state, stopping_state_of};
-pub use verdict::verdict;
+pub use statistics::half_width::half_width_of;

@@ -7,49 +7,32 @@
 //! eye falls. CSV and JSON carry the figures unrounded. A single run has a text and a JSON of its own ([`measurement`],
 //! [`measurement_json`]); so have two records side by side ([`between`]).
 
-mod between;
-mod comparisons;
-mod csv;
-mod csv_tables;
-mod document;
-mod estimates;
 mod figure;
-mod figures;
-mod format;
-mod groups;
-mod heading;
-mod json;
-mod latex;
-mod markdown;
-mod matrix;
+mod findings;
 mod measurement;
-mod measurement_json;
-mod notes;
 pub mod page;
 mod paper;
-mod summary;
-mod text;
+mod records;
+mod rendering;
 mod tidy;
 
 #[cfg(test)]
-mod fixtures;
-#[cfg(test)]
-mod golden;
-#[cfg(test)]
-mod measurement_tests;
+mod tests;
 
-pub use between::{BETWEEN_FORMAT_VERSION, between};
-pub use csv::COLUMNS;
-pub use document::{Block, Footnotes, Table};
 pub use figure::{FigureFormat, figure, figures};
-pub use format::Format;
-pub use heading::time;
-pub use json::FORMAT_VERSION;
+pub use findings::csv::COLUMNS;
+pub use findings::heading::time;
+pub use findings::json::FORMAT_VERSION;
+pub use measurement::json::{MEASUREMENT_FORMAT_VERSION, measurement_json};
 pub use measurement::{MeasurementText, measurement};
-pub use measurement_json::{MEASUREMENT_FORMAT_VERSION, measurement_json};
 pub use paper::{PaperFormat, paper};
+pub use records::{BETWEEN_FORMAT_VERSION, between};
+pub use rendering::document::{Block, Footnotes, Table};
+pub use rendering::format::Format;
 pub use tidy::{Kind, TIDY_COLUMNS, TidyFormat, tidy};
 
+use crate::findings::{comparisons, csv, estimates, groups, heading, json, matrix, notes, summary};
+use crate::rendering::{markdown, text};
 use stacklab_model::Findings;
 
 /// Columns that text is made for where the terminal does not say.

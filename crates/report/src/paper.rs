@@ -1,10 +1,10 @@
 //! The kinds of table that papers print: both arms and their difference in per cent by a formula with a name, and the
 //! standard deviations.
 
-use crate::document::{Block, Table};
-use crate::figures::{NONE, Shown, decimals, fixed};
-use crate::groups::{Group, groups};
-use crate::{csv_tables, latex, markdown, text};
+use crate::findings::groups::{Group, groups};
+use crate::rendering::document::{Block, Table};
+use crate::rendering::numbers::{NONE, Shown, decimals, fixed};
+use crate::rendering::{csv_tables, latex, markdown, text};
 use stacklab_model::{Difference, Estimate, Findings, UnknownName};
 use std::str::FromStr;
 
@@ -119,7 +119,7 @@ fn arms(table: &mut Table, group: &Group, figure: fn(&Estimate) -> Option<f64>) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::findings;
+    use crate::tests::fixtures::findings;
 
     #[test]
     fn the_difference_is_that_of_the_formula_that_is_named() {

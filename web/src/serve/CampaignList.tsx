@@ -1,9 +1,9 @@
 // The records of a folder.
 import { useSignal } from "@preact/signals";
 import type { CampaignRow, Listing } from "../document";
-import { open } from "./Serve";
+import { open } from "../navigation";
 
-/** A record that changed within so many seconds is taken for one in progress. */
+/** A record that changed within this many seconds counts as in progress. */
 const RECENT_S = 30;
 
 export function CampaignList({ listing }: { listing: Listing }) {

@@ -1,10 +1,10 @@
-// Two records side by side, as `stacklab compare` tells it.
+// Two records side by side, as `stacklab compare` prints them.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { BlockView, Compared } from "../document";
+import { Back } from "../navigation";
 import { Facts } from "../place/Place";
 import { compared } from "./api";
-import { Back } from "./Serve";
 
 export function Compare({ a, b }: { a: string; b: string }) {
   const found = useSignal<Compared | undefined>(undefined);

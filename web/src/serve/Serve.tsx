@@ -2,18 +2,13 @@
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Listing, Page } from "../document";
+import { Back } from "../navigation";
 import { PageView } from "../PageView";
-import { change, state } from "../state";
+import { state } from "../state";
 import { AGAIN_MS, campaign, campaigns, follow, runDetail } from "./api";
 import { CampaignList } from "./CampaignList";
 import { Compare } from "./Compare";
 import { repeatedly } from "./repeatedly";
-
-/** Goes to another campaign, and forgets what was chosen in the last one. */
-export function open(chosen: Record<string, string>): void {
-  const forgotten = Object.fromEntries(Object.keys(state.value).filter((name) => name !== "theme").map((name) => [name, ""]));
-  change({ ...forgotten, ...chosen });
-}
 
 export function Serve() {
   const { c, a, b } = state.value;
@@ -22,11 +17,7 @@ export function Serve() {
   return <Folder />;
 }
 
-export function Back() {
-  return <p><button type="button" onClick={() => open({})}>all campaigns</button></p>;
-}
-
-/** How often the list is asked for where nothing changes: what changed "just now" did not for ever. */
+/** How often the list is loaded where nothing changes, so that "just now" goes out of date. */
 const RELOAD_MS = 30_000;
 
 function Folder() {
@@ -57,7 +48,7 @@ function Folder() {
   );
 }
 
-/** Whether the server is heard. */
+/** Whether the connection to the server is lost. */
 const lost = signal(false);
 
 function Live({ name }: { name: string }) {
@@ -65,7 +56,7 @@ function Live({ name }: { name: string }) {
   const failed = useSignal("");
   const runs = useSignal<number | undefined>(undefined);
   useEffect(() => {
-    const told = () => page.value?.runs.block.length;
+    const loaded = () => page.value?.runs.block.length;
     const loading = repeatedly(async () => {
       try {
         page.value = await campaign(name);
@@ -74,15 +65,15 @@ function Live({ name }: { name: string }) {
         failed.value = String(error);
         return AGAIN_MS;
       }
-      // The server makes a document that changes only now and then: what it has not told yet is asked for again.
-      return runs.value !== undefined && told()! < runs.value ? 1500 : undefined;
+      // The server rebuilds a changing document at intervals only: load again until it has all runs.
+      return runs.value !== undefined && loaded()! < runs.value ? 1500 : undefined;
     });
     const stop = follow(
       name,
       (count) => {
         runs.value = count;
         // The first document is on its way already.
-        if (page.value && count !== told()) loading.now();
+        if (page.value && count !== loaded()) loading.now();
       },
       (isLost) => (lost.value = isLost),
     );

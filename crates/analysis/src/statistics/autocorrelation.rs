@@ -1,6 +1,6 @@
 //! Does a run resemble the one before it? And what that does to the interval of a mean.
 
-use crate::moments::Moments;
+use crate::statistics::moments::Moments;
 
 /// Fewest figures of which a resemblance is told; with fewer, chance alone would widen the interval of a third of samples.
 const LEAST: usize = 8;

@@ -1,7 +1,7 @@
 //! The bootstrap interval of a mean: bias-corrected and accelerated.
 
 use super::median::sorted;
-use crate::moments::mean;
+use crate::statistics::moments::mean;
 use stacklab_model::Interval;
 use statrs::distribution::{ContinuousCDF, Normal};
 

@@ -1,7 +1,7 @@
 //! Two one-sided tests: is the middle inside a margin?
 
 use super::mean::upper_tail;
-use crate::moments::Moments;
+use crate::statistics::moments::Moments;
 use stacklab_model::Interval;
 
 /// The test's answer.

@@ -1,7 +1,7 @@
 //! Mann and Whitney's test of two samples that are not paired, and the shift between them.
 
-use super::Located;
 use super::counting::{chosen_sums, left_out, two_sided};
+use super::estimator::PointEstimate;
 use super::median::{median, sorted};
 use super::ranks::{doubled, tie_term};
 use super::wilcoxon::ends;
@@ -48,7 +48,7 @@ pub fn mann_whitney(first: &[f64], second: &[f64]) -> Option<MannWhitney> {
 /// with the interval that belongs to [`mann_whitney`], in the unit of the figures. `None` where a sample is empty.
 ///
 /// Source: Hollander, Wolfe and Chicken, sections 4.2 and 4.3.
-pub fn shift(first: &[f64], second: &[f64], confidence: f64) -> Option<Located> {
+pub fn shift(first: &[f64], second: &[f64], confidence: f64) -> Option<PointEstimate> {
     let (n1, n2) = (first.len(), second.len());
     let differences: Vec<f64> = second.iter().flat_map(|b| first.iter().map(move |a| b - a)).collect();
     let differences = sorted(&differences);
@@ -62,7 +62,7 @@ pub fn shift(first: &[f64], second: &[f64], confidence: f64) -> Option<Located> 
         let sd = (pairs * (n1 + n2 + 1) as f64 / 12.0).sqrt();
         (pairs / 2.0 + Normal::standard().inverse_cdf(beyond) * sd).floor().max(0.0) as usize
     };
-    Some(Located { estimate, interval: ends(&differences, out) })
+    Some(PointEstimate { estimate, interval: ends(&differences, out) })
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Student's t: the interval of a mean, and how likely a mean is none.
 
-use crate::moments::Moments;
+use crate::statistics::moments::Moments;
 use stacklab_model::Interval;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 

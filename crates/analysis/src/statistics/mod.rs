@@ -8,12 +8,16 @@ mod bootstrap;
 mod cliff;
 mod counting;
 mod equivalence;
+mod estimator;
 mod friedman;
+pub(crate) mod half_width;
 mod mann_whitney;
 mod mean;
 mod median;
+pub(crate) mod moments;
 mod mser;
 mod multiple;
+pub(crate) mod order;
 mod percentile;
 mod ranks;
 mod trend;
@@ -24,6 +28,7 @@ pub use autocorrelation::{Autocorrelation, autocorrelation};
 pub use bootstrap::{RESAMPLES, bca};
 pub use cliff::cliffs_delta;
 pub use equivalence::{Equivalence, equivalence};
+pub use estimator::PointEstimate;
 pub use friedman::{Friedman, friedman};
 pub use mann_whitney::{MannWhitney, mann_whitney, shift};
 pub use mean::{mean_interval, mean_p};
@@ -36,12 +41,3 @@ pub use ranks::midranks;
 pub use trend::{Trend, trend};
 pub use welch::{Welch, welch, welch_widened};
 pub use wilcoxon::{SignedRank, hodges_lehmann, signed_rank};
-
-/// An estimate with the interval around it.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Located {
-    /// The estimate, in the unit of the figures.
-    pub estimate: f64,
-    /// Its interval; `None` where there are too few figures for the confidence asked.
-    pub interval: Option<stacklab_model::Interval>,
-}

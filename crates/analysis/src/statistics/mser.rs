@@ -1,6 +1,6 @@
 //! How much of a series is warm-up, by the marginal standard error.
 
-use crate::moments::mean;
+use crate::statistics::moments::mean;
 
 /// Figures of a batch.
 const BATCH: usize = 5;

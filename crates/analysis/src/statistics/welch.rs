@@ -1,7 +1,7 @@
 //! Welch's t test of two samples that are not paired.
 
 use super::mean::{quantile, two_sided, upper_tail};
-use crate::moments::Moments;
+use crate::statistics::moments::Moments;
 use stacklab_model::Interval;
 
 /// The test's answer.

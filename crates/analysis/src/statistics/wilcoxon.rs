@@ -1,7 +1,7 @@
 //! Wilcoxon's signed-rank test, and the estimate that belongs to it.
 
-use super::Located;
 use super::counting::{left_out, signed_sums, two_sided};
+use super::estimator::PointEstimate;
 use super::median::{median, sorted};
 use super::ranks::{doubled, tie_term};
 use stacklab_model::Interval;
@@ -52,7 +52,7 @@ pub fn signed_rank(figures: &[f64]) -> Option<SignedRank> {
 /// takes 6 figures for 95 %.
 ///
 /// Source: Hollander, Wolfe and Chicken, sections 3.2 and 3.3.
-pub fn hodges_lehmann(figures: &[f64], confidence: f64) -> Option<Located> {
+pub fn hodges_lehmann(figures: &[f64], confidence: f64) -> Option<PointEstimate> {
     let n = figures.len();
     let mut means = Vec::with_capacity(n * (n + 1) / 2);
     for (place, one) in figures.iter().enumerate() {
@@ -67,7 +67,7 @@ pub fn hodges_lehmann(figures: &[f64], confidence: f64) -> Option<Located> {
         let sd = (size * (size + 1.0) * (2.0 * size + 1.0) / 24.0).sqrt();
         (size * (size + 1.0) / 4.0 + Normal::standard().inverse_cdf(beyond) * sd).floor().max(0.0) as usize
     };
-    Some(Located { estimate: median(&means)?, interval: ends(&means, out) })
+    Some(PointEstimate { estimate: median(&means)?, interval: ends(&means, out) })
 }
 
 /// The interval from the `out`-th figure to the `out`-th from the end, counted from 1.

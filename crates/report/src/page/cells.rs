@@ -2,9 +2,9 @@
 
 use super::document::{CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries};
 use super::{Published, rounded};
-use crate::comparisons::{definition, mean_decimals, means};
-use crate::document::{Footnotes, without_mark};
-use crate::figures::Shown;
+use crate::findings::comparisons::{definition, mean_decimals, means};
+use crate::rendering::document::{Footnotes, without_mark};
+use crate::rendering::numbers::Shown;
 use stacklab_model::{
     Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, RunRecord, Transport,
 };

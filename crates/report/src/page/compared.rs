@@ -2,12 +2,12 @@
 
 use super::document::{BlockView, Compared};
 use super::facts;
-use crate::document::Block;
+use crate::rendering::document::Block;
 use stacklab_model::Between;
 
 /// What the page shows of two records side by side.
 pub fn compared(found: &Between) -> Compared {
-    Compared { blocks: crate::between::document(found).into_iter().map(view).collect() }
+    Compared { blocks: crate::records::document(found).into_iter().map(view).collect() }
 }
 
 fn view(block: Block) -> BlockView {

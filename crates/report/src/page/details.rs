@@ -2,7 +2,7 @@
 
 use super::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideView};
 use super::{facts, rounded};
-use crate::figures::Shown;
+use crate::rendering::numbers::Shown;
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, HostReport, IntervalRow, Probe, Role, RunRecord, RunStatus, Value,
     print_duration,

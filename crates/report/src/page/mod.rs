@@ -22,7 +22,7 @@ pub use details::{Detailed, detail};
 pub use document::*;
 pub use html::{NoPage, SCRIPT, STYLE, html, shell};
 
-use crate::{groups, heading, notes};
+use crate::findings::{groups, heading, notes};
 use cells::Index;
 use stacklab_model::{Cell, Findings, HostFacts, LinkConfig, Links, Metric, RunRecord, StopReason};
 

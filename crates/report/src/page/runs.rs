@@ -3,7 +3,7 @@
 use super::cells::Index;
 use super::document::{FigureColumn, Remark, RunsView};
 use super::rounded;
-use crate::figures::Shown;
+use crate::rendering::numbers::Shown;
 use stacklab_model::{RunRecord, RunStatus, Value};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! The document of the fixtures' campaign.
 
 use super::{Detailed, Outcome, Page, PageSource, Published, Row, detail, html, page};
-use crate::fixtures::{cell, findings};
+use crate::tests::fixtures::{cell, findings};
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, HostReport, IntervalRow, Io,
     Length, LinkConfig, Links, Metric, Offloads, OwnLink, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord,

@@ -2,12 +2,12 @@
 
 use super::cells::Index;
 use super::document::{ComparisonView, Matrix, MatrixRow, Outcome, Sentence};
-use crate::comparisons::{difference_places, differences, verdict};
-use crate::document::{Footnotes, without_mark};
-use crate::figures::{NONE, Shown, p_value, percent, signed};
-use crate::groups::{Group, level};
-use crate::matrix::sign;
-use crate::summary::{magnitude, sentence};
+use crate::findings::comparisons::{difference_places, differences, verdict};
+use crate::findings::groups::{Group, level};
+use crate::findings::matrix::sign;
+use crate::findings::summary::{magnitude, sentence};
+use crate::rendering::document::{Footnotes, without_mark};
+use crate::rendering::numbers::{NONE, Shown, p_value, percent, signed};
 use stacklab_model::{Comparison, Factor, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 

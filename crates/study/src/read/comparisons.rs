@@ -2,9 +2,9 @@
 
 use super::factors::Factors;
 use super::{At, at, items};
-use crate::leaf;
-use crate::problems::{Problem, Problems};
-use crate::tree::Node;
+use crate::diagnostics::{Problem, Problems};
+use crate::language::leaf;
+use crate::parse::tree::Node;
 use stacklab_model::{ComparisonSpec, Factor, Metric, ProbeSpec};
 
 /// Reads the comparisons in the order written.

@@ -2,9 +2,9 @@
 
 use super::settings::Setting;
 use super::{At, items, whole};
-use crate::leaf;
-use crate::problems::{Place, Problem, Problems};
-use crate::tree::Node;
+use crate::diagnostics::{Place, Problem, Problems};
+use crate::language::leaf;
+use crate::parse::tree::Node;
 use stacklab_model::{Cell, Factor, Family, Framing, Transport};
 
 /// Most cells of a study: more would not be measured in a lifetime, and is a slip of the pen.

@@ -2,10 +2,10 @@
 
 use super::factors::Factors;
 use super::{At, at};
-use crate::leaf;
-use crate::problems::{Problem, Problems};
+use crate::diagnostics::{Problem, Problems};
+use crate::language::leaf;
+use crate::parse::tree::Node;
 use crate::study::RealHost;
-use crate::tree::Node;
 use stacklab_model::{Factor, Family, System, Systems, Topology};
 
 /// Factors that change the two ends of a link, which only the machine's own kernel lets the program do between trials; and

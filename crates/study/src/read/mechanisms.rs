@@ -2,9 +2,9 @@
 
 use super::factors::Factors;
 use super::{At, at, nanoseconds, whole};
-use crate::leaf;
-use crate::problems::{Place, Problem, Problems};
-use crate::tree::Node;
+use crate::diagnostics::{Place, Problem, Problems};
+use crate::language::leaf;
+use crate::parse::tree::Node;
 use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Systems, Topology, Translator};
 
 /// Factors that a testbed of routers does not have: they change an end of the one link of two hosts.

@@ -1,6 +1,6 @@
-//! A complete tree (see [`crate::layers`]) read as a study, with the checks that need more than one key.
+//! A complete tree (see [`crate::parse::layers`]) read as a study, with the checks that need more than one key.
 //!
-//! Whatever is wrong with a single value has been said before ([`crate::check`]): such values are passed over here,
+//! Whatever is wrong with a single value has been said before ([`crate::language::check`]): such values are passed over here,
 //! so that one mistake is one problem.
 
 mod comparisons;
@@ -12,10 +12,10 @@ mod rule;
 mod settings;
 mod sizes;
 
-use crate::leaf::{self, Misfit};
-use crate::problems::{Place, Problems};
+use crate::diagnostics::{Place, Problems};
+use crate::language::leaf::{self, Misfit};
+use crate::parse::tree::{Node, Table};
 use crate::study::Study;
-use crate::tree::{Node, Table};
 use factors::Factors;
 use stacklab_model::LinkConfig;
 

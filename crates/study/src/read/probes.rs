@@ -2,9 +2,9 @@
 
 use super::factors::Factors;
 use super::{at, items, nanoseconds};
-use crate::leaf;
-use crate::problems::{Problem, Problems};
-use crate::tree::Node;
+use crate::diagnostics::{Problem, Problems};
+use crate::language::leaf;
+use crate::parse::tree::Node;
 use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, print_duration};
 
 /// Most rows of a run's interval series; each is kept in the record.

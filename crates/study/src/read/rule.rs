@@ -1,9 +1,9 @@
 //! When to stop.
 
 use super::{at, nanoseconds, whole};
-use crate::leaf;
-use crate::problems::{Problem, Problems};
-use crate::tree::Node;
+use crate::diagnostics::{Problem, Problems};
+use crate::language::leaf;
+use crate::parse::tree::Node;
 use stacklab_model::StoppingRule;
 
 /// Reads the stopping rule.

@@ -2,9 +2,9 @@
 
 use super::factors::Factors;
 use super::{At, items};
-use crate::leaf;
-use crate::problems::{Place, Problem, Problems};
-use crate::tree::Node;
+use crate::diagnostics::{Place, Problem, Problems};
+use crate::language::leaf;
+use crate::parse::tree::Node;
 use stacklab_model::{Cell, Factor, Family, Mechanism, Transport};
 
 /// The most that the messages of all flows together may take, bytes: each flow holds one at each end.

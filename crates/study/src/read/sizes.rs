@@ -1,7 +1,7 @@
 //! Can every size be sent in every framing, transport and family? Found here, and not by an agent after an hour.
 
 use super::factors::Factors;
-use crate::problems::{Problem, Problems};
+use crate::diagnostics::{Problem, Problems};
 use stacklab_model::{
     ETHERNET_HEADER_BYTES, Factor, Family, Framing, HEADER_BYTES, Mechanism, Transport, TrialSpec,
     payload_of_frame,

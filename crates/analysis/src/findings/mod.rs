@@ -1,0 +1,329 @@
+//! A whole campaign's findings.
+
+mod cautions;
+
+use crate::comparison::hypothesis_tests::{adjust, tests};
+use crate::comparison::many_arms::many_arms;
+use crate::comparison::paired::Paired;
+use crate::comparison::verdict::verdict;
+use crate::estimate::estimate;
+use crate::findings::cautions::cautions;
+use crate::headers::explain;
+use crate::runs::Runs;
+use crate::steady_state::steady_state;
+use stacklab_model::{
+    Cell, CellEstimate, Comparison, CpuScope, Findings, HostFacts, LinkConfig, ProbeSpec, Question,
+    RunRecord, RunStatus, StopReason, Warning,
+};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a record says of its campaign.
+#[derive(Debug, Clone, Copy)]
+pub struct Campaign<'a> {
+    /// Title of the study.
+    pub title: &'a str,
+    /// Version of stacklab that measured.
+    pub version: &'a str,
+    /// Start, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// Seed of the plan.
+    pub seed: u64,
+    /// The testbed.
+    pub link_config: &'a LinkConfig,
+    /// The testbed in a sentence.
+    pub testbed_description: &'a str,
+    /// The hosts' names and facts.
+    pub hosts: &'a [(String, HostFacts)],
+    /// Whose CPU the CPU figures are.
+    pub cpu_scope: CpuScope,
+    /// Every cell of the study.
+    pub cells: &'a [Cell],
+    /// The probes, with the metrics taken from each.
+    pub probes: &'a [ProbeSpec],
+    /// Every question of the study.
+    pub questions: &'a [Question],
+    /// Why each question was measured no further, in their order; questions beyond its end are unfinished.
+    pub stop_reasons: &'a [StopReason],
+    /// The runs, valid and not, in any order.
+    pub runs: &'a [RunRecord],
+}
+
+/// Everything a report says.
+pub fn findings(campaign: &Campaign) -> Findings {
+    let runs = Runs::new(campaign.runs);
+    let cells = cells(campaign, &runs);
+    let comparisons = comparisons(campaign, &runs);
+    let many_arms = many_arms(campaign.questions, &runs);
+    let steady_state = steady_state(campaign.runs);
+    let blocks: BTreeSet<u32> = campaign.runs.iter().map(|run| run.trial.block).collect();
+    Findings {
+        title: campaign.title.to_owned(),
+        version: campaign.version.to_owned(),
+        started_unix_ns: campaign.started_unix_ns,
+        seed: campaign.seed,
+        blocks: blocks.len() as u32,
+        valid_runs: campaign.runs.iter().filter(|run| run.is_valid()).count(),
+        invalid_runs: invalid_runs(campaign.runs),
+        testbed_description: campaign.testbed_description.to_owned(),
+        hosts: campaign.hosts.iter().map(|(name, facts)| host_sentence(name, facts)).collect(),
+        instruments: campaign
+            .hosts
+            .iter()
+            .filter_map(|(name, facts)| Some(format!("{name}: {}", facts.noise.as_ref()?)))
+            .collect(),
+        cpu_scope: campaign.cpu_scope,
+        cautions: cautions(&cells, &comparisons, &many_arms, &steady_state),
+        steady_state,
+        cells,
+        comparisons,
+        many_arms,
+        warnings: warnings(campaign.runs),
+    }
+}
+
+/// Every cell with every metric that means something over its transport.
+fn cells(campaign: &Campaign, runs: &Runs) -> Vec<CellEstimate> {
+    let mut estimates = Vec::new();
+    for cell in campaign.cells {
+        let metrics = campaign.probes.iter().flat_map(|probe| &probe.metrics).copied();
+        estimates.extend(metrics.filter(|metric| metric.applies_to(cell.transport)).map(|metric| {
+            CellEstimate { cell: cell.clone(), metric, estimate: estimate(runs.of(cell, metric), metric) }
+        }));
+    }
+    estimates
+}
+
+fn comparisons(campaign: &Campaign, runs: &Runs) -> Vec<Comparison> {
+    let stop_reason = campaign.stop_reasons.iter().copied().chain(std::iter::repeat(StopReason::Unfinished));
+    let mut comparisons: Vec<Comparison> = campaign
+        .questions
+        .iter()
+        .zip(stop_reason)
+        .map(|(question, stop_reason)| compare(question, stop_reason, campaign, runs))
+        .collect();
+    adjust(&mut comparisons);
+    comparisons
+}
+
+fn compare(question: &Question, stop_reason: StopReason, campaign: &Campaign, runs: &Runs) -> Comparison {
+    let of = |cell| estimate(runs.of(cell, question.metric), question.metric);
+    let (baseline_estimate, candidate_estimate) = (of(&question.baseline), of(&question.candidate));
+    let paired = Paired::new(question, runs);
+    let tests = paired.as_ref().ok().and_then(|paired| tests(question, paired, runs, campaign.seed));
+    let effect = paired.map(|paired| paired.effect());
+    let means = [baseline_estimate.mean, candidate_estimate.mean];
+    Comparison {
+        question: question.clone(),
+        tests,
+        explained: explain(question, effect.as_ref().ok(), means, campaign.link_config),
+        verdict: verdict(question, effect.as_ref().map_err(String::as_str)),
+        effect: effect.ok(),
+        baseline_estimate,
+        candidate_estimate,
+        stop_reason,
+    }
+}
+
+/// Invalid runs by reason, the commonest first. A run with several reasons counts once, under all of them together.
+fn invalid_runs(runs: &[RunRecord]) -> Vec<(usize, String)> {
+    commonest_first(runs.iter().filter_map(|run| match &run.status {
+        RunStatus::Valid => None,
+        RunStatus::Invalid(reasons) if reasons.is_empty() => Some("no reason recorded".to_owned()),
+        RunStatus::Invalid(reasons) => Some(reasons.join("; ")),
+    }))
+}
+
+/// Every warning with the number of runs that said it, the commonest first.
+fn warnings(runs: &[RunRecord]) -> Vec<(usize, Warning)> {
+    let said = commonest_first(runs.iter().flat_map(|run| run.warnings.iter().collect::<BTreeSet<_>>()));
+    said.into_iter().map(|(count, warning)| (count, warning.clone())).collect()
+}
+
+fn commonest_first<T: Ord>(items: impl Iterator<Item = T>) -> Vec<(usize, T)> {
+    let mut counts = BTreeMap::new();
+    for item in items {
+        *counts.entry(item).or_insert(0) += 1;
+    }
+    let mut counted: Vec<(usize, T)> = counts.into_iter().map(|(item, count)| (count, item)).collect();
+    // The sort is stable: equal counts stay in the order of their items.
+    counted.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+    counted
+}
+
+fn host_sentence(name: &str, facts: &HostFacts) -> String {
+    let cores = if facts.cores == 1 { "1 core".to_owned() } else { format!("{} cores", facts.cores) };
+    let gib = facts.memory_kib as f64 / f64::from(1 << 20);
+    let mut sentence = format!(
+        "{name}: {} {} {}, {}, {cores}, {gib:.1} GiB",
+        facts.os, facts.kernel, facts.machine, facts.cpu_model
+    );
+    if let Some(governor) = &facts.governor {
+        sentence += &format!(", governor {governor}");
+    }
+    if let Some(clock) = &facts.clock_source {
+        sentence += &format!(", clock {clock}");
+    }
+    if facts.virtualised {
+        sentence += ", virtualised";
+    }
+    sentence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{campaign, cell, invalid, link_config, question, run, run_with, warned};
+    use stacklab_model::{Estimate, Family, Length, Metric, Pacing, Probe, Rate, Transport, Value, Verdict};
+
+    fn probe(probe: Probe, metrics: &[Metric]) -> ProbeSpec {
+        ProbeSpec {
+            probe,
+            pacing: Pacing::Flood,
+            length: Length::Packets(1),
+            warmup_ns: 0,
+            interval_ns: 1,
+            metrics: metrics.to_vec(),
+        }
+    }
+
+    fn of(link_config: &LinkConfig, cells: &[Cell], questions: &[Question], runs: &[RunRecord]) -> Findings {
+        findings(&Campaign {
+            cells,
+            probes: &[
+                probe(Probe::Stream, &[Metric::Throughput, Metric::Loss]),
+                probe(Probe::Connect, &[Metric::ConnectTime]),
+            ],
+            stop_reasons: &[StopReason::Decided],
+            ..campaign(link_config, questions, runs)
+        })
+    }
+
+    #[test]
+    fn a_campaign_becomes_its_findings() {
+        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        let link_config = link_config(Some(Rate(1_000_000_000)));
+        let mut runs = Vec::new();
+        for block in 0..4 {
+            runs.push(run(block, &six, Metric::Throughput, 590.0 + f64::from(block)));
+            runs.push(run(block, &four, Metric::Throughput, 650.0 + f64::from(block)));
+        }
+        runs.push(invalid(run(6, &six, Metric::Throughput, 1.0), "family is ipv4"));
+        let questions = [question(Metric::Throughput, 0.02), question(Metric::Loss, 0.001)];
+        let found = of(&link_config, &[four, six], &questions, &runs);
+
+        assert_eq!((found.blocks, found.valid_runs), (5, 8));
+        assert_eq!(found.invalid_runs, [(1, "family is ipv4".to_owned())]);
+        // UDP cells: no connection metrics.
+        assert_eq!(
+            found.cells.iter().map(|cell| (cell.metric, cell.estimate.n)).collect::<Vec<_>>(),
+            [(Metric::Throughput, 4), (Metric::Loss, 0), (Metric::Throughput, 4), (Metric::Loss, 0)]
+        );
+        let [throughput, loss] = &found.comparisons[..] else { panic!("two questions, two answers") };
+        assert_eq!(throughput.verdict, Verdict::Better("ipv4".into()));
+        assert_eq!(throughput.stop_reason, StopReason::Decided);
+        assert_eq!(throughput.effect.as_ref().unwrap().pairs, 4);
+        assert_eq!(throughput.baseline_estimate.mean, Some(651.5));
+        let explained = throughput.explained.as_ref().unwrap();
+        assert!((explained.ratio.unwrap() - 194.0 / 214.0).abs() < 1e-9);
+        assert!((explained.left.unwrap() - 1.0).abs() < 0.01);
+        assert_eq!(loss.verdict, Verdict::Nothing("ipv4: not recorded".into()));
+        assert_eq!((loss.stop_reason, &loss.explained), (StopReason::Unfinished, &None));
+    }
+
+    #[test]
+    fn a_tcp_cell_has_connection_metrics() {
+        let tcp = Cell { transport: Transport::Tcp, ..cell(Family::Ipv6, 128) };
+        let found = of(
+            &link_config(None),
+            std::slice::from_ref(&tcp),
+            &[],
+            &[run(0, &tcp, Metric::ConnectTime, 0.2)],
+        );
+        let times: Vec<&Estimate> =
+            found.cells.iter().filter(|c| c.metric == Metric::ConnectTime).map(|c| &c.estimate).collect();
+        assert_eq!(times.len(), 1);
+        assert_eq!(times[0].mean, Some(0.2));
+    }
+
+    #[test]
+    fn a_campaign_without_runs_finds_nothing_and_says_so() {
+        let cells = [cell(Family::Ipv4, 128), cell(Family::Ipv6, 128)];
+        let found = of(&link_config(None), &cells, &[question(Metric::Throughput, 0.02)], &[]);
+        assert_eq!((found.blocks, found.valid_runs), (0, 0));
+        assert_eq!(found.comparisons[0].verdict, Verdict::Nothing("ipv4: not measured".into()));
+        assert_eq!(found.comparisons[0].explained.as_ref().unwrap().ratio, None);
+    }
+
+    #[test]
+    fn invalid_runs_and_warnings_are_counted_once_each_commonest_first() {
+        let cell = cell(Family::Ipv4, 128);
+        let run = |block| run_with(block, &cell, Metric::Loss, Value::Measured(0.0));
+        let runs = [
+            invalid(warned(run(0), &["tick", "tick"]), "b"),
+            invalid(warned(run(1), &["load", "tick"]), "a"),
+            invalid(run(2), "b"),
+        ];
+        let found = of(&link_config(None), &[], &[], &runs);
+        assert_eq!(found.invalid_runs, [(2, "b".to_owned()), (1, "a".to_owned())]);
+        let said: Vec<_> = found.warnings.iter().map(|(n, w)| (*n, w.code.as_str())).collect();
+        assert_eq!(said, [(2, "tick"), (1, "load")]);
+    }
+
+    #[test]
+    fn the_order_of_the_runs_does_not_matter() {
+        let cells = [cell(Family::Ipv4, 128), cell(Family::Ipv6, 128)];
+        let mut runs: Vec<RunRecord> = (0..20)
+            .map(|i| run(i / 2, &cells[i as usize % 2], Metric::Throughput, 100.0 + f64::from(i) * 0.37))
+            .collect();
+        let questions = [question(Metric::Throughput, 0.02)];
+        let before = of(&link_config(None), &cells, &questions, &runs);
+        runs.reverse();
+        assert_eq!(of(&link_config(None), &cells, &questions, &runs), before);
+    }
+
+    #[test]
+    fn a_host_is_told_in_a_sentence() {
+        let facts = HostFacts {
+            agent_version: "0.1.0".into(),
+            os: "Linux".into(),
+            kernel: "6.12.0".into(),
+            machine: "x86_64".into(),
+            cpu_model: "Example 9000".into(),
+            cores: 2,
+            memory_kib: 4 << 20,
+            governor: None,
+            clock_source: Some("tsc".into()),
+            boot_id: None,
+            time_namespace: None,
+            virtualised: true,
+            abilities: BTreeMap::new(),
+            noise: None,
+        };
+        assert_eq!(
+            host_sentence("left", &facts),
+            "left: Linux 6.12.0 x86_64, Example 9000, 2 cores, 4.0 GiB, clock tsc, virtualised"
+        );
+    }
+
+    #[test]
+    fn a_large_campaign_is_summed_up_without_scanning_it_for_every_question() {
+        let cells: Vec<Cell> =
+            (0..100).flat_map(|i| [Family::Ipv4, Family::Ipv6].map(|family| cell(family, 100 + i))).collect();
+        let runs: Vec<RunRecord> = (0..50)
+            .flat_map(|block| cells.iter().map(move |cell| run(block, cell, Metric::Throughput, 100.0)))
+            .collect();
+        let questions: Vec<Question> = cells
+            .chunks(2)
+            .map(|pair| Question {
+                baseline: pair[0].clone(),
+                candidate: pair[1].clone(),
+                ..question(Metric::Throughput, 0.02)
+            })
+            .collect();
+        let started = std::time::Instant::now();
+        let found = of(&link_config(None), &cells, &questions, &runs);
+        assert!(found.comparisons.iter().all(|c| c.verdict == Verdict::Equivalent));
+        // A guard against growth with runs times questions, loose enough for a busy machine.
+        assert!(started.elapsed().as_secs_f64() < 1.0, "{:?}", started.elapsed());
+    }
+}

@@ -1,0 +1,495 @@
+//! Two campaigns side by side: what both measured, compared without pairs.
+//!
+//! Nothing pairs a block of one campaign with one of the other, so the runs are two samples. Intervals know of the spread
+//! within each campaign only, and not of what changes a machine from one day to the next.
+
+use crate::comparison::distance::{back, interval_back, margin_distance, ratio_of_medians};
+use crate::comparison::verdict::{Significance, is_better, significance};
+use crate::estimate::estimate;
+use crate::findings::Campaign;
+use crate::records::environment::differences;
+use crate::runs::Runs;
+use crate::runs::figure;
+use crate::statistics::{autocorrelation, benjamini_hochberg, cliffs_delta, mann_whitney, welch_widened};
+use stacklab_model::{
+    Against, Alone, Better, Between, Cell, Change, Estimate, Interval, Metric, Recorded, RunRecord, Scale,
+    Unit, Unpaired,
+};
+
+/// The margin of metrics on the ratio scale where the first campaign's study states none.
+const MARGIN: f64 = 0.02;
+
+/// Two campaigns have no figure to compare: no cell is in both, or no metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NothingInCommon {
+    /// No cell is in both.
+    Cells,
+    /// Cells are, but no metric of them.
+    Metrics,
+}
+
+/// Compares every metric of every cell that both campaigns have; of `metrics` only, where it names any. `names` are the
+/// records', as printed. `allowed` is by how much the second one may be worse (0.05 is 5 %).
+///
+/// # Errors
+/// When there is nothing that both have.
+pub fn between(
+    [a, b]: [&Campaign; 2],
+    names: [&str; 2],
+    metrics: &[Metric],
+    allowed: Option<f64>,
+) -> Result<Between, NothingInCommon> {
+    let [metrics_a, metrics_b] = [a, b].map(|campaign| taken(campaign, metrics));
+    let shared: Vec<Metric> = metrics_a.iter().filter(|metric| metrics_b.contains(metric)).copied().collect();
+    let cells: Vec<&Cell> = a.cells.iter().filter(|cell| b.cells.contains(cell)).collect();
+    if cells.is_empty() {
+        return Err(NothingInCommon::Cells);
+    }
+    let [runs_a, runs_b] = [a, b].map(|campaign| Runs::new(campaign.runs));
+    let mut figures = Vec::new();
+    for cell in &cells {
+        for metric in shared.iter().filter(|metric| metric.applies_to(cell.transport)) {
+            let runs = [runs_a.of(cell, *metric), runs_b.of(cell, *metric)];
+            let scopes = (a.cpu_scope != b.cpu_scope && metric.is_host_cpu())
+                .then(|| format!("CPU scope {} is not {}", b.cpu_scope, a.cpu_scope));
+            figures.push(against((*cell).clone(), *metric, runs, margin_of(a, *metric), scopes, allowed));
+        }
+    }
+    if figures.is_empty() {
+        return Err(NothingInCommon::Metrics);
+    }
+    adjust(&mut figures);
+    let only = |campaign: &Campaign, other: &Campaign, taken: &[Metric]| Alone {
+        cells: campaign.cells.iter().filter(|cell| !other.cells.contains(cell)).cloned().collect(),
+        metrics: taken.iter().filter(|metric| !shared.contains(metric)).copied().collect(),
+    };
+    Ok(Between {
+        a: recorded(a, names[0]),
+        b: recorded(b, names[1]),
+        differences: differences(a, b),
+        only_a: only(a, b, &metrics_a),
+        only_b: only(b, a, &metrics_b),
+        allowed,
+        figures,
+    })
+}
+
+/// The metrics that a campaign takes; of those asked for only, where any are.
+fn taken(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
+    let mut taken: Vec<Metric> = Vec::new();
+    for metric in campaign.probes.iter().flat_map(|probe| &probe.metrics) {
+        if !taken.contains(metric) && (asked.is_empty() || asked.contains(metric)) {
+            taken.push(*metric);
+        }
+    }
+    taken
+}
+
+/// The study's own margin for a metric, or that of its other comparisons.
+fn margin_of(campaign: &Campaign, metric: Metric) -> f64 {
+    if metric.scale() == Scale::Difference {
+        return metric.difference_margin();
+    }
+    let ratios = || campaign.questions.iter().filter(|question| question.metric.scale() == Scale::Ratio);
+    let own = ratios().find(|question| question.metric == metric);
+    own.or_else(|| ratios().next()).map_or(MARGIN, |question| question.margin)
+}
+
+fn recorded(campaign: &Campaign, name: &str) -> Recorded {
+    let valid_runs = campaign.runs.iter().filter(|run| run.is_valid()).count();
+    Recorded {
+        name: name.to_owned(),
+        title: campaign.title.to_owned(),
+        version: campaign.version.to_owned(),
+        started_unix_ns: campaign.started_unix_ns,
+        seed: campaign.seed,
+        testbed_description: campaign.testbed_description.to_owned(),
+        cpu_scope: campaign.cpu_scope,
+        valid_runs,
+        invalid_runs: campaign.runs.len() - valid_runs,
+    }
+}
+
+/// One figure. `unlike` says why the two are not the same thing, where they are not.
+fn against(
+    cell: Cell,
+    metric: Metric,
+    runs: [&[&RunRecord]; 2],
+    margin: f64,
+    unlike: Option<String>,
+    allowed: Option<f64>,
+) -> Against {
+    let [a, b] = runs.map(|runs| estimate(runs, metric));
+    let [first, second] =
+        runs.map(|runs| runs.iter().filter_map(|run| figure(run, metric)).collect::<Vec<f64>>());
+    let scale = metric.scale();
+    let fit = [(&first, &a, "A"), (&second, &b, "B")].map(|(figures, estimate, name)| {
+        fitness(scale, figures, estimate).map_err(|reason| format!("{name}: {reason}"))
+    });
+    let effect = match (&fit, unlike) {
+        ([Ok(()), Ok(())], None) => {
+            unpaired(scale, &first, &second, margin).ok_or_else(|| "no figures".to_owned())
+        }
+        (_, Some(unlike)) => Err(unlike),
+        ([Err(reason), _] | [_, Err(reason)], None) => Err(reason.clone()),
+    };
+    // Who measured nothing has not held what was allowed.
+    let vanished = fit[0].is_ok() && fit[1].is_err();
+    let fails = allowed.is_some_and(|allowed| {
+        vanished || effect.as_ref().is_ok_and(|effect| is_beyond(metric, effect, &a, margin, allowed))
+    });
+    Against {
+        change: change(metric, margin, effect.as_ref().map_err(String::as_str)),
+        effect: effect.ok(),
+        cell,
+        metric,
+        margin,
+        a,
+        b,
+        fails,
+    }
+}
+
+/// Whether a sample can be compared, or why it cannot.
+fn fitness(scale: Scale, figures: &[f64], estimate: &Estimate) -> Result<(), String> {
+    let missing = || estimate.missing.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+    match figures.len() {
+        0 => Err(estimate.missing.clone().unwrap_or_else(|| "no figure".to_owned())),
+        1 => Err(format!("one run has a figure, and an interval needs two{}", missing())),
+        runs => match figures.iter().filter(|figure| **figure <= 0.0).count() {
+            unfit if unfit > 0 && scale == Scale::Ratio => {
+                Err(format!("no ratio can be made: a figure is zero or less in {unfit} of {runs} runs"))
+            }
+            _ => Ok(()),
+        },
+    }
+}
+
+/// The distance of two samples with its intervals and tests; `adjusted_p` is the plain one until [`adjust`] has seen all.
+fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<Unpaired> {
+    let on_scale = |figures: &[f64]| -> Vec<f64> {
+        match scale {
+            Scale::Ratio => figures.iter().map(|figure| figure.ln()).collect(),
+            Scale::Difference => figures.to_vec(),
+        }
+    };
+    let (a, b) = (on_scale(first), on_scale(second));
+    let widening = [&a, &b].map(|figures| autocorrelation(figures).map_or(1.0, |found| found.widening));
+    let found = welch_widened(&a, &b, widening)?;
+    let interval = |confidence: f64| interval_back(scale, found.interval(confidence));
+    let no_more = margin_distance(scale, margin);
+    Some(Unpaired {
+        scale,
+        estimate: back(scale, found.difference),
+        interval90: interval(0.90),
+        interval95: interval(0.95),
+        interval99: interval(0.99),
+        p: found.p,
+        adjusted_p: found.p,
+        equivalence_p: found.equivalence_p(&no_more),
+        mann_whitney_p: mann_whitney(first, second)?.p,
+        ratio_of_medians: ratio_of_medians(second, first),
+        cliffs_delta: cliffs_delta(first, second)?,
+    })
+}
+
+/// Judges by the rule of [`significance`].
+fn change(metric: Metric, margin: f64, effect: Result<&Unpaired, &str>) -> Change {
+    let effect = match effect {
+        Ok(effect) => effect,
+        Err(reason) => return Change::Nothing(reason.to_owned()),
+    };
+    let found = significance(effect.scale, &effect.interval90, &effect.interval99, margin);
+    match found {
+        Significance { is_equivalent: true, .. } => Change::Equivalent,
+        Significance { side: None, .. } => Change::Inconclusive,
+        Significance { side: Some(side), .. } if is_better(metric, side) => Change::Better,
+        Significance { side: Some(_), .. } => Change::Worse,
+    }
+}
+
+/// Whether the whole 95 % interval is worse than what is allowed. Of rates and times that is a ratio; of shares and per
+/// cents so many points; of other differences so many per cent of the first record's mean, and the margin at least.
+fn is_beyond(metric: Metric, effect: &Unpaired, first: &Estimate, margin: f64, allowed: f64) -> bool {
+    let Interval { low, high } = effect.interval95;
+    let most = match effect.scale {
+        Scale::Ratio => {
+            return match metric.better() {
+                Better::Higher => high < 1.0 - allowed,
+                Better::Lower => low > 1.0 + allowed,
+            };
+        }
+        Scale::Difference => match metric.unit() {
+            Unit::Ratio => allowed,
+            Unit::Percent | Unit::CorePercent => 100.0 * allowed,
+            _ => allowed * first.mean.unwrap_or(0.0).abs(),
+        },
+    };
+    let most = most.max(margin);
+    match metric.better() {
+        Better::Higher => high < -most,
+        Better::Lower => low > most,
+    }
+}
+
+/// Benjamini and Hochberg's adjustment over all figures that have a p.
+fn adjust(figures: &mut [Against]) {
+    let mut members: Vec<&mut Unpaired> =
+        figures.iter_mut().filter_map(|figure| figure.effect.as_mut()).collect();
+    let plain: Vec<f64> = members.iter().map(|effect| effect.p).collect();
+    for (effect, p) in members.iter_mut().zip(benjamini_hochberg(&plain)) {
+        effect.adjusted_p = p;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{cell, invalid, link_config, question, run};
+    use stacklab_model::{
+        CpuScope, Family, Length, LinkConfig, Pacing, Probe, ProbeSpec, Question, Rate, Transport,
+    };
+
+    const WITHOUT: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
+
+    fn stream(metrics: &[Metric]) -> Vec<ProbeSpec> {
+        vec![ProbeSpec {
+            probe: Probe::Stream,
+            pacing: Pacing::Flood,
+            length: Length::Packets(1),
+            warmup_ns: 0,
+            interval_ns: 1,
+            metrics: metrics.to_vec(),
+        }]
+    }
+
+    /// A campaign of some cells and runs.
+    struct Made {
+        link_config: LinkConfig,
+        cells: Vec<Cell>,
+        probes: Vec<ProbeSpec>,
+        questions: Vec<Question>,
+        runs: Vec<RunRecord>,
+        scope: CpuScope,
+    }
+
+    impl Made {
+        fn of(metric: Metric, figures: &[f64]) -> Self {
+            let cell = cell(Family::Ipv4, 128);
+            let runs = (0..).zip(figures).map(|(block, figure)| run(block, &cell, metric, *figure)).collect();
+            Made {
+                link_config: WITHOUT,
+                cells: vec![cell],
+                probes: stream(&[metric]),
+                questions: vec![],
+                runs,
+                scope: CpuScope::Shared,
+            }
+        }
+
+        fn campaign(&self) -> Campaign<'_> {
+            Campaign {
+                title: "a study",
+                version: "0.1.0",
+                started_unix_ns: 1,
+                seed: 7,
+                link_config: &self.link_config,
+                testbed_description: "a link",
+                hosts: &[],
+                cpu_scope: self.scope,
+                cells: &self.cells,
+                probes: &self.probes,
+                questions: &self.questions,
+                stop_reasons: &[],
+                runs: &self.runs,
+            }
+        }
+    }
+
+    fn compared(a: &Made, b: &Made, allowed: Option<f64>) -> Between {
+        between([&a.campaign(), &b.campaign()], ["a.stacklab", "b.stacklab"], &[], allowed).unwrap()
+    }
+
+    fn one(metric: Metric, a: &[f64], b: &[f64], allowed: Option<f64>) -> Against {
+        compared(&Made::of(metric, a), &Made::of(metric, b), allowed).figures.remove(0)
+    }
+
+    const AROUND: [f64; 8] = [0.99, 1.01, 1.0, 1.005, 0.995, 1.0, 0.99, 1.01];
+
+    fn at(middle: f64) -> Vec<f64> {
+        AROUND.iter().map(|figure| figure * middle).collect()
+    }
+
+    #[test]
+    fn a_ratio_is_of_geometric_means_and_inverts_when_the_records_are_swapped() {
+        let (a, b) = ([90.0, 100.0, 111.0, 95.0], [150.0, 160.0, 145.0]);
+        let there = one(Metric::Throughput, &a, &b, None).effect.unwrap();
+        let back = one(Metric::Throughput, &b, &a, None).effect.unwrap();
+        let geometric = |x: &[f64]| (x.iter().map(|x| x.ln()).sum::<f64>() / x.len() as f64).exp();
+        assert!((there.estimate - geometric(&b) / geometric(&a)).abs() < 1e-12, "{there:?}");
+        assert!((there.estimate * back.estimate - 1.0).abs() < 1e-12);
+        assert!((there.interval95.low * back.interval95.high - 1.0).abs() < 1e-12);
+        assert_eq!((there.cliffs_delta, back.cliffs_delta), (1.0, -1.0));
+        assert!((there.ratio_of_medians.unwrap() - 150.0 / 97.5).abs() < 1e-12);
+        // 7 figures, no overlap: two of the 35 ways to choose 3 of them.
+        assert!((there.mann_whitney_p - 2.0 / 35.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn better_and_worse_follow_the_metrics_direction() {
+        for (metric, less) in [
+            (Metric::Throughput, Change::Worse),
+            (Metric::Rtt, Change::Better),
+            (Metric::Fairness, Change::Worse),
+            (Metric::Loss, Change::Better),
+        ] {
+            let mut made = [at(1.0), at(0.5)].map(|figures| Made::of(metric, &figures));
+            for made in &mut made {
+                made.probes[0].probe = metric.probe();
+            }
+            assert_eq!(compared(&made[0], &made[1], None).figures[0].change, less, "{metric}");
+        }
+    }
+
+    #[test]
+    fn alike_is_equivalent_and_noise_is_inconclusive() {
+        assert_eq!(one(Metric::Throughput, &at(100.0), &at(100.2), None).change, Change::Equivalent);
+        let noisy = [50.0, 150.0, 80.0, 120.0];
+        let found = one(Metric::Throughput, &noisy, &at(100.0), Some(0.05));
+        assert_eq!((found.change, found.fails), (Change::Inconclusive, false));
+    }
+
+    #[test]
+    fn the_margin_is_the_first_studys() {
+        let mut a = Made::of(Metric::Throughput, &at(100.0));
+        let b = Made::of(Metric::Throughput, &at(90.0));
+        assert_eq!(compared(&a, &b, None).figures[0].change, Change::Worse);
+        a.questions = vec![question(Metric::Rtt, 0.5)];
+        let found = compared(&a, &b, None).figures.remove(0);
+        assert_eq!((found.margin, found.change), (0.5, Change::Equivalent));
+        a.questions.push(question(Metric::Throughput, 0.01));
+        assert_eq!(compared(&a, &b, None).figures[0].margin, 0.01);
+    }
+
+    #[test]
+    fn what_is_allowed_is_exceeded_only_by_the_whole_interval() {
+        let fails = |metric, a: &[f64], b: &[f64], allowed| one(metric, a, b, Some(allowed)).fails;
+        use Metric::{CpuSender, Fragments, Loss, Throughput};
+        assert!(fails(Throughput, &at(100.0), &at(90.0), 0.05));
+        assert!(
+            !fails(Throughput, &at(100.0), &at(90.0), 0.095),
+            "the estimate is beyond, its interval is not"
+        );
+        assert!(!fails(Throughput, &at(100.0), &at(150.0), 0.05), "better is not worse");
+        assert!(fails(CpuSender, &at(100.0), &at(110.0), 0.05));
+        // Shares: percentage points, from zero too.
+        assert!(fails(Loss, &[0.0; 4], &[0.06, 0.061, 0.062, 0.06], 0.05));
+        assert!(!fails(Loss, &[0.01; 4], &[0.02, 0.021, 0.022, 0.02], 0.05));
+        // Counts: per cent of the first mean, and half an event at least.
+        assert!(fails(Fragments, &[10.0; 4], &[11.0; 4], 0.05));
+        assert!(!fails(Fragments, &[100.0; 4], &[104.0; 4], 0.05));
+        assert!(!fails(Fragments, &[0.0; 4], &[0.4; 4], 0.05));
+        assert!(!one(Throughput, &at(100.0), &at(10.0), None).fails, "nothing was said of what is allowed");
+    }
+
+    #[test]
+    fn a_figure_that_vanished_has_not_held_what_was_allowed() {
+        let a = Made::of(Metric::Throughput, &at(100.0));
+        let mut b = Made::of(Metric::Throughput, &at(100.0));
+        b.runs = b.runs.into_iter().map(|run| invalid(run, "family is ipv6")).collect();
+        let there = compared(&a, &b, Some(0.05)).figures.remove(0);
+        assert_eq!(there.change, Change::Nothing("B: no run is valid: family is ipv6".into()));
+        assert!(there.fails && there.effect.is_none());
+        assert!(!compared(&b, &a, Some(0.05)).figures[0].fails, "what the first one has not cannot be lost");
+        let stopped = one(Metric::Throughput, &at(100.0), &[0.0, 100.0], Some(0.05));
+        assert!(stopped.fails && matches!(stopped.change, Change::Nothing(_)), "{stopped:?}");
+        assert!(!one(Metric::Throughput, &at(100.0), &[100.0], None).fails);
+    }
+
+    #[test]
+    fn runs_that_resemble_the_ones_before_them_widen_the_interval() {
+        let wander = [1.0, 1.02, 1.05, 1.06, 1.09, 1.07, 1.04, 1.02, 1.03, 1.0];
+        // The same figures in an order in which they do not resemble their neighbours.
+        let mixed = [2, 5, 0, 6, 3, 9, 4, 7, 1, 8].map(|i: usize| wander[i]);
+        let width =
+            |b: &[f64]| one(Metric::Throughput, &at(1.0), b, None).effect.unwrap().interval95.half_width();
+        assert!(width(&wander) > 1.2 * width(&mixed), "{} {}", width(&wander), width(&mixed));
+    }
+
+    #[test]
+    fn only_what_both_have_is_compared_and_the_rest_is_named() {
+        let mut a = Made::of(Metric::Throughput, &at(100.0));
+        let mut b = Made::of(Metric::Throughput, &at(100.0));
+        let (small, large) = (cell(Family::Ipv4, 64), cell(Family::Ipv4, 1024));
+        a.cells.insert(0, small.clone());
+        b.cells.push(large.clone());
+        a.probes = stream(&[Metric::Loss, Metric::Throughput]);
+        b.probes = stream(&[Metric::Throughput, Metric::Jitter]);
+        let found = compared(&a, &b, None);
+        assert_eq!(found.figures.len(), 1);
+        assert_eq!(found.only_a, Alone { cells: vec![small], metrics: vec![Metric::Loss] });
+        assert_eq!(found.only_b, Alone { cells: vec![large], metrics: vec![Metric::Jitter] });
+    }
+
+    #[test]
+    fn nothing_in_common_is_said() {
+        let a = Made::of(Metric::Throughput, &at(100.0));
+        let mut b = Made::of(Metric::Throughput, &at(100.0));
+        let of = |b: &Made, asked: &[Metric]| {
+            between([&a.campaign(), &b.campaign()], ["a", "b"], asked, None).map(drop)
+        };
+        assert_eq!(of(&b, &[Metric::Throughput]), Ok(()));
+        assert_eq!(of(&b, &[Metric::Rtt]), Err(NothingInCommon::Metrics));
+        b.probes = stream(&[Metric::Jitter]);
+        assert_eq!(of(&b, &[]), Err(NothingInCommon::Metrics));
+        b.cells[0].transport = Transport::Tcp;
+        assert_eq!(of(&b, &[]), Err(NothingInCommon::Cells));
+    }
+
+    #[test]
+    fn the_places_are_told_apart() {
+        let a = Made::of(Metric::CpuSender, &at(100.0));
+        let mut b = Made::of(Metric::CpuSender, &at(50.0));
+        assert_eq!(compared(&a, &b, None).differences, []);
+        b.link_config = link_config(Some(Rate(100_000_000)));
+        b.link_config.offloads = true;
+        b.scope = CpuScope::Processors;
+        b.probes[0].length = Length::Time(2_000_000);
+        let found = compared(&a, &b, None);
+        let told: Vec<[&str; 3]> =
+            found.differences.iter().map(|d| [d.what.as_str(), d.a.as_str(), d.b.as_str()]).collect();
+        assert_eq!(
+            told,
+            [
+                ["testbed.rate", "no limit", "100 Mbit/s"],
+                ["testbed.offloads", "off", "on"],
+                ["CPU scope", "shared", "processors"],
+                ["probe.stream.length", "1 messages", "2 ms"]
+            ]
+        );
+        // CPU time of all hosts is not the CPU time of one.
+        let unlike = Change::Nothing("CPU scope processors is not shared".into());
+        assert_eq!(found.figures[0].change, unlike);
+    }
+
+    #[test]
+    fn p_is_adjusted_for_all_figures() {
+        let mut a = Made::of(Metric::Throughput, &[]);
+        a.cells = (0..10).map(|i| cell(Family::Ipv4, 100 + i)).collect();
+        let mut b = Made::of(Metric::Throughput, &[]);
+        b.cells = a.cells.clone();
+        let wander = [3.0, 1.0, 2.0, 5.0, 4.0, 2.5];
+        for (place, cell) in a.cells.iter().enumerate() {
+            for block in 0..6 {
+                let figure = wander[(place + block) % 6];
+                a.runs.push(run(block as u32, cell, Metric::Throughput, figure));
+                b.runs.push(run(block as u32, cell, Metric::Throughput, figure * (1.0 + 0.2 * place as f64)));
+            }
+        }
+        let found = compared(&a, &b, None).figures;
+        let effects: Vec<&Unpaired> = found.iter().map(|figure| figure.effect.as_ref().unwrap()).collect();
+        let adjusted = benjamini_hochberg(&effects.iter().map(|e| e.p).collect::<Vec<_>>());
+        assert_eq!(effects.iter().map(|e| e.adjusted_p).collect::<Vec<_>>(), adjusted);
+        assert!(effects.iter().any(|effect| effect.adjusted_p > effect.p));
+    }
+}

@@ -1,0 +1,4 @@
+//! Two records side by side, not paired.
+
+pub(crate) mod between;
+mod environment;

@@ -1,0 +1,252 @@
+//! What a host runs, and so whose stack is measured.
+
+use crate::factors::cell::{Cell, Factor};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// What a host is, as levels of the factors `os` and `routers` name it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub enum System {
+    /// `namespace`: this machine's kernel, in a network namespace.
+    Namespace,
+    /// `gvisor`: gVisor's user-space stack, on such a namespace's link.
+    Gvisor,
+    /// `linux-6.1` and the like: Debian's kernel of that series in a virtual machine.
+    Linux(String),
+    /// `disk:PATH`: a disk image of the user's own in a virtual machine, which starts `stacklab guest` by itself.
+    Disk(String),
+    /// `uml`: a Linux kernel as a process (user-mode Linux), as Debian builds it.
+    Uml,
+    /// `uml-NAME`: one that was built on this machine under that name.
+    OwnUml(String),
+    /// `here`: this machine as it is, on its own interfaces.
+    Here,
+    /// `ssh:HOST`: a machine reached by the user's ssh, HOST as ssh takes it.
+    Ssh(String),
+}
+
+/// A name that no system has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownSystem(String);
+
+/// What may be written, for messages.
+pub const SYSTEMS: &str =
+    "namespace, gvisor, linux-SERIES (such as linux-6.1), uml, uml-NAME, disk:PATH, here or ssh:USER@HOST";
+
+impl fmt::Display for UnknownSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "there is no system `{}`: expected {SYSTEMS}", self.0)?;
+        let names =
+            ["namespace", "gvisor", "linux-6.1", "linux-6.12", "linux-5.10", "linux-7.2", "uml", "here"];
+        match crate::names::nearest(&self.0, names) {
+            Some(name) => write!(f, "; did you mean `{name}`?"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for UnknownSystem {}
+
+impl System {
+    /// Whether it is on a link of the testbed's own; else it is a real machine on real networks.
+    pub fn is_built(&self) -> bool {
+        !matches!(self, System::Here | System::Ssh(_))
+    }
+
+    /// Whether it is a kernel that runs as a process, among this machine's files.
+    pub fn is_uml(&self) -> bool {
+        matches!(self, System::Uml | System::OwnUml(_))
+    }
+
+    /// Whether its kernel tells what processor time it takes. gVisor tells none. User-mode Linux counts by sampling, and what
+    /// it does for packets while no process runs is idle time to it: a router that can do no more says that it does nothing.
+    pub fn counts_cpu(&self) -> bool {
+        !matches!(self, System::Gvisor | System::Uml | System::OwnUml(_))
+    }
+
+    /// What kind of host it is, in a word.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            System::Namespace => "namespace",
+            System::Gvisor => "gvisor",
+            System::Linux(_) | System::Disk(_) => "vm",
+            System::Uml | System::OwnUml(_) => "uml",
+            System::Here => "here",
+            System::Ssh(_) => "ssh",
+        }
+    }
+}
+
+impl From<System> for String {
+    fn from(system: System) -> String {
+        system.to_string()
+    }
+}
+
+impl TryFrom<String> for System {
+    type Error = UnknownSystem;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for System {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            System::Linux(series) => write!(f, "linux-{series}"),
+            System::OwnUml(name) => write!(f, "uml-{name}"),
+            System::Disk(path) => write!(f, "disk:{path}"),
+            System::Ssh(host) => write!(f, "ssh:{host}"),
+            named => f.write_str(named.kind()),
+        }
+    }
+}
+
+impl FromStr for System {
+    type Err = UnknownSystem;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let unknown = || UnknownSystem(text.to_owned());
+        let after = |prefix| text.strip_prefix(prefix).filter(|rest: &&str| !rest.is_empty());
+        Ok(match text {
+            "namespace" => System::Namespace,
+            "gvisor" => System::Gvisor,
+            "uml" => System::Uml,
+            "here" => System::Here,
+            _ if after("ssh:").is_some_and(|host| !host.starts_with('-')) => {
+                System::Ssh(text[4..].to_owned())
+            }
+            _ if after("uml-").is_some_and(names_a_folder) => System::OwnUml(text[4..].to_owned()),
+            _ if after("disk:").is_some() => System::Disk(text[5..].to_owned()),
+            _ => {
+                let series = after("linux-").ok_or_else(unknown)?;
+                let numbers: Vec<&str> = series.split('.').collect();
+                let number = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+                if numbers.len() != 2 || !numbers.iter().all(number) {
+                    return Err(unknown());
+                }
+                System::Linux(series.to_owned())
+            }
+        })
+    }
+}
+
+/// Whether a name of the user's own can be a folder's, and part of a level: letters, digits, `.`, `_` and `-`.
+fn names_a_folder(name: &str) -> bool {
+    name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+}
+
+/// What both ends of a cell run, or both routers between them; the sender's first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Systems(pub [System; 2]);
+
+/// Between the sender's system and the receiver's, where they differ.
+const TO: &str = "->";
+
+impl Systems {
+    /// Two hosts of this kernel.
+    pub const NAMESPACES: Systems = Systems([System::Namespace, System::Namespace]);
+
+    /// What the ends of a cell run: two namespaces where its study does not say.
+    ///
+    /// # Panics
+    /// When the cell's level is none, which a checked study excludes.
+    pub fn of(cell: &Cell) -> Self {
+        Self::at(cell, Factor::Os)
+    }
+
+    /// The same of the two routers between them, the sender's first.
+    ///
+    /// # Panics
+    /// As [`Systems::of`].
+    pub fn of_routers(cell: &Cell) -> Self {
+        Self::at(cell, Factor::Routers)
+    }
+
+    fn at(cell: &Cell, factor: Factor) -> Self {
+        match cell.settings.get(&factor) {
+            Some(level) => level.parse().expect("a checked study's systems are known"),
+            None => Systems::NAMESPACES,
+        }
+    }
+
+    /// Those of them that are no namespaces.
+    pub fn guests(&self) -> impl Iterator<Item = &System> {
+        self.0.iter().filter(|system| **system != System::Namespace)
+    }
+
+    /// Whether both are joined by a link of the testbed's own.
+    pub fn are_built(&self) -> bool {
+        self.0.iter().all(System::is_built)
+    }
+}
+
+impl fmt::Display for Systems {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [sender, receiver] = &self.0;
+        if sender == receiver { write!(f, "{sender}") } else { write!(f, "{sender} {TO} {receiver}") }
+    }
+}
+
+impl FromStr for Systems {
+    type Err = UnknownSystem;
+
+    /// One system for both hosts, or `SENDER -> RECEIVER`. A machine reached by ssh receives from this one where no
+    /// sender is named.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(TO) {
+            Some((sender, receiver)) => Ok(Systems([sender.trim().parse()?, receiver.trim().parse()?])),
+            None => match text.trim().parse()? {
+                ssh @ System::Ssh(_) => Ok(Systems([System::Here, ssh])),
+                both => Ok(Systems([both.clone(), both])),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn systems_print_as_they_are_written() {
+        for text in [
+            "namespace",
+            "gvisor",
+            "linux-6.12",
+            "uml",
+            "uml-my_tree-7.2",
+            "namespace -> linux-5.10",
+            "ssh:a@b -> ssh:c",
+            "disk:/a/b c.qcow2",
+        ] {
+            assert_eq!(text.parse::<Systems>().unwrap().to_string(), text);
+        }
+        assert_eq!("ssh:lab".parse::<Systems>().unwrap().to_string(), "here -> ssh:lab");
+        assert_eq!("gvisor->uml".parse::<Systems>().unwrap().to_string(), "gvisor -> uml");
+    }
+
+    #[test]
+    fn what_is_no_system_is_said_with_the_nearest_one() {
+        for text in [
+            "",
+            "linux",
+            "linux-",
+            "linux-6",
+            "linux-6.x",
+            "uml-",
+            "uml-a/b",
+            "ssh:",
+            "ssh:-oProxyCommand=x",
+            "disk:",
+            "a -> gvisor",
+        ] {
+            assert!(text.parse::<Systems>().is_err(), "{text}");
+        }
+        let said = "gvisr".parse::<System>().unwrap_err().to_string();
+        assert!(said.contains("did you mean `gvisor`"), "{said}");
+    }
+}

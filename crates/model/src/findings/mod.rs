@@ -1,0 +1,5 @@
+//! What a campaign found, and how two records compare.
+
+pub(crate) mod difference;
+pub(crate) mod finding;
+pub(crate) mod records;

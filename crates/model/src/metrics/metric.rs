@@ -1,0 +1,503 @@
+//! Every figure that stacklab prints, by name: its unit, its better direction, its probe and its definition.
+
+use crate::factors::family::{Probe, Transport};
+use crate::names::named;
+use serde::{Deserialize, Serialize};
+
+/// Unit of a metric's figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Unit {
+    /// Megabits (10^6) of application payload per second.
+    #[serde(rename = "Mbit/s")]
+    MegabitPerSecond,
+    /// Messages per second.
+    #[serde(rename = "packet/s")]
+    PacketPerSecond,
+    /// A share, 0 to 1.
+    #[serde(rename = "ratio")]
+    Ratio,
+    /// Milliseconds.
+    #[serde(rename = "ms")]
+    Millisecond,
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanosecond,
+    /// Per cent of one core: two busy cores are 200.
+    #[serde(rename = "% of a core")]
+    CorePercent,
+    /// The same over a rate of payload.
+    #[serde(rename = "% of a core per Gbit/s")]
+    CorePercentPerGigabit,
+    /// Per cent of what the metric's definition names.
+    #[serde(rename = "%")]
+    Percent,
+    /// So many times what the metric's definition names; 1 is the same.
+    #[serde(rename = "times")]
+    Times,
+    /// Kibibytes (1024 bytes).
+    #[serde(rename = "KiB")]
+    Kibibyte,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Byte,
+    /// A count of events.
+    #[serde(rename = "count")]
+    Count,
+    /// Connections per second.
+    #[serde(rename = "connection/s")]
+    ConnectionPerSecond,
+}
+
+impl Unit {
+    /// The unit as printed behind a figure.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Unit::MegabitPerSecond => "Mbit/s",
+            Unit::PacketPerSecond => "packet/s",
+            Unit::Ratio => "ratio",
+            Unit::Millisecond => "ms",
+            Unit::Nanosecond => "ns",
+            Unit::CorePercent => "% of a core",
+            Unit::CorePercentPerGigabit => "% of a core per Gbit/s",
+            Unit::Percent => "%",
+            Unit::Times => "times",
+            Unit::Kibibyte => "KiB",
+            Unit::Byte => "B",
+            Unit::Count => "count",
+            Unit::ConnectionPerSecond => "connection/s",
+        }
+    }
+}
+
+/// Which direction of a metric is the better one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+/// How two arms are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// By the ratio of their figures: rates and times, which are never zero.
+    Ratio,
+    /// By the difference of their figures: shares and counts, which may well be zero.
+    Difference,
+}
+
+named! {
+    /// A metric. Its definition is [`Metric::definition`]; `docs/method.md` gives the sources.
+    pub enum Metric("metric") {
+        /// Payload received per second.
+        Throughput = "throughput",
+        /// Messages received per second.
+        PacketRate = "packet_rate",
+        /// Payload received per second by the stream of the other direction.
+        ThroughputReverse = "throughput_reverse",
+        /// Share sent and never received.
+        Loss = "loss",
+        /// Share of arrivals that had arrived before.
+        Duplicate = "duplicate",
+        /// Share of first copies that arrived after a later one.
+        Reorder = "reorder",
+        /// Median one-way delay.
+        OneWayDelay = "one_way_delay",
+        /// Mean one-way delay.
+        OneWayDelayMean = "one_way_delay_mean",
+        /// Mean absolute difference of consecutive one-way delays.
+        Jitter = "jitter",
+        /// Smoothed jitter of RTP.
+        JitterRfc3550 = "jitter_rfc3550",
+        /// Packet delay variation, 99.9th percentile.
+        Pdv = "pdv",
+        /// Mean of the kernel's smoothed round-trip time during a TCP stream.
+        TcpSrtt = "tcp_srtt",
+        /// Busy time of the sending host.
+        CpuSender = "cpu_sender",
+        /// Busy time of the receiving host.
+        CpuReceiver = "cpu_receiver",
+        /// Kernel time of the sending host.
+        CpuSystem = "cpu_system",
+        /// User time of the sending host.
+        CpuSenderUser = "cpu_sender_user",
+        /// Software interrupts' part of the kernel time of the sending host.
+        CpuSenderSoftirq = "cpu_sender_softirq",
+        /// User time of the receiving host.
+        CpuReceiverUser = "cpu_receiver_user",
+        /// Kernel time of the receiving host.
+        CpuReceiverSystem = "cpu_receiver_system",
+        /// Software interrupts' part of the kernel time of the receiving host.
+        CpuReceiverSoftirq = "cpu_receiver_softirq",
+        /// User time of the sending agent alone.
+        CpuEngineSender = "cpu_engine_sender",
+        /// User time of the receiving agent alone.
+        CpuEngineReceiver = "cpu_engine_receiver",
+        /// Busy time of the receiving host per packet.
+        CpuPerPacket = "cpu_per_packet",
+        /// Busy time of the sending host per packet.
+        CpuPerPacketSender = "cpu_per_packet_sender",
+        /// Busy time of the sending host per rate of payload.
+        CpuPerGbitSender = "cpu_per_gbit_sender",
+        /// Busy time of the receiving host per rate of payload.
+        CpuPerGbitReceiver = "cpu_per_gbit_receiver",
+        /// Most memory that a host's sockets held.
+        MemorySockets = "memory_sockets",
+        /// Actual over ideal transfer time.
+        Ttr = "ttr",
+        /// Share of the sent bytes that were not sent again.
+        TcpEfficiency = "tcp_efficiency",
+        /// How much longer round trips were during the transfer.
+        BufferDelay = "buffer_delay",
+        /// How evenly several flows shared what arrived.
+        Fairness = "fairness",
+        /// Median lateness of messages on a schedule.
+        Lateness = "lateness",
+        /// 99th percentile of it.
+        LatenessP99 = "lateness_p99",
+        /// TCP segments sent again.
+        Retransmits = "retransmits",
+        /// IP fragments made by the sending host.
+        Fragments = "fragments",
+        /// IP datagrams put together from fragments by the receiving host.
+        Reassembled = "reassembled",
+        /// Path MTU that the sending host found.
+        PathMtu = "path_mtu",
+        /// Busy time of the router next to the sender.
+        CpuRouter1 = "cpu_router1",
+        /// Busy time of the router next to the receiver.
+        CpuRouter2 = "cpu_router2",
+        /// IP fragments made by the routers.
+        FragmentsRouters = "fragments_routers",
+        /// IP datagrams put together from fragments by the routers.
+        ReassembledRouters = "reassembled_routers",
+        /// Bytes of IP on the link between the routers per message.
+        LinkBytes = "link_bytes",
+        /// The same beyond what the headers make it.
+        LinkBytesBeyond = "link_bytes_beyond",
+        /// Median round trip, closed loop.
+        Rtt = "rtt",
+        /// Mean round trip, closed loop.
+        RttMean = "rtt_mean",
+        /// 99th percentile of the round trip, closed loop.
+        RttP99 = "rtt_p99",
+        /// 99.9th percentile of the round trip, closed loop.
+        RttP999 = "rtt_p999",
+        /// Median round trip between the kernel's own times of message and answer.
+        RttInterface = "rtt_interface",
+        /// 99th percentile of it.
+        RttInterfaceP99 = "rtt_interface_p99",
+        /// Median round trip, open loop.
+        RttOpen = "rtt_open",
+        /// Mean round trip, open loop.
+        RttOpenMean = "rtt_open_mean",
+        /// 99th percentile of the round trip, open loop.
+        RttOpenP99 = "rtt_open_p99",
+        /// 99.9th percentile of the round trip, open loop.
+        RttOpenP999 = "rtt_open_p999",
+        /// Median lateness of messages, open loop.
+        LatenessOpen = "lateness_open",
+        /// 99th percentile of it.
+        LatenessOpenP99 = "lateness_open_p99",
+        /// Median round trip beside a stream.
+        RttLoaded = "rtt_loaded",
+        /// Mean round trip beside a stream.
+        RttLoadedMean = "rtt_loaded_mean",
+        /// 99th percentile of the round trip beside a stream.
+        RttLoadedP99 = "rtt_loaded_p99",
+        /// Payload per second of the stream that an echo runs beside.
+        ThroughputLoad = "throughput_load",
+        /// Median time to open a TCP connection.
+        ConnectTime = "connect_time",
+        /// TCP connections opened per second.
+        ConnectRate = "connect_rate",
+    }
+}
+
+impl Metric {
+    /// The probe that takes it.
+    pub fn probe(self) -> Probe {
+        use Metric::*;
+        match self {
+            Rtt | RttMean | RttP99 | RttP999 | RttInterface | RttInterfaceP99 => Probe::Echo,
+            RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | LatenessOpen | LatenessOpenP99 => {
+                Probe::EchoOpen
+            }
+            RttLoaded | RttLoadedMean | RttLoadedP99 | ThroughputLoad => Probe::EchoLoaded,
+            ConnectTime | ConnectRate => Probe::Connect,
+            _ => Probe::Stream,
+        }
+    }
+
+    /// Whether it means anything over a transport: TCP repairs losses and shows retransmissions instead.
+    pub fn applies_to(self, transport: Transport) -> bool {
+        use Metric::*;
+        match self {
+            Loss | Duplicate | Reorder => transport == Transport::Udp,
+            LinkBytes | LinkBytesBeyond => transport == Transport::Udp,
+            // The kernel tells when a datagram left; a stream's messages share packets.
+            RttInterface | RttInterfaceP99 => transport == Transport::Udp,
+            TcpSrtt | Retransmits | Ttr | TcpEfficiency | BufferDelay => transport == Transport::Tcp,
+            _ => self.probe().supports(transport),
+        }
+    }
+
+    /// The unit of its figures.
+    pub fn unit(self) -> Unit {
+        use Metric::*;
+        match self {
+            Throughput | ThroughputReverse | ThroughputLoad => Unit::MegabitPerSecond,
+            PacketRate => Unit::PacketPerSecond,
+            Loss | Duplicate | Reorder | Fairness => Unit::Ratio,
+            CpuSender | CpuReceiver | CpuSystem | CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser
+            | CpuReceiverSystem | CpuReceiverSoftirq | CpuEngineSender | CpuEngineReceiver | CpuRouter1
+            | CpuRouter2 => Unit::CorePercent,
+            CpuPerPacket | CpuPerPacketSender => Unit::Nanosecond,
+            CpuPerGbitSender | CpuPerGbitReceiver => Unit::CorePercentPerGigabit,
+            MemorySockets => Unit::Kibibyte,
+            Ttr => Unit::Times,
+            TcpEfficiency | BufferDelay | LinkBytesBeyond => Unit::Percent,
+            Retransmits | Fragments | Reassembled | FragmentsRouters | ReassembledRouters => Unit::Count,
+            PathMtu | LinkBytes => Unit::Byte,
+            ConnectRate => Unit::ConnectionPerSecond,
+            OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv | TcpSrtt | Rtt | RttMean
+            | RttP99 | RttP999 | RttInterface | RttInterfaceP99 | RttOpen | RttOpenMean | RttOpenP99
+            | RttOpenP999 | Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99 | RttLoaded
+            | RttLoadedMean | RttLoadedP99 | ConnectTime => Unit::Millisecond,
+        }
+    }
+
+    /// Its better direction.
+    pub fn better(self) -> Better {
+        use Metric::*;
+        match self {
+            Throughput | ThroughputReverse | ThroughputLoad | PacketRate | ConnectRate | TcpEfficiency
+            | Fairness | PathMtu => Better::Higher,
+            _ => Better::Lower,
+        }
+    }
+
+    /// How two arms are compared by it: by difference where a figure may well be zero.
+    pub fn scale(self) -> Scale {
+        use Metric::*;
+        match (self, self.unit()) {
+            (_, Unit::Ratio | Unit::Count | Unit::Percent | Unit::Kibibyte | Unit::Byte) => Scale::Difference,
+            // A part of the CPU time may be less than a tick of its clock.
+            (
+                CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser | CpuReceiverSystem | CpuReceiverSoftirq
+                | CpuEngineSender | CpuEngineReceiver,
+                _,
+            ) => Scale::Difference,
+            (Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99, _) => Scale::Difference,
+            _ => Scale::Ratio,
+        }
+    }
+
+    /// The largest difference, in its unit, that counts as none, for metrics on the difference scale: a tenth of a
+    /// percentage point for shares (a whole one for buffer delay, which is not bounded by 100), half an event for
+    /// counts, half a per cent of a core for parts of the CPU time, ten microseconds of lateness, and of memory the
+    /// mebibyte that a kernel sets aside for each processor. Metrics on the ratio scale use the study's margin.
+    pub fn difference_margin(self) -> f64 {
+        match (self, self.unit()) {
+            (Metric::BufferDelay, _) => 1.0,
+            (_, Unit::Ratio) => 0.001,
+            (_, Unit::Percent) => 0.1,
+            (_, Unit::Millisecond) => 0.01,
+            (_, Unit::Kibibyte) => 1024.0,
+            _ => 0.5,
+        }
+    }
+
+    /// Whether it is made of one-way delays.
+    pub fn is_one_way_delay(self) -> bool {
+        use Metric::*;
+        matches!(self, OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv)
+    }
+
+    /// Whether it is the CPU time of a host, whose scope must be told with it.
+    pub fn is_host_cpu(self) -> bool {
+        use Metric::*;
+        match self {
+            CpuEngineSender | CpuEngineReceiver => false,
+            CpuPerPacket | CpuPerPacketSender => true,
+            _ => matches!(self.unit(), Unit::CorePercent | Unit::CorePercentPerGigabit),
+        }
+    }
+
+    /// What it is, in one sentence.
+    pub fn definition(self) -> &'static str {
+        use Metric::*;
+        match self {
+            Throughput => {
+                "application payload received over first to last arrival in the measured window, at the receiver"
+            }
+            ThroughputReverse => {
+                "throughput of the stream from the second host to the first, while one flows each way"
+            }
+            PacketRate => {
+                "messages received over first to last arrival in the measured window, at the receiver"
+            }
+            Loss => "messages sent in the measured window and never received, tail included, over those sent",
+            Duplicate => "arrivals of messages that had arrived before, over messages received",
+            Reorder => "first copies that arrived after a later message (RFC 4737), over messages received",
+            OneWayDelay => "median delay from the send call to the arrival of the whole message (RFC 7679)",
+            OneWayDelayMean => "mean delay from the send call to the arrival of the whole message (RFC 7679)",
+            Jitter => "mean absolute difference of the one-way delays of consecutive arrivals",
+            JitterRfc3550 => {
+                "interarrival jitter J += (|D| - J) / 16 in order of arrival (RFC 3550), at the end of the run"
+            }
+            Pdv => "99.9th percentile minus minimum of the one-way delay (RFC 5481, RFC 8219)",
+            TcpSrtt => "mean of TCP_INFO's smoothed round-trip time, sampled every 10 ms during the stream",
+            CpuSender => {
+                "busy time (user, system, irq, softirq) of the sending host over the measured window"
+            }
+            CpuReceiver => {
+                "busy time (user, system, irq, softirq) of the receiving host over the measured window"
+            }
+            CpuSystem => "kernel time (system, irq, softirq) of the sending host over the measured window",
+            CpuSenderUser => "user time of the sending host over the measured window, whichever process's",
+            CpuSenderSoftirq => {
+                "software interrupts of the sending host over the measured window, a part of its kernel time"
+            }
+            CpuReceiverUser => {
+                "user time of the receiving host over the measured window, whichever process's"
+            }
+            CpuReceiverSystem => {
+                "kernel time (system, irq, softirq) of the receiving host over the measured window"
+            }
+            CpuReceiverSoftirq => {
+                "software interrupts of the receiving host over the measured window, a part of its kernel time"
+            }
+            CpuEngineSender => {
+                "user time of the sending agent's own process over the measured window (getrusage): the \
+                 instrument's instructions, without the kernel's"
+            }
+            CpuEngineReceiver => {
+                "user time of the receiving agent's own process over the measured window (getrusage): the \
+                 instrument's instructions, without the kernel's"
+            }
+            CpuPerPacket => "busy time of the receiving host over messages received",
+            CpuPerPacketSender => "busy time of the sending host over messages sent",
+            CpuPerGbitSender => "busy time of the sending host over the rate of payload sent",
+            CpuPerGbitReceiver => "busy time of the receiving host over the rate of payload received",
+            MemorySockets => {
+                "most memory of all TCP and UDP sockets of a host's kernel in the measured window (sockstat's mem, \
+                 every 10 ms), the larger of both hosts'"
+            }
+            Ttr => {
+                "time that the payload took over the time it takes in full segments at the link's rate (RFC 6349)"
+            }
+            TcpEfficiency => {
+                "payload bytes sent without those sent again, over all bytes sent, whole connection (RFC 6349)"
+            }
+            BufferDelay => {
+                "mean smoothed round-trip time during the stream beyond the connection's least, over the least (RFC 6349)"
+            }
+            Fairness => "Jain's index of the flows' received payload: 1 is even, 1/n is all for one of n",
+            Lateness => "median time that messages left after their schedule",
+            LatenessP99 => "99th percentile of the time that messages left after their schedule",
+            Retransmits => "TCP segments sent again, from the first byte to the last (TCP_INFO)",
+            Fragments => "IP fragments made by the sending host (FragCreates)",
+            Reassembled => "IP datagrams put together from fragments by the receiving host (ReasmOKs)",
+            PathMtu => {
+                "largest IP packet to the receiver that the sending host's kernel has found to fit the path"
+            }
+            CpuRouter1 => {
+                "busy time (user, system, irq, softirq) of the router next to the sender over a whole trial"
+            }
+            CpuRouter2 => {
+                "busy time (user, system, irq, softirq) of the router next to the receiver over a whole trial"
+            }
+            FragmentsRouters => "IP fragments made by both routers (FragCreates), whole trial",
+            ReassembledRouters => {
+                "IP datagrams put together from fragments by both routers (ReasmOKs), whole trial"
+            }
+            LinkBytes => {
+                "bytes of IP packets that left for the middle link over UDP messages that arrived, whole trial"
+            }
+            LinkBytesBeyond => {
+                "the same beyond what the header model makes of a message and its mechanism, over that, whole trial"
+            }
+            Rtt => "median round trip of a message out and back, one outstanding",
+            RttMean => "mean round trip of a message out and back, one outstanding",
+            RttP99 => "99th percentile of the round trip, one outstanding",
+            RttP999 => "99.9th percentile of the round trip, one outstanding",
+            RttInterface => {
+                "median round trip from when the sending host's kernel handed the message to the interface to when it \
+                 took the answer from it (by the interface's own clock where it stamps both), one outstanding"
+            }
+            RttInterfaceP99 => "99th percentile of the round trip at the sending host's interface",
+            RttOpen => "median round trip on a fixed schedule, from the intended send time",
+            RttOpenMean => "mean round trip on a fixed schedule, from the intended send time",
+            RttOpenP99 => {
+                "99th percentile of the round trip on a fixed schedule, from the intended send time"
+            }
+            RttOpenP999 => {
+                "99.9th percentile of the round trip on a fixed schedule, from the intended send time"
+            }
+            LatenessOpen => "median time that messages left after their schedule, open loop",
+            LatenessOpenP99 => {
+                "99th percentile of the time that messages left after their schedule, open loop"
+            }
+            RttLoaded => "median round trip of a message out and back while a stream flows, one outstanding",
+            RttLoadedMean => "mean round trip while a stream flows, one outstanding",
+            RttLoadedP99 => "99th percentile of the round trip while a stream flows, one outstanding",
+            ThroughputLoad => {
+                "throughput of the stream that the echo ran beside, over the stream's own window"
+            }
+            ConnectTime => "median time from connect() to the connection being established",
+            ConnectRate => "TCP connections opened one after another, over the measured window",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_only_one_transport_has_does_not_apply_to_the_other() {
+        use Metric::*;
+        for metric in [TcpSrtt, Retransmits, Ttr, TcpEfficiency, BufferDelay] {
+            assert!(metric.applies_to(Transport::Tcp) && !metric.applies_to(Transport::Udp), "{metric}");
+        }
+        for metric in [Loss, Duplicate, Reorder, RttInterface] {
+            assert!(metric.applies_to(Transport::Udp) && !metric.applies_to(Transport::Tcp), "{metric}");
+        }
+        for metric in Metric::ALL {
+            let transports = Transport::ALL.iter().filter(|transport| metric.applies_to(**transport));
+            assert!(transports.count() > 0, "{metric} applies to no transport");
+        }
+    }
+
+    #[test]
+    fn a_unit_is_written_alike_in_records_and_reports() {
+        for metric in Metric::ALL {
+            let unit = metric.unit();
+            assert_eq!(serde_json::to_string(&unit).unwrap(), format!("{:?}", unit.symbol()));
+        }
+    }
+
+    #[test]
+    fn what_may_be_zero_is_compared_by_difference_and_has_a_margin_of_its_own() {
+        use Metric::*;
+        for metric in [CpuReceiverSoftirq, CpuEngineSender, BufferDelay, MemorySockets, Lateness, Fairness] {
+            assert_eq!(metric.scale(), Scale::Difference, "{metric}");
+        }
+        for metric in [CpuSender, CpuPerGbitReceiver, CpuPerPacketSender, Ttr, Throughput, Rtt] {
+            assert_eq!(metric.scale(), Scale::Ratio, "{metric}");
+        }
+        assert_eq!((Loss.difference_margin(), Retransmits.difference_margin()), (0.001, 0.5));
+    }
+
+    #[test]
+    fn the_scope_of_cpu_time_is_told_with_a_hosts_and_not_with_the_engines() {
+        let scoped: Vec<_> =
+            Metric::ALL.iter().filter(|metric| metric.is_host_cpu()).map(|m| m.name()).collect();
+        assert_eq!(scoped.len(), 14, "{scoped:?}");
+        assert!(scoped.iter().all(|name| name.starts_with("cpu_") && !name.contains("engine")), "{scoped:?}");
+    }
+}

@@ -1,0 +1,4 @@
+//! Metrics and histograms.
+
+pub(crate) mod histogram;
+pub(crate) mod metric;

@@ -1,0 +1,327 @@
+//! What the headers alone explain: bytes on an Ethernet wire per message.
+
+use crate::factors::family::{Family, Transport};
+use crate::factors::mechanism::Carriage;
+use crate::factors::mechanism::Mechanism;
+use crate::units::Rate;
+use serde::{Deserialize, Serialize};
+
+/// Bytes of an Ethernet header, which a network interface's own counters include and the FCS they do not.
+pub const ETHERNET_HEADER_BYTES: u32 = 14;
+/// Bytes of the Ethernet header and frame check sequence.
+const FRAMING_BYTES: u32 = ETHERNET_HEADER_BYTES + 4;
+/// Bytes of an IEEE 802.1Q tag.
+const VLAN_BYTES: u32 = 4;
+/// Bytes of preamble, start delimiter and gap between frames (IEEE 802.3).
+const GAP_BYTES: u32 = 20;
+/// The least an Ethernet frame can be, FCS included.
+const MIN_FRAME_BYTES: u32 = 64;
+
+/// The least MTU of an IPv6 link (RFC 8200).
+const LEAST_IPV6_MTU: u32 = 1280;
+
+/// One message on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireSize {
+    /// Packets it takes.
+    pub packets: u32,
+    /// Bytes of all its IP packets together.
+    pub ip_bytes: u32,
+    /// Bytes of wire time: frames, preambles and gaps.
+    pub wire_bytes: u32,
+}
+
+/// The way of a message: what headers it gets, and how much a packet may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WirePath {
+    /// Family of the sender's packets.
+    pub family: Family,
+    /// Transport protocol.
+    pub transport: Transport,
+    /// Largest IP packet of the link, bytes, tunnel headers counted.
+    pub mtu: u32,
+    /// How packets cross the link.
+    pub mechanism: Mechanism,
+    /// Whether outer IPv6 headers of a tunnel carry Linux's encapsulation limit.
+    pub encapsulation_limit: bool,
+    /// Whether frames carry a VLAN tag.
+    pub vlan: bool,
+}
+
+impl WirePath {
+    /// Packets as they are, on frames without a tag.
+    pub fn plain(family: Family, transport: Transport, mtu: u32) -> Self {
+        let (encapsulation_limit, vlan) = (false, false);
+        WirePath { family, transport, mtu, mechanism: Mechanism::Native, encapsulation_limit, vlan }
+    }
+
+    /// How one message of `payload` bytes travels: UDP by fragments where it does not fit, TCP (with the timestamp
+    /// option) by further segments. The sender knows what fits: inside a tunnel it cuts to the link's MTU less the
+    /// tunnel's headers, and each piece is carried alone. `None` where the mechanism does not carry the family.
+    pub fn wire_size(&self, payload: u32) -> Option<WireSize> {
+        let (family, transport) = (self.family, self.transport.header_bytes());
+        let (ip, mtu) = (family.header_bytes(), self.leaves()?);
+        // Each packet repeats `repeated` bytes of header and takes up to `room` of the rest.
+        let (first_only, repeated, room) = match self.transport {
+            Transport::Tcp => (0, ip + transport, mtu.saturating_sub(ip + transport)),
+            Transport::Udp if ip + transport + payload <= mtu => (transport, ip, payload + transport),
+            Transport::Udp => {
+                let repeated = ip + family.fragment_header_bytes();
+                (transport, repeated, mtu.saturating_sub(repeated) / 8 * 8)
+            }
+        };
+        let cut = self.transport == Transport::Udp && room < payload + transport;
+        let mut left = payload + first_only;
+        let mut size = WireSize { packets: 0, ip_bytes: 0, wire_bytes: 0 };
+        loop {
+            let mut taken = left.min(room.max(8));
+            left -= taken;
+            while taken > 0 {
+                let piece = if cut { taken.min(self.translated_piece()) } else { taken };
+                let packet = self.carried(repeated + piece, cut, mtu)?;
+                size.packets += 1;
+                size.ip_bytes += packet;
+                size.wire_bytes += GAP_BYTES + (self.framing_bytes() + packet).max(MIN_FRAME_BYTES);
+                taken -= piece;
+            }
+            if left == 0 {
+                return Some(size);
+            }
+        }
+    }
+
+    /// The largest packet that the sender may make for the link.
+    fn leaves(&self) -> Option<u32> {
+        let limit = if self.limits() { Mechanism::ENCAPSULATION_LIMIT_BYTES } else { 0 };
+        Some(self.mechanism.leaves(self.family, self.mtu)?.saturating_sub(limit))
+    }
+
+    fn limits(&self) -> bool {
+        self.encapsulation_limit && self.mechanism.may_limit_encapsulation()
+    }
+
+    /// What a packet holds at most that is a fragment behind the link's entrance: a translator to IPv6 cuts what may be
+    /// cut to packets of 1280 bytes (RFC 7915, section 4).
+    fn translated_piece(&self) -> u32 {
+        match self.mechanism.carriage(self.family) {
+            Some(Carriage::Plain(family)) if family != self.family => {
+                (LEAST_IPV6_MTU - family.header_bytes() - family.fragment_header_bytes()) / 8 * 8
+            }
+            _ => u32::MAX,
+        }
+    }
+
+    /// Bytes on the link of a packet of the sender's, which may be a fragment.
+    fn carried(&self, packet: u32, fragment: bool, most: u32) -> Option<u32> {
+        let limit = if self.limits() { Mechanism::ENCAPSULATION_LIMIT_BYTES } else { 0 };
+        Some(match self.mechanism.carriage(self.family)? {
+            Carriage::Plain(family) if fragment => {
+                let headers = |family: Family| family.header_bytes() + family.fragment_header_bytes();
+                packet + headers(family) - headers(self.family)
+            }
+            Carriage::Plain(family) => packet + family.header_bytes() - self.family.header_bytes(),
+            Carriage::Inside(bytes) => packet + bytes + limit,
+            Carriage::Filled(bytes, block) => packet.next_multiple_of(block).min(most.max(packet)) + bytes,
+        })
+    }
+
+    fn framing_bytes(&self) -> u32 {
+        FRAMING_BYTES + if self.vlan { VLAN_BYTES } else { 0 }
+    }
+}
+
+/// Messages per second that a link carries, each taking this many bytes of wire.
+pub(crate) fn messages_per_second(rate: Rate, wire_bytes: f64) -> f64 {
+    rate.bits_per_second() as f64 / 8.0 / wire_bytes
+}
+
+/// Payload that a link carries in messages of this payload and this many bytes of wire, Mbit/s.
+pub(crate) fn goodput(rate: Rate, payload_bytes: f64, wire_bytes: f64) -> f64 {
+    rate.bits_per_second() as f64 / 1e6 * payload_bytes / wire_bytes
+}
+
+/// How one message of `payload` bytes travels on Ethernet with the given MTU, without a mechanism
+/// ([`WirePath::wire_size`]).
+pub fn wire_size(family: Family, transport: Transport, payload: u32, mtu: u32) -> WireSize {
+    let path = WirePath::plain(family, transport, mtu);
+    path.wire_size(payload).expect("either family is carried where there is no mechanism")
+}
+
+/// Payload bytes of a UDP datagram in an Ethernet frame of `frame` bytes (header and FCS counted); `None` where the
+/// headers alone do not fit.
+pub fn payload_of_frame(family: Family, transport: Transport, frame: u32) -> Option<u32> {
+    frame.checked_sub(FRAMING_BYTES + family.header_bytes() + transport.header_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Family::*;
+    use Mechanism::*;
+    use Transport::*;
+
+    const GIGABIT: Rate = Rate(1_000_000_000);
+
+    fn path(family: Family, transport: Transport, mechanism: Mechanism) -> WirePath {
+        WirePath { mechanism, ..WirePath::plain(family, transport, 1500) }
+    }
+
+    #[test]
+    fn goodput_of_gigabit_ethernet_agrees_with_the_worked_table() {
+        let columns = [
+            path(Ipv4, Udp, Mechanism::Native),
+            path(Ipv6, Udp, Mechanism::Native),
+            path(Ipv4, Tcp, Mechanism::Native),
+            path(Ipv6, Tcp, Mechanism::Native),
+            path(Ipv6, Udp, SixInFour),
+            path(Ipv4, Udp, Gre4),
+            path(Ipv6, Udp, Gre4),
+            path(Ipv4, Udp, FourInSix),
+        ];
+        let table = [
+            (64, ["492.31", "426.67", "415.58", "367.82", "376.47", "415.58", "367.82", "376.47"]),
+            (128, ["659.79", "598.13", "587.16", "537.82", "547.01", "587.16", "537.82", "547.01"]),
+            (256, ["795.03", "748.54", "739.88", "699.45", "707.18", "739.88", "699.45", "707.18"]),
+            (384, ["853.33", "817.02", "810.13", "777.33", "783.67", "810.13", "777.33", "783.67"]),
+            (512, ["885.81", "856.19", "850.50", "823.15", "828.48", "850.50", "823.15", "828.48"]),
+            (640, ["906.52", "881.54", "876.71", "853.33", "857.91", "876.71", "853.33", "857.91"]),
+            (768, ["920.86", "899.30", "895.10", "874.72", "878.72", "895.10", "874.72", "878.72"]),
+            (896, ["931.39", "912.42", "908.72", "890.66", "894.21", "908.72", "890.66", "894.21"]),
+            (1024, ["939.45", "922.52", "919.21", "903.00", "906.19", "919.21", "903.00", "906.19"]),
+            (1152, ["945.81", "930.53", "927.54", "912.84", "915.74", "927.54", "912.84", "915.74"]),
+            (1280, ["950.97", "937.04", "934.31", "920.86", "923.52", "934.31", "920.86", "923.52"]),
+            (1408, ["955.22", "942.44", "939.92", "927.54", "929.99", "939.92", "927.54", "929.99"]),
+            (1536, ["925.30", "895.10", "895.10", "874.72", "874.72", "899.30", "870.75", "882.76"]),
+        ];
+        for (payload, row) in table {
+            for (path, expected) in columns.iter().zip(row) {
+                let wire = path.wire_size(payload).unwrap().wire_bytes;
+                let found = format!("{:.2}", goodput(GIGABIT, payload.into(), wire.into()));
+                assert_eq!(found, expected, "{payload} B, {path:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn mechanisms_of_one_kind_cost_the_same() {
+        for payload in [64, 1408, 1536, 4000] {
+            for transport in [Udp, Tcp] {
+                let of = |family, mechanism| path(family, transport, mechanism).wire_size(payload).unwrap();
+                for alike in [SixToFour, SixRd] {
+                    assert_eq!(of(Ipv6, alike), of(Ipv6, SixInFour));
+                }
+                for alike in [DsLite, MapE] {
+                    assert_eq!(of(Ipv4, alike), of(Ipv4, FourInSix));
+                }
+                // A translated packet is the other family's: 20 bytes more than IPv4 until it has to be cut.
+                assert_eq!(of(Ipv6, Nat64), of(Ipv6, Mechanism::Native));
+                assert_eq!(of(Ipv4, Siit), of(Ipv4, Xlat464));
+                if transport == Tcp || payload < 1500 {
+                    assert_eq!(of(Ipv4, Siit), of(Ipv6, Mechanism::Native));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn tunnels_over_ipv6_have_their_headers_and_the_limit_where_it_is_sent() {
+        let ip_bytes = |path: WirePath| path.wire_size(512).unwrap().ip_bytes;
+        let limited = |path| WirePath { encapsulation_limit: true, ..path };
+        assert_eq!(ip_bytes(path(Ipv4, Udp, Gre6)), 512 + 28 + 44);
+        assert_eq!(ip_bytes(path(Ipv6, Udp, Gre6)), 512 + 48 + 44);
+        assert_eq!(ip_bytes(limited(path(Ipv4, Udp, FourInSix))), 512 + 28 + 48);
+        assert_eq!(ip_bytes(limited(path(Ipv6, Udp, Gre6))), 512 + 48 + 52);
+        // There is none where the outer packets are IPv4.
+        assert_eq!(ip_bytes(limited(path(Ipv6, Udp, SixInFour))), 512 + 48 + 20);
+    }
+
+    #[test]
+    fn a_tag_takes_four_bytes_but_of_the_smallest_frames() {
+        let tagged =
+            |payload| WirePath { vlan: true, ..path(Ipv4, Udp, Mechanism::Native) }.wire_size(payload);
+        let wire_bytes = |size: Option<WireSize>| size.unwrap().wire_bytes;
+        assert_eq!(
+            wire_bytes(tagged(512)),
+            wire_bytes(path(Ipv4, Udp, Mechanism::Native).wire_size(512)) + 4
+        );
+        assert_eq!(wire_bytes(tagged(1)), 20 + 64);
+    }
+
+    #[test]
+    fn what_a_mechanism_does_not_carry_has_no_size() {
+        assert_eq!(path(Ipv4, Udp, SixInFour).wire_size(64), Option::None);
+        assert_eq!(path(Ipv6, Tcp, FourInSix).wire_size(64), Option::None);
+        assert!(Gre4.carries(Ipv4) && Gre6.carries(Ipv6) && !SixRd.carries(Ipv4));
+    }
+
+    #[test]
+    fn wireguard_fills_packets_up_to_sixteen_bytes_but_not_beyond_its_mtu() {
+        let ip_bytes = |payload| path(Ipv4, Udp, WireGuard4).wire_size(payload).unwrap().ip_bytes;
+        // 156 bytes of packet become 160, and 60 around them.
+        assert_eq!((ip_bytes(128), ip_bytes(132)), (160 + 60, 160 + 60));
+        assert_eq!(ip_bytes(1440 - 28), 1500);
+        let six = path(Ipv6, Udp, WireGuard6).wire_size(1420 - 48).unwrap();
+        assert_eq!((six.packets, six.ip_bytes), (1, 1500));
+    }
+
+    #[test]
+    fn a_translator_cuts_fragments_to_what_every_ipv6_link_takes() {
+        // 1544 bytes behind the IPv4 header: 1456 and 88 of them in fragments, the first of which becomes 1232 and 224.
+        let size = path(Ipv4, Udp, Siit).wire_size(1536).unwrap();
+        assert_eq!((size.packets, size.ip_bytes), (3, 1544 + 3 * 48));
+    }
+
+    #[test]
+    fn a_mechanism_leaves_what_its_headers_do_not_take() {
+        for (mechanism, family, left) in [
+            (Native, Ipv4, 1500),
+            (SixInFour, Ipv6, 1480),
+            (Gre4, Ipv4, 1476),
+            (Gre6, Ipv6, 1456),
+            (FourInSix, Ipv4, 1460),
+            (Nat64, Ipv6, 1500),
+            (Siit, Ipv4, 1480),
+            (WireGuard4, Ipv6, 1440),
+            (WireGuard6, Ipv4, 1420),
+        ] {
+            assert_eq!(mechanism.leaves(family, 1500), Some(left), "{mechanism}");
+        }
+        assert_eq!(SixInFour.leaves(Ipv4, 1500), Option::None);
+    }
+
+    #[test]
+    fn segments_of_a_long_message_are_cut_to_what_the_tunnel_leaves() {
+        // 1500 - 20 - 72 = 1408 bytes in each: two full ones and a rest of 184.
+        let size = path(Ipv6, Tcp, SixInFour).wire_size(3000).unwrap();
+        assert_eq!((size.packets, size.wire_bytes), (3, 2 * 1538 + 184 + 92 + 38));
+    }
+
+    /// Frames per second, each of `frame` bytes (header and FCS counted) before the mechanism (RFC 8219, appendix A).
+    fn frame_rate(path: WirePath, frame: u32) -> f64 {
+        let carried = path.carried(frame - FRAMING_BYTES, false, path.leaves().unwrap()).unwrap();
+        let wire = GAP_BYTES + (path.framing_bytes() + carried).max(MIN_FRAME_BYTES);
+        messages_per_second(GIGABIT, wire.into())
+    }
+
+    #[test]
+    fn frame_rates_of_gigabit_ethernet_agree_with_rfc_2544_and_rfc_8219() {
+        let plain = path(Ipv4, Udp, Mechanism::Native);
+        let tunnel = path(Ipv6, Udp, SixInFour);
+        for (path, frame, per_second) in [
+            (plain, 64, 1_488_095.0),
+            (plain, 1518, 81_274.0),
+            (tunnel, 64, 1_201_923.0),
+            (tunnel, 1518, 80_231.0),
+        ] {
+            assert_eq!(frame_rate(path, frame).trunc(), per_second);
+        }
+        let payload = payload_of_frame(Ipv4, Udp, 1518).unwrap();
+        assert_eq!(1_000_000_000 / 8 / wire_size(Ipv4, Udp, payload, 1500).wire_bytes, 81_274);
+    }
+
+    #[test]
+    fn a_frame_too_small_for_its_headers_has_no_payload() {
+        assert_eq!(payload_of_frame(Ipv6, Udp, 64), Option::None);
+        assert_eq!(payload_of_frame(Ipv6, Udp, 84), Some(18));
+    }
+}

@@ -1,0 +1,124 @@
+//! How a study's hosts are joined.
+
+use crate::factors::cell::Cell;
+use crate::factors::mechanism::{Mechanism, Translator};
+use crate::factors::system::Systems;
+use crate::network::link_config::LinkConfig;
+use crate::units::{Rate, print_duration};
+use serde::{Deserialize, Serialize};
+
+/// How a study's hosts are joined.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Topology {
+    /// Two hosts, one link.
+    #[default]
+    Link,
+    /// Client, router, router, client, in a row, joined by three links.
+    Routed(Links),
+}
+
+/// The three links of a row of hosts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Links {
+    /// Between the sender and its router.
+    pub near: OwnLink,
+    /// Between the routers: of the link configuration's rate and MTU, no other link is narrower.
+    pub middle: OwnLink,
+    /// Between the receiver and its router.
+    pub far: OwnLink,
+}
+
+/// What rows of hosts differ in within a study.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RowKind {
+    /// How packets cross between the routers.
+    pub mechanism: Mechanism,
+    /// What the clients run.
+    pub clients: Systems,
+    /// What the routers run.
+    pub routers: Systems,
+    /// What translates on them, where that is not left to what they have.
+    pub translator: Option<Translator>,
+}
+
+impl RowKind {
+    /// The row in which a cell is measured.
+    ///
+    /// # Panics
+    /// When a level of the cell is none, which a checked study excludes.
+    pub fn of(cell: &Cell) -> Self {
+        let (clients, routers) = (Systems::of(cell), Systems::of_routers(cell));
+        RowKind { mechanism: Mechanism::of(cell), clients, routers, translator: Translator::of(cell) }
+    }
+
+    /// Four namespaces.
+    pub fn of_namespaces(mechanism: Mechanism) -> Self {
+        let (clients, routers) = (Systems::NAMESPACES, Systems::NAMESPACES);
+        RowKind { mechanism, clients, routers, translator: None }
+    }
+}
+
+/// What a link has for itself, in each direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct OwnLink {
+    /// Its rate, where it is not the link configuration's.
+    pub rate: Option<Rate>,
+    /// Largest IP packet, bytes, where it is not the link configuration's.
+    pub mtu: Option<u32>,
+    /// How much later packets arrive, nanoseconds.
+    pub delay_ns: u64,
+    /// The share of packets that is lost.
+    pub loss: f64,
+}
+
+impl Links {
+    /// All of them with their names, in the order of the hosts.
+    pub fn all(&self) -> [(&'static str, OwnLink); 3] {
+        [("near", self.near), ("middle", self.middle), ("far", self.far)]
+    }
+}
+
+impl OwnLink {
+    /// Whether packets are late or lost on it, beside what its rate makes of them.
+    pub fn impairs(&self) -> bool {
+        self.delay_ns > 0 || self.loss > 0.0
+    }
+
+    /// The link, with what it does not say itself from the link configuration.
+    pub fn of(&self, link_config: &LinkConfig) -> LinkConfig {
+        LinkConfig {
+            rate: self.rate.or(link_config.rate),
+            mtu: self.mtu.unwrap_or(link_config.mtu),
+            offloads: link_config.offloads,
+        }
+    }
+
+    /// Its delay and loss in words, `delay 5 ms`, `loss 0.1 %`; empty where it has neither.
+    pub fn impairments(&self) -> Vec<String> {
+        let delay = (self.delay_ns > 0).then(|| format!("delay {}", print_duration(self.delay_ns)));
+        let loss = (self.loss > 0.0).then(|| format!("loss {} %", (self.loss * 1e8).round() / 1e6));
+        delay.into_iter().chain(loss).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_has_the_beds_rate_and_mtu_unless_it_has_its_own() {
+        let link_config = LinkConfig { rate: Some(Rate(1_000_000)), mtu: 1500, offloads: false };
+        assert_eq!(OwnLink::default().of(&link_config), link_config);
+        let own = OwnLink { rate: Some(Rate(5_000_000)), mtu: Some(9000), ..OwnLink::default() };
+        assert_eq!(own.of(&link_config), LinkConfig { rate: own.rate, mtu: 9000, offloads: false });
+    }
+
+    #[test]
+    fn only_what_impairs_is_told() {
+        assert!(OwnLink::default().impairments().is_empty() && !OwnLink::default().impairs());
+        let link = OwnLink { delay_ns: 5_000_000, loss: 0.001, ..OwnLink::default() };
+        assert_eq!(link.impairments(), ["delay 5 ms", "loss 0.1 %"]);
+        assert!(link.impairs());
+    }
+}

@@ -1,0 +1,75 @@
+//! What a cell's messages take on the wire of a link, and so how many of them it carries.
+
+use crate::factors::cell::{Cell, Factor};
+use crate::factors::family::Framing;
+use crate::factors::family::Transport;
+use crate::factors::mechanism::Mechanism;
+use crate::network::headers::{WirePath, goodput, messages_per_second};
+use crate::network::link_config::LinkConfig;
+use crate::trial::spec::TrialSpec;
+use crate::units::Rate;
+
+/// What a message of a cell takes on the wire, TCP writes being spread over full segments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WireCost {
+    /// Payload of a message, bytes.
+    pub payload_bytes: f64,
+    /// Its share of wire time, bytes.
+    pub wire_bytes: f64,
+    /// How `wire_bytes` was found, in a few words.
+    pub because: String,
+}
+
+impl WireCost {
+    /// Of a cell's messages on a link.
+    ///
+    /// # Errors
+    /// Why such a message cannot be.
+    pub fn of(cell: &Cell, link_config: &LinkConfig) -> Result<Self, String> {
+        let mtu = link_config.mtu_of(cell);
+        let Cell { family, transport, framing, size, .. } = *cell;
+        let payload = TrialSpec::message_bytes(family, transport, framing, size)
+            .filter(|payload| *payload > 0)
+            .ok_or_else(|| format!("a frame of {size} bytes has no room for {family} payload"))?;
+        let mechanism = Mechanism::of(cell);
+        let headers = family.header_bytes() + transport.header_bytes();
+        let path = WirePath { mechanism, ..WirePath::plain(family, transport, mtu) };
+        let most = mechanism
+            .leaves(family, mtu)
+            .ok_or_else(|| format!("{mechanism} does not carry {family}"))?
+            .checked_sub(headers)
+            .filter(|most| *most > 0)
+            .ok_or_else(|| format!("an MTU of {mtu} bytes has no room for {family} payload"))?;
+        // The kernel joins TCP writes, so their headers are spread over full segments whatever the size of the write.
+        let joined = framing == Framing::Message && transport == Transport::Tcp;
+        // TCP_MAXSEG counts the options after TCP's first 20 bytes of header.
+        let mss = cell.number(Factor::Mss).map(|mss| mss + 20 - transport.header_bytes());
+        let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
+        let wire = path.wire_size(unit).ok_or_else(|| format!("{mechanism} does not carry {family}"))?;
+        let crossing =
+            if mechanism == Mechanism::Native { String::new() } else { format!(" by {mechanism}") };
+        let because = match (joined, wire.packets) {
+            (true, _) => {
+                format!("{family} {unit} B in {} B of wire (writes joined to full segments)", wire.wire_bytes)
+            }
+            (false, 1) => format!("{family} {unit} B in {} B of wire", wire.wire_bytes),
+            (false, packets) => {
+                format!("{family} {unit} B in {} B of wire ({packets} packets)", wire.wire_bytes)
+            }
+        };
+        let because = format!("{because}{crossing}");
+        let wire_per_byte = f64::from(wire.wire_bytes) / f64::from(unit);
+        let payload_bytes = f64::from(payload);
+        Ok(WireCost { payload_bytes, wire_bytes: payload_bytes * wire_per_byte, because })
+    }
+
+    /// The most messages per second that a link of this rate carries.
+    pub fn messages_per_second(&self, rate: Rate) -> f64 {
+        messages_per_second(rate, self.wire_bytes)
+    }
+
+    /// The most payload that a link of this rate carries, Mbit/s.
+    pub fn goodput(&self, rate: Rate) -> f64 {
+        goodput(rate, self.payload_bytes, self.wire_bytes)
+    }
+}

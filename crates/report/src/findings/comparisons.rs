@@ -1,0 +1,211 @@
+//! The table of a group of comparisons.
+
+use crate::findings::groups::{Group, is_number, level, level_alone};
+use crate::rendering::document::{Block, Footnotes, Table};
+use crate::rendering::numbers::{
+    NONE, Shown, aligned, decimals, difference_decimals, fixed, percent, signed,
+};
+use stacklab_model::{Better, Comparison, CpuScope, Estimate, Explained, Metric, StopReason, Verdict};
+
+/// Heading, definition and table of a group.
+pub fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
+    let shown = Shown::of(group.metric);
+    let margins: Vec<f64> = group.rows.iter().map(|row| row.question.margin).collect();
+    let margin = match margins[..] {
+        [first, ..] if margins.iter().all(|margin| *margin == first) => {
+            let margin = shown.margin(group.metric.scale(), first);
+            format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit)
+        }
+        _ => String::new(),
+    };
+    vec![
+        Block::Heading(format!("{}, {}: {}", group.metric, group.place, group.arms())),
+        Block::Text(format!("{}{margin}", definition(group.metric, cpu_scope))),
+        Block::Table(table(group, &shown)),
+    ]
+}
+
+/// Unit, direction and definition of a metric in a line.
+pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
+    let better = match metric.better() {
+        Better::Higher => "higher",
+        Better::Lower => "lower",
+    };
+    let scope = match cpu_scope {
+        _ if !metric.is_host_cpu() => "",
+        // What the ends run says nothing of them.
+        _ if matches!(metric, Metric::CpuRouter1 | Metric::CpuRouter2) => {
+            " (of a router that is a guest, its own; of a namespace, of all that the kernel which it is on runs: compare it \
+             within one kind of router only)"
+        }
+        CpuScope::Shared => {
+            " (CPU scope shared: the hosts run on one kernel, so the figure counts all of them)"
+        }
+        CpuScope::Processors => {
+            " (CPU scope processors: of those that do this host's work, and only this host's)"
+        }
+        CpuScope::Host => " (CPU scope host: the host's own)",
+        CpuScope::Outside => {
+            " (CPU scope outside: of the guest's processes, as the machine below counts them)"
+        }
+        CpuScope::Various => {
+            " (CPU scope various: it differs by system, so compare it within one system only)"
+        }
+    };
+    format!("in {}, {better} is better: {}{scope}", Shown::of(metric).unit, metric.definition())
+}
+
+fn table(group: &Group, shown: &Shown) -> Table {
+    let rows = &group.rows;
+    let mut notes = Footnotes::default();
+    let mut table = Table::default();
+    for factor in &group.row_factors {
+        let cells: Vec<String> =
+            rows.iter().map(|row| level_alone(&row.question.baseline, *factor)).collect();
+        table.push(factor.name(), is_number(&cells), cells);
+    }
+    let estimates: Vec<[&Estimate; 2]> =
+        rows.iter().map(|row| [&row.baseline_estimate, &row.candidate_estimate]).collect();
+    let places = mean_decimals(estimates.iter().flatten().copied(), shown);
+    for (arm, title) in [&group.baseline, &group.candidate].into_iter().enumerate() {
+        let column: Vec<&Estimate> = estimates.iter().map(|pair| pair[arm]).collect();
+        table.push(title, true, means(&column, shown, places, &mut notes));
+    }
+    let places = difference_places(rows, shown);
+    table.push(
+        format!("difference, {} [95 %]", shown.difference_unit),
+        true,
+        differences(rows, shown, places),
+    );
+    if rows.iter().any(|row| explained_ratio(row).is_some()) {
+        let column = |figure: fn(&Explained) -> Option<f64>, notes: &mut Footnotes| {
+            rows.iter().map(|row| explained(row, figure, places, notes)).collect()
+        };
+        table.push("headers, %", true, column(|explained| explained.ratio, &mut notes));
+        table.push("left, %", true, column(|explained| explained.left, &mut notes));
+    }
+    let pairs =
+        |row: &&Comparison| row.effect.as_ref().map_or(NONE.into(), |effect| effect.pairs.to_string());
+    table.push("n", true, rows.iter().map(pairs).collect());
+    table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
+    table.footnotes = notes;
+    table
+}
+
+/// Decimals for the means of a table and the half-widths behind them.
+pub fn mean_decimals<'a>(estimates: impl Iterator<Item = &'a Estimate> + Clone, shown: &Shown) -> usize {
+    let means = estimates.clone().filter_map(|estimate| estimate.mean);
+    let half_widths =
+        estimates.filter_map(|estimate| estimate.interval).map(|interval| interval.half_width());
+    decimals(means.map(|mean| shown.factor * mean), half_widths.map(|half_width| shown.factor * half_width))
+}
+
+/// `58.72 ± 0.05`, with a mark where runs have no figure.
+pub fn means(estimates: &[&Estimate], shown: &Shown, places: usize, notes: &mut Footnotes) -> Vec<String> {
+    let parts: Vec<Option<[String; 2]>> = estimates
+        .iter()
+        .map(|estimate| {
+            let mean = fixed(shown.factor * estimate.mean?, places);
+            let half_width =
+                estimate.interval.map(|interval| fixed(shown.factor * interval.half_width(), places));
+            Some([mean, half_width.unwrap_or_else(|| NONE.to_owned())])
+        })
+        .collect();
+    // The sign stands outside the padding.
+    let widest = parts.iter().flatten().map(|part| part[1].len()).max().unwrap_or(0);
+    let parts: Vec<Option<[String; 2]>> =
+        parts.into_iter().map(|row| row.map(|[mean, half]| [mean, format!(" ± {half:>widest$}")])).collect();
+    let mut cells = Vec::new();
+    for (estimate, cell) in estimates.iter().zip(aligned(&parts)) {
+        let cell = cell.unwrap_or_else(|| NONE.to_owned());
+        cells.push(match &estimate.missing {
+            Some(reason) if estimate.mean.is_some() => {
+                format!("{cell} {}", notes.mark(&format!("some runs have no figure: {reason}")))
+            }
+            Some(reason) => format!("{cell} {}", notes.mark(reason)),
+            None => cell,
+        });
+    }
+    cells
+}
+
+/// Decimals for the differences of a group's rows.
+pub fn difference_places(rows: &[&Comparison], shown: &Shown) -> usize {
+    difference_decimals(rows.iter().filter_map(|row| row.effect.as_ref()).map(|effect| {
+        let [low, high] =
+            [effect.interval95.low, effect.interval95.high].map(|end| shown.difference(effect.scale, end));
+        (high - low) / 2.0
+    }))
+}
+
+/// `-8.41 [-8.43, -8.39]`.
+pub fn differences(rows: &[&Comparison], shown: &Shown, places: usize) -> Vec<String> {
+    let parts: Vec<Option<[String; 3]>> = rows
+        .iter()
+        .map(|row| {
+            let effect = row.effect.as_ref()?;
+            let [estimate, low, high] = [effect.estimate, effect.interval95.low, effect.interval95.high]
+                .map(|figure| signed(shown.difference(effect.scale, figure), places));
+            Some([estimate, format!(" [{low}, "), format!("{high}]")])
+        })
+        .collect();
+    aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
+}
+
+fn explained_ratio(row: &Comparison) -> Option<f64> {
+    row.explained.as_ref()?.ratio
+}
+
+fn explained(
+    row: &Comparison,
+    figure: fn(&Explained) -> Option<f64>,
+    places: usize,
+    notes: &mut Footnotes,
+) -> String {
+    match &row.explained {
+        None => NONE.to_owned(),
+        Some(explained) => match figure(explained) {
+            Some(ratio) => signed(percent(ratio), places),
+            // Where only what is left is missing, the verdict says why.
+            None if explained.ratio.is_some() => NONE.to_owned(),
+            None => format!("{NONE} {}", notes.mark(&explained.because)),
+        },
+    }
+}
+
+/// The verdict, and why no more was measured where that was not the interval's doing.
+pub fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
+    let verdict = match &row.verdict {
+        Verdict::Better(level) => format!("{} better", arm(row, level)),
+        Verdict::Equivalent => "equivalent".to_owned(),
+        Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
+    };
+    match row.stop_reason {
+        StopReason::Narrow | StopReason::Decided => verdict,
+        StopReason::Cap => format!("{verdict} (cap)"),
+        StopReason::Budget => format!("{verdict} (budget)"),
+        StopReason::Unfinished => format!("{verdict} (unfinished)"),
+    }
+}
+
+/// An arm as printed, by its level.
+pub fn arm(row: &Comparison, better: &str) -> String {
+    let factor = row.question.factor;
+    let cells = [&row.question.baseline, &row.question.candidate];
+    let cell = cells.into_iter().find(|cell| cell.level(factor) == better);
+    cell.map_or_else(|| better.to_owned(), |cell| level(cell, factor))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_ends_run_says_nothing_of_routers() {
+        let of = |metric| definition(metric, CpuScope::Host);
+        assert!(of(Metric::CpuReceiver).contains("scope host"), "{}", of(Metric::CpuReceiver));
+        let router = of(Metric::CpuRouter2);
+        assert!(router.contains("one kind of router") && !router.contains("scope host"), "{router}");
+    }
+}

@@ -1,0 +1,65 @@
+//! The tables of cells that no comparison shows.
+
+use crate::findings::comparisons::{definition, mean_decimals, means};
+use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, varied_settings};
+use crate::rendering::document::{Block, Footnotes, Table};
+use crate::rendering::numbers::{NONE, Shown, fixed};
+use stacklab_model::{Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, Transport};
+use std::collections::{BTreeMap, HashSet};
+
+/// Cells and metrics that are in no comparison: all of them in a study that asks for none.
+pub fn uncompared(findings: &Findings) -> impl Iterator<Item = &CellEstimate> {
+    let questions = findings.comparisons.iter().map(|comparison| &comparison.question);
+    let compared: HashSet<(&Cell, Metric)> = questions
+        .flat_map(|question| [(&question.baseline, question.metric), (&question.candidate, question.metric)])
+        .collect();
+    findings.cells.iter().filter(move |estimate| !compared.contains(&(&estimate.cell, estimate.metric)))
+}
+
+/// A table for each metric, transport and framing.
+pub fn blocks(findings: &Findings) -> Vec<Block> {
+    let mut groups: BTreeMap<(Metric, Transport, Framing), Vec<&CellEstimate>> = BTreeMap::new();
+    for estimate in uncompared(findings) {
+        let cell = &estimate.cell;
+        groups.entry((estimate.metric, cell.transport, cell.framing)).or_default().push(estimate);
+    }
+    let varied = varied_settings(findings);
+    let group =
+        |((metric, transport, framing), mut rows): ((Metric, Transport, Framing), Vec<&CellEstimate>)| {
+            rows.sort_by_key(|row| sort_key(&row.cell));
+            part(metric, &format!("{transport} {framing}"), &rows, &varied, findings.cpu_scope)
+        };
+    groups.into_iter().flat_map(group).collect()
+}
+
+fn part(
+    metric: Metric,
+    place: &str,
+    rows: &[&CellEstimate],
+    varied: &[Factor],
+    cpu_scope: CpuScope,
+) -> [Block; 3] {
+    let shown = Shown::of(metric);
+    let mut notes = Footnotes::default();
+    let mut table = Table::default();
+    for factor in row_factors(rows.iter().map(|row| &row.cell), varied, None) {
+        let cells: Vec<String> = rows.iter().map(|row| level_alone(&row.cell, factor)).collect();
+        table.push(factor.name(), is_number(&cells), cells);
+    }
+    let estimates: Vec<&Estimate> = rows.iter().map(|row| &row.estimate).collect();
+    let places = mean_decimals(estimates.iter().copied(), &shown);
+    table.push("mean", true, means(&estimates, &shown, places, &mut notes));
+    let column = |figure: fn(&Estimate) -> Option<f64>| {
+        let write = |figure: f64| fixed(shown.factor * figure, places);
+        estimates.iter().map(|estimate| figure(estimate).map_or(NONE.to_owned(), write)).collect()
+    };
+    table.push("sd", true, column(|estimate| estimate.sd));
+    table.push("median", true, column(|estimate| estimate.median));
+    table.push("n", true, estimates.iter().map(|estimate| estimate.n.to_string()).collect());
+    table.footnotes = notes;
+    [
+        Block::Heading(format!("{metric}, {place}")),
+        Block::Text(definition(metric, cpu_scope)),
+        Block::Table(table),
+    ]
+}

@@ -1,0 +1,72 @@
+//! What was measured, when, where and how often.
+
+use crate::findings::groups::fixed_settings;
+use crate::rendering::document::Block;
+use jiff::Timestamp;
+use stacklab_model::Findings;
+
+/// What intervals and verdicts mean.
+pub const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and stands with \
+     its 95 % interval. An arm is better where the 99 % interval leaves out no difference; arms are \
+     equivalent where the 90 % interval is inside the margin.";
+
+/// Title and facts of the campaign.
+pub fn blocks(findings: &Findings) -> Vec<Block> {
+    vec![Block::Title(findings.title.clone()), Block::Facts(facts(findings)), Block::Text(LEGEND.to_owned())]
+}
+
+/// What was measured, when, where and how often.
+pub fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
+    let invalid: usize = findings.invalid_runs.iter().map(|(count, _)| count).sum();
+    let mut facts = vec![
+        (
+            "measured",
+            format!(
+                "{} by stacklab {}, seed {}",
+                time(findings.started_unix_ns),
+                findings.version,
+                findings.seed
+            ),
+        ),
+        ("testbed", findings.testbed_description.clone()),
+    ];
+    let fixed = fixed_settings(findings);
+    if !fixed.is_empty() {
+        facts.push(("settings", fixed.join(", ")));
+    }
+    facts.extend(findings.hosts.iter().map(|host| ("host", host.clone())));
+    facts.extend(findings.instruments.iter().map(|floor| ("instrument", floor.clone())));
+    facts.push((
+        "runs",
+        format!(
+            "{} in {}, {invalid} invalid",
+            count(findings.valid_runs, "valid run"),
+            count(findings.blocks as usize, "block")
+        ),
+    ));
+    facts
+}
+
+/// `1 block`, `2 blocks`.
+pub fn count(n: usize, what: &str) -> String {
+    if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
+}
+
+/// RFC 3339, UTC, whole seconds.
+pub fn time(unix_ns: u64) -> String {
+    let seconds = i64::try_from(unix_ns / 1_000_000_000).ok();
+    let time = seconds.and_then(|seconds| Timestamp::from_second(seconds).ok());
+    time.map_or_else(|| "at an unknown time".to_owned(), |time| time.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_is_utc_in_whole_seconds() {
+        assert_eq!(time(1_700_000_000_999_999_999), "2023-11-14T22:13:20Z");
+        assert_eq!(time(0), "1970-01-01T00:00:00Z");
+        assert_eq!(time(u64::MAX), "2554-07-21T23:34:33Z");
+    }
+}

@@ -1,0 +1,77 @@
+//! All verdicts at a glance: sizes across, everything else down.
+
+use crate::findings::comparisons::arm;
+use crate::findings::groups::{Group, level};
+use crate::findings::summary::magnitude;
+use crate::rendering::document::{Block, Table};
+use crate::rendering::numbers::{NONE, Shown, fixed, range};
+use stacklab_model::{Comparison, Factor, Verdict};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The matrix, with magnitudes where they fit the width. Comparisons of sizes have no place in it.
+pub fn blocks(groups: &[Group], width: usize) -> Vec<Block> {
+    let groups: Vec<&Group> = groups.iter().filter(|group| group.factor != Factor::Size).collect();
+    if groups.is_empty() {
+        return vec![];
+    }
+    let full = table(&groups, true);
+    let (table, legend) = if full.width() <= width {
+        (full, "the better arm and by how much")
+    } else {
+        (table(&groups, false), "the better arm")
+    };
+    vec![
+        Block::Heading("Verdicts".to_owned()),
+        Block::Text(format!("{legend}; = equivalent, ? inconclusive, {NONE} nothing to compare")),
+        Block::Table(table),
+    ]
+}
+
+fn table(groups: &[&Group], magnitudes: bool) -> Table {
+    let sizes: BTreeSet<u32> =
+        groups.iter().flat_map(|group| &group.rows).map(|row| row.question.baseline.size).collect();
+    let arms: BTreeSet<String> = groups.iter().map(|group| group.arms()).collect();
+    let (mut labels, mut signs) = (Vec::new(), Vec::new());
+    for group in groups {
+        // One line for each family or replica that the group's rows tell apart besides the size.
+        let mut lines: BTreeMap<String, BTreeMap<u32, String>> = BTreeMap::new();
+        for row in &group.rows {
+            let cell = &row.question.baseline;
+            let others = group.row_factors.iter().filter(|factor| **factor != Factor::Size);
+            let line: String = others.map(|factor| format!(" {}", level(cell, *factor))).collect();
+            lines.entry(line).or_default().insert(cell.size, sign(group, row, magnitudes));
+        }
+        for (line, cells) in lines {
+            let pair = if arms.len() > 1 { format!(", {}", group.arms()) } else { String::new() };
+            labels.push(format!("{} {}{line}{pair}", group.metric, group.place));
+            signs.push(cells);
+        }
+    }
+    let mut table = Table::default();
+    table.push("size in bytes", false, labels);
+    for size in sizes {
+        let column = signs.iter().map(|cells| cells.get(&size).cloned().unwrap_or_default()).collect();
+        table.push(size.to_string(), false, column);
+    }
+    table
+}
+
+/// A verdict in a few characters: `ipv4 9.8%`, `=`, `?`.
+pub fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String {
+    match &row.verdict {
+        Verdict::Better(level) => {
+            let by = magnitude(group, row).filter(|_| magnitudes).map(|by| {
+                let unit = match Shown::of(group.metric).difference_unit {
+                    "%" => "%",
+                    "points" => "pt",
+                    _ => "",
+                };
+                format!(" {}{unit}", range(&[by], fixed))
+            });
+            format!("{}{}", arm(row, level), by.unwrap_or_default())
+        }
+        Verdict::Equivalent => "=".to_owned(),
+        Verdict::Inconclusive => "?".to_owned(),
+        Verdict::Nothing(_) => NONE.to_owned(),
+    }
+}

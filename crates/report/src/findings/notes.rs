@@ -1,0 +1,99 @@
+//! What a reader should know besides the figures.
+
+use crate::findings::heading::count;
+use crate::rendering::document::Block;
+use stacklab_model::{Findings, StopReason, Warning};
+use std::collections::BTreeMap;
+
+/// Most kinds of invalid runs, warnings and the like that are listed; the rest is counted.
+const LISTED: usize = 10;
+
+/// Comparisons that were cut short, what their tests say together, headers that explain nothing, invalid runs, warnings.
+pub fn blocks(findings: &Findings) -> Vec<Block> {
+    let points = points(findings);
+    if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
+}
+
+/// The same as sentences.
+pub fn points(findings: &Findings) -> Vec<String> {
+    let mut points = stop_reasons(findings);
+    points.extend(many_arms(findings));
+    points.extend(listed(&findings.cautions, |(n, caution)| {
+        format!("caution `{}` ({n}): {}; {}", caution.code, caution.text, caution.advice)
+    }));
+    points.extend(headers(findings));
+    points.extend(listed(&findings.invalid_runs, |(n, reason)| {
+        format!("{} not counted: {reason}", count(*n, "invalid run"))
+    }));
+    points.extend(warnings(findings));
+    points
+}
+
+fn stop_reasons(findings: &Findings) -> Vec<String> {
+    let total = findings.comparisons.len();
+    let why = [
+        (StopReason::Cap, "at the most blocks allowed"),
+        (StopReason::Budget, "when the time allowed was used up"),
+        (StopReason::Unfinished, "because the campaign ended before (interrupted, or still running)"),
+    ];
+    let stopped = |stop_reason: StopReason| {
+        findings.comparisons.iter().filter(|c| c.stop_reason == stop_reason).count()
+    };
+    let sentence = |(stop_reason, why)| match stopped(stop_reason) {
+        0 => None,
+        n => Some(format!(
+            "{n} of {} stopped {why}, not because the interval was narrow enough or the verdict decided",
+            count(total, "comparison")
+        )),
+    };
+    why.into_iter().filter_map(sentence).collect()
+}
+
+/// What Friedman's test says where more than two arms are compared, before any two of them.
+fn many_arms(findings: &Findings) -> Option<String> {
+    let total = findings.many_arms.len();
+    let differ = findings.many_arms.iter().filter(|arms| arms.p < 0.05).count();
+    (total > 0).then(|| {
+        format!(
+            "more than two arms are compared in {}; in {differ} of them some arm differs (Friedman, p below 0.05)",
+            count(total, "place")
+        )
+    })
+}
+
+/// Why headers explain nothing, where they could have.
+fn headers(findings: &Findings) -> Vec<String> {
+    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    for explained in findings.comparisons.iter().filter_map(|comparison| comparison.explained.as_ref()) {
+        if explained.ratio.is_none() {
+            *reasons.entry(&explained.because).or_default() += 1;
+        }
+    }
+    let reasons: Vec<_> = reasons.into_iter().collect();
+    listed(&reasons, |(because, n)| format!("{because} ({})", count(*n, "comparison")))
+}
+
+/// One point for each kind of warning; texts that differ from run to run are told by the commonest.
+fn warnings(findings: &Findings) -> Vec<String> {
+    let mut kinds: Vec<(usize, usize, &Warning)> = Vec::new();
+    for (n, warning) in &findings.warnings {
+        let same = |known: &Warning| (&known.code, &known.advice) == (&warning.code, &warning.advice);
+        match kinds.iter_mut().find(|(_, _, known)| same(known)) {
+            Some((runs, texts, _)) => (*runs, *texts) = (*runs + n, *texts + 1),
+            None => kinds.push((*n, 1, warning)),
+        }
+    }
+    listed(&kinds, |(runs, texts, warning)| {
+        let alike = if *texts > 1 { " and the like" } else { "" };
+        let said = count(*runs, if *texts > 1 { "time" } else { "run" });
+        format!("warning `{}`: {}{alike} ({said}); {}", warning.code, warning.text, warning.advice)
+    })
+}
+
+fn listed<T>(items: &[T], write: impl Fn(&T) -> String) -> Vec<String> {
+    let mut points: Vec<String> = items.iter().take(LISTED).map(write).collect();
+    if items.len() > LISTED {
+        points.push(format!("{} more of this kind; the JSON report has them all", items.len() - LISTED));
+    }
+    points
+}

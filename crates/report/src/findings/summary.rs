@@ -1,0 +1,97 @@
+//! A sentence for each group of comparisons.
+
+use crate::findings::comparisons::arm;
+use crate::findings::groups::Group;
+use crate::rendering::document::Block;
+use crate::rendering::numbers::{Shown, fixed, percent, range, signed};
+use stacklab_model::{Comparison, Factor, Verdict};
+
+/// The sentences.
+pub fn blocks(groups: &[Group]) -> Vec<Block> {
+    if groups.is_empty() {
+        return vec![];
+    }
+    vec![Block::Heading("Summary".to_owned()), Block::List(groups.iter().map(sentence).collect())]
+}
+
+/// `throughput, tcp segment, ipv6 against ipv4: ipv4 better at 5 of 6 sizes (by 1.2 to 4.0 %), equivalent at 1`.
+pub fn sentence(group: &Group) -> String {
+    let mut outcomes: Vec<(String, Vec<&Comparison>)> = Vec::new();
+    for row in &group.rows {
+        let outcome = outcome(row);
+        match outcomes.iter_mut().find(|(known, _)| *known == outcome) {
+            Some((_, rows)) => rows.push(row),
+            None => outcomes.push((outcome, vec![row])),
+        }
+    }
+    // The commonest outcome leads; among equals the one that says most.
+    outcomes.sort_by_key(|(_, rows)| (std::cmp::Reverse(rows.len()), rank(rows[0])));
+
+    let total = group.rows.len();
+    let where_ = if total == 1 { format!(", {}", group.row_label(group.rows[0])) } else { String::new() };
+    let noun = if group.row_factors == [Factor::Size] { "sizes" } else { "cases" };
+    let phrases: Vec<String> = outcomes
+        .iter()
+        .enumerate()
+        .map(|(place, (outcome, rows))| {
+            let at = match (rows.len(), place) {
+                (1, _) if total == 1 => String::new(),
+                (n, _) if n == total => format!(" at all {n} {noun}"),
+                (n, 0) => format!(" at {n} of {total} {noun}"),
+                (n, _) => format!(" at {n}"),
+            };
+            format!("{outcome}{at}{}", by(group, rows))
+        })
+        .collect();
+    let label = format!("{}, {}, {}{where_}", group.metric, group.place, group.arms());
+    format!("{label}: {}{}", phrases.join(", "), headers(group))
+}
+
+fn outcome(row: &Comparison) -> String {
+    match &row.verdict {
+        Verdict::Better(level) => format!("{} better", arm(row, level)),
+        Verdict::Equivalent => "equivalent".to_owned(),
+        Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::Nothing(_) => "nothing to compare".to_owned(),
+    }
+}
+
+fn rank(row: &Comparison) -> u8 {
+    match row.verdict {
+        Verdict::Better(_) => 0,
+        Verdict::Equivalent => 1,
+        Verdict::Inconclusive => 2,
+        Verdict::Nothing(_) => 3,
+    }
+}
+
+/// ` (by 1.2 to 4.0 %)` behind a better arm.
+fn by(group: &Group, rows: &[&Comparison]) -> String {
+    let better = rows.iter().filter(|row| matches!(row.verdict, Verdict::Better(_)));
+    let sizes: Vec<f64> = better.filter_map(|row| magnitude(group, row)).collect();
+    if sizes.is_empty() {
+        return String::new();
+    }
+    format!(" (by {} {})", range(&sizes, fixed), Shown::of(group.metric).difference_unit)
+}
+
+/// How large the effect of a comparison is, either way, in the difference's unit.
+pub fn magnitude(group: &Group, row: &Comparison) -> Option<f64> {
+    let effect = row.effect.as_ref()?;
+    Some(Shown::of(group.metric).difference(effect.scale, effect.estimate).abs())
+}
+
+/// What headers explain and what they leave, where they explain anything.
+fn headers(group: &Group) -> String {
+    let explained = || group.rows.iter().filter_map(|row| row.explained.as_ref());
+    let ratios: Vec<f64> = explained().filter_map(|explained| explained.ratio).map(percent).collect();
+    let left: Vec<f64> = explained().filter_map(|explained| explained.left).map(percent).collect();
+    if ratios.is_empty() || left.is_empty() {
+        return String::new();
+    }
+    format!(
+        "; headers explain {} %, leaving {} % to the stacks",
+        range(&ratios, signed),
+        range(&left, signed)
+    )
+}

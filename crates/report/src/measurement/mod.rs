@@ -1,0 +1,455 @@
+//! A single run as text for the terminal, in the order that users of iperf3 know: who and what, rows by time, summary.
+
+pub mod json;
+#[cfg(test)]
+mod tests;
+
+use stacklab_model::{
+    Clock, Compared, CpuScope, DelayPoints, Delays, Direction, Drops, HostReport, IntervalRow, Length,
+    Metric, Pacing, Point, Probe, RunRecord, RunStatus, Transport, Value, print_duration,
+};
+use std::fmt::Write;
+
+/// What stands beside a run in its text.
+#[derive(Debug, Clone, Copy)]
+pub struct MeasurementText<'a> {
+    /// Version of the program.
+    pub version: &'a str,
+    /// Which way it went, seen from the host that prints it.
+    pub direction: Direction,
+    /// Whether the interval series is printed.
+    pub rows: bool,
+}
+
+/// Renders one run. A run without sides (an agent could not do its part) has no figures, only the reason.
+pub fn measurement(run: &RunRecord, about: &MeasurementText<'_>) -> String {
+    let mut text = heading(run, about);
+    if let [sender, receiver, ..] = run.host_reports.as_slice() {
+        let counting = if run.spec.probe.probe.echoes() { sender } else { receiver };
+        if about.rows && !counting.series.is_empty() {
+            text.push('\n');
+            text += &rows(run, counting);
+        }
+        text.push('\n');
+        for (label, figures) in summary(run, sender, receiver) {
+            let _ = writeln!(text, "{label:<14}  {figures}");
+        }
+    }
+    for warning in &run.warnings {
+        let _ = writeln!(text, "\nwarning `{}`: {}; {}", warning.code, warning.text, warning.advice);
+    }
+    if let RunStatus::Invalid(reasons) = &run.status {
+        text += "\nINVALID: what was observed is not what was asked for, and no figure counts\n";
+        for reason in reasons {
+            let _ = writeln!(text, "- {reason}");
+        }
+    }
+    text
+}
+
+fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
+    let spec = &run.spec;
+    let what = match spec.probe.probe {
+        Probe::Stream => "stream",
+        Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => "echo",
+        Probe::Connect => "connections",
+    };
+    let mut text = format!("stacklab {}, {} {what} over {}\n", about.version, spec.transport, spec.family);
+    if let [sender, receiver, ..] = run.host_reports.as_slice() {
+        let ends = match about.direction {
+            Direction::Forward => ("here", "there"),
+            Direction::Reverse => ("there", "here"),
+            Direction::Both => ("here", "there, and back"),
+        };
+        let _ = writeln!(
+            text,
+            "{} ({}) to {} ({}), {} to {}, MTU {}",
+            sender.endpoint.local,
+            ends.0,
+            receiver.endpoint.local,
+            ends.1,
+            sender.endpoint.interface,
+            receiver.endpoint.interface,
+            sender.endpoint.path_mtu.unwrap_or(sender.endpoint.interface_mtu)
+        );
+        let mut parts = Vec::new();
+        if spec.probe.probe != Probe::Connect {
+            parts.push(format!("{} bytes a message ({} framing)", spec.message_bytes, spec.framing));
+            parts.push(match spec.probe.pacing {
+                Pacing::Flood => "as fast as it goes".to_owned(),
+                Pacing::Lockstep => "one after another".to_owned(),
+                Pacing::Schedule(per_second) => format!("{} a second", number(per_second)),
+                Pacing::Link => "at the link's rate".to_owned(),
+            });
+        }
+        parts.extend(sender.io.map(|io| format!("{io} I/O")));
+        if spec.flows > 1 {
+            parts.push(format!("{} flows", spec.flows));
+        }
+        if spec.probe.probe == Probe::Connect {
+            parts.push("one after another".to_owned());
+        }
+        parts.push(match (spec.probe.length, spec.probe.probe) {
+            (Length::Time(ns), _) => print_duration(ns),
+            (Length::Packets(count), Probe::Connect) => format!("{count} connections"),
+            (Length::Packets(count), _) => format!("{count} messages"),
+        });
+        if spec.probe.warmup_ns > 0 {
+            parts.push(format!("after {} of warm-up", print_duration(spec.probe.warmup_ns)));
+        }
+        let _ = writeln!(text, "{}", parts.join(", "));
+    }
+    text
+}
+
+/// The interval series.
+fn rows(run: &RunRecord, side: &HostReport) -> String {
+    let echoes = run.spec.probe.probe.echoes();
+    let mut text = match echoes {
+        false => format!("{:>17}  {:>10}  {:>13}  {:>10}", "interval", "received", "bitrate", "messages"),
+        true => format!("{:>17}  {:>10}  {:>13}", "interval", "answers", "answers/s"),
+    };
+    let delays = side.series.iter().any(|row| row.delay_mean_ns.is_some());
+    if delays {
+        text += &format!("  {:>12}", if echoes { "mean rtt" } else { "mean delay" });
+    }
+    text.push('\n');
+    // Rows are alike long; the last one ends with the last arrival.
+    let end_ns = side.received.last_ns.saturating_sub(side.received.first_ns);
+    let ends = side.series.iter().skip(1).map(|row| row.start_ns).chain([end_ns]);
+    for (IntervalRow { start_ns, messages, bytes, delay_mean_ns }, end_ns) in side.series.iter().zip(ends) {
+        let seconds = end_ns.saturating_sub(*start_ns) as f64 / 1e9;
+        let per_second = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
+        let _ = write!(text, "{:>7.2} - {:>6.2}s", *start_ns as f64 / 1e9, end_ns as f64 / 1e9);
+        let _ = match echoes {
+            false => {
+                let rate = per_second(*bytes as f64 * 8.0).map_or_else(dash, |bits| scaled(bits, "bit/s"));
+                write!(text, "  {:>10}  {rate:>13}  {messages:>10}", scaled(*bytes as f64, "B"))
+            }
+            true => {
+                let rate = per_second(*messages as f64).map_or_else(dash, number);
+                write!(text, "  {messages:>10}  {rate:>13}")
+            }
+        };
+        if delays {
+            let _ = write!(text, "  {:>12}", delay_mean_ns.map_or_else(dash, |ns| milliseconds(ns / 1e6)));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+/// The lines below the rows: label and figures.
+fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
+    let mut lines = match run.spec.probe.probe {
+        Probe::Stream => stream(run, sender, receiver),
+        Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => echo(run, sender, receiver),
+        Probe::Connect => connect(run, sender),
+    };
+    lines.extend(schedule(sender));
+    lines.extend(cpu(sender, receiver));
+    lines
+}
+
+fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
+    let value = |metric: Metric| run.values.get(&metric);
+    let seconds = |from: u64, to: u64| to.saturating_sub(from) as f64 / 1e9;
+    let (sent, received) = (&sender.sent, &receiver.received);
+    let mut lines = vec![
+        (
+            "sent",
+            format!(
+                "{} in {} messages, {:.2} s",
+                scaled(sent.bytes as f64, "B"),
+                sent.measured,
+                seconds(sent.first_ns, sent.last_ns)
+            ),
+        ),
+        (
+            "received",
+            format!(
+                "{} in {} messages, {:.2} s",
+                scaled(received.bytes as f64, "B"),
+                received.measured,
+                seconds(received.first_ns, received.last_ns)
+            ),
+        ),
+        ("throughput", shown(value(Metric::Throughput), |mbit| scaled(mbit * 1e6, "bit/s"))),
+        ("packet rate", shown(value(Metric::PacketRate), |rate| format!("{} messages/s", number(rate)))),
+    ];
+    if let [_, _, back, received_back] = run.host_reports.as_slice() {
+        let rate = shown(value(Metric::ThroughputReverse), |mbit| scaled(mbit * 1e6, "bit/s"));
+        let (sent, received) = (back.sent.measured, received_back.received.measured);
+        lines.push(("and back", format!("{rate}; {received} of {sent} messages received")));
+    }
+    match run.spec.transport {
+        Transport::Udp => {
+            let lost = sent.measured.saturating_sub(received.measured + received.beyond_window);
+            let loss = shown(value(Metric::Loss), |ratio| {
+                format!("{lost}/{} ({} %){}", sent.measured, figure(ratio * 100.0), places(&run.drops))
+            });
+            lines.push(("lost", loss));
+            if received.duplicates + received.reordered > 0 {
+                let text = format!("{} duplicates, {} out of order", received.duplicates, received.reordered);
+                lines.push(("also", text));
+            }
+        }
+        Transport::Tcp => {
+            lines.push((
+                "retransmits",
+                shown(value(Metric::Retransmits), |count| format!("{count} segments")),
+            ));
+            lines.push((
+                "smoothed rtt",
+                shown(value(Metric::TcpSrtt), |ms| format!("{}, mean of what TCP keeps", milliseconds(ms))),
+            ));
+            lines.extend(sender.endpoint.congestion_control.clone().map(|name| ("congestion", name)));
+        }
+    }
+    if run.spec.probe.metrics.contains(&Metric::OneWayDelay) {
+        lines.extend(one_way(run, receiver));
+    }
+    lines.extend(flows(receiver));
+    if let Some(Value::Measured(fragments)) = value(Metric::Fragments)
+        && *fragments > 0.0
+    {
+        lines.push(("fragments", format!("{fragments} made by the sender")));
+    }
+    lines
+}
+
+/// How long messages took from the sender to the receiver.
+fn one_way(run: &RunRecord, receiver: &HostReport) -> Vec<(&'static str, String)> {
+    let value = |metric| run.values.get(&metric);
+    let mut lines = Vec::new();
+    let compared = receiver.delay_points.and_then(|points| points.compared);
+    let delay = both(value(Metric::OneWayDelay), value(Metric::OneWayDelayMean), |median, mean| {
+        let error = compared.map_or_else(String::new, |compared| {
+            format!(", clock error at most {}", milliseconds(compared.bound_ns as f64 / 1e6))
+        });
+        format!("median {}, mean {}{error}", milliseconds(median), milliseconds(mean))
+    });
+    lines.push(("one-way delay", delay));
+    if matches!(value(Metric::OneWayDelay), Some(Value::Measured(_))) {
+        lines.extend(points(receiver));
+    }
+    let jitter = both(value(Metric::Jitter), value(Metric::JitterRfc3550), |mean, smoothed| {
+        format!("{} (RFC 3550: {})", milliseconds(mean), milliseconds(smoothed))
+    });
+    lines.push(("jitter", jitter));
+    lines
+}
+
+/// How far apart several flows were.
+fn flows(receiver: &HostReport) -> Option<(&'static str, String)> {
+    let (least, most) = (receiver.flow_bytes.iter().min()?, receiver.flow_bytes.iter().max()?);
+    let seconds = receiver.received.last_ns.saturating_sub(receiver.received.first_ns) as f64 / 1e9;
+    let rate = |bytes: u64| scaled(bytes as f64 * 8.0 / seconds, "bit/s");
+    let count = receiver.flow_bytes.len();
+    let told = format!("{count}, the slowest {}, the fastest {}", rate(*least), rate(*most));
+    (seconds > 0.0).then_some(("flows", told))
+}
+
+/// Where messages were lost, in words, warm-up included.
+fn places(drops: &Drops) -> String {
+    let Drops { sender_queue, interface, socket_buffer, network } = *drops;
+    let places = [
+        (sender_queue, "in the sender's queue"),
+        (interface, "at an interface"),
+        (socket_buffer, "in the receiver's full socket buffer"),
+        (network, "on the way"),
+    ];
+    let told: Vec<String> =
+        places.iter().filter(|place| place.0 > 0).map(|(count, place)| format!("{count} {place}")).collect();
+    if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) }
+}
+
+fn echo(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
+    let (sent, back) = (sender.sent.measured, sender.received.measured);
+    let seconds = sender.received.last_ns.saturating_sub(sender.received.first_ns) as f64 / 1e9;
+    let rate = Value::finite(back.saturating_sub(1) as f64 / seconds, "too few came back");
+    let mut lines = vec![
+        ("sent", format!("{sent} messages, of which {} were answered", receiver.sent.measured)),
+        (
+            "received",
+            format!("{back} answers ({})", shown(Some(&rate), |rate| format!("{}/s", number(rate)))),
+        ),
+    ];
+    if run.spec.transport == Transport::Udp {
+        let lost = sent.saturating_sub(back);
+        let ratio = Value::finite(100.0 * lost as f64 / sent as f64, "no message was sent");
+        lines.push((
+            "lost",
+            format!("{lost}/{sent} ({})", shown(Some(&ratio), |ratio| format!("{} %", figure(ratio)))),
+        ));
+    }
+    let metrics = match run.spec.probe.probe {
+        Probe::EchoOpen => [Metric::RttOpen, Metric::RttOpenMean, Metric::RttOpenP99, Metric::RttOpenP999],
+        _ => [Metric::Rtt, Metric::RttMean, Metric::RttP99, Metric::RttP999],
+    };
+    lines.extend(times(run, metrics, sender.delays.as_ref()));
+    lines.extend(points(sender));
+    if run.spec.probe.metrics.contains(&Metric::RttInterface) {
+        let at = |metric| shown(run.values.get(&metric), milliseconds);
+        lines.push(("at the interface", extremes(sender.interface_delays.as_ref())));
+        if let Some(DelayPoints { sent, .. }) = sender.interface_points {
+            let by = if sent == Point::Interface {
+                "the interface's own clock"
+            } else {
+                "the kernel, by software"
+            };
+            lines.push(("  by", by.to_owned()));
+        }
+        lines.push(("  median", at(Metric::RttInterface)));
+        lines.push(("  p99", at(Metric::RttInterfaceP99)));
+    }
+    lines
+}
+
+fn connect(run: &RunRecord, sender: &HostReport) -> Vec<(&'static str, String)> {
+    let seconds = sender.sent.last_ns.saturating_sub(sender.sent.first_ns) as f64 / 1e9;
+    let rate = shown(run.values.get(&Metric::ConnectRate), |rate| format!("{} a second", number(rate)));
+    let mut lines = vec![("opened", format!("{} connections, {seconds:.2} s, {rate}", sender.sent.measured))];
+    let delays = sender.delays.as_ref();
+    lines.push(("connect time", extremes(delays)));
+    lines.push(("  median", shown(run.values.get(&Metric::ConnectTime), milliseconds)));
+    lines.push(("  mean", delays.map_or_else(nothing_came, |delays| milliseconds(delays.mean_ns / 1e6))));
+    lines
+}
+
+/// Round trips: least and most from the histogram, the others as the run's figures have them.
+fn times(run: &RunRecord, metrics: [Metric; 4], delays: Option<&Delays>) -> Vec<(&'static str, String)> {
+    let labels = ["  median", "  mean", "  p99", "  p99.9"];
+    let figures = labels.into_iter().zip(metrics);
+    let figures = figures.map(|(label, metric)| (label, shown(run.values.get(&metric), milliseconds)));
+    [("round trip", extremes(delays))].into_iter().chain(figures).collect()
+}
+
+fn extremes(delays: Option<&Delays>) -> String {
+    let at = |p: f64| delays.and_then(|delays| delays.buckets.percentile(p));
+    match at(0.0).zip(at(1.0)) {
+        Some((least, most)) => {
+            format!("min {}, max {}", milliseconds(least as f64 / 1e6), milliseconds(most as f64 / 1e6))
+        }
+        None => nothing_came(),
+    }
+}
+
+/// From where to where delays are taken, and by which clocks.
+fn points(side: &HostReport) -> Option<(&'static str, String)> {
+    let DelayPoints { sent, sent_clock, received, received_clock, compared } = side.delay_points?;
+    side.delays.as_ref()?;
+    let from = match sent {
+        Point::Schedule => "schedule",
+        _ => "send call",
+    };
+    let to = match received {
+        Point::Kernel => "arrival in the kernel",
+        _ => "return of the receive",
+    };
+    let clocks = match (sent_clock, received_clock) {
+        (Clock::Monotonic, Clock::Monotonic) => "monotonic clock",
+        _ => "monotonic clock, arrival's realtime turned into it",
+    };
+    let compared = compared.map_or_else(String::new, |Compared { offset_ns, skew_ns_per_s, .. }| {
+        let apart = milliseconds(offset_ns.unsigned_abs() as f64 / 1e6);
+        let offset =
+            format!("; the receiver's is {apart} {}", if offset_ns < 0 { "behind" } else { "ahead" });
+        match skew_ns_per_s {
+            0 => offset,
+            skew => format!("{offset}, and gained {:.2} us a second, taken out", skew as f64 / 1e3),
+        }
+    });
+    Some(("  taken from", format!("{from} to {to}, {clocks}{compared}")))
+}
+
+fn nothing_came() -> String {
+    "missing: none was measured".to_owned()
+}
+
+/// How far behind its schedule the sender was.
+fn schedule(sender: &HostReport) -> Option<(&'static str, String)> {
+    let most = sender.sent.max_late_ns?;
+    let median = sender.lateness.as_ref().and_then(|late| late.buckets.percentile(0.5));
+    let median = median.map_or_else(String::new, |ns| format!("median {}, ", milliseconds(ns as f64 / 1e6)));
+    Some(("lateness", format!("{median}max {} behind the schedule", milliseconds(most as f64 / 1e6))))
+}
+
+fn cpu(sender: &HostReport, receiver: &HostReport) -> Option<(&'static str, String)> {
+    let of = |side: &HostReport| {
+        let cpu = side.cpu.as_ref()?;
+        Some(100.0 * cpu.busy_ns() as f64 / cpu.window_ns as f64).filter(|share| share.is_finite())
+    };
+    let told = |name: &str, side: &HostReport| match of(side) {
+        Some(share) => format!("{name} {share:.1} % of a core"),
+        None => format!("{name} missing"),
+    };
+    of(sender).or(of(receiver))?;
+    let shared = [sender, receiver]
+        .iter()
+        .any(|side| side.cpu.as_ref().is_some_and(|cpu| cpu.scope == CpuScope::Shared));
+    let whose = if shared { " (both ends share one machine, whose load it is)" } else { "" };
+    Some(("CPU", format!("{}, {}{whose}", told("sender", sender), told("receiver", receiver))))
+}
+
+/// A figure in its words, or why there is none.
+fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String {
+    match value {
+        Some(Value::Measured(figure)) => words(*figure),
+        Some(Value::Missing(reason)) => format!("missing: {reason}"),
+        Some(Value::Invalid(reason)) => format!("invalid: {reason}"),
+        None => "missing: not asked for".to_owned(),
+    }
+}
+
+/// Two figures in one sentence; where one is missing, the reason stands for both.
+fn both(one: Option<&Value>, other: Option<&Value>, words: impl FnOnce(f64, f64) -> String) -> String {
+    match (one, other) {
+        (Some(Value::Measured(one)), Some(Value::Measured(other))) => words(*one, *other),
+        (Some(Value::Measured(_)), missing) | (missing, _) => shown(missing, figure),
+    }
+}
+
+fn milliseconds(ms: f64) -> String {
+    // Less than a microsecond.
+    if ms > 0.0 && ms < 0.001 { format!("{:.0} ns", ms * 1e6) } else { format!("{} ms", figure(ms)) }
+}
+
+/// With about four significant digits.
+fn figure(figure: f64) -> String {
+    match figure.abs() {
+        0.0 => "0".to_owned(),
+        100.0.. => format!("{figure:.1}"),
+        10.0.. => format!("{figure:.2}"),
+        1.0.. => format!("{figure:.3}"),
+        0.001.. => format!("{figure:.4}"),
+        _ => format!("{figure:.2e}"),
+    }
+}
+
+/// A count a second.
+fn number(figure: f64) -> String {
+    if figure >= 100.0 { format!("{figure:.0}") } else { format!("{figure:.2}") }
+}
+
+/// With the decimal prefix that leaves up to three digits before the point.
+fn scaled(amount: f64, unit: &str) -> String {
+    let (scale, prefix) = match amount {
+        1e12.. => (1e12, "T"),
+        1e9.. => (1e9, "G"),
+        1e6.. => (1e6, "M"),
+        1e3.. => (1e3, "k"),
+        _ => (1.0, ""),
+    };
+    let number = amount / scale;
+    let decimals = match number {
+        100.0.. => 1,
+        _ if prefix.is_empty() => 0,
+        _ => 2,
+    };
+    format!("{number:.decimals$} {prefix}{unit}")
+}

@@ -1,0 +1,256 @@
+//! Texts of single runs, as they are read.
+
+use crate::measurement::json::measurement_json;
+use crate::measurement::{MeasurementText, measurement};
+use insta::assert_snapshot;
+use stacklab_model::*;
+use std::collections::BTreeMap;
+
+fn side(role: Role, local: &str, peer: &str, transport: Transport) -> HostReport {
+    let (local, peer) = (local.parse().unwrap(), peer.parse().unwrap());
+    let endpoint = Endpoint {
+        family: Family::Ipv6,
+        transport,
+        local,
+        peer,
+        interface: "eth0".to_owned(),
+        interface_mtu: 1500,
+        path_mtu: Some(1500),
+        offloads: Offloads::default(),
+        congestion_control: (transport == Transport::Tcp).then(|| "cubic".to_owned()),
+        options: Default::default(),
+    };
+    HostReport {
+        io: Some(Io::Plain),
+        cpu: Some(CpuTime {
+            scope: CpuScope::Host,
+            window_ns: 2_000_000_000,
+            user_ns: 100_000_000,
+            system_ns: 900_000_000,
+            irq_ns: 0,
+            softirq_ns: 500_000_000,
+            idle_ns: 500_000_000,
+            steal_ns: 0,
+            undivided: false,
+            own_user_ns: 100_000_000,
+            own_system_ns: 900_000_000,
+        }),
+        peak_rss_kib: Some(6000),
+        ..HostReport::new(role, endpoint)
+    }
+}
+
+/// Two seconds between two machines, 1000 messages sent, 990 received.
+fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
+    let (here, there) = ("[2001:db8::1]:40001", "[2001:db8::2]:40002");
+    let mut host_reports =
+        vec![side(Role::Sender, here, there, transport), side(Role::Receiver, there, here, transport)];
+    let at = (5_000_000_000, 7_000_000_000);
+    host_reports[0].sent =
+        Sent { measured: 1000, bytes: 1_400_000, first_ns: at.0, last_ns: at.1, ..Sent::default() };
+    let received = Received {
+        measured: 990,
+        at_first: 1,
+        bytes: 1_386_000,
+        first_ns: at.0,
+        last_ns: at.1,
+        ..Received::default()
+    };
+    let rows = [(0, 495), (1_000_000_000, 0), (1_500_000_000, 495)];
+    let rows = rows.map(|(start_ns, messages)| IntervalRow {
+        start_ns,
+        messages,
+        bytes: messages * 1400,
+        delay_mean_ns: (messages > 0).then_some(250_000.0),
+    });
+    let delays = Delays {
+        buckets: Buckets(vec![(200_000, 600), (300_000, 385), (1_250_000, 5)]),
+        mean_ns: 244_000.0,
+        jitter_ns: Some(10_000.0),
+        jitter_rfc3550_ns: Some(9_000.0),
+    };
+    let counting = if probe.echoes() || probe == Probe::Connect { 0 } else { 1 };
+    host_reports[counting].delays = Some(delays);
+    let (left, arrived) = match (probe, transport) {
+        (Probe::Stream, Transport::Udp) => (Point::Call, Point::Kernel),
+        (Probe::EchoOpen, _) => (Point::Schedule, Point::Call),
+        _ => (Point::Call, Point::Call),
+    };
+    host_reports[counting].delay_points = Some(DelayPoints::between(left, arrived));
+    if probe == Probe::Connect {
+        (host_reports[0].io, host_reports[1].io, host_reports[1].cpu) = (None, None, None);
+    } else {
+        host_reports[counting].series = rows.to_vec();
+        host_reports[counting].received = received;
+    }
+    if probe.echoes() {
+        host_reports[1].sent.measured = 995;
+    }
+    if matches!(pacing, Pacing::Schedule(_)) {
+        host_reports[0].sent.max_late_ns = Some(120_000);
+    }
+    let values: &[(Metric, f64)] = match probe {
+        Probe::Stream => &[
+            (Metric::Throughput, 5.538),
+            (Metric::PacketRate, 494.5),
+            (Metric::Loss, 0.01),
+            (Metric::OneWayDelay, 0.2),
+            (Metric::OneWayDelayMean, 0.244),
+            (Metric::Jitter, 0.01),
+            (Metric::JitterRfc3550, 0.009),
+            (Metric::Retransmits, 3.0),
+            (Metric::TcpSrtt, 0.41),
+        ],
+        Probe::Connect => &[(Metric::ConnectTime, 0.2), (Metric::ConnectRate, 500.0)],
+        _ => &[(Metric::Rtt, 0.2), (Metric::RttMean, 0.244), (Metric::RttP99, 0.3)],
+    };
+    let mut values: BTreeMap<Metric, Value> =
+        values.iter().map(|(metric, value)| (*metric, Value::Measured(*value))).collect();
+    if probe == Probe::Echo {
+        let reason = "990 messages do not tell this percentile: 1000 do".to_owned();
+        values.insert(Metric::RttP999, Value::Missing(reason));
+    }
+    let framing = Framing::Message;
+    let cell = Cell {
+        transport,
+        framing,
+        size: 1400,
+        family: Family::Ipv6,
+        replica: String::new(),
+        settings: BTreeMap::new(),
+    };
+    let spec = TrialSpec {
+        token: 7,
+        family: Family::Ipv6,
+        transport,
+        framing,
+        message_bytes: 1400,
+        cpu_scope: CpuScope::Host,
+        poll_ns: 0,
+        io: Io::Plain,
+        flows: 1,
+        tuning: Tuning::default(),
+        clock_offset_ns: 0,
+        probe: ProbeSpec {
+            probe,
+            pacing,
+            length: if probe == Probe::Connect { Length::Packets(1000) } else { Length::Time(2_000_000_000) },
+            warmup_ns: 500_000_000,
+            interval_ns: 1_000_000_000,
+            metrics: values.keys().copied().collect(),
+        },
+    };
+    RunRecord {
+        trial: Trial { block: 0, position: 0, cell, probe },
+        spec,
+        started_unix_ns: 1_700_000_000_123_456_789,
+        wall_ns: 2_600_000_000,
+        status: RunStatus::Valid,
+        values,
+        drops: Drops { socket_buffer: 8, network: 2, ..Drops::default() },
+        host_reports,
+        warnings: Vec::new(),
+    }
+}
+
+fn text(run: &RunRecord) -> String {
+    measurement(run, &MeasurementText { version: "0.1.0", direction: Direction::Forward, rows: true })
+}
+
+#[test]
+fn a_paced_datagram_stream() {
+    let mut run = run(Probe::Stream, Transport::Udp, Pacing::Schedule(500.0));
+    run.host_reports[1].flow_bytes = vec![686_000, 700_000];
+    run.warnings.push(Warning {
+        code: "late".to_owned(),
+        text: "messages left late".to_owned(),
+        advice: "send fewer".to_owned(),
+    });
+    assert_snapshot!("measured_udp", text(&run));
+}
+
+#[test]
+fn a_tcp_stream_the_other_way_between_unlike_clocks() {
+    let mut run = run(Probe::Stream, Transport::Tcp, Pacing::Flood);
+    for metric in [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Jitter, Metric::JitterRfc3550] {
+        run.values.insert(metric, Value::Missing("the two hosts' clocks are not compared".to_owned()));
+    }
+    run.host_reports[1].series.iter_mut().for_each(|row| row.delay_mean_ns = None);
+    let about = MeasurementText { version: "0.1.0", direction: Direction::Reverse, rows: true };
+    assert_snapshot!("measured_tcp_reverse", measurement(&run, &about));
+}
+
+#[test]
+fn delays_between_two_clocks_stand_with_what_they_may_be_wrong_by() {
+    let mut run = run(Probe::Stream, Transport::Udp, Pacing::Schedule(500.0));
+    let mut said = |offset_ns, skew_ns_per_s| {
+        let compared = Compared { offset_ns, bound_ns: 5_400, skew_ns_per_s };
+        run.host_reports[1].delay_points.as_mut().unwrap().compared = Some(compared);
+        text(&run)
+    };
+    let behind = said(-2_500_000, 0);
+    for words in [", clock error at most 0.0054 ms\n", "; the receiver's is 2.500 ms behind\n"] {
+        assert!(behind.contains(words), "{behind}");
+    }
+    let faster = said(2_500_000, 20_100);
+    let words = "; the receiver's is 2.500 ms ahead, and gained 20.10 us a second, taken out\n";
+    assert!(faster.contains(words), "{faster}");
+}
+
+#[test]
+fn an_echo() {
+    assert_snapshot!("measured_echo", text(&run(Probe::Echo, Transport::Udp, Pacing::Lockstep)));
+}
+
+#[test]
+fn connections() {
+    assert_snapshot!("measured_connect", text(&run(Probe::Connect, Transport::Tcp, Pacing::Flood)));
+}
+
+#[test]
+fn a_run_that_does_not_count_says_so_last() {
+    let mut run = run(Probe::Stream, Transport::Udp, Pacing::Flood);
+    run.status = RunStatus::Invalid(vec!["the sender's path has MTU 1280, planned is 1500".to_owned()]);
+    let full = text(&run);
+    assert!(
+        full.ends_with("no figure counts\n- the sender's path has MTU 1280, planned is 1500\n"),
+        "{full}"
+    );
+    run.host_reports.clear();
+    let bare = text(&run);
+    assert!(bare.contains("INVALID") && !bare.contains("throughput"), "{bare}");
+}
+
+#[test]
+fn rows_can_be_left_out() {
+    let run = run(Probe::Stream, Transport::Udp, Pacing::Flood);
+    let about = MeasurementText { version: "0.1.0", direction: Direction::Forward, rows: false };
+    assert!(!measurement(&run, &about).contains("interval"));
+}
+
+#[test]
+fn json_holds_the_whole_run_and_its_format() {
+    let run = run(Probe::Stream, Transport::Udp, Pacing::Flood);
+    let facts = HostFacts {
+        agent_version: "0.1.0".to_owned(),
+        os: "Linux".to_owned(),
+        kernel: "6.12.0".to_owned(),
+        machine: "x86_64".to_owned(),
+        cpu_model: "Example 9000".to_owned(),
+        cores: 2,
+        memory_kib: 4096,
+        governor: None,
+        clock_source: None,
+        boot_id: Some("b".to_owned()),
+        time_namespace: None,
+        virtualised: false,
+        abilities: BTreeMap::new(),
+        noise: None,
+    };
+    let json = measurement_json(&run, [&facts, &facts]);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(document["format"], 1);
+    assert_eq!(document["hosts"][1]["boot_id"], "b");
+    // Nothing of the run is lost: it is read back from the very same object.
+    assert_eq!(serde_json::from_str::<RunRecord>(&json).unwrap(), run);
+}

@@ -1,0 +1,446 @@
+//! Two records side by side.
+
+use crate::findings::comparisons::{definition, mean_decimals, means};
+use crate::findings::csv::{estimate, figure, place, settings};
+use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, varied};
+use crate::findings::heading::{count, time};
+use crate::rendering::document::{Block, Footnotes, Table};
+use crate::rendering::format::Format;
+use crate::rendering::numbers::{NONE, Shown, aligned, difference_decimals, p_value, range, signed};
+use crate::rendering::{markdown, text};
+use serde::Serialize;
+use stacklab_model::{
+    Against, Alone, Apart, Between, Change, CpuScope, Estimate, Factor, Framing, Metric, Recorded, Scale,
+    Transport, Unpaired,
+};
+use std::collections::BTreeMap;
+
+/// Version of the JSON of two records side by side.
+pub const BETWEEN_FORMAT_VERSION: u32 = 1;
+
+/// Renders two records side by side, A being the first one. `width` is the number of columns for prose.
+pub fn between(found: &Between, format: Format, width: usize) -> String {
+    match format {
+        Format::Text => text::render(&document(found), width),
+        Format::Markdown => markdown::render(&document(found)),
+        Format::Csv => csv(found),
+        Format::Json => json(found),
+    }
+}
+
+/// The parts of the report.
+pub(crate) fn document(found: &Between) -> Vec<Block> {
+    let groups = groups(found);
+    let mut blocks = vec![
+        Block::Title(title(found)),
+        Block::Facts(vec![("A", recorded(&found.a)), ("B", recorded(&found.b))]),
+        Block::Text(
+            "± is half the 95 % interval of a mean over runs. The runs of A and B are not paired: a difference stands with \
+             its 95 % interval by Welch's t test, and p is that of no difference, adjusted for all figures here (Benjamini \
+             and Hochberg). B is better or worse where the 99 % interval leaves out no difference; A and B are equivalent \
+             where the 90 % interval is inside the margin. Intervals know of the spread within each campaign, not of what \
+             else changed between the two."
+                .to_owned(),
+        ),
+        Block::Heading("What differs between A and B".to_owned()),
+        match found.differences.is_empty() {
+            true => Block::Text("nothing that the records know of: hosts, testbed and probes are alike".to_owned()),
+            false => Block::List(differences(found)),
+        },
+    ];
+    blocks.extend(groups.iter().flat_map(|group| group.blocks(found)));
+    let alone = alone(found);
+    if !alone.is_empty() {
+        blocks.push(Block::Heading("Not compared".to_owned()));
+        blocks.push(Block::List(alone));
+    }
+    blocks.push(Block::Heading("Summary".to_owned()));
+    blocks.push(Block::List(groups.iter().map(Group::summary).chain(failing(found)).collect()));
+    blocks
+}
+
+fn recorded(record: &Recorded) -> String {
+    let Recorded { name, title, version, started_unix_ns, seed, valid_runs, invalid_runs, .. } = record;
+    format!(
+        "{name}: {title}; {} by stacklab {version}, seed {seed}, {}, {invalid_runs} invalid; {}",
+        time(*started_unix_ns),
+        count(*valid_runs, "valid run"),
+        record.testbed_description
+    )
+}
+
+/// `testbed.rate: 100 Mbit/s in A, 50 Mbit/s in B`; a list, since sentences do not fit columns.
+fn differences(found: &Between) -> Vec<String> {
+    found.differences.iter().map(|Apart { what, a, b }| format!("{what}: {a} in A, {b} in B")).collect()
+}
+
+fn title(found: &Between) -> String {
+    let (a, b) = (&found.a.title, &found.b.title);
+    if a == b { format!("B against A: {a}") } else { "B against A".to_owned() }
+}
+
+fn alone(found: &Between) -> Vec<String> {
+    let mut points = Vec::new();
+    for (name, Alone { cells, metrics }) in [("A", &found.only_a), ("B", &found.only_b)] {
+        if !cells.is_empty() {
+            let named = cells.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            points.push(format!("only {name} has {}: {named}", count(cells.len(), "cell")));
+        }
+        if !metrics.is_empty() {
+            let named = metrics.iter().map(|metric| metric.name()).collect::<Vec<_>>().join(", ");
+            points.push(format!("only {name} has {}: {named}", count(metrics.len(), "metric")));
+        }
+    }
+    points
+}
+
+/// What was allowed, and what did not hold it.
+fn failing(found: &Between) -> Option<String> {
+    let allowed = 100.0 * found.allowed?;
+    let allowed = (allowed * 1e6).round() / 1e6;
+    let failing: Vec<String> = found
+        .figures
+        .iter()
+        .filter(|row| row.fails)
+        .map(|row| format!("{} {}", row.metric, row.cell))
+        .collect();
+    Some(match failing.len() {
+        0 => format!("no figure of B is worse by more than {allowed} %"),
+        n => format!(
+            "{} of B worse by more than {allowed} %, or gone: {}",
+            count(n, "figure"),
+            failing.join(", ")
+        ),
+    })
+}
+
+/// The figures of one table.
+struct Group<'a> {
+    metric: Metric,
+    place: String,
+    rows: Vec<&'a Against>,
+    factors: Vec<Factor>,
+}
+
+/// All figures in groups, by metric, transport and framing.
+fn groups(found: &Between) -> Vec<Group<'_>> {
+    let varied = varied(found.figures.iter().map(|row| &row.cell));
+    let mut sorted: BTreeMap<(Metric, Transport, Framing), Vec<&Against>> = BTreeMap::new();
+    for row in &found.figures {
+        sorted.entry((row.metric, row.cell.transport, row.cell.framing)).or_default().push(row);
+    }
+    let mut groups = Vec::new();
+    for ((metric, transport, framing), mut rows) in sorted {
+        rows.sort_by_key(|row| sort_key(&row.cell));
+        let factors = row_factors(rows.iter().map(|row| &row.cell), &varied, None);
+        groups.push(Group { metric, place: format!("{transport} {framing}"), rows, factors });
+    }
+    groups
+}
+
+impl Group<'_> {
+    fn blocks(&self, found: &Between) -> [Block; 3] {
+        let shown = Shown::of(self.metric);
+        let margin = match (self.metric.scale(), self.rows[0].margin) {
+            (Scale::Ratio, margin) => 100.0 * margin,
+            (Scale::Difference, margin) => shown.factor * margin,
+        };
+        let margin = format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit);
+        [
+            Block::Heading(format!("{}, {}: B against A", self.metric, self.place)),
+            Block::Text(format!("{}{margin}", definition(self.metric, scope(found)))),
+            Block::Table(self.table(&shown)),
+        ]
+    }
+
+    fn table(&self, shown: &Shown) -> Table {
+        let rows = &self.rows;
+        let mut notes = Footnotes::default();
+        let mut table = Table::default();
+        for factor in &self.factors {
+            let cells: Vec<String> = rows.iter().map(|row| level_alone(&row.cell, *factor)).collect();
+            table.push(factor.name(), is_number(&cells), cells);
+        }
+        let [a, b]: [Vec<&Estimate>; 2] =
+            [rows.iter().map(|row| &row.a).collect(), rows.iter().map(|row| &row.b).collect()];
+        let places = mean_decimals(a.iter().chain(&b).copied(), shown);
+        table.push("A", true, means(&a, shown, places, &mut notes));
+        table.push("B", true, means(&b, shown, places, &mut notes));
+        table.push(format!("difference, {} [95 %]", shown.difference_unit), true, distances(rows, shown));
+        table.push("n", true, rows.iter().map(|row| format!("{}, {}", row.a.n, row.b.n)).collect());
+        let p =
+            |row: &&Against| row.effect.as_ref().map_or(NONE.to_owned(), |effect| p_value(effect.adjusted_p));
+        table.push("p", true, rows.iter().map(p).collect());
+        table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
+        table.footnotes = notes;
+        table
+    }
+
+    /// How often which verdict, and by how much: `throughput, udp segment: B worse at 2 of 4 (by 3.1 to 4.0 %)`.
+    fn summary(&self) -> String {
+        let shown = Shown::of(self.metric);
+        let verdicts = ["worse", "better", "equivalent", "inconclusive", "nothing"];
+        let told = verdicts.into_iter().filter_map(|name| {
+            let rows: Vec<&&Against> = self.rows.iter().filter(|row| row.change.name() == name).collect();
+            let by: Vec<f64> = match name {
+                "worse" | "better" => rows
+                    .iter()
+                    .filter_map(|row| row.effect.as_ref())
+                    .map(|effect| shown.difference(effect.scale, effect.estimate).abs())
+                    .collect(),
+                _ => Vec::new(),
+            };
+            let by = range(&by, crate::rendering::numbers::fixed);
+            let by = if by.is_empty() { by } else { format!(" (by {by} {})", shown.difference_unit) };
+            let name = match name {
+                "worse" | "better" => format!("B {name}"),
+                "nothing" => "nothing to compare".to_owned(),
+                name => name.to_owned(),
+            };
+            (!rows.is_empty()).then(|| format!("{name} at {} of {}{by}", rows.len(), self.rows.len()))
+        });
+        format!("{}, {}: {}", self.metric, self.place, told.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Figures of different scopes are not compared.
+fn scope(found: &Between) -> CpuScope {
+    found.a.cpu_scope
+}
+
+/// `-8.41 [-8.43, -8.39]`.
+fn distances(rows: &[&Against], shown: &Shown) -> Vec<String> {
+    let of = |effect: &Unpaired| {
+        let ends = [effect.estimate, effect.interval95.low, effect.interval95.high];
+        ends.map(|end| shown.difference(effect.scale, end))
+    };
+    let effects = || rows.iter().map(|row| row.effect.as_ref().map(of));
+    let places = difference_decimals(effects().flatten().map(|[_, low, high]| (high - low) / 2.0));
+    let parts: Vec<Option<[String; 3]>> = effects()
+        .map(|effect| {
+            let [estimate, low, high] = effect?.map(|figure| signed(figure, places));
+            Some([estimate, format!(" [{low}, "), format!("{high}]")])
+        })
+        .collect();
+    aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
+}
+
+fn verdict(row: &Against, notes: &mut Footnotes) -> String {
+    let verdict = match &row.change {
+        change @ (Change::Better | Change::Worse) => format!("B {}", change.name()),
+        Change::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
+        change => change.name().to_owned(),
+    };
+    if row.fails { format!("{verdict} (not allowed)") } else { verdict }
+}
+
+/// Columns before the settings.
+const FIRST: [&str; 8] = ["metric", "unit", "transport", "framing", "family", "size", "replica", "margin"];
+/// Columns of each record.
+const EACH: [&str; 7] = ["n", "mean", "sd", "median", "low", "high", "missing"];
+/// Columns of how far they are apart.
+const EFFECT: [&str; 10] = [
+    "effect_scale",
+    "effect",
+    "low95",
+    "high95",
+    "p",
+    "adjusted_p",
+    "equivalence_p",
+    "mann_whitney_p",
+    "ratio_of_medians",
+    "cliffs_delta",
+];
+/// The last columns.
+const LAST: [&str; 3] = ["verdict", "reason", "fails"];
+
+/// A row for each figure, unrounded, in the metric's unit; an empty field is an absent figure.
+fn csv(found: &Between) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let names = |names: &[&str], of: &str| names.iter().map(|name| format!("{of}{name}")).collect::<Vec<_>>();
+    let factors = Factor::ALL.iter().filter(|factor| factor.is_setting()).map(|factor| factor.name());
+    let header = [
+        names(&FIRST, ""),
+        factors.map(str::to_owned).collect(),
+        names(&EACH, "a_"),
+        names(&EACH, "b_"),
+        names(&EFFECT, ""),
+        names(&LAST, ""),
+    ];
+    for row in std::iter::once(header.concat()).chain(found.figures.iter().map(csv_row)) {
+        writer.write_record(row).expect("every row has the header's columns, and memory can be written to");
+    }
+    let bytes = writer.into_inner().expect("memory can be written to");
+    String::from_utf8(bytes).expect("CSV of strings is a string")
+}
+
+fn csv_row(row: &Against) -> Vec<String> {
+    let mut cells = place(row.metric, &row.cell, None);
+    cells.push(row.margin.to_string());
+    cells.extend(settings(&row.cell, None));
+    cells.extend([&row.a, &row.b].into_iter().flat_map(estimate));
+    cells.extend(match &row.effect {
+        None => [const { String::new() }; 10],
+        Some(effect) => [
+            match effect.scale {
+                Scale::Ratio => "ratio".to_owned(),
+                Scale::Difference => "difference".to_owned(),
+            },
+            effect.estimate.to_string(),
+            effect.interval95.low.to_string(),
+            effect.interval95.high.to_string(),
+            effect.p.to_string(),
+            effect.adjusted_p.to_string(),
+            effect.equivalence_p.to_string(),
+            effect.mann_whitney_p.to_string(),
+            figure(effect.ratio_of_medians),
+            effect.cliffs_delta.to_string(),
+        ],
+    });
+    let reason = match &row.change {
+        Change::Nothing(reason) => reason.as_str(),
+        _ => "",
+    };
+    cells.extend([row.change.name(), reason, if row.fails { "yes" } else { "no" }].map(str::to_owned));
+    cells
+}
+
+#[derive(Serialize)]
+struct Versioned<'a> {
+    format: u32,
+    #[serde(flatten)]
+    found: &'a Between,
+}
+
+fn json(found: &Between) -> String {
+    let versioned = Versioned { format: BETWEEN_FORMAT_VERSION, found };
+    serde_json::to_string_pretty(&versioned).expect("names and finite numbers become JSON") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::WIDTH;
+    use crate::tests::fixtures::{cell, estimate as estimated, no_estimate};
+    use stacklab_model::{Family, Interval};
+
+    fn record(name: &str, rate: &str) -> Recorded {
+        Recorded {
+            name: name.to_owned(),
+            title: "a small study".to_owned(),
+            version: "0.1.0".to_owned(),
+            started_unix_ns: 1_700_000_000_000_000_000,
+            seed: 7,
+            testbed_description: format!("two namespaces, {rate}"),
+            cpu_scope: CpuScope::Shared,
+            valid_runs: 12,
+            invalid_runs: 1,
+        }
+    }
+
+    fn row(family: Family, means: [f64; 2], change: Change) -> Against {
+        let ratio = means[1] / means[0];
+        let around = |half: f64| Interval { low: ratio - half, high: ratio + half };
+        Against {
+            cell: cell(Transport::Udp, family, 128),
+            metric: Metric::Throughput,
+            margin: 0.02,
+            a: estimated(means[0], 0.5),
+            b: estimated(means[1], 0.5),
+            effect: Some(Unpaired {
+                scale: Scale::Ratio,
+                estimate: ratio,
+                interval90: around(0.005),
+                interval95: around(0.006),
+                interval99: around(0.01),
+                p: 0.0001,
+                adjusted_p: 0.0002,
+                equivalence_p: 0.9,
+                mann_whitney_p: 0.001,
+                ratio_of_medians: Some(ratio),
+                cliffs_delta: -1.0,
+            }),
+            fails: change == Change::Worse,
+            change,
+        }
+    }
+
+    fn found() -> Between {
+        let mut gone = row(Family::Ipv6, [90.0, 90.0], Change::Nothing("B: not measured".to_owned()));
+        (gone.effect, gone.b, gone.fails) = (None, no_estimate("not measured"), true);
+        Between {
+            a: record("a.stacklab", "100 Mbit/s"),
+            b: record("b.stacklab", "50 Mbit/s"),
+            differences: vec![Apart {
+                what: "testbed.rate".to_owned(),
+                a: "100 Mbit/s".to_owned(),
+                b: "50 Mbit/s".to_owned(),
+            }],
+            only_a: Alone { cells: vec![cell(Transport::Tcp, Family::Ipv4, 64)], metrics: vec![] },
+            only_b: Alone { cells: vec![], metrics: vec![Metric::Jitter] },
+            allowed: Some(0.05),
+            figures: vec![row(Family::Ipv4, [90.0, 45.0], Change::Worse), gone],
+        }
+    }
+
+    #[test]
+    fn text_and_markdown_say_what_differs_what_is_worse_and_what_is_not_compared() {
+        let [text, markdown] =
+            [Format::Text, Format::Markdown].map(|format| between(&found(), format, WIDTH));
+        for part in [
+            "B against A: a small study",
+            "testbed.rate: 100 Mbit/s in A, 50 Mbit/s in B",
+            "-50.0 [-50.6, -49.4]",
+            "B worse (not allowed)",
+            "nothing [",
+            "B: not measured",
+            "only A has 1 cell: ipv4 tcp segment 64 B",
+            "only B has 1 metric: jitter",
+            "throughput, udp segment: B worse at 1 of 2 (by 50.0 %), nothing to compare at 1 of 2",
+            "margin 2 %",
+            "< 0.001",
+        ] {
+            assert!(text.contains(part), "no `{part}` in\n{text}");
+            assert!(markdown.contains(part), "no `{part}` in\n{markdown}");
+        }
+        assert!(
+            text.contains("2 figures of B worse by more than 5 %, or gone: throughput ipv4 udp"),
+            "{text}"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 110), "{text}");
+    }
+
+    #[test]
+    fn records_of_one_place_are_said_to_be() {
+        let alike = Between { differences: vec![], allowed: None, ..found() };
+        let text = between(&alike, Format::Text, WIDTH);
+        assert!(text.contains("nothing that the records know of") && !text.contains("more than"), "{text}");
+    }
+
+    #[test]
+    fn csv_has_a_row_for_each_figure_and_reads_back_unrounded() {
+        let found = found();
+        let text = between(&found, Format::Csv, WIDTH);
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let header = reader.headers().unwrap().clone();
+        let rows: Vec<csv::StringRecord> =
+            reader.records().map(|row| row.expect("as wide as the header")).collect();
+        let field = |row: usize, name: &str| {
+            rows[row][header.iter().position(|column| column == name).unwrap()].to_owned()
+        };
+        assert_eq!(rows.len(), 2);
+        assert_eq!(field(0, "effect").parse(), Ok(0.5));
+        assert_eq!(field(0, "a_mean").parse(), Ok(90.0));
+        assert_eq!([field(0, "verdict"), field(0, "fails")], ["worse", "yes"]);
+        assert_eq!([field(1, "effect"), field(1, "b_mean")], ["", ""]);
+        assert_eq!([field(1, "reason"), field(1, "family")], ["B: not measured", "ipv6"]);
+    }
+
+    #[test]
+    fn json_reads_back() {
+        let found = found();
+        let text = between(&found, Format::Json, WIDTH);
+        assert!(text.starts_with("{\n  \"format\": 1,"), "{text}");
+        assert_eq!(serde_json::from_str::<Between>(&text).unwrap(), found);
+    }
+}

@@ -1,0 +1,69 @@
+//! A document's tables as LaTeX, to be put into another document; they need the package `booktabs`.
+
+use crate::rendering::document::{Block, Table, plain};
+
+/// Renders each table as a `table` environment with the heading before it as its caption, and text as comments.
+pub fn render(blocks: &[Block]) -> String {
+    let mut latex = "% needs \\usepackage{booktabs}\n".to_owned();
+    let mut caption = String::new();
+    for block in blocks {
+        match block {
+            Block::Title(text) | Block::Text(text) => latex += &format!("% {}\n", plain(text)),
+            Block::Heading(heading) => caption.clone_from(heading),
+            Block::Facts(facts) => {
+                latex.extend(facts.iter().map(|(name, fact)| format!("% {name}: {}\n", plain(fact))));
+            }
+            Block::List(points) => {
+                latex.extend(points.iter().map(|point| format!("% {}\n", plain(point))));
+            }
+            Block::Table(found) => latex += &table(found, &caption),
+        }
+    }
+    latex
+}
+
+fn table(table: &Table, caption: &str) -> String {
+    let columns: String = table.columns.iter().map(|(_, right)| if *right { 'r' } else { 'l' }).collect();
+    let row = |cells: &mut dyn Iterator<Item = &String>| {
+        let cells: Vec<String> = cells.map(|cell| escaped(cell)).collect();
+        format!("{} \\\\\n", cells.join(" & "))
+    };
+    let head = row(&mut table.columns.iter().map(|(title, _)| title));
+    let body: String = table.rows.iter().map(|cells| row(&mut cells.iter())).collect();
+    format!(
+        "\n\\begin{{table}}\n\\centering\n\\caption{{{}}}\n\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head}\\midrule\n{body}\
+         \\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n",
+        escaped(caption)
+    )
+}
+
+/// Text that LaTeX prints as it is.
+fn escaped(text: &str) -> String {
+    let escape = |c: char| match c {
+        '\\' => "\\textbackslash{}".to_owned(),
+        '~' => "\\textasciitilde{}".to_owned(),
+        '^' => "\\textasciicircum{}".to_owned(),
+        '&' | '%' | '$' | '#' | '_' | '{' | '}' => format!("\\{c}"),
+        c => c.to_string(),
+    };
+    plain(text).chars().map(escape).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_has_its_heading_as_caption_and_nothing_that_latex_would_read() {
+        let mut found = Table::default();
+        found.push("size", true, vec!["64 B".to_owned()]);
+        found.push("a_b, %", false, vec!["5 & 6".to_owned()]);
+        let latex = render(&[Block::Heading("one_way_delay, 50 %".to_owned()), Block::Table(found)]);
+        assert!(latex.contains("\\caption{one\\_way\\_delay, 50 \\%}"), "{latex}");
+        assert!(
+            latex.contains("\\begin{tabular}{rl}\n\\toprule\nsize & a\\_b, \\% \\\\\n\\midrule"),
+            "{latex}"
+        );
+        assert!(latex.contains("64 B & 5 \\& 6 \\\\\n\\bottomrule"), "{latex}");
+    }
+}

@@ -1,0 +1,9 @@
+//! Documents of headings, prose and tables, and what they are written as.
+
+pub mod csv_tables;
+pub mod document;
+pub mod format;
+pub mod latex;
+pub mod markdown;
+pub mod numbers;
+pub mod text;

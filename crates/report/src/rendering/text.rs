@@ -1,0 +1,96 @@
+//! The document as plain text for a terminal.
+
+use crate::rendering::document::{Block, Table, plain};
+use comfy_table::{CellAlignment, LineStyle, TableStyle};
+
+/// Renders the blocks; prose is wrapped at `width`.
+pub fn render(blocks: &[Block], width: usize) -> String {
+    let mut text = String::new();
+    for block in blocks {
+        if matches!(block, Block::Heading(_)) {
+            text.push('\n');
+        }
+        match block {
+            Block::Title(title) => {
+                let title = plain(title);
+                text += &format!("{title}\n{}\n", "=".repeat(title.chars().count()));
+            }
+            Block::Heading(heading) => text += &wrap(&plain(heading), width, "", ""),
+            Block::Text(prose) => text += &wrap(&plain(prose), width, "", ""),
+            Block::Facts(facts) => {
+                let longest = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+                let column = (longest + 1).max(10);
+                for (name, fact) in facts {
+                    text += &wrap(&plain(fact), width, &format!("{name:<column$}"), &" ".repeat(column));
+                }
+            }
+            Block::List(points) => {
+                for point in points {
+                    text += &wrap(&plain(point), width, "- ", "  ");
+                }
+            }
+            Block::Table(table) => {
+                text += &lines(table);
+                for (i, note) in table.footnotes.0.iter().enumerate() {
+                    text += &wrap(&plain(note), width, &format!(" [{}] ", i + 1), "     ");
+                }
+            }
+        }
+    }
+    text
+}
+
+fn lines(table: &Table) -> String {
+    let style = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
+    fill(table, style, (0, 1), plain)
+}
+
+/// The table in a style, with so many spaces before and behind each cell, every cell passed through `write`. No line
+/// ends in spaces.
+pub fn fill(table: &Table, style: TableStyle, padding: (u16, u16), write: impl Fn(&str) -> String) -> String {
+    let mut drawn = comfy_table::Table::new();
+    drawn.load_style(style);
+    drawn.set_header(table.columns.iter().map(|(title, _)| write(title)));
+    for row in &table.rows {
+        drawn.add_row(row.iter().map(|cell| write(cell)));
+    }
+    for (column, (_, right)) in drawn.column_iter_mut().zip(&table.columns) {
+        column.set_padding(padding);
+        column.set_cell_alignment(if *right { CellAlignment::Right } else { CellAlignment::Left });
+    }
+    drawn.trim_fmt() + "\n"
+}
+
+/// Breaks a paragraph between words, but not before a per cent sign; `first` stands before its first line, `rest` before the others.
+fn wrap(text: &str, width: usize, first: &str, rest: &str) -> String {
+    let mut lines = vec![first.to_owned()];
+    let mut empty = true;
+    let text = text.replace(" %", "\u{a0}%");
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let line = lines.last_mut().expect("there is always a first line");
+        let needed = line.chars().count() + usize::from(!empty) + word.chars().count();
+        if !empty && needed > width {
+            lines.push(format!("{rest}{word}"));
+        } else {
+            if !empty {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        empty = false;
+    }
+    lines.iter().map(|line| format!("{}\n", line.trim_end().replace('\u{a0}', " "))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prose_breaks_between_words() {
+        assert_eq!(wrap("one two three", 9, "- ", "  "), "- one two\n  three\n");
+        assert_eq!(wrap("indivisible word", 4, "", ""), "indivisible\nword\n");
+        assert_eq!(wrap("about 90 % of", 8, "", ""), "about\n90 % of\n");
+        assert_eq!(wrap("", 10, "", ""), "\n");
+    }
+}

@@ -1,0 +1,176 @@
+//! Whole reports, as they are read, beside what holds for all of them.
+
+use crate::rendering::format::Format;
+use crate::tests::fixtures::{cell, compared, findings, without_comparisons};
+use crate::{WIDTH, render};
+use insta::assert_snapshot;
+use stacklab_model::{
+    Comparison, Explained, Factor, Family, Findings, Framing, ManyArms, Metric, StopReason, Transport,
+    Verdict,
+};
+
+fn text(findings: &Findings) -> String {
+    render(findings, Format::Text, WIDTH)
+}
+
+fn with(comparisons: Vec<Comparison>) -> Findings {
+    Findings {
+        comparisons,
+        cells: vec![],
+        warnings: vec![],
+        cautions: vec![],
+        invalid_runs: vec![],
+        ..findings()
+    }
+}
+
+/// ipv4 better at 128 bytes, by 8.4 %.
+fn throughput(transport: Transport, size: u32) -> Comparison {
+    let means = [(57.31, 0.05), (52.48, 0.04)];
+    compared(transport, size, Metric::Throughput, means, (0.9157, 0.0004), Verdict::Better("ipv4".into()))
+}
+
+#[test]
+fn text_ends_in_the_verdicts() {
+    assert_snapshot!("text", text(&findings()));
+}
+
+#[test]
+fn text_without_comparisons_shows_every_cell() {
+    assert_snapshot!("text_without_comparisons", text(&without_comparisons()));
+}
+
+#[test]
+fn markdown_says_the_same_in_pipe_tables() {
+    assert_snapshot!("markdown", render(&findings(), Format::Markdown, WIDTH));
+}
+
+#[test]
+fn csv_is_one_row_per_comparison() {
+    assert_snapshot!("csv", render(&findings(), Format::Csv, WIDTH));
+}
+
+#[test]
+fn json_is_the_findings_with_a_version() {
+    assert_snapshot!("json", render(&findings(), Format::Json, WIDTH));
+}
+
+#[test]
+fn more_than_two_arms_are_told_before_any_two_of_them() {
+    let arms = |p| ManyArms {
+        factor: Factor::Size,
+        metric: Metric::Throughput,
+        cell: cell(Transport::Tcp, Family::Ipv4, 64),
+        levels: ["64", "128", "256"].map(str::to_owned).to_vec(),
+        blocks: 8,
+        statistic: 12.0,
+        p,
+    };
+    let said = text(&Findings { many_arms: vec![arms(0.002), arms(0.4)], ..findings() });
+    let expected = "more than two arms are compared in 2 places; in 1 of them some arm differs";
+    assert!(said.contains(expected), "{said}");
+    assert!(!text(&findings()).contains("more than two arms"));
+}
+
+#[test]
+fn other_factors_have_their_own_rows_and_columns() {
+    let mut replica = throughput(Transport::Udp, 128);
+    replica.question.factor = Factor::Replica;
+    replica.question.candidate = replica.question.baseline.clone();
+    replica.question.baseline.replica = "a".into();
+    replica.question.candidate.replica = "b".into();
+    replica.verdict = Verdict::Equivalent;
+    let mut transport = throughput(Transport::Tcp, 512);
+    transport.question.factor = Factor::Transport;
+    transport.question.candidate = cell(Transport::Udp, Family::Ipv4, 512);
+    transport.verdict = Verdict::Better("udp".into());
+    let mut size = throughput(Transport::Udp, 64);
+    size.question.factor = Factor::Size;
+    size.question.candidate = cell(Transport::Udp, Family::Ipv4, 1408);
+    size.verdict = Verdict::Better("64".into());
+    let mut framing = throughput(Transport::Tcp, 512);
+    framing.question.factor = Factor::Framing;
+    framing.question.candidate.family = Family::Ipv4;
+    framing.question.candidate.framing = Framing::Message;
+    framing.verdict = Verdict::Inconclusive;
+    assert_snapshot!("factors", text(&with(vec![replica, transport, size, framing])));
+}
+
+#[test]
+fn without_a_link_rate_the_report_says_that_headers_explain_nothing() {
+    let because =
+        "no link rate: headers explain nothing of the throughput, the difference is the stacks' own";
+    let mut comparison = throughput(Transport::Tcp, 128);
+    comparison.explained = Some(Explained { ratio: None, left: None, because: because.into() });
+    let text = text(&with(vec![comparison]));
+    assert!(text.contains(&format!("- {because}")), "{text}");
+    assert!(!text.contains("headers, %"), "a column without a figure: {text}");
+}
+
+#[test]
+fn what_was_cut_short_is_said_plainly() {
+    let mut rows = [StopReason::Cap, StopReason::Budget, StopReason::Unfinished]
+        .map(|stop_reason| Comparison { stop_reason, ..throughput(Transport::Tcp, 128) });
+    for (row, size) in rows.iter_mut().zip([64, 128, 256]) {
+        row.question.baseline.size = size;
+        row.question.candidate.size = size;
+    }
+    let text = text(&with(rows.to_vec()));
+    for said in ["1 of 3 comparisons stopped at the most blocks", "time allowed was used up", "(unfinished)"]
+    {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+}
+
+#[test]
+fn a_wide_matrix_leaves_out_the_magnitudes() {
+    let sizes = (1..=13).map(|i| throughput(Transport::Tcp, 100 * i));
+    let text = text(&with(sizes.collect()));
+    let matrix = text.split("Verdicts\n").nth(1).unwrap();
+    assert!(matrix.starts_with("the better arm; ="), "{matrix}");
+    assert!(matrix.lines().all(|line| line.chars().count() <= WIDTH), "{matrix}");
+    assert!(text.contains("ipv4 better at all 13 sizes (by 8.4 %)"), "{text}");
+}
+
+#[test]
+fn every_line_of_text_is_within_the_width() {
+    for line in text(&findings()).lines() {
+        assert!(line.chars().count() <= WIDTH, "{line}");
+    }
+    let narrow = render(&findings(), Format::Text, 60);
+    let prose = narrow.split("\nNotes\n").nth(1).and_then(|rest| rest.split("\nVerdicts\n").next());
+    for line in prose.expect("notes, summary and verdicts follow each other").lines() {
+        assert!(line.chars().count() <= 60, "{line}");
+    }
+}
+
+#[test]
+fn the_order_of_the_comparisons_does_not_matter() {
+    let mut shuffled = findings();
+    shuffled.comparisons.reverse();
+    shuffled.cells.reverse();
+    assert_eq!(text(&shuffled), text(&findings()));
+}
+
+#[test]
+fn a_campaign_of_nothing_is_reported_without_figures() {
+    let mut empty = with(vec![]);
+    empty.hosts.clear();
+    empty.valid_runs = 0;
+    empty.blocks = 0;
+    for format in Format::ALL {
+        let report = render(&empty, *format, WIDTH);
+        assert!(!report.contains("NaN") && !report.contains("inf"), "{report}");
+    }
+}
+
+#[test]
+fn names_from_files_cannot_break_a_table_or_drive_the_terminal() {
+    let mut findings = with(vec![throughput(Transport::Tcp, 128)]);
+    findings.title = "a\u{1b}[2Jb\n# c".into();
+    findings.comparisons[0].question.factor = Factor::Replica;
+    findings.comparisons[0].question.baseline.replica = "x|y".into();
+    assert!(!text(&findings).contains('\u{1b}'));
+    let markdown = render(&findings, Format::Markdown, WIDTH);
+    assert!(markdown.starts_with("# a [2Jb # c\n") && markdown.contains("x\\|y"), "{markdown}");
+}

@@ -1,0 +1,131 @@
+//! What is wrong with a study file, each thing with its place.
+
+mod render;
+
+use std::fmt;
+use std::ops::Range;
+
+/// A piece of text that a study is made from: its file, a `--set`, a default.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub name: String,
+    pub text: String,
+}
+
+/// Where something was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Index into the sources.
+    pub source: usize,
+    /// Bytes of the source's text.
+    pub span: Range<usize>,
+}
+
+impl Place {
+    /// A source as a whole, shown by its first line.
+    pub(crate) fn whole(source: usize) -> Self {
+        Place { source, span: 0..0 }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub place: Place,
+    /// What is wrong, in a sentence.
+    pub title: String,
+    /// What was expected, written at the place; may be empty.
+    pub label: String,
+    /// Another place that has to do with it, and how.
+    pub related: Option<(Place, String)>,
+    /// What to do next.
+    pub help: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn at(place: Place, title: impl Into<String>, label: impl Into<String>) -> Self {
+        Problem { place, title: title.into(), label: label.into(), related: None, help: None }
+    }
+
+    pub(crate) fn related(mut self, place: Place, label: impl Into<String>) -> Self {
+        self.related = Some((place, label.into()));
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Offers the nearest valid name, where one is near.
+    pub(crate) fn nearest<'a>(mut self, found: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
+        if let Some(name) = stacklab_model::nearest(found, valid) {
+            self.help = Some(format!("did you mean `{name}`?"));
+        }
+        self
+    }
+}
+
+/// The sources of a study and what is wrong with them so far.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    sources: Vec<Source>,
+    list: Vec<Problem>,
+}
+
+impl Problems {
+    /// Takes a source in and returns its index.
+    pub(crate) fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
+        self.sources.push(Source { name: name.into(), text: text.into() });
+        self.sources.len() - 1
+    }
+
+    /// Adds a problem, unless it is already known.
+    pub(crate) fn add(&mut self, problem: Problem) {
+        if !self.list.contains(&problem) {
+            self.list.push(problem);
+        }
+    }
+
+    /// Whether something is wrong with the value at a place, so that nothing more is to be said about it.
+    pub(crate) fn known_at(&self, place: &Place) -> bool {
+        self.list.iter().any(|problem| problem.place == *place)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The problems in the order of their places.
+    pub(crate) fn into_errors(mut self) -> StudyErrors {
+        self.list.sort_by_key(|problem| (problem.place.source, problem.place.span.start));
+        StudyErrors { sources: self.sources, list: self.list }
+    }
+}
+
+/// Everything that is wrong with a study, found in one pass. Its text shows each thing at its place: file, line,
+/// column, the line itself with a caret, what was expected and the nearest valid name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StudyErrors {
+    sources: Vec<Source>,
+    list: Vec<Problem>,
+}
+
+impl StudyErrors {
+    /// How many things are wrong; at least one.
+    pub fn count(&self) -> usize {
+        self.list.len()
+    }
+}
+
+impl fmt::Display for StudyErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.list.iter().enumerate() {
+            let gap = if index == 0 { "" } else { "\n\n" };
+            write!(f, "{gap}{}", render::plain(problem, &self.sources))?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for StudyErrors {}

@@ -1,0 +1,104 @@
+//! Does a tree speak the language? Unknown keys, kinds of values, things said twice. What is missing is looked for
+//! later, in the merged study ([`crate::parse::layers`]), because a scale or `--set` may supply it.
+
+use crate::diagnostics::{Place, Problem, Problems};
+use crate::language::leaf;
+use crate::language::table::{Key, Kind, PARTIAL};
+use crate::parse::tree::{Node, Table, Value};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+/// Adds every departure of a table from the language. `path` is its dotted name, empty for a whole file.
+pub(crate) fn table(table: &Table, keys: &[Key], path: &str, problems: &mut Problems) {
+    for entry in &table.0 {
+        let path = join(path, &entry.name);
+        match keys.iter().find(|key| key.name == entry.name) {
+            None => problems.add(unknown_key(entry.name_place.clone(), &entry.name, keys, &path)),
+            Some(Key { kind: Kind::Refused(why), .. }) => {
+                problems.add(Problem::at(entry.name_place.clone(), format!("`{path}` has no meaning"), *why))
+            }
+            Some(key) => value(&entry.node, &key.kind, &path, problems),
+        }
+    }
+}
+
+fn value(node: &Node, kind: &Kind, path: &str, problems: &mut Problems) {
+    let mut wrong = |expected: String| {
+        problems.add(Problem::at(
+            node.place.clone(),
+            format!("cannot use this value for `{path}`"),
+            expected,
+        ));
+    };
+    match kind {
+        Kind::Table(keys) | Kind::SomeOf(keys) => match node.table() {
+            Some(inner) => table(inner, keys, path, problems),
+            None => wrong(format!("expected a table: [{path}]")),
+        },
+        Kind::Part => value(node, &Kind::Table(PARTIAL), path, problems),
+        Kind::OneOf(keys) => match node.table() {
+            Some(inner) if inner.0.len() == 1 => table(inner, keys, path, problems),
+            _ => {
+                let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+                wrong(format!(
+                    "expected a table with exactly one of {}, such as {{ time = \"200ms\" }}",
+                    names.join(", ")
+                ));
+            }
+        },
+        Kind::Tables(keys) => match &node.value {
+            Value::List(items) => {
+                for item in items {
+                    value(item, &Kind::Table(keys), path, problems);
+                }
+            }
+            _ => wrong(format!("expected tables in a list: [[{path}]]")),
+        },
+        Kind::List(of) => match &node.value {
+            Value::List(items) if !items.is_empty() => {
+                for item in items {
+                    value(item, of, path, problems);
+                }
+                repetitions(items, path, problems);
+            }
+            Value::List(_) => wrong("expected at least one item".to_owned()),
+            _ => wrong("expected a list in brackets: [a, b]".to_owned()),
+        },
+        single => {
+            if let Err(misfit) = leaf::check(node, single) {
+                problems.add(misfit.problem(node, path));
+            }
+        }
+    }
+}
+
+fn repetitions(items: &[Node], path: &str, problems: &mut Problems) {
+    let mut seen: HashMap<String, &Node> = HashMap::new();
+    for item in items {
+        let Ok(level) = leaf::level(item) else { continue };
+        match seen.entry(level) {
+            Entry::Vacant(first) => {
+                first.insert(item);
+            }
+            Entry::Occupied(first) => problems.add(
+                Problem::at(
+                    item.place.clone(),
+                    format!("`{}` stands twice in `{path}`", first.key()),
+                    "again here",
+                )
+                .related(first.get().place.clone(), "first here"),
+            ),
+        }
+    }
+}
+
+/// A key that a table does not have: what it has, and the nearest of it.
+fn unknown_key(place: Place, name: &str, keys: &[Key], path: &str) -> Problem {
+    let known = || keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))).map(|key| key.name);
+    let expected = format!("expected one of {}", known().collect::<Vec<_>>().join(", "));
+    Problem::at(place, format!("there is no key `{path}`"), expected).nearest(name, known())
+}
+
+pub(crate) fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}

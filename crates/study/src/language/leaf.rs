@@ -1,0 +1,225 @@
+//! Single values: one function for each kind, used for checking and for reading.
+
+use crate::diagnostics::Problem;
+use crate::language::table::{Kind, PACKET_RATES};
+use crate::parse::tree::{Node, Value};
+use stacklab_model::{
+    Family, Metric, NoServices, Probe, Rate, SERVICES, SYSTEMS, Services, Systems, UnknownName,
+    parse_duration, parse_ratio,
+};
+use std::net::IpAddr;
+use std::str::FromStr;
+
+/// A value that is not of its kind: what was expected, and the problem's title where there is a better one than
+/// that the value cannot be read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Misfit {
+    expected: String,
+    title: Option<String>,
+    help: Option<String>,
+}
+
+impl Misfit {
+    fn expected(expected: impl Into<String>) -> Self {
+        Misfit { expected: expected.into(), title: None, help: None }
+    }
+
+    /// The problem at its place, `path` being the value's dotted name.
+    pub(crate) fn problem(self, node: &Node, path: &str) -> Problem {
+        let title = self.title.unwrap_or_else(|| format!("cannot use this value for `{path}`"));
+        let mut problem = Problem::at(node.place.clone(), title, self.expected);
+        problem.help = self.help;
+        problem
+    }
+}
+
+pub(crate) fn text(node: &Node) -> Result<String, Misfit> {
+    match &node.value {
+        Value::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
+        _ => Err(Misfit::expected("expected text in quotes, not empty")),
+    }
+}
+
+pub(crate) fn boolean(node: &Node) -> Result<bool, Misfit> {
+    match node.value {
+        Value::Boolean(boolean) => Ok(boolean),
+        _ => Err(Misfit::expected("expected true or false")),
+    }
+}
+
+pub(crate) fn integer(node: &Node, least: i64, most: i64) -> Result<u64, Misfit> {
+    match node.value {
+        Value::Integer(integer) if (i128::from(least)..=i128::from(most)).contains(&integer) => {
+            u64::try_from(integer).ok()
+        }
+        _ => None,
+    }
+    .ok_or_else(|| Misfit::expected(format!("expected a whole number from {least} to {most}")))
+}
+
+pub(crate) fn number(node: &Node, least: f64, most: f64) -> Result<f64, Misfit> {
+    let number = match node.value {
+        Value::Integer(integer) => integer as f64,
+        Value::Float(float) => float,
+        _ => f64::NAN,
+    };
+    if (least..=most).contains(&number) {
+        Ok(number)
+    } else {
+        Err(Misfit::expected(format!("expected a number from {least} to {most}")))
+    }
+}
+
+/// Messages per second; `None` at the link's rate.
+pub(crate) fn packet_rate(node: &Node) -> Result<Option<f64>, Misfit> {
+    let (least, most) = PACKET_RATES;
+    match &node.value {
+        Value::Text(text) if text == "link" => Ok(None),
+        _ => number(node, least, most)
+            .map(Some)
+            .map_err(|misfit| Misfit { expected: format!("{}, or \"link\"", misfit.expected), ..misfit }),
+    }
+}
+
+pub(crate) fn rate(node: &Node) -> Result<Rate, Misfit> {
+    let found = if let Value::Text(text) = &node.value { text } else { "" };
+    found
+        .parse()
+        .map_err(|error: stacklab_model::UnitError| Misfit::expected(format!("expected {}", error.expected)))
+}
+
+/// Nanoseconds.
+pub(crate) fn duration(node: &Node, least: &str, most: &str) -> Result<u64, Misfit> {
+    let found = if let Value::Text(text) = &node.value { text } else { "" };
+    let bounds = parse_duration(least).unwrap_or(0)..=parse_duration(most).unwrap_or(u64::MAX);
+    match parse_duration(found) {
+        Ok(nanoseconds) if bounds.contains(&nanoseconds) => Ok(nanoseconds),
+        Ok(_) => Err(Misfit::expected(format!("expected a duration from {least} to {most}"))),
+        Err(error) => Err(Misfit::expected(format!("expected {}", error.expected))),
+    }
+}
+
+/// A ratio between 0 and 1.
+pub(crate) fn share(node: &Node) -> Result<f64, Misfit> {
+    let ratio = match &node.value {
+        Value::Text(text) => parse_ratio(text).ok(),
+        Value::Float(float) if *float > 0.0 && *float < 1.0 => Some(*float),
+        _ => None,
+    };
+    ratio.ok_or_else(|| Misfit::expected("expected a share above 0 and below 1, such as \"2 %\" or 0.02"))
+}
+
+/// A member of one of the model's closed sets.
+pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Node) -> Result<T, Misfit> {
+    let found = if let Value::Text(text) = &node.value { text } else { "" };
+    T::from_str(found).map_err(|unknown| unknown_name(node, unknown.set, unknown.valid))
+}
+
+fn unknown_name(node: &Node, set: &str, valid: &[&str]) -> Misfit {
+    let mut misfit = Misfit::expected(format!("expected one of {}", valid.join(", ")));
+    if let Value::Text(found) = &node.value {
+        misfit.title = Some(format!("there is no {set} `{found}`"));
+        misfit.help = stacklab_model::nearest(found, valid.iter().copied())
+            .map(|name| format!("did you mean `{name}`?"));
+    }
+    misfit
+}
+
+/// A metric, taken by the probe where one is given.
+pub(crate) fn metric(node: &Node, probe: Option<Probe>) -> Result<Metric, Misfit> {
+    let found = if let Value::Text(text) = &node.value { text } else { "" };
+    match (found.parse::<Metric>(), probe) {
+        (Ok(metric), Some(probe)) if metric.probe() != probe => Err(Misfit {
+            title: Some(format!("probe {probe} does not take `{metric}`")),
+            expected: format!("expected one of {}", metrics_of(Some(probe)).join(", ")),
+            help: Some(format!(
+                "`{metric}` is taken by probe {}: write it under [probe.{}]",
+                metric.probe(),
+                metric.probe()
+            )),
+        }),
+        (Ok(metric), _) => Ok(metric),
+        (Err(unknown), _) => Err(unknown_name(node, unknown.set, &metrics_of(probe))),
+    }
+}
+
+/// The names of the metrics that a probe takes, or of all metrics.
+pub(crate) fn metrics_of(probe: Option<Probe>) -> Vec<&'static str> {
+    let of_probe = |metric: &&Metric| probe.is_none_or(|probe| metric.probe() == probe);
+    Metric::ALL.iter().filter(of_probe).map(|metric| metric.name()).collect()
+}
+
+/// A level of a factor, as printed.
+pub(crate) fn level(node: &Node) -> Result<String, Misfit> {
+    match node.value {
+        Value::Integer(integer) => Ok(integer.to_string()),
+        Value::Boolean(boolean) => Ok(boolean.to_string()),
+        _ => text(node)
+            .map_err(|_| Misfit::expected("expected a level of the factor, such as \"ipv4\" or 128")),
+    }
+}
+
+/// What both hosts run, as written.
+pub(crate) fn systems(node: &Node) -> Result<String, Misfit> {
+    let text = text(node).map_err(|_| Misfit::expected(format!("expected {SYSTEMS}")))?;
+    match text.parse::<Systems>() {
+        Ok(_) => Ok(text),
+        Err(unknown) => Err(Misfit {
+            title: Some(unknown.to_string()),
+            ..Misfit::expected("not a system that a host can run")
+        }),
+    }
+}
+
+/// The services of a receiver, as written.
+pub(crate) fn services(node: &Node) -> Result<String, Misfit> {
+    let expected = || Misfit::expected(format!("expected {SERVICES}"));
+    let text = text(node).map_err(|_| expected())?;
+    match text.parse::<Services>() {
+        Ok(_) => Ok(text),
+        Err(NoServices::Unknown(unknown)) => Err(Misfit {
+            title: Some(format!("there is no {} `{}`", unknown.set, unknown.found)),
+            help: stacklab_model::nearest(&unknown.found, unknown.valid.iter().copied())
+                .map(|name| format!("did you mean `{name}`?")),
+            ..expected()
+        }),
+        Err(twice) => Err(Misfit { title: Some(twice.to_string()), ..expected() }),
+    }
+}
+
+/// An address of the family.
+pub(crate) fn address(node: &Node, family: Family) -> Result<IpAddr, Misfit> {
+    let found = if let Value::Text(text) = &node.value { text.parse().ok() } else { None };
+    let address = found.filter(|address| Family::of(*address) == family);
+    address.ok_or_else(|| Misfit::expected(format!("expected an {family} address in quotes")))
+}
+
+/// Whether the value is of a kind that is no table and no list; those are always right here.
+pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), Misfit> {
+    match kind {
+        Kind::Text => text(node).map(drop),
+        Kind::Boolean => boolean(node).map(drop),
+        Kind::Integer { least, most } => integer(node, *least, *most).map(drop),
+        Kind::Number { least, most } => number(node, *least, *most).map(drop),
+        Kind::PacketRate => packet_rate(node).map(drop),
+        Kind::Rate => rate(node).map(drop),
+        Kind::Duration { least, most } => duration(node, least, most).map(drop),
+        Kind::Share => share(node).map(drop),
+        Kind::Metric(probe) => metric(node, *probe).map(drop),
+        Kind::Level => level(node).map(drop),
+        Kind::System => systems(node).map(drop),
+        Kind::Services => services(node).map(drop),
+        Kind::Address(family) => address(node, *family).map(drop),
+        Kind::Name { set, names } => match &node.value {
+            Value::Text(found) if names.contains(&found.as_str()) => Ok(()),
+            _ => Err(unknown_name(node, set, names)),
+        },
+        Kind::List(_)
+        | Kind::Table(_)
+        | Kind::SomeOf(_)
+        | Kind::OneOf(_)
+        | Kind::Tables(_)
+        | Kind::Part
+        | Kind::Refused(_) => Ok(()),
+    }
+}

@@ -1,0 +1,545 @@
+//! The language of study files as one table: what keys there are, what they hold, what they mean and what they
+//! default to. Checking ([`crate::language::check`]), defaults ([`crate::parse::layers`]) and the JSON Schema ([`crate::language::schema`])
+//! are all made from it.
+
+use stacklab_model::{Direction, Factor, Family, Framing, Probe, Translator, Transport};
+
+/// A key of a table.
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub need: Need,
+    /// What it means, in a sentence; goes into the JSON Schema.
+    pub doc: &'static str,
+}
+
+/// Whether a key must be there.
+#[derive(Clone, Copy)]
+pub(crate) enum Need {
+    Required,
+    Optional,
+    /// Absent means this value, written in TOML.
+    Default(&'static str),
+}
+
+/// What a key holds.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// Text, not empty.
+    Text,
+    Boolean,
+    /// A whole number, bounds included.
+    Integer {
+        least: i64,
+        most: i64,
+    },
+    /// A number, bounds included.
+    Number {
+        least: f64,
+        most: f64,
+    },
+    /// A number as [`PACKET_RATE`], or `"link"`.
+    PacketRate,
+    /// A link rate such as `"1 Gbit/s"`.
+    Rate,
+    /// A duration such as `"200ms"`, bounds included and written alike.
+    Duration {
+        least: &'static str,
+        most: &'static str,
+    },
+    /// A share such as `"2 %"` or 0.02.
+    Share,
+    /// One of a closed set of names, called `set`.
+    Name {
+        set: &'static str,
+        names: &'static [&'static str],
+    },
+    /// A metric; of one probe, where one is given.
+    Metric(Option<Probe>),
+    /// What a host runs, or what two run: `gvisor`, `namespace -> linux-6.1`.
+    System,
+    /// Services that run on the receiver: `none`, `dns+dhcp`.
+    Services,
+    /// An IP address of this family.
+    Address(Family),
+    /// A level of a factor: text, a whole number or a boolean, as the factor's own list has it.
+    Level,
+    /// A list, not empty, nothing twice.
+    List(&'static Kind),
+    /// A table with these keys.
+    Table(&'static [Key]),
+    /// A table with at least one of these keys.
+    SomeOf(&'static [Key]),
+    /// A table with exactly one of these keys.
+    OneOf(&'static [Key]),
+    /// Any number of tables with these keys.
+    Tables(&'static [Key]),
+    /// Part of a study ([`PARTIAL`]), merged over it.
+    Part,
+    /// Known, but out of place here, for this reason.
+    Refused(&'static str),
+}
+
+impl Kind {
+    /// The keys of a table that is merged key by key; the choices of `OneOf` exclude each other, so it is replaced.
+    pub(crate) fn merged_keys(&self) -> Option<&'static [Key]> {
+        match self {
+            Kind::Table(keys) | Kind::SomeOf(keys) => Some(keys),
+            _ => None,
+        }
+    }
+}
+
+const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, kind, need: Need::Required, doc }
+}
+
+const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+    Key { name, kind, need: Need::Optional, doc }
+}
+
+const fn default(name: &'static str, kind: Kind, value: &'static str, doc: &'static str) -> Key {
+    Key { name, kind, need: Need::Default(value), doc }
+}
+
+const TITLE: Key = required("title", Kind::Text, "What the study asks, as the heading of its reports.");
+const TESTBED: Key = default(
+    "testbed",
+    Kind::Table(BED),
+    "{}",
+    "The link between two hosts, or every link of a row. Both families are addressed.",
+);
+const FACTORS: Key = required(
+    "factors",
+    Kind::Table(LEVELS),
+    "What is varied. Every combination of levels is a cell of the study.",
+);
+const PROBE: Key = required(
+    "probe",
+    Kind::SomeOf(PROBES),
+    "How each cell is measured: one table for each probe, at least one.",
+);
+const RUNS: Key = default("runs", Kind::Table(RULE), "{}", "When the campaign has measured enough.");
+const COMPARISON: Key =
+    optional("comparison", Kind::Tables(COMPARED), "Questions: two levels of one factor, all else equal.");
+const HOST: Key = optional(
+    "host",
+    Kind::Tables(HOSTS),
+    "Real machines (ssh:.. and here in factors.os): which of their addresses the traffic uses.",
+);
+const SCALE: Key = optional(
+    "scale",
+    Kind::Table(SCALES),
+    "Variants of the study by effort. The one named by --scale is merged over the study.",
+);
+
+/// A whole study file.
+pub(crate) const STUDY: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, PROBE, RUNS, COMPARISON, SCALE];
+
+/// What a scale or `--set` may change: everything but scales.
+pub(crate) const PARTIAL: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, PROBE, RUNS, COMPARISON];
+
+const SCALES: &[Key] = &[
+    optional("quick", Kind::Part, "Minutes."),
+    optional("standard", Kind::Part, "Until the intervals meet the target."),
+    optional("paper", Kind::Part, "The runs and packets that published studies use."),
+];
+
+const BED: &[Key] = &[
+    optional(
+        "rate",
+        Kind::Rate,
+        "Rate of the link in each direction, Ethernet overhead counted. Absent: as fast as the kernel goes.",
+    ),
+    default(
+        "mtu",
+        Kind::Integer { least: 1280, most: 65_535 },
+        "1500",
+        "Largest IP packet of the link, bytes. IPv6 needs 1280.",
+    ),
+    default(
+        "offloads",
+        Kind::Boolean,
+        "false",
+        "Whether segmentation, receive and checksum offloads stay on. Off, a packet in the kernel is a packet on the wire.",
+    ),
+    default(
+        "topology",
+        Kind::Name { set: "topology", names: TOPOLOGIES },
+        "\"link\"",
+        "How the hosts are joined. link: two hosts, one link. routed: client, router, router, client in a row, three links of this rate and MTU unless near and far say otherwise; factors.mechanism says how packets cross the middle one.",
+    ),
+    LATE,
+    LOST,
+    optional(
+        "near",
+        Kind::Table(END_LINK),
+        "What the link between the sender and its router has for itself. Routed topology only.",
+    ),
+    optional(
+        "far",
+        Kind::Table(END_LINK),
+        "What the link between the receiver and its router has for itself. Routed topology only.",
+    ),
+];
+
+const LATE: Key = optional(
+    "delay",
+    Kind::Duration { least: "0s", most: "10s" },
+    "How much later packets arrive over the link between the routers, or over the one that the table is about, in each direction. Routed topology only.",
+);
+const LOST: Key = optional(
+    "loss",
+    Kind::Share,
+    "The share of packets lost on the link between the routers, or on the one that the table is about, in each direction. Routed topology only.",
+);
+
+/// A link of a row of hosts that is not the middle one.
+const END_LINK: &[Key] = &[
+    optional(
+        "rate",
+        Kind::Rate,
+        "Its rate in each direction, no less than testbed.rate, which it is where this is absent.",
+    ),
+    optional(
+        "mtu",
+        Kind::Integer { least: 1280, most: 65_535 },
+        "Its largest IP packet, bytes, no less than testbed.mtu, which it is where this is absent.",
+    ),
+    LATE,
+    LOST,
+];
+
+/// How hosts are joined.
+const TOPOLOGIES: &[&str] = &["link", "routed"];
+
+const HOSTS: &[Key] = &[
+    required("os", Kind::System, "The machine, as factors.os names it: \"ssh:user@host\" or \"here\"."),
+    optional(
+        "interface",
+        Kind::Text,
+        "Its interface of the network under test; its first global address of each family is used.",
+    ),
+    optional("ipv4", Kind::Address(Family::Ipv4), "Its IPv4 address on the network under test."),
+    optional("ipv6", Kind::Address(Family::Ipv6), "Its IPv6 address on the network under test."),
+];
+
+const LEVELS: &[Key] = &[
+    required("family", Kind::List(&Kind::Name { set: "family", names: Family::NAMES }), "Address families."),
+    required(
+        "transport",
+        Kind::List(&Kind::Name { set: "transport", names: Transport::NAMES }),
+        "Transport protocols.",
+    ),
+    default(
+        "framing",
+        Kind::List(&Kind::Name { set: "framing", names: Framing::NAMES }),
+        "[\"segment\"]",
+        "What size means. segment: each message leaves in a packet of its own. message: what the program writes per call. frame: the whole Ethernet frame, UDP only.",
+    ),
+    required(
+        "size",
+        Kind::List(&Kind::Integer { least: 1, most: 1_048_576 }),
+        "Bytes per message, or per frame in frame framing.",
+    ),
+    optional(
+        "replica",
+        Kind::List(&Kind::Text),
+        "Labels without effect: two replicas of one arm must not differ (an A/A study).",
+    ),
+    optional(
+        "os",
+        Kind::List(&Kind::System),
+        "What the hosts run: namespace (this kernel, which is what an absent os means), gvisor, linux-SERIES (Debian's kernel of that series in a virtual machine), uml (user-mode Linux), disk:PATH (a disk image of your own), ssh:USER@HOST and here (real machines). Both hosts run it, or \"SENDER -> RECEIVER\". Behind routers it is what the two clients run: no real machine. What the routers run is factors.routers.",
+    ),
+    optional(
+        "services",
+        Kind::List(&Kind::Services),
+        "What the receiver runs beside, each service asked some ten times a second by the sender: none (which is what an absent services means), or names joined by + of dns, dhcp (dnsmasq) and directory (slapd). Between namespaces only.",
+    ),
+    optional(
+        "mechanism",
+        Kind::List(&Kind::Name { set: "mechanism", names: MECHANISMS }),
+        "How packets cross the link between two routers (testbed.topology \"routed\"). native: as they are. 6in4, 6to4, 6rd: IPv6 in IPv4. gre4, gre6: either family in GRE over IPv4 or IPv6. 4in6: IPv4 in IPv6. nat64: IPv6 clients to IPv4 servers. siit: IPv4 clients to IPv6 servers. 464xlat: IPv4 translated to IPv6 and back. wireguard4, wireguard6: either family encrypted over IPv4 or IPv6. A mechanism is measured with the families that it carries.",
+    ),
+    optional(
+        "routers",
+        Kind::List(&Kind::System),
+        "What the two routers run (testbed.topology \"routed\"): namespace (this kernel, which is what an absent routers means), uml, uml-NAME, linux-SERIES or disk:PATH. Both routers run it, or \"NEAR -> FAR\", near being the sender's.",
+    ),
+    optional(
+        "translator",
+        Kind::List(&Kind::Name { set: "translator", names: Translator::NAMES }),
+        "What translates on the routers with nat64, siit and 464xlat. jool: the kernel's module, whose NAT64 keeps state. tayga: a program, one address to one. Absent, jool where a router's kernel has it and streams flow forward only, tayga otherwise.",
+    ),
+    optional(
+        "io",
+        Kind::List(&Kind::Name { set: "I/O path", names: IO }),
+        "How messages get into and out of the kernel. auto: as the program chooses, which is what an absent io means. plain: one call a message. batch: several messages a call. segment: one call a train of datagrams, UDP only. zerocopy: from the program's memory, TCP only.",
+    ),
+    optional(
+        "flows",
+        Kind::List(&Kind::Integer { least: 1, most: 10_000 }),
+        "Flows at once, each a socket of its own.",
+    ),
+    optional(
+        "direction",
+        Kind::List(&Kind::Name { set: "direction", names: Direction::NAMES }),
+        "Which way a stream flows. forward: sender to receiver. reverse: receiver to sender. both: at once.",
+    ),
+    optional(
+        "mtu",
+        Kind::List(&Kind::Integer { least: 1280, most: 65_535 }),
+        "Largest IP packet of the link, bytes, in place of testbed.mtu.",
+    ),
+    optional(
+        "queue_length",
+        Kind::List(&Kind::Integer { least: 1, most: 100_000 }),
+        "Packets that may wait at each end of the link. Absent: bytes by the link's rate, or no queue at all.",
+    ),
+    optional(
+        "pinning",
+        Kind::List(&Kind::Name { set: "pinning", names: PINNING }),
+        "Which processors the hosts run on. halves: each host has half of the cores. steered: they also do its receive work, which needs root. none: any. Absent: halves, and steered in streams over a link of known rate where that is allowed.",
+    ),
+    optional("send_buffer", BUFFER, "SO_SNDBUF, bytes as asked; Linux keeps twice as many."),
+    optional("receive_buffer", BUFFER, "SO_RCVBUF, bytes as asked; Linux keeps twice as many."),
+    optional(
+        "mss",
+        Kind::List(&Kind::Integer { least: 88, most: 32_767 }),
+        "TCP's maximum segment size (TCP_MAXSEG), bytes of payload and TCP options. TCP only.",
+    ),
+    optional(
+        "nodelay",
+        Kind::List(&Kind::Boolean),
+        "TCP_NODELAY. Absent: true, and only a flood in `message` framing joins its messages. TCP only.",
+    ),
+    optional(
+        "congestion_control",
+        Kind::List(&Kind::Text),
+        "TCP's congestion control (TCP_CONGESTION), such as \"cubic\". TCP only.",
+    ),
+    optional(
+        "dscp",
+        Kind::List(&Kind::Integer { least: 0, most: 63 }),
+        "Differentiated services code point of every packet.",
+    ),
+    optional(
+        "flow_label",
+        Kind::List(&Kind::Integer { least: 0, most: 0xf_ffff }),
+        "IPv6 flow label of every packet of the traffic; 0 is none. IPv6 only.",
+    ),
+    optional(
+        "busy_poll",
+        Kind::List(&Kind::Integer { least: 0, most: 1_000_000 }),
+        "Microseconds that a receive polls the device in the kernel (SO_BUSY_POLL).",
+    ),
+    optional(
+        "kernel_pacing",
+        Kind::List(&Kind::Boolean),
+        "Whether the kernel spaces the messages of probe.stream's packet_rate (SO_MAX_PACING_RATE), and not the program. Absent: false. TCP only.",
+    ),
+];
+
+/// Levels of factor mechanism: those that the model says can be built.
+const MECHANISMS: &[&str] = &[
+    "native",
+    "6in4",
+    "6to4",
+    "6rd",
+    "gre4",
+    "gre6",
+    "4in6",
+    "nat64",
+    "siit",
+    "464xlat",
+    "wireguard4",
+    "wireguard6",
+];
+/// Levels of factor io: the model's, and the choice being the program's.
+const IO: &[&str] = &["auto", "plain", "batch", "segment", "zerocopy"];
+/// Levels of factor pinning.
+const PINNING: &[&str] = &["halves", "steered", "none"];
+const BUFFER: Kind = Kind::List(&Kind::Integer { least: 1024, most: 1 << 30 });
+
+const PROBES: &[Key] = &[
+    optional(
+        "stream",
+        Kind::Table(&[
+            metrics(Probe::Stream),
+            LENGTH,
+            WARMUP,
+            INTERVAL,
+            optional(
+                "packet_rate",
+                Kind::PacketRate,
+                "Messages per second on a fixed schedule, or \"link\": as many as the headers leave of testbed.rate, the greatest load that can be carried without loss. Absent: flood.",
+            ),
+        ]),
+        "One direction: messages flow from the sender to the receiver.",
+    ),
+    optional(
+        "echo",
+        Kind::Table(&[
+            metrics(Probe::Echo),
+            LENGTH,
+            WARMUP,
+            INTERVAL,
+            optional(
+                "packet_rate",
+                Kind::Refused(
+                    "echo sends a message when the answer to the one before has arrived; echo_open keeps a schedule",
+                ),
+                "",
+            ),
+        ]),
+        "Closed loop: a message goes out and comes back before the next one is sent.",
+    ),
+    optional(
+        "echo_open",
+        Kind::Table(&[
+            metrics(Probe::EchoOpen),
+            LENGTH,
+            WARMUP,
+            INTERVAL,
+            required("packet_rate", PACKET_RATE, "Messages per second on a fixed schedule."),
+        ]),
+        "Open loop: messages go out on a schedule; round trips count from the intended send time.",
+    ),
+    optional(
+        "echo_loaded",
+        Kind::Table(&[
+            metrics(Probe::EchoLoaded),
+            required(
+                "length",
+                Kind::OneOf(&[
+                    optional(
+                        "packets",
+                        Kind::Refused("the stream beside must know how long the echo takes: give a time"),
+                        "",
+                    ),
+                    optional("time", Kind::Duration { least: "1ms", most: "24h" }, "Duration of one run."),
+                ]),
+                "When the measured part of a run ends: after some time.",
+            ),
+            WARMUP,
+            INTERVAL,
+            optional(
+                "packet_rate",
+                Kind::PacketRate,
+                "Messages per second of the stream, on a fixed schedule, or \"link\": as many as the headers leave of testbed.rate. Absent: flood.",
+            ),
+        ]),
+        "Closed loop beside a running stream of the same transport and size, which begins before it and ends after it.",
+    ),
+    optional(
+        "connect",
+        Kind::Table(&[
+            metrics(Probe::Connect),
+            LENGTH,
+            WARMUP,
+            INTERVAL,
+            optional(
+                "packet_rate",
+                Kind::Refused("connect opens a connection when the one before is established"),
+                "",
+            ),
+        ]),
+        "TCP connections opened one after another.",
+    ),
+];
+
+/// Messages per second, least and most.
+pub(crate) const PACKET_RATES: (f64, f64) = (0.001, 1e9);
+pub(crate) const PACKET_RATE: Kind = Kind::Number { least: PACKET_RATES.0, most: PACKET_RATES.1 };
+
+const fn metrics(probe: Probe) -> Key {
+    let list = match probe {
+        Probe::Stream => &Kind::Metric(Some(Probe::Stream)),
+        Probe::Echo => &Kind::Metric(Some(Probe::Echo)),
+        Probe::EchoOpen => &Kind::Metric(Some(Probe::EchoOpen)),
+        Probe::EchoLoaded => &Kind::Metric(Some(Probe::EchoLoaded)),
+        Probe::Connect => &Kind::Metric(Some(Probe::Connect)),
+    };
+    required("metrics", Kind::List(list), "The metrics taken from it.")
+}
+
+const LENGTH: Key = required(
+    "length",
+    Kind::OneOf(&[
+        optional(
+            "packets",
+            Kind::Integer { least: 1, most: 1_000_000_000_000 },
+            "Messages (or connections) of one run.",
+        ),
+        optional("time", Kind::Duration { least: "1ms", most: "24h" }, "Duration of one run."),
+    ]),
+    "When the measured part of a run ends: after some packets or some time.",
+);
+
+const WARMUP: Key = default(
+    "warmup",
+    Kind::Duration { least: "0s", most: "1h" },
+    "\"50ms\"",
+    "The same traffic before the measured part, so that buffers, caches and congestion windows have settled.",
+);
+
+const INTERVAL: Key = default(
+    "interval",
+    Kind::Duration { least: "1ms", most: "1h" },
+    "\"100ms\"",
+    "One row of the series kept beside each run's totals.",
+);
+
+const RULE: &[Key] = &[
+    default(
+        "min",
+        Kind::Integer { least: 2, most: MOST_RUNS },
+        "10",
+        "Blocks (each measures every cell once) before the first look; an interval needs two.",
+    ),
+    default("max", Kind::Integer { least: 2, most: MOST_RUNS }, "40", "Blocks at most."),
+    default(
+        "target",
+        Kind::Share,
+        "\"2 %\"",
+        "Half-width of a comparison's 99 % interval at which it needs no more runs, at four looks in a row.",
+    ),
+    optional(
+        "budget",
+        Kind::Duration { least: "1s", most: "720h" },
+        "Time of the campaign at most; looked at after each block.",
+    ),
+];
+
+const MOST_RUNS: i64 = 10_000;
+
+const COMPARED: &[Key] = &[
+    required("factor", Kind::Name { set: "factor", names: Factor::NAMES }, "What differs."),
+    required("baseline", Kind::Level, "The level compared with."),
+    required("candidate", Kind::Level, "The level compared."),
+    optional(
+        "metrics",
+        Kind::List(&Kind::Metric(None)),
+        "The metrics compared. Absent: all metrics of all probes.",
+    ),
+    default(
+        "margin",
+        Kind::Share,
+        "\"2 %\"",
+        "The largest difference that counts as none, for rates and times. Shares and counts have margins of their own.",
+    ),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::Mechanism;
+
+    #[test]
+    fn the_mechanisms_of_the_language_are_those_that_can_be_built() {
+        let built: Vec<&str> = Mechanism::BUILT.iter().map(|mechanism| mechanism.name()).collect();
+        assert_eq!(MECHANISMS, built);
+    }
+}

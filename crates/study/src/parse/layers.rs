@@ -1,0 +1,82 @@
+//! A study's layers: defaults, file, scale, `--set`; each laid over the one before, key by key.
+
+use crate::diagnostics::{Place, Problem, Problems};
+use crate::language::check::join;
+use crate::language::table::{Key, Kind, Need};
+use crate::parse::tree::{self, Entry, Node, Table, Value};
+
+/// Lays a table over another: tables are merged, everything else is replaced.
+pub(crate) fn merge(under: &mut Table, over: Table, keys: &[Key]) {
+    for entry in over.0 {
+        let kind = keys.iter().find(|key| key.name == entry.name).map(|key| key.kind);
+        let inner_keys = kind.and_then(|kind| kind.merged_keys());
+        match (under.0.iter_mut().find(|known| known.name == entry.name), inner_keys) {
+            (Some(known), Some(inner_keys)) => match (&mut known.node.value, entry.node.value) {
+                (Value::Table(below), Value::Table(above)) => merge(below, above, inner_keys),
+                (below, above) => {
+                    *below = above;
+                    known.node.place = entry.node.place;
+                }
+            },
+            (Some(known), None) => *known = entry,
+            (None, _) => under.0.push(entry),
+        }
+    }
+}
+
+/// Fills in the defaults of every table that is there and adds what is missing to the problems.
+pub(crate) fn complete(table: &mut Table, keys: &[Key], path: &str, place: &Place, problems: &mut Problems) {
+    for key in keys {
+        let path = join(path, key.name);
+        if table.get(key.name).is_none() {
+            match key.need {
+                Need::Default(text) => table.0.extend(default(key.name, &path, text, problems)),
+                Need::Required => problems.add(missing(&path, key, place)),
+                Need::Optional => {}
+            }
+        }
+        let Some(entry) = table.0.iter_mut().find(|entry| entry.name == key.name) else { continue };
+        let Node { value, place } = &mut entry.node;
+        match (key.kind, value) {
+            (Kind::Table(keys), Value::Table(inner)) => complete(inner, keys, &path, place, problems),
+            (Kind::SomeOf(keys), Value::Table(inner)) => {
+                if inner.0.is_empty() {
+                    problems.add(missing_choice(&path, keys, place));
+                }
+                complete(inner, keys, &path, place, problems);
+            }
+            (Kind::Tables(keys), Value::List(items)) => {
+                for Node { value, place } in items {
+                    if let Value::Table(inner) = value {
+                        complete(inner, keys, &path, place, problems);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A default as a source of its own, so that an error that involves it can show it.
+fn default(name: &str, path: &str, text: &str, problems: &mut Problems) -> Option<Entry> {
+    let prefix = format!("{name} = ");
+    let source = problems.source(format!("default of {path}"), format!("{prefix}{text}"));
+    tree::parse(source, &format!("{prefix}{text}"), problems)?.0.pop()
+}
+
+fn missing(path: &str, key: &Key, place: &Place) -> Problem {
+    let expected = match path.rsplit_once('.') {
+        Some((table, name)) => format!("expected a key `{name}` in `{table}`"),
+        None => format!("expected a key `{path}` in this file"),
+    };
+    Problem::at(place.clone(), format!("`{path}` is missing"), expected).help(key.doc)
+}
+
+fn missing_choice(path: &str, keys: &[Key], place: &Place) -> Problem {
+    let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
+    Problem::at(
+        place.clone(),
+        format!("`{path}` is empty"),
+        format!("expected at least one of {}", names.join(", ")),
+    )
+}

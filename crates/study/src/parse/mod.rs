@@ -1,0 +1,97 @@
+//! From text to a checked study.
+
+pub mod layers;
+pub mod setting;
+pub mod tree;
+
+use crate::diagnostics::{Place, Problem, Problems, StudyErrors};
+use crate::language::check;
+use crate::language::table::{PARTIAL, STUDY};
+use crate::parse::tree::{Node, Table, Value};
+use crate::read;
+use crate::study::Study;
+
+/// What a study is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Input<'a> {
+    /// Name of the study file, as errors show it.
+    pub name: &'a str,
+    /// Text of the study file.
+    pub text: &'a str,
+    /// The scale to merge over the study, where one is asked for.
+    pub scale: Option<&'a str>,
+    /// `KEY=VALUE` settings, merged over all else in this order. KEY is a dotted path such as `runs.min`, VALUE is TOML;
+    /// a bare word that is not (`1 Gbit/s`) counts as text.
+    pub settings: &'a [String],
+}
+
+impl<'a> Input<'a> {
+    /// A study file as it is, without scale or settings.
+    pub fn file(name: &'a str, text: &'a str) -> Self {
+        Input { name, text, scale: None, settings: &[] }
+    }
+}
+
+/// Reads and checks a study.
+///
+/// # Errors
+/// Everything that is wrong, in one pass, each thing with its place.
+pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
+    let mut problems = Problems::default();
+    let file = problems.source(input.name, input.text);
+    let tree = tree::parse(file, input.text, &mut problems);
+    let settings: Vec<Table> =
+        input.settings.iter().filter_map(|setting| setting::parse(setting, &mut problems)).collect();
+    // A file that is not TOML says nothing that could be checked further.
+    let Some(mut tree) = tree else { return Err(problems.into_errors()) };
+
+    check::table(&tree, STUDY, "", &mut problems);
+    let scales = tree.take("scale");
+    if let Some(name) = input.scale
+        && let Some(scale) = scale(scales, name, &mut problems)
+    {
+        layers::merge(&mut tree, scale, PARTIAL);
+    }
+    for setting in settings {
+        layers::merge(&mut tree, setting, PARTIAL);
+    }
+    layers::complete(&mut tree, PARTIAL, "", &Place::whole(file), &mut problems);
+
+    match read::study(&tree, &mut problems) {
+        Some(study) if problems.is_empty() => Ok(study),
+        _ => {
+            if problems.is_empty() {
+                problems.add(Problem::at(Place::whole(file), "cannot make a study of this", ""));
+            }
+            Err(problems.into_errors())
+        }
+    }
+}
+
+/// The scale of that name.
+fn scale(scales: Option<Node>, name: &str, problems: &mut Problems) -> Option<Table> {
+    let mut scales = match scales.map(|node| node.value) {
+        Some(Value::Table(scales)) => scales,
+        _ => Table::default(),
+    };
+    match scales.take(name) {
+        Some(Node { value: Value::Table(scale), .. }) => Some(scale),
+        // Not a table: said already.
+        Some(_) => None,
+        None => {
+            let names: Vec<&str> = scales.0.iter().map(|entry| entry.name.as_str()).collect();
+            let expected = match names.as_slice() {
+                [] => "the study file has no [scale.*] table".to_owned(),
+                names => format!("expected one of {}", names.join(", ")),
+            };
+            let source = problems.source("--scale", name);
+            let place = Place { source, span: 0..name.len() };
+            let problem = Problem::at(place, format!("the study has no scale `{name}`"), expected);
+            problems.add(problem.nearest(name, names));
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! A study file as a tree of values that know where they were written.
+
+use crate::diagnostics::{Place, Problem, Problems};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A value and where it was written.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub value: Value,
+    pub place: Place,
+}
+
+/// What TOML can hold.
+#[derive(Debug, Clone)]
+pub(crate) enum Value {
+    Text(String),
+    /// Beyond 128 bits it is the nearest that fits, which is out of any bounds too.
+    Integer(i128),
+    Float(f64),
+    Boolean(bool),
+    Date,
+    List(Vec<Node>),
+    Table(Table),
+}
+
+/// Keys and values, in alphabetical order as the TOML parser gives them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table(pub Vec<Entry>);
+
+/// A key, where it was written, and its value.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub name: String,
+    pub name_place: Place,
+    pub node: Node,
+}
+
+impl Table {
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+        self.0.iter().find(|entry| entry.name == name).map(|entry| &entry.node)
+    }
+
+    pub(crate) fn take(&mut self, name: &str) -> Option<Node> {
+        let index = self.0.iter().position(|entry| entry.name == name)?;
+        Some(self.0.remove(index).node)
+    }
+}
+
+impl Node {
+    pub(crate) fn table(&self) -> Option<&Table> {
+        match &self.value {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The value of a key, where this is a table that has it.
+    pub(crate) fn get(&self, name: &str) -> Option<&Node> {
+        self.table()?.get(name)
+    }
+
+    /// The items, where this is a list; of anything else none.
+    pub(crate) fn items(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            _ => &[],
+        }
+    }
+}
+
+/// Reads a TOML document, the text of the given source. All its syntax errors are added to the problems.
+pub(crate) fn parse(source: usize, text: &str, problems: &mut Problems) -> Option<Table> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    let wrong = !errors.is_empty();
+    // One mistake throws the parser off its track; what it says after a few errors helps nobody.
+    for error in errors.into_iter().take(3) {
+        let span = error.span().unwrap_or(0..0);
+        let word = text.get(span.clone()).unwrap_or("");
+        let place = Place { source, span };
+        let (reason, expected) = match error.message().split_once(", expected ") {
+            Some(("string values must be quoted", _)) if word.is_empty() => {
+                ("there is no value", "expected a value".to_owned())
+            }
+            Some((reason, _)) if is_bare_word(reason, word) => match word.to_lowercase().as_str() {
+                boolean @ ("true" | "false") => (reason, format!("expected {boolean}")),
+                _ => ("text must be in quotes", format!("expected \"{word}\"")),
+            },
+            Some((reason, expected)) => (reason, format!("expected {expected}")),
+            None => (error.message(), String::new()),
+        };
+        problems.add(Problem::at(place, format!("not TOML: {reason}"), expected));
+    }
+    if wrong { None } else { Some(convert_table(source, table.get_ref())) }
+}
+
+/// Whether text was written without quotes; the parser, seeing `i` or `t`, speaks of a wrong `inf` or `true`.
+fn is_bare_word(reason: &str, word: &str) -> bool {
+    reason == "string values must be quoted"
+        || (reason.starts_with("invalid") && word.starts_with(|c: char| c.is_ascii_alphabetic()))
+}
+
+fn convert_table(source: usize, table: &DeTable) -> Table {
+    let entries = table.iter().map(|(name, value)| Entry {
+        name: name.get_ref().to_string(),
+        name_place: Place { source, span: name.span() },
+        node: convert(source, value),
+    });
+    Table(entries.collect())
+}
+
+fn convert(source: usize, value: &Spanned<DeValue>) -> Node {
+    let place = Place { source, span: value.span() };
+    let value = match value.get_ref() {
+        DeValue::String(text) => Value::Text(text.to_string()),
+        DeValue::Integer(integer) => Value::Integer(whole(integer.as_str(), integer.radix())),
+        // The parser has checked it; what does not parse all the same is out of any bounds, as NaN is.
+        DeValue::Float(float) => Value::Float(float.as_str().parse().unwrap_or(f64::NAN)),
+        DeValue::Boolean(boolean) => Value::Boolean(*boolean),
+        DeValue::Datetime(_) => Value::Date,
+        DeValue::Array(items) => Value::List(items.iter().map(|item| convert(source, item)).collect()),
+        DeValue::Table(table) => Value::Table(convert_table(source, table)),
+    };
+    Node { value, place }
+}
+
+fn whole(digits: &str, radix: u32) -> i128 {
+    let out_of_bounds = if digits.starts_with('-') { i128::MIN } else { i128::MAX };
+    i128::from_str_radix(digits, radix).unwrap_or(out_of_bounds)
+}

@@ -1,0 +1,130 @@
+//! How long a campaign may take, told before it starts.
+
+use crate::plan::Plan;
+use crate::study::Study;
+use stacklab_model::{Cell, Length, Pacing, Probe, ProbeSpec};
+
+/// Nanoseconds that a trial takes besides its traffic: opening sockets, draining, reading counters, storing the run.
+pub const TRIAL_OVERHEAD_NS: u64 = 20_000_000;
+/// Messages per second that a flood is taken to reach where the link sets no lower limit.
+pub const ASSUMED_FLOOD_RATE: f64 = 100_000.0;
+/// Round trips (or connections) per second that a closed loop is taken to reach.
+pub const ASSUMED_LOCKSTEP_RATE: f64 = 10_000.0;
+
+/// How long a campaign may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlanEstimate {
+    /// Trials of one block.
+    pub trials_per_block: usize,
+    /// Nanoseconds of one block with all its trials.
+    pub block_ns: u64,
+    /// Blocks at least.
+    pub min_blocks: u32,
+    /// Blocks at most, the budget considered.
+    pub max_blocks: u32,
+    /// Nanoseconds at least.
+    pub min_ns: u64,
+    /// Nanoseconds at most.
+    pub max_ns: u64,
+    /// Whether a run that ends after a number of packets had to be taken at an assumed rate
+    /// ([`ASSUMED_FLOOD_RATE`], [`ASSUMED_LOCKSTEP_RATE`]).
+    pub assumed: bool,
+}
+
+impl Plan {
+    /// How long a campaign of the study that this plan was made of may take.
+    pub fn estimate(&self, study: &Study) -> PlanEstimate {
+        let mut block_ns = 0_u64;
+        let mut assumed = false;
+        for (cell, probe) in self.arms() {
+            let Some(spec) = study.probe(*probe) else { continue };
+            let (length_ns, length_assumed) = length_ns(study, cell, spec);
+            assumed |= length_assumed;
+            for part in [length_ns, spec.warmup_ns, TRIAL_OVERHEAD_NS] {
+                block_ns = block_ns.saturating_add(part);
+            }
+        }
+        // The budget is looked at after each block, from the second on.
+        let afforded =
+            study.rule.budget_ns.map_or(u64::MAX, |budget| budget.div_ceil(block_ns.max(1)).max(2));
+        let blocks = |wanted: u32| wanted.min(u32::try_from(afforded).unwrap_or(u32::MAX));
+        let (min_blocks, max_blocks) = (blocks(study.rule.min), blocks(study.rule.max));
+        PlanEstimate {
+            trials_per_block: self.trials_per_block(),
+            block_ns,
+            min_blocks,
+            max_blocks,
+            min_ns: block_ns.saturating_mul(u64::from(min_blocks)),
+            max_ns: block_ns.saturating_mul(u64::from(max_blocks)),
+            assumed,
+        }
+    }
+}
+
+/// Nanoseconds of a run's measured part, and whether they rest on an assumed rate.
+fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
+    let packets = match spec.length {
+        Length::Time(nanoseconds) => return (nanoseconds, false),
+        Length::Packets(packets) => packets as f64,
+    };
+    let limit = if spec.probe == Probe::Connect { None } else { study.link_config.messages_per_second(cell) };
+    let (rate, assumed) = match spec.pacing {
+        Pacing::Schedule(rate) => (rate, false),
+        Pacing::Link => (f64::MAX, false),
+        Pacing::Lockstep => (ASSUMED_LOCKSTEP_RATE, true),
+        Pacing::Flood => (ASSUMED_FLOOD_RATE, true),
+    };
+    let rate = limit.map_or(rate, |limit| rate.min(limit));
+    // A cast from a float saturates.
+    ((packets / rate * 1e9) as u64, assumed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Input, parse};
+
+    fn estimate(scale: Option<&str>, settings: &[&str]) -> PlanEstimate {
+        let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();
+        let text = include_str!("../../../../studies/quickstart.toml");
+        let study = parse(&Input { name: "quickstart.toml", text, scale, settings: &settings }).unwrap();
+        Plan::new(&study, 1).estimate(&study)
+    }
+
+    #[test]
+    fn the_quickstart_ends_in_under_two_minutes() {
+        let estimate = estimate(None, &[]);
+        assert_eq!(estimate.trials_per_block, 48);
+        // 24 x (200 + 50 + 20) ms and 24 x (100 + 20 + 20) ms.
+        assert_eq!(estimate.block_ns, 9_840_000_000);
+        assert_eq!((estimate.min_blocks, estimate.max_blocks), (6, 9));
+        assert_eq!(estimate.max_ns, 88_560_000_000);
+        assert!(estimate.max_ns < 120_000_000_000);
+        assert!(!estimate.assumed);
+    }
+
+    #[test]
+    fn a_small_budget_leaves_two_blocks() {
+        let estimate = estimate(None, &["runs.budget='1s'"]);
+        assert_eq!((estimate.min_blocks, estimate.max_blocks), (2, 2));
+    }
+
+    #[test]
+    fn packets_are_taken_at_an_assumed_rate_or_at_the_links() {
+        let only = [
+            "factors.size=[1408]",
+            "factors.transport=['udp']",
+            "factors.family=['ipv4']",
+            "comparison=[]",
+            "probe.stream.length.packets=100_000",
+            "probe.stream.warmup='0s'",
+        ];
+        let free = estimate(None, &only);
+        assert!(free.assumed);
+        // 1 s of flood, 100 + 20 ms of echo, 2 x 20 ms of overhead.
+        assert_eq!(free.block_ns, 1_160_000_000);
+        // 1474 bytes of wire each at 100 Mbit/s: 11.792 s.
+        let limited = estimate(None, &[&only[..], &["testbed.rate=100 Mbit/s"]].concat());
+        assert_eq!(limited.block_ns.div_ceil(1_000_000), 11_952);
+    }
+}

@@ -1,0 +1,271 @@
+//! A study as randomised complete blocks of trials.
+
+pub mod estimate;
+mod shuffle;
+pub mod stopping;
+
+use crate::plan::shuffle::{generator, shuffle};
+use crate::study::Study;
+use stacklab_model::{Cell, Factor, Probe, Question, StopReason, Trial};
+use std::collections::{HashMap, HashSet};
+
+/// The trials of a study in their order. A block holds every cell once for every probe that supports its transport, in
+/// an order drawn from the seed and the block's number alone, so that a campaign is resumed without its history.
+///
+/// Cells that differ only in the compared factor stand side by side, so that what is compared is measured under
+/// the same conditions. That factor is the first comparison's, or the family in a study without comparisons.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    seed: u64,
+    /// What stands side by side, in the study's order.
+    groups: Vec<Vec<(Cell, Probe)>>,
+}
+
+impl Plan {
+    /// The plan of a study for a seed.
+    pub fn new(study: &Study, seed: u64) -> Self {
+        let factor = study.comparisons.first().map_or(Factor::Family, |comparison| comparison.factor);
+        let mut groups: Vec<Vec<(Cell, Probe)>> = Vec::new();
+        let mut index: HashMap<(Probe, Vec<String>), usize> = HashMap::new();
+        for spec in &study.probes {
+            for cell in study.cells.iter().filter(|cell| spec.probe.supports(cell.transport)) {
+                let others = Factor::ALL.iter().filter(|other| **other != factor);
+                let shared = others.map(|other| cell.level(*other)).collect();
+                let group = *index.entry((spec.probe, shared)).or_insert_with(|| {
+                    groups.push(Vec::new());
+                    groups.len() - 1
+                });
+                groups[group].push((cell.clone(), spec.probe));
+            }
+        }
+        Plan { seed, groups }
+    }
+
+    /// The seed that the orders are drawn from.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Trials of one block.
+    pub fn trials_per_block(&self) -> usize {
+        self.groups.iter().map(Vec::len).sum()
+    }
+
+    /// What one block measures, in the study's order.
+    pub(crate) fn arms(&self) -> impl Iterator<Item = &(Cell, Probe)> {
+        self.groups.iter().flatten()
+    }
+
+    /// The trials of a block (from 0) in the order in which they run.
+    pub fn block(&self, block: u32) -> Vec<Trial> {
+        let mut generator = generator(self.seed, block);
+        let mut groups = self.groups.clone();
+        shuffle(&mut groups, &mut generator);
+        for group in &mut groups {
+            shuffle(group, &mut generator);
+        }
+        let trial = |(position, (cell, probe))| Trial { block, position, cell, probe };
+        (0..).zip(groups.into_iter().flatten()).map(trial).collect()
+    }
+
+    /// The trials of a block that are still worth running: all but those whose every question is settled. A trial
+    /// that no question asks for stays. `settled` goes with `questions` item by item; one that is not there is open.
+    /// Trials keep their order and positions.
+    pub fn active(
+        trials: Vec<Trial>,
+        stop_reason: &[Option<StopReason>],
+        questions: &[Question],
+    ) -> Vec<Trial> {
+        let mut asked = HashSet::new();
+        let mut open = HashSet::new();
+        for (index, question) in questions.iter().enumerate() {
+            let is_open = stop_reason.get(index).is_none_or(Option::is_none);
+            for cell in [&question.baseline, &question.candidate] {
+                let arm = (cell, question.metric.probe());
+                asked.insert(arm);
+                if is_open {
+                    open.insert(arm);
+                }
+            }
+        }
+        let worth = |trial: &Trial| {
+            let arm = (&trial.cell, trial.probe);
+            open.contains(&arm) || !asked.contains(&arm)
+        };
+        trials.into_iter().filter(worth).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Input, parse};
+    use proptest::prelude::*;
+    use stacklab_model::Metric;
+    use std::collections::BTreeSet;
+
+    fn quickstart() -> Study {
+        parse(&Input::file("quickstart.toml", include_str!("../../../../studies/quickstart.toml"))).unwrap()
+    }
+
+    /// Every probe, both transports, two framings' worth of cells and replicas, compared by the given factor.
+    fn varied(factor: &str, baseline: &str, candidate: &str) -> Study {
+        let text = format!(
+            r#"
+title = "varied"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["tcp", "udp"]
+framing = ["segment", "message"]
+size = [64, 512]
+replica = ["a", "b", "c"]
+[probe.stream]
+metrics = ["throughput"]
+length = {{ packets = 10 }}
+[probe.connect]
+metrics = ["connect_time"]
+length = {{ packets = 10 }}
+[[comparison]]
+factor = "{factor}"
+baseline = "{baseline}"
+candidate = "{candidate}"
+"#
+        );
+        parse(&Input::file("varied.toml", &text)).unwrap()
+    }
+
+    fn arms(trials: &[Trial]) -> BTreeSet<(Cell, Probe)> {
+        trials.iter().map(|trial| (trial.cell.clone(), trial.probe)).collect()
+    }
+
+    /// Whether all trials of the same probe that differ in nothing but the factor follow each other directly.
+    fn side_by_side(trials: &[Trial], factor: Factor) -> bool {
+        let alike = |a: &Trial, b: &Trial| a.probe == b.probe && a.cell.same_but(&b.cell, factor);
+        let runs = trials.chunk_by(alike).count();
+        let mut kinds: Vec<&Trial> = Vec::new();
+        for trial in trials {
+            if !kinds.iter().any(|kind| alike(kind, trial)) {
+                kinds.push(trial);
+            }
+        }
+        runs == kinds.len() && runs < trials.len()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn a_block_holds_every_cell_and_probe_once(seed: u64, block: u32) {
+            let study = varied("family", "ipv4", "ipv6");
+            let trials = Plan::new(&study, seed).block(block);
+            // 48 cells stream, the 24 of TCP connect.
+            prop_assert_eq!(trials.len(), 72);
+            prop_assert_eq!(arms(&trials).len(), 72);
+            for (index, trial) in trials.iter().enumerate() {
+                prop_assert_eq!(trial.position as usize, index);
+                prop_assert_eq!(trial.block, block);
+                prop_assert!(trial.probe.supports(trial.cell.transport));
+            }
+        }
+
+        #[test]
+        fn the_compared_arms_stand_side_by_side(seed: u64, block: u32) {
+            for (factor, baseline, candidate) in
+                [("family", "ipv4", "ipv6"), ("transport", "tcp", "udp"), ("replica", "a", "b"), ("size", "64", "512")]
+            {
+                let study = varied(factor, baseline, candidate);
+                let trials = Plan::new(&study, seed).block(block);
+                prop_assert!(side_by_side(&trials, factor.parse().unwrap()), "{}", factor);
+            }
+        }
+
+        #[test]
+        fn an_order_depends_on_seed_and_block_alone(seed: u64, block in 0..u32::MAX) {
+            let study = quickstart();
+            let plan = Plan::new(&study, seed);
+            let order = |plan: &Plan, block| -> Vec<(Cell, Probe)> {
+                plan.block(block).into_iter().map(|trial| (trial.cell, trial.probe)).collect()
+            };
+            prop_assert_eq!(plan.block(block), Plan::new(&study, seed).block(block));
+            prop_assert_ne!(order(&plan, block), order(&plan, block + 1));
+            prop_assert_ne!(order(&plan, block), order(&Plan::new(&study, seed.wrapping_add(1)), block));
+        }
+    }
+
+    #[test]
+    fn both_families_come_first_about_equally_often() {
+        let plan = Plan::new(&quickstart(), 3);
+        let first = |trials: &[Trial]| {
+            trials.chunks(2).filter(|pair| pair[0].cell.family == stacklab_model::Family::Ipv4).count()
+        };
+        let ipv4_first: usize = (0..100).map(|block| first(&plan.block(block))).sum();
+        // Six standard deviations of a binomial with n = 2400 and p = 1/2.
+        assert!((1053..=1347).contains(&ipv4_first), "{ipv4_first} of 2400");
+    }
+
+    #[test]
+    fn without_comparisons_the_families_stand_side_by_side() {
+        let study = Study { comparisons: Vec::new(), ..quickstart() };
+        assert!(side_by_side(&Plan::new(&study, 1).block(0), Factor::Family));
+    }
+
+    #[test]
+    fn the_order_of_the_quickstart_never_changes() {
+        let trials = Plan::new(&quickstart(), 42).block(0);
+        let first: Vec<String> = trials.iter().take(6).map(Trial::to_string).collect();
+        assert_eq!(
+            first,
+            [
+                "block 1 echo ipv6 tcp segment 1152 B",
+                "block 1 echo ipv4 tcp segment 1152 B",
+                "block 1 echo ipv6 tcp segment 1408 B",
+                "block 1 echo ipv4 tcp segment 1408 B",
+                "block 1 echo ipv4 tcp segment 128 B",
+                "block 1 echo ipv6 tcp segment 128 B"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_trial_is_left_out_when_all_its_questions_are_settled() {
+        let study = quickstart();
+        let plan = Plan::new(&study, 1);
+        let questions = study.questions();
+        let active =
+            |stop_reason: &[Option<StopReason>]| Plan::active(plan.block(0), stop_reason, &questions);
+
+        assert_eq!(active(&[]), plan.block(0));
+        assert_eq!(active(&vec![None; questions.len()]), plan.block(0));
+        assert!(active(&vec![Some(StopReason::Cap); questions.len()]).is_empty());
+
+        // Round trips are the only questions of echo, so that all echo trials go; a stream stays for its other metrics.
+        let rtt: Vec<_> =
+            questions.iter().map(|q| (q.metric == Metric::Rtt).then_some(StopReason::Narrow)).collect();
+        let left = active(&rtt);
+        assert_eq!(left.len(), 24);
+        assert!(left.iter().all(|trial| trial.probe == Probe::Stream));
+        assert!(left.iter().any(|trial| trial.position >= 24), "positions are those of the full order");
+
+        // One open question keeps its two arms.
+        let mut all_but_one = vec![Some(StopReason::Decided); questions.len()];
+        all_but_one[5] = None;
+        let left = active(&all_but_one);
+        assert_eq!(
+            arms(&left),
+            [&questions[5].baseline, &questions[5].candidate]
+                .map(|cell| (cell.clone(), Probe::Stream))
+                .into()
+        );
+    }
+
+    #[test]
+    fn a_trial_that_no_question_asks_for_stays() {
+        let mut study = quickstart();
+        study.comparisons[0].metrics = vec![Metric::Throughput];
+        let questions = study.questions();
+        let trials = Plan::new(&study, 1).block(0);
+        let left = Plan::active(trials, &vec![Some(StopReason::Cap); questions.len()], &questions);
+        assert_eq!(left.len(), 24);
+        assert!(left.iter().all(|trial| trial.probe == Probe::Echo));
+    }
+}
