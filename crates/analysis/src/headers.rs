@@ -1,8 +1,7 @@
 //! What the headers alone would make of a comparison, and what they leave to the stacks.
 
 use stacklab_model::{
-    Cell, Effect, Explained, Factor, Framing, LinkConfig, Mechanism, Metric, Question, Rate, Transport,
-    TrialSpec, WirePath,
+    Cell, Effect, Explained, Framing, LinkConfig, Mechanism, Metric, Question, Rate, Transport, WirePath,
 };
 
 /// The least share of what the headers allow that both arms must reach for the link to count as full. Below it
@@ -78,9 +77,10 @@ impl OnWire {
     fn of(cell: &Cell, link_config: &LinkConfig) -> Result<Self, String> {
         let mtu = link_config.mtu_of(cell);
         let Cell { family, transport, framing, size, .. } = *cell;
-        let payload = TrialSpec::message_bytes(family, transport, framing, size)
-            .filter(|payload| *payload > 0)
-            .ok_or_else(|| format!("a frame of {size} bytes has no room for {family} payload"))?;
+        let payload = cell.payload_bytes();
+        if payload == 0 {
+            return Err(format!("a frame of {size} bytes has no room for {family} payload"));
+        }
         let mechanism = Mechanism::of(cell);
         let headers = family.header_bytes() + transport.header_bytes();
         let path = WirePath { mechanism, ..WirePath::plain(family, transport, mtu) };
@@ -93,7 +93,7 @@ impl OnWire {
         // The kernel joins TCP writes, so their headers are spread over full segments whatever the size of the write.
         let joined = framing == Framing::Message && transport == Transport::Tcp;
         // A maximum segment size counts the options behind TCP's first 20 bytes of header.
-        let mss = cell.number(Factor::Mss).map(|mss| mss + 20 - transport.header_bytes());
+        let mss = cell.settings.mss.map(|mss| mss + 20 - transport.header_bytes());
         let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
         let wire = path.wire_size(unit).ok_or_else(|| format!("{mechanism} does not carry {family}"))?;
         let crossing =
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use crate::Paired;
     use crate::fixtures::{link_config, question};
-    use stacklab_model::Scale;
+    use stacklab_model::{CellSettings, Scale};
 
     fn with(metric: Metric, transport: Transport, framing: Framing, size: u32) -> Question {
         let mut question = question(metric, 0.02);
@@ -178,10 +178,10 @@ mod tests {
     fn a_cells_own_mtu_and_segment_size_count() {
         let mut question = with(Metric::Throughput, Transport::Tcp, Framing::Message, 8192);
         question.candidate = question.baseline.clone();
-        question.candidate.settings.insert(Factor::Mtu, "9000".to_owned());
+        question.candidate.settings.mtu = Some(9000);
         // IPv4: full segments of 1448 bytes in 1538 of wire, against 8948 in 9038.
         close(ratio(&question), (8948.0 / 9038.0) / (1448.0 / 1538.0));
-        question.candidate.settings = [(Factor::Mss, "512".to_owned())].into();
+        question.candidate.settings = CellSettings { mss: Some(512), ..CellSettings::default() };
         close(ratio(&question), (500.0 / 590.0) / (1448.0 / 1538.0));
     }
 
@@ -189,10 +189,8 @@ mod tests {
     fn a_tunnels_headers_are_explained_and_what_it_leaves_holds_the_segments() {
         let mut question = with(Metric::Throughput, Transport::Udp, Framing::Message, 1408);
         question.baseline.family = stacklab_model::Family::Ipv6;
-        (question.baseline.settings, question.candidate.settings) = (
-            [(Factor::Mechanism, "native".to_owned())].into(),
-            [(Factor::Mechanism, "6in4".to_owned())].into(),
-        );
+        question.baseline.settings.mechanism = Some(Mechanism::Native);
+        question.candidate.settings.mechanism = Some(Mechanism::SixInFour);
         close(ratio(&question), (1408.0 + 86.0) / (1408.0 + 106.0));
         let explained = explain(&question, None, [None, None], &link_config(Some(Rate(1_000_000)))).unwrap();
         assert_eq!(

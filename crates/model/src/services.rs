@@ -1,7 +1,7 @@
 //! Services that run on the receiver, as levels of the factor `services` name them.
 
 use crate::names::named;
-use crate::{Cell, Factor, UnknownName};
+use crate::{Cell, UnknownName};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -50,14 +50,8 @@ impl std::error::Error for NoServices {}
 
 impl Services {
     /// Of a cell.
-    ///
-    /// # Panics
-    /// When the cell's level is none, which a checked study excludes.
     pub fn of(cell: &Cell) -> Self {
-        match cell.settings.get(&Factor::Services) {
-            Some(level) => level.parse().expect("a checked study's services are known"),
-            None => Services::default(),
-        }
+        cell.settings.services.as_deref().cloned().unwrap_or_default()
     }
 
     /// Whether there are none.
