@@ -4,8 +4,7 @@
 mod support;
 
 use stacklab_model::{
-    Cell, CpuScope, Direction, Family, Framing, Io, Length, Pacing, Probe, ProbeSpec, Transport, Trial,
-    TrialSpec,
+    Cell, Direction, Family, Framing, Io, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec,
 };
 use stacklab_traffic::client::AgentClient;
 use stacklab_traffic::conduct::{Path, conduct};
@@ -73,27 +72,17 @@ fn spec(family: Family, transport: Transport, io: Io, probe: Probe, packets: u64
         Probe::EchoOpen => Pacing::Schedule(4_000.0),
         _ => Pacing::Flood,
     };
-    TrialSpec {
-        token: 7,
-        family,
-        transport,
-        framing: Framing::Message,
-        message_bytes: 512,
-        cpu_scope: CpuScope::Shared,
-        poll_ns: 0,
-        io,
-        flows: 1,
-        tuning: Default::default(),
-        clock_offset_ns: 0,
-        probe: ProbeSpec {
-            probe,
-            pacing,
-            length: Length::Packets(packets),
-            warmup_ns: 1_000_000,
-            interval_ns: 100_000_000,
-            metrics: Vec::new(),
-        },
-    }
+    let probe = ProbeSpec {
+        probe,
+        pacing,
+        length: Length::Packets(packets),
+        warmup_ns: 1_000_000,
+        interval_ns: 100_000_000,
+        metrics: Vec::new(),
+    };
+    let mut spec = TrialSpec::new(7, &Cell::new(family, transport, Framing::Message, 512), probe);
+    spec.io = io;
+    spec
 }
 
 /// Runs a trial between two agents on loopback.
@@ -110,14 +99,7 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
         shared: false,
         nat: None,
     };
-    let cell = Cell {
-        transport: spec.transport,
-        framing: spec.framing,
-        size: spec.message_bytes,
-        family: spec.family,
-        replica: String::new(),
-        settings: Default::default(),
-    };
+    let cell = Cell::new(spec.family, spec.transport, spec.framing, spec.message_bytes);
     let trial = Trial { block: 0, position: 0, cell, probe: spec.probe.probe };
     let [sender, receiver] = agents;
     let run = conduct(&mut sender.client, &mut receiver.client, &path, &trial, spec, Direction::Forward);

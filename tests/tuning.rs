@@ -33,7 +33,7 @@ target = "2 %"
 }
 
 fn level<T: std::str::FromStr>(cell: &Cell, factor: Factor) -> T {
-    cell.settings[&factor].parse().unwrap_or_else(|_| panic!("{factor} of {cell:?}"))
+    cell.level(factor).parse().unwrap_or_else(|_| panic!("{factor} of {cell:?}"))
 }
 
 fn sender(run: &RunRecord) -> &HostReport {

@@ -4,7 +4,7 @@
 use super::program::require_root;
 use super::tun::{MTU, address};
 use stacklab_model::{
-    Cell, CpuScope, Direction, Family, Framing, LinkConfig, ProbeSpec, RunRecord, Transport, Trial, TrialSpec,
+    Cell, Direction, Family, Framing, LinkConfig, ProbeSpec, RunRecord, Transport, Trial, TrialSpec,
 };
 use stacklab_testbed::{Testbed, enter};
 use stacklab_traffic::client::AgentClient;
@@ -92,25 +92,9 @@ impl Lab {
         direction: Direction,
     ) -> RunRecord {
         self.trials += 1;
-        let family = Family::of(path.sender);
-        let framing = Framing::Segment;
-        let cell =
-            Cell { family, transport, framing, size, replica: String::new(), settings: Default::default() };
+        let cell = Cell::new(Family::of(path.sender), transport, Framing::Segment, size);
+        let spec = TrialSpec::new(self.trials, &cell, probe.clone());
         let trial = Trial { block: 0, position: self.trials, cell, probe: probe.probe };
-        let spec = TrialSpec {
-            token: self.trials,
-            family,
-            transport,
-            framing,
-            message_bytes: size,
-            cpu_scope: CpuScope::Shared,
-            poll_ns: 0,
-            io: stacklab_model::Io::Plain,
-            flows: 1,
-            tuning: Default::default(),
-            clock_offset_ns: 0,
-            probe: probe.clone(),
-        };
         let [sender, receiver] = &mut self.agents;
         let run = conduct(sender, receiver, &path, &trial, spec, direction)
             .unwrap_or_else(|error| panic!("{error}"));

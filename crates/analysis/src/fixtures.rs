@@ -10,14 +10,7 @@ use std::collections::BTreeMap;
 
 /// A UDP cell in segment framing.
 pub fn cell(family: Family, size: u32) -> Cell {
-    Cell {
-        transport: Transport::Udp,
-        framing: Framing::Segment,
-        size,
-        family,
-        replica: String::new(),
-        settings: Default::default(),
-    }
+    Cell::new(family, Transport::Udp, Framing::Segment, size)
 }
 
 /// ipv6 against ipv4 at 128 bytes.
@@ -42,29 +35,17 @@ pub fn run(block: u32, cell: &Cell, metric: Metric, figure: f64) -> RunRecord {
 
 /// A valid run with one value.
 pub fn run_with(block: u32, cell: &Cell, metric: Metric, value: Value) -> RunRecord {
+    let probe = ProbeSpec {
+        probe: metric.probe(),
+        pacing: Pacing::Flood,
+        length: Length::Packets(1),
+        warmup_ns: 0,
+        interval_ns: 1,
+        metrics: vec![metric],
+    };
     RunRecord {
         trial: Trial { block, position: 0, cell: cell.clone(), probe: metric.probe() },
-        spec: TrialSpec {
-            token: 1,
-            family: cell.family,
-            transport: cell.transport,
-            framing: cell.framing,
-            message_bytes: cell.size,
-            cpu_scope: stacklab_model::CpuScope::Shared,
-            poll_ns: 0,
-            io: stacklab_model::Io::Plain,
-            flows: 1,
-            tuning: Default::default(),
-            clock_offset_ns: 0,
-            probe: ProbeSpec {
-                probe: metric.probe(),
-                pacing: Pacing::Flood,
-                length: Length::Packets(1),
-                warmup_ns: 0,
-                interval_ns: 1,
-                metrics: vec![metric],
-            },
-        },
+        spec: TrialSpec::new(1, cell, probe),
         started_unix_ns: 0,
         wall_ns: 1,
         status: RunStatus::Valid,

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
     use crate::comparison::paired::Paired;
     use crate::fixtures::{link_config, question};
-    use stacklab_model::{Factor, Framing, Scale, Transport};
+    use stacklab_model::{CellSettings, Framing, Mechanism, Scale, Transport};
 
     fn with(metric: Metric, transport: Transport, framing: Framing, size: u32) -> Question {
         let mut question = question(metric, 0.02);
@@ -128,10 +128,10 @@ mod tests {
     fn a_cells_own_mtu_and_segment_size_count() {
         let mut question = with(Metric::Throughput, Transport::Tcp, Framing::Message, 8192);
         question.candidate = question.baseline.clone();
-        question.candidate.settings.insert(Factor::Mtu, "9000".to_owned());
+        question.candidate.settings.mtu = Some(9000);
         // IPv4: full segments of 1448 bytes in 1538 of wire, against 8948 in 9038.
         close(ratio(&question), (8948.0 / 9038.0) / (1448.0 / 1538.0));
-        question.candidate.settings = [(Factor::Mss, "512".to_owned())].into();
+        question.candidate.settings = CellSettings { mss: Some(512), ..CellSettings::default() };
         close(ratio(&question), (500.0 / 590.0) / (1448.0 / 1538.0));
     }
 
@@ -139,10 +139,8 @@ mod tests {
     fn a_tunnels_headers_are_explained_and_what_it_leaves_holds_the_segments() {
         let mut question = with(Metric::Throughput, Transport::Udp, Framing::Message, 1408);
         question.baseline.family = stacklab_model::Family::Ipv6;
-        (question.baseline.settings, question.candidate.settings) = (
-            [(Factor::Mechanism, "native".to_owned())].into(),
-            [(Factor::Mechanism, "6in4".to_owned())].into(),
-        );
+        question.baseline.settings.mechanism = Some(Mechanism::Native);
+        question.candidate.settings.mechanism = Some(Mechanism::SixInFour);
         close(ratio(&question), (1408.0 + 86.0) / (1408.0 + 106.0));
         let explained = explain(&question, None, [None, None], &link_config(Some(Rate(1_000_000)))).unwrap();
         assert_eq!(

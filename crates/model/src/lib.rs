@@ -17,6 +17,7 @@ pub use factors::cell::{Cell, Factor};
 pub use factors::family::{Family, Framing, Probe, Transport};
 pub use factors::mechanism::{Mechanism, Translator};
 pub use factors::services::{NoServices, SERVICES, Service, Services};
+pub use factors::settings::{AsWritten, CellSettings, UnknownLevel};
 pub use factors::system::{SYSTEMS, System, Systems, UnknownSystem};
 pub use findings::difference::Difference;
 pub use findings::finding::{
@@ -39,7 +40,7 @@ pub use network::topology::{Links, OwnLink, RowKind, Topology};
 pub use network::wire_cost::WireCost;
 pub use trial::Trial;
 pub use trial::run::{RunRecord, RunStatus, Warning};
-pub use trial::spec::{HEADER_BYTES, Io, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
-pub use trial::tuning::{Direction, SocketOptions, Tuning};
+pub use trial::spec::{HEADER_BYTES, Io, IoChoice, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
+pub use trial::tuning::{Direction, Pinning, SocketOptions, Tuning};
 pub use units::{Rate, UnitError, parse_duration, parse_ratio, print_duration};
 pub use value::Value;

@@ -7,10 +7,10 @@ use crate::outside;
 use crate::remote::Machine;
 use crate::row::{self, Origin, Row};
 use crate::served;
-use crate::settings::{self, Pinning};
+use crate::settings::{self, CpuAffinity};
 use crate::sources::now_unix_ns;
 use stacklab_model::{
-    Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, LinkConfig, Metric, Probe, ProbeSpec, Role,
+    Cell, CpuScope, Direction, Family, HostFacts, Io, IoChoice, LinkConfig, Metric, Probe, ProbeSpec, Role,
     RowKind, RunRecord, Services, System, Systems, Trial, TrialSpec,
 };
 use stacklab_store::HostRow;
@@ -218,24 +218,24 @@ impl Lab {
     /// # Errors
     /// When this machine cannot do it.
     pub fn try_processors(&mut self, study: &Study) -> Result<(), Failure> {
-        let pinned: Vec<Pinning> = study
+        let pinned: Vec<CpuAffinity> = study
             .cells
             .iter()
             .filter(|cell| self.is_for(cell))
-            .filter(|cell| cell.settings.contains_key(&Factor::Pinning))
-            .map(|cell| Pinning::of(cell, Probe::Stream, false, false))
+            .filter(|cell| cell.settings.pinning.is_some())
+            .map(|cell| CpuAffinity::of(cell, Probe::Stream, false, false))
             .collect();
-        for pinning in pinned {
-            self.put(pinning)?;
+        for affinity in pinned {
+            self.put(affinity)?;
         }
         Ok(())
     }
 
     /// Puts the hosts and their receive work on processors.
-    fn put(&mut self, pinning: Pinning) -> Result<(), TestbedError> {
+    fn put(&mut self, affinity: CpuAffinity) -> Result<(), TestbedError> {
         let Place::Built(testbed) = &mut self.place else { return Ok(()) };
-        testbed.divide(pinning.divided)?;
-        testbed.steer(pinning.steered).map_err(|reason| TestbedError::Setup {
+        testbed.divide(affinity.divided)?;
+        testbed.steer(affinity.steered).map_err(|reason| TestbedError::Setup {
             host: Role::Receiver,
             attempted: "have the host's own processors do its receive work".to_owned(),
             reason,
@@ -261,7 +261,7 @@ impl Lab {
     /// How messages get into the kernel where the study does not say: a guest's may know trains of datagrams in name only.
     fn io(&self, link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
         let own = |system: &System| matches!(system, System::Namespace | System::Here | System::Ssh(_));
-        let told = cell.settings.get(&Factor::Io).is_some_and(|level| level != "auto");
+        let told = matches!(cell.settings.io, Some(IoChoice::Path(_)));
         match settings::io(link_config, cell, probe) {
             Io::Segment if !told && !self.systems.0.iter().all(own) => Io::Batch,
             io => io,
@@ -275,33 +275,19 @@ impl Lab {
     pub fn measure(&mut self, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, Failure> {
         let cell = &trial.cell;
         let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
-        let message_bytes = TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)
-            .expect("a checked study's sizes hold their headers");
         let io = self.io(&study.link_config, cell, &probe);
         probe.pacing = settings::pacing(&study.link_config, cell, &probe);
         let path = self.path(&study.link_config, cell);
-        let pinning = Pinning::of(cell, trial.probe, self.divides(), self.steers);
-        let mut spec = TrialSpec {
-            token: token(seed, trial),
-            family: cell.family,
-            transport: cell.transport,
-            framing: cell.framing,
-            message_bytes,
-            cpu_scope: self.scope_of(cell),
-            poll_ns: if trial.probe == Probe::Echo && pinning.divided { POLL_NS } else { 0 },
-            io,
-            // Only streams have several; other probes have one message or connection under way.
-            flows: if trial.probe.streams() { settings::level(cell, Factor::Flows).unwrap_or(1) } else { 1 },
-            tuning: settings::tuning(cell),
-            clock_offset_ns: 0,
-            probe,
-        };
+        let affinity = CpuAffinity::of(cell, trial.probe, self.divides(), self.steers);
+        let mut spec = TrialSpec::new(token(seed, trial), cell, probe);
+        spec.io = io;
+        spec.cpu_scope = self.scope_of(cell);
+        spec.poll_ns = if trial.probe == Probe::Echo && affinity.divided { POLL_NS } else { 0 };
         if let Place::Built(testbed) = &mut self.place {
-            testbed
-                .set_link(settings::level(cell, Factor::Mtu), settings::level(cell, Factor::QueueLength))?;
+            testbed.set_link(cell.settings.mtu, cell.settings.queue_length)?;
         }
-        self.put(pinning)?;
-        let direction = settings::level(cell, Factor::Direction).unwrap_or(Direction::Forward);
+        self.put(affinity)?;
+        let direction = Direction::of(cell);
         let known = self.clocks(&path, &spec)?;
         spec.clock_offset_ns = known.offset_ns();
         let counted = match &mut self.place {

@@ -100,14 +100,9 @@ mod tests {
     }
 
     fn cell(transport: Transport, family: Family, os: &str) -> Cell {
-        Cell {
-            transport,
-            framing: Framing::Segment,
-            size: 128,
-            family,
-            replica: String::new(),
-            settings: [(Factor::Os, os.to_owned())].into(),
-        }
+        let mut cell = Cell::new(family, transport, Framing::Segment, 128);
+        cell.set(Factor::Os, os).unwrap();
+        cell
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Processor time of guests that count none themselves, or not all, taken on this machine over a whole trial.
 
-use stacklab_model::{CpuScope, CpuTime, Direction, Factor, RunRecord};
+use stacklab_model::{CpuScope, CpuTime, Direction, RunRecord};
 use stacklab_testbed::Ticks;
 use stacklab_traffic::conduct::Path;
 use stacklab_traffic::metrics;
@@ -8,8 +8,7 @@ use stacklab_traffic::metrics;
 /// Puts what the guests' processes ran between two looks in the place of what a run's sides say of processor time, and into
 /// the figures made of it. The time is that of the whole trial, set-up and warm-up included.
 pub fn fill_in(run: &mut RunRecord, path: &Path, before: [Option<Ticks>; 2], after: [Option<Ticks>; 2]) {
-    let reverse = run.trial.cell.settings.get(&Factor::Direction);
-    let reverse = reverse.is_some_and(|level| *level == Direction::Reverse.to_string());
+    let reverse = Direction::of(&run.trial.cell) == Direction::Reverse;
     // Sides are a leg's sender and its receiver, then those of a leg back.
     let hosts: &[usize] = if reverse { &[1, 0] } else { &[0, 1, 1, 0] };
     let mut filled = false;
@@ -64,13 +63,13 @@ mod tests {
         let path = Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, nat };
         // The sides that are at the sender's host, which is the guest.
         let cases = [
-            ("both", 4, vec![0, 3], Metric::CpuSender, Metric::CpuReceiver),
-            ("reverse", 2, vec![1], Metric::CpuReceiver, Metric::CpuSender),
+            (Direction::Both, 4, vec![0, 3], Metric::CpuSender, Metric::CpuReceiver),
+            (Direction::Reverse, 2, vec![1], Metric::CpuReceiver, Metric::CpuSender),
         ];
         for (direction, count, own, counted, other) in cases {
             let mut run = stream_of((0..count).map(|_| received(0, 0.0)).collect());
             run.wall_ns = 100 * tick_ns;
-            run.trial.cell.settings.insert(Factor::Direction, direction.to_owned());
+            run.trial.cell.settings.direction = Some(direction);
             fill_in(&mut run, &path, [Some(before), None], [Some(after), None]);
             for (place, side) in run.host_reports.iter().enumerate() {
                 let found = side.cpu.as_ref().map(|cpu| (cpu.scope, cpu.busy_ns(), cpu.idle_ns));

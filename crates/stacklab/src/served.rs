@@ -1,13 +1,13 @@
 //! What the services of a testbed were asked while a trial ran, put into its run.
 
-use stacklab_model::{Direction, Factor, RunRecord, Service, Warning};
+use stacklab_model::{Direction, RunRecord, Service, Warning};
 use stacklab_testbed::services::Asked;
 use std::collections::BTreeMap;
 
 /// Adds the counts to the counters of the host that asks, and a warning for each service that did not answer all.
 pub fn note(run: &mut RunRecord, asked: &BTreeMap<Service, Asked>) {
     // The sender of the testbed asks; in reverse it is the one that receives.
-    let reverse = run.trial.cell.level(Factor::Direction) == Direction::Reverse.name();
+    let reverse = Direction::of(&run.trial.cell) == Direction::Reverse;
     if let Some(side) = run.host_reports.get_mut(usize::from(reverse)) {
         for (service, Asked { asked, answered }) in asked {
             side.counters.0.insert(format!("services.{service}.asked"), *asked);

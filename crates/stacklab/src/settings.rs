@@ -1,65 +1,43 @@
 //! A cell's settings as what agents and testbed are told.
 
 use stacklab_model::{
-    Cell, CpuScope, Factor, Io, LinkConfig, Mechanism, Pacing, Probe, ProbeSpec, Transport, TrialSpec, Tuning,
+    Cell, CpuScope, Io, IoChoice, LinkConfig, Mechanism, Pacing, Pinning, Probe, ProbeSpec, Transport,
 };
-use std::str::FromStr;
 
 /// Which processors the hosts of a trial run on, and whether these do their receive work too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pinning {
+pub struct CpuAffinity {
     /// Each host has its own half; else any.
     pub divided: bool,
     /// Receive work is done by the receiving host's processors.
     pub steered: bool,
 }
 
-impl Pinning {
+impl CpuAffinity {
     /// Of a probe in a cell. What a study does not say is as good as the testbed can: `divides` and `steers` say
     /// whether it would, where the link is to be filled.
     pub fn of(cell: &Cell, probe: Probe, divides: bool, steers: bool) -> Self {
-        match cell.settings.get(&Factor::Pinning).map(String::as_str) {
-            Some("steered") => Pinning { divided: true, steered: true },
-            Some("halves") => Pinning { divided: true, steered: false },
-            Some(_) => Pinning { divided: false, steered: false },
-            None => Pinning { divided: divides, steered: steers && probe == Probe::Stream },
+        match cell.settings.pinning {
+            Some(Pinning::Steered) => CpuAffinity { divided: true, steered: true },
+            Some(Pinning::Halves) => CpuAffinity { divided: true, steered: false },
+            Some(Pinning::None) => CpuAffinity { divided: false, steered: false },
+            None => CpuAffinity { divided: divides, steered: steers && probe == Probe::Stream },
         }
     }
 }
 
 /// Whose CPU the CPU figures of a cell's runs are, where the testbed steers streams unless told otherwise.
 pub fn cpu_scope(cell: &Cell, steers: bool) -> CpuScope {
-    let own = Pinning::of(cell, Probe::Stream, true, steers).steered;
+    let own = CpuAffinity::of(cell, Probe::Stream, true, steers).steered;
     if own { CpuScope::Processors } else { CpuScope::Shared }
-}
-
-/// What the sockets of a cell are told beside.
-pub fn tuning(cell: &Cell) -> Tuning {
-    Tuning {
-        send_buffer: level(cell, Factor::SendBuffer),
-        receive_buffer: level(cell, Factor::ReceiveBuffer),
-        mss: level(cell, Factor::Mss),
-        nodelay: level(cell, Factor::Nodelay),
-        congestion_control: level(cell, Factor::CongestionControl),
-        dscp: level(cell, Factor::Dscp),
-        flow_label: level(cell, Factor::FlowLabel),
-        busy_poll_us: level(cell, Factor::BusyPoll),
-        kernel_pacing: level(cell, Factor::KernelPacing),
-    }
-}
-
-/// The cell's level of a setting, where it has one.
-pub fn level<T: FromStr>(cell: &Cell, factor: Factor) -> Option<T> {
-    let level = cell.settings.get(&factor)?;
-    Some(level.parse().ok().expect("a checked study's levels are of their kind"))
 }
 
 /// How a trial's messages get into the kernel: as the study says, else chosen. On a link of known rate the link is to
 /// be filled, and a train of datagrams is cut before the link; else the stack is measured, and each message goes
 /// through all of it.
 pub fn io(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
-    if let Some(level) = cell.settings.get(&Factor::Io).filter(|level| *level != "auto") {
-        return level.parse().expect("a checked study's levels are of their kind");
+    if let Some(IoChoice::Path(io)) = cell.settings.io {
+        return io;
     }
     match (probe.probe, probe.pacing, cell.transport) {
         (Probe::Stream | Probe::EchoLoaded, Pacing::Flood, Transport::Udp)
@@ -87,53 +65,17 @@ fn fits_a_packet(link_config: &LinkConfig, cell: &Cell) -> bool {
         return false;
     }
     let headers = cell.family.header_bytes() + cell.transport.header_bytes();
-    TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)
-        .zip(Mechanism::of(cell).leaves(cell.family, link_config.mtu_of(cell)))
-        .is_some_and(|(bytes, mtu)| bytes + headers <= mtu)
+    let mtu = Mechanism::of(cell).leaves(cell.family, link_config.mtu_of(cell));
+    mtu.is_some_and(|mtu| cell.payload_bytes() + headers <= mtu)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{Family, Framing, Length, Rate};
+    use stacklab_model::{CellSettings, Family, Framing, Length, Rate};
 
-    fn cell(settings: &[(Factor, &str)]) -> Cell {
-        Cell {
-            transport: Transport::Udp,
-            framing: Framing::Segment,
-            size: 1400,
-            family: Family::Ipv6,
-            replica: String::new(),
-            settings: settings.iter().map(|(factor, level)| (*factor, (*level).to_owned())).collect(),
-        }
-    }
-
-    #[test]
-    fn a_setting_reaches_its_option() {
-        let all = cell(&[
-            (Factor::SendBuffer, "4096"),
-            (Factor::ReceiveBuffer, "8192"),
-            (Factor::Mss, "1200"),
-            (Factor::Nodelay, "false"),
-            (Factor::CongestionControl, "reno"),
-            (Factor::Dscp, "46"),
-            (Factor::FlowLabel, "7"),
-            (Factor::BusyPoll, "50"),
-            (Factor::KernelPacing, "true"),
-        ]);
-        let expected = Tuning {
-            send_buffer: Some(4096),
-            receive_buffer: Some(8192),
-            mss: Some(1200),
-            nodelay: Some(false),
-            congestion_control: Some("reno".into()),
-            dscp: Some(46),
-            flow_label: Some(7),
-            busy_poll_us: Some(50),
-            kernel_pacing: Some(true),
-        };
-        assert_eq!(tuning(&all), expected);
-        assert!(tuning(&cell(&[])).is_default());
+    fn cell(settings: CellSettings) -> Cell {
+        Cell { settings, ..Cell::new(Family::Ipv6, Transport::Udp, Framing::Segment, 1400) }
     }
 
     #[test]
@@ -148,25 +90,28 @@ mod tests {
         };
         let link_config = |rate| LinkConfig { rate, mtu: 1500, offloads: false };
         let shaped = link_config(Some(Rate(1_000_000)));
-        assert_eq!(io(&shaped, &cell(&[]), &flood), Io::Segment);
-        assert_eq!(io(&shaped, &cell(&[(Factor::Io, "auto")]), &flood), Io::Segment);
-        assert_eq!(io(&shaped, &cell(&[(Factor::Io, "plain")]), &flood), Io::Plain);
+        let plain = CellSettings::default();
+        let asked = |choice| cell(CellSettings { io: Some(choice), ..plain.clone() });
+        assert_eq!(io(&shaped, &cell(plain.clone()), &flood), Io::Segment);
+        assert_eq!(io(&shaped, &asked(IoChoice::Auto), &flood), Io::Segment);
+        assert_eq!(io(&shaped, &asked(IoChoice::Path(Io::Plain)), &flood), Io::Plain);
         // 1400 bytes take two packets of 1280.
-        assert_eq!(io(&shaped, &cell(&[(Factor::Mtu, "1280")]), &flood), Io::Batch);
-        assert_eq!(io(&link_config(None), &cell(&[]), &flood), Io::Batch);
+        let narrow = cell(CellSettings { mtu: Some(1280), ..plain.clone() });
+        assert_eq!(io(&shaped, &narrow, &flood), Io::Batch);
+        assert_eq!(io(&link_config(None), &cell(plain), &flood), Io::Batch);
     }
 
     #[test]
     fn pinning_is_the_studys_and_else_what_the_testbed_can() {
-        let of = |level: Option<&str>, probe, steers| {
-            let settings: Vec<_> = level.map(|level| (Factor::Pinning, level)).into_iter().collect();
-            let Pinning { divided, steered } = Pinning::of(&cell(&settings), probe, true, steers);
+        let of = |pinning, probe, steers| {
+            let cell = cell(CellSettings { pinning, ..CellSettings::default() });
+            let CpuAffinity { divided, steered } = CpuAffinity::of(&cell, probe, true, steers);
             (divided, steered)
         };
         assert_eq!(of(None, Probe::Stream, true), (true, true));
         assert_eq!(of(None, Probe::Echo, true), (true, false));
-        assert_eq!(of(Some("halves"), Probe::Stream, true), (true, false));
-        assert_eq!(of(Some("steered"), Probe::Echo, false), (true, true));
-        assert_eq!(of(Some("none"), Probe::Stream, true), (false, false));
+        assert_eq!(of(Some(Pinning::Halves), Probe::Stream, true), (true, false));
+        assert_eq!(of(Some(Pinning::Steered), Probe::Echo, false), (true, true));
+        assert_eq!(of(Some(Pinning::None), Probe::Stream, true), (false, false));
     }
 }

@@ -2,7 +2,7 @@
 //! real one is; in /dev/shm that takes seconds for thousands.
 
 use stacklab_model::{
-    Buckets, Cell, CpuScope, Delays, Endpoint, Family, Framing, HostReport, IntervalRow, Io, Length, Metric,
+    Buckets, Cell, CpuScope, Delays, Endpoint, Family, Framing, HostReport, IntervalRow, Length, Metric,
     Offloads, Pacing, Probe, ProbeSpec, Role, RunRecord, RunStatus, Transport, Trial, TrialSpec, Value,
 };
 use stacklab_store::{Campaign, Record};
@@ -39,14 +39,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for number in 0..runs.parse::<u64>()? {
         let trials = 2 * 2 * 2 * SIZES.len() as u32;
         let place = position as usize;
-        let cell = Cell {
-            transport: Transport::ALL[place / 2 % 2],
-            framing: Framing::Segment,
-            size: SIZES[place / 8],
-            family: Family::ALL[place % 2],
-            replica: String::new(),
-            settings: Default::default(),
-        };
+        let (family, transport) = (Family::ALL[place % 2], Transport::ALL[place / 2 % 2]);
+        let cell = Cell::new(family, transport, Framing::Segment, SIZES[place / 8]);
         let probe = if (place / 4).is_multiple_of(2) { Probe::Stream } else { Probe::Echo };
         let trial = Trial { block, position, cell, probe };
         record.put_run(&run(trial, started + number * SECOND, number))?;
@@ -65,7 +59,7 @@ fn noise(seed: u64) -> f64 {
 }
 
 fn run(trial: Trial, started_unix_ns: u64, number: u64) -> RunRecord {
-    let Cell { family, transport, framing, size, .. } = trial.cell;
+    let Cell { family, transport, size, .. } = trial.cell;
     let metrics = if trial.probe == Probe::Stream { STREAM.to_vec() } else { vec![Metric::Rtt] };
     let figure = |metric: Metric| {
         let near =
@@ -74,27 +68,15 @@ fn run(trial: Trial, started_unix_ns: u64, number: u64) -> RunRecord {
     };
     let applies = metrics.iter().filter(|metric| metric.applies_to(transport));
     let values = applies.map(|metric| (*metric, figure(*metric))).collect();
-    let spec = TrialSpec {
-        token: number as u32,
-        family,
-        transport,
-        framing,
-        message_bytes: size,
-        cpu_scope: CpuScope::Shared,
-        poll_ns: 0,
-        io: Io::Plain,
-        flows: 1,
-        tuning: Default::default(),
-        clock_offset_ns: 0,
-        probe: ProbeSpec {
-            probe: trial.probe,
-            pacing: Pacing::Flood,
-            length: Length::Time(SECOND),
-            warmup_ns: SECOND / 10,
-            interval_ns: SECOND / 10,
-            metrics,
-        },
+    let probe = ProbeSpec {
+        probe: trial.probe,
+        pacing: Pacing::Flood,
+        length: Length::Time(SECOND),
+        warmup_ns: SECOND / 10,
+        interval_ns: SECOND / 10,
+        metrics,
     };
+    let spec = TrialSpec::new(number as u32, &trial.cell, probe);
     RunRecord {
         trial,
         spec,

@@ -4,8 +4,7 @@ use crate::open::{from_json, parsed, to_json};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, params};
 use stacklab_model::{
-    Cell, Delays, Direction, Drops, Factor, HostReport, IntervalRow, RunRecord, RunStatus, Trial, Value,
-    Warning,
+    Cell, Delays, Direction, Drops, HostReport, IntervalRow, RunRecord, RunStatus, Trial, Value, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -84,9 +83,9 @@ fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> 
     }
     drop(add);
     // A run has two sides for each direction, forward first; one that flowed in reverse only has no forward ones.
-    let directions = match cell.level(Factor::Direction).parse() {
-        Ok(Direction::Reverse) => [Direction::Reverse; 2],
-        _ => [Direction::Forward, Direction::Reverse],
+    let directions = match Direction::of(cell) {
+        Direction::Reverse => [Direction::Reverse; 2],
+        Direction::Forward | Direction::Both => [Direction::Forward, Direction::Reverse],
     };
     for (host_reports, direction) in run.host_reports.chunks(2).zip(directions) {
         for side in host_reports {
@@ -182,14 +181,10 @@ fn select(connection: &Connection, format: i64) -> rusqlite::Result<Vec<RunRecor
 fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
     let text = |place: usize| row.get::<_, String>(place);
     let count = |place: usize| row.get::<_, i64>(place).map(|count| count as u64);
-    let cell = Cell {
-        family: parsed(&text(4)?)?,
-        transport: parsed(&text(5)?)?,
-        framing: parsed(&text(6)?)?,
-        size: row.get(7)?,
-        replica: text(8)?,
-        settings: from_json(&text(18)?)?,
-    };
+    let (family, transport, framing) = (parsed(&text(4)?)?, parsed(&text(5)?)?, parsed(&text(6)?)?);
+    let mut cell = Cell::new(family, transport, framing, row.get(7)?);
+    cell.replica = text(8)?;
+    cell.settings = from_json(&text(18)?)?;
     let status = match text(11)?.as_str() {
         "valid" => RunStatus::Valid,
         _ => RunStatus::Invalid(from_json(&text(12)?)?),

@@ -64,30 +64,13 @@ fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
         interval_ns: 2,
         metrics: vec![Metric::Throughput],
     };
-    let cell = Cell {
-        transport: Transport::Tcp,
-        framing: Framing::Segment,
-        size: 128,
-        family: Family::Ipv6,
-        replica: "a".into(),
-        settings: BTreeMap::from([(Factor::Mtu, "9000".into()), (Factor::Nodelay, "true".into())]),
-    };
+    let mut cell = Cell::new(Family::Ipv6, Transport::Tcp, Framing::Segment, 128);
+    let spec = TrialSpec::new(9, &cell, probe);
+    cell.replica = "a".into();
+    (cell.settings.mtu, cell.settings.nodelay) = (Some(9000), Some(true));
     RunRecord {
         trial: Trial { block, position, cell, probe: Probe::Stream },
-        spec: TrialSpec {
-            token: 9,
-            family: Family::Ipv6,
-            transport: Transport::Tcp,
-            framing: Framing::Segment,
-            message_bytes: 128,
-            cpu_scope: CpuScope::Shared,
-            poll_ns: 0,
-            io: stacklab_model::Io::Plain,
-            flows: 1,
-            tuning: Default::default(),
-            clock_offset_ns: 0,
-            probe,
-        },
+        spec,
         started_unix_ns: 1_800_000_000_000_000_000,
         wall_ns: 250,
         status,
@@ -163,7 +146,7 @@ fn a_run_in_both_directions_keeps_its_four_sides_apart_and_in_order() {
     let (_folder, path) = record();
     let mut record = Record::open(&path).unwrap();
     let mut both = run(1, 0, RunStatus::Valid);
-    both.trial.cell.settings.insert(Factor::Direction, "both".into());
+    both.trial.cell.settings.direction = Some(Direction::Both);
     both.host_reports.extend([side(Role::Sender), side(Role::Receiver)]);
     for (sent, side) in (1..).zip(&mut both.host_reports) {
         side.sent.measured = sent;

@@ -69,10 +69,7 @@ impl Study {
 
     /// Whether all that it measures begins at the sender.
     pub fn flows_forward_only(&self) -> bool {
-        let forward = Direction::Forward.name();
-        self.cells
-            .iter()
-            .all(|cell| cell.settings.get(&Factor::Direction).is_none_or(|level| level == forward))
+        self.cells.iter().all(|cell| Direction::of(cell) == Direction::Forward)
     }
 
     /// How a probe is run, where the study uses it.
@@ -120,16 +117,7 @@ fn question(comparison: &ComparisonSpec, metric: Metric, cell: &Cell) -> Option<
 /// The cell with another level of one factor; `None` where that is no level of it, which a checked study excludes.
 fn at_level(cell: &Cell, factor: Factor, level: &str) -> Option<Cell> {
     let mut cell = cell.clone();
-    match factor {
-        Factor::Family => cell.family = level.parse().ok()?,
-        Factor::Transport => cell.transport = level.parse().ok()?,
-        Factor::Framing => cell.framing = level.parse().ok()?,
-        Factor::Size => cell.size = level.parse().ok()?,
-        Factor::Replica => level.clone_into(&mut cell.replica),
-        setting => {
-            cell.settings.insert(setting, level.to_owned());
-        }
-    }
+    cell.set(factor, level).ok()?;
     Some(cell)
 }
 

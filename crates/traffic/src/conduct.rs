@@ -146,8 +146,8 @@ pub fn conduct(
 pub(crate) mod tests {
     use super::*;
     use stacklab_model::{
-        CpuScope, Endpoint, Family, Framing, HostReport, Length, Offloads, Pacing, Probe, ProbeSpec,
-        Received, Role, Sent, TcpInfo, Transport,
+        Cell, Endpoint, Family, Framing, HostReport, Length, Offloads, Pacing, Probe, ProbeSpec, Received,
+        Role, Sent, TcpInfo, Transport,
     };
     use std::net::SocketAddr;
 
@@ -176,22 +176,7 @@ pub(crate) mod tests {
             interval_ns: 100_000_000,
             metrics: Vec::new(),
         };
-        let (framing, cpu_scope) = (Framing::Segment, CpuScope::Shared);
-        let io = stacklab_model::Io::Plain;
-        TrialSpec {
-            token: 1,
-            family,
-            transport,
-            framing,
-            message_bytes: 128,
-            cpu_scope,
-            poll_ns: 0,
-            io,
-            flows: 1,
-            tuning: Default::default(),
-            clock_offset_ns: 0,
-            probe,
-        }
+        TrialSpec::new(1, &Cell::new(family, transport, Framing::Segment, 128), probe)
     }
 
     /// Both sides of that stream when all went as planned.

@@ -188,7 +188,7 @@ fn admit(
 mod tests {
     use super::*;
     use crate::sender;
-    use stacklab_model::{CpuScope, Family, Framing, Io, Length, Metric, Pacing, ProbeSpec, Received};
+    use stacklab_model::{Cell, Family, Framing, Io, Length, Metric, Pacing, ProbeSpec, Received};
 
     fn spec(
         family: Family,
@@ -206,21 +206,9 @@ mod tests {
             interval_ns: 1_000_000,
             metrics: vec![Metric::TcpSrtt],
         };
-        let (framing, cpu_scope) = (Framing::Segment, CpuScope::Shared);
-        TrialSpec {
-            token: 77,
-            family,
-            transport,
-            framing,
-            message_bytes: 200,
-            cpu_scope,
-            poll_ns: 10_000,
-            io,
-            flows: 1,
-            tuning: Default::default(),
-            clock_offset_ns: 0,
-            probe,
-        }
+        let mut spec = TrialSpec::new(77, &Cell::new(family, transport, Framing::Segment, 200), probe);
+        (spec.poll_ns, spec.io) = (10_000, io);
+        spec
     }
 
     /// Every probe over every transport and family that it supports.

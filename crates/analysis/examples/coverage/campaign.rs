@@ -40,14 +40,7 @@ pub const MARGIN: f64 = 0.02;
 
 /// ipv6 against ipv4.
 pub fn question() -> Question {
-    let cell = |family| Cell {
-        transport: Transport::Udp,
-        framing: Framing::Segment,
-        size: 128,
-        family,
-        replica: String::new(),
-        settings: Default::default(),
-    };
+    let cell = |family| Cell::new(family, Transport::Udp, Framing::Segment, 128);
     Question {
         factor: Factor::Family,
         metric: Metric::Throughput,

@@ -1,9 +1,8 @@
 //! A point of the study's matrix: one level of every factor.
 
 use crate::names::named;
-use crate::{Family, Framing, Transport};
+use crate::{CellSettings, Family, Framing, Transport, UnknownLevel, payload_of_frame};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::fmt;
 
 named! {
@@ -83,12 +82,26 @@ pub struct Cell {
     /// A label without effect; empty where the study has no replicas.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub replica: String,
-    /// Levels of the factors that have no field above, as written in study files. One that is absent is left as it is.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub settings: BTreeMap<Factor, String>,
+    /// Levels of the factors that have no field above.
+    #[serde(default, skip_serializing_if = "CellSettings::is_empty")]
+    pub settings: CellSettings,
 }
 
 impl Cell {
+    /// A cell without a replica's label and without settings.
+    pub fn new(family: Family, transport: Transport, framing: Framing, size: u32) -> Self {
+        Cell { transport, framing, size, family, replica: String::new(), settings: CellSettings::default() }
+    }
+
+    /// Bytes of application payload per message, the probe's own header included; 0 where a frame is too small for its
+    /// headers, which a study's check refuses.
+    pub fn payload_bytes(&self) -> u32 {
+        match self.framing {
+            Framing::Segment | Framing::Message => self.size,
+            Framing::Frame => payload_of_frame(self.family, self.transport, self.size).unwrap_or(0),
+        }
+    }
+
     /// The cell's level of a factor, as printed and as written in study files.
     pub fn level(&self, factor: Factor) -> String {
         match factor {
@@ -97,13 +110,25 @@ impl Cell {
             Factor::Framing => self.framing.to_string(),
             Factor::Size => self.size.to_string(),
             Factor::Replica => self.replica.clone(),
-            setting => self.settings.get(&setting).cloned().unwrap_or_default(),
+            setting => self.settings.get(setting).unwrap_or_default(),
         }
     }
 
-    /// The cell's level of a setting that is a number; `None` where it is left as it is.
-    pub fn number(&self, factor: Factor) -> Option<u32> {
-        self.settings.get(&factor)?.parse().ok()
+    /// Gives the cell another level of a factor, as written in study files.
+    ///
+    /// # Errors
+    /// When the text is no level of the factor.
+    pub fn set(&mut self, factor: Factor, level: &str) -> Result<(), UnknownLevel> {
+        let unknown = || UnknownLevel { factor, level: level.to_owned() };
+        match factor {
+            Factor::Family => self.family = level.parse().map_err(|_| unknown())?,
+            Factor::Transport => self.transport = level.parse().map_err(|_| unknown())?,
+            Factor::Framing => self.framing = level.parse().map_err(|_| unknown())?,
+            Factor::Size => self.size = level.parse().map_err(|_| unknown())?,
+            Factor::Replica => level.clone_into(&mut self.replica),
+            setting => self.settings.set(setting, level)?,
+        }
+        Ok(())
     }
 
     /// Whether two cells differ in nothing but the factor (or not even there).
@@ -116,7 +141,7 @@ impl Cell {
         let parts = Factor::ALL.iter().filter(|f| **f != without).filter_map(|f| match f {
             Factor::Size => Some(format!("{} B", self.size)),
             Factor::Replica if self.replica.is_empty() => None,
-            f if f.is_setting() => self.settings.get(f).map(|level| format!("{f}={level}")),
+            f if f.is_setting() => self.settings.get(*f).map(|level| format!("{f}={level}")),
             _ => Some(self.level(*f)),
         });
         parts.collect::<Vec<_>>().join(" ")
@@ -129,6 +154,6 @@ impl fmt::Display for Cell {
         if !self.replica.is_empty() {
             write!(f, " {}", self.replica)?;
         }
-        self.settings.iter().try_for_each(|(factor, level)| write!(f, " {factor}={level}"))
+        self.settings.levels().try_for_each(|(factor, level)| write!(f, " {factor}={level}"))
     }
 }

@@ -1,7 +1,7 @@
 //! Transition mechanisms: what carries one family over the other, and the bytes that it adds.
 
 use crate::names::named;
-use crate::{Cell, Factor, Family};
+use crate::{Cell, Family};
 
 named! {
     /// How packets cross the link.
@@ -49,12 +49,8 @@ named! {
 
 impl Translator {
     /// What a cell asks for; `None` where that is left to what its routers have.
-    ///
-    /// # Panics
-    /// When the cell's level is none, which a checked study excludes.
     pub fn of(cell: &Cell) -> Option<Self> {
-        let level = cell.settings.get(&Factor::Translator);
-        level.map(|level| level.parse().expect("a checked study's translators are known"))
+        cell.settings.translator
     }
 
     /// Whether a mechanism of it keeps state at the far router: connections begin at the near end only, and their ports are
@@ -117,9 +113,7 @@ impl Mechanism {
 
     /// How packets of a cell cross the link: as they are, where its study does not say.
     pub fn of(cell: &Cell) -> Self {
-        let level = cell.settings.get(&Factor::Mechanism);
-        level
-            .map_or(Mechanism::Native, |level| level.parse().expect("a checked study's mechanisms are known"))
+        cell.settings.mechanism.unwrap_or(Mechanism::Native)
     }
 
     /// What it makes of packets of a family on the link where it works; `None` where it does not carry that family.

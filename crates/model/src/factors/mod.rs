@@ -4,4 +4,5 @@ pub(crate) mod cell;
 pub(crate) mod family;
 pub(crate) mod mechanism;
 pub(crate) mod services;
+pub(crate) mod settings;
 pub(crate) mod system;

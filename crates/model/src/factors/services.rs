@@ -1,6 +1,6 @@
 //! Services that run on the receiver, as levels of the factor `services` name them.
 
-use crate::factors::cell::{Cell, Factor};
+use crate::factors::cell::Cell;
 use crate::names::UnknownName;
 use crate::names::named;
 use std::collections::BTreeSet;
@@ -51,14 +51,8 @@ impl std::error::Error for NoServices {}
 
 impl Services {
     /// Of a cell.
-    ///
-    /// # Panics
-    /// When the cell's level is none, which a checked study excludes.
     pub fn of(cell: &Cell) -> Self {
-        match cell.settings.get(&Factor::Services) {
-            Some(level) => level.parse().expect("a checked study's services are known"),
-            None => Services::default(),
-        }
+        cell.settings.services.as_deref().cloned().unwrap_or_default()
     }
 
     /// Whether there are none.

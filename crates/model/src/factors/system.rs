@@ -1,6 +1,6 @@
 //! What a host runs, and so whose stack is measured.
 
-use crate::factors::cell::{Cell, Factor};
+use crate::factors::cell::Cell;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -151,26 +151,13 @@ impl Systems {
     pub const NAMESPACES: Systems = Systems([System::Namespace, System::Namespace]);
 
     /// What the ends of a cell run: two namespaces where its study does not say.
-    ///
-    /// # Panics
-    /// When the cell's level is none, which a checked study excludes.
     pub fn of(cell: &Cell) -> Self {
-        Self::at(cell, Factor::Os)
+        cell.settings.os.as_deref().cloned().unwrap_or(Systems::NAMESPACES)
     }
 
     /// The same of the two routers between them, the sender's first.
-    ///
-    /// # Panics
-    /// As [`Systems::of`].
     pub fn of_routers(cell: &Cell) -> Self {
-        Self::at(cell, Factor::Routers)
-    }
-
-    fn at(cell: &Cell, factor: Factor) -> Self {
-        match cell.settings.get(&factor) {
-            Some(level) => level.parse().expect("a checked study's systems are known"),
-            None => Systems::NAMESPACES,
-        }
+        cell.settings.routers.as_deref().cloned().unwrap_or(Systems::NAMESPACES)
     }
 
     /// Those of them that are no namespaces.

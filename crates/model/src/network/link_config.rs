@@ -1,9 +1,8 @@
 //! The configuration of a testbed's links.
 
-use crate::factors::cell::{Cell, Factor};
+use crate::factors::cell::Cell;
 use crate::factors::mechanism::Mechanism;
 use crate::network::headers::{WirePath, messages_per_second};
-use crate::trial::spec::TrialSpec;
 use crate::units::Rate;
 use serde::{Deserialize, Serialize};
 
@@ -21,14 +20,15 @@ pub struct LinkConfig {
 impl LinkConfig {
     /// Largest IP packet of the link in a cell, bytes: the cell's own, where the study varies it.
     pub fn mtu_of(&self, cell: &Cell) -> u32 {
-        cell.number(Factor::Mtu).unwrap_or(self.mtu)
+        cell.settings.mtu.unwrap_or(self.mtu)
     }
 
     /// Messages per second of a cell that the link carries, each a packet of its own. Headers are those of the segment of the
-    /// path where they are longest. `None` without a rate, or where such a message cannot be.
+    /// path where they are longest. `None` without a rate, or where
+    /// the mechanism does not carry the family.
     pub fn messages_per_second(&self, cell: &Cell) -> Option<f64> {
         let rate = self.rate?;
-        let payload = TrialSpec::message_bytes(cell.family, cell.transport, cell.framing, cell.size)?;
+        let payload = cell.payload_bytes();
         let plain = WirePath::plain(cell.family, cell.transport, self.mtu_of(cell));
         let crossing = WirePath { mechanism: Mechanism::of(cell), ..plain };
         let most = plain.wire_size(payload)?.wire_bytes.max(crossing.wire_size(payload)?.wire_bytes);
@@ -44,19 +44,19 @@ mod tests {
     #[test]
     fn the_headers_on_the_fullest_part_of_a_link_say_how_many_messages_it_carries() {
         let link_config = LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
-        let cell = |mechanism: &str| Cell {
-            transport: Transport::Udp,
-            framing: Framing::Segment,
-            size: 1400,
-            family: Family::Ipv6,
-            replica: String::new(),
-            settings: [(Factor::Mechanism, mechanism.to_owned())].into(),
+        let cell = |mechanism| {
+            let mut cell = Cell::new(Family::Ipv6, Transport::Udp, Framing::Segment, 1400);
+            cell.settings.mechanism = Some(mechanism);
+            cell
         };
         // IPv6 40, UDP 8, and of the frame 38: preamble, header, check sequence, gap.
-        assert_eq!(link_config.messages_per_second(&cell("native")), Some(12_500_000.0 / 1486.0));
-        assert_eq!(link_config.messages_per_second(&cell("6in4")), Some(12_500_000.0 / 1506.0));
+        assert_eq!(link_config.messages_per_second(&cell(Mechanism::Native)), Some(12_500_000.0 / 1486.0));
+        assert_eq!(link_config.messages_per_second(&cell(Mechanism::SixInFour)), Some(12_500_000.0 / 1506.0));
         // What a translator makes smaller was larger before.
-        assert_eq!(link_config.messages_per_second(&cell("nat64")), Some(12_500_000.0 / 1486.0));
-        assert_eq!(LinkConfig { rate: None, ..link_config }.messages_per_second(&cell("native")), None);
+        assert_eq!(link_config.messages_per_second(&cell(Mechanism::Nat64)), Some(12_500_000.0 / 1486.0));
+        assert_eq!(
+            LinkConfig { rate: None, ..link_config }.messages_per_second(&cell(Mechanism::Native)),
+            None
+        );
     }
 }

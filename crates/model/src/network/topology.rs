@@ -44,9 +44,6 @@ pub struct RowKind {
 
 impl RowKind {
     /// The row in which a cell is measured.
-    ///
-    /// # Panics
-    /// When a level of the cell is none, which a checked study excludes.
     pub fn of(cell: &Cell) -> Self {
         let (clients, routers) = (Systems::of(cell), Systems::of_routers(cell));
         RowKind { mechanism: Mechanism::of(cell), clients, routers, translator: Translator::of(cell) }

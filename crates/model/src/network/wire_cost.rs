@@ -1,12 +1,11 @@
 //! What a cell's messages take on the wire of a link, and so how many of them it carries.
 
-use crate::factors::cell::{Cell, Factor};
+use crate::factors::cell::Cell;
 use crate::factors::family::Framing;
 use crate::factors::family::Transport;
 use crate::factors::mechanism::Mechanism;
 use crate::network::headers::{WirePath, goodput, messages_per_second};
 use crate::network::link_config::LinkConfig;
-use crate::trial::spec::TrialSpec;
 use crate::units::Rate;
 
 /// What a message of a cell takes on the wire, TCP writes being spread over full segments.
@@ -28,9 +27,10 @@ impl WireCost {
     pub fn of(cell: &Cell, link_config: &LinkConfig) -> Result<Self, String> {
         let mtu = link_config.mtu_of(cell);
         let Cell { family, transport, framing, size, .. } = *cell;
-        let payload = TrialSpec::message_bytes(family, transport, framing, size)
-            .filter(|payload| *payload > 0)
-            .ok_or_else(|| format!("a frame of {size} bytes has no room for {family} payload"))?;
+        let payload = cell.payload_bytes();
+        if payload == 0 {
+            return Err(format!("a frame of {size} bytes has no room for {family} payload"));
+        }
         let mechanism = Mechanism::of(cell);
         let headers = family.header_bytes() + transport.header_bytes();
         let path = WirePath { mechanism, ..WirePath::plain(family, transport, mtu) };
@@ -43,7 +43,7 @@ impl WireCost {
         // The kernel joins TCP writes, so their headers are spread over full segments whatever the size of the write.
         let joined = framing == Framing::Message && transport == Transport::Tcp;
         // TCP_MAXSEG counts the options after TCP's first 20 bytes of header.
-        let mss = cell.number(Factor::Mss).map(|mss| mss + 20 - transport.header_bytes());
+        let mss = cell.settings.mss.map(|mss| mss + 20 - transport.header_bytes());
         let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
         let wire = path.wire_size(unit).ok_or_else(|| format!("{mechanism} does not carry {family}"))?;
         let crossing =

@@ -1,9 +1,10 @@
 //! What a run is told to do.
 
 use crate::names::named;
-use crate::{CpuScope, Family, Framing, Metric, Probe, Transport, Tuning, payload_of_frame, print_duration};
+use crate::{Cell, CpuScope, Family, Framing, Metric, Probe, Transport, Tuning, UnknownName, print_duration};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// Bytes of the probe's own header, the least a message can hold: sequence number, send time, reflector's receive
 /// time, token and phase.
@@ -68,6 +69,31 @@ named! {
         Segment = "segment",
         /// The kernel sends from the program's memory (MSG_ZEROCOPY); TCP only.
         Zerocopy = "zerocopy",
+    }
+}
+
+/// How messages get into and out of the kernel, as a study says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum IoChoice {
+    /// `auto`: as the program chooses, as if the study did not say.
+    Auto,
+    /// In this way.
+    Path(Io),
+}
+
+impl fmt::Display for IoChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IoChoice::Auto => f.write_str("auto"),
+            IoChoice::Path(io) => io.fmt(f),
+        }
+    }
+}
+
+impl FromStr for IoChoice {
+    type Err = UnknownName;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "auto" { Ok(IoChoice::Auto) } else { text.parse().map(IoChoice::Path) }
     }
 }
 
@@ -137,6 +163,29 @@ fn one() -> u32 {
 }
 
 impl TrialSpec {
+    /// A trial of a cell, as its settings say; one call a message where they leave that to the program. CPU time is of both
+    /// hosts together, nothing polls and clocks are not compared, unless these fields are set afterwards.
+    pub fn new(token: u32, cell: &Cell, probe: ProbeSpec) -> Self {
+        TrialSpec {
+            token,
+            family: cell.family,
+            transport: cell.transport,
+            framing: cell.framing,
+            message_bytes: cell.payload_bytes(),
+            cpu_scope: CpuScope::Shared,
+            poll_ns: 0,
+            io: match cell.settings.io {
+                Some(IoChoice::Path(io)) => io,
+                Some(IoChoice::Auto) | None => Io::Plain,
+            },
+            // Only streams have several; other probes have one message or connection under way.
+            flows: if probe.probe.streams() { cell.settings.flows.unwrap_or(1) } else { 1 },
+            tuning: cell.settings.tuning(),
+            clock_offset_ns: 0,
+            probe,
+        }
+    }
+
     /// Whether it is a stream of messages of which each follows the one before at once.
     pub fn is_flood(&self) -> bool {
         self.probe.probe == Probe::Stream && self.probe.pacing == Pacing::Flood
@@ -149,15 +198,6 @@ impl TrialSpec {
                 (self.tuning.kernel_pacing == Some(true)).then_some(per_second)
             }
             _ => None,
-        }
-    }
-
-    /// Bytes of application payload per message for a size in a framing; `None` where the frame is too small for
-    /// the headers.
-    pub fn message_bytes(family: Family, transport: Transport, framing: Framing, size: u32) -> Option<u32> {
-        match framing {
-            Framing::Segment | Framing::Message => Some(size),
-            Framing::Frame => payload_of_frame(family, transport, size),
         }
     }
 }

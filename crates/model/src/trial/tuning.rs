@@ -1,5 +1,6 @@
 //! What a socket is told beyond what a trial needs.
 
+use crate::Cell;
 use crate::names::named;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,25 @@ named! {
         Reverse = "reverse",
         /// Both at once.
         Both = "both",
+    }
+}
+
+impl Direction {
+    /// Of a cell: forward, where its study does not say.
+    pub fn of(cell: &Cell) -> Self {
+        cell.settings.direction.unwrap_or(Direction::Forward)
+    }
+}
+
+named! {
+    /// Which processors the two hosts of a trial run on.
+    pub enum Pinning("pinning") {
+        /// Each host has half of the cores.
+        Halves = "halves",
+        /// They also do its receive work.
+        Steered = "steered",
+        /// Any.
+        None = "none",
     }
 }
 

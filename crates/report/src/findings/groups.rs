@@ -43,8 +43,8 @@ pub fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<Factor> {
 /// The settings of cells, each with its levels, in order.
 fn levels<'a>(cells: impl Iterator<Item = &'a Cell>) -> BTreeMap<Factor, BTreeSet<String>> {
     let mut found: BTreeMap<Factor, BTreeSet<String>> = BTreeMap::new();
-    for (factor, level) in cells.flat_map(|cell| &cell.settings) {
-        found.entry(*factor).or_default().insert(level.clone());
+    for (factor, level) in cells.flat_map(|cell| cell.settings.levels()) {
+        found.entry(factor).or_default().insert(level);
     }
     found
 }
@@ -123,13 +123,13 @@ pub fn row_factors<'a>(
 pub fn sort_key(cell: &Cell) -> impl Ord + use<> {
     let number = |level: &String| level.parse::<u64>().unwrap_or(u64::MAX);
     let settings: Vec<_> =
-        cell.settings.iter().map(|(f, level)| (*f, number(level), level.clone())).collect();
+        cell.settings.levels().map(|(factor, level)| (factor, number(&level), level)).collect();
     (cell.family, cell.transport, cell.framing, cell.size, cell.replica.clone(), settings)
 }
 
 /// A level as printed where nothing else says whose it is: sizes with their unit, settings with their name.
 pub fn level(cell: &Cell, factor: Factor) -> String {
-    match cell.settings.get(&factor) {
+    match cell.settings.get(factor) {
         Some(level) => format!("{factor}={level}"),
         None => level_alone(cell, factor),
     }

@@ -110,36 +110,17 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
         let reason = "990 messages do not tell this percentile: 1000 do".to_owned();
         values.insert(Metric::RttP999, Value::Missing(reason));
     }
-    let framing = Framing::Message;
-    let cell = Cell {
-        transport,
-        framing,
-        size: 1400,
-        family: Family::Ipv6,
-        replica: String::new(),
-        settings: BTreeMap::new(),
+    let cell = Cell::new(Family::Ipv6, transport, Framing::Message, 1400);
+    let probe_spec = ProbeSpec {
+        probe,
+        pacing,
+        length: if probe == Probe::Connect { Length::Packets(1000) } else { Length::Time(2_000_000_000) },
+        warmup_ns: 500_000_000,
+        interval_ns: 1_000_000_000,
+        metrics: values.keys().copied().collect(),
     };
-    let spec = TrialSpec {
-        token: 7,
-        family: Family::Ipv6,
-        transport,
-        framing,
-        message_bytes: 1400,
-        cpu_scope: CpuScope::Host,
-        poll_ns: 0,
-        io: Io::Plain,
-        flows: 1,
-        tuning: Tuning::default(),
-        clock_offset_ns: 0,
-        probe: ProbeSpec {
-            probe,
-            pacing,
-            length: if probe == Probe::Connect { Length::Packets(1000) } else { Length::Time(2_000_000_000) },
-            warmup_ns: 500_000_000,
-            interval_ns: 1_000_000_000,
-            metrics: values.keys().copied().collect(),
-        },
-    };
+    let mut spec = TrialSpec::new(7, &cell, probe_spec);
+    spec.cpu_scope = CpuScope::Host;
     RunRecord {
         trial: Trial { block: 0, position: 0, cell, probe },
         spec,

@@ -3,7 +3,7 @@
 use super::{Detailed, Outcome, Page, PageSource, Published, Row, detail, html, page};
 use crate::tests::fixtures::{cell, findings};
 use stacklab_model::{
-    Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, HostReport, IntervalRow, Io,
+    Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, HostReport, IntervalRow,
     Length, LinkConfig, Links, Metric, Offloads, OwnLink, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord,
     RunStatus, Transport, Trial, TrialSpec, Value, Warning,
 };
@@ -66,29 +66,17 @@ pub fn run(block: u32, status: RunStatus) -> RunRecord {
         own_system_ns: 0,
         undivided: false,
     });
+    let probe = ProbeSpec {
+        probe: Probe::Stream,
+        pacing: Pacing::Flood,
+        length: Length::Time(100 * MS),
+        warmup_ns: 20 * MS,
+        interval_ns: 10 * MS,
+        metrics: vec![Metric::Throughput],
+    };
     RunRecord {
+        spec: TrialSpec::new(1, &cell, probe),
         trial: Trial { block, position: 0, cell, probe: Probe::Stream },
-        spec: TrialSpec {
-            token: 1,
-            family: Family::Ipv4,
-            transport: Transport::Tcp,
-            framing: stacklab_model::Framing::Segment,
-            message_bytes: 128,
-            cpu_scope: CpuScope::Shared,
-            poll_ns: 0,
-            io: Io::Plain,
-            flows: 1,
-            tuning: Default::default(),
-            clock_offset_ns: 0,
-            probe: ProbeSpec {
-                probe: Probe::Stream,
-                pacing: Pacing::Flood,
-                length: Length::Time(100 * MS),
-                warmup_ns: 20 * MS,
-                interval_ns: 10 * MS,
-                metrics: vec![Metric::Throughput],
-            },
-        },
         started_unix_ns: findings().started_unix_ns + 2_500 * MS,
         wall_ns: 150 * MS,
         status,

@@ -7,14 +7,7 @@ use stacklab_model::{
 };
 
 pub fn cell(transport: Transport, family: Family, size: u32) -> Cell {
-    Cell {
-        transport,
-        framing: Framing::Segment,
-        size,
-        family,
-        replica: String::new(),
-        settings: Default::default(),
-    }
+    Cell::new(family, transport, Framing::Segment, size)
 }
 
 fn around(middle: f64, half_width: f64) -> Interval {

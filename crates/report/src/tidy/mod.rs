@@ -119,7 +119,7 @@ fn rows(run: &RunRecord) -> impl Iterator<Item = Vec<Entry>> {
             Entry::Figure(figure),
             Entry::Text(missing),
         ];
-        row.extend(settings().map(|factor| Entry::Text(cell.settings.get(&factor).cloned())));
+        row.extend(settings().map(|factor| Entry::Text(cell.settings.get(factor))));
         row
     })
 }
@@ -133,7 +133,7 @@ mod tests {
 
     fn measured() -> Vec<RunRecord> {
         let mut tuned = run(1, RunStatus::Invalid(vec!["planned MTU 1500, observed 1280".to_owned()]));
-        tuned.trial.cell.settings.insert(Factor::Mss, "1200".to_owned());
+        tuned.trial.cell.settings.mss = Some(1200);
         vec![run(0, RunStatus::Valid), tuned]
     }
 

@@ -3,10 +3,9 @@
 use super::options::{Pace, Wish};
 use crate::failure::Failure;
 use stacklab_model::{
-    Cell, CpuScope, Direction, Factor, Family, Framing, HEADER_BYTES, Io, Metric, Pacing, Probe, ProbeSpec,
-    Transport, Trial, TrialSpec, Tuning,
+    Cell, CellSettings, CpuScope, Direction, Family, Framing, HEADER_BYTES, Io, IoChoice, Metric, Pacing,
+    Probe, ProbeSpec, Transport, Trial, TrialSpec, Tuning,
 };
-use std::collections::BTreeMap;
 
 /// Nanoseconds of a row where none are printed: they are in the JSON all the same.
 const ROW_NS: u64 = 1_000_000_000;
@@ -100,22 +99,14 @@ pub fn plan(
         interval_ns: if wish.interval_ns > 0 { wish.interval_ns } else { ROW_NS },
         metrics: metrics.filter(|metric| metric.probe() == probe && metric.applies_to(transport)).collect(),
     };
-    let spec = TrialSpec {
-        token,
-        family,
-        transport,
-        framing,
-        message_bytes: size,
-        cpu_scope: if shared { CpuScope::Shared } else { CpuScope::Host },
-        poll_ns: wish.poll_ns,
-        io: wish.io.unwrap_or(best_io(probe, pacing, transport)),
-        flows,
-        tuning: wish.tuning.clone(),
-        clock_offset_ns: 0,
-        probe: probe_spec,
-    };
-    let settings = settings(&spec, direction);
-    let cell = Cell { transport, framing, size, family, replica: String::new(), settings };
+    let mut cell = Cell::new(family, transport, framing, size);
+    let mut spec = TrialSpec::new(token, &cell, probe_spec);
+    spec.cpu_scope = if shared { CpuScope::Shared } else { CpuScope::Host };
+    spec.poll_ns = wish.poll_ns;
+    spec.io = wish.io.unwrap_or(best_io(probe, pacing, transport));
+    spec.flows = flows;
+    spec.tuning = wish.tuning.clone();
+    cell.settings = settings(&spec, direction);
     Ok((Trial { block: 0, position: 0, cell, probe }, spec))
 }
 
@@ -129,19 +120,18 @@ fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
 }
 
 /// The levels that a study would have written for what is not as usual.
-fn settings(spec: &TrialSpec, direction: Direction) -> BTreeMap<Factor, String> {
-    let Tuning { send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, .. } = &spec.tuning;
-    let text = |number: &Option<u32>| number.map(|number| number.to_string());
-    let levels = [
-        (Factor::Io, (spec.probe.probe == Probe::Stream).then(|| spec.io.to_string())),
-        (Factor::Flows, (spec.flows > 1).then(|| spec.flows.to_string())),
-        (Factor::Direction, (direction != Direction::Forward).then(|| direction.to_string())),
-        (Factor::SendBuffer, text(send_buffer)),
-        (Factor::ReceiveBuffer, text(receive_buffer)),
-        (Factor::Mss, text(mss)),
-        (Factor::Nodelay, nodelay.map(|on| on.to_string())),
-        (Factor::CongestionControl, congestion_control.clone()),
-        (Factor::Dscp, dscp.map(|point| point.to_string())),
-    ];
-    levels.into_iter().filter_map(|(factor, level)| Some((factor, level?))).collect()
+fn settings(spec: &TrialSpec, direction: Direction) -> CellSettings {
+    let Tuning { send_buffer, receive_buffer, mss, nodelay, ref congestion_control, dscp, .. } = spec.tuning;
+    CellSettings {
+        io: (spec.probe.probe == Probe::Stream).then_some(IoChoice::Path(spec.io)),
+        flows: (spec.flows > 1).then_some(spec.flows),
+        direction: (direction != Direction::Forward).then_some(direction),
+        send_buffer,
+        receive_buffer,
+        mss,
+        nodelay,
+        congestion_control: congestion_control.clone(),
+        dscp,
+        ..CellSettings::default()
+    }
 }

@@ -112,7 +112,8 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
 /// The lowest and the highest level of the first of the factors that the study varies.
 fn extremes(factors: &[Factor], study: &Study) -> Option<(Factor, [String; 2])> {
     factors.iter().find_map(|factor| {
-        let levels: Vec<u32> = study.cells.iter().filter_map(|cell| cell.number(*factor)).collect();
+        let number = |cell: &Cell| cell.settings.get(*factor)?.parse().ok();
+        let levels: Vec<u32> = study.cells.iter().filter_map(number).collect();
         let (low, high) = (levels.iter().min()?, levels.iter().max()?);
         (low < high).then(|| (*factor, [low.to_string(), high.to_string()]))
     })

@@ -2,7 +2,7 @@
 //! default to. Checking ([`crate::language::check`]), defaults ([`crate::parse::layers`]) and the JSON Schema ([`crate::language::schema`])
 //! are all made from it.
 
-use stacklab_model::{Direction, Factor, Family, Framing, Probe, Translator, Transport};
+use stacklab_model::{Direction, Factor, Family, Framing, Pinning, Probe, Translator, Transport};
 
 /// A key of a table.
 #[derive(Clone, Copy)]
@@ -300,7 +300,7 @@ const LEVELS: &[Key] = &[
     ),
     optional(
         "pinning",
-        Kind::List(&Kind::Name { set: "pinning", names: PINNING }),
+        Kind::List(&Kind::Name { set: "pinning", names: Pinning::NAMES }),
         "Which processors the hosts run on. halves: each host has half of the cores. steered: they also do its receive work, which needs root. none: any. Absent: halves, and steered in streams over a link of known rate where that is allowed.",
     ),
     optional("send_buffer", BUFFER, "SO_SNDBUF, bytes as asked; Linux keeps twice as many."),
@@ -359,8 +359,6 @@ const MECHANISMS: &[&str] = &[
 ];
 /// Levels of factor io: the model's, and the choice being the program's.
 const IO: &[&str] = &["auto", "plain", "batch", "segment", "zerocopy"];
-/// Levels of factor pinning.
-const PINNING: &[&str] = &["halves", "steered", "none"];
 const BUFFER: Kind = Kind::List(&Kind::Integer { least: 1024, most: 1 << 30 });
 
 const PROBES: &[Key] = &[
@@ -535,11 +533,37 @@ const COMPARED: &[Key] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::Mechanism;
+    use stacklab_model::{Cell, Io, Mechanism};
 
     #[test]
     fn the_mechanisms_of_the_language_are_those_that_can_be_built() {
         let built: Vec<&str> = Mechanism::BUILT.iter().map(|mechanism| mechanism.name()).collect();
         assert_eq!(MECHANISMS, built);
+    }
+
+    #[test]
+    fn the_io_paths_of_the_language_are_the_models_and_the_programs_choice() {
+        assert_eq!((IO[0], &IO[1..]), ("auto", Io::NAMES));
+    }
+
+    #[test]
+    fn every_level_of_the_language_is_one_of_the_models() {
+        for key in LEVELS {
+            let factor: Factor = key.name.parse().unwrap();
+            let Kind::List(kind) = key.kind else { panic!("{factor} is no list") };
+            let levels: Vec<String> = match kind {
+                Kind::Name { names, .. } => names.iter().map(|name| (*name).to_owned()).collect(),
+                Kind::Integer { least, most } => vec![least.to_string(), most.to_string()],
+                Kind::Boolean => vec!["true".to_owned(), "false".to_owned()],
+                // What is read by the model's own parsers, and text of any kind.
+                Kind::System | Kind::Services | Kind::Text => continue,
+                _ => panic!("{factor} has levels of a kind that this test does not know"),
+            };
+            for level in levels {
+                let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 64);
+                cell.set(factor, &level).unwrap();
+                assert_eq!(cell.level(factor), level);
+            }
+        }
     }
 }

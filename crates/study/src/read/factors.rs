@@ -88,14 +88,10 @@ impl Factors {
             for framing in &self.framing {
                 for size in &self.size {
                     for family in &self.family {
-                        cells.extend(replicas.iter().map(|replica| Cell {
-                            transport: transport.value,
-                            framing: framing.value,
-                            size: size.value,
-                            family: family.value,
-                            replica: replica.clone(),
-                            settings: Default::default(),
-                        }));
+                        let cell = Cell::new(family.value, transport.value, framing.value, size.value);
+                        cells.extend(
+                            replicas.iter().map(|replica| Cell { replica: replica.clone(), ..cell.clone() }),
+                        );
                     }
                 }
             }

@@ -54,10 +54,10 @@ impl Setting {
         };
         let with = |level: &At<String>| {
             let mut cell = cell.clone();
-            cell.settings.insert(self.factor, level.value.clone());
-            cell
+            cell.set(self.factor, &level.value).ok()?;
+            Some(cell)
         };
-        self.levels.iter().filter(carries).map(with).collect()
+        self.levels.iter().filter(carries).filter_map(with).collect()
     }
 
     /// The levels that are numbers, with their places.

@@ -3,7 +3,7 @@
 use super::factors::Factors;
 use crate::diagnostics::{Problem, Problems};
 use stacklab_model::{
-    ETHERNET_HEADER_BYTES, Factor, Family, Framing, HEADER_BYTES, Mechanism, Transport, TrialSpec,
+    Cell, ETHERNET_HEADER_BYTES, Factor, Family, Framing, HEADER_BYTES, Mechanism, Transport,
     payload_of_frame,
 };
 
@@ -56,11 +56,11 @@ impl Arm {
     fn misfit(&self, size: u32, mtu: Option<u32>) -> Option<(String, String)> {
         let Arm { family, transport, framing } = *self;
         let headers = family.header_bytes() + transport.header_bytes();
-        let payload = TrialSpec::message_bytes(family, transport, framing, size);
-        if payload.is_none_or(|payload| payload < HEADER_BYTES) {
-            return Some(self.too_small(size, payload.unwrap_or(0)));
+        let payload = Cell::new(family, transport, framing, size).payload_bytes();
+        if payload < HEADER_BYTES {
+            return Some(self.too_small(size, payload));
         }
-        if transport == Transport::Udp && payload > Some(family.largest_packet_bytes() - headers) {
+        if transport == Transport::Udp && payload > family.largest_packet_bytes() - headers {
             return Some((
                 format!("a UDP datagram over {family} cannot hold {size} bytes"),
                 format!("expected at most {}", family.largest_packet_bytes() - headers),

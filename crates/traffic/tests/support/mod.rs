@@ -3,9 +3,7 @@
 
 pub mod checks;
 
-use stacklab_model::{
-    CpuScope, Family, Framing, Io, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec,
-};
+use stacklab_model::{Cell, Family, Framing, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec};
 use stacklab_traffic::agent::serve;
 use stacklab_traffic::client::AgentClient;
 use stacklab_traffic::conduct::Path;
@@ -67,38 +65,19 @@ pub fn spec(
     pacing: Pacing,
     milliseconds: u64,
 ) -> TrialSpec {
-    TrialSpec {
-        token: 4242,
-        family,
-        transport,
-        framing: Framing::Message,
-        message_bytes: 256,
-        cpu_scope: CpuScope::Shared,
-        poll_ns: 0,
-        io: Io::Plain,
-        flows: 1,
-        tuning: Default::default(),
-        clock_offset_ns: 0,
-        probe: ProbeSpec {
-            probe,
-            pacing,
-            length: Length::Time(milliseconds * 1_000_000),
-            warmup_ns: 10_000_000,
-            interval_ns: 10_000_000,
-            metrics: Vec::new(),
-        },
-    }
+    let probe = ProbeSpec {
+        probe,
+        pacing,
+        length: Length::Time(milliseconds * 1_000_000),
+        warmup_ns: 10_000_000,
+        interval_ns: 10_000_000,
+        metrics: Vec::new(),
+    };
+    TrialSpec::new(4242, &Cell::new(family, transport, Framing::Message, 256), probe)
 }
 
 /// The trial that a spec is of.
 pub fn trial(spec: &TrialSpec) -> Trial {
-    let cell = stacklab_model::Cell {
-        transport: spec.transport,
-        framing: spec.framing,
-        size: spec.message_bytes,
-        family: spec.family,
-        replica: String::new(),
-        settings: Default::default(),
-    };
+    let cell = Cell::new(spec.family, spec.transport, spec.framing, spec.message_bytes);
     Trial { block: 0, position: 0, cell, probe: spec.probe.probe }
 }
