@@ -157,3 +157,47 @@ impl fmt::Display for Cell {
         self.settings.levels().try_for_each(|(factor, level)| write!(f, " {factor}={level}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_holds_its_headers_and_a_message_does_not() {
+        let payload =
+            |family, framing, size| Cell::new(family, Transport::Udp, framing, size).payload_bytes();
+        for framing in [Framing::Segment, Framing::Message] {
+            assert_eq!(payload(Family::Ipv6, framing, 512), 512);
+        }
+        assert_eq!(payload(Family::Ipv4, Framing::Frame, 512), 512 - 46);
+        assert_eq!(payload(Family::Ipv6, Framing::Frame, 512), 512 - 66);
+        assert_eq!(payload(Family::Ipv6, Framing::Frame, 64), 0);
+    }
+
+    #[test]
+    fn every_factor_is_set_by_the_text_of_its_level() {
+        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 64);
+        for (factor, level) in [
+            (Factor::Family, "ipv6"),
+            (Factor::Transport, "tcp"),
+            (Factor::Framing, "message"),
+            (Factor::Size, "128"),
+            (Factor::Replica, "a"),
+            (Factor::Os, "namespace->gvisor"),
+            (Factor::Mtu, "9000"),
+        ] {
+            assert_eq!(cell.set(factor, level), Ok(()));
+            assert_eq!(cell.level(factor), level);
+        }
+        assert_eq!(cell.to_string(), "ipv6 tcp message 128 B a os=namespace->gvisor mtu=9000");
+        assert_eq!(cell.level(Factor::Flows), "");
+        assert!(cell.set(Factor::Size, "-1").is_err() && cell.set(Factor::Family, "ipx").is_err());
+        assert_eq!(
+            serde_json::to_string(&cell).unwrap(),
+            concat!(
+                r#"{"transport":"tcp","framing":"message","size":128,"family":"ipv6","replica":"a","#,
+                r#""settings":{"os":"namespace->gvisor","mtu":"9000"}}"#
+            )
+        );
+    }
+}

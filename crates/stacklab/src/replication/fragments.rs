@@ -65,7 +65,8 @@ pub fn cuts(study: &Study, runs: &[RunRecord], record: &Record) -> Result<Vec<Cu
             reassembled += of(received, "ReasmOKs");
         }
         let (Some(throughput), Some(fitting)) = (mean(runs, cell), mean(runs, fits)) else { continue };
-        let limit = |cell: &Cell, size: WireSize| f64::from(cell.size) / f64::from(size.wire_bytes);
+        let limit =
+            |cell: &Cell, size: WireSize| f64::from(cell.payload_bytes()) / f64::from(size.wire_bytes);
         cuts.push(Cut {
             cell: cell.to_string(),
             fits: fits.size,
@@ -85,7 +86,7 @@ pub fn cuts(study: &Study, runs: &[RunRecord], record: &Record) -> Result<Vec<Cu
 fn pair<'a>(cell: &Cell, study: &'a Study) -> Option<(&'a Cell, [WireSize; 2])> {
     let size = |cell: &Cell| {
         let path = WirePath::plain(cell.family, cell.transport, study.link_config.mtu_of(cell));
-        WirePath { mechanism: Mechanism::of(cell), ..path }.wire_size(cell.size)
+        WirePath { mechanism: Mechanism::of(cell), ..path }.wire_size(cell.payload_bytes())
     };
     let own = size(cell).filter(|size| size.packets > 1 && cell.transport == Transport::Udp)?;
     let alike = |other: &&Cell| Cell { size: cell.size, ..(*other).clone() } == *cell;

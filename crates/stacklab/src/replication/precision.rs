@@ -150,7 +150,7 @@ pub fn precision(
         found.cells += 1;
         found.fixed_runs += published_runs as usize;
         found.fixed_minutes += f64::from(published_runs) * each_minutes;
-        let packets_per_minute = rate * 1e6 / 8.0 / f64::from(cell.size) * 60.0;
+        let packets_per_minute = rate * 1e6 / 8.0 / f64::from(cell.payload_bytes()) * 60.0;
         found.fixed_minutes_of_a_million_packets += f64::from(published_runs) * PACKETS / packets_per_minute;
         if let Some(n) = enough {
             found.reached += 1;
