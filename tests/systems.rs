@@ -2,7 +2,7 @@
 //!
 //! They need images, which scripts/test has fetched before. Where one is missing they fail; nothing is skipped.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{CpuScope, Factor, Metric, Role, RunRecord, Systems, wire_size};
 use stacklab_store::Record;
