@@ -133,7 +133,9 @@ fn filled(
     }
     let to_be_full = cells.iter().filter(|((size, _), _)| held(*size)).flat_map(|(_, shares)| shares);
     let (count, missed) = (to_be_full.clone().count(), to_be_full.filter(|share| !full(&[**share])).count());
-    println!("note: {missed} of {count} {transport} runs at {gigabits} Gbit/s miss the limit by more than {TOLERANCE}");
+    println!(
+        "note: {missed} of {count} {transport} runs at {gigabits} Gbit/s miss the limit by more than {TOLERANCE}"
+    );
     assert!(
         missed as f64 <= MOST_MISSED * count as f64,
         "{missed} of {count} runs miss the limit: {cells:.4?}"
