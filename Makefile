@@ -8,22 +8,27 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 STUDY ?= studies/quickstart.toml
 ARGS ?=
 
-.PHONY: run build agents test pure-test namespace-test fmt lint bench schema types screenshots
+.PHONY: run build agents check test fmt lint bench schema types screenshots
 
 run: build
 	target/release/stacklab run $(STUDY) $(ARGS)
 
+# target/release/stacklab, and its line tables beside it.
 build:
 	scripts/setup run
-	scripts/build-web
-	cargo build --release --locked -p stacklab
+	scripts/build-release
 
 # The agent for Windows and FreeBSD; docs/agents.md says what it can do there.
 agents:
 	scripts/setup agents
 	scripts/build-agents
 
-# Everything: checks, then pure tests, then tests that make namespaces and measure, one at a time.
+# For a person at work, in some minutes and without root: the page, formatting, structure, clippy, unit tests.
+check:
+	scripts/setup check
+	scripts/check
+
+# Everything: checks, then pure tests, then tests that make namespaces and measure, one at a time. Its end says what took longest.
 test:
 	scripts/setup test
 	scripts/test

@@ -1,7 +1,7 @@
 //! What the program says to requests that it cannot meet: what is wrong, where, and what to do; with the exit code that
 //! `stacklab --help` lists, and nothing half made left behind. And the commands that measure nothing.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use std::fs;

@@ -1,6 +1,6 @@
 //! A witness for the record: the packets that tcpdump sees are those that the record states.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{Family, HostReport, Probe, Role, RunRecord, Transport};
 use std::collections::{BTreeSet, HashMap};

@@ -1,6 +1,6 @@
 //! Two records side by side: of one arm, of links of two rates, and of studies that have nothing in common.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use support::program::{Program, code, require_root};

@@ -1,6 +1,6 @@
 //! The same link forward, in reverse and both ways: who sends, and what each way carries.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{
     Direction, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord,

@@ -1,6 +1,6 @@
 //! Memory does not grow with the length of a run.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use std::fs;

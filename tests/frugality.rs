@@ -1,7 +1,7 @@
 //! What the engine asks of the kernel: nothing but I/O and the clock, however many messages pass; and no more memory
 //! than was promised, however many flows there are.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{
     Cell, Direction, Family, Framing, Io, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec,

@@ -1,6 +1,6 @@
 //! Faults of a known kind and number on the path are reported as what they are.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{
     Drops, Family, Length, Metric, Pacing, Probe, ProbeSpec, Role, RunRecord, Transport, Value,

@@ -1,7 +1,7 @@
 //! Results to look at, of a real campaign: figures for papers, runs as rows, and what is said where something is wrong.
 //! The page itself is tested in a browser (web/e2e).
 
-mod support;
+use crate::support;
 
 use std::collections::BTreeMap;
 use support::program::{Program, code, require_root};

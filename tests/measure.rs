@@ -1,6 +1,6 @@
 //! A single measurement by hand: what it prints, how it fails, and what an agent that listens puts up with.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};

@@ -2,7 +2,7 @@
 //! guest. They need root, tayga and images: user-mode Linux as Debian builds it (uml) and as it is built here (uml-full), and
 //! Linux 6.1; where one is missing they fail.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{CpuScope, Factor, Family, Mechanism, Metric, Role, RunRecord};
 use stacklab_store::Record;

@@ -1,6 +1,6 @@
 //! Metrics that can be checked against arithmetic or against each other, by a stream that fills a link.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{Metric, Role, RunRecord, Value};
 use stacklab_store::Record;

@@ -2,7 +2,7 @@
 //!
 //! They need root. Where it is not had they fail; nothing is skipped.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{Family, LinkConfig, Metric, Probe, Transport};
 use stacklab_store::Record;

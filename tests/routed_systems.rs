@@ -3,7 +3,7 @@
 //!
 //! They need root, tayga and the images of all; where one is missing they fail.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{CpuScope, Mechanism, Metric, Role, RunRecord, System, Systems, Transport, Value};
 use stacklab_store::Record;

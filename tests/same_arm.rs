@@ -1,6 +1,6 @@
 //! A study against itself: where two arms are one, hardly any comparison may name a better one.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! A server and a pair of equals in one campaign: services run on the receiver in half of the cells.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{Factor, Probe};
 use std::fs;
@@ -93,7 +93,10 @@ fn an_ordinary_user_has_services_too() {
         "exec $STACKLAB {} --set 'factors.size=[128]' --set 'factors.transport=[\"tcp\"]'",
         RUN.join(" ")
     );
-    let outcome = support::program::Outcome::of(program.script(&user, &script));
+    let mut command = program.script(&user, &script);
+    // This tree may be where that user cannot look.
+    command.env("PATH", program.path_with("slapd"));
+    let outcome = support::program::Outcome::of(command);
     outcome.expect(code::DONE).says(&["user namespace", "slapd 2."]);
     // All of them valid.
     assert_eq!(runs(&program.work().join("x.stacklab")).len(), 2 * 2 * 4);

@@ -1,6 +1,6 @@
 //! Whatever ends the program, nothing of it is left but the record, and the campaign goes on from there.
 
-mod support;
+use crate::support;
 
 use stacklab_model::Trial;
 use stacklab_study::{Input, Plan};

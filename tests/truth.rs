@@ -1,6 +1,6 @@
 //! On a link of known rate the program reports what arithmetic says, for every size and both families.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{Family, Metric, RunRecord, Transport};
 use std::collections::BTreeMap;
@@ -31,6 +31,9 @@ const UNSAID: f64 = 0.02;
 const ALWAYS_HELD: u32 = 512;
 /// How often a study is measured at most. What else the machine does can only slow a run down.
 const ROUNDS: u32 = 3;
+/// The largest part of the runs held to the limit that may miss it: a fault that comes now and then would otherwise hide
+/// behind the best of several rounds.
+const MOST_MISSED: f64 = 0.25;
 
 fn limit(run: &RunRecord, gigabits: f64) -> f64 {
     let cell = &run.trial.cell;
@@ -128,6 +131,15 @@ fn filled(
         let well = full(shares) || !held(*size);
         assert!(well, "{size} B over {family}: {shares:?} of what the link carries");
     }
+    let to_be_full = cells.iter().filter(|((size, _), _)| held(*size)).flat_map(|(_, shares)| shares);
+    let (count, missed) = (to_be_full.clone().count(), to_be_full.filter(|share| !full(&[**share])).count());
+    println!(
+        "note: {missed} of {count} {transport} runs at {gigabits} Gbit/s miss the limit by more than {TOLERANCE}"
+    );
+    assert!(
+        missed as f64 <= MOST_MISSED * count as f64,
+        "{missed} of {count} runs miss the limit: {cells:.4?}"
+    );
     (outcome, all, cells)
 }
 

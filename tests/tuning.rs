@@ -1,6 +1,6 @@
 //! What a study varies beside family and size takes effect: the sockets, the link and the traffic are as their cell says.
 
-mod support;
+use crate::support;
 
 use stacklab_model::{Cell, Factor, Family, HostReport, Role, RunRecord, Transport};
 use support::program::require_root;
@@ -76,6 +76,7 @@ mtu = [1280, 1500]
 queue_length = [50, 1000]
 "#,
     );
+    assert_eq!(runs.len(), 2 * 2 * 8);
     for run in &runs {
         let (cell, sender) = (&run.trial.cell, sender(run));
         let mtu: u32 = level(cell, Factor::Mtu);
@@ -101,6 +102,7 @@ io = ["plain", "batch"]
 pinning = ["none", "halves"]
 "#,
     );
+    assert_eq!(runs.len(), 2 * 2 * 16);
     for run in &runs {
         let (cell, received) = (&run.trial.cell, side(run, Role::Receiver));
         let flows: usize = level(cell, Factor::Flows);

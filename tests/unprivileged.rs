@@ -1,6 +1,6 @@
 //! An ordinary user measures as root does, in a user namespace, and leaves as little.
 
-mod support;
+use crate::support;
 
 use serde_json::Value;
 use std::fs;

@@ -1,5 +1,4 @@
 //! Packets as tcpdump sees them on a host's interface: a witness that shares no code with the program.
-#![allow(dead_code, reason = "each test uses its own part")]
 
 use super::program::{require_tool, signal};
 use stacklab_model::{Family, Transport};

@@ -1,5 +1,4 @@
 //! A testbed with agents of the real program, driven without the rest of it, so that a test can choose the path.
-#![allow(dead_code, reason = "each test uses its own part")]
 
 use super::program::require_root;
 use super::tun::{MTU, address};

@@ -1,5 +1,4 @@
 //! What a program must not leave behind: processes, network namespaces, links, files.
-#![allow(dead_code, reason = "each test uses its own part")]
 
 use crate::support::program::{Program, names};
 use std::collections::BTreeSet;

@@ -1,5 +1,4 @@
 //! An agent of the real program that listens on a port which the kernel chose.
-#![allow(dead_code, reason = "each test uses its own part")]
 
 use super::program::{Program, Running};
 use std::time::Duration;

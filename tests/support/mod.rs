@@ -4,6 +4,7 @@ pub mod capture;
 pub mod lab;
 pub mod leftovers;
 pub mod listening;
+pub mod others;
 pub mod program;
 pub mod records;
 pub mod relay;

@@ -1,5 +1,4 @@
 //! The real program in a folder of its own, and what it answered.
-#![allow(dead_code, reason = "each test uses its own part")]
 
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
@@ -113,6 +112,25 @@ impl Program {
         let ((out, stdout), (err, stderr)) = (to("stdout"), to("stderr"));
         let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn().unwrap();
         Running { child, stdout, stderr, command: format!("{command:?}") }
+    }
+
+    /// Copies a tool that scripts/setup has unpacked below this tree, with its libraries, to where any user may read it. Gives the
+    /// PATH that it is found by.
+    pub fn path_with(&self, tool: &str) -> String {
+        let path = std::env::var("PATH").unwrap();
+        let found = std::env::split_paths(&path)
+            .map(|folder| folder.join(tool))
+            .find_map(|file| file.canonicalize().ok());
+        let found = found.unwrap_or_else(|| panic!("this test needs `{tool}`: scripts/setup test"));
+        // Installed, it is where all users find it.
+        let (Some(folder), Some(usr)) = (found.parent(), found.ancestors().nth(2)) else { return path };
+        if usr == Path::new("/usr") || usr == Path::new("/") {
+            return path;
+        }
+        let copy = self.folder.path().join(tool);
+        let copied = Command::new("cp").arg("-a").arg(usr).arg(&copy).status().expect("cp is installed");
+        assert!(copied.success(), "{} could not be copied into {}", usr.display(), copy.display());
+        format!("{}:{path}", copy.join(folder.file_name().expect("it is below usr")).display())
     }
 
     fn placed(&self, mut command: Command) -> Command {
@@ -285,8 +303,10 @@ pub fn count(path: &Path, condition: &str) -> u64 {
     record(path).query_row(&query, [], |row| row.get::<_, u32>(0)).unwrap().into()
 }
 
-/// Fails with what to do where the tests do not run as root.
+/// Fails with what to do where the tests do not run as root. A test that needs root measures: when it fails from here on, it
+/// says what else ran.
 pub fn require_root() {
+    super::others::watch();
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let user = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
     assert_eq!(user.split_whitespace().nth(1), Some("0"), "this test needs root: sudo make test");

@@ -1,5 +1,4 @@
 //! Studies run by the real program, and their records as the typed store reads them.
-#![allow(dead_code, reason = "each test uses its own part")]
 
 use super::program::{Outcome, Program, code};
 use stacklab_model::{HostReport, Metric, Role, RunRecord};

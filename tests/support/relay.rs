@@ -1,6 +1,5 @@
 //! A stand-in for an agent that listens: it passes everything on to a real one, keeps what was asked, and may change
 //! what is answered.
-#![allow(dead_code, reason = "each test uses its own part")]
 
 use super::program::Program;
 use std::io::{BufRead, BufReader, Write};

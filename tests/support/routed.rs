@@ -1,5 +1,4 @@
 //! Streams between the clients of two routers, and what the header model says of them.
-#![allow(dead_code, reason = "each test uses its own part")]
 
 use stacklab_model::{Mechanism, RunRecord, WirePath};
 

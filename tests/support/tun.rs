@@ -1,6 +1,5 @@
 //! A path with known faults: packets pass between two TUN devices through this program, which delays, drops, doubles
 //! and holds them back, and counts what it did.
-#![allow(dead_code, reason = "each test uses its own part")]
 
 use super::program::require_tool;
 use super::sys::{open_tun, wait_readable};

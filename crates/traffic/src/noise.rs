@@ -162,12 +162,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_floor_is_measured_within_half_a_second_and_once() {
-        let start = sys::now_ns();
+    fn the_floor_is_measured_of_every_kind_and_once() {
         let found = floor();
-        let first = sys::now_ns() - start;
-        // The sleeps alone take a tenth; a busy machine gets some slack.
-        assert!((100_000_000..1_000_000_000).contains(&first), "{first} ns");
         assert!(
             found.clock_read_least_ns > 0 && found.clock_read_least_ns <= found.clock_read_ns,
             "{found:?}"
@@ -180,9 +176,18 @@ mod tests {
             assert!(round_trip.median_ns > 4 * found.clock_read_least_ns, "{found:?}");
             assert!(round_trip.median_ns <= round_trip.p99_ns, "{found:?}");
         }
-        let again = sys::now_ns();
+        // A second measurement of so many figures would not come out the same.
         assert_eq!(floor(), found);
-        assert!(sys::now_ns() - again < 50_000_000);
+    }
+
+    #[test]
+    fn no_more_is_measured_than_a_percentile_takes_and_the_limit_allows() {
+        let stamps = arrival_stamps().unwrap().len();
+        let rounds = round_trips(Transport::Udp, Family::Ipv6).unwrap().len();
+        assert!(
+            (LEAST..=ROUNDS).contains(&stamps) && (LEAST..=ROUNDS).contains(&rounds),
+            "{stamps}, {rounds}"
+        );
     }
 
     #[test]

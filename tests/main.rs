@@ -1,0 +1,26 @@
+//! The end-to-end tests: the real program on real testbeds, one module for each thing that it promises. They need root and
+//! measure, so `make test` runs them one at a time, each in a process of its own (scripts/run-tests). One program, because each
+//! links everything.
+
+mod bad_input;
+mod capture;
+mod compare;
+mod directions;
+mod endurance;
+mod frugality;
+mod impairment;
+mod looking;
+mod measure;
+mod mechanisms;
+mod metrics;
+mod published;
+mod remote;
+mod routed_systems;
+mod same_arm;
+mod services;
+mod support;
+mod survival;
+mod systems;
+mod truth;
+mod tuning;
+mod unprivileged;

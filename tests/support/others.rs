@@ -1,0 +1,162 @@
+//! What else the machine did while a test measured. A test that compares rates needs a quiet machine; where it fails, this is
+//! said beside the reason.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::fs;
+use std::sync::{Mutex, Once};
+use std::time::Instant;
+
+/// Processes with a smaller share of a processor than this are not named.
+const LEAST_SHARE: f64 = 0.01;
+/// How many are named at most.
+const NAMED: usize = 10;
+/// Ticks of a second in `/proc`: the same on every Linux that Rust's standard library runs on.
+const TICKS: f64 = 100.0;
+
+static SINCE: Mutex<Option<Sample>> = Mutex::new(None);
+
+/// Watches from now on: a panic then says what else ran.
+pub fn watch() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            before(panic);
+            // Nothing in here may panic.
+            if let Ok(since) = SINCE.lock()
+                && let Some(since) = since.as_ref()
+            {
+                eprintln!("{}", report(since, &Sample::now()));
+            }
+        }));
+    });
+    if let Ok(mut since) = SINCE.lock() {
+        *since = Some(Sample::now());
+    }
+}
+
+/// Processor time at a moment, in ticks.
+struct Sample {
+    at: Instant,
+    machine: Machine,
+    processes: BTreeMap<u32, Process>,
+}
+
+/// Of all processors together.
+#[derive(Default, Clone, Copy)]
+struct Machine {
+    processors: usize,
+    busy: f64,
+    stolen: f64,
+}
+
+#[derive(Clone)]
+struct Process {
+    name: String,
+    parent: u32,
+    /// Its own, and of the children that have ended and were waited for.
+    ticks: f64,
+    own_ticks: f64,
+}
+
+impl Sample {
+    fn now() -> Self {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let processes = pids
+            .filter_map(|pid| Some((pid, process(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?)));
+        Sample { at: Instant::now(), machine: machine(&stat), processes: processes.collect() }
+    }
+}
+
+/// `/proc/stat`.
+fn machine(stat: &str) -> Machine {
+    let processors = stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu ")).count();
+    let total = stat.lines().next().unwrap_or_default();
+    let ticks: Vec<f64> = total.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
+    let of = |fields: &[usize]| fields.iter().filter_map(|field| ticks.get(*field)).sum();
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    Machine { processors, busy: of(&[0, 1, 2, 5, 6]), stolen: of(&[7]) }
+}
+
+/// `/proc/PID/stat`.
+fn process(stat: &str) -> Option<Process> {
+    // The name is in brackets, and may hold brackets and spaces itself.
+    let (before, after) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = after.split_whitespace().collect();
+    let of = |field: usize| fields.get(field)?.parse::<f64>().ok();
+    let own_ticks = of(11)? + of(12)?;
+    Some(Process {
+        name: before.split_once('(')?.1.to_owned(),
+        parent: fields.get(1)?.parse().ok()?,
+        ticks: own_ticks + of(13)? + of(14)?,
+        own_ticks,
+    })
+}
+
+/// The processes that descend from one, with it.
+fn family(processes: &BTreeMap<u32, Process>, root: u32) -> BTreeSet<u32> {
+    let descends = |mut pid: u32| {
+        while let Some(process) = processes.get(&pid) {
+            if pid == root {
+                return true;
+            }
+            pid = process.parent;
+        }
+        false
+    };
+    processes.keys().copied().filter(|pid| descends(*pid)).collect()
+}
+
+fn report(since: &Sample, now: &Sample) -> String {
+    let seconds = (now.at - since.at).as_secs_f64().max(1.0 / TICKS);
+    let own = family(&now.processes, std::process::id());
+    let (before, after) = (since.machine, now.machine);
+    let share = |ticks: f64| 100.0 * ticks / TICKS / seconds;
+    let mut text = format!(
+        "what the machine did for {seconds:.1} s until then, the test's own work included: {:.0} % of its {} processors busy, \
+         {:.0} % taken away by the machine below",
+        share(after.busy - before.busy) / after.processors.max(1) as f64,
+        after.processors,
+        share(after.stolen - before.stolen) / after.processors.max(1) as f64,
+    );
+    let mut others: Vec<(f64, u32, &str)> = Vec::new();
+    for (pid, process) in now.processes.iter().filter(|(pid, _)| !own.contains(pid)) {
+        let begun = since.processes.get(pid).map_or(0.0, |process| process.ticks);
+        // What its children that have ended since had done before.
+        let ended = since.processes.iter().filter(|(gone, _)| !now.processes.contains_key(gone));
+        let earlier: f64 =
+            ended.filter(|(_, gone)| gone.parent == *pid).map(|(_, gone)| gone.own_ticks).sum();
+        others.push((share((process.ticks - begun - earlier).max(0.0)), *pid, &process.name));
+    }
+    others.retain(|(share, ..)| *share >= 100.0 * LEAST_SHARE);
+    others.sort_by(|a, b| b.0.total_cmp(&a.0));
+    if others.is_empty() {
+        text += "\nno other process took 1 % of a processor";
+        return text;
+    }
+    text += "\nother processes, with their children that have ended; a test that compares rates needs a quiet machine:";
+    for (share, pid, name) in others.into_iter().take(NAMED) {
+        let _ = write!(text, "\n  {share:5.1} % of a processor: {name} ({pid})");
+    }
+    text
+}
+
+#[test]
+fn what_else_runs_is_told_with_its_share() {
+    let since = Sample::now();
+    // Another's: its parent is no process of this one's any more.
+    let script = "setsid sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!";
+    let other = std::process::Command::new("sh").args(["-c", script]).output().unwrap();
+    let other: u32 = String::from_utf8(other.stdout).unwrap().trim().parse().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let said = report(&since, &Sample::now());
+    super::program::signal(other, "KILL");
+    let line = said.lines().find(|line| line.ends_with(&format!("({other})")));
+    let line = line.unwrap_or_else(|| panic!("{other} is not in: {said}"));
+    let share: f64 = line.split_whitespace().next().unwrap().parse().unwrap();
+    assert!(share > 10.0 && share < 110.0, "{said}");
+    assert!(!said.contains(&format!("({})", std::process::id())), "{said}");
+}
