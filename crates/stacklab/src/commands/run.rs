@@ -1,14 +1,14 @@
 //! `stacklab run`.
 
+use crate::campaign::progress::Progress;
+use crate::campaign::record::conclude;
+use crate::campaign::sources::{StudySource, new_record, new_seed, newest_record, now_unix_ns, study_of};
 use crate::campaign::{Labs, measure};
-use crate::cli::RunOptions;
+use crate::cli::run::RunOptions;
 use crate::commands::report;
-use crate::conclude::conclude;
 use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::remote::{Copying, reach};
-use crate::rows::Rows;
-use crate::sources::{StudySource, new_record, new_seed, newest_record, now_unix_ns, study_of};
+use crate::rig::placement::Rows;
+use crate::rig::remote::{Copying, reach};
 use stacklab_agent::interrupt;
 use stacklab_model::{CpuScope, Systems, Topology};
 use stacklab_report::Format;

@@ -1,7 +1,7 @@
 //! Time to an answer: how many runs it took until the preset's questions were answered, and until each cell's mean was as
 //! well known as the study's; against the study's fixed number of runs.
 
-use crate::course::Course;
+use crate::campaign::schedule::Course;
 use serde::Serialize;
 use stacklab_analysis::{Runs, estimate_of, half_width_of};
 use stacklab_model::StopReason;

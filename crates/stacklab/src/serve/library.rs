@@ -3,7 +3,7 @@
 //! A request names a file of the folder; the name is looked for among those that are there, and never made into a path of
 //! the request's choosing. Links, folders and other endings are not there.
 
-use crate::conclude::Recorded;
+use crate::campaign::record::Recorded;
 use crate::failure::Failure;
 use crate::page::{document, run_detail};
 use crate::serve::to_json;

@@ -13,7 +13,7 @@ mod guard;
 mod library;
 mod routes;
 
-use crate::cli::ServeOptions;
+use crate::cli::report::ServeOptions;
 use crate::failure::Failure;
 use guard::Guard;
 use library::Library;

@@ -2,9 +2,9 @@
 
 use super::state::{Place, Up, UpHost, socket};
 use super::{LOOK, failed, wanted};
-use crate::cli::LabUpOptions;
+use crate::cli::lab::LabUpOptions;
 use crate::failure::Failure;
-use crate::row::translators;
+use crate::rig::routed::translators;
 use stacklab_agent::interrupt;
 use stacklab_model::{Family, Mechanism, System, Topology};
 use stacklab_study::Study;

@@ -6,10 +6,10 @@
 mod hold;
 mod state;
 
-use crate::cli::{LabCommand, LabEnterOptions, LabUpOptions};
+use crate::campaign::sources::study_of;
+use crate::cli::lab::{LabCommand, LabEnterOptions, LabUpOptions};
 use crate::failure::Failure;
-use crate::rows::without_routers;
-use crate::sources::study_of;
+use crate::rig::placement::without_routers;
 use stacklab_model::{RowKind, Systems};
 use stacklab_study::Study;
 use stacklab_testbed::{Inside, join, shell};
@@ -87,7 +87,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         text += &format!("{:<10} {}\n", host.name, host.addresses.join("  "));
     }
     text += "\nstacklab lab enter sender ping -c 3 ADDRESS\nstacklab lab down\n";
-    super::output::print_text(&text)
+    crate::commands::output::print_text(&text)
 }
 
 /// What is to be built: the study, and one of its rows of hosts where it has routers.

@@ -1,6 +1,6 @@
 //! The two ends of a measurement: this host, and the one where an agent listens.
 
-use super::options::CommonOptions;
+use crate::cli::measure::CommonOptions;
 use crate::failure::Failure;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_model::{Family, HostFacts};
@@ -102,7 +102,7 @@ fn reach(options: &CommonOptions) -> Result<(TcpStream, SocketAddr), Failure> {
     Err(Failure::Unreachable(format!(
         "no agent could be reached ({}): start `stacklab agent --listen{}` on {host}, and let port {port} through its firewall",
         failed.join("; "),
-        if *port == super::options::PORT { String::new() } else { format!(" :{port}") },
+        if *port == crate::cli::measure::PORT { String::new() } else { format!(" :{port}") },
     )))
 }
 

@@ -1,20 +1,20 @@
 //! Where studies come from and records go.
 
-use crate::cli::StudyOptions;
+use crate::cli::run::StudyOptions;
 use crate::failure::Failure;
 use stacklab_study::{Input, Study};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The built-in study.
-const QUICKSTART: (&str, &str) = ("quickstart.toml", include_str!("../../../studies/quickstart.toml"));
+const QUICKSTART: (&str, &str) = ("quickstart.toml", include_str!("../../../../studies/quickstart.toml"));
 /// The published studies' presets, by name; the program holds them, so that they run from any folder.
 pub const PRESETS: [(&str, &str); 5] = [
-    ("soorty2013linux", include_str!("../../../studies/soorty2013linux.toml")),
-    ("sarkar2013winlin", include_str!("../../../studies/sarkar2013winlin.toml")),
-    ("ogunleye2016", include_str!("../../../studies/ogunleye2016.toml")),
-    ("kolahi2011wlan", include_str!("../../../studies/kolahi2011wlan.toml")),
-    ("kolahi2009lan", include_str!("../../../studies/kolahi2009lan.toml")),
+    ("soorty2013linux", include_str!("../../../../studies/soorty2013linux.toml")),
+    ("sarkar2013winlin", include_str!("../../../../studies/sarkar2013winlin.toml")),
+    ("ogunleye2016", include_str!("../../../../studies/ogunleye2016.toml")),
+    ("kolahi2011wlan", include_str!("../../../../studies/kolahi2011wlan.toml")),
+    ("kolahi2009lan", include_str!("../../../../studies/kolahi2009lan.toml")),
 ];
 /// The ending of records' names.
 const ENDING: &str = "stacklab";

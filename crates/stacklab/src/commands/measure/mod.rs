@@ -1,12 +1,17 @@
-//! `stacklab measure`.
+//! `stacklab measure`: one trial by hand between this host and another one.
 
-use crate::clocks::{Known, one_clock, one_machine};
+mod ends;
+mod plan;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use crate::campaign::sources::now_unix_ns;
+use crate::cli::measure::{MeasureOptions, Wish};
+use crate::commands::measure::ends::Ends;
+use crate::commands::measure::plan::{check, plan};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
-use crate::measurement::ends::Ends;
-use crate::measurement::options::{MeasureOptions, Wish};
-use crate::measurement::plan::{check, plan};
-use crate::sources::now_unix_ns;
+use crate::trial::clock_correction::{Known, one_clock, one_machine};
 use stacklab_agent::interrupt;
 use stacklab_model::{Direction, Length, Metric, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};

@@ -1,8 +1,8 @@
 //! Where the testbeds of a study with routers are, and building them.
 
 use crate::failure::Failure;
-use crate::lab::Lab;
-use crate::row::Origin;
+use crate::rig::lab::Lab;
+use crate::rig::routed::Origin;
 use stacklab_model::{System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::Routed;

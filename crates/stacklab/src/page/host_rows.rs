@@ -1,7 +1,7 @@
 //! How a study's hosts are joined, for the drawing of the testbed.
 
-use crate::lab;
-use crate::row::router_name;
+use crate::rig::lab;
+use crate::rig::routed::router_name;
 use stacklab_model::{RowKind, Services, Systems, Topology, once_each};
 use stacklab_report::page::Row;
 use stacklab_study::Study;

@@ -1,6 +1,6 @@
 //! The options of `stacklab measure`.
 
-use super::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
+use crate::cli::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
 use clap::{ArgAction, Args, Subcommand};
 pub use stacklab_agent::PORT;
 use stacklab_model::{Framing, Io, Length, Pacing, Probe, Transport, Tuning};

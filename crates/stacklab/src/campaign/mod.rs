@@ -1,11 +1,17 @@
 //! A campaign: trials in the plan's order, each stored when it ends, until the stopping rule is content.
 
-use crate::course::{Course, key};
+pub mod chart;
+pub mod progress;
+pub mod record;
+pub mod schedule;
+pub mod sources;
+
+use crate::campaign::progress::Progress;
+use crate::campaign::schedule::{Course, key};
 use crate::failure::Failure;
-use crate::lab::Lab;
-use crate::progress::Progress;
-use crate::remote::Machine;
-use crate::rows::Rows;
+use crate::rig::lab::Lab;
+use crate::rig::placement::Rows;
+use crate::rig::remote::Machine;
 use stacklab_model::{CpuScope, RunRecord, Systems, Trial};
 use stacklab_store::{HostRow, Record};
 use stacklab_study::{Plan, Study};

@@ -1,8 +1,8 @@
 //! How a campaign is going: on a terminal a bar, the verdicts so far and a small chart; elsewhere a line a block. All of
 //! it on standard error.
 
-use crate::course::Course;
-use crate::live_chart::LiveChart;
+use crate::campaign::chart::LiveChart;
+use crate::campaign::schedule::Course;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stacklab_model::{RunRecord, RunStatus, Trial, print_duration};
 use stacklab_study::Study;

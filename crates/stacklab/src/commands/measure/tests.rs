@@ -1,10 +1,10 @@
 //! From a command line to what the agents are told.
 
-use super::options::{MeasureOptions, PORT, Wish};
-use super::plan::{check, plan};
+use crate::cli::measure::{MeasureOptions, PORT, Wish};
 use crate::cli::{Cli, Command};
-use crate::clocks::{Known, forget_one_way, settle};
+use crate::commands::measure::plan::{check, plan};
 use crate::failure::Failure;
+use crate::trial::clock_correction::{Known, forget_one_way, settle};
 use clap::Parser;
 use stacklab_model::{
     Buckets, Compared, CpuScope, DelayPoints, Delays, Direction, Drops, Endpoint, Factor, Family, Framing,

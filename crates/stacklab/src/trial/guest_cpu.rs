@@ -51,7 +51,7 @@ fn time(before: Ticks, after: Ticks, wall_ns: u64, told: Option<&CpuTime>) -> Cp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measurement::tests::{received, stream_of};
+    use crate::commands::measure::tests::{received, stream_of};
     use stacklab_model::{Metric, Value};
 
     #[test]

@@ -1,8 +1,8 @@
 //! From a record to its findings.
 
-use crate::course::Course;
+use crate::campaign::schedule::Course;
+use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
-use crate::sources::StudySource;
 use stacklab_analysis::{Campaign, findings};
 use stacklab_model::{Findings, HostFacts, Question, RunRecord, StopReason};
 use stacklab_store::Record;

@@ -1,6 +1,6 @@
 //! From what the user asks for to what two agents are told.
 
-use super::options::{Pace, Wish};
+use crate::cli::measure::{Pace, Wish};
 use crate::failure::Failure;
 use stacklab_model::{
     Cell, CpuScope, Direction, Factor, Family, Framing, HEADER_BYTES, Io, Metric, Pacing, Probe, ProbeSpec,

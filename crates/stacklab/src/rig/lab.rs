@@ -1,14 +1,14 @@
 //! Two hosts with agents that have said hello: one pair of systems, on a testbed or as real machines, with or without services
 //! on the receiver.
 
-use crate::clocks::{Known, one_clock, one_machine};
+use crate::campaign::sources::now_unix_ns;
 use crate::failure::Failure;
-use crate::outside;
-use crate::remote::Machine;
-use crate::row::{self, Origin, Row};
-use crate::served;
-use crate::settings::{self, Pinning};
-use crate::sources::now_unix_ns;
+use crate::rig::remote::Machine;
+use crate::rig::routed::{self, Origin, Row};
+use crate::trial::clock_correction::{Known, one_clock, one_machine};
+use crate::trial::guest_cpu;
+use crate::trial::services;
+use crate::trial::settings::{self, Pinning};
 use stacklab_model::{
     Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, LinkConfig, Metric, Probe, ProbeSpec, Role,
     RowKind, RunRecord, Services, System, Systems, Trial, TrialSpec,
@@ -319,12 +319,12 @@ impl Lab {
         let asked = self.serving().map(Serving::end);
         let mut run = ran?;
         if let Some(asked) = asked {
-            served::note(&mut run, &asked?);
+            services::note(&mut run, &asked?);
         }
-        outside::fill_in(&mut run, &path, before, self.outside());
+        guest_cpu::fill_in(&mut run, &path, before, self.outside());
         if let (Place::Row(row), Some(before)) = (&mut self.place, counted) {
             let after = row.count()?;
-            row::fill_in(&mut run, row, &study.link_config, &before, &after);
+            routed::fill_in(&mut run, row, &study.link_config, &before, &after);
         }
         known.finish(&mut run, || self.compare(&path, &spec))?;
         Ok(run)

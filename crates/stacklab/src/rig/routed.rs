@@ -1,7 +1,7 @@
 //! Four hosts in a row: what its routers are asked around a trial, and the figures that this gives.
 
 use crate::failure::Failure;
-use crate::outside;
+use crate::trial::guest_cpu;
 use stacklab_model::{
     Cell, Counters, ETHERNET_HEADER_BYTES, Family, LinkConfig, Metric, OwnLink, Probe, Role, RowKind,
     RunRecord, System, Systems, Transport, Value, WirePath, once_each,
@@ -221,7 +221,7 @@ impl Row {
         let of_ns = self.since.elapsed().as_nanos() as u64;
         for (count, ticks) in counts.iter_mut().zip(self.router_ticks()) {
             if let Some(ticks) = ticks {
-                count.busy = Some(Busy { ns: outside::busy_ns(ticks), of_ns });
+                count.busy = Some(Busy { ns: guest_cpu::busy_ns(ticks), of_ns });
             }
         }
         Ok(counts)
