@@ -43,4 +43,4 @@ pub use paired::Paired;
 pub use precision::half_width_of;
 pub use runs::Runs;
 pub use stopping_state::{stopping_state, stopping_state_of};
-pub use verdict::verdict;
+pub use verdict::{Significance, significance, verdict};

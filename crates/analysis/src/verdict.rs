@@ -1,6 +1,27 @@
 //! What the pairs say.
 
 use stacklab_model::{Better, Effect, Interval, Question, Scale, Verdict};
+use std::cmp::Ordering;
+
+/// What the intervals of an effect show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Significance {
+    /// Whether the 90 % interval lies inside the margin: two one-sided tests at 5 %.
+    pub is_equivalent: bool,
+    /// The side of "no difference" on which the whole 99 % interval lies; `None` where it contains it.
+    pub side: Option<Ordering>,
+}
+
+/// The rule that every verdict follows, of paired and of unpaired effects. A difference may be significant and
+/// equivalent at once.
+///
+/// The 99 % interval is used, not the 95 % one, because a campaign tests after each block and stops at the first
+/// significant result ([`crate::stopping_state`]).
+pub fn significance(scale: Scale, interval90: &Interval, interval99: &Interval, margin: f64) -> Significance {
+    let none = no_difference(scale);
+    let side = if interval99.contains(none) { None } else { interval99.low.partial_cmp(&none) };
+    Significance { is_equivalent: interval90.is_within(&self::margin(scale, margin)), side }
+}
 
 /// Judges a question by its effect, or by the reason why there is none.
 ///
@@ -14,14 +35,12 @@ pub fn verdict(question: &Question, effect: Result<&Effect, &str>) -> Verdict {
         Ok(effect) => effect,
         Err(reason) => return Verdict::Nothing(reason.to_owned()),
     };
-    if effect.interval90.is_within(&margin(effect.scale, question.margin)) {
+    let found = significance(effect.scale, &effect.interval90, &effect.interval99, question.margin);
+    if found.is_equivalent {
         return Verdict::Equivalent;
     }
-    if effect.interval99.contains(no_difference(effect.scale)) {
-        return Verdict::Inconclusive;
-    }
-    let more = effect.estimate > no_difference(effect.scale);
-    let candidate_is_better = more == (question.metric.better() == Better::Higher);
+    let Some(side) = found.side else { return Verdict::Inconclusive };
+    let candidate_is_better = side.is_gt() == (question.metric.better() == Better::Higher);
     let better = if candidate_is_better { &question.candidate } else { &question.baseline };
     Verdict::Better(better.level(question.factor))
 }
