@@ -2,7 +2,7 @@
 //! it on standard error.
 
 use crate::campaign::chart::LiveChart;
-use crate::campaign::schedule::Course;
+use crate::campaign::schedule::Schedule;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stacklab_model::{RunRecord, RunStatus, Trial, print_duration};
 use stacklab_study::Study;
@@ -54,14 +54,14 @@ impl Progress {
     }
 
     /// A block begins.
-    pub fn block(&mut self, study: &Study, course: &Course<'_>, trials: &[Trial]) {
-        let blocks_left = u64::from(study.rule.max - course.block());
+    pub fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: &[Trial]) {
+        let blocks_left = u64::from(study.rule.max - schedule.block());
         self.at_most = self.passed + blocks_left * trials.len() as u64;
         self.budget_ns = study.rule.budget_ns;
-        let (questions, settled) = course.answered();
-        self.block = format!("block {}/{}", course.block() + 1, study.rule.max);
+        let (questions, settled) = schedule.answered();
+        self.block = format!("block {}/{}", schedule.block() + 1, study.rule.max);
         let told: Vec<String> =
-            course.verdicts().into_iter().map(|(verdict, n)| format!("{verdict} {n}")).collect();
+            schedule.verdicts().into_iter().map(|(verdict, n)| format!("{verdict} {n}")).collect();
         self.verdicts = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
         if let (None, Some(first)) = (&self.chart, study.comparisons.first()) {
             self.chart = first.metrics.first().map(|metric| LiveChart::new(&study.cells, *metric));

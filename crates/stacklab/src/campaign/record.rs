@@ -1,6 +1,6 @@
 //! From a record to its findings.
 
-use crate::campaign::schedule::Course;
+use crate::campaign::schedule::Schedule;
 use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
 use stacklab_analysis::{Campaign, findings};
@@ -39,7 +39,7 @@ impl Recorded {
         let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
         let plan = Plan::new(&study, campaign.seed);
         let runs = record.runs()?;
-        let (questions, stop_reasons) = Course::new(&study, &plan).walk(&runs);
+        let (questions, stop_reasons) = Schedule::new(&study, &plan).walk(&runs);
         let (mut hosts, mut kinds): (Vec<(String, HostFacts)>, Vec<String>) = (Vec::new(), Vec::new());
         for host in record.hosts()? {
             // A resumed campaign on an unchanged machine has the same facts again, though perhaps after another boot.

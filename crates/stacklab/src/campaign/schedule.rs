@@ -1,6 +1,6 @@
 //! Where a campaign stands, from its study, plan and runs alone.
 //!
-//! The same runs always give the same course. So a campaign that goes on after having been killed decides what it
+//! The same runs always give the same schedule. So a campaign that goes on after having been killed decides what it
 //! would have decided, and a report of a record knows why each question was measured no further.
 
 use stacklab_analysis::{Paired, Runs, stopping_state, verdict};
@@ -9,7 +9,7 @@ use stacklab_study::{Plan, Study, look};
 use std::collections::BTreeMap;
 
 /// A campaign on its way through its blocks.
-pub struct Course<'a> {
+pub struct Schedule<'a> {
     study: &'a Study,
     plan: &'a Plan,
     questions: Vec<Question>,
@@ -19,11 +19,11 @@ pub struct Course<'a> {
     block: u32,
 }
 
-impl<'a> Course<'a> {
+impl<'a> Schedule<'a> {
     /// At the first block.
     pub fn new(study: &'a Study, plan: &'a Plan) -> Self {
         let questions = study.questions();
-        Course {
+        Schedule {
             study,
             plan,
             stop_reasons: vec![None; questions.len()],

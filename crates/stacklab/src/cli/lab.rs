@@ -1,6 +1,6 @@
 //! A manual testbed.
 
-use crate::cli::run::{PlaceOptions, StudyOptions};
+use crate::cli::run::{PlacementOptions, StudyOptions};
 use clap::{Args, Subcommand};
 use stacklab_model::Mechanism;
 use std::path::PathBuf;
@@ -33,7 +33,7 @@ pub struct LabUpOptions {
     #[arg(long, value_name = "NAME")]
     pub mechanism: Option<Mechanism>,
     #[command(flatten)]
-    pub place: PlaceOptions,
+    pub placement: PlacementOptions,
 }
 
 /// Options of `lab inside`.

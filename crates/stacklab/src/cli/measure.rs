@@ -204,7 +204,7 @@ struct TcpTuning {
 
 /// What options ask for, alike for every kind of measurement.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wish {
+pub struct MeasureRequest {
     /// Which probe.
     pub probe: Probe,
     /// Over which transport.
@@ -258,14 +258,15 @@ impl MeasureOptions {
     }
 
     /// What they ask for.
-    pub fn wish(&self) -> Wish {
+    pub fn request(&self) -> MeasureRequest {
         match self {
             MeasureOptions::Tcp(TcpOptions { common, message, stream, delays, tcp }) => {
-                let wish = stream.wish(message.wish(common.wish(Probe::Stream, Transport::Tcp, Some(tcp))));
-                Wish { delays: *delays, ..wish }
+                let request =
+                    stream.request(message.request(common.request(Probe::Stream, Transport::Tcp, Some(tcp))));
+                MeasureRequest { delays: *delays, ..request }
             }
             MeasureOptions::Udp(UdpOptions { common, message, stream }) => {
-                stream.wish(message.wish(common.wish(Probe::Stream, Transport::Udp, None)))
+                stream.request(message.request(common.request(Probe::Stream, Transport::Udp, None)))
             }
             MeasureOptions::Echo(EchoOptions {
                 common,
@@ -283,23 +284,23 @@ impl MeasureOptions {
                     None => (Probe::Echo, Pacing::Lockstep),
                 };
                 let transport = if *tcp { Transport::Tcp } else { Transport::Udp };
-                Wish {
+                MeasureRequest {
                     pace: Pace::As(pacing),
                     interval_ns: *interval,
                     poll_ns: u64::from(*poll) * 1000,
                     at_interface: *at_interface,
-                    ..message.wish(common.wish(probe, transport, Some(tuning)))
+                    ..message.request(common.request(probe, transport, Some(tuning)))
                 }
             }
             MeasureOptions::Connect(ConnectOptions { common, tuning }) => {
-                common.wish(Probe::Connect, Transport::Tcp, Some(tuning))
+                common.request(Probe::Connect, Transport::Tcp, Some(tuning))
             }
         }
     }
 }
 
 impl CommonOptions {
-    fn wish(&self, probe: Probe, transport: Transport, tcp: Option<&TcpTuning>) -> Wish {
+    fn request(&self, probe: Probe, transport: Transport, tcp: Option<&TcpTuning>) -> MeasureRequest {
         /// Measured where nothing is said, nanoseconds.
         const TIME_NS: u64 = 10_000_000_000;
         let length = match (self.packets, self.time) {
@@ -315,7 +316,7 @@ impl CommonOptions {
             congestion_control: tcp.and_then(|tcp| tcp.congestion.clone()),
             ..Tuning::default()
         };
-        Wish {
+        MeasureRequest {
             probe,
             transport,
             pace: Pace::As(Pacing::Flood),
@@ -336,19 +337,19 @@ impl CommonOptions {
 }
 
 impl MessageOptions {
-    fn wish(&self, wish: Wish) -> Wish {
-        Wish { size: self.size, framing: self.framing, ..wish }
+    fn request(&self, request: MeasureRequest) -> MeasureRequest {
+        MeasureRequest { size: self.size, framing: self.framing, ..request }
     }
 }
 
 impl StreamOptions {
-    fn wish(&self, wish: Wish) -> Wish {
+    fn request(&self, request: MeasureRequest) -> MeasureRequest {
         let pace = match (self.pps, self.rate) {
             (Some(pps), _) => Pace::As(Pacing::Schedule(pps)),
             (None, Some(rate)) if rate > 0.0 => Pace::Bits(rate),
             _ => Pace::As(Pacing::Flood),
         };
         let StreamOptions { flows, bidir, io, interval, .. } = *self;
-        Wish { pace, flows, both: bidir, io, interval_ns: interval, ..wish }
+        MeasureRequest { pace, flows, both: bidir, io, interval_ns: interval, ..request }
     }
 }

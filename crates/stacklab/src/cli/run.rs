@@ -8,7 +8,8 @@ use std::path::PathBuf;
 /// Which study, and how it is changed.
 #[derive(Debug, Args)]
 pub struct StudyOptions {
-    /// Study file, or the name of a published study (see: stacklab reference list); without one, the built-in quickstart
+    /// Study file, or the name of a built-in study: quickstart, systems, mechanisms, or a published one (see: stacklab
+    /// reference list); without one, the quickstart
     #[arg(value_name = "STUDY")]
     pub study: Option<PathBuf>,
     /// How much effort: the study's table of that name is merged over it (quick, standard, paper)
@@ -35,7 +36,7 @@ pub struct RunOptions {
     #[arg(long)]
     pub copy_agent: bool,
     #[command(flatten)]
-    pub place: PlaceOptions,
+    pub placement: PlacementOptions,
     /// Go on with the record named by --out, or with the newest one in this folder; study, scale, settings and seed
     /// are those it was begun with
     #[arg(long)]
@@ -44,7 +45,7 @@ pub struct RunOptions {
 
 /// Where the testbeds of a study with routers are.
 #[derive(Debug, Clone, Args)]
-pub struct PlaceOptions {
+pub struct PlacementOptions {
     /// Build the whole testbed of a study with routers inside a guest whatever this kernel can do: inside the fastest that is
     /// here, or inside the one named (uml, uml-NAME, linux-6.1 ..); without it, only where this kernel lacks what a mechanism needs
     #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
@@ -71,7 +72,7 @@ pub struct ReplicateOptions {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     #[command(flatten)]
-    pub place: PlaceOptions,
+    pub placement: PlacementOptions,
     /// Measure nothing: test the findings on this record
     #[arg(long, value_name = "FILE", conflicts_with_all = ["out", "settings", "seed", "scale"])]
     pub from: Option<PathBuf>,

@@ -27,7 +27,7 @@ pub fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
                 },
                 out: options.out,
                 copy_agent: false,
-                place: options.place.clone(),
+                placement: options.placement.clone(),
                 resume: false,
             })?
         }

@@ -1,7 +1,6 @@
 //! How a study's hosts are joined, for the drawing of the testbed.
 
-use crate::rig::lab;
-use crate::rig::routed::router_name;
+use crate::rig::names::{names, router_name};
 use stacklab_model::{RowKind, Services, Systems, Topology, once_each};
 use stacklab_report::page::Row;
 use stacklab_study::Study;
@@ -11,7 +10,7 @@ use stacklab_testbed::routed::Node;
 pub fn of(study: &Study) -> Vec<Row> {
     let Topology::Routed(links) = study.topology else {
         let pair = |(systems, services): &(Systems, Services)| Row {
-            names: lab::names(systems, services).to_vec(),
+            names: names(systems, services).to_vec(),
             ..Row::default()
         };
         return study.labs().iter().map(pair).collect();
@@ -20,7 +19,7 @@ pub fn of(study: &Study) -> Vec<Row> {
     let hosts =
         once_each(study.rows().into_iter().map(|RowKind { clients, routers, .. }| (clients, routers)));
     let row = |(clients, routers): (Systems, Systems)| {
-        let [sender, receiver] = lab::names(&clients, &Services::default());
+        let [sender, receiver] = names(&clients, &Services::default());
         let [one, other] = [Node::Router1, Node::Router2].map(|node| router_name(node, &routers));
         Row { names: vec![sender, one, other, receiver], mechanisms: mechanisms.clone(), links }
     };

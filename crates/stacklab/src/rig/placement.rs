@@ -1,8 +1,8 @@
 //! Where the testbeds of a study with routers are, and building them.
 
 use crate::failure::Failure;
-use crate::rig::lab::Lab;
-use crate::rig::routed::Origin;
+use crate::rig::routed::RoutedRig;
+use crate::rig::routed_source::RoutedSource;
 use stacklab_model::{System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::routed::Routed;
@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// The testbeds of a study, before they are built.
-pub struct Rows {
+pub struct RoutedPlacement {
     needs: Needs,
     /// The guest that they are in, where they are not on this kernel.
     system: Option<System>,
 }
 
-impl Rows {
+impl RoutedPlacement {
     /// Finds where a study's testbeds can be; `None` where it has no routers. Nothing is started but what this kernel can
     /// do is tried.
     ///
@@ -45,40 +45,41 @@ impl Rows {
             };
             eprintln!("stacklab: the whole testbed is built inside a guest ({system}), {why}");
         }
-        Ok(Some(Rows { needs, system }))
+        Ok(Some(RoutedPlacement { needs, system }))
     }
 
-    /// Builds them all. Call it from the main thread.
+    /// Builds them all, and the guest that they are in where there is one. Call it from the main thread.
+    ///
+    /// # Errors
+    /// The first that cannot be built.
     pub fn build(
         self,
-        labs: &mut Vec<Lab>,
-        guest: &mut Option<GuestLab>,
         interrupted: &'static AtomicBool,
-    ) -> Result<(), Failure> {
+    ) -> Result<(Vec<RoutedRig>, Option<GuestLab>), Failure> {
         let program: PathBuf = std::env::current_exe().map_err(|reason| Failure::Output {
             what: "an agent: this program's own file cannot be found".to_owned(),
             reason,
         })?;
+        let mut rigs = Vec::new();
         let Some(system) = self.system else {
             for plan in self.needs.plans(None) {
                 let mut own = Routed::build(&plan, &program, &["agent", "--stdio"])?;
                 let streams = own.meet()?;
                 let carried = own.carried().to_vec();
                 let own = Some(Box::new(own));
-                let origin = Origin { plan, carried, guest: None, process: None, own };
-                labs.push(Lab::of_row(origin, streams, interrupted)?);
+                let source = RoutedSource { plan, carried, guest: None, process: None, own };
+                rigs.push(RoutedRig::new(source, streams, interrupted)?);
             }
-            return Ok(());
+            return Ok((rigs, None));
         };
         let (booted, testbeds, _) = GuestLab::boot(&system, &self.needs, &program, 0)?;
-        let booted = guest.insert(booted);
         let version = booted.version().to_owned();
         let process = (!system.counts_cpu()).then(|| booted.process());
         for (plan, carried, streams) in testbeds {
-            let origin = Origin { plan, carried, guest: Some(version.clone()), process, own: None };
-            labs.push(Lab::of_row(origin, streams, interrupted)?);
+            let source = RoutedSource { plan, carried, guest: Some(version.clone()), process, own: None };
+            rigs.push(RoutedRig::new(source, streams, interrupted)?);
         }
-        Ok(())
+        Ok((rigs, Some(booted)))
     }
 }
 

@@ -1,112 +1,63 @@
 //! Figures that need both ends' clocks: taken by an offset, corrected for drift, or missing with the reason.
 
-use stacklab_model::{Buckets, Compared, HostFacts, HostReport, Metric, RunRecord, Value};
+use crate::trial::evidence::ClockSync;
+use stacklab_model::{Buckets, Compared, HostReport, Metric, Value};
 use stacklab_traffic::clock::{Clocks, Offset};
+use stacklab_traffic::conduct::Figures;
+use std::collections::BTreeMap;
 
-/// Whether two hosts run on one kernel, and so share processors, and their clock too but for time namespaces.
-pub fn one_machine(one: &HostFacts, other: &HostFacts) -> bool {
-    one.boot_id.is_some() && one.boot_id == other.boot_id
-}
-
-/// Whether two hosts read the same clock, as their kernel says; an older one knows no time namespaces.
-pub fn one_clock(one: &HostFacts, other: &HostFacts) -> bool {
-    one_machine(one, other) && one.time_namespace.is_some() && one.time_namespace == other.time_namespace
-}
-
-/// What is known of two hosts' clocks before a trial.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Known {
-    /// They are one clock.
-    One,
-    /// The second one is ahead of the first one by so much.
-    Apart(Offset),
-    /// Nothing, and why.
-    Nothing(String),
-}
-
-impl Known {
-    /// From their comparison, for hosts on one machine or not. A time namespace on one machine has a clock of its own.
-    pub fn of(one_machine: bool, compared: Result<Offset, String>) -> Self {
-        match compared {
-            Ok(offset) if one_machine && offset.offset_ns.unsigned_abs() <= offset.bound_ns => Known::One,
-            // To agents 0 says that the clocks are one. A nanosecond is less than any bound.
-            Ok(offset) if offset.offset_ns == 0 => Known::Apart(Offset { offset_ns: 1, ..offset }),
-            Ok(offset) => Known::Apart(offset),
-            Err(_) if one_machine => Known::One,
-            Err(reason) => Known::Nothing(reason),
+/// Corrects the figures that were made of the difference of two clocks, by what is known of these.
+pub fn corrected(made: Figures, clocks: &ClockSync) -> Figures {
+    match clocks {
+        ClockSync::Same => made,
+        ClockSync::Compared { before, after: Ok(after) } => without_drift(made, *before, *after),
+        ClockSync::Compared { after: Err(reason), .. } | ClockSync::Unknown(reason) => {
+            without_one_way(made, reason)
         }
     }
-
-    /// What the agents are told.
-    pub fn offset_ns(&self) -> i64 {
-        match self {
-            Known::Apart(offset) => offset.offset_ns,
-            Known::One | Known::Nothing(_) => 0,
-        }
-    }
-
-    /// Finishes the one-way figures of a run that was taken by this: with the clocks compared again, where there are two.
-    ///
-    /// # Errors
-    /// The comparison's; inside is the reason where it did not work.
-    pub fn finish<E>(
-        self,
-        run: &mut RunRecord,
-        compare: impl FnOnce() -> Result<Result<Offset, String>, E>,
-    ) -> Result<(), E> {
-        match self {
-            Known::One => {}
-            Known::Apart(before) => match compare()? {
-                Ok(after) => settle(run, before, after),
-                Err(reason) => forget_one_way(run, &reason),
-            },
-            Known::Nothing(reason) => forget_one_way(run, &reason),
-        }
-        Ok(())
-    }
 }
 
-/// Takes out of a run what was made of the difference of two clocks of which too little is known.
-pub fn forget_one_way(run: &mut RunRecord, reason: &str) {
+/// Takes out what was made of the difference of two clocks of which too little is known.
+fn without_one_way(mut made: Figures, reason: &str) -> Figures {
     for metric in Metric::ALL.iter().copied().filter(|metric| metric.is_one_way_delay()) {
-        if let Some(value) = run.values.get_mut(&metric) {
+        if let Some(value) = made.values.get_mut(&metric) {
             *value = missing(reason);
         }
     }
-    for side in run.host_reports.iter_mut().skip(1).step_by(2) {
-        (side.delays, side.delay_points) = (None, None);
-        side.received.least_delays.clear();
-        side.series.iter_mut().for_each(|row| row.delay_mean_ns = None);
+    for report in made.host_reports.iter_mut().skip(1).step_by(2) {
+        (report.delays, report.delay_points) = (None, None);
+        report.received.least_delays.clear();
+        report.series.iter_mut().for_each(|row| row.delay_mean_ns = None);
     }
+    made
 }
 
 fn missing(reason: &str) -> Value {
     Value::Missing(format!("clock: {reason}"))
 }
 
-/// Finishes the one-way figures of a run that was taken by the offset before it, now that the clocks were compared
-/// again: takes the drift out, states the bound, and leaves out what is smaller than it.
-pub fn settle(run: &mut RunRecord, before: Offset, after: Offset) {
+/// Corrects one-way figures that were taken by the offset before the trial: takes the drift out, states the bound, and
+/// leaves out what is smaller than it.
+fn without_drift(mut made: Figures, before: Offset, after: Offset) -> Figures {
     let clocks = Clocks { before, after };
-    for (number, side) in run.host_reports.iter_mut().skip(1).step_by(2).enumerate() {
+    let Figures { values, host_reports, .. } = &mut made;
+    for (number, report) in host_reports.iter_mut().skip(1).step_by(2).enumerate() {
         let clocks = if number == 0 { clocks } else { clocks.reversed() };
-        let corrected = correct(side, &clocks);
+        let corrected = correct(report, &clocks);
         // The figures are the first stream's.
         if number > 0 {
             continue;
         }
         match corrected {
-            Ok(left) => judge(&mut run.values, side, &left),
-            Err(reason) => {
-                forget_one_way(run, &reason);
-                return;
-            }
+            Ok(uncertainty) => keep_significant(values, report, &uncertainty),
+            Err(reason) => return without_one_way(made, &reason),
         }
     }
+    made
 }
 
 /// How wrong figures may still be, nanoseconds.
-struct Left {
+struct Uncertainty {
     /// A delay's mean.
     mean_ns: f64,
     /// A percentile of delays, from which the drift was taken as if all had arrived at their mean time.
@@ -118,13 +69,13 @@ struct Left {
 }
 
 /// Takes the drift out of a receiver's delays.
-fn correct(side: &mut HostReport, clocks: &Clocks) -> Result<Left, String> {
-    let minima = std::mem::take(&mut side.received.least_delays);
-    let Some(delays) = &mut side.delays else { return Err("no delay was measured".to_owned()) };
+fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, String> {
+    let minima = std::mem::take(&mut report.received.least_delays);
+    let Some(delays) = &mut report.delays else { return Err("no delay was measured".to_owned()) };
     let offset_ns = clocks.before.offset_ns;
-    let points = side.delay_points.as_mut();
+    let points = report.delay_points.as_mut();
     let Some(compared) =
-        points.and_then(|points| points.compared.as_mut()).filter(|told| told.offset_ns == offset_ns)
+        points.and_then(|points| points.compared.as_mut()).filter(|given| given.offset_ns == offset_ns)
     else {
         return Err(
             "the receiver's agent is older and takes no offset: install the same stacklab on both".to_owned()
@@ -137,14 +88,14 @@ fn correct(side: &mut HostReport, clocks: &Clocks) -> Result<Left, String> {
             drift.skew.abs() * 1e6
         ));
     }
-    let (first_ns, last_ns) = (side.received.first_ns, side.received.last_ns);
+    let (first_ns, last_ns) = (report.received.first_ns, report.received.last_ns);
     let window_ns = last_ns.saturating_sub(first_ns);
     // By how much a delay that ended so long after the first arrival is too long.
     let gained =
         |since_ns: f64| drift.skew * (first_ns.saturating_sub(clocks.before.at_ns) as f64 + since_ns);
-    let ends: Vec<u64> = side.series.iter().skip(1).map(|row| row.start_ns).chain([window_ns]).collect();
+    let ends: Vec<u64> = report.series.iter().skip(1).map(|row| row.start_ns).chain([window_ns]).collect();
     let (mut weight, mut moment) = (0.0, 0.0);
-    for (row, end_ns) in side.series.iter_mut().zip(ends) {
+    for (row, end_ns) in report.series.iter_mut().zip(ends) {
         let middle = (row.start_ns + end_ns.max(row.start_ns)) as f64 / 2.0;
         weight += row.messages as f64;
         moment += row.messages as f64 * middle;
@@ -159,13 +110,13 @@ fn correct(side: &mut HostReport, clocks: &Clocks) -> Result<Left, String> {
     let compared_for = clocks.after.at_ns.saturating_sub(clocks.before.at_ns).max(1) as f64;
     let open = (clocks.before.bound_ns + clocks.after.bound_ns) as f64 / compared_for;
     let spread_ns = (drift.skew.abs() + open) * window_ns as f64;
-    let step_ns = spread_ns / side.received.measured.max(1) as f64;
+    let step_ns = spread_ns / report.received.measured.max(1) as f64;
     *compared = Compared {
         offset_ns,
         bound_ns: median_ns.ceil() as u64,
         skew_ns_per_s: (drift.skew * 1e9).round() as i64,
     };
-    Ok(Left { mean_ns: bound, median_ns, spread_ns, step_ns })
+    Ok(Uncertainty { mean_ns: bound, median_ns, spread_ns, step_ns })
 }
 
 fn shifted(buckets: &Buckets, by_ns: f64) -> Buckets {
@@ -181,15 +132,19 @@ fn shifted(buckets: &Buckets, by_ns: f64) -> Buckets {
 }
 
 /// Puts the corrected figures in their places, and leaves out those that are smaller than what they may be wrong by.
-fn judge(values: &mut std::collections::BTreeMap<Metric, Value>, side: &mut HostReport, left: &Left) {
-    let Some(delays) = &side.delays else { return };
+fn keep_significant(
+    values: &mut BTreeMap<Metric, Value>,
+    report: &mut HostReport,
+    uncertainty: &Uncertainty,
+) {
+    let Some(delays) = &report.delays else { return };
     let median = delays.buckets.percentile(0.5).map(|ns| ns as f64);
     for (metric, corrected, wrong_ns) in [
-        (Metric::OneWayDelay, median, left.median_ns),
-        (Metric::OneWayDelayMean, Some(delays.mean_ns), left.mean_ns),
-        (Metric::Jitter, None, left.step_ns),
-        (Metric::JitterRfc3550, None, left.step_ns),
-        (Metric::Pdv, None, left.spread_ns),
+        (Metric::OneWayDelay, median, uncertainty.median_ns),
+        (Metric::OneWayDelayMean, Some(delays.mean_ns), uncertainty.mean_ns),
+        (Metric::Jitter, None, uncertainty.step_ns),
+        (Metric::JitterRfc3550, None, uncertainty.step_ns),
+        (Metric::Pdv, None, uncertainty.spread_ns),
     ] {
         let Some(Value::Measured(figure)) = values.get_mut(&metric) else { continue };
         if let Some(ns) = corrected {
@@ -205,6 +160,74 @@ fn judge(values: &mut std::collections::BTreeMap<Metric, Value>, side: &mut Host
         }
     }
     if !matches!(values.get(&Metric::OneWayDelayMean), Some(Value::Measured(_))) {
-        side.series.iter_mut().for_each(|row| row.delay_mean_ns = None);
+        report.series.iter_mut().for_each(|row| row.delay_mean_ns = None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::fixtures::{received, stream_of};
+
+    #[test]
+    fn clocks_that_were_not_compared_tell_no_delay() {
+        let (_, made) = stream_of(Vec::new());
+        let run = corrected(made, &ClockSync::Unknown("nobody answered".to_owned()));
+        for metric in
+            [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Jitter, Metric::JitterRfc3550, Metric::Pdv]
+        {
+            assert_eq!(run.values[&metric], Value::Missing("clock: nobody answered".to_owned()));
+        }
+        assert_eq!(run.values[&Metric::Throughput], Value::Measured(1.0));
+    }
+
+    /// The figures when its clocks were compared a second before and after it.
+    fn figures_of(report: HostReport, gained_ns: i64, bound_ns: u64) -> Figures {
+        let offset_ns = 5_000_000_000;
+        let before = Offset { offset_ns, bound_ns, at_ns: 20_000_000_000 };
+        let after = Offset { offset_ns: offset_ns + gained_ns, bound_ns, at_ns: 32_000_000_000 };
+        let (_, made) = stream_of(vec![received(0, 0.0), report]);
+        corrected(made, &ClockSync::Compared { before, after: Ok(after) })
+    }
+
+    #[test]
+    fn a_drift_is_taken_out_of_delays_and_its_bound_stated() {
+        let run = figures_of(received(5_000_000_000, 20_000.0), 240_000, 10_000);
+        let figure = |metric: Metric| run.values[&metric].measured().unwrap();
+        assert!((figure(Metric::OneWayDelayMean) - 1.0).abs() < 1e-5);
+        // Of ten seconds the fifth is the one below the middle.
+        assert!((figure(Metric::OneWayDelay) - 0.99).abs() < 1e-5);
+        let side = &run.host_reports[1];
+        let compared = side.delay_points.unwrap().compared.unwrap();
+        assert_eq!((compared.offset_ns, compared.skew_ns_per_s), (5_000_000_000, 20_000));
+        // The bound, and half of what the clock gained in the window.
+        assert!((110_000..=111_000).contains(&compared.bound_ns), "{compared:?}");
+        for row in &side.series {
+            assert!((row.delay_mean_ns.unwrap() - 1e6).abs() < 2.0, "{row:?}");
+        }
+        assert!(side.received.least_delays.is_empty());
+    }
+
+    #[test]
+    fn what_is_smaller_than_the_clocks_bound_is_missing() {
+        let missing = |run: &Figures, metric| match &run.values[&metric] {
+            Value::Missing(reason) => reason.clone(),
+            other => panic!("{metric}: {other:?}"),
+        };
+        let run = figures_of(received(5_000_000_000, 0.0), 0, 1_100_000);
+        for metric in [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Pdv] {
+            assert!(missing(&run, metric).starts_with("clock: "), "{metric}");
+        }
+        // Two messages in a row differ by far less than the clocks could part between them.
+        assert_eq!(run.values[&Metric::Jitter], Value::Measured(1.0));
+        assert!(run.host_reports[1].series.iter().all(|row| row.delay_mean_ns.is_none()));
+        let run = figures_of(received(5_000_000_000, 0.0), 0, 900_000);
+        assert_eq!(run.values[&Metric::OneWayDelay], Value::Measured(1.0));
+        assert_eq!(run.host_reports[1].delay_points.unwrap().compared.unwrap().bound_ns, 900_000);
+        // Delays that a clock that loses has cut off at 0, and an agent that took no offset.
+        let cut = figures_of(received(5_000_000_000, -200_000.0), -2_400_000, 10_000);
+        assert!(missing(&cut, Metric::OneWayDelay).contains("delays are shorter"));
+        let older = figures_of(received(0, 0.0), 0, 10_000);
+        assert!(missing(&older, Metric::Jitter).contains("older"));
     }
 }

@@ -1,20 +1,23 @@
-//! What the services of a testbed were asked while a trial ran, put into its run.
+//! Queries to the services of a testbed while a trial ran.
 
-use stacklab_model::{Direction, Factor, RunRecord, Service, Warning};
+use crate::trial::evidence::ReportSource;
+use stacklab_model::{Service, Warning};
 use stacklab_testbed::services::Asked;
+use stacklab_traffic::conduct::Figures;
 use std::collections::BTreeMap;
 
 /// Adds the counts to the counters of the host that asks, and a warning for each service that did not answer all.
-pub fn note(run: &mut RunRecord, asked: &BTreeMap<Service, Asked>) {
-    // The sender of the testbed asks; in reverse it is the one that receives.
-    let reverse = run.trial.cell.level(Factor::Direction) == Direction::Reverse.name();
-    if let Some(side) = run.host_reports.get_mut(usize::from(reverse)) {
+pub fn counted(mut made: Figures, sources: &[ReportSource], asked: &BTreeMap<Service, Asked>) -> Figures {
+    // The sender of the testbed asks.
+    let asks = sources.iter().position(|source| source.host == 0);
+    if let Some(report) = asks.and_then(|place| made.host_reports.get_mut(place)) {
         for (service, Asked { asked, answered }) in asked {
-            side.counters.0.insert(format!("services.{service}.asked"), *asked);
-            side.counters.0.insert(format!("services.{service}.answered"), *answered);
+            report.counters.0.insert(format!("services.{service}.asked"), *asked);
+            report.counters.0.insert(format!("services.{service}.answered"), *answered);
         }
     }
-    run.warnings.extend(asked.iter().filter_map(|(service, count)| warning(*service, *count)));
+    made.warnings.extend(asked.iter().filter_map(|(service, count)| warning(*service, *count)));
+    made
 }
 
 /// That not all was answered, where it was not.

@@ -1,6 +1,6 @@
 //! From what the user asks for to what two agents are told.
 
-use crate::cli::measure::{Pace, Wish};
+use crate::cli::measure::{MeasureRequest, Pace};
 use crate::failure::Failure;
 use stacklab_model::{
     Cell, CpuScope, Direction, Factor, Family, Framing, HEADER_BYTES, Io, Metric, Pacing, Probe, ProbeSpec,
@@ -15,26 +15,26 @@ const LONGEST_TCP: u32 = 16 << 20;
 /// Bytes of a message that fits a packet of any usual path, the least one of IPv6 excepted.
 const PACKET_SIZE: u32 = 1400;
 
-/// What can be wrong with a wish whatever the hosts are.
+/// What can be wrong with a request whatever the hosts are.
 ///
 /// # Errors
 /// With a sentence on what does not go together.
-pub fn check(wish: &Wish) -> Result<(), Failure> {
+pub fn check(request: &MeasureRequest) -> Result<(), Failure> {
     let refuse = |text: String| Err(Failure::Usage(text));
-    if let Some(size) = wish.size {
+    if let Some(size) = request.size {
         if size < HEADER_BYTES {
             return refuse(format!(
                 "a message of {size} bytes does not hold the probe's own header: -l {HEADER_BYTES} is the least"
             ));
         }
-        if wish.transport == Transport::Tcp && size > LONGEST_TCP {
+        if request.transport == Transport::Tcp && size > LONGEST_TCP {
             return refuse(format!(
                 "a message of {size} bytes is too long: -l {}M is the most",
                 LONGEST_TCP >> 20
             ));
         }
     }
-    match (wish.io, wish.transport) {
+    match (request.io, request.transport) {
         (Some(Io::Segment), Transport::Tcp) => {
             return refuse(
                 "--io segment makes trains of datagrams: with tcp, choose batch, plain or zerocopy"
@@ -46,8 +46,8 @@ pub fn check(wish: &Wish) -> Result<(), Failure> {
         }
         _ => {}
     }
-    let Tuning { mss, nodelay, congestion_control, .. } = &wish.tuning;
-    if wish.transport == Transport::Udp
+    let Tuning { mss, nodelay, congestion_control, .. } = &request.tuning;
+    if request.transport == Transport::Udp
         && (mss.is_some() || nodelay.is_some() || congestion_control.is_some())
     {
         return refuse("-C, -M and -N tune TCP sockets: say --tcp with them".to_owned());
@@ -61,14 +61,14 @@ pub fn check(wish: &Wish) -> Result<(), Failure> {
 /// # Errors
 /// With a sentence where the messages do not fit the family.
 pub fn plan(
-    wish: &Wish,
+    request: &MeasureRequest,
     family: Family,
     direction: Direction,
     shared: bool,
     token: u32,
 ) -> Result<(Trial, TrialSpec), Failure> {
-    let Wish { probe, transport, framing, flows, .. } = *wish;
-    let size = wish.size.unwrap_or(match (probe, transport, framing) {
+    let MeasureRequest { probe, transport, framing, flows, .. } = *request;
+    let size = request.size.unwrap_or(match (probe, transport, framing) {
         (Probe::Stream, Transport::Tcp, Framing::Message) => 128 << 10,
         (Probe::Stream, ..) => PACKET_SIZE,
         _ => 64,
@@ -79,25 +79,25 @@ pub fn plan(
             "a datagram of {size} bytes is too long over {family}: -l {most} is the most"
         )));
     }
-    let pacing = match wish.pace {
+    let pacing = match request.pace {
         Pace::As(pacing) => pacing,
         Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
     };
     let asked = |metric: &Metric| match metric {
-        Metric::RttInterface | Metric::RttInterfaceP99 => wish.at_interface,
+        Metric::RttInterface | Metric::RttInterfaceP99 => request.at_interface,
         // Its sampler would run beside a sender that keeps a schedule by spinning.
         Metric::MemorySockets => false,
         // On a schedule they cost nothing.
-        metric if metric.is_one_way_delay() => wish.delays || pacing != Pacing::Flood,
+        metric if metric.is_one_way_delay() => request.delays || pacing != Pacing::Flood,
         _ => true,
     };
     let metrics = Metric::ALL.iter().copied().filter(asked);
     let probe_spec = ProbeSpec {
         probe,
         pacing,
-        length: wish.length,
-        warmup_ns: wish.warmup_ns,
-        interval_ns: if wish.interval_ns > 0 { wish.interval_ns } else { ROW_NS },
+        length: request.length,
+        warmup_ns: request.warmup_ns,
+        interval_ns: if request.interval_ns > 0 { request.interval_ns } else { ROW_NS },
         metrics: metrics.filter(|metric| metric.probe() == probe && metric.applies_to(transport)).collect(),
     };
     let spec = TrialSpec {
@@ -107,10 +107,10 @@ pub fn plan(
         framing,
         message_bytes: size,
         cpu_scope: if shared { CpuScope::Shared } else { CpuScope::Host },
-        poll_ns: wish.poll_ns,
-        io: wish.io.unwrap_or(best_io(probe, pacing, transport)),
+        poll_ns: request.poll_ns,
+        io: request.io.unwrap_or(best_io(probe, pacing, transport)),
         flows,
-        tuning: wish.tuning.clone(),
+        tuning: request.tuning.clone(),
         clock_offset_ns: 0,
         probe: probe_spec,
     };

@@ -1,18 +1,13 @@
 //! From a command line to what the agents are told.
 
-use crate::cli::measure::{MeasureOptions, PORT, Wish};
+use crate::cli::measure::{MeasureOptions, MeasureRequest, PORT};
 use crate::cli::{Cli, Command};
 use crate::commands::measure::plan::{check, plan};
 use crate::failure::Failure;
-use crate::trial::clock_correction::{Known, forget_one_way, settle};
 use clap::Parser;
 use stacklab_model::{
-    Buckets, Compared, CpuScope, DelayPoints, Delays, Direction, Drops, Endpoint, Factor, Family, Framing,
-    HostReport, IntervalRow, Io, Length, Metric, Pacing, Point, Probe, Received, Role, RunRecord, RunStatus,
-    Transport, TrialSpec, Value,
+    CpuScope, Direction, Factor, Family, Framing, Io, Length, Metric, Pacing, Probe, Transport, TrialSpec,
 };
-use stacklab_traffic::clock::Offset;
-use std::collections::BTreeMap;
 
 fn options(line: &str) -> Result<MeasureOptions, String> {
     let words = ["stacklab", "measure"].into_iter().chain(line.split_whitespace());
@@ -22,21 +17,22 @@ fn options(line: &str) -> Result<MeasureOptions, String> {
     }
 }
 
-fn wish(line: &str) -> Wish {
-    options(line).unwrap_or_else(|error| panic!("{line}: {error}")).wish()
+fn request(line: &str) -> MeasureRequest {
+    options(line).unwrap_or_else(|error| panic!("{line}: {error}")).request()
 }
 
 fn spec(line: &str) -> TrialSpec {
     let options = options(line).unwrap();
-    let wish = options.wish();
-    check(&wish).unwrap();
-    plan(&wish, Family::Ipv6, Direction::Forward, false, 7).unwrap().1
+    let request = options.request();
+    check(&request).unwrap();
+    plan(&request, Family::Ipv6, Direction::Forward, false, 7).unwrap().1
 }
 
 /// Why a command line that can be read is refused.
 fn refused(line: &str) -> String {
-    let wish = wish(line);
-    match check(&wish).and_then(|()| plan(&wish, Family::Ipv4, Direction::Forward, false, 7).map(drop)) {
+    let request = request(line);
+    match check(&request).and_then(|()| plan(&request, Family::Ipv4, Direction::Forward, false, 7).map(drop))
+    {
         Err(Failure::Usage(reason)) => reason,
         other => panic!("{line}: {other:?}"),
     }
@@ -111,7 +107,7 @@ fn io_is_the_fastest_unless_it_is_named() {
 #[test]
 fn the_cell_tells_what_is_not_as_usual() {
     let line = "tcp host -R -P 2 -C cubic";
-    let (trial, _) = plan(&wish(line), Family::Ipv4, Direction::Reverse, false, 7).unwrap();
+    let (trial, _) = plan(&request(line), Family::Ipv4, Direction::Reverse, false, 7).unwrap();
     let level = |factor| trial.cell.level(factor);
     assert_eq!((level(Factor::Direction), level(Factor::Flows)), ("reverse".to_owned(), "2".to_owned()));
     assert_eq!((level(Factor::CongestionControl), level(Factor::Dscp)), ("cubic".to_owned(), String::new()));
@@ -120,7 +116,7 @@ fn the_cell_tells_what_is_not_as_usual() {
 #[test]
 fn hosts_on_one_machine_share_its_processors() {
     let scope =
-        |shared| plan(&wish("udp host"), Family::Ipv6, Direction::Forward, shared, 7).unwrap().1.cpu_scope;
+        |shared| plan(&request("udp host"), Family::Ipv6, Direction::Forward, shared, 7).unwrap().1.cpu_scope;
     assert_eq!((scope(true), scope(false)), (CpuScope::Shared, CpuScope::Host));
 }
 
@@ -161,133 +157,4 @@ fn what_cannot_be_read_is_refused_by_name() {
         let error = options(line).unwrap_err();
         assert!(error.contains(word), "{line}: {error}");
     }
-}
-
-#[test]
-fn clocks_that_were_not_compared_tell_no_delay() {
-    let mut run = stream_of(Vec::new());
-    forget_one_way(&mut run, "nobody answered");
-    for metric in
-        [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Jitter, Metric::JitterRfc3550, Metric::Pdv]
-    {
-        assert_eq!(run.values[&metric], Value::Missing("clock: nobody answered".to_owned()));
-    }
-    assert_eq!(run.values[&Metric::Throughput], Value::Measured(1.0));
-}
-
-/// A stream of datagrams with these sides, each figure of which is 1.
-pub(crate) fn stream_of(host_reports: Vec<HostReport>) -> RunRecord {
-    let (trial, spec) = plan(&wish("udp host"), Family::Ipv6, Direction::Forward, false, 7).unwrap();
-    let values: BTreeMap<Metric, Value> =
-        spec.probe.metrics.iter().map(|metric| (*metric, Value::Measured(1.0))).collect();
-    let (status, drops) = (RunStatus::Valid, Drops::default());
-    let warnings = Vec::new();
-    RunRecord { trial, spec, started_unix_ns: 0, wall_ns: 0, status, values, drops, host_reports, warnings }
-}
-
-/// What a receiver saw in ten seconds from its time 21 s on: delays of 1 ms, as they look to a clock that gains.
-pub(crate) fn received(offset_ns: i64, gained_ns_per_s: f64) -> HostReport {
-    let address = "[2001:2::1]:5000".parse().unwrap();
-    let looks = |second: u64| (1_000_000.0 + gained_ns_per_s * (second as f64 + 1.5)) as u64;
-    let row = |second: u64| IntervalRow {
-        start_ns: second * 1_000_000_000,
-        messages: 100,
-        bytes: 100,
-        delay_mean_ns: Some(looks(second) as f64),
-    };
-    let compared = Some(Compared { offset_ns, bound_ns: 0, skew_ns_per_s: 0 });
-    let of = |second: u64| (second * 1_000_000_000 + 500_000_000, looks(second));
-    let endpoint = Endpoint {
-        family: Family::Ipv6,
-        transport: Transport::Udp,
-        local: address,
-        peer: address,
-        interface: "st0".to_owned(),
-        interface_mtu: 1500,
-        path_mtu: None,
-        offloads: Default::default(),
-        congestion_control: None,
-        options: Default::default(),
-    };
-    HostReport {
-        received: Received {
-            measured: 1000,
-            first_ns: 21_000_000_000,
-            last_ns: 31_000_000_000,
-            least_delays: (0..10).map(of).collect(),
-            ..Received::default()
-        },
-        delays: Some(Delays {
-            buckets: Buckets((0..10).map(|second| (looks(second), 100)).collect()),
-            mean_ns: (0..10).map(looks).sum::<u64>() as f64 / 10.0,
-            jitter_ns: None,
-            jitter_rfc3550_ns: None,
-        }),
-        delay_points: Some(DelayPoints { compared, ..DelayPoints::between(Point::Call, Point::Kernel) }),
-        series: (0..10).map(row).collect(),
-        ..HostReport::new(Role::Receiver, endpoint)
-    }
-}
-
-/// The run when its clocks were compared a second before and after it.
-fn settled(side: HostReport, gained_ns: i64, bound_ns: u64) -> RunRecord {
-    let offset_ns = 5_000_000_000;
-    let before = Offset { offset_ns, bound_ns, at_ns: 20_000_000_000 };
-    let after = Offset { offset_ns: offset_ns + gained_ns, bound_ns, at_ns: 32_000_000_000 };
-    let mut run = stream_of(vec![received(0, 0.0), side]);
-    settle(&mut run, before, after);
-    run
-}
-
-#[test]
-fn a_drift_is_taken_out_of_delays_and_its_bound_stated() {
-    let run = settled(received(5_000_000_000, 20_000.0), 240_000, 10_000);
-    let figure = |metric: Metric| run.values[&metric].measured().unwrap();
-    assert!((figure(Metric::OneWayDelayMean) - 1.0).abs() < 1e-5);
-    // Of ten seconds the fifth is the one below the middle.
-    assert!((figure(Metric::OneWayDelay) - 0.99).abs() < 1e-5);
-    let side = &run.host_reports[1];
-    let compared = side.delay_points.unwrap().compared.unwrap();
-    assert_eq!((compared.offset_ns, compared.skew_ns_per_s), (5_000_000_000, 20_000));
-    // The bound, and half of what the clock gained in the window.
-    assert!((110_000..=111_000).contains(&compared.bound_ns), "{compared:?}");
-    for row in &side.series {
-        assert!((row.delay_mean_ns.unwrap() - 1e6).abs() < 2.0, "{row:?}");
-    }
-    assert!(side.received.least_delays.is_empty());
-}
-
-#[test]
-fn what_is_smaller_than_the_clocks_bound_is_missing() {
-    let missing = |run: &RunRecord, metric| match &run.values[&metric] {
-        Value::Missing(reason) => reason.clone(),
-        other => panic!("{metric}: {other:?}"),
-    };
-    let run = settled(received(5_000_000_000, 0.0), 0, 1_100_000);
-    for metric in [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Pdv] {
-        assert!(missing(&run, metric).starts_with("clock: "), "{metric}");
-    }
-    // Two messages in a row differ by far less than the clocks could part between them.
-    assert_eq!(run.values[&Metric::Jitter], Value::Measured(1.0));
-    assert!(run.host_reports[1].series.iter().all(|row| row.delay_mean_ns.is_none()));
-    let run = settled(received(5_000_000_000, 0.0), 0, 900_000);
-    assert_eq!(run.values[&Metric::OneWayDelay], Value::Measured(1.0));
-    assert_eq!(run.host_reports[1].delay_points.unwrap().compared.unwrap().bound_ns, 900_000);
-    // Delays that a clock that loses has cut off at 0, and an agent that took no offset.
-    let cut = settled(received(5_000_000_000, -200_000.0), -2_400_000, 10_000);
-    assert!(missing(&cut, Metric::OneWayDelay).contains("delays are shorter"));
-    let older = settled(received(0, 0.0), 0, 10_000);
-    assert!(missing(&older, Metric::Jitter).contains("older"));
-}
-
-#[test]
-fn clocks_are_one_where_one_machine_shows_no_difference() {
-    let offset = |offset_ns| Offset { offset_ns, bound_ns: 40, at_ns: 9 };
-    assert_eq!(Known::of(true, Ok(offset(-40))), Known::One);
-    assert_eq!(Known::of(true, Ok(offset(41))), Known::Apart(offset(41)));
-    assert_eq!(Known::of(false, Ok(offset(-40))).offset_ns(), -40);
-    // 0 would mean that they are one.
-    assert_eq!(Known::of(false, Ok(offset(0))).offset_ns(), 1);
-    assert_eq!(Known::of(true, Err("no".to_owned())), Known::One);
-    assert_eq!(Known::of(false, Err("no".to_owned())), Known::Nothing("no".to_owned()));
 }
