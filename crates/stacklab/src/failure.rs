@@ -16,12 +16,14 @@ pub enum Failure {
     #[error("the study cannot be run\n\n{0}")]
     Study(#[from] StudyErrors),
     /// A study file cannot be read.
-    #[error("could not read the study {}: {reason}", path.display())]
+    #[error("could not read the study {}: {reason}{advice}", path.display())]
     StudyFile {
         /// The file.
         path: PathBuf,
         /// The system's reason.
         reason: io::Error,
+        /// What to do, after a semicolon; empty where there is nothing to say.
+        advice: String,
     },
     /// Options that do not go together, or name what is not there.
     #[error("{0}")]
@@ -69,9 +71,9 @@ pub enum Failure {
     /// An agent ended early.
     #[error("{0}")]
     OwnAgent(#[from] AgentFailure),
-    /// A testbed by hand cannot be had, entered or ended.
+    /// A manual testbed cannot be had, entered or ended.
     #[error("could not {attempted}: {reason}")]
-    Lab {
+    ManualTestbed {
         /// The step.
         attempted: String,
         /// The system's reason.
@@ -110,7 +112,7 @@ impl Failure {
             | Failure::NoPage(_)
             | Failure::Serve { .. } => 1,
             Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
-            Failure::Testbed(_) | Failure::Unable | Failure::Lab { .. } => 3,
+            Failure::Testbed(_) | Failure::Unable | Failure::ManualTestbed { .. } => 3,
             Failure::Store(_) => 4,
             // Before the first trial there is nothing kept to tell of, but it is the user's wish all the same.
             Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => 130,

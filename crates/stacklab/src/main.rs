@@ -5,25 +5,13 @@
 
 mod campaign;
 mod cli;
-mod clocks;
 mod commands;
-mod conclude;
-mod course;
 mod failure;
-mod lab;
-mod live_chart;
-mod measurement;
-mod outside;
 mod page;
-mod progress;
-mod remote;
 mod replication;
-mod row;
-mod rows;
+mod rig;
 mod serve;
-mod served;
-mod settings;
-mod sources;
+mod trial;
 
 use clap::Parser;
 use cli::{Cli, Command};

@@ -1,10 +1,12 @@
-//! One trial, from two agents asked to their sides judged.
+//! One trial: two agents run it and report, and the reports are judged and made into figures.
 
 use crate::client::{AgentClient, AgentError};
 use crate::exchange::exchange;
 use crate::legs;
 use crate::{metrics, proof};
-use stacklab_model::{Direction, Drops, Rate, RunRecord, RunStatus, Trial, TrialSpec, Warning};
+use stacklab_model::{
+    Direction, Drops, HostReport, Metric, Rate, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
+};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::{Instant, SystemTime};
@@ -77,13 +79,100 @@ impl Path {
     }
 }
 
-/// Runs one trial between two agents. In reverse, the second one sends. Both ways at once, the run's figures are those
-/// of the stream from the first agent to the second, but for the metrics that say otherwise; its sides are forward
-/// sender and receiver, then reverse sender and receiver.
+/// What two agents reported of one trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Collected {
+    /// When the trial was started, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// How long it took, nanoseconds.
+    pub wall_ns: u64,
+    /// The reports of each of its transfers, the sender's first; or why an agent could not do its part.
+    pub reports: Result<Vec<[HostReport; 2]>, String>,
+}
+
+/// What one trial's reports come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// Whether the trial was as planned.
+    pub status: RunStatus,
+    /// Every figure of its probe.
+    pub values: BTreeMap<Metric, Value>,
+    /// Where messages were lost.
+    pub drops: Drops,
+    /// What a reader of the figures should know.
+    pub warnings: Vec<Warning>,
+    /// The reports that a record keeps: forward sender and receiver, then reverse sender and receiver.
+    pub host_reports: Vec<HostReport>,
+}
+
+/// Has two agents run one trial, and collects their reports. In reverse, the second one sends.
 ///
 /// # Errors
-/// When an agent is gone or silent, or the user interrupts. A trial that an agent could not do is a run all the
-/// same: invalid, with the agent's reason.
+/// When an agent is gone or silent, or the user interrupts. What an agent could not do is no error but in the reports.
+pub fn collect(
+    sender: &mut AgentClient,
+    receiver: &mut AgentClient,
+    path: &Path,
+    spec: &TrialSpec,
+    direction: Direction,
+) -> Result<Collected, AgentError> {
+    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let clock = Instant::now();
+    let seen = exchange([sender, receiver], &legs::of(path, spec, direction));
+    let wall_ns = clock.elapsed().as_nanos() as u64;
+    let reports = match seen {
+        Ok(host_reports) => Ok(host_reports),
+        Err(AgentError::Failed { host, reason }) => Err(format!("{host} {reason}")),
+        Err(error) => return Err(error),
+    };
+    Ok(Collected { started_unix_ns: started.as_nanos() as u64, wall_ns, reports })
+}
+
+/// The figures of a trial, by its reports alone. Both ways at once, they are those of the stream from the first agent to
+/// the second, but for the metrics that say otherwise.
+pub fn figures(
+    path: &Path,
+    spec: &TrialSpec,
+    direction: Direction,
+    reports: Result<Vec<[HostReport; 2]>, String>,
+) -> Figures {
+    let host_reports = match reports {
+        Ok(host_reports) => host_reports,
+        Err(reason) => {
+            return Figures {
+                status: RunStatus::Invalid(vec![reason]),
+                values: BTreeMap::new(),
+                drops: Drops::default(),
+                warnings: Vec::new(),
+                host_reports: Vec::new(),
+            };
+        }
+    };
+    let legs = legs::of(path, spec, direction);
+    let (main, [sent, received]) = (&legs[0], &host_reports[0]);
+    let status = proof::prove_all(&legs, &host_reports);
+    let mut values = metrics::values(&main.spec, &main.path, sent, received);
+    values.extend(legs::values_beside(&legs, &host_reports));
+    let drops = metrics::drops(&main.spec, sent, received);
+    let mut warnings = Vec::new();
+    for (leg, [sent, received]) in legs.iter().zip(&host_reports) {
+        let of_leg = metrics::warnings(&leg.spec, leg.path.rate, leg.path.mtu, sent, received);
+        let said =
+            |warning: Warning| Warning { text: format!("{}{}", leg.prefix(), warning.text), ..warning };
+        warnings.extend(of_leg.into_iter().map(said));
+    }
+    warnings.extend(legs::apart(&legs, &host_reports, spec.clock_offset_ns));
+    warnings.extend(legs::unloaded(&legs, &host_reports, spec.clock_offset_ns));
+    // A record has room for the two directions of what is measured, and none for what flowed beside.
+    let kept = legs.iter().zip(host_reports).filter(|(leg, _)| leg.part != legs::Part::Load);
+    let host_reports = kept.flat_map(|(_, host_reports)| host_reports).collect();
+    Figures { status, values, drops, warnings, host_reports }
+}
+
+/// Runs one trial between two agents and makes a run of what they alone report.
+///
+/// # Errors
+/// As [`collect`]. A trial that an agent could not do is a run all the same: invalid, with the agent's reason.
 pub fn conduct(
     sender: &mut AgentClient,
     receiver: &mut AgentClient,
@@ -92,54 +181,16 @@ pub fn conduct(
     spec: TrialSpec,
     direction: Direction,
 ) -> Result<RunRecord, AgentError> {
-    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let clock = Instant::now();
-    let legs = legs::of(path, &spec, direction);
-    let seen = exchange([&mut *sender, &mut *receiver], &legs);
-    let mut run = RunRecord {
-        trial: trial.clone(),
-        started_unix_ns: started.as_nanos() as u64,
-        wall_ns: clock.elapsed().as_nanos() as u64,
-        status: RunStatus::Valid,
-        values: BTreeMap::new(),
-        drops: Drops::default(),
-        host_reports: Vec::new(),
-        warnings: Vec::new(),
-        spec,
-    };
-    match seen {
-        Ok(host_reports) => {
-            let (main, [sent, received]) = (&legs[0], &host_reports[0]);
-            run.status = proof::prove_all(&legs, &host_reports);
-            run.values = metrics::values(&main.spec, &main.path, sent, received);
-            run.values.extend(legs::values_beside(&legs, &host_reports));
-            run.drops = metrics::drops(&main.spec, sent, received);
-            for (leg, [sent, received]) in legs.iter().zip(&host_reports) {
-                let warnings = metrics::warnings(&leg.spec, leg.path.rate, leg.path.mtu, sent, received);
-                let said = |warning: Warning| Warning {
-                    text: format!("{}{}", leg.prefix(), warning.text),
-                    ..warning
-                };
-                run.warnings.extend(warnings.into_iter().map(said));
-            }
-            run.warnings.extend(legs::apart(&legs, &host_reports, run.spec.clock_offset_ns));
-            run.warnings.extend(legs::unloaded(&legs, &host_reports, run.spec.clock_offset_ns));
-            // A record has room for the two directions of what is measured, and none for what flowed beside.
-            let kept = legs.iter().zip(host_reports).filter(|(leg, _)| leg.part != legs::Part::Load);
-            run.host_reports = kept.flat_map(|(_, host_reports)| host_reports).collect();
-        }
-        Err(AgentError::Failed { host, reason }) => {
-            run.status = RunStatus::Invalid(vec![format!("{host} {reason}")])
-        }
-        Err(error) => return Err(error),
-    }
-    if !run.is_valid() {
+    let Collected { started_unix_ns, wall_ns, reports } = collect(sender, receiver, path, &spec, direction)?;
+    let Figures { status, values, drops, warnings, host_reports } = figures(path, &spec, direction, reports);
+    if status != RunStatus::Valid {
         // A host that is gone takes the link with it and spoils what the other one sees: that is no run, and can be
         // done again.
         sender.hello()?;
         receiver.hello()?;
     }
-    Ok(run)
+    let trial = trial.clone();
+    Ok(RunRecord { trial, spec, started_unix_ns, wall_ns, status, values, drops, host_reports, warnings })
 }
 
 #[cfg(test)]

@@ -1,35 +1,14 @@
 //! `stacklab compare`.
 
-use crate::cli::CompareOptions;
+use crate::campaign::record::Recorded;
+use crate::cli::compare::CompareOptions;
 use crate::commands::output::print_text;
-use crate::conclude::Recorded;
 use crate::failure::Failure;
 use stacklab_analysis::{NothingInCommon, between};
 use stacklab_model::Metric;
 use stacklab_report::{WIDTH, between as render};
 use stacklab_store::Record;
 use std::path::Path;
-use std::str::FromStr;
-
-/// How much worse the second record may be than the first: `worse=5%`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FailOn {
-    /// As a ratio: 0.05 is 5 %.
-    pub worse: f64,
-}
-
-impl FromStr for FailOn {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let percent = text.strip_prefix("worse=").map(|percent| percent.strip_suffix('%').unwrap_or(percent));
-        let percent = percent.and_then(|percent| percent.trim().parse::<f64>().ok());
-        match percent.filter(|percent| percent.is_finite() && *percent >= 0.0) {
-            Some(percent) => Ok(FailOn { worse: percent / 100.0 }),
-            None => Err("expected worse=PERCENT, for example worse=5%".to_owned()),
-        }
-    }
-}
 
 /// Puts two records side by side.
 pub fn compare(options: &CompareOptions) -> Result<(), Failure> {
@@ -74,23 +53,4 @@ fn nothing_in_common(nothing: NothingInCommon, [a, b]: [&Path; 2], metrics: &[Me
             format!("{a} and {b} do not both have {names}: leave --metric out to see what they have")
         }
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_allowed_is_in_per_cent() {
-        for (text, worse) in
-            [("worse=5%", 0.05), ("worse=5", 0.05), ("worse=0%", 0.0), ("worse=2.5 %", 0.025)]
-        {
-            assert_eq!(text.parse(), Ok(FailOn { worse }));
-        }
-        for text in
-            ["", "5%", "worse", "worse=", "worse=%", "worse=-1%", "worse=nan", "better=5%", "worse=5%%"]
-        {
-            assert!(text.parse::<FailOn>().is_err(), "{text}");
-        }
-    }
 }

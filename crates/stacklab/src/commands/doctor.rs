@@ -49,7 +49,7 @@ pub fn doctor() -> Result<(), Failure> {
     if !unable {
         text += "\nThis machine can run studies: stacklab run\n";
     }
-    super::output::print_text(&text)?;
+    crate::commands::output::print_text(&text)?;
     if unable { Err(Failure::Unable) } else { Ok(()) }
 }
 

@@ -1,6 +1,6 @@
 //! `stacklab export`.
 
-use crate::cli::ExportOptions;
+use crate::cli::report::ExportOptions;
 use crate::commands::output::output;
 use crate::failure::Failure;
 use stacklab_report::{TidyFormat, tidy};

@@ -1,6 +1,7 @@
 //! `stacklab schema`, `completions` and `man`: texts made from the program itself.
 
-use crate::cli::{Cli, CompletionsOptions, ManOptions};
+use crate::cli::Cli;
+use crate::cli::tools::{CompletionsOptions, ManOptions};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
 use clap::CommandFactory;

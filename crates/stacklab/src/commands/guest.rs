@@ -1,6 +1,6 @@
 //! `stacklab guest`.
 
-use crate::cli::GuestOptions;
+use crate::cli::tools::GuestOptions;
 use crate::failure::Failure;
 use stacklab_testbed::guest;
 use std::io::BufReader;

@@ -1,6 +1,6 @@
 //! `stacklab image`.
 
-use crate::cli::{ImageBuildOptions, ImageCommand};
+use crate::cli::image::{ImageBuildOptions, ImageCommand};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
 use stacklab_model::System;

@@ -1,8 +1,8 @@
 //! `stacklab plan`.
 
-use crate::cli::StudyOptions;
+use crate::campaign::sources::{new_seed, study_of};
+use crate::cli::run::StudyOptions;
 use crate::failure::Failure;
-use crate::sources::{new_seed, study_of};
 use stacklab_model::{Factor, Length, LinkConfig, Pacing, ProbeSpec, Topology, print_duration};
 use stacklab_study::{Plan, Study};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use std::fmt::Write;
 pub fn plan(options: &StudyOptions) -> Result<(), Failure> {
     let (_, study) = study_of(options)?;
     let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));
-    super::output::print_text(&describe(&study, &plan))
+    crate::commands::output::print_text(&describe(&study, &plan))
 }
 
 fn describe(study: &Study, plan: &Plan) -> String {

@@ -1,6 +1,6 @@
 //! `stacklab reference`.
 
-use crate::cli::{ReferenceCommand, TextOrJson};
+use crate::cli::reference::{ReferenceCommand, TextOrJson};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
 use stacklab_model::{Difference, nearest};

@@ -1,6 +1,7 @@
 //! `stacklab replicate`.
 
-use crate::cli::{ReplicateOptions, RunOptions, StudyOptions, TextOrJson};
+use crate::cli::reference::TextOrJson;
+use crate::cli::run::{ReplicateOptions, RunOptions, StudyOptions};
 use crate::commands::output::print_text;
 use crate::commands::reference::named;
 use crate::commands::run::campaign;
@@ -26,7 +27,7 @@ pub fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
                 },
                 out: options.out,
                 copy_agent: false,
-                place: options.place.clone(),
+                placement: options.placement.clone(),
                 resume: false,
             })?
         }

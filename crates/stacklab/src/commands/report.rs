@@ -1,8 +1,8 @@
 //! `stacklab report`.
 
-use crate::cli::ReportOptions;
+use crate::campaign::record::conclude;
+use crate::cli::report::ReportOptions;
 use crate::commands::output::{output, print_text};
-use crate::conclude::conclude;
 use crate::failure::Failure;
 use crate::page::{ROOM, document};
 use stacklab_model::{Difference, Findings, UnknownName, nearest};

@@ -1,14 +1,15 @@
 //! `stacklab run`.
 
-use crate::campaign::{Labs, measure};
-use crate::cli::RunOptions;
+use crate::campaign::measure;
+use crate::campaign::progress::Progress;
+use crate::campaign::record::conclude;
+use crate::campaign::sources::{StudySource, new_record, new_seed, newest_record, now_unix_ns, study_of};
+use crate::cli::run::RunOptions;
 use crate::commands::report;
-use crate::conclude::conclude;
 use crate::failure::Failure;
-use crate::progress::Progress;
-use crate::remote::{Copying, reach};
-use crate::rows::Rows;
-use crate::sources::{StudySource, new_record, new_seed, newest_record, now_unix_ns, study_of};
+use crate::rig::placement::RoutedPlacement;
+use crate::rig::remote_host::{Copying, reach};
+use crate::rig::rigs::Rigs;
 use stacklab_agent::interrupt;
 use stacklab_model::{CpuScope, Systems, Topology};
 use stacklab_report::Format;
@@ -44,16 +45,16 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
     if builds && enter()? == Privilege::UserNamespace {
         eprintln!("stacklab: not root: working in a user namespace of its own");
     }
-    let rows = Rows::of(&request.study, &options.place.in_vm)?;
-    let mut labs = Labs::build(&request.study, reached, rows, interrupted)?;
-    let testbed_description = labs.describe(&request.study);
+    let routed = RoutedPlacement::of(&request.study, &options.placement.in_vm)?;
+    let mut rigs = Rigs::build(&request.study, reached, routed, interrupted)?;
+    let testbed_description = rigs.describe(&request.study);
     let mut record = match request.record.take() {
         Some(record) => {
             refuse_another_place(&request, &testbed_description)?;
             record
         }
         None => {
-            let cpu_scope = labs.cpu_scope(&request.study);
+            let cpu_scope = rigs.cpu_scope(&request.study);
             let campaign = Campaign {
                 testbed_description: testbed_description.clone(),
                 cpu_scope,
@@ -62,7 +63,7 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
             Record::create(&request.path, &campaign)?
         }
     };
-    for host in labs.hosts()? {
+    for host in rigs.hosts()? {
         record.put_host(&host)?;
     }
     let plan = Plan::new(&request.study, request.campaign.seed);
@@ -74,9 +75,9 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
         record.path().display()
     );
     let mut progress = Progress::new();
-    let measured = measure(&request.study, &plan, &mut labs, &mut record, &mut progress);
+    let measured = measure(&request.study, &plan, &mut rigs, &mut record, &mut progress);
     progress.end();
-    drop(labs);
+    drop(rigs);
     if let Err(failure @ (Failure::Store(_) | Failure::Agent(_) | Failure::Testbed(_))) = measured {
         return Err(failure);
     }

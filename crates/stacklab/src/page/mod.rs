@@ -1,9 +1,9 @@
 //! From a record to the document that the page shows.
 
-mod bed_rows;
+mod host_rows;
 mod published;
 
-use crate::conclude::Recorded;
+use crate::campaign::record::Recorded;
 use crate::failure::Failure;
 use serde::Serialize;
 use stacklab_analysis::{findings, limit};
@@ -40,7 +40,7 @@ pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
         link_config: campaign.link_config,
         hosts: campaign.hosts,
         kinds: recorded.kinds(),
-        rows: &bed_rows::of(recorded.study()),
+        rows: &host_rows::of(recorded.study()),
         runs: campaign.runs,
         limits: &limits,
         published: &published::of(recorded.study_name())?,

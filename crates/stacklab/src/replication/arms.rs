@@ -154,7 +154,7 @@ fn label(cell: &Cell, finding: &Finding, factor: Factor) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sources::StudySource;
+    use crate::campaign::sources::StudySource;
     use stacklab_reference::Reference;
     use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! A replication as JSON.
 
-use super::Replication;
+use crate::replication::Replication;
 use serde::Serialize;
 
 /// Version of the shape, its field `format`: raised when a field changes its meaning or goes.

@@ -1,12 +1,13 @@
 //! What the runs say of a finding.
 
-use super::arms::{Part, parts};
-use super::published::{Beside, beside};
+use crate::replication::arms::{Part, parts};
+use crate::replication::published::{PublishedPair, published_pairs};
 use serde::Serialize;
-use stacklab_analysis::{Paired, Runs};
+use stacklab_analysis::{Paired, Runs, significance};
 use stacklab_model::{Cell, Effect, Factor, Interval, Metric, Scale};
 use stacklab_reference::{Finding, FindingDirection, Reference, Sizes, Systems};
 use stacklab_study::Study;
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// What becomes of a finding.
@@ -69,7 +70,7 @@ pub struct Judged {
     /// What was judged alone.
     pub parts: Vec<JudgedPart>,
     /// The study's own figures.
-    pub published: Vec<Beside>,
+    pub published: Vec<PublishedPair>,
 }
 
 /// Judges a finding by the runs of a study.
@@ -92,7 +93,7 @@ pub fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Runs) -> 
         because,
         instead,
         parts: judged,
-        published: beside(finding, &own.figures),
+        published: published_pairs(finding, &own.figures),
     }
 }
 
@@ -186,7 +187,7 @@ fn blocks(part: &Part, metric: Metric, scale: Scale, runs: &Runs) -> Vec<(f64, f
 }
 
 /// The largest difference that counts as none: that of the study's comparison of the same arms, else 2 %.
-fn margin(finding: &Finding, part: &Part, study: &Study) -> Interval {
+fn margin(finding: &Finding, part: &Part, study: &Study) -> f64 {
     let metric = finding.metric;
     let (a, b) = &part.pairs[0];
     let differs = |factor: Factor| a.level(factor) != b.level(factor);
@@ -194,23 +195,19 @@ fn margin(finding: &Finding, part: &Part, study: &Study) -> Interval {
         .comparisons
         .iter()
         .find(|comparison| differs(comparison.factor) && comparison.metrics.contains(&metric));
-    let margin = asked.map_or(0.02, |comparison| comparison.margin);
     match metric.scale() {
-        Scale::Ratio => Interval { low: 1.0 / (1.0 + margin), high: 1.0 + margin },
-        Scale::Difference => Interval { low: -metric.difference_margin(), high: metric.difference_margin() },
+        Scale::Ratio => asked.map_or(0.02, |comparison| comparison.margin),
+        Scale::Difference => metric.difference_margin(),
     }
 }
 
-/// A direction holds where the 99 % interval is wholly on its side of no difference, and does not where it is wholly on the
-/// other, or where the 90 % interval lies inside the margin (two one-sided tests at 5 %). Sameness holds inside the
-/// margin, and does not where the 99 % interval leaves out no difference.
-fn compare(direction: FindingDirection, effect: &Effect, margin: Interval) -> (Outcome, String) {
-    let none = match effect.scale {
-        Scale::Ratio => 1.0,
-        Scale::Difference => 0.0,
-    };
-    let same = effect.interval90.is_within(&margin);
-    let (above, below) = (effect.interval99.low > none, effect.interval99.high < none);
+/// By the rule of every verdict ([`significance`]): a direction holds where the effect is significant on its side, and does
+/// not where it is on the other, or equivalent. Sameness holds where the effect is equivalent, and does not where it is
+/// significant and not equivalent.
+fn compare(direction: FindingDirection, effect: &Effect, margin: f64) -> (Outcome, String) {
+    let found = significance(effect.scale, &effect.interval90, &effect.interval99, margin);
+    let same = found.is_equivalent;
+    let (above, below) = (found.side.is_some_and(Ordering::is_gt), found.side.is_some_and(Ordering::is_lt));
     let (claimed, opposite) = match direction {
         FindingDirection::Higher => (above, below),
         FindingDirection::Lower => (below, above),
@@ -259,7 +256,7 @@ mod tests {
 
     fn outcome(direction: FindingDirection, pairs: &[(f64, f64)]) -> Outcome {
         let effect = Paired::of(Scale::Ratio, pairs).unwrap().effect();
-        compare(direction, &effect, Interval { low: 1.0 / 1.02, high: 1.02 }).0
+        compare(direction, &effect, 0.02).0
     }
 
     #[test]

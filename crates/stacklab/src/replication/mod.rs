@@ -17,8 +17,8 @@ pub mod text;
 
 pub use published::name as published_name;
 
+use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
-use crate::sources::StudySource;
 use fragments::Cut;
 use judge::Judged;
 use precision::{Answers, Precision};

@@ -1,7 +1,7 @@
 //! Time to an answer: how many runs it took until the preset's questions were answered, and until each cell's mean was as
 //! well known as the study's; against the study's fixed number of runs.
 
-use crate::course::Course;
+use crate::campaign::schedule::Schedule;
 use serde::Serialize;
 use stacklab_analysis::{Runs, estimate_of, half_width_of};
 use stacklab_model::StopReason;
@@ -35,7 +35,7 @@ pub struct Answers {
 pub fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]) -> Option<Answers> {
     let published_runs = study.runs?;
     let blocks = Plan::new(plan, seed);
-    let (questions, stop_reason) = Course::new(plan, &blocks).walk(records);
+    let (questions, stop_reason) = Schedule::new(plan, &blocks).walk(records);
     // In an order, so that the same record adds up to the same figures.
     let mut lengths: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for run in records.iter().filter(|run| run.is_valid()) {

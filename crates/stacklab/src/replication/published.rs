@@ -6,7 +6,7 @@ use stacklab_reference::{Arm, Finding, PublishedFigure, Sizes, Systems};
 
 /// Two published figures, arm a's and arm b's, as printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Beside {
+pub struct PublishedPair {
     /// Where, for which systems, and what else they share.
     pub what: String,
     /// Arm a's figure.
@@ -18,7 +18,7 @@ pub struct Beside {
 }
 
 /// The pairs of figures that differ in nothing but a finding's arms.
-pub fn beside(finding: &Finding, figures: &[PublishedFigure]) -> Vec<Beside> {
+pub fn published_pairs(finding: &Finding, figures: &[PublishedFigure]) -> Vec<PublishedPair> {
     let is_meant =
         |figure: &&PublishedFigure| figure.metric == name(finding.metric) && meant(figure, finding);
     let (a, b) = (finding.a, finding.b);
@@ -26,7 +26,7 @@ pub fn beside(finding: &Finding, figures: &[PublishedFigure]) -> Vec<Beside> {
     for first in figures.iter().filter(is_meant).filter(|figure| is(figure, a)) {
         let second = figures.iter().filter(is_meant).find(|second| is(second, b) && alike(first, second, a));
         if let Some(second) = second {
-            found.push(Beside {
+            found.push(PublishedPair {
                 what: what(first, a),
                 a: first.value.to_string(),
                 b: second.value.to_string(),
@@ -125,7 +125,10 @@ mod tests {
     fn of(id: &str) -> Vec<(String, String)> {
         let all = Reference::built_in().unwrap();
         let finding = all.findings.iter().find(|finding| finding.id == id).unwrap();
-        beside(finding, &all.of(&finding.source).figures).into_iter().map(|pair| (pair.a, pair.b)).collect()
+        published_pairs(finding, &all.of(&finding.source).figures)
+            .into_iter()
+            .map(|pair| (pair.a, pair.b))
+            .collect()
     }
 
     #[test]

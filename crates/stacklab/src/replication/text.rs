@@ -1,8 +1,8 @@
 //! A replication as text.
 
-use super::Replication;
-use super::judge::{Judged, JudgedPart, Outcome};
-use super::precision::{Answers, CellPrecision, Precision};
+use crate::replication::Replication;
+use crate::replication::judge::{Judged, JudgedPart, Outcome};
+use crate::replication::precision::{Answers, CellPrecision, Precision};
 use stacklab_model::{Effect, Interval, Metric, Scale};
 use stacklab_report::{Block, Table, WIDTH, text};
 
@@ -87,8 +87,8 @@ fn finding_blocks(finding: &Judged) -> Vec<Block> {
         })),
     }
     const MOST: usize = 6;
-    for beside in finding.published.iter().take(MOST) {
-        let (what, a, b, unit) = (&beside.what, &beside.a, &beside.b, &beside.unit);
+    for pair in finding.published.iter().take(MOST) {
+        let (what, a, b, unit) = (&pair.what, &pair.a, &pair.b, &pair.unit);
         lines.push(format!("published: {a} against {b} {unit} ({what})"));
     }
     match finding.published.len() {

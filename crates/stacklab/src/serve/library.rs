@@ -3,10 +3,10 @@
 //! A request names a file of the folder; the name is looked for among those that are there, and never made into a path of
 //! the request's choosing. Links, folders and other endings are not there.
 
-use crate::conclude::Recorded;
+use crate::campaign::record::Recorded;
 use crate::failure::Failure;
 use crate::page::{document, run_detail};
-use crate::serve::to_json;
+use crate::serve::json::to_json;
 use stacklab_analysis::between;
 use stacklab_report::page::{CampaignRow, Listing, compared};
 use stacklab_store::Record;
@@ -26,8 +26,8 @@ const KEPT: usize = 8;
 /// A folder.
 pub struct Library {
     folder: PathBuf,
-    rows: Mutex<HashMap<String, Made<CampaignRow>>>,
-    documents: Mutex<Vec<(String, Made<String>)>>,
+    rows: Mutex<HashMap<String, Cached<CampaignRow>>>,
+    documents: Mutex<Vec<(String, Cached<String>)>>,
 }
 
 /// What tells whether a file has changed: its length and the time of its last change.
@@ -45,19 +45,19 @@ impl Stamp {
 
 /// What was made of a record: from which state of its file, and in which time.
 #[derive(Clone)]
-struct Made<T> {
+struct Cached<T> {
     what: T,
     stamp: Stamp,
     took: Duration,
     at: Instant,
 }
 
-impl<T> Made<T> {
+impl<T> Cached<T> {
     /// Makes it.
     fn now(stamp: Stamp, make: impl FnOnce() -> T) -> Self {
         let begun = Instant::now();
         let what = make();
-        Made { what, stamp, took: begun.elapsed(), at: Instant::now() }
+        Cached { what, stamp, took: begun.elapsed(), at: Instant::now() }
     }
 
     /// Whether it is still what is told of the record. While that changes, it is made anew only as often as
@@ -120,14 +120,14 @@ impl Library {
     }
 
     /// A record's row of the list, made once for all who ask.
-    fn row(&self, name: &str, stamp: Stamp) -> Made<CampaignRow> {
+    fn row(&self, name: &str, stamp: Stamp) -> Cached<CampaignRow> {
         // Held while it is made: who asks meanwhile would make the same.
         let mut rows = locked(&self.rows);
         if let Some(known) = rows.get(name).filter(|known| known.is_fresh(stamp)) {
             return known.clone();
         }
         let mut is_passing = false;
-        let made = Made::now(stamp, || {
+        let made = Cached::now(stamp, || {
             let mut row = CampaignRow {
                 name: name.to_owned(),
                 title: String::new(),
@@ -183,15 +183,15 @@ impl Library {
         if let Some(json) = known {
             return Some(Ok(json));
         }
-        let Made { what, took, at, .. } =
-            Made::now(stamp, || Ok(to_json(&document(&self.open_record(name, stamp)?, 0)?)));
+        let Cached { what, took, at, .. } =
+            Cached::now(stamp, || Ok(to_json(&document(&self.open_record(name, stamp)?, 0)?)));
         if let Ok(json) = &what {
             let mut kept = locked(&self.documents);
             kept.retain(|(known, _)| known != name);
             if kept.len() >= KEPT {
                 kept.remove(0);
             }
-            kept.push((name.to_owned(), Made { what: json.clone(), stamp, took, at }));
+            kept.push((name.to_owned(), Cached { what: json.clone(), stamp, took, at }));
         }
         Some(what)
     }
@@ -292,11 +292,12 @@ pub mod tests {
         let (_folder, _path, library) = folder();
         let stamp = library.stamp("a.stacklab").unwrap();
         let later = Stamp { bytes: stamp.bytes + 1, ..stamp };
-        let made = |took_ms: u64| Made { took: Duration::from_millis(took_ms), ..Made::now(stamp, || ()) };
+        let made =
+            |took_ms: u64| Cached { took: Duration::from_millis(took_ms), ..Cached::now(stamp, || ()) };
         assert!(made(0).is_fresh(stamp) && made(60_000).is_fresh(stamp));
         assert!(!made(0).is_fresh(later) && made(60_000).is_fresh(later));
         // What is told of another state of the file is not taken for this one's.
-        let slow = Made { took: Duration::from_secs(60), ..library.row("a.stacklab", stamp) };
+        let slow = Cached { took: Duration::from_secs(60), ..library.row("a.stacklab", stamp) };
         locked(&library.rows).insert("a.stacklab".to_owned(), slow);
         assert_eq!(library.run_count("a.stacklab", later), None);
     }

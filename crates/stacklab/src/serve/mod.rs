@@ -10,27 +10,18 @@
 
 mod events;
 mod guard;
+mod json;
 mod library;
 mod routes;
+mod server;
 
-use crate::cli::ServeOptions;
+use crate::cli::report::ServeOptions;
 use crate::failure::Failure;
 use guard::Guard;
 use library::Library;
-use serde::Serialize;
+use server::{STREAMS, Server};
 use std::net::SocketAddr;
 use std::sync::Arc;
-
-/// What answers know.
-struct Server {
-    library: Library,
-    guard: Guard,
-    /// Streams of events at once are counted, so that nobody holds too many.
-    streams: Arc<tokio::sync::Semaphore>,
-}
-
-/// Streams of events at once.
-const STREAMS: usize = 64;
 
 /// Serves until it is interrupted.
 ///
@@ -55,9 +46,4 @@ pub fn serve(options: &ServeOptions) -> Result<(), Failure> {
         let server = Server { library, guard, streams: Arc::new(tokio::sync::Semaphore::new(STREAMS)) };
         axum::serve(listener, routes::routes(Arc::new(server))).await.map_err(failed)
     })
-}
-
-/// An answer's text.
-fn to_json(what: &impl Serialize) -> String {
-    serde_json::to_string(what).expect("names and finite numbers become JSON")
 }

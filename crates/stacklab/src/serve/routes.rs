@@ -1,9 +1,10 @@
 //! What is answered: the page, its script and style, and what it asks for as JSON.
 
-use super::events::events;
-use super::guard::Pass;
-use super::{Server, to_json};
 use crate::failure::Failure;
+use crate::serve::events::events;
+use crate::serve::guard::Pass;
+use crate::serve::json::to_json;
+use crate::serve::server::Server;
 use axum::Router;
 use axum::extract::{Query, Request, State};
 use axum::http::header::{
@@ -24,7 +25,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 
 const NOT_THERE: &str = "there is no such record or run in this folder";
 
-type Shared = State<Arc<Server>>;
+type ServerState = State<Arc<Server>>;
 
 pub fn routes(server: Arc<Server>) -> Router {
     Router::new()
@@ -42,7 +43,7 @@ pub fn routes(server: Arc<Server>) -> Router {
 }
 
 /// Lets those pass who may, and gives every answer its policy.
-async fn guarded(State(server): Shared, request: Request, next: Next) -> Response {
+async fn guarded(State(server): ServerState, request: Request, next: Next) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let mut response = match server.guard.pass(request.headers(), query) {
         Pass::Yes => next.run(request).await,
@@ -97,7 +98,7 @@ async fn read(
     }
 }
 
-async fn campaigns(State(server): Shared) -> Response {
+async fn campaigns(State(server): ServerState) -> Response {
     read(server, |server| Some(Ok(to_json(&server.library.listing())))).await
 }
 
@@ -106,7 +107,7 @@ struct Named {
     name: String,
 }
 
-async fn campaign(State(server): Shared, Query(Named { name }): Query<Named>) -> Response {
+async fn campaign(State(server): ServerState, Query(Named { name }): Query<Named>) -> Response {
     read(server, move |server| server.library.document(&name)).await
 }
 
@@ -117,7 +118,7 @@ struct OneRun {
     position: u32,
 }
 
-async fn run(State(server): Shared, Query(OneRun { name, block, position }): Query<OneRun>) -> Response {
+async fn run(State(server): ServerState, Query(OneRun { name, block, position }): Query<OneRun>) -> Response {
     read(server, move |server| server.library.detail(&name, block, position)).await
 }
 
@@ -127,16 +128,16 @@ struct Pair {
     b: String,
 }
 
-async fn compare(State(server): Shared, Query(Pair { a, b }): Query<Pair>) -> Response {
+async fn compare(State(server): ServerState, Query(Pair { a, b }): Query<Pair>) -> Response {
     read(server, move |server| server.library.compare(&a, &b)).await
 }
 
 #[derive(Deserialize)]
-struct Which {
+struct Followed {
     name: Option<String>,
 }
 
-async fn changes(State(server): Shared, Query(Which { name }): Query<Which>) -> Response {
+async fn changes(State(server): ServerState, Query(Followed { name }): Query<Followed>) -> Response {
     if let Some(name) = name.clone() {
         let library = server.clone();
         let found = tokio::task::spawn_blocking(move || library.library.stamp(&name).is_some()).await;
@@ -152,10 +153,10 @@ async fn changes(State(server): Shared, Query(Which { name }): Query<Which>) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::super::STREAMS;
-    use super::super::guard::Guard;
-    use super::super::library::tests::folder;
     use super::*;
+    use crate::serve::guard::Guard;
+    use crate::serve::library::tests::folder;
+    use crate::serve::server::STREAMS;
     use tokio::sync::Semaphore;
 
     #[test]
@@ -166,7 +167,7 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ask = |name: &str| {
             let name = Some(name.to_owned());
-            runtime.block_on(changes(State(server.clone()), Query(Which { name })))
+            runtime.block_on(changes(State(server.clone()), Query(Followed { name })))
         };
         assert_eq!(ask("b.stacklab").status(), StatusCode::NOT_FOUND);
         assert_eq!(server.streams.available_permits(), STREAMS);

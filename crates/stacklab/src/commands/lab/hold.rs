@@ -1,10 +1,10 @@
 //! The process that a testbed lives by.
 
-use super::state::{Place, Up, UpHost, socket};
-use super::{LOOK, failed, wanted};
-use crate::cli::LabUpOptions;
+use crate::cli::lab::LabUpOptions;
+use crate::commands::lab::state::{HostLocation, LOOK, RunningHost, RunningTestbed, failed, socket};
+use crate::commands::lab::wanted::wanted;
 use crate::failure::Failure;
-use crate::row::translators;
+use crate::rig::routed_text::translators;
 use stacklab_agent::interrupt;
 use stacklab_model::{Family, Mechanism, System, Topology};
 use stacklab_study::Study;
@@ -32,7 +32,7 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
             let forward_only = study.flows_forward_only();
             let needs =
                 Needs { rows: vec![row], link_config: study.link_config.clone(), links, forward_only };
-            match possible(&needs, &options.place.in_vm)? {
+            match possible(&needs, &options.placement.in_vm)? {
                 Some(system) => in_guest(&system, &needs, &program)?,
                 None => on_this_kernel(&needs, &program)?,
             }
@@ -59,44 +59,49 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-fn link(study: &Study, program: &Path) -> Result<(Up, Held), Failure> {
+fn link(study: &Study, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
     let testbed = Testbed::build(&study.link_config, program, &AGENT)?;
-    let host = |host: &stacklab_testbed::Host| UpHost {
+    let host = |host: &stacklab_testbed::Host| RunningHost {
         name: host.role().to_string(),
-        place: Place::Process(host.pid()),
+        location: HostLocation::Process(host.pid()),
         addresses: Family::ALL.iter().map(|family| host.address(*family).to_string()).collect(),
     };
     let hosts = testbed.hosts().iter().map(host).collect();
-    let up = Up { holder: std::process::id(), testbed: testbed.describe(), hosts, files: true };
+    let up = RunningTestbed { holder: std::process::id(), testbed: testbed.describe(), hosts, files: true };
     Ok((up, Box::new(testbed)))
 }
 
-fn on_this_kernel(needs: &Needs, program: &Path) -> Result<(Up, Held), Failure> {
+fn on_this_kernel(needs: &Needs, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
     let plan = &needs.plans(None)[0];
     let testbed = Routed::build(plan, program, &AGENT)?;
-    let up = up_of_row(plan, "", true, |node| Place::Process(testbed.pid(node)));
+    let up = up_of_row(plan, "", true, |node| HostLocation::Process(testbed.pid(node)));
     Ok((up, Box::new(testbed)))
 }
 
-fn in_guest(system: &System, needs: &Needs, program: &Path) -> Result<(Up, Held), Failure> {
+fn in_guest(system: &System, needs: &Needs, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
     let (guest, testbeds, doors) = GuestLab::boot(system, needs, program, shell::DOORS)?;
     let path = socket();
     shell::listen(&path, doors).map_err(failed(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version());
-    let up = up_of_row(&testbeds[0].0, &place, system.is_uml(), |node| Place::Guest(node as usize));
+    let up = up_of_row(&testbeds[0].0, &place, system.is_uml(), |node| HostLocation::Guest(node as usize));
     // The agents end with their streams, and the hosts with them.
     Ok((up, Box::new((testbeds, guest))))
 }
 
 /// Four hosts in a row.
-fn up_of_row(plan: &RowPlan, inside: &str, files: bool, place: impl Fn(Node) -> Place) -> Up {
+fn up_of_row(
+    plan: &RowPlan,
+    inside: &str,
+    files: bool,
+    location: impl Fn(Node) -> HostLocation,
+) -> RunningTestbed {
     let mechanism = plan.kind.mechanism;
-    let host = |node: &Node| UpHost {
+    let host = |node: &Node| RunningHost {
         name: node.to_string(),
-        place: place(*node),
+        location: location(*node),
         addresses: addresses(mechanism, *node).iter().map(IpAddr::to_string).collect(),
     };
-    Up {
+    RunningTestbed {
         holder: std::process::id(),
         testbed: format!(
             "client - router - router - client{inside}, {mechanism}{} between the routers",

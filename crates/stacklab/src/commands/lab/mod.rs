@@ -1,28 +1,25 @@
-//! `stacklab lab`: a study's testbed by hand.
+//! `stacklab lab`: a manual testbed.
 //!
 //! The testbed lives by one process in the background, the holder, as a campaign's lives by the campaign: when it ends,
 //! however it ends, everything is gone.
 
 mod hold;
 mod state;
+mod wanted;
 
-use crate::cli::{LabCommand, LabEnterOptions, LabUpOptions};
+use crate::cli::lab::{LabCommand, LabEnterOptions, LabUpOptions};
 use crate::failure::Failure;
-use crate::rows::without_routers;
-use crate::sources::study_of;
-use stacklab_model::{RowKind, Systems};
-use stacklab_study::Study;
-use stacklab_testbed::{Inside, join, shell};
-use state::{Claim, Place, Up, known, socket, state};
+use stacklab_testbed::{join, shell};
+use state::{Claim, HostLocation, LOOK, RunningTestbed, failed, known, socket, state};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+use wanted::wanted;
 
-/// How long a testbed may take to go, and how often it is looked.
+/// How long a testbed may take to go.
 const PATIENCE: Duration = Duration::from_secs(5);
-const LOOK: Duration = Duration::from_millis(20);
 /// What tells a command which host it is on.
 const HOST: &str = "STACKLAB_HOST";
 
@@ -65,14 +62,14 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     if let Some(mechanism) = options.mechanism {
         command.args(["--mechanism", mechanism.name()]);
     }
-    command.arg(format!("--in-vm={}", options.place.in_vm));
+    command.arg(format!("--in-vm={}", options.placement.in_vm));
     // It does not end with the terminal.
     let mut holder =
         command.process_group(0).spawn().map_err(failed("start the process that holds the testbed"))?;
     let mut line = String::new();
     let output = holder.stdout.take().expect("its output is a pipe");
     BufReader::new(output).read_line(&mut line).map_err(failed("hear of the testbed"))?;
-    let Ok(up) = serde_json::from_str::<Up>(&line) else {
+    let Ok(up) = serde_json::from_str::<RunningTestbed>(&line) else {
         let said = holder.wait_with_output().map(|done| done.stderr).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).trim().trim_start_matches("stacklab: ").to_owned();
         return Err(failed("build the testbed")(io::Error::other(said)));
@@ -87,33 +84,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         text += &format!("{:<10} {}\n", host.name, host.addresses.join("  "));
     }
     text += "\nstacklab lab enter sender ping -c 3 ADDRESS\nstacklab lab down\n";
-    super::output::print_text(&text)
-}
-
-/// What is to be built: the study, and one of its rows of hosts where it has routers.
-fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RowKind>), Failure> {
-    let (_, study) = study_of(&options.study)?;
-    let mechanisms = study.mechanisms();
-    if options.place.in_vm != Inside::WhereNeeded && mechanisms.is_empty() {
-        return Err(without_routers());
-    }
-    let routers = study.rows().into_iter().map(|row| row.routers);
-    if study.systems().into_iter().chain(routers).any(|systems| systems != Systems::NAMESPACES) {
-        let what = "only testbeds of namespaces can be entered; some of this study's hosts are others";
-        return Err(Failure::Usage(format!(
-            "{what}: --set 'factors.os=[\"namespace\"]', and factors.routers where the study has it"
-        )));
-    }
-    let mut rows = study.rows().into_iter();
-    let row = rows.find(|row| options.mechanism.is_none_or(|asked| row.mechanism == asked));
-    if let (Some(asked), None) = (options.mechanism, &row) {
-        let names: Vec<&str> = mechanisms.iter().map(|mechanism| mechanism.name()).collect();
-        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
-        return Err(Failure::Usage(format!(
-            "the study's testbeds have no mechanism {asked}: they have {names}"
-        )));
-    }
-    Ok((study, row))
+    crate::commands::output::print_text(&text)
 }
 
 fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
@@ -129,14 +100,14 @@ fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
         command => command.to_vec(),
     };
     let attempted = format!("run {} on {}", command[0], options.host);
-    match host.place {
-        Place::Process(pid) => {
+    match host.location {
+        HostLocation::Process(pid) => {
             join(pid).map_err(failed(&format!("enter {}", options.host)))?;
             // It returns only where it failed.
             let mut run = Command::new(&command[0]);
             Err(failed(&attempted)(run.args(&command[1..]).env(HOST, &options.host).exec()))
         }
-        Place::Guest(host) => {
+        HostLocation::Guest(host) => {
             let ended = shell::enter_guest(&socket(), host, command, (HOST, &options.host));
             let ended = ended.map_err(failed(&attempted))?;
             // As if this process had become the command.
@@ -162,8 +133,4 @@ fn down() -> Result<(), Failure> {
         std::thread::sleep(LOOK);
     }
     std::fs::remove_file(&path).map_err(failed(&format!("remove {}", path.display())))
-}
-
-fn failed(attempted: &str) -> impl Fn(io::Error) -> Failure + use<'_> {
-    move |reason| Failure::Lab { attempted: attempted.to_owned(), reason }
 }

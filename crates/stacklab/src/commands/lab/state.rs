@@ -1,6 +1,5 @@
 //! What is written down of a testbed that is up.
 
-use super::failed;
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
@@ -11,24 +10,28 @@ use std::time::Duration;
 /// How long one may take to come up, in which nobody else begins one: an emulated machine takes longest.
 const CLAIMED: Duration = Duration::from_secs(120);
 
+/// How often it is looked whether a testbed has gone.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+
 /// A testbed that is up.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Up {
+pub(super) struct RunningTestbed {
     /// The process that it lives by.
     pub holder: u32,
     /// What it is.
     pub testbed: String,
     /// Its hosts.
-    pub hosts: Vec<UpHost>,
+    pub hosts: Vec<RunningHost>,
     /// Whether its hosts have this machine's files.
     pub files: bool,
 }
 
 /// A host of it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct UpHost {
+pub(super) struct RunningHost {
     pub name: String,
-    pub place: Place,
+    #[serde(rename = "place")]
+    pub location: HostLocation,
     /// What the others call it.
     pub addresses: Vec<String>,
 }
@@ -36,19 +39,19 @@ pub(super) struct UpHost {
 /// Where a host is.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Place {
+pub(super) enum HostLocation {
     /// In the namespace of a process of this kernel.
     Process(u32),
     /// Inside a guest, this one on the path.
     Guest(usize),
 }
 
-impl Up {
+impl RunningTestbed {
     /// The processes of this kernel that are gone when it is.
     pub fn processes(&self) -> impl Iterator<Item = u32> {
-        let own = self.hosts.iter().filter_map(|host| match host.place {
-            Place::Process(pid) => Some(pid),
-            Place::Guest(_) => None,
+        let own = self.hosts.iter().filter_map(|host| match host.location {
+            HostLocation::Process(pid) => Some(pid),
+            HostLocation::Guest(_) => None,
         });
         own.chain([self.holder])
     }
@@ -98,8 +101,8 @@ impl Drop for Claim {
 }
 
 /// The testbed that is up, by its holder being a process of this program's.
-pub(super) fn known() -> Option<Up> {
-    let up: Up = serde_json::from_slice(&std::fs::read(state()).ok()?).ok()?;
+pub(super) fn known() -> Option<RunningTestbed> {
+    let up: RunningTestbed = serde_json::from_slice(&std::fs::read(state()).ok()?).ok()?;
     // Its number may be another process's by now.
     let words = std::fs::read(format!("/proc/{}/cmdline", up.holder)).ok()?;
     let holds = b"\0lab\0hold\0";
@@ -115,4 +118,9 @@ pub(super) fn state() -> PathBuf {
 /// Where the holder of one inside a guest listens for commands.
 pub(super) fn socket() -> PathBuf {
     state().with_extension("sock")
+}
+
+/// A step of a manual testbed that failed.
+pub(super) fn failed(attempted: &str) -> impl Fn(io::Error) -> Failure + use<'_> {
+    move |reason| Failure::ManualTestbed { attempted: attempted.to_owned(), reason }
 }

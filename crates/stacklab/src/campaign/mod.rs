@@ -1,0 +1,59 @@
+//! A campaign: trials in the plan's order, each stored when it ends, until the stopping rule is content.
+
+pub mod chart;
+pub mod progress;
+pub mod record;
+pub mod schedule;
+pub mod sources;
+
+use crate::campaign::progress::Progress;
+use crate::campaign::schedule::{Schedule, key};
+use crate::failure::Failure;
+use crate::rig::rigs::Rigs;
+use crate::trial::run::run;
+use stacklab_store::Record;
+use stacklab_study::{Plan, Study};
+use stacklab_traffic::client::AgentError;
+use std::collections::HashMap;
+
+/// Measures until the campaign has ended; runs that the record holds already are not measured again.
+///
+/// # Errors
+/// When the user interrupts, a host is gone or the record cannot be written; what was committed is kept.
+pub fn measure(
+    study: &Study,
+    plan: &Plan,
+    rigs: &mut Rigs,
+    record: &mut Record,
+    progress: &mut Progress,
+) -> Result<(), Failure> {
+    let mut runs = record.runs()?;
+    let kept: HashMap<(u32, u32), usize> =
+        runs.iter().enumerate().map(|(place, run)| (key(run), place)).collect();
+    let mut schedule = Schedule::new(study, plan);
+    loop {
+        let trials = schedule.trials();
+        if trials.is_empty() {
+            return Ok(());
+        }
+        progress.block(study, &schedule, &trials);
+        for trial in &trials {
+            if let Some(place) = kept.get(&(trial.block, trial.position)) {
+                progress.kept(&runs[*place]);
+                continue;
+            }
+            progress.trial(trial);
+            let rig = rigs.of(&trial.cell);
+            let mut run = run(rig, study, plan.seed(), trial).map_err(|error| match error {
+                Failure::Agent(AgentError::Interrupted) => Failure::Interrupted(record.path().to_owned()),
+                failure => failure,
+            })?;
+            record.put_run(&run)?;
+            // What the hosts saw is in the record; a long campaign need not carry it along.
+            run.host_reports = Vec::new();
+            progress.done(&run);
+            runs.push(run);
+        }
+        schedule.advance(&runs);
+    }
+}

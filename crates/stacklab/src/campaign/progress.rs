@@ -1,0 +1,155 @@
+//! How a campaign is going: on a terminal a bar, the verdicts so far and a small chart; elsewhere a line a block. All of
+//! it on standard error.
+
+use crate::campaign::chart::LiveChart;
+use crate::campaign::schedule::Schedule;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use stacklab_model::{RunRecord, RunStatus, Trial, print_duration};
+use stacklab_study::Study;
+use std::io::IsTerminal;
+use std::time::Instant;
+
+/// Shows how a campaign is going.
+pub struct Progress {
+    bar: Option<ProgressBar>,
+    started: Instant,
+    /// Runs since the program started, and the nanoseconds that they took.
+    runs: u64,
+    spent_ns: u64,
+    /// Trials that will have been run when the campaign ends, at most.
+    at_most: u64,
+    passed: u64,
+    /// Nanoseconds that the study may still measure, where it has a budget.
+    budget_ns: Option<u64>,
+    block: String,
+    /// What the last run brought.
+    latest: String,
+    /// Verdicts that hold already.
+    verdicts: String,
+    chart: Option<LiveChart>,
+}
+
+impl Progress {
+    /// Shows nothing yet.
+    pub fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let style = ProgressStyle::with_template("{bar:20.cyan/blue} {wide_msg}\n{prefix}")
+                .expect("a constant template");
+            let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr());
+            bar.with_style(style)
+        });
+        Progress {
+            bar,
+            started: Instant::now(),
+            runs: 0,
+            spent_ns: 0,
+            at_most: 1,
+            passed: 0,
+            budget_ns: None,
+            block: String::new(),
+            latest: String::new(),
+            verdicts: String::new(),
+            chart: None,
+        }
+    }
+
+    /// A block begins.
+    pub fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: &[Trial]) {
+        let blocks_left = u64::from(study.rule.max - schedule.block());
+        self.at_most = self.passed + blocks_left * trials.len() as u64;
+        self.budget_ns = study.rule.budget_ns;
+        let (questions, settled) = schedule.answered();
+        self.block = format!("block {}/{}", schedule.block() + 1, study.rule.max);
+        let told: Vec<String> =
+            schedule.verdicts().into_iter().map(|(verdict, n)| format!("{verdict} {n}")).collect();
+        self.verdicts = if told.is_empty() { String::new() } else { format!(": {}", told.join(", ")) };
+        if let (None, Some(first)) = (&self.chart, study.comparisons.first()) {
+            self.chart = first.metrics.first().map(|metric| LiveChart::new(&study.cells, *metric));
+        }
+        match &self.bar {
+            Some(bar) => {
+                bar.set_length(self.at_most);
+                self.verdicts = format!("{settled} of {questions} comparisons settled{}", self.verdicts);
+                self.draw(bar);
+            }
+            None => eprintln!(
+                "{:>5} s  {}: {} trials, {settled} of {questions} comparisons settled{}",
+                self.started.elapsed().as_secs(),
+                self.block,
+                trials.len(),
+                self.verdicts
+            ),
+        }
+    }
+
+    /// A trial begins.
+    pub fn trial(&mut self, trial: &Trial) {
+        let Some(bar) = &self.bar else { return };
+        let left = self.left_ns().map_or_else(String::new, |ns| {
+            format!(", {} left", print_duration(ns.div_ceil(1_000_000_000) * 1_000_000_000))
+        });
+        bar.set_message(format!("{}{left}  {}{}", self.block, trial.cell, self.latest));
+    }
+
+    /// A trial's run was there already.
+    pub fn kept(&mut self, run: &RunRecord) {
+        self.pass();
+        if let Some(chart) = &mut self.chart {
+            chart.add(run);
+        }
+    }
+
+    /// A run has ended.
+    pub fn done(&mut self, run: &RunRecord) {
+        self.runs += 1;
+        self.spent_ns += run.wall_ns;
+        self.pass();
+        if let RunStatus::Invalid(reasons) = &run.status {
+            self.say(&format!("invalid: {}: {}", run.trial, reasons.join("; ")));
+        }
+        let mut asked = run.spec.probe.metrics.iter();
+        let first = asked.find_map(|metric| Some((metric, run.values.get(metric)?.measured()?)));
+        if let Some((metric, figure)) = first {
+            self.latest = format!("  ({metric} {figure:.4} {})", metric.unit().symbol());
+        }
+        if let (Some(bar), Some(chart)) = (&self.bar, &mut self.chart) {
+            chart.add(run);
+            self.draw(bar);
+        }
+    }
+
+    /// The lines below the bar.
+    fn draw(&self, bar: &ProgressBar) {
+        let chart = self.chart.as_ref().map(LiveChart::draw).unwrap_or_default();
+        bar.set_prefix(format!("{}\n{chart}", self.verdicts).trim_end().to_owned());
+    }
+
+    /// Prints a line without disturbing the bar.
+    pub fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("{line}")),
+            None => eprintln!("{line}"),
+        }
+    }
+
+    /// The campaign has ended, one way or another.
+    pub fn end(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+
+    fn pass(&mut self) {
+        self.passed += 1;
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.passed);
+        }
+    }
+
+    /// Nanoseconds that are left at most, going by the runs so far.
+    fn left_ns(&self) -> Option<u64> {
+        let each = self.spent_ns.checked_div(self.runs)?;
+        let by_count = each * (self.at_most - self.passed.min(self.at_most));
+        Some(self.budget_ns.map_or(by_count, |budget| by_count.min(budget.saturating_sub(self.spent_ns))))
+    }
+}

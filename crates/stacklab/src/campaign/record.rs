@@ -1,0 +1,94 @@
+//! From a record to its findings.
+
+use crate::campaign::schedule::Schedule;
+use crate::campaign::sources::StudySource;
+use crate::failure::Failure;
+use stacklab_analysis::{Campaign, findings};
+use stacklab_model::{Findings, HostFacts, Question, RunRecord, StopReason};
+use stacklab_store::Record;
+use stacklab_study::{Plan, Study};
+
+/// Everything that a report says of a record, and nothing from anywhere else.
+///
+/// # Errors
+/// When the record cannot be read, or its study is not understood by this version.
+pub fn conclude(record: &Record) -> Result<Findings, Failure> {
+    Ok(findings(&Recorded::read(record)?.campaign()))
+}
+
+/// What a record holds, understood.
+pub struct Recorded {
+    campaign: stacklab_store::Campaign,
+    study: Study,
+    hosts: Vec<(String, HostFacts)>,
+    /// What kind each host is.
+    kinds: Vec<String>,
+    questions: Vec<Question>,
+    stop_reasons: Vec<StopReason>,
+    runs: Vec<RunRecord>,
+}
+
+impl Recorded {
+    /// Reads all of a record but what the hosts saw of each run.
+    ///
+    /// # Errors
+    /// When the record cannot be read, or its study is not understood by this version.
+    pub fn read(record: &Record) -> Result<Self, Failure> {
+        let campaign = record.campaign()?;
+        let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
+        let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+        let plan = Plan::new(&study, campaign.seed);
+        let runs = record.runs()?;
+        let (questions, stop_reasons) = Schedule::new(&study, &plan).walk(&runs);
+        let (mut hosts, mut kinds): (Vec<(String, HostFacts)>, Vec<String>) = (Vec::new(), Vec::new());
+        for host in record.hosts()? {
+            // A resumed campaign on an unchanged machine has the same facts again, though perhaps after another boot.
+            let facts = HostFacts { boot_id: None, time_namespace: None, ..host.facts };
+            if !hosts.iter().any(|(name, known)| *name == host.name && *known == facts) {
+                hosts.push((host.name, facts));
+                kinds.push(host.kind);
+            }
+        }
+        Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, runs })
+    }
+
+    /// Title of a campaign's study, where this version understands it.
+    pub fn title(campaign: &stacklab_store::Campaign) -> Option<String> {
+        let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
+        Some(source.check(campaign.scale.as_deref(), &campaign.settings).ok()?.title)
+    }
+
+    /// Name of the study's file.
+    pub fn study_name(&self) -> &str {
+        &self.campaign.study_name
+    }
+
+    /// The study.
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// What kind each of the campaign's hosts is, in their order.
+    pub fn kinds(&self) -> &[String] {
+        &self.kinds
+    }
+
+    /// The campaign, as the analysis takes it.
+    pub fn campaign(&self) -> Campaign<'_> {
+        Campaign {
+            title: &self.study.title,
+            version: &self.campaign.program_version,
+            started_unix_ns: self.campaign.created_unix_ns,
+            seed: self.campaign.seed,
+            link_config: &self.study.link_config,
+            testbed_description: &self.campaign.testbed_description,
+            hosts: &self.hosts,
+            cpu_scope: self.campaign.cpu_scope,
+            cells: &self.study.cells,
+            probes: &self.study.probes,
+            questions: &self.questions,
+            stop_reasons: &self.stop_reasons,
+            runs: &self.runs,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Where a campaign stands, from its study, plan and runs alone.
+//!
+//! The same runs always give the same schedule. So a campaign that goes on after having been killed decides what it
+//! would have decided, and a report of a record knows why each question was measured no further.
+
+use stacklab_analysis::{Paired, Runs, stopping_state, verdict};
+use stacklab_model::{Question, RunRecord, StopReason, Trial, Verdict};
+use stacklab_study::{Plan, Study, look};
+use std::collections::BTreeMap;
+
+/// A campaign on its way through its blocks.
+pub struct Schedule<'a> {
+    study: &'a Study,
+    plan: &'a Plan,
+    questions: Vec<Question>,
+    stop_reasons: Vec<Option<StopReason>>,
+    /// How often which verdict was given to questions that are settled.
+    verdicts: BTreeMap<String, usize>,
+    block: u32,
+}
+
+impl<'a> Schedule<'a> {
+    /// At the first block.
+    pub fn new(study: &'a Study, plan: &'a Plan) -> Self {
+        let questions = study.questions();
+        Schedule {
+            study,
+            plan,
+            stop_reasons: vec![None; questions.len()],
+            questions,
+            verdicts: BTreeMap::new(),
+            block: 0,
+        }
+    }
+
+    /// The present block, from 0.
+    pub fn block(&self) -> u32 {
+        self.block
+    }
+
+    /// The trials of the present block; none when the campaign has ended.
+    pub fn trials(&self) -> Vec<Trial> {
+        if self.block >= self.study.rule.max {
+            return Vec::new();
+        }
+        Plan::active(self.plan.block(self.block), &self.stop_reasons, &self.questions)
+    }
+
+    /// Goes to the next block, every trial of the present one having been run, and decides what is settled, and how.
+    pub fn advance(&mut self, runs: &[RunRecord]) {
+        let (index, newly) = self.settle(runs);
+        for number in newly {
+            *self.verdicts.entry(answer(&self.questions[number], &index)).or_default() += 1;
+        }
+    }
+
+    /// Goes to the next block and decides what is settled. Gives the runs before it and which questions are newly so.
+    fn settle<'r>(&mut self, runs: &'r [RunRecord]) -> (Runs<'r>, Vec<usize>) {
+        self.block += 1;
+        let block = self.block;
+        let seen = || runs.iter().filter(move |run| run.trial.block < block);
+        let spent_ns = seen().map(|run| run.wall_ns).sum();
+        let index = Runs::new(seen());
+        let mut newly = Vec::new();
+        for (number, (question, stop_reason)) in self.questions.iter().zip(&mut self.stop_reasons).enumerate()
+        {
+            if stop_reason.is_none() {
+                let standing = stopping_state(question, &index, self.study.rule.target);
+                *stop_reason = look(&self.study.rule, self.block, spent_ns, standing);
+                if stop_reason.is_some() {
+                    newly.push(number);
+                }
+            }
+        }
+        // Trials that no question asks for have the rule's limits too.
+        let budget_is_spent = self.study.rule.budget_ns.is_some_and(|budget| spent_ns >= budget);
+        if self.questions.is_empty() && budget_is_spent {
+            self.block = self.study.rule.max;
+        }
+        (index, newly)
+    }
+
+    /// Questions, and how many of them are settled.
+    pub fn answered(&self) -> (usize, usize) {
+        (self.questions.len(), self.stop_reasons.iter().flatten().count())
+    }
+
+    /// The verdicts of the questions that are settled, each with their number, the commonest first.
+    pub fn verdicts(&self) -> Vec<(&str, usize)> {
+        let mut told: Vec<(&str, usize)> =
+            self.verdicts.iter().map(|(verdict, n)| (verdict.as_str(), *n)).collect();
+        told.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        told
+    }
+
+    /// Walks through runs as far as they go. Gives the questions and why each was measured no further.
+    pub fn walk(mut self, runs: &[RunRecord]) -> (Vec<Question>, Vec<StopReason>) {
+        let measured: std::collections::HashSet<(u32, u32)> = runs.iter().map(key).collect();
+        loop {
+            let trials = self.trials();
+            if trials.is_empty()
+                || trials.iter().any(|trial| !measured.contains(&(trial.block, trial.position)))
+            {
+                break;
+            }
+            // Nobody asks for verdicts on the way.
+            self.settle(runs);
+        }
+        let stop_reason =
+            self.stop_reasons.into_iter().map(|stop_reason| stop_reason.unwrap_or(StopReason::Unfinished));
+        (self.questions, stop_reason.collect())
+    }
+}
+
+/// A verdict in a word or two.
+fn answer(question: &Question, runs: &Runs) -> String {
+    let effect = Paired::new(question, runs).map(|paired| paired.effect());
+    match verdict(question, effect.as_ref().map_err(String::as_str)) {
+        Verdict::Better(level) => format!("{level} better"),
+        Verdict::Equivalent => "equivalent".to_owned(),
+        Verdict::Inconclusive => "inconclusive".to_owned(),
+        Verdict::Nothing(_) => "nothing to compare".to_owned(),
+    }
+}
+
+/// What identifies a run within its campaign.
+pub fn key(run: &RunRecord) -> (u32, u32) {
+    (run.trial.block, run.trial.position)
+}

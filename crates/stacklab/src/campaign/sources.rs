@@ -1,0 +1,163 @@
+//! Where studies come from and records go.
+
+use crate::cli::run::StudyOptions;
+use crate::failure::Failure;
+use stacklab_model::nearest;
+use stacklab_study::{Input, Study};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The program holds these studies, so that they run by name from any folder: all files of studies/.
+const PRESETS: [(&str, &str); 8] = [
+    (QUICKSTART, include_str!("../../../../studies/quickstart.toml")),
+    ("systems", include_str!("../../../../studies/systems.toml")),
+    ("mechanisms", include_str!("../../../../studies/mechanisms.toml")),
+    ("soorty2013linux", include_str!("../../../../studies/soorty2013linux.toml")),
+    ("sarkar2013winlin", include_str!("../../../../studies/sarkar2013winlin.toml")),
+    ("ogunleye2016", include_str!("../../../../studies/ogunleye2016.toml")),
+    ("kolahi2011wlan", include_str!("../../../../studies/kolahi2011wlan.toml")),
+    ("kolahi2009lan", include_str!("../../../../studies/kolahi2009lan.toml")),
+];
+/// The one that runs where none is named.
+const QUICKSTART: &str = "quickstart";
+/// The ending of records' names.
+const ENDING: &str = "stacklab";
+
+/// A study's text with its name.
+pub struct StudySource {
+    /// The file's name, as errors show it.
+    pub name: String,
+    /// The text.
+    pub text: String,
+}
+
+impl StudySource {
+    /// Reads the file, or takes the preset of that name; the quickstart where nothing was asked for.
+    ///
+    /// # Errors
+    /// When there is neither, with the names that are near.
+    pub fn read(asked: Option<&Path>) -> Result<Self, Failure> {
+        let path = asked.unwrap_or(Path::new(QUICKSTART));
+        let preset = PRESETS.iter().find(|(name, _)| Path::new(name) == path);
+        if let (Some((name, text)), false) = (preset, asked.is_some_and(Path::is_file)) {
+            return Ok(StudySource { name: format!("{name}.toml"), text: (*text).to_owned() });
+        }
+        let unreadable = |reason: std::io::Error| {
+            let advice = if reason.kind() == ErrorKind::NotFound { near(path) } else { String::new() };
+            Failure::StudyFile { path: path.to_owned(), reason, advice }
+        };
+        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        Ok(StudySource { name: path.display().to_string(), text })
+    }
+
+    /// Checks it with a scale and settings.
+    pub fn check(&self, scale: Option<&str>, settings: &[String]) -> Result<Study, Failure> {
+        Ok(stacklab_study::parse(&Input { name: &self.name, text: &self.text, scale, settings })?)
+    }
+}
+
+/// Which presets have names near to what was written, or all of them.
+fn near(path: &Path) -> String {
+    let written = path.file_stem().unwrap_or_default().to_string_lossy();
+    let names = PRESETS.map(|(name, _)| name);
+    match nearest(&written, names) {
+        Some(name) => format!("; did you mean the built-in study `{name}`?"),
+        None => format!("; the built-in studies are {}", names.join(", ")),
+    }
+}
+
+/// The study that options ask for, checked.
+pub fn study_of(options: &StudyOptions) -> Result<(StudySource, Study), Failure> {
+    let source = StudySource::read(options.study.as_deref())?;
+    let study = source.check(options.scale.as_deref(), &options.settings)?;
+    Ok((source, study))
+}
+
+/// Nanoseconds since the Unix epoch.
+pub fn now_unix_ns() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
+}
+
+/// A seed for who names none: any number will do, since it is recorded; short enough to be typed.
+pub fn new_seed() -> u64 {
+    now_unix_ns() / 1000 % 1_000_000
+}
+
+/// The name of a new record in this folder: study and time.
+pub fn new_record(study: &str) -> PathBuf {
+    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    PathBuf::from(format!("{}-{time}.{ENDING}", stem(study)))
+}
+
+/// The newest record in this folder, of any study or of the one named.
+pub fn newest_record(study: Option<&Path>) -> Result<PathBuf, Failure> {
+    let nothing = |reason: String| {
+        Failure::Usage(format!("there is nothing to resume: {reason}; name the record with --out"))
+    };
+    let files =
+        std::fs::read_dir(".").map_err(|error| nothing(format!("this folder cannot be read: {error}")))?;
+    let prefix = study.map(|study| format!("{}-", stem(&study.display().to_string())));
+    let records = files.flatten().map(|file| PathBuf::from(file.file_name())).filter(|path| {
+        let name = path.display().to_string();
+        path.extension().is_some_and(|ending| ending == ENDING)
+            && prefix.as_ref().is_none_or(|prefix| name.starts_with(prefix.as_str()))
+    });
+    let modified = |path: &PathBuf| path.metadata().and_then(|data| data.modified()).unwrap_or(UNIX_EPOCH);
+    records
+        .max_by_key(modified)
+        .ok_or_else(|| nothing(format!("this folder holds no *.{ENDING} file of that study")))
+}
+
+fn stem(study: &str) -> String {
+    Path::new(study)
+        .file_stem()
+        .map_or_else(|| "study".to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_studies_folder_is_a_preset_that_is_a_study_at_every_scale() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+        let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
+        let mut files: Vec<String> = files
+            .map(|file| {
+                assert!(file.extension().is_some_and(|ending| ending == "toml"), "{}", file.display());
+                stem(&file.display().to_string())
+            })
+            .collect();
+        let mut names = PRESETS.map(|(name, _)| name.to_owned()).to_vec();
+        files.sort();
+        names.sort();
+        assert_eq!(names, files);
+        for name in names {
+            let source = StudySource::read(Some(Path::new(&name))).unwrap();
+            assert_eq!(source.name, format!("{name}.toml"));
+            assert_eq!(source.text, std::fs::read_to_string(format!("{folder}/{name}.toml")).unwrap());
+            for scale in [None, Some("quick"), Some("standard"), Some("paper")] {
+                source.check(scale, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            }
+        }
+    }
+
+    #[test]
+    fn every_published_study_has_a_preset_with_its_title() {
+        for name in stacklab_reference::STUDIES.map(|study| study.name) {
+            let study = StudySource::read(Some(Path::new(name))).unwrap().check(None, &[]).unwrap();
+            assert!(study.title.starts_with(name), "{}", study.title);
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_not_there_is_answered_with_those_that_are() {
+        let error = |name: &str| match StudySource::read(Some(Path::new(name))) {
+            Err(failure) => failure.to_string(),
+            Ok(source) => panic!("{}", source.name),
+        };
+        assert!(error("mechanism").ends_with("; did you mean the built-in study `mechanisms`?"));
+        assert!(error("no-such.toml").contains("quickstart, systems, mechanisms"));
+    }
+}

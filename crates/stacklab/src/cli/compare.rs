@@ -1,0 +1,66 @@
+//! Two records side by side.
+
+use clap::Args;
+use stacklab_model::Metric;
+use stacklab_report::Format;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+/// Options of `compare`.
+#[derive(Debug, Args)]
+pub struct CompareOptions {
+    /// The record compared with
+    #[arg(value_name = "A")]
+    pub a: PathBuf,
+    /// The record compared
+    #[arg(value_name = "B")]
+    pub b: PathBuf,
+    /// End with exit code 8 where B is worse than A by more than so many per cent: worse=5%
+    #[arg(long, value_name = "worse=PERCENT")]
+    pub fail_on: Option<FailOn>,
+    /// Compare this metric only; may be given again
+    #[arg(long = "metric", value_name = "NAME")]
+    pub metrics: Vec<Metric>,
+    /// text, markdown, csv or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+}
+
+/// How much worse the second record may be than the first: `worse=5%`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FailOn {
+    /// As a ratio: 0.05 is 5 %.
+    pub worse: f64,
+}
+
+impl FromStr for FailOn {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let percent = text.strip_prefix("worse=").map(|percent| percent.strip_suffix('%').unwrap_or(percent));
+        let percent = percent.and_then(|percent| percent.trim().parse::<f64>().ok());
+        match percent.filter(|percent| percent.is_finite() && *percent >= 0.0) {
+            Some(percent) => Ok(FailOn { worse: percent / 100.0 }),
+            None => Err("expected worse=PERCENT, for example worse=5%".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_allowed_is_in_per_cent() {
+        for (text, worse) in
+            [("worse=5%", 0.05), ("worse=5", 0.05), ("worse=0%", 0.0), ("worse=2.5 %", 0.025)]
+        {
+            assert_eq!(text.parse(), Ok(FailOn { worse }));
+        }
+        for text in
+            ["", "5%", "worse", "worse=", "worse=%", "worse=-1%", "worse=nan", "better=5%", "worse=5%%"]
+        {
+            assert!(text.parse::<FailOn>().is_err(), "{text}");
+        }
+    }
+}

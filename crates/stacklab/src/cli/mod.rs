@@ -1,0 +1,203 @@
+//! The command line.
+
+pub mod compare;
+pub mod image;
+pub mod lab;
+pub mod measure;
+mod quantities;
+pub mod reference;
+pub mod report;
+pub mod run;
+pub mod tools;
+
+use clap::{Parser, Subcommand};
+use compare::CompareOptions;
+use image::ImageCommand;
+use lab::LabCommand;
+use measure::MeasureOptions;
+use reference::ReferenceCommand;
+use report::{ExportOptions, ReportOptions, ServeOptions};
+use run::{ReplicateOptions, RunOptions, StudyOptions};
+use stacklab_agent::AgentOptions;
+use tools::{CompletionsOptions, GuestOptions, ManOptions};
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0    done
+  1    something else failed
+  2    the command line or the study file is wrong
+  3    the testbed cannot be made on this machine (see: stacklab doctor)
+  4    a record cannot be made, read or written
+  5    a host failed in the middle of a campaign, or no agent can be reached there
+  6    the campaign ended without a valid run
+  7    the single measurement (stacklab measure) is not valid
+  8    compare --fail-on found a worse figure
+  130  interrupted; what was measured is kept";
+
+/// What IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
+#[derive(Debug, Parser)]
+#[command(name = "stacklab", version, after_help = EXIT_CODES, propagate_version = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a study: build its testbed, measure until the intervals are narrow enough, report
+    #[command(after_help = "\
+Examples:
+  stacklab run                                     the quickstart: IPv4 beside IPv6 on this machine
+  stacklab run studies/quickstart.toml --scale standard
+  stacklab run my.toml --out my.stacklab --seed 7
+  stacklab run --set 'testbed.rate=100 Mbit/s' --set 'factors.size=[64, 1408]'
+  stacklab run --resume --out my.stacklab          go on with a campaign that was ended")]
+    Run(RunOptions),
+    /// Show what a study would measure, in which order, and the time it may take
+    #[command(after_help = "\
+Examples:
+  stacklab plan
+  stacklab plan my.toml --scale paper")]
+    Plan(StudyOptions),
+    /// Print the findings of a record
+    #[command(after_help = "\
+Examples:
+  stacklab report my.stacklab
+  stacklab report my.stacklab --format csv > my.csv
+  stacklab report my.stacklab --format html --out my.html
+  stacklab report my.stacklab --figure list
+  stacklab report my.stacklab --figure throughput-tcp-segment --format pdf --out throughput.pdf
+  stacklab report my.stacklab --format latex       tables as papers print them
+  stacklab report my.stacklab --format markdown --difference lower")]
+    Report(ReportOptions),
+    /// Write a record's runs as rows for other programs: one for each run and metric
+    #[command(after_help = "\
+Examples:
+  stacklab export my.stacklab > runs.csv
+  stacklab export my.stacklab --format parquet --out runs.parquet
+
+docs/export.md says what each column holds.")]
+    Export(ExportOptions),
+    /// Put two records side by side: two kernels, two machines, before and after
+    #[command(after_help = "\
+Examples:
+  stacklab compare before.stacklab after.stacklab
+  stacklab compare a.stacklab b.stacklab --metric throughput --metric rtt
+  stacklab compare main.stacklab change.stacklab --fail-on worse=5%
+  stacklab compare a.stacklab b.stacklab --format csv > ab.csv
+
+What both records measured is compared: the same cells by the same metrics. Runs are not paired. With --fail-on the exit
+code is 8 where the whole 95 % interval of a figure is worse than that.")]
+    Compare(CompareOptions),
+    /// Look up what published studies print, and check the differences that they state
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  stacklab reference list                          the studies, and what is known of each
+  stacklab reference show kolahi2009lan            its tables, differences and findings
+  stacklab reference audit                         every stated difference, recomputed
+  stacklab reference audit --format json"
+    )]
+    Reference(ReferenceCommand),
+    /// Run a published study's preset, then test each of the study's findings on what was measured
+    #[command(after_help = "\
+Examples:
+  stacklab replicate soorty2013linux                some minutes, on namespaces of this machine
+  stacklab replicate kolahi2009lan --scale standard --out lan.stacklab
+  stacklab replicate kolahi2009lan --from lan.stacklab --format json
+
+A finding holds, does not hold, or cannot be told: neither is a failure, and the exit code is 0. What the study had and
+this testbed has not is printed first.")]
+    Replicate(ReplicateOptions),
+    /// Measure once, by hand, to a host where `stacklab agent --listen` runs
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  stacklab agent --listen                          on the other host
+  stacklab measure tcp HOST                        then here: throughput for 10 s
+  stacklab measure udp HOST -b 100M -R -t 30       from there to here, at a rate
+  stacklab measure echo HOST --json                round trips, as JSON
+See what each can be told: stacklab measure tcp --help"
+    )]
+    Measure(MeasureOptions),
+    /// Show the records of a folder as a web page: campaigns, two side by side, and one in progress as it goes
+    #[command(after_help = "\
+Examples:
+  stacklab serve                                   this folder, at http://127.0.0.1:8046/
+  stacklab serve records --port 9000
+  stacklab serve records --address ::              for others too: they need the token that is printed
+
+It reads records and changes none. Served elsewhere than on loopback it asks for a token; it does not encrypt, so let it
+listen on networks that you trust.")]
+    Serve(ServeOptions),
+    /// Say what this machine can do, and how to get what is missing
+    Doctor,
+    /// Fetch what other systems boot from (gvisor, linux-6.1, uml ..) into a folder of stacklab's own
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  stacklab image list                              what there is, and what of it is here
+  stacklab image get linux-6.1                     Debian's newest kernel of that series, checked by apt
+  stacklab image get gvisor
+  stacklab image build uml-full                    user-mode Linux with all mechanisms between networks; four minutes
+  stacklab image build uml-mine --tree ~/linux     of a kernel that you work on
+  stacklab image check                             compare all files with what was fetched
+
+The folder is STACKLAB_CACHE, or ~/.cache/stacklab. Nothing is installed on the machine."
+    )]
+    Image(ImageCommand),
+    /// Build a study's testbed for use by hand (ping, iperf3, tcpdump on its hosts), and remove it again
+    #[command(
+        subcommand,
+        after_help = "\
+Examples:
+  stacklab lab up studies/mechanisms.toml --mechanism nat64
+  stacklab lab enter sender ping -c 3 2001:2:0:64::c612:201
+  stacklab lab enter router1 tcpdump -ni st1
+  stacklab lab enter receiver                      a shell there
+  stacklab lab down
+
+Its hosts are namespaces of this kernel. One testbed is up at a time; it goes with its process in the background, whatever ends that."
+    )]
+    Lab(LabCommand),
+    /// Be a host inside a virtual machine: wait for the coordinator at a port (used by stacklab itself, and in disk images)
+    #[command(after_help = "\
+In a disk image of your own, start it as root when the system is up, for example by a unit of systemd's:
+  ExecStart=/usr/local/bin/stacklab guest")]
+    Guest(GuestOptions),
+    /// Be a host: serve whoever measures to this machine (--listen), or standard input (used by stacklab itself)
+    #[command(after_help = "\
+Examples:
+  stacklab agent --listen                          any address, port 5202
+  stacklab agent --listen 127.0.0.1 --once
+  stacklab agent --listen '[2001:db8::7]:7000'
+
+An agent that listens asks for no password: whoever reaches its port can have it send traffic anywhere. Let it listen on
+test networks only, or on an address that only they reach. Ctrl-C ends it.")]
+    Agent(AgentOptions),
+    /// Print the JSON Schema of study files, for editors
+    Schema,
+    /// Print a shell's completion script
+    #[command(
+        after_help = "Example:\n  stacklab completions bash > ~/.local/share/bash-completion/completions/stacklab"
+    )]
+    Completions(CompletionsOptions),
+    /// Write the manual pages into a folder
+    Man(ManOptions),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,26 @@
+//! Guests, and texts made from the program itself.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// Options of `guest`.
+#[derive(Debug, Args)]
+pub struct GuestOptions {
+    /// The device that leads to the coordinator; without it, the virtual machine's port named stacklab
+    #[arg(long, value_name = "DEVICE")]
+    pub channel: Option<PathBuf>,
+}
+
+/// Options of `completions`.
+#[derive(Debug, Args)]
+pub struct CompletionsOptions {
+    /// The shell
+    pub shell: clap_complete::Shell,
+}
+
+/// Options of `man`.
+#[derive(Debug, Args)]
+pub struct ManOptions {
+    /// The folder, which must exist
+    pub folder: PathBuf,
+}

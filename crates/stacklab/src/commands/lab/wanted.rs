@@ -1,0 +1,35 @@
+//! Which testbed is asked for.
+
+use crate::campaign::sources::study_of;
+use crate::cli::lab::LabUpOptions;
+use crate::failure::Failure;
+use crate::rig::placement::without_routers;
+use stacklab_model::{RowKind, Systems};
+use stacklab_study::Study;
+use stacklab_testbed::Inside;
+
+/// What is to be built: the study, and one of its rows of hosts where it has routers.
+pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RowKind>), Failure> {
+    let (_, study) = study_of(&options.study)?;
+    let mechanisms = study.mechanisms();
+    if options.placement.in_vm != Inside::WhereNeeded && mechanisms.is_empty() {
+        return Err(without_routers());
+    }
+    let routers = study.rows().into_iter().map(|row| row.routers);
+    if study.systems().into_iter().chain(routers).any(|systems| systems != Systems::NAMESPACES) {
+        let what = "only testbeds of namespaces can be entered; some of this study's hosts are others";
+        return Err(Failure::Usage(format!(
+            "{what}: --set 'factors.os=[\"namespace\"]', and factors.routers where the study has it"
+        )));
+    }
+    let mut rows = study.rows().into_iter();
+    let row = rows.find(|row| options.mechanism.is_none_or(|asked| row.mechanism == asked));
+    if let (Some(asked), None) = (options.mechanism, &row) {
+        let names: Vec<&str> = mechanisms.iter().map(|mechanism| mechanism.name()).collect();
+        let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(Failure::Usage(format!(
+            "the study's testbeds have no mechanism {asked}: they have {names}"
+        )));
+    }
+    Ok((study, row))
+}

@@ -1,0 +1,176 @@
+//! The two ends of a measurement: this host, and the one where an agent listens.
+
+use crate::cli::measure::CommonOptions;
+use crate::failure::Failure;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use stacklab_model::{Family, HostFacts};
+use stacklab_traffic::client::{AgentClient, AgentError};
+use stacklab_traffic::vantage::{self, Vantage};
+use std::io::{self, BufWriter};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// How long an agent's host may take to accept the control connection.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// One end: its agent and what its host is.
+pub struct End {
+    /// The agent.
+    pub agent: AgentClient,
+    /// Its address in this measurement.
+    pub address: IpAddr,
+    /// What its host is.
+    pub facts: HostFacts,
+}
+
+/// Both ends, with what keeps them alive.
+pub struct Ends {
+    /// This host.
+    pub here: End,
+    /// The other one.
+    pub there: End,
+    /// From where this host sees the other one.
+    pub vantage: Vantage,
+    /// The family of both addresses.
+    pub family: Family,
+    _local: LocalAgent,
+}
+
+impl Ends {
+    /// Reaches the other host and starts an agent on this one.
+    ///
+    /// # Errors
+    /// When HOST has no such address, no free agent listens there, or none can be started here.
+    pub fn meet(options: &CommonOptions, interrupted: &'static AtomicBool) -> Result<Self, Failure> {
+        let (stream, there) = reach(options)?;
+        let vantage = vantage::towards(there.ip(), options.from)
+            .map_err(|error| Failure::Unreachable(error.to_string()))?;
+        let answers = stream.try_clone().map_err(|reason| control(there, reason))?;
+        // A request goes out in one piece.
+        let mut agent =
+            AgentClient::new(format!("the agent on {there}"), answers, BufWriter::new(stream), interrupted);
+        agent.hello().map_err(|error| not_an_agent(error, there))?;
+        let facts = agent.facts()?;
+        let there = End { agent, address: there.ip(), facts };
+        let (local, mut agent) = LocalAgent::start(interrupted)?;
+        agent.hello()?;
+        let facts = agent.facts()?;
+        let here = End { agent, address: vantage.address, facts };
+        Ok(Ends { here, there, family: Family::of(vantage.address), vantage, _local: local })
+    }
+}
+
+/// The agent process on this host, apart from this process so that its CPU time and memory are its own.
+struct LocalAgent(Child);
+
+impl LocalAgent {
+    fn start(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), Failure> {
+        let started = || -> io::Result<Child> {
+            let mut command = Command::new(std::env::current_exe()?);
+            command.args(["agent", "--stdio", "--brief"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+            // An interrupt from the terminal is for this process; the agent ends when its input does.
+            command.process_group(0).spawn()
+        };
+        let mut child = started()
+            .map_err(|reason| Failure::Output { what: "to an agent on this host".to_owned(), reason })?;
+        let (input, output) = child.stdin.take().zip(child.stdout.take()).expect("both were asked for");
+        Ok((LocalAgent(child), AgentClient::new("this host", output, input, interrupted)))
+    }
+}
+
+impl Drop for LocalAgent {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Connects to the first address of the host where somebody listens.
+fn reach(options: &CommonOptions) -> Result<(TcpStream, SocketAddr), Failure> {
+    let CommonOptions { host, port, .. } = options;
+    let mut failed = Vec::new();
+    for address in addresses(options)? {
+        match connect(address, options.from) {
+            Ok(stream) => return Ok((stream, address)),
+            Err(reason) => failed.push(format!("{address}: {reason}")),
+        }
+    }
+    Err(Failure::Unreachable(format!(
+        "no agent could be reached ({}): start `stacklab agent --listen{}` on {host}, and let port {port} through its firewall",
+        failed.join("; "),
+        if *port == crate::cli::measure::PORT { String::new() } else { format!(" :{port}") },
+    )))
+}
+
+/// The addresses of the host in the family that was asked for.
+fn addresses(options: &CommonOptions) -> Result<Vec<SocketAddr>, Failure> {
+    let CommonOptions { host, port, ipv4, ipv6, from, .. } = options;
+    let unknown = |reason: String| {
+        Failure::Unreachable(format!("could not look up the host `{host}`: {reason}; check its name"))
+    };
+    // As in a URL.
+    let name = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
+    let found = (name, *port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+    let all: Vec<SocketAddr> = found.map(|found| SocketAddr::new(found.ip().to_canonical(), *port)).collect();
+    let asked = match (ipv4, ipv6, from) {
+        (true, ..) => Some(Family::Ipv4),
+        (_, true, _) => Some(Family::Ipv6),
+        (.., from) => from.map(Family::of),
+    };
+    if let (Some(asked), Some(from)) = (asked, from)
+        && asked != Family::of(*from)
+    {
+        return Err(Failure::Usage(format!("--from {from} is no {asked} address")));
+    }
+    let mut right: Vec<SocketAddr> = all
+        .iter()
+        .copied()
+        .filter(|address| asked.is_none_or(|asked| asked == Family::of(address.ip())))
+        .collect();
+    right.dedup();
+    if right.is_empty() {
+        let family = asked.map_or_else(String::new, |asked| format!("{asked} "));
+        let has: Vec<String> = all.iter().map(|address| address.ip().to_string()).collect();
+        return Err(unknown(format!("it has no {family}address, only {}", has.join(", "))));
+    }
+    let link_local =
+        |address: &SocketAddr| matches!(address.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local());
+    if right.iter().all(link_local) {
+        return Err(Failure::Usage(format!(
+            "{host} is a link-local address, which means nothing without its link: name another address of that host"
+        )));
+    }
+    right.retain(|address| !link_local(address));
+    Ok(right)
+}
+
+fn connect(to: SocketAddr, from: Option<IpAddr>) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
+    if let Some(from) = from {
+        socket.bind(&SocketAddr::new(from, 0).into())?;
+    }
+    socket.connect_timeout(&SockAddr::from(to), CONNECT_LIMIT)?;
+    socket.set_tcp_nodelay(true)?;
+    stacklab_agent::notice_a_dead_peer(&socket)?;
+    Ok(socket.into())
+}
+
+fn control(there: SocketAddr, reason: io::Error) -> Failure {
+    Failure::Unreachable(format!("could not use the connection to the agent on {there}: {reason}"))
+}
+
+/// What answers is no agent, or none that has time.
+fn not_an_agent(error: AgentError, there: SocketAddr) -> Failure {
+    match error {
+        AgentError::Gone { .. } | AgentError::Silent { .. } | AgentError::Confused { .. } => {
+            Failure::Unreachable(format!(
+                "something listens on {there}, but it does not speak as an agent of stacklab: start `stacklab agent --listen` there, on a free port, and name it with -p"
+            ))
+        }
+        error => error.into(),
+    }
+}

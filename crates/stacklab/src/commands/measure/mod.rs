@@ -1,0 +1,114 @@
+//! `stacklab measure`: one trial by hand between this host and another one.
+
+mod ends;
+pub mod plan;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use crate::campaign::sources::now_unix_ns;
+use crate::cli::measure::{MeasureOptions, MeasureRequest};
+use crate::commands::measure::ends::Ends;
+use crate::commands::measure::plan::{check, plan};
+use crate::commands::output::print_text;
+use crate::failure::Failure;
+use crate::trial::clock_offset::{ClockOffset, one_clock, one_machine};
+use crate::trial::evidence::Evidence;
+use crate::trial::figures::figures;
+use stacklab_agent::interrupt;
+use stacklab_model::{Direction, Length, Metric, TrialSpec, print_duration};
+use stacklab_report::{MeasurementText, measurement, measurement_json};
+use stacklab_traffic::compare::compare;
+use stacklab_traffic::conduct::{Path, collect};
+use std::io::{IsTerminal, Write};
+
+/// Measures once between this host and another one.
+pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
+    let (common, request) = (options.common(), options.request());
+    check(&request)?;
+    let interrupted =
+        interrupt::flag().map_err(|reason| Failure::Output { what: "signal handlers".to_owned(), reason })?;
+    let mut ends = Ends::meet(common, interrupted)?;
+    let shared = one_machine(&ends.here.facts, &ends.there.facts);
+    let direction = match (common.reverse, request.both) {
+        (_, true) => Direction::Both,
+        (true, _) => Direction::Reverse,
+        _ => Direction::Forward,
+    };
+    let (trial, mut spec) = plan(&request, ends.family, direction, shared, token())?;
+    let (sender, receiver) =
+        if common.reverse { (&mut ends.there, &mut ends.here) } else { (&mut ends.here, &mut ends.there) };
+    // Nobody planned the path: its MTU and offloads are as they are.
+    let path = Path {
+        sender: sender.address,
+        receiver: receiver.address,
+        mtu: ends.vantage.mtu,
+        planned_mtu: false,
+        offloads: true,
+        rate: None,
+        shared: false,
+        nat: None,
+    };
+    // The ends are in order already.
+    let ways = if request.both { Direction::Both } else { Direction::Forward };
+    let waiting = WaitingLine::show(&spec);
+    let mut offset = ClockOffset::Same;
+    let delays = spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
+    if delays && !one_clock(&sender.facts, &receiver.facts) {
+        offset = ClockOffset::of(shared, compare(&mut sender.agent, &mut receiver.agent, &path, &spec)?);
+        spec.clock_offset_ns = offset.offset_ns();
+    }
+    let collected = collect(&mut sender.agent, &mut receiver.agent, &path, &spec, ways)?;
+    let clocks = offset.with_after(|| compare(&mut sender.agent, &mut receiver.agent, &path, &spec))?;
+    let run = figures(&trial, spec, &path, ways, Evidence { clocks, ..Evidence::of(collected) });
+    if !run.is_valid() {
+        // A host that is gone is an error, and no measurement.
+        sender.agent.hello()?;
+        receiver.agent.hello()?;
+    }
+    drop(waiting);
+    let text = if common.json {
+        measurement_json(&run, [&sender.facts, &receiver.facts])
+    } else {
+        let rows = rows(&request);
+        measurement(&run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows })
+    };
+    print_text(&text)?;
+    if run.is_valid() { Ok(()) } else { Err(Failure::InvalidRun) }
+}
+
+fn rows(request: &MeasureRequest) -> bool {
+    request.interval_ns > 0
+}
+
+/// A number that other measurements between the same hosts do not have.
+fn token() -> u32 {
+    (now_unix_ns() / 1000) as u32 ^ std::process::id().rotate_left(16)
+}
+
+/// A line on a terminal that says how long it may take. It is written before and wiped out after: nothing moves while
+/// packets are counted.
+struct WaitingLine(bool);
+
+impl WaitingLine {
+    fn show(spec: &TrialSpec) -> Self {
+        let shown = std::io::stderr().is_terminal();
+        if shown {
+            let warmup = spec.probe.warmup_ns;
+            match spec.probe.length {
+                Length::Time(ns) => eprint!("measuring for {} ...", print_duration(warmup + ns)),
+                Length::Packets(packets) => eprint!("measuring {packets} messages ..."),
+            }
+            let _ = std::io::stderr().flush();
+        }
+        WaitingLine(shown)
+    }
+}
+
+impl Drop for WaitingLine {
+    fn drop(&mut self) {
+        if self.0 {
+            // Back to the line's start, and the line cleared.
+            eprint!("\r\x1b[K");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! From what the user asks for to what two agents are told.
+
+use crate::cli::measure::{MeasureRequest, Pace};
+use crate::failure::Failure;
+use stacklab_model::{
+    Cell, CellSettings, CpuScope, Direction, Family, Framing, HEADER_BYTES, Io, IoChoice, Metric, Pacing,
+    Probe, ProbeSpec, Transport, Trial, TrialSpec, Tuning,
+};
+
+/// Nanoseconds of a row where none are printed: they are in the JSON all the same.
+const ROW_NS: u64 = 1_000_000_000;
+/// The longest TCP message, bytes: an agent keeps room for two.
+const LONGEST_TCP: u32 = 16 << 20;
+/// Bytes of a message that fits a packet of any usual path, the least one of IPv6 excepted.
+const PACKET_SIZE: u32 = 1400;
+
+/// What can be wrong with a request whatever the hosts are.
+///
+/// # Errors
+/// With a sentence on what does not go together.
+pub fn check(request: &MeasureRequest) -> Result<(), Failure> {
+    let refuse = |text: String| Err(Failure::Usage(text));
+    if let Some(size) = request.size {
+        if size < HEADER_BYTES {
+            return refuse(format!(
+                "a message of {size} bytes does not hold the probe's own header: -l {HEADER_BYTES} is the least"
+            ));
+        }
+        if request.transport == Transport::Tcp && size > LONGEST_TCP {
+            return refuse(format!(
+                "a message of {size} bytes is too long: -l {}M is the most",
+                LONGEST_TCP >> 20
+            ));
+        }
+    }
+    match (request.io, request.transport) {
+        (Some(Io::Segment), Transport::Tcp) => {
+            return refuse(
+                "--io segment makes trains of datagrams: with tcp, choose batch, plain or zerocopy"
+                    .to_owned(),
+            );
+        }
+        (Some(Io::Zerocopy), Transport::Udp) => {
+            return refuse("--io zerocopy is for tcp: with udp, choose segment, batch or plain".to_owned());
+        }
+        _ => {}
+    }
+    let Tuning { mss, nodelay, congestion_control, .. } = &request.tuning;
+    if request.transport == Transport::Udp
+        && (mss.is_some() || nodelay.is_some() || congestion_control.is_some())
+    {
+        return refuse("-C, -M and -N tune TCP sockets: say --tcp with them".to_owned());
+    }
+    Ok(())
+}
+
+/// What the agents are told in a family, and what the record calls it. `shared` is whether both hosts are one machine,
+/// `token` a number that other measurements do not have.
+///
+/// # Errors
+/// With a sentence where the messages do not fit the family.
+pub fn plan(
+    request: &MeasureRequest,
+    family: Family,
+    direction: Direction,
+    shared: bool,
+    token: u32,
+) -> Result<(Trial, TrialSpec), Failure> {
+    let MeasureRequest { probe, transport, framing, flows, .. } = *request;
+    let size = request.size.unwrap_or(match (probe, transport, framing) {
+        (Probe::Stream, Transport::Tcp, Framing::Message) => 128 << 10,
+        (Probe::Stream, ..) => PACKET_SIZE,
+        _ => 64,
+    });
+    let most = family.largest_packet_bytes() - family.header_bytes() - transport.header_bytes();
+    if transport == Transport::Udp && size > most {
+        return Err(Failure::Usage(format!(
+            "a datagram of {size} bytes is too long over {family}: -l {most} is the most"
+        )));
+    }
+    let pacing = match request.pace {
+        Pace::As(pacing) => pacing,
+        Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
+    };
+    let asked = |metric: &Metric| match metric {
+        Metric::RttInterface | Metric::RttInterfaceP99 => request.at_interface,
+        // Its sampler would run beside a sender that keeps a schedule by spinning.
+        Metric::MemorySockets => false,
+        // On a schedule they cost nothing.
+        metric if metric.is_one_way_delay() => request.delays || pacing != Pacing::Flood,
+        _ => true,
+    };
+    let metrics = Metric::ALL.iter().copied().filter(asked);
+    let probe_spec = ProbeSpec {
+        probe,
+        pacing,
+        length: request.length,
+        warmup_ns: request.warmup_ns,
+        interval_ns: if request.interval_ns > 0 { request.interval_ns } else { ROW_NS },
+        metrics: metrics.filter(|metric| metric.probe() == probe && metric.applies_to(transport)).collect(),
+    };
+    let mut cell = Cell::new(family, transport, framing, size);
+    let mut spec = TrialSpec::new(token, &cell, probe_spec);
+    spec.cpu_scope = if shared { CpuScope::Shared } else { CpuScope::Host };
+    spec.poll_ns = request.poll_ns;
+    spec.io = request.io.unwrap_or(best_io(probe, pacing, transport));
+    spec.flows = flows;
+    spec.tuning = request.tuning.clone();
+    cell.settings = settings(&spec, direction);
+    Ok((Trial { block: 0, position: 0, cell, probe }, spec))
+}
+
+/// The fastest way for a flood; a message that waits for its turn goes alone.
+fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
+    match (probe, pacing, transport) {
+        (Probe::Stream, Pacing::Flood, Transport::Udp) => Io::Segment,
+        (Probe::Stream, Pacing::Flood, Transport::Tcp) => Io::Batch,
+        _ => Io::Plain,
+    }
+}
+
+/// The levels that a study would have written for what is not as usual.
+fn settings(spec: &TrialSpec, direction: Direction) -> CellSettings {
+    let Tuning { send_buffer, receive_buffer, mss, nodelay, ref congestion_control, dscp, .. } = spec.tuning;
+    CellSettings {
+        io: (spec.probe.probe == Probe::Stream).then_some(IoChoice::Path(spec.io)),
+        flows: (spec.flows > 1).then_some(spec.flows),
+        direction: (direction != Direction::Forward).then_some(direction),
+        send_buffer,
+        receive_buffer,
+        mss,
+        nodelay,
+        congestion_control: congestion_control.clone(),
+        dscp,
+        ..CellSettings::default()
+    }
+}

@@ -1,0 +1,160 @@
+//! From a command line to what the agents are told.
+
+use crate::cli::measure::{MeasureOptions, MeasureRequest, PORT};
+use crate::cli::{Cli, Command};
+use crate::commands::measure::plan::{check, plan};
+use crate::failure::Failure;
+use clap::Parser;
+use stacklab_model::{
+    CpuScope, Direction, Factor, Family, Framing, Io, Length, Metric, Pacing, Probe, Transport, TrialSpec,
+};
+
+fn options(line: &str) -> Result<MeasureOptions, String> {
+    let words = ["stacklab", "measure"].into_iter().chain(line.split_whitespace());
+    match Cli::try_parse_from(words).map_err(|error| error.to_string())?.command {
+        Command::Measure(options) => Ok(options),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn request(line: &str) -> MeasureRequest {
+    options(line).unwrap_or_else(|error| panic!("{line}: {error}")).request()
+}
+
+fn spec(line: &str) -> TrialSpec {
+    let options = options(line).unwrap();
+    let request = options.request();
+    check(&request).unwrap();
+    plan(&request, Family::Ipv6, Direction::Forward, false, 7).unwrap().1
+}
+
+/// Why a command line that can be read is refused.
+fn refused(line: &str) -> String {
+    let request = request(line);
+    match check(&request).and_then(|()| plan(&request, Family::Ipv4, Direction::Forward, false, 7).map(drop))
+    {
+        Err(Failure::Usage(reason)) => reason,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+#[test]
+fn what_nobody_says_is_as_users_of_iperf3_expect() {
+    let options = options("tcp host").unwrap();
+    assert_eq!((options.common().host.as_str(), options.common().port), ("host", PORT));
+    let tcp = spec("tcp host");
+    assert_eq!((tcp.message_bytes, tcp.framing, tcp.flows), (128 << 10, Framing::Message, 1));
+    assert_eq!(tcp.probe.length, Length::Time(10_000_000_000));
+    assert_eq!((tcp.probe.pacing, tcp.probe.warmup_ns), (Pacing::Flood, 0));
+    assert_eq!(tcp.probe.interval_ns, 1_000_000_000);
+    assert!(tcp.tuning.is_default());
+    assert_eq!(spec("udp host").message_bytes, 1400);
+    assert_eq!(spec("echo host").message_bytes, 64);
+    assert_eq!(spec("tcp host --framing segment").message_bytes, 1400);
+    for (line, probe, transport) in [
+        ("echo host", Probe::Echo, Transport::Udp),
+        ("echo host --tcp", Probe::Echo, Transport::Tcp),
+        ("echo host --pps 100", Probe::EchoOpen, Transport::Udp),
+        ("connect host", Probe::Connect, Transport::Tcp),
+    ] {
+        assert_eq!((spec(line).probe.probe, spec(line).transport), (probe, transport), "{line}");
+    }
+}
+
+#[test]
+fn short_options_mean_what_they_mean_to_iperf3() {
+    let tcp = spec("tcp host -t 5 -l 1K -P 4 -w 256K -C bbr -M 1200 -N -S ef -i 0.5 -O 2");
+    assert_eq!((tcp.message_bytes, tcp.flows, tcp.probe.warmup_ns), (1024, 4, 2_000_000_000));
+    assert_eq!((tcp.probe.length, tcp.probe.interval_ns), (Length::Time(5_000_000_000), 500_000_000));
+    let tuning = &tcp.tuning;
+    assert_eq!((tuning.send_buffer, tuning.receive_buffer), (Some(262_144), Some(262_144)));
+    assert_eq!((tuning.mss, tuning.nodelay, tuning.dscp), (Some(1200), Some(true), Some(46)));
+    assert_eq!(tuning.congestion_control.as_deref(), Some("bbr"));
+    assert_eq!(spec("tcp host --nodelay=false").tuning.nodelay, Some(false));
+    assert_eq!(spec("udp host -n 500").probe.length, Length::Packets(500));
+    assert_eq!(spec("udp host -k 500").probe.length, Length::Packets(500));
+    assert!(options("udp host -R -4 -p 7000").is_ok_and(|options| {
+        let common = options.common();
+        common.reverse && common.ipv4 && common.port == 7000
+    }));
+    assert_eq!(spec("echo host --poll 50").poll_ns, 50_000);
+    let at_interface = |line| spec(line).probe.metrics.contains(&Metric::RttInterface);
+    assert!(at_interface("echo host --at-interface") && !at_interface("echo host"));
+}
+
+#[test]
+fn a_rate_is_of_payload() {
+    // 10 Mbit/s in messages of 1250 bytes are 1000 a second.
+    assert_eq!(spec("udp host -b 10M -l 1250").probe.pacing, Pacing::Schedule(1000.0));
+    assert_eq!(spec("udp host --pps 25").probe.pacing, Pacing::Schedule(25.0));
+    assert_eq!(spec("udp host -b 0").probe.pacing, Pacing::Flood);
+}
+
+#[test]
+fn io_is_the_fastest_unless_it_is_named() {
+    for (line, io) in [
+        ("udp host", Io::Segment),
+        ("udp host -b 1M", Io::Plain),
+        ("udp host --io batch", Io::Batch),
+        ("tcp host", Io::Batch),
+        ("tcp host --io zerocopy", Io::Zerocopy),
+        ("echo host", Io::Plain),
+    ] {
+        assert_eq!(spec(line).io, io, "{line}");
+    }
+}
+
+#[test]
+fn the_cell_tells_what_is_not_as_usual() {
+    let line = "tcp host -R -P 2 -C cubic";
+    let (trial, _) = plan(&request(line), Family::Ipv4, Direction::Reverse, false, 7).unwrap();
+    let level = |factor| trial.cell.level(factor);
+    assert_eq!((level(Factor::Direction), level(Factor::Flows)), ("reverse".to_owned(), "2".to_owned()));
+    assert_eq!((level(Factor::CongestionControl), level(Factor::Dscp)), ("cubic".to_owned(), String::new()));
+}
+
+#[test]
+fn hosts_on_one_machine_share_its_processors() {
+    let scope =
+        |shared| plan(&request("udp host"), Family::Ipv6, Direction::Forward, shared, 7).unwrap().1.cpu_scope;
+    assert_eq!((scope(true), scope(false)), (CpuScope::Shared, CpuScope::Host));
+}
+
+#[test]
+fn what_does_not_go_together_is_refused_with_the_way_out() {
+    for (line, word) in [
+        ("udp host -l 16", "-l 32 is the least"),
+        ("udp host -l 65508", "-l 65507 is the most"),
+        ("tcp host -l 1G", "-l 16M is the most"),
+        ("tcp host --io segment", "choose batch"),
+        ("udp host --io zerocopy", "choose segment"),
+        ("echo host -N", "--tcp"),
+    ] {
+        assert!(refused(line).contains(word), "{line}: {}", refused(line));
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_refused_by_name() {
+    for (line, word) in [
+        ("", "tcp"),
+        ("sctp host", "sctp"),
+        ("tcp", "<HOST>"),
+        ("tcp host -t 0", "--time"),
+        ("tcp host -n 0", "--packets"),
+        ("tcp host -t 1 -n 1", "--packets"),
+        ("tcp host -4 -6", "--ipv6"),
+        ("tcp host -P 10001", "--flows"),
+        ("udp host -b 1M --pps 5", "--pps"),
+        ("udp host -C bbr", "-C"),
+        ("connect host -P 2", "-P"),
+        ("echo host --tcp --udp", "--udp"),
+        ("tcp host --from here", "--from"),
+        ("tcp host --framing frame", "--framing"),
+        ("tcp host -S 64", "--dscp"),
+        ("tcp host -p 70000", "--port"),
+    ] {
+        let error = options(line).unwrap_err();
+        assert!(error.contains(word), "{line}: {error}");
+    }
+}

@@ -1,0 +1,81 @@
+//! How a study's hosts are joined, for the drawing of the testbed.
+
+use crate::rig::names::{names, router_name};
+use stacklab_model::{RowKind, Services, Systems, Topology, once_each};
+use stacklab_report::page::Row;
+use stacklab_study::Study;
+use stacklab_testbed::routed::Node;
+
+/// A row for each pair of systems and set of services; with routers one for all mechanisms, whose testbeds are alike.
+pub fn of(study: &Study) -> Vec<Row> {
+    let Topology::Routed(links) = study.topology else {
+        let pair = |(systems, services): &(Systems, Services)| Row {
+            names: names(systems, services).to_vec(),
+            ..Row::default()
+        };
+        return study.labs().iter().map(pair).collect();
+    };
+    let mechanisms: Vec<String> = study.mechanisms().iter().map(ToString::to_string).collect();
+    let hosts =
+        once_each(study.rows().into_iter().map(|RowKind { clients, routers, .. }| (clients, routers)));
+    let row = |(clients, routers): (Systems, Systems)| {
+        let [sender, receiver] = names(&clients, &Services::default());
+        let [one, other] = [Node::Router1, Node::Router2].map(|node| router_name(node, &routers));
+        Row { names: vec![sender, one, other, receiver], mechanisms: mechanisms.clone(), links }
+    };
+    hosts.into_iter().map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::Links;
+    use stacklab_study::{Input, parse};
+
+    fn rows(text: &str) -> Vec<Row> {
+        of(&parse(&Input::file("study.toml", text)).unwrap_or_else(|errors| panic!("{errors}")))
+    }
+
+    #[test]
+    fn every_system_has_a_row_of_two_hosts() {
+        let rows = rows(include_str!("../../../../studies/systems.toml"));
+        let names: Vec<String> = rows.iter().map(|row| row.names.join(" - ")).collect();
+        assert_eq!(
+            names,
+            [
+                "sender - receiver",
+                "sender (gvisor) - receiver (gvisor)",
+                "sender (linux-6.1) - receiver (linux-6.1)",
+                "sender (linux-6.12) - receiver (linux-6.12)"
+            ]
+        );
+        assert!(
+            rows.iter().all(|row| row.mechanisms.is_empty() && row.links == Links::default()),
+            "{rows:?}"
+        );
+    }
+
+    #[test]
+    fn routers_stand_between_the_ends_once_for_all_mechanisms() {
+        let study = include_str!("../../../../studies/mechanisms.toml");
+        let plain = rows(study);
+        assert_eq!(plain.len(), 1, "{plain:?}");
+        assert_eq!(plain[0].names, ["sender", "router1", "router2", "receiver"]);
+        // Each once, in the order of the cells.
+        assert_eq!(plain[0].mechanisms.len(), 12);
+        assert_eq!(plain[0].mechanisms[0], "native");
+        assert!(
+            ["6in4", "wireguard6"].iter().all(|one| plain[0].mechanisms.iter().any(|known| known == one))
+        );
+        assert_eq!(plain[0].links, Links::default());
+        let far = rows(
+            &study
+                .replace("topology = \"routed\"", "topology = \"routed\"\ndelay = \"5ms\"\nloss = \"0.1 %\""),
+        );
+        assert_eq!(far[0].links.middle.impairments(), ["delay 5 ms", "loss 0.1 %"]);
+        let others =
+            rows(&study.replace("[factors]", "[factors]\nrouters = [\"namespace\", \"uml -> linux-6.1\"]"));
+        assert_eq!(others.len(), 2, "{others:?}");
+        assert_eq!(others[1].names, ["sender", "router1 (uml)", "router2 (linux-6.1)", "receiver"]);
+    }
+}

@@ -1,0 +1,145 @@
+//! Two hosts on a link that is built for them.
+
+use crate::campaign::sources::now_unix_ns;
+use crate::failure::Failure;
+use crate::rig::Rig;
+use crate::rig::host_pair::{HostPair, spans};
+use crate::rig::names::names;
+use crate::trial::evidence::Evidence;
+use crate::trial::settings::CpuAffinity;
+use stacklab_model::{Cell, CpuScope, LinkConfig, Probe, Role, Services, Systems};
+use stacklab_store::HostRow;
+use stacklab_study::Study;
+use stacklab_testbed::services::Serving;
+use stacklab_testbed::{Streams, Testbed, TestbedError, Ticks};
+use stacklab_traffic::client::{AgentClient, AgentError};
+use stacklab_traffic::conduct::{Collected, Path};
+use std::sync::atomic::AtomicBool;
+
+/// A built testbed: namespaces or guests, with or without services on the receiver.
+pub struct DirectRig {
+    testbed: Box<Testbed>,
+    ends: HostPair,
+    /// Whether the hosts' receive work is done by their own processors in streams: where a link of known rate is to be
+    /// filled. Else the sender's processor does both hosts' work, and is the limit.
+    steers: bool,
+    /// What guests' processes had run when the trial began.
+    ticks: [Option<Ticks>; 2],
+}
+
+impl DirectRig {
+    /// Builds the testbed for a pair of systems with the receiver's services. Call it from the main thread: the hosts end
+    /// with the thread that made them.
+    ///
+    /// # Errors
+    /// When this machine cannot make it, or an agent does not speak.
+    pub fn build(
+        study: &Study,
+        systems: &Systems,
+        services: &Services,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, Failure> {
+        let [of_sender, of_receiver] = names(systems, services);
+        let client =
+            |name: &str, (output, input): Streams| AgentClient::new(name, output, input, interrupted);
+        let program = std::env::current_exe().map_err(|reason| Failure::Output {
+            what: "an agent: this program's own file cannot be found".to_owned(),
+            reason,
+        })?;
+        let mut testbed = Testbed::of(systems, &study.link_config, &program, &["agent", "--stdio"])?;
+        let [sender, receiver] = testbed.hosts_mut().each_mut().map(|host| host.meet());
+        let agents = [client(&of_sender, sender?), client(&of_receiver, receiver?)];
+        testbed.serve(services)?;
+        let steers = study.link_config.rate.is_some() && testbed.can_steer();
+        let ends = HostPair::greet(systems, services, agents)?;
+        Ok(DirectRig { ends, testbed: Box::new(testbed), steers, ticks: [None, None] })
+    }
+
+    /// What the processes of guests that do not count all of their time themselves have run until now.
+    fn ticks(&self) -> [Option<Ticks>; 2] {
+        self.ends.uncounted(|| self.testbed.hosts().each_ref().map(|host| host.guest_ticks()))
+    }
+}
+
+impl Rig for DirectRig {
+    fn ends(&self) -> &HostPair {
+        &self.ends
+    }
+
+    fn ends_mut(&mut self) -> &mut HostPair {
+        &mut self.ends
+    }
+
+    fn is_for(&self, cell: &Cell) -> bool {
+        self.ends.is_for(cell)
+    }
+
+    fn describe(&self, _link_config: &LinkConfig) -> String {
+        self.testbed.describe()
+    }
+
+    fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
+        let mut more = self.testbed.guests().clone();
+        if let Some(serving) = self.testbed.serving() {
+            more[1] = Some(serving.describe());
+        }
+        let [sender, receiver] = more;
+        let kind = |number: usize, more: Option<String>| {
+            let kind = self.ends.systems.0[number].kind();
+            more.map_or_else(|| kind.to_owned(), |more| format!("{kind}: {more}"))
+        };
+        let kinds = [kind(0, sender), kind(1, receiver)];
+        Ok(self.ends.hosts(now_unix_ns(), kinds)?)
+    }
+
+    fn cpu_scope(&self, cell: &Cell) -> CpuScope {
+        self.ends.cpu_scope(cell, self.steers)
+    }
+
+    fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
+        let [sender, receiver] = self.testbed.hosts().each_ref().map(|host| host.address(cell.family));
+        Path {
+            sender,
+            receiver,
+            mtu: link_config.mtu_of(cell),
+            planned_mtu: true,
+            offloads: link_config.offloads,
+            rate: link_config.rate,
+            shared: !self.ends.services.is_empty(),
+            nat: None,
+        }
+    }
+
+    fn pinning(&self, cell: &Cell, probe: Probe) -> CpuAffinity {
+        CpuAffinity::of(cell, probe, self.testbed.has_own_processors(), self.steers)
+    }
+
+    fn pin(&mut self, pinning: CpuAffinity) -> Result<(), TestbedError> {
+        self.testbed.divide(pinning.divided)?;
+        self.testbed.steer(pinning.steered).map_err(|reason| TestbedError::Setup {
+            host: Role::Receiver,
+            attempted: "have the host's own processors do its receive work".to_owned(),
+            reason,
+        })
+    }
+
+    fn prepare(&mut self, cell: &Cell) -> Result<(), TestbedError> {
+        self.testbed.set_link(cell.settings.mtu, cell.settings.queue_length)
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        self.ticks = self.ticks();
+        if let Some(serving) = self.testbed.serving() {
+            serving.begin();
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, collected: Result<Collected, AgentError>) -> Result<Evidence, Failure> {
+        let asked = self.testbed.serving().map(Serving::end);
+        let collected = collected?;
+        let services = asked.transpose()?;
+        let guest_cpu = spans(self.ticks, self.ticks());
+        Ok(Evidence { guest_cpu, services, ..Evidence::of(collected) })
+    }
+}

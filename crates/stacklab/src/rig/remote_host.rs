@@ -1,0 +1,266 @@
+//! Real machines: this one as it is, and those that the user's ssh reaches.
+
+use crate::failure::Failure;
+use stacklab_model::{Family, System, Systems};
+use stacklab_study::{RealHost, Study};
+use stacklab_testbed::Streams;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::net::IpAddr;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+/// Where this program puts itself on another machine, below the user's home.
+const FOLDER: &str = ".cache/stacklab/bin";
+/// What a machine answers `stacklab --version` with.
+const OWN_VERSION: &str = concat!("stacklab ", env!("CARGO_PKG_VERSION"));
+/// Nobody can answer a question of ssh's while a campaign starts; and a machine that is gone is to be noticed.
+const SSH: [&str; 9] = [
+    "-T",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=10",
+    "-o",
+    "ServerAliveInterval=5",
+    "-o",
+    "ServerAliveCountMax=3",
+];
+
+/// A machine with an agent on it.
+pub struct RemoteHost {
+    system: System,
+    agent: Child,
+    addresses: BTreeMap<Family, IpAddr>,
+}
+
+/// Whether this program may put itself on other machines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copying {
+    /// The user has said so.
+    Allowed,
+    /// The user is asked.
+    Asked,
+}
+
+/// Reaches the machines of each pair that is not built. To be called before anything else: ssh looks for the user's keys by
+/// who runs it, which changes where namespaces are made without root.
+///
+/// # Errors
+/// The first that cannot be reached.
+pub fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [RemoteHost; 2])>, Failure> {
+    let pairs = study.systems().into_iter().filter(|systems| !systems.are_built());
+    let reached = pairs.map(|systems| {
+        let [sender, receiver] = &systems.0;
+        let machines =
+            [RemoteHost::reach(sender, study, copying)?, RemoteHost::reach(receiver, study, copying)?];
+        Ok((systems, machines))
+    });
+    reached.collect()
+}
+
+impl RemoteHost {
+    fn reach(system: &System, study: &Study, copying: Copying) -> Result<Self, Failure> {
+        let program = match system {
+            System::Ssh(host) => agent_on(host, copying)?,
+            _ => std::env::current_exe().map_err(|reason| no_agent(system, reason))?.display().to_string(),
+        };
+        let known = study.hosts.iter().find(|host| host.system == *system);
+        let addresses = addresses(system, known)?;
+        let mut command = on(system, &[&program, "agent", "--stdio"]);
+        // An interrupt from the terminal is for this process; the agent ends when its input does.
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let agent = command.spawn().map_err(|reason| no_agent(system, reason))?;
+        Ok(RemoteHost { system: system.clone(), agent, addresses })
+    }
+
+    /// What its agent writes and reads. Once.
+    ///
+    /// # Panics
+    /// The second time.
+    pub fn take_streams(&mut self) -> Streams {
+        let streams = self.agent.stdout.take().zip(self.agent.stdin.take());
+        let (output, input) = streams.expect("a machine's streams are taken once");
+        (Box::new(output), Box::new(input))
+    }
+
+    /// Its address on the network under test.
+    ///
+    /// # Panics
+    /// In a family of which a checked study has said none.
+    pub fn address(&self, family: Family) -> IpAddr {
+        *self.addresses.get(&family).expect("a checked study's machines have addresses of its families")
+    }
+}
+
+impl fmt::Display for RemoteHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.system.fmt(f)
+    }
+}
+
+impl Drop for RemoteHost {
+    fn drop(&mut self) {
+        // The end of its input is what an agent on another machine notices, and ssh with it; it may have ended by itself.
+        drop(self.agent.stdin.take());
+        let _ = self.agent.kill();
+        let _ = self.agent.wait();
+    }
+}
+
+fn no_agent(system: &System, reason: io::Error) -> Failure {
+    Failure::Unreachable(format!("could not start an agent on {system}: {reason}"))
+}
+
+/// A command on a machine. On another one a shell reads it.
+fn on(system: &System, words: &[&str]) -> Command {
+    match system {
+        System::Ssh(host) => {
+            let mut ssh = Command::new("ssh");
+            ssh.args(SSH).arg(host).arg("--").args(words);
+            ssh
+        }
+        _ => {
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]);
+            command
+        }
+    }
+}
+
+/// What a command printed on a machine.
+fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, Failure> {
+    let failed =
+        |reason: String| Failure::Unreachable(format!("could not {attempted} on {system}: {reason}"));
+    let done = on(system, words).stdin(Stdio::null()).output().map_err(|error| failed(error.to_string()))?;
+    if done.status.success() {
+        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
+    // What ssh itself fails with.
+    let advice = match (system, done.status.code()) {
+        (System::Ssh(host), Some(255)) => format!("; see that `ssh {host} true` works without a question"),
+        _ => String::new(),
+    };
+    Err(failed(format!("{}{advice}", if said.is_empty() { done.status.to_string() } else { said })))
+}
+
+/// The program on another machine that is this version, put there where it is not.
+fn agent_on(host: &str, copying: Copying) -> Result<String, Failure> {
+    let system = System::Ssh(host.to_owned());
+    let own = format!("{FOLDER}/stacklab-{}", env!("CARGO_PKG_VERSION"));
+    let look = format!(
+        "for program in stacklab \"$HOME/{own}\"; do version=$(\"$program\" --version 2>/dev/null) && echo \"$program $version\"; done; true"
+    );
+    let found = ask(&system, &[&look], "look for stacklab")?;
+    if let Some(program) = fitting(&found) {
+        return Ok(program);
+    }
+    let there = match found.lines().next() {
+        Some(other) => format!("another version of stacklab is there ({other})"),
+        None => "stacklab is not there".to_owned(),
+    };
+    if copying == Copying::Asked && !agreed(&format!("{host}: {there}. Put this one into ~/{own}?")) {
+        return Err(Failure::Unreachable(format!(
+            "no agent of this version ({OWN_VERSION}) is on {system}: {there}; let it be put there with --copy-agent, or install it"
+        )));
+    }
+    copy(&system, &own)?;
+    let found = ask(&system, &[&look], "look for stacklab")?;
+    fitting(&found).ok_or_else(|| {
+        Failure::Unreachable(format!(
+            "the program that was put on {system} does not run there: is it a machine of another kind, or with an older C library?"
+        ))
+    })
+}
+
+/// Of lines of a program and its version, the first program of this version.
+fn fitting(found: &str) -> Option<String> {
+    let fits = |line: &str| Some(line.strip_suffix(OWN_VERSION)?.trim_end().to_owned());
+    found.lines().find_map(fits)
+}
+
+fn agreed(question: &str) -> bool {
+    if !io::stdin().is_terminal() {
+        return false;
+    }
+    eprint!("{question} [y/N] ");
+    let _ = io::stderr().flush();
+    let mut answer = String::new();
+    io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
+}
+
+/// Puts this program on another machine; until it is whole it has another name.
+fn copy(system: &System, to: &str) -> Result<(), Failure> {
+    let failed =
+        |reason: String| Failure::Unreachable(format!("could not put stacklab on {system}: {reason}"));
+    let program = std::env::current_exe().and_then(File::open).map_err(|error| failed(error.to_string()))?;
+    let take = format!(
+        "umask 077 && mkdir -p \"$HOME/{FOLDER}\" && cat > \"$HOME/{to}.part\" && chmod 700 \"$HOME/{to}.part\" && mv \"$HOME/{to}.part\" \"$HOME/{to}\""
+    );
+    let done = on(system, &[&take]).stdin(program).output().map_err(|error| failed(error.to_string()))?;
+    if done.status.success() {
+        return Ok(());
+    }
+    Err(failed(String::from_utf8_lossy(&done.stderr).trim().to_owned()))
+}
+
+/// The addresses that the study names, and else those of the interface that it names.
+fn addresses(system: &System, known: Option<&RealHost>) -> Result<BTreeMap<Family, IpAddr>, Failure> {
+    let Some(RealHost { interface, addresses, .. }) = known else { return Ok(BTreeMap::new()) };
+    let mut found = addresses.clone();
+    if let Some(interface) = interface {
+        let quoted = format!("'{}'", interface.replace('\'', ""));
+        let name = if matches!(system, System::Ssh(_)) { &quoted } else { interface };
+        let words = ["ip", "-o", "addr", "show", "dev", name, "scope", "global"];
+        let listed = ask(system, &words, &format!("read the addresses of {interface}"))?;
+        for (family, address) in global(&listed) {
+            found.entry(family).or_insert(address);
+        }
+        for family in Family::ALL {
+            if !found.contains_key(family) {
+                return Err(Failure::Unreachable(format!(
+                    "{interface} of {system} has no global {family} address"
+                )));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The first address of each family: `2: eth0    inet 192.0.2.7/24 brd .. scope global eth0`.
+fn global(listed: &str) -> BTreeMap<Family, IpAddr> {
+    let mut found = BTreeMap::new();
+    for line in listed.lines() {
+        let mut words = line.split_whitespace().skip_while(|word| !word.starts_with("inet"));
+        let address = words.nth(1).and_then(|address| address.split('/').next()?.parse::<IpAddr>().ok());
+        if let Some(address) = address {
+            found.entry(Family::of(address)).or_insert(address);
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_program_of_this_version_is_taken() {
+        let text = format!("stacklab stacklab 0.0.1\n/home/a b/{FOLDER}/stacklab-x {OWN_VERSION}\n");
+        assert_eq!(fitting(&text).unwrap(), format!("/home/a b/{FOLDER}/stacklab-x"));
+        assert_eq!(fitting("stacklab stacklab 0.0.1\n"), None);
+    }
+
+    #[test]
+    fn the_first_global_address_of_each_family_is_taken() {
+        let listed = "2: e    inet 192.0.2.7/24 brd 192.0.2.255 scope global e\\ valid\n\
+                      2: e    inet 192.0.2.8/24 scope global secondary e\\\n\
+                      2: e    inet6 2001:db8::7/64 scope global \\\n";
+        let found = global(listed);
+        assert_eq!(found[&Family::Ipv4], IpAddr::from([192, 0, 2, 7]));
+        assert_eq!(found[&Family::Ipv6], "2001:db8::7".parse::<IpAddr>().unwrap());
+    }
+}

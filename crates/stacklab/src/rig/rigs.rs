@@ -1,0 +1,106 @@
+//! All rigs of a study.
+
+use crate::failure::Failure;
+use crate::rig::Rig;
+use crate::rig::direct::DirectRig;
+use crate::rig::placement::RoutedPlacement;
+use crate::rig::remote::RemoteRig;
+use crate::rig::remote_host::RemoteHost;
+use stacklab_model::{Cell, CpuScope, Probe, Systems};
+use stacklab_store::HostRow;
+use stacklab_study::Study;
+use stacklab_testbed::GuestLab;
+use std::sync::atomic::AtomicBool;
+
+/// The rigs of a study: one for each pair of systems and for each set of services, or for each mechanism between routers and
+/// pair of systems; all up until the campaign ends, so that blocks hold all of them.
+pub struct Rigs {
+    rigs: Vec<Box<dyn Rig>>,
+    /// The guest that routed testbeds are in, where they are not on this kernel. It ends after them.
+    _guest: Option<GuestLab>,
+}
+
+impl Rigs {
+    /// Builds them all, but for the machines that were reached. Call it from the main thread.
+    ///
+    /// # Errors
+    /// The first that cannot be had; those before it are gone again.
+    pub fn build(
+        study: &Study,
+        mut reached: Vec<(Systems, [RemoteHost; 2])>,
+        routed: Option<RoutedPlacement>,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, Failure> {
+        if let Some(routed) = routed {
+            let (rigs, guest) = routed.build(interrupted)?;
+            let rigs = rigs.into_iter().map(|rig| -> Box<dyn Rig> { Box::new(rig) }).collect();
+            return Ok(Rigs { rigs, _guest: guest });
+        }
+        let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+        for (systems, services) in study.labs() {
+            let machines = reached.iter().position(|(known, _)| *known == systems);
+            rigs.push(match machines.map(|place| reached.swap_remove(place).1) {
+                Some(machines) => Box::new(RemoteRig::new(&systems, &services, machines, interrupted)?),
+                None => Box::new(DirectRig::build(study, &systems, &services, interrupted)?),
+            });
+        }
+        rigs.iter_mut().try_for_each(|rig| try_processors(rig.as_mut(), study))?;
+        Ok(Rigs { rigs, _guest: None })
+    }
+
+    /// What each is, in a sentence.
+    pub fn describe(&self, study: &Study) -> String {
+        let said: Vec<String> = self.rigs.iter().map(|rig| rig.describe(&study.link_config)).collect();
+        said.join(if study.rows().is_empty() { "; " } else { "\n" })
+    }
+
+    /// Each host's facts.
+    ///
+    /// # Errors
+    /// When a host is gone.
+    pub fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
+        let mut rows = Vec::new();
+        for rig in &mut self.rigs {
+            rows.extend(rig.hosts()?);
+        }
+        Ok(rows)
+    }
+
+    /// Whose CPU the hosts' CPU figures are in all of a study's runs.
+    pub fn cpu_scope(&self, study: &Study) -> CpuScope {
+        let mut scopes = self.rigs.iter().map(|rig| cpu_scope(rig.as_ref(), study));
+        let first = scopes.next().unwrap_or(CpuScope::Shared);
+        if scopes.all(|scope| scope == first) { first } else { CpuScope::Various }
+    }
+
+    /// The rig that a cell is measured on.
+    ///
+    /// # Panics
+    /// For a cell of another study.
+    pub fn of(&mut self, cell: &Cell) -> &mut dyn Rig {
+        let rig = self.rigs.iter_mut().find(|rig| rig.is_for(cell));
+        rig.expect("a rig was built for each of the study's cells").as_mut()
+    }
+}
+
+/// Tries what a study asks of the processors, so that no trial fails for it.
+fn try_processors(rig: &mut dyn Rig, study: &Study) -> Result<(), Failure> {
+    for cell in study.cells.iter().filter(|cell| cell.settings.pinning.is_some()) {
+        if rig.is_for(cell) {
+            let pinning = rig.pinning(cell, Probe::Stream);
+            rig.pin(pinning)?;
+        }
+    }
+    Ok(())
+}
+
+/// Whose CPU the hosts' CPU figures are in all of a study's runs on a rig.
+fn cpu_scope(rig: &dyn Rig, study: &Study) -> CpuScope {
+    let [sender, receiver] = &rig.ends().systems.0;
+    if sender.counts_cpu() != receiver.counts_cpu() {
+        return CpuScope::Various;
+    }
+    let mut scopes = study.cells.iter().filter(|cell| rig.is_for(cell)).map(|cell| rig.cpu_scope(cell));
+    let Some(first) = scopes.next() else { return CpuScope::Shared };
+    if scopes.all(|scope| scope == first) { first } else { CpuScope::Shared }
+}

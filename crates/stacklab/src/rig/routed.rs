@@ -1,0 +1,174 @@
+//! Four hosts in a row: two clients with two routers between them, which are asked around a trial what they counted.
+
+use crate::campaign::sources::now_unix_ns;
+use crate::failure::Failure;
+use crate::rig::Rig;
+use crate::rig::host_pair::{HostPair, spans};
+use crate::rig::names::router_name;
+use crate::rig::routed_source::RoutedSource;
+use crate::rig::routed_text::{describe, kinds};
+use crate::trial::evidence::{Busy, Evidence, RouterCount, RouterEvidence};
+use crate::trial::guest_cpu::busy_ns;
+use stacklab_model::{Cell, CpuScope, LinkConfig, RowKind, Services, System};
+use stacklab_store::HostRow;
+use stacklab_testbed::routed::{MIDDLE_INTERFACE, Node, ends};
+use stacklab_testbed::{Streams, Ticks};
+use stacklab_traffic::client::{AgentClient, AgentError};
+use stacklab_traffic::conduct::{Collected, NatPath, Path};
+use stacklab_traffic::message::{Answer, Request};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// How long a router may take to say what it has counted.
+const COUNT_LIMIT: Duration = Duration::from_secs(20);
+
+/// Two hosts behind two routers.
+pub struct RoutedRig {
+    source: RoutedSource,
+    routers: [AgentClient; 2],
+    since: Instant,
+    ends: HostPair,
+    /// What the routers had counted, and guests' processes run, when the trial began.
+    before: Option<([RouterCount; 2], [Option<Ticks>; 2])>,
+}
+
+impl RoutedRig {
+    /// Greets the agents, which speak by these streams: the sender's, both routers' and the receiver's.
+    ///
+    /// # Errors
+    /// When an agent does not speak.
+    pub fn new(
+        source: RoutedSource,
+        streams: [Streams; 4],
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, Failure> {
+        let RowKind { mechanism, clients, routers, .. } = source.plan.kind.clone();
+        let client = |node: Node, (output, input): Streams| {
+            let system = match node {
+                Node::Sender => &clients.0[0],
+                Node::Router1 => &routers.0[0],
+                Node::Router2 => &routers.0[1],
+                Node::Receiver => &clients.0[1],
+            };
+            let system = if *system == System::Namespace { String::new() } else { format!("{system}, ") };
+            AgentClient::new(format!("{node} ({system}{mechanism})"), output, input, interrupted)
+        };
+        let [sender, near, far, receiver] = streams;
+        let mut routers = [client(Node::Router1, near), client(Node::Router2, far)];
+        let since = Instant::now();
+        routers.iter_mut().try_for_each(AgentClient::hello)?;
+        let agents = [client(Node::Sender, sender), client(Node::Receiver, receiver)];
+        let ends = HostPair::greet(&clients, &Services::default(), agents)?;
+        Ok(RoutedRig { source, routers, since, ends, before: None })
+    }
+
+    /// What both routers have counted until now.
+    fn count(&mut self) -> Result<[RouterCount; 2], AgentError> {
+        let mut ask = |number: usize| {
+            let agent = &mut self.routers[number];
+            let request = Request::Count { interface: MIDDLE_INTERFACE.to_owned() };
+            match agent.ask(request, "tell its counters", COUNT_LIMIT)? {
+                (_, Answer::Counted { counters, cpu }) => {
+                    let busy = cpu.map(|cpu| Busy { ns: cpu.busy_ns(), of_ns: cpu.window_ns });
+                    Ok(RouterCount { counters, busy })
+                }
+                _ => Err(agent.confused("tell its counters")),
+            }
+        };
+        let mut counts = [ask(0)?, ask(1)?];
+        let of_ns = self.since.elapsed().as_nanos() as u64;
+        for (count, ticks) in counts.iter_mut().zip(self.source.router_ticks()) {
+            if let Some(ticks) = ticks {
+                count.busy = Some(Busy { ns: busy_ns(ticks), of_ns });
+            }
+        }
+        Ok(counts)
+    }
+
+    /// What the processes of guests that do not count all of their time themselves have run until now. A testbed inside such
+    /// a guest is one of them.
+    fn ticks(&self) -> [Option<Ticks>; 2] {
+        if self.source.is_counted_outside() {
+            return [self.source.guest_ticks(); 2];
+        }
+        self.ends.uncounted(|| self.source.client_ticks())
+    }
+}
+
+impl Rig for RoutedRig {
+    fn ends(&self) -> &HostPair {
+        &self.ends
+    }
+
+    fn ends_mut(&mut self) -> &mut HostPair {
+        &mut self.ends
+    }
+
+    fn is_for(&self, cell: &Cell) -> bool {
+        self.source.plan.kind == RowKind::of(cell)
+    }
+
+    fn describe(&self, link_config: &LinkConfig) -> String {
+        describe(&self.source, link_config)
+    }
+
+    fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
+        let since_unix_ns = now_unix_ns();
+        let [sender, near, far, receiver] = kinds(&self.source);
+        let mut rows = self.ends.hosts(since_unix_ns, [sender, receiver])?;
+        let routers = [(Node::Router1, near), (Node::Router2, far)];
+        for (agent, (node, kind)) in self.routers.iter_mut().zip(routers) {
+            let (name, facts) = (router_name(node, &self.source.plan.kind.routers), agent.facts()?);
+            rows.push(HostRow { name, kind, since_unix_ns, facts });
+        }
+        Ok(rows)
+    }
+
+    fn cpu_scope(&self, cell: &Cell) -> CpuScope {
+        if self.source.is_counted_outside() { CpuScope::Outside } else { self.ends.cpu_scope(cell, false) }
+    }
+
+    fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
+        let plan = &self.source.plan;
+        let ends = ends(plan.kind.mechanism, cell.family)
+            .expect("a checked study's mechanisms carry their families");
+        let seen = self.source.carried.iter().find(|carried| carried.family == cell.family);
+        let path_mtus = seen.expect("a testbed has been seen to carry what it carries").path_mtus;
+        let nat = NatPath {
+            destination: ends.destination,
+            source: ends.source,
+            path_mtus,
+            own_mtus: [plan.links.near, plan.links.far].map(|link| link.of(link_config).mtu),
+            renumbers: plan.keeps_state(),
+        };
+        Path {
+            sender: ends.sender,
+            receiver: ends.receiver,
+            mtu: link_config.mtu,
+            planned_mtu: true,
+            offloads: link_config.offloads,
+            rate: link_config.rate,
+            shared: false,
+            nat: Some(nat),
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), Failure> {
+        // Both ends are to know the path MTU during the trial.
+        if let Some(own) = &mut self.source.own {
+            own.keep_path_mtus()?;
+        }
+        let counted = self.count()?;
+        self.before = Some((counted, self.ticks()));
+        Ok(())
+    }
+
+    fn end(&mut self, collected: Result<Collected, AgentError>) -> Result<Evidence, Failure> {
+        let collected = collected?;
+        let (before, ticks) = self.before.take().expect("a trial is begun before it is ended");
+        let guest_cpu = spans(ticks, self.ticks());
+        let after = self.count()?;
+        let routers = RouterEvidence { mechanism: self.source.plan.kind.mechanism, before, after };
+        Ok(Evidence { guest_cpu, routers: Some(routers), ..Evidence::of(collected) })
+    }
+}

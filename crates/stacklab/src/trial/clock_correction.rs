@@ -1,0 +1,233 @@
+//! Figures that need both ends' clocks: taken by an offset, corrected for drift, or missing with the reason.
+
+use crate::trial::evidence::ClockSync;
+use stacklab_model::{Buckets, Compared, HostReport, Metric, Value};
+use stacklab_traffic::clock::{Clocks, Offset};
+use stacklab_traffic::conduct::Figures;
+use std::collections::BTreeMap;
+
+/// Corrects the figures that were made of the difference of two clocks, by what is known of these.
+pub fn corrected(made: Figures, clocks: &ClockSync) -> Figures {
+    match clocks {
+        ClockSync::Same => made,
+        ClockSync::Compared { before, after: Ok(after) } => without_drift(made, *before, *after),
+        ClockSync::Compared { after: Err(reason), .. } | ClockSync::Unknown(reason) => {
+            without_one_way(made, reason)
+        }
+    }
+}
+
+/// Takes out what was made of the difference of two clocks of which too little is known.
+fn without_one_way(mut made: Figures, reason: &str) -> Figures {
+    for metric in Metric::ALL.iter().copied().filter(|metric| metric.is_one_way_delay()) {
+        if let Some(value) = made.values.get_mut(&metric) {
+            *value = missing(reason);
+        }
+    }
+    for report in made.host_reports.iter_mut().skip(1).step_by(2) {
+        (report.delays, report.delay_points) = (None, None);
+        report.received.least_delays.clear();
+        report.series.iter_mut().for_each(|row| row.delay_mean_ns = None);
+    }
+    made
+}
+
+fn missing(reason: &str) -> Value {
+    Value::Missing(format!("clock: {reason}"))
+}
+
+/// Corrects one-way figures that were taken by the offset before the trial: takes the drift out, states the bound, and
+/// leaves out what is smaller than it.
+fn without_drift(mut made: Figures, before: Offset, after: Offset) -> Figures {
+    let clocks = Clocks { before, after };
+    let Figures { values, host_reports, .. } = &mut made;
+    for (number, report) in host_reports.iter_mut().skip(1).step_by(2).enumerate() {
+        let clocks = if number == 0 { clocks } else { clocks.reversed() };
+        let corrected = correct(report, &clocks);
+        // The figures are the first stream's.
+        if number > 0 {
+            continue;
+        }
+        match corrected {
+            Ok(uncertainty) => keep_significant(values, report, &uncertainty),
+            Err(reason) => return without_one_way(made, &reason),
+        }
+    }
+    made
+}
+
+/// How wrong figures may still be, nanoseconds.
+struct Uncertainty {
+    /// A delay's mean.
+    mean_ns: f64,
+    /// A percentile of delays, from which the drift was taken as if all had arrived at their mean time.
+    median_ns: f64,
+    /// The difference of two delays at both ends of the window.
+    spread_ns: f64,
+    /// That of two messages in a row.
+    step_ns: f64,
+}
+
+/// Takes the drift out of a receiver's delays.
+fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, String> {
+    let minima = std::mem::take(&mut report.received.least_delays);
+    let Some(delays) = &mut report.delays else { return Err("no delay was measured".to_owned()) };
+    let offset_ns = clocks.before.offset_ns;
+    let points = report.delay_points.as_mut();
+    let Some(compared) =
+        points.and_then(|points| points.compared.as_mut()).filter(|given| given.offset_ns == offset_ns)
+    else {
+        return Err(
+            "the receiver's agent is older and takes no offset: install the same stacklab on both".to_owned()
+        );
+    };
+    let drift = clocks.drift(&minima);
+    if drift.skew != 0.0 && minima.iter().any(|least| least.1 == 0) {
+        return Err(format!(
+            "one gains {:.1} us a second on the other, and delays are shorter than what that came to: shorten the run, or discipline both (chrony)",
+            drift.skew.abs() * 1e6
+        ));
+    }
+    let (first_ns, last_ns) = (report.received.first_ns, report.received.last_ns);
+    let window_ns = last_ns.saturating_sub(first_ns);
+    // By how much a delay that ended so long after the first arrival is too long.
+    let gained =
+        |since_ns: f64| drift.skew * (first_ns.saturating_sub(clocks.before.at_ns) as f64 + since_ns);
+    let ends: Vec<u64> = report.series.iter().skip(1).map(|row| row.start_ns).chain([window_ns]).collect();
+    let (mut weight, mut moment) = (0.0, 0.0);
+    for (row, end_ns) in report.series.iter_mut().zip(ends) {
+        let middle = (row.start_ns + end_ns.max(row.start_ns)) as f64 / 2.0;
+        weight += row.messages as f64;
+        moment += row.messages as f64 * middle;
+        row.delay_mean_ns = row.delay_mean_ns.map(|ns| ns - gained(middle));
+    }
+    let mean_time = if weight > 0.0 { moment / weight } else { window_ns as f64 / 2.0 };
+    let shift = gained(mean_time);
+    delays.mean_ns -= shift;
+    delays.buckets = shifted(&delays.buckets, -shift);
+    let bound = drift.bound_ns as f64;
+    let median_ns = bound + drift.skew.abs() * mean_time.max(window_ns as f64 - mean_time);
+    let compared_for = clocks.after.at_ns.saturating_sub(clocks.before.at_ns).max(1) as f64;
+    let open = (clocks.before.bound_ns + clocks.after.bound_ns) as f64 / compared_for;
+    let spread_ns = (drift.skew.abs() + open) * window_ns as f64;
+    let step_ns = spread_ns / report.received.measured.max(1) as f64;
+    *compared = Compared {
+        offset_ns,
+        bound_ns: median_ns.ceil() as u64,
+        skew_ns_per_s: (drift.skew * 1e9).round() as i64,
+    };
+    Ok(Uncertainty { mean_ns: bound, median_ns, spread_ns, step_ns })
+}
+
+fn shifted(buckets: &Buckets, by_ns: f64) -> Buckets {
+    let mut moved: Vec<(u64, u64)> = Vec::new();
+    for (value, count) in &buckets.0 {
+        let value = value.saturating_add_signed(by_ns.round() as i64);
+        match moved.last_mut() {
+            Some(last) if last.0 == value => last.1 += count,
+            _ => moved.push((value, *count)),
+        }
+    }
+    Buckets(moved)
+}
+
+/// Puts the corrected figures in their places, and leaves out those that are smaller than what they may be wrong by.
+fn keep_significant(
+    values: &mut BTreeMap<Metric, Value>,
+    report: &mut HostReport,
+    uncertainty: &Uncertainty,
+) {
+    let Some(delays) = &report.delays else { return };
+    let median = delays.buckets.percentile(0.5).map(|ns| ns as f64);
+    for (metric, corrected, wrong_ns) in [
+        (Metric::OneWayDelay, median, uncertainty.median_ns),
+        (Metric::OneWayDelayMean, Some(delays.mean_ns), uncertainty.mean_ns),
+        (Metric::Jitter, None, uncertainty.step_ns),
+        (Metric::JitterRfc3550, None, uncertainty.step_ns),
+        (Metric::Pdv, None, uncertainty.spread_ns),
+    ] {
+        let Some(Value::Measured(figure)) = values.get_mut(&metric) else { continue };
+        if let Some(ns) = corrected {
+            *figure = ns / 1e6;
+        }
+        if *figure * 1e6 <= wrong_ns {
+            let reason = format!(
+                "the two hosts' are known to {:.4} ms for it, and it would be {:.4} ms",
+                wrong_ns / 1e6,
+                *figure
+            );
+            values.insert(metric, missing(&reason));
+        }
+    }
+    if !matches!(values.get(&Metric::OneWayDelayMean), Some(Value::Measured(_))) {
+        report.series.iter_mut().for_each(|row| row.delay_mean_ns = None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::fixtures::{received, stream_of};
+
+    #[test]
+    fn clocks_that_were_not_compared_tell_no_delay() {
+        let (_, made) = stream_of(Vec::new());
+        let run = corrected(made, &ClockSync::Unknown("nobody answered".to_owned()));
+        for metric in
+            [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Jitter, Metric::JitterRfc3550, Metric::Pdv]
+        {
+            assert_eq!(run.values[&metric], Value::Missing("clock: nobody answered".to_owned()));
+        }
+        assert_eq!(run.values[&Metric::Throughput], Value::Measured(1.0));
+    }
+
+    /// The figures when its clocks were compared a second before and after it.
+    fn figures_of(report: HostReport, gained_ns: i64, bound_ns: u64) -> Figures {
+        let offset_ns = 5_000_000_000;
+        let before = Offset { offset_ns, bound_ns, at_ns: 20_000_000_000 };
+        let after = Offset { offset_ns: offset_ns + gained_ns, bound_ns, at_ns: 32_000_000_000 };
+        let (_, made) = stream_of(vec![received(0, 0.0), report]);
+        corrected(made, &ClockSync::Compared { before, after: Ok(after) })
+    }
+
+    #[test]
+    fn a_drift_is_taken_out_of_delays_and_its_bound_stated() {
+        let run = figures_of(received(5_000_000_000, 20_000.0), 240_000, 10_000);
+        let figure = |metric: Metric| run.values[&metric].measured().unwrap();
+        assert!((figure(Metric::OneWayDelayMean) - 1.0).abs() < 1e-5);
+        // Of ten seconds the fifth is the one below the middle.
+        assert!((figure(Metric::OneWayDelay) - 0.99).abs() < 1e-5);
+        let side = &run.host_reports[1];
+        let compared = side.delay_points.unwrap().compared.unwrap();
+        assert_eq!((compared.offset_ns, compared.skew_ns_per_s), (5_000_000_000, 20_000));
+        // The bound, and half of what the clock gained in the window.
+        assert!((110_000..=111_000).contains(&compared.bound_ns), "{compared:?}");
+        for row in &side.series {
+            assert!((row.delay_mean_ns.unwrap() - 1e6).abs() < 2.0, "{row:?}");
+        }
+        assert!(side.received.least_delays.is_empty());
+    }
+
+    #[test]
+    fn what_is_smaller_than_the_clocks_bound_is_missing() {
+        let missing = |run: &Figures, metric| match &run.values[&metric] {
+            Value::Missing(reason) => reason.clone(),
+            other => panic!("{metric}: {other:?}"),
+        };
+        let run = figures_of(received(5_000_000_000, 0.0), 0, 1_100_000);
+        for metric in [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Pdv] {
+            assert!(missing(&run, metric).starts_with("clock: "), "{metric}");
+        }
+        // Two messages in a row differ by far less than the clocks could part between them.
+        assert_eq!(run.values[&Metric::Jitter], Value::Measured(1.0));
+        assert!(run.host_reports[1].series.iter().all(|row| row.delay_mean_ns.is_none()));
+        let run = figures_of(received(5_000_000_000, 0.0), 0, 900_000);
+        assert_eq!(run.values[&Metric::OneWayDelay], Value::Measured(1.0));
+        assert_eq!(run.host_reports[1].delay_points.unwrap().compared.unwrap().bound_ns, 900_000);
+        // Delays that a clock that loses has cut off at 0, and an agent that took no offset.
+        let cut = figures_of(received(5_000_000_000, -200_000.0), -2_400_000, 10_000);
+        assert!(missing(&cut, Metric::OneWayDelay).contains("delays are shorter"));
+        let older = figures_of(received(0, 0.0), 0, 10_000);
+        assert!(missing(&older, Metric::Jitter).contains("older"));
+    }
+}

@@ -1,0 +1,80 @@
+//! Reports and figures for tests of pure functions.
+
+use crate::cli::{Cli, Command};
+use crate::commands::measure::plan::plan;
+use clap::Parser;
+use stacklab_model::{
+    Buckets, Compared, DelayPoints, Delays, Direction, Drops, Endpoint, Family, HostReport, IntervalRow,
+    Point, Received, Role, RunStatus, Transport, Trial, TrialSpec, Value,
+};
+use stacklab_traffic::conduct::{Figures, Path};
+
+/// A stream of datagrams, as one is measured by hand.
+pub fn trial_and_spec() -> (Trial, TrialSpec) {
+    let Ok(Cli { command: Command::Measure(options) }) =
+        Cli::try_parse_from(["stacklab", "measure", "udp", "host"])
+    else {
+        panic!("a command line of measure")
+    };
+    plan(&options.request(), Family::Ipv6, Direction::Forward, false, 7).unwrap()
+}
+
+/// A path without routers.
+pub fn path() -> Path {
+    let address = [198, 18, 0, 1].into();
+    let (sender, receiver) = (address, address);
+    let (mtu, planned_mtu, offloads, rate, shared, nat) = (1500, true, false, None, false, None);
+    Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, nat }
+}
+
+/// A stream of datagrams with these reports, each figure of which is 1.
+pub fn stream_of(host_reports: Vec<HostReport>) -> (TrialSpec, Figures) {
+    let (_, spec) = trial_and_spec();
+    let values = spec.probe.metrics.iter().map(|metric| (*metric, Value::Measured(1.0))).collect();
+    let (status, drops, warnings) = (RunStatus::Valid, Drops::default(), Vec::new());
+    (spec, Figures { status, values, drops, warnings, host_reports })
+}
+
+/// What a receiver saw in ten seconds from its time 21 s on: delays of 1 ms, as they look to a clock that gains.
+pub fn received(offset_ns: i64, gained_ns_per_s: f64) -> HostReport {
+    let address = "[2001:2::1]:5000".parse().unwrap();
+    let looks = |second: u64| (1_000_000.0 + gained_ns_per_s * (second as f64 + 1.5)) as u64;
+    let row = |second: u64| IntervalRow {
+        start_ns: second * 1_000_000_000,
+        messages: 100,
+        bytes: 100,
+        delay_mean_ns: Some(looks(second) as f64),
+    };
+    let compared = Some(Compared { offset_ns, bound_ns: 0, skew_ns_per_s: 0 });
+    let of = |second: u64| (second * 1_000_000_000 + 500_000_000, looks(second));
+    let endpoint = Endpoint {
+        family: Family::Ipv6,
+        transport: Transport::Udp,
+        local: address,
+        peer: address,
+        interface: "st0".to_owned(),
+        interface_mtu: 1500,
+        path_mtu: None,
+        offloads: Default::default(),
+        congestion_control: None,
+        options: Default::default(),
+    };
+    HostReport {
+        received: Received {
+            measured: 1000,
+            first_ns: 21_000_000_000,
+            last_ns: 31_000_000_000,
+            least_delays: (0..10).map(of).collect(),
+            ..Received::default()
+        },
+        delays: Some(Delays {
+            buckets: Buckets((0..10).map(|second| (looks(second), 100)).collect()),
+            mean_ns: (0..10).map(looks).sum::<u64>() as f64 / 10.0,
+            jitter_ns: None,
+            jitter_rfc3550_ns: None,
+        }),
+        delay_points: Some(DelayPoints { compared, ..DelayPoints::between(Point::Call, Point::Kernel) }),
+        series: (0..10).map(row).collect(),
+        ..HostReport::new(Role::Receiver, endpoint)
+    }
+}

@@ -1,0 +1,112 @@
+//! What the routers between a trial's hosts counted, as figures.
+
+use crate::trial::evidence::{ReportSource, RouterEvidence};
+use stacklab_model::{
+    ETHERNET_HEADER_BYTES, Family, Metric, Probe, Role, Transport, TrialSpec, Value, WirePath,
+};
+use stacklab_traffic::conduct::Figures;
+
+/// Adds the routers' figures to those of a stream.
+pub fn counted(
+    mut made: Figures,
+    sources: &[ReportSource],
+    routers: &RouterEvidence,
+    spec: &TrialSpec,
+    mtu: u32,
+) -> Figures {
+    if spec.probe.probe != Probe::Stream {
+        return made;
+    }
+    let RouterEvidence { mechanism, before, after } = routers;
+    let moved = |router: usize, name: &str| {
+        after[router].counters.get(name).saturating_sub(before[router].counters.get(name))
+    };
+    let both = |name: &str| {
+        let of = |router| moved(router, &format!("ip.{name}")) + moved(router, &format!("ip6.{name}"));
+        Value::Measured((of(0) + of(1)) as f64)
+    };
+    let busy = |router: usize| match (before[router].busy, after[router].busy) {
+        (Some(before), Some(after)) => {
+            let busy = after.ns.saturating_sub(before.ns) as f64;
+            let window = after.of_ns.saturating_sub(before.of_ns) as f64;
+            Value::finite(busy * 100.0 / window, "the window was empty")
+        }
+        _ => Value::Missing("the router counts no CPU time".to_owned()),
+    };
+    made.values.insert(Metric::FragmentsRouters, both("FragCreates"));
+    made.values.insert(Metric::ReassembledRouters, both("ReasmOKs"));
+    made.values.insert(Metric::CpuRouter1, busy(0));
+    made.values.insert(Metric::CpuRouter2, busy(1));
+    let Some(sent) = made.host_reports.iter().position(|report| report.role == Role::Sender) else {
+        return made;
+    };
+    let Some(received) = made.host_reports.iter().find(|report| report.role == Role::Receiver) else {
+        return made;
+    };
+    if spec.transport != Transport::Udp {
+        return made;
+    }
+    if made.host_reports.len() != 2 {
+        for metric in [Metric::LinkBytes, Metric::LinkBytesBeyond] {
+            made.values.insert(metric, Value::Missing("not told of streams both ways at once".to_owned()));
+        }
+        return made;
+    }
+    // A trial in reverse has its sender behind the far router, and translators do the opposite for it.
+    let forward = sources[sent].forward;
+    let sent = &made.host_reports[sent];
+    let family = Family::of(sent.endpoint.local.ip());
+    let mechanism = if forward { *mechanism } else { mechanism.reversed() };
+    let router = usize::from(!forward);
+    let (bytes, packets) = (moved(router, "interface.tx_bytes"), moved(router, "interface.tx_packets"));
+    let ip_bytes = bytes.saturating_sub(packets * u64::from(ETHERNET_HEADER_BYTES)) as f64;
+    let seen = &received.received;
+    let crossed =
+        seen.warmup + seen.measured + seen.duplicates + sent.sent.markers + made.drops.socket_buffer;
+    let each = ip_bytes / crossed as f64;
+    let path = WirePath { mechanism, ..WirePath::plain(family, spec.transport, mtu) };
+    let model = path.wire_size(spec.message_bytes).map(|size| f64::from(size.ip_bytes));
+    made.values.insert(Metric::LinkBytes, Value::finite(each, "no message arrived"));
+    if let Some(model) = model {
+        let beyond = 100.0 * (each / model - 1.0);
+        made.values.insert(Metric::LinkBytesBeyond, Value::finite(beyond, "no message arrived"));
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::evidence::{Busy, RouterCount, report_sources};
+    use crate::trial::fixtures::{received, stream_of};
+    use stacklab_model::{Counters, Direction, HostReport, Mechanism};
+
+    fn count(bytes: u64, packets: u64, busy: Option<Busy>) -> RouterCount {
+        let counters =
+            [("interface.tx_bytes", bytes), ("interface.tx_packets", packets), ("ip.FragCreates", packets)];
+        let counters = Counters(counters.map(|(name, count)| (name.to_owned(), count)).into());
+        RouterCount { counters, busy }
+    }
+
+    #[test]
+    fn the_router_on_the_senders_side_tells_the_bytes_of_each_packet() {
+        let idle = Some(Busy { ns: 0, of_ns: 0 });
+        let busy = Some(Busy { ns: 25, of_ns: 100 });
+        let routers = RouterEvidence {
+            mechanism: Mechanism::Native,
+            before: [count(0, 0, idle), count(0, 0, None)],
+            after: [count(1_448_000, 1000, busy), count(114_000, 1000, None)],
+        };
+        for (direction, each) in [(Direction::Forward, 1434.0), (Direction::Reverse, 100.0)] {
+            let mut sent = received(0, 0.0);
+            sent.role = Role::Sender;
+            let sent = HostReport { received: Default::default(), ..sent };
+            let (spec, made) = stream_of(vec![sent, received(0, 0.0)]);
+            let made = counted(made, report_sources(direction), &routers, &spec, 1500);
+            assert_eq!(made.values[&Metric::LinkBytes], Value::Measured(each), "{direction}");
+            assert_eq!(made.values[&Metric::CpuRouter1], Value::Measured(25.0));
+            assert!(matches!(made.values[&Metric::CpuRouter2], Value::Missing(_)));
+            assert_eq!(made.values[&Metric::FragmentsRouters], Value::Measured(2000.0));
+        }
+    }
+}

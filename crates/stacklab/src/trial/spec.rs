@@ -1,0 +1,47 @@
+//! What the agents of a cell's trial are told.
+
+use crate::trial::settings::{self, CpuAffinity};
+use stacklab_model::{
+    Cell, CpuScope, Io, IoChoice, LinkConfig, Probe, ProbeSpec, System, Systems, Trial, TrialSpec,
+};
+use stacklab_study::Study;
+
+/// How long both ends of a closed loop poll before they sleep, where they have processors of their own. Waking a
+/// sleeping processor takes several times as long as the stack under test, and now more, now less.
+const POLL_NS: u64 = 1_000_000;
+
+/// The specification of a study's trial between hosts of these systems, as if their clocks were one.
+pub fn spec(
+    study: &Study,
+    seed: u64,
+    trial: &Trial,
+    systems: &Systems,
+    cpu_scope: CpuScope,
+    affinity: CpuAffinity,
+) -> TrialSpec {
+    let cell = &trial.cell;
+    let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
+    let io = io(systems, &study.link_config, cell, &probe);
+    probe.pacing = settings::pacing(&study.link_config, cell, &probe);
+    let mut spec = TrialSpec::new(token(seed, trial), cell, probe);
+    spec.io = io;
+    spec.cpu_scope = cpu_scope;
+    spec.poll_ns = if trial.probe == Probe::Echo && affinity.divided { POLL_NS } else { 0 };
+    spec
+}
+
+/// How messages get into the kernel where the study does not say: a guest's may support GSO in name only.
+fn io(systems: &Systems, link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
+    let own = |system: &System| matches!(system, System::Namespace | System::Here | System::Ssh(_));
+    let said = matches!(cell.settings.io, Some(IoChoice::Path(_)));
+    match settings::io(link_config, cell, probe) {
+        Io::Segment if !said && !systems.0.iter().all(own) => Io::Batch,
+        io => io,
+    }
+}
+
+/// A number that differs from those of the trials before and after.
+fn token(seed: u64, trial: &Trial) -> u32 {
+    (seed as u32)
+        ^ trial.block.wrapping_mul(0x9e37_79b1).wrapping_add(trial.position.wrapping_mul(0x85eb_ca6b))
+}
