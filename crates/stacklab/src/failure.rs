@@ -114,7 +114,7 @@ impl Failure {
             Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
             Failure::Testbed(_) | Failure::Unable | Failure::ManualTestbed { .. } => 3,
             Failure::Store(_) => 4,
-            // Before the first trial there is nothing kept to tell of, but it is the user's wish all the same.
+            // Before the first trial nothing was kept; the user has interrupted all the same.
             Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => 130,
             Failure::Agent(_) | Failure::Unreachable(_) => 5,
             Failure::NothingValid => 6,

@@ -9,7 +9,7 @@ const LINES: usize = 6;
 
 /// Means of one metric by size, a line for each combination of everything else that is varied.
 pub struct LiveChart {
-    /// What tells lines apart, as printed: transport and family first, for they are in most studies.
+    /// The factors that name a line, as printed: transport and family first, for they are in most studies.
     factors: Vec<Factor>,
     metric: Metric,
     lines: BTreeMap<String, BTreeMap<u32, (f64, u32)>>,
@@ -120,7 +120,7 @@ mod tests {
         let drawn = chart.draw();
         assert_eq!((chart.lines.len(), drawn.lines().count()), (8, 7), "{drawn}");
         assert!(drawn.ends_with("\nand 2 more"), "{drawn}");
-        // What all cells have alike is not told.
+        // A factor with one level names no line.
         let alike = LiveChart::new(&cells[..4], Metric::Throughput);
         assert_eq!(alike.line(&cells[0]), "tcp ipv4");
     }

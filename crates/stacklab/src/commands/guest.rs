@@ -9,7 +9,7 @@ use std::io::BufReader;
 /// testbeds of its own until then.
 pub fn guest(options: &GuestOptions) -> Result<(), Failure> {
     let served = guest::take_part(options.channel.as_deref()).and_then(|stream| {
-        // A place of testbeds was that until nobody needed them any more.
+        // A guest that held whole testbeds is done with them.
         let Some(stream) = stream else { return Ok(()) };
         // The kernel is this host's alone.
         stacklab_traffic::agent::alone();

@@ -32,7 +32,7 @@ pub fn run(options: RunOptions) -> Result<(), Failure> {
 /// interruption is worth telling.
 ///
 /// # Errors
-/// When nothing can be told: the request is wrong, the testbed cannot be made, a host or the record failed.
+/// When there is no record to report: the request is wrong, the testbed cannot be made, a host or the record failed.
 pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), Failure> {
     // Everything that can be wrong with the request is found before anything is built.
     let mut request = if options.resume { Request::resumed(options)? } else { Request::new(options)? };

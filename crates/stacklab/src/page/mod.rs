@@ -131,7 +131,7 @@ mod tests {
         assert!(none.unwrap().is_empty());
         let of = |sizes: Vec<usize>| fill(sizes, 100, |size, _| Ok((size, size))).unwrap();
         assert_eq!(of(vec![40, 101, 30, 31, 30, 1]), [40, 30, 30]);
-        // Where so many in a row are too large, the rest is not looked at.
+        // After MISSES too large in a row, the rest is skipped.
         assert_eq!(of([vec![90], vec![50; MISSES], vec![1]].concat()), [90]);
     }
 }

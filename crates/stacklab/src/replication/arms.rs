@@ -7,7 +7,7 @@ use stacklab_study::Study;
 /// Cells that are judged together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// What tells them from the other parts; empty where there is one part.
+    /// Its name among the parts; empty where there is one.
     pub label: String,
     /// Cells of arm a, each with its like of arm b.
     pub pairs: Vec<(Cell, Cell)>,

@@ -1,13 +1,13 @@
-//! What becomes of messages that do not fit a packet: the fragments that were counted, beside what headers make of them.
+//! Messages that do not fit a packet: the fragments that were counted, and the loss of throughput that headers explain.
 
 use serde::Serialize;
 use stacklab_model::{Cell, HostReport, Mechanism, Metric, Role, RunRecord, Transport, WirePath, WireSize};
 use stacklab_store::{Record, StoreError};
 use stacklab_study::Study;
 
-/// A size that does not fit a packet, beside the largest that does.
+/// A cell whose messages do not fit a packet, and the largest size of it that does.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Cut {
+pub struct FragmentedCell {
     /// The cell that is cut.
     pub cell: String,
     /// The largest size of the same cell that fits.
@@ -28,10 +28,11 @@ pub struct Cut {
     pub ratio: f64,
 }
 
-impl Cut {
+impl FragmentedCell {
     /// In a sentence.
     pub fn text(&self) -> String {
-        let Cut { cell, fits, messages, fragments, arrived, reassembled, model_packets, .. } = self;
+        let FragmentedCell { cell, fits, messages, fragments, arrived, reassembled, model_packets, .. } =
+            self;
         format!(
             "{cell}: {messages} messages left in {fragments} fragments, {:.2} for each ({model_packets} by the header \
              model); {reassembled} were put together of {arrived} that arrived. Headers alone make {:+.2} % of the throughput at {fits} \
@@ -47,7 +48,7 @@ impl Cut {
 ///
 /// # Errors
 /// When the record cannot be read.
-pub fn cuts(study: &Study, runs: &[RunRecord], record: &Record) -> Result<Vec<Cut>, StoreError> {
+pub fn cuts(study: &Study, runs: &[RunRecord], record: &Record) -> Result<Vec<FragmentedCell>, StoreError> {
     let mut cuts = Vec::new();
     for cell in &study.cells {
         let Some((fits, [cut_size, size])) = pair(cell, study) else { continue };
@@ -67,7 +68,7 @@ pub fn cuts(study: &Study, runs: &[RunRecord], record: &Record) -> Result<Vec<Cu
         let (Some(throughput), Some(fitting)) = (mean(runs, cell), mean(runs, fits)) else { continue };
         let limit =
             |cell: &Cell, size: WireSize| f64::from(cell.payload_bytes()) / f64::from(size.wire_bytes);
-        cuts.push(Cut {
+        cuts.push(FragmentedCell {
             cell: cell.to_string(),
             fits: fits.size,
             messages,

@@ -19,7 +19,7 @@ pub enum Outcome {
     /// They show something else.
     #[serde(rename = "does not hold")]
     DoesNotHold,
-    /// They do not tell, or there are none.
+    /// The intervals are too wide, or there are no runs.
     #[serde(rename = "cannot tell")]
     CannotTell,
 }
@@ -38,7 +38,7 @@ impl Outcome {
 /// A part of a finding, judged.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JudgedPart {
-    /// What tells it from the others; empty where there is one.
+    /// Its name among the parts; empty where there is one.
     pub part: String,
     /// What became of it.
     pub outcome: Outcome,

@@ -5,7 +5,7 @@
 //! * `fragments`: what becomes of messages that do not fit a packet
 //! * `published`: the study's own figures for the same arms
 //! * `precision`: how many runs the study's precision took
-//! * `text`, `json`: how it is told
+//! * `text`, `json`: the output formats
 
 mod arms;
 mod fragments;
@@ -19,7 +19,7 @@ pub use published::name as published_name;
 
 use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
-use fragments::Cut;
+use fragments::FragmentedCell;
 use judge::Judged;
 use precision::{Answers, Precision};
 use serde::Serialize;
@@ -46,7 +46,7 @@ pub struct Replication {
     pub findings: Vec<Judged>,
     /// What became of messages that do not fit a packet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub cuts: Vec<Cut>,
+    pub cuts: Vec<FragmentedCell>,
     /// How many runs the answers took, against the study's.
     pub answers: Option<Answers>,
     /// How many runs the study's precision took, where it states one.

@@ -76,10 +76,10 @@ pub trait Rig {
         Ok(())
     }
 
-    /// Ends observing, and gives what was observed beside what the agents of both hosts reported. What is known of the
-    /// clocks is not yet in it.
+    /// Ends observing. Gives what was observed, with what the agents of both hosts reported; the clocks are compared
+    /// after it.
     ///
     /// # Errors
-    /// The agents', and those of whatever was asked beside.
+    /// Those of the agents, of routers and of services.
     fn end(&mut self, collected: Result<Collected, AgentError>) -> Result<Evidence, Failure>;
 }

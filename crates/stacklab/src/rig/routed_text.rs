@@ -51,7 +51,7 @@ pub fn translators(plan: &RowPlan) -> String {
     if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }
 }
 
-/// What the four hosts are, and whose packets were looked at, in the words of a sentence; of guests, the clients' are first.
+/// Two parts of the sentence: what the four hosts are, and whether packets were captured while the clients were namespaces.
 fn hosts(place: &str, [clients, routers]: &[[Option<String>; 2]; 2]) -> (String, &'static str) {
     let pair = |guests: &[Option<String>; 2], names: [&str; 3]| match guests {
         [None, None] => format!("the {}s namespaces", names[0]),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 
-/// How often files are looked at.
+/// How often files are polled.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// One stream of events, and what it has reported.

@@ -30,7 +30,7 @@ pub struct Library {
     documents: Mutex<Vec<(String, Cached<String>)>>,
 }
 
-/// What tells whether a file has changed: its length and the time of its last change.
+/// Identifies a state of a file: its length and the time of its last change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
     bytes: u64,
@@ -296,7 +296,7 @@ pub mod tests {
             |took_ms: u64| Cached { took: Duration::from_millis(took_ms), ..Cached::now(stamp, || ()) };
         assert!(made(0).is_fresh(stamp) && made(60_000).is_fresh(stamp));
         assert!(!made(0).is_fresh(later) && made(60_000).is_fresh(later));
-        // What is told of another state of the file is not taken for this one's.
+        // A row of another state of the file is not used for this one.
         let slow = Cached { took: Duration::from_secs(60), ..library.row("a.stacklab", stamp) };
         locked(&library.rows).insert("a.stacklab".to_owned(), slow);
         assert_eq!(library.run_count("a.stacklab", later), None);

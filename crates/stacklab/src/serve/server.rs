@@ -8,7 +8,7 @@ use std::sync::Arc;
 pub struct Server {
     pub library: Library,
     pub guard: Guard,
-    /// Streams of events at once are counted, so that nobody holds too many.
+    /// Limits how many streams of events are open at once.
     pub streams: Arc<tokio::sync::Semaphore>,
 }
 

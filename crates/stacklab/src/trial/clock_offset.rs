@@ -40,7 +40,7 @@ impl ClockOffset {
         }
     }
 
-    /// What the agents are told.
+    /// The offset that the agents are given, nanoseconds; 0 where they have one clock.
     pub fn offset_ns(&self) -> i64 {
         match self {
             ClockOffset::Measured(offset) => offset.offset_ns,

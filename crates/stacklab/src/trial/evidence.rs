@@ -24,7 +24,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// What two agents reported, of hosts with one clock and nothing beside.
+    /// What two agents reported, of hosts with one clock; no other evidence.
     pub fn of(collected: Collected) -> Self {
         let (guest_cpu, clocks) = ([None, None], ClockSync::Same);
         Evidence { collected, guest_cpu, services: None, routers: None, clocks }

@@ -1,4 +1,4 @@
-//! What the agents of a cell's trial are told.
+//! The specification of a cell's trial, as both agents get it.
 
 use crate::trial::settings::{self, CpuAffinity};
 use stacklab_model::{

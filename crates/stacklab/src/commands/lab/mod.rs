@@ -20,7 +20,7 @@ use wanted::wanted;
 
 /// How long a testbed may take to go.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// What tells a command which host it is on.
+/// The environment variable that names the host a command runs on.
 const HOST: &str = "STACKLAB_HOST";
 
 /// Does what was asked.

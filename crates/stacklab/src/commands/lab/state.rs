@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long one may take to come up, in which nobody else begins one: an emulated machine takes longest.
+/// How long a testbed may take to come up, during which no other is built: an emulated machine takes longest.
 const CLAIMED: Duration = Duration::from_secs(120);
 
 /// How often it is looked whether a testbed has gone.

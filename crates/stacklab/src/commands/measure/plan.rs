@@ -1,4 +1,4 @@
-//! From what the user asks for to what two agents are told.
+//! From a request to a trial and its specification.
 
 use crate::cli::measure::{MeasureRequest, Pace};
 use crate::failure::Failure;
@@ -54,7 +54,7 @@ pub fn check(request: &MeasureRequest) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What the agents are told in a family, and what the record calls it. `shared` is whether both hosts are one machine,
+/// The trial of a request in a family, and its specification. `shared` is whether both hosts are one machine,
 /// `token` a number that other measurements do not have.
 ///
 /// # Errors

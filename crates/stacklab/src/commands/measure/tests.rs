@@ -1,4 +1,4 @@
-//! From a command line to what the agents are told.
+//! From a command line to a specification.
 
 use crate::cli::measure::{MeasureOptions, MeasureRequest, PORT};
 use crate::cli::{Cli, Command};
