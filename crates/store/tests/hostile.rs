@@ -119,10 +119,8 @@ fn reading_ends_where_a_records_pages_lead_in_circles() {
 fn a_glance_undoes_nothing_and_says_what_would() {
     let (folder, path) = record();
     let raw = Connection::open(&path).unwrap();
-    raw.execute_batch(
-        "PRAGMA cache_size = 1; BEGIN; UPDATE campaign SET bed = hex(randomblob(100000))",
-    )
-    .unwrap();
+    raw.execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE campaign SET bed = hex(randomblob(100000))")
+        .unwrap();
     let [copy, journal] = ["copy.stacklab", "copy.stacklab-journal"].map(|name| folder.path().join(name));
     std::fs::copy(&path, &copy).unwrap();
     std::fs::copy(format!("{}-journal", path.display()), &journal).unwrap();
