@@ -1,5 +1,5 @@
 // Hosts as boxes with the links between them.
-import type { LinkView, RowView } from "../document";
+import type { LinkView, DrawingView } from "../document";
 import { clipped, several, wrapped } from "./words";
 
 const [BOX, GAP, TOP, TALL, LINE] = [190, 200, 22, 66, 17];
@@ -17,7 +17,7 @@ export function linkLines({ mechanisms, facts }: LinkView): { above: string; bel
   return { above: clipped(facts[0] ?? "", ON_LINK), below: wrapped(facts.slice(1), ON_LINK) };
 }
 
-export function Drawing({ row }: { row: RowView }) {
+export function Drawing({ row }: { row: DrawingView }) {
   const { hosts, links } = row;
   const lines = links.map(linkLines);
   const width = hosts.length * BOX + links.length * GAP + 4;

@@ -6,7 +6,7 @@
 use crate::comparison::distance::{back, interval_back, margin_distance, ratio_of_medians};
 use crate::comparison::verdict::{Significance, is_better, significance};
 use crate::estimate::estimate;
-use crate::findings::Campaign;
+use crate::findings::campaign::Campaign;
 use crate::records::environment::differences;
 use crate::runs::Runs;
 use crate::runs::figure;
@@ -264,7 +264,7 @@ mod tests {
     }
 
     /// A campaign of some cells and runs.
-    struct Made {
+    struct RecordData {
         link_config: LinkConfig,
         cells: Vec<Cell>,
         probes: Vec<ProbeSpec>,
@@ -273,11 +273,11 @@ mod tests {
         scope: CpuScope,
     }
 
-    impl Made {
+    impl RecordData {
         fn of(metric: Metric, figures: &[f64]) -> Self {
             let cell = cell(Family::Ipv4, 128);
             let runs = (0..).zip(figures).map(|(block, figure)| run(block, &cell, metric, *figure)).collect();
-            Made {
+            RecordData {
                 link_config: WITHOUT,
                 cells: vec![cell],
                 probes: stream(&[metric]),
@@ -306,12 +306,12 @@ mod tests {
         }
     }
 
-    fn compared(a: &Made, b: &Made, allowed: Option<f64>) -> Between {
+    fn compared(a: &RecordData, b: &RecordData, allowed: Option<f64>) -> Between {
         between([&a.campaign(), &b.campaign()], ["a.stacklab", "b.stacklab"], &[], allowed).unwrap()
     }
 
     fn one(metric: Metric, a: &[f64], b: &[f64], allowed: Option<f64>) -> Against {
-        compared(&Made::of(metric, a), &Made::of(metric, b), allowed).figures.remove(0)
+        compared(&RecordData::of(metric, a), &RecordData::of(metric, b), allowed).figures.remove(0)
     }
 
     const AROUND: [f64; 8] = [0.99, 1.01, 1.0, 1.005, 0.995, 1.0, 0.99, 1.01];
@@ -343,7 +343,7 @@ mod tests {
             (Metric::Fairness, Change::Worse),
             (Metric::Loss, Change::Better),
         ] {
-            let mut made = [at(1.0), at(0.5)].map(|figures| Made::of(metric, &figures));
+            let mut made = [at(1.0), at(0.5)].map(|figures| RecordData::of(metric, &figures));
             for made in &mut made {
                 made.probes[0].probe = metric.probe();
             }
@@ -361,8 +361,8 @@ mod tests {
 
     #[test]
     fn the_margin_is_the_first_studys() {
-        let mut a = Made::of(Metric::Throughput, &at(100.0));
-        let b = Made::of(Metric::Throughput, &at(90.0));
+        let mut a = RecordData::of(Metric::Throughput, &at(100.0));
+        let b = RecordData::of(Metric::Throughput, &at(90.0));
         assert_eq!(compared(&a, &b, None).figures[0].change, Change::Worse);
         a.questions = vec![question(Metric::Rtt, 0.5)];
         let found = compared(&a, &b, None).figures.remove(0);
@@ -394,8 +394,8 @@ mod tests {
 
     #[test]
     fn a_figure_that_vanished_has_not_held_what_was_allowed() {
-        let a = Made::of(Metric::Throughput, &at(100.0));
-        let mut b = Made::of(Metric::Throughput, &at(100.0));
+        let a = RecordData::of(Metric::Throughput, &at(100.0));
+        let mut b = RecordData::of(Metric::Throughput, &at(100.0));
         b.runs = b.runs.into_iter().map(|run| invalid(run, "family is ipv6")).collect();
         let there = compared(&a, &b, Some(0.05)).figures.remove(0);
         assert_eq!(there.change, Change::Nothing("B: no run is valid: family is ipv6".into()));
@@ -418,8 +418,8 @@ mod tests {
 
     #[test]
     fn only_what_both_have_is_compared_and_the_rest_is_named() {
-        let mut a = Made::of(Metric::Throughput, &at(100.0));
-        let mut b = Made::of(Metric::Throughput, &at(100.0));
+        let mut a = RecordData::of(Metric::Throughput, &at(100.0));
+        let mut b = RecordData::of(Metric::Throughput, &at(100.0));
         let (small, large) = (cell(Family::Ipv4, 64), cell(Family::Ipv4, 1024));
         a.cells.insert(0, small.clone());
         b.cells.push(large.clone());
@@ -433,9 +433,9 @@ mod tests {
 
     #[test]
     fn nothing_in_common_is_said() {
-        let a = Made::of(Metric::Throughput, &at(100.0));
-        let mut b = Made::of(Metric::Throughput, &at(100.0));
-        let of = |b: &Made, asked: &[Metric]| {
+        let a = RecordData::of(Metric::Throughput, &at(100.0));
+        let mut b = RecordData::of(Metric::Throughput, &at(100.0));
+        let of = |b: &RecordData, asked: &[Metric]| {
             between([&a.campaign(), &b.campaign()], ["a", "b"], asked, None).map(drop)
         };
         assert_eq!(of(&b, &[Metric::Throughput]), Ok(()));
@@ -448,8 +448,8 @@ mod tests {
 
     #[test]
     fn the_places_are_told_apart() {
-        let a = Made::of(Metric::CpuSender, &at(100.0));
-        let mut b = Made::of(Metric::CpuSender, &at(50.0));
+        let a = RecordData::of(Metric::CpuSender, &at(100.0));
+        let mut b = RecordData::of(Metric::CpuSender, &at(50.0));
         assert_eq!(compared(&a, &b, None).differences, []);
         b.link_config = link_config(Some(Rate(100_000_000)));
         b.link_config.offloads = true;
@@ -474,9 +474,9 @@ mod tests {
 
     #[test]
     fn p_is_adjusted_for_all_figures() {
-        let mut a = Made::of(Metric::Throughput, &[]);
+        let mut a = RecordData::of(Metric::Throughput, &[]);
         a.cells = (0..10).map(|i| cell(Family::Ipv4, 100 + i)).collect();
-        let mut b = Made::of(Metric::Throughput, &[]);
+        let mut b = RecordData::of(Metric::Throughput, &[]);
         b.cells = a.cells.clone();
         let wander = [3.0, 1.0, 2.0, 5.0, 4.0, 2.5];
         for (place, cell) in a.cells.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! What tells the places of two campaigns apart: hosts, testbed, and how the probes were run.
 
-use crate::findings::Campaign;
+use crate::findings::campaign::Campaign;
 use stacklab_model::{Apart, HostFacts, Probe, ProbeSpec, print_duration};
 
 /// Every difference, hosts first. What is alike is left out, and so is what says nothing of the place (names of boots,

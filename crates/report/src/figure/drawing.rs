@@ -16,14 +16,14 @@ pub struct Drawing {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// Joined points, one list for each piece.
-    Path { pieces: Vec<Vec<(f64, f64)>>, closed: bool, stroke: Option<Stroke>, fill: Option<Colour> },
+    Path { pieces: Vec<Vec<(f64, f64)>>, closed: bool, stroke: Option<LineStyle>, fill: Option<Colour> },
     /// A line of text.
     Text { x: f64, y: f64, size: f64, anchor: Anchor, turned: bool, colour: Colour, text: String },
 }
 
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stroke {
+pub struct LineStyle {
     pub colour: Colour,
     pub width: f64,
     /// Lengths of dash and gap, and so on; empty for a whole line.

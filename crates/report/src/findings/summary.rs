@@ -3,7 +3,7 @@
 use crate::findings::comparisons::arm;
 use crate::findings::groups::Group;
 use crate::rendering::document::Block;
-use crate::rendering::numbers::{Shown, fixed, percent, range, signed};
+use crate::rendering::numbers::{DisplayUnit, fixed, percent, range, signed};
 use stacklab_model::{Comparison, Factor, Verdict};
 
 /// The sentences.
@@ -72,13 +72,13 @@ fn by(group: &Group, rows: &[&Comparison]) -> String {
     if sizes.is_empty() {
         return String::new();
     }
-    format!(" (by {} {})", range(&sizes, fixed), Shown::of(group.metric).difference_unit)
+    format!(" (by {} {})", range(&sizes, fixed), DisplayUnit::of(group.metric).difference_unit)
 }
 
 /// How large the effect of a comparison is, either way, in the difference's unit.
 pub fn magnitude(group: &Group, row: &Comparison) -> Option<f64> {
     let effect = row.effect.as_ref()?;
-    Some(Shown::of(group.metric).difference(effect.scale, effect.estimate).abs())
+    Some(DisplayUnit::of(group.metric).difference(effect.scale, effect.estimate).abs())
 }
 
 /// What headers explain and what they leave, where they explain anything.

@@ -6,7 +6,7 @@ use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, var
 use crate::findings::heading::{count, time};
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::format::Format;
-use crate::rendering::numbers::{NONE, Shown, aligned, difference_decimals, p_value, range, signed};
+use crate::rendering::numbers::{DisplayUnit, NONE, aligned, difference_decimals, p_value, range, signed};
 use crate::rendering::{markdown, text};
 use serde::Serialize;
 use stacklab_model::{
@@ -140,7 +140,7 @@ fn groups(found: &Between) -> Vec<Group<'_>> {
 
 impl Group<'_> {
     fn blocks(&self, found: &Between) -> [Block; 3] {
-        let shown = Shown::of(self.metric);
+        let shown = DisplayUnit::of(self.metric);
         let margin = match (self.metric.scale(), self.rows[0].margin) {
             (Scale::Ratio, margin) => 100.0 * margin,
             (Scale::Difference, margin) => shown.factor * margin,
@@ -153,7 +153,7 @@ impl Group<'_> {
         ]
     }
 
-    fn table(&self, shown: &Shown) -> Table {
+    fn table(&self, shown: &DisplayUnit) -> Table {
         let rows = &self.rows;
         let mut notes = Footnotes::default();
         let mut table = Table::default();
@@ -178,7 +178,7 @@ impl Group<'_> {
 
     /// How often which verdict, and by how much: `throughput, udp segment: B worse at 2 of 4 (by 3.1 to 4.0 %)`.
     fn summary(&self) -> String {
-        let shown = Shown::of(self.metric);
+        let shown = DisplayUnit::of(self.metric);
         let verdicts = ["worse", "better", "equivalent", "inconclusive", "nothing"];
         let told = verdicts.into_iter().filter_map(|name| {
             let rows: Vec<&&Against> = self.rows.iter().filter(|row| row.change.name() == name).collect();
@@ -209,7 +209,7 @@ fn scope(found: &Between) -> CpuScope {
 }
 
 /// `-8.41 [-8.43, -8.39]`.
-fn distances(rows: &[&Against], shown: &Shown) -> Vec<String> {
+fn distances(rows: &[&Against], shown: &DisplayUnit) -> Vec<String> {
     let of = |effect: &Unpaired| {
         let ends = [effect.estimate, effect.interval95.low, effect.interval95.high];
         ends.map(|end| shown.difference(effect.scale, end))

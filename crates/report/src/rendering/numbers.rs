@@ -7,7 +7,7 @@ pub const NONE: &str = "-";
 
 /// How a metric's figures are shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shown {
+pub struct DisplayUnit {
     /// Unit of a figure.
     pub unit: &'static str,
     /// Unit of a difference between two arms.
@@ -16,7 +16,7 @@ pub struct Shown {
     pub factor: f64,
 }
 
-impl Shown {
+impl DisplayUnit {
     /// Of a metric.
     pub fn of(metric: Metric) -> Self {
         let (unit, factor) = match metric.unit() {
@@ -29,7 +29,7 @@ impl Shown {
             (Scale::Difference, Unit::Ratio | Unit::Percent) => "points",
             (Scale::Difference, _) => unit,
         };
-        Shown { unit, difference_unit, factor }
+        DisplayUnit { unit, difference_unit, factor }
     }
 
     /// A margin in the difference's unit.
@@ -191,17 +191,17 @@ mod tests {
 
     #[test]
     fn shares_are_shown_in_per_cent_and_their_differences_in_points() {
-        let loss = Shown::of(Metric::Loss);
+        let loss = DisplayUnit::of(Metric::Loss);
         assert_eq!((loss.unit, loss.difference_unit), ("%", "points"));
         assert_eq!(loss.difference(Scale::Difference, 0.015), 1.5);
         assert_eq!((loss.margin(Scale::Difference, 0.001), loss.margin(Scale::Ratio, 0.02)), (0.1, 2.0));
-        let rtt = Shown::of(Metric::Rtt);
+        let rtt = DisplayUnit::of(Metric::Rtt);
         assert_eq!((rtt.unit, rtt.difference_unit, rtt.factor), ("ms", "%", 1.0));
-        assert_eq!(Shown::of(Metric::Retransmits).difference_unit, "events");
-        let efficiency = Shown::of(Metric::TcpEfficiency);
+        assert_eq!(DisplayUnit::of(Metric::Retransmits).difference_unit, "events");
+        let efficiency = DisplayUnit::of(Metric::TcpEfficiency);
         assert_eq!((efficiency.unit, efficiency.difference_unit, efficiency.factor), ("%", "points", 1.0));
-        let engine = Shown::of(Metric::CpuEngineSender);
+        let engine = DisplayUnit::of(Metric::CpuEngineSender);
         assert_eq!((engine.unit, engine.difference_unit), ("% of a core", "% of a core"));
-        assert_eq!(Shown::of(Metric::Ttr).difference_unit, "%");
+        assert_eq!(DisplayUnit::of(Metric::Ttr).difference_unit, "%");
     }
 }

@@ -14,40 +14,40 @@ pub(crate) struct Source {
 
 /// Where something was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     /// Index into the sources.
     pub source: usize,
     /// Bytes of the source's text.
     pub span: Range<usize>,
 }
 
-impl Place {
+impl Location {
     /// A source as a whole, shown by its first line.
     pub(crate) fn whole(source: usize) -> Self {
-        Place { source, span: 0..0 }
+        Location { source, span: 0..0 }
     }
 }
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
-    pub place: Place,
+    pub place: Location,
     /// What is wrong, in a sentence.
     pub title: String,
     /// What was expected, written at the place; may be empty.
     pub label: String,
     /// Another place that has to do with it, and how.
-    pub related: Option<(Place, String)>,
+    pub related: Option<(Location, String)>,
     /// What to do next.
     pub help: Option<String>,
 }
 
 impl Problem {
-    pub(crate) fn at(place: Place, title: impl Into<String>, label: impl Into<String>) -> Self {
+    pub(crate) fn at(place: Location, title: impl Into<String>, label: impl Into<String>) -> Self {
         Problem { place, title: title.into(), label: label.into(), related: None, help: None }
     }
 
-    pub(crate) fn related(mut self, place: Place, label: impl Into<String>) -> Self {
+    pub(crate) fn related(mut self, place: Location, label: impl Into<String>) -> Self {
         self.related = Some((place, label.into()));
         self
     }
@@ -88,7 +88,7 @@ impl Problems {
     }
 
     /// Whether something is wrong with the value at a place, so that nothing more is to be said about it.
-    pub(crate) fn known_at(&self, place: &Place) -> bool {
+    pub(crate) fn known_at(&self, place: &Location) -> bool {
         self.list.iter().any(|problem| problem.place == *place)
     }
 

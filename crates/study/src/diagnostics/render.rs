@@ -1,6 +1,6 @@
 //! Problems as text. The only module that knows annotate-snippets.
 
-use crate::diagnostics::{Place, Problem, Source};
+use crate::diagnostics::{Location, Problem, Source};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
 /// A problem as plain text: title, place, the lines concerned with carets, help. No newline at the end.
@@ -31,7 +31,12 @@ fn snippet(source: usize, sources: &[Source]) -> Snippet<'_, Annotation<'_>> {
     Snippet::source(&source.text).path(&source.name)
 }
 
-fn annotation<'a>(kind: AnnotationKind, place: &Place, label: &'a str, sources: &[Source]) -> Annotation<'a> {
+fn annotation<'a>(
+    kind: AnnotationKind,
+    place: &Location,
+    label: &'a str,
+    sources: &[Source],
+) -> Annotation<'a> {
     // A place comes from a parser; if one ever lay outside its text, the end of the text is where to look.
     let text = &sources[place.source].text;
     let end = floor_char(text, place.span.end);

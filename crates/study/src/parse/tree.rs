@@ -1,6 +1,6 @@
 //! A study file as a tree of values that know where they were written.
 
-use crate::diagnostics::{Place, Problem, Problems};
+use crate::diagnostics::{Location, Problem, Problems};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub value: Value,
-    pub place: Place,
+    pub place: Location,
 }
 
 /// What TOML can hold.
@@ -26,13 +26,13 @@ pub(crate) enum Value {
 
 /// Keys and values, in alphabetical order as the TOML parser gives them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table(pub Vec<Entry>);
+pub(crate) struct Table(pub Vec<KeyValue>);
 
 /// A key, where it was written, and its value.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct KeyValue {
     pub name: String,
-    pub name_place: Place,
+    pub name_place: Location,
     pub node: Node,
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn parse(source: usize, text: &str, problems: &mut Problems) -> Optio
     for error in errors.into_iter().take(3) {
         let span = error.span().unwrap_or(0..0);
         let word = text.get(span.clone()).unwrap_or("");
-        let place = Place { source, span };
+        let place = Location { source, span };
         let (reason, expected) = match error.message().split_once(", expected ") {
             Some(("string values must be quoted", _)) if word.is_empty() => {
                 ("there is no value", "expected a value".to_owned())
@@ -101,16 +101,16 @@ fn is_bare_word(reason: &str, word: &str) -> bool {
 }
 
 fn convert_table(source: usize, table: &DeTable) -> Table {
-    let entries = table.iter().map(|(name, value)| Entry {
+    let entries = table.iter().map(|(name, value)| KeyValue {
         name: name.get_ref().to_string(),
-        name_place: Place { source, span: name.span() },
+        name_place: Location { source, span: name.span() },
         node: convert(source, value),
     });
     Table(entries.collect())
 }
 
 fn convert(source: usize, value: &Spanned<DeValue>) -> Node {
-    let place = Place { source, span: value.span() };
+    let place = Location { source, span: value.span() };
     let value = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(integer) => Value::Integer(whole(integer.as_str(), integer.radix())),

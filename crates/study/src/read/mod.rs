@@ -12,8 +12,8 @@ mod rule;
 mod settings;
 mod sizes;
 
-use crate::diagnostics::{Place, Problems};
-use crate::language::leaf::{self, Misfit};
+use crate::diagnostics::{Location, Problems};
+use crate::language::leaf::{self, ValueError};
 use crate::parse::tree::{Node, Table};
 use crate::study::Study;
 use factors::Factors;
@@ -22,7 +22,7 @@ use stacklab_model::LinkConfig;
 /// A value that remembers where it was written.
 struct At<T> {
     value: T,
-    place: Place,
+    place: Location,
 }
 
 /// Reads a study; `None` where something is wrong that the problems say.
@@ -65,7 +65,7 @@ fn link_config(node: Option<&Node>, problems: &Problems) -> Option<LinkConfig> {
 /// A value that is there and with which nothing is wrong.
 fn at<T>(
     node: Option<&Node>,
-    read: impl Fn(&Node) -> Result<T, Misfit>,
+    read: impl Fn(&Node) -> Result<T, ValueError>,
     problems: &Problems,
 ) -> Option<At<T>> {
     let node = node.filter(|node| !problems.known_at(&node.place))?;
@@ -75,7 +75,7 @@ fn at<T>(
 /// The items of a list with which nothing is wrong.
 fn items<T>(
     node: Option<&Node>,
-    read: impl Fn(&Node) -> Result<T, Misfit>,
+    read: impl Fn(&Node) -> Result<T, ValueError>,
     problems: &Problems,
 ) -> Vec<At<T>> {
     let items = node.map_or(&[][..], |node| node.items());
@@ -83,11 +83,11 @@ fn items<T>(
 }
 
 /// A whole number; its bounds have been checked.
-fn whole(node: &Node) -> Result<u32, Misfit> {
+fn whole(node: &Node) -> Result<u32, ValueError> {
     leaf::integer(node, 0, i64::from(u32::MAX)).map(|integer| integer as u32)
 }
 
 /// Nanoseconds; the bounds have been checked.
-fn nanoseconds(node: &Node) -> Result<u64, Misfit> {
+fn nanoseconds(node: &Node) -> Result<u64, ValueError> {
     leaf::duration(node, "0s", "100000h")
 }

@@ -2,7 +2,7 @@
 
 use super::factors::Factors;
 use super::{At, items};
-use crate::diagnostics::{Place, Problem, Problems};
+use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
 use stacklab_model::{Cell, Factor, Family, Mechanism, Transport};
@@ -61,7 +61,7 @@ impl Setting {
     }
 
     /// The levels that are numbers, with their places.
-    fn numbers(&self) -> impl Iterator<Item = (u32, &Place)> {
+    fn numbers(&self) -> impl Iterator<Item = (u32, &Location)> {
         self.levels.iter().filter_map(|level| Some((level.value.parse().ok()?, &level.place)))
     }
 }
@@ -158,7 +158,7 @@ fn check_needs(setting: &Setting, factors: &Factors, problems: &mut Problems) {
 }
 
 /// The place of a level that does not meet a need: any such level, or, of a fixed setting, where none meets it.
-fn unmet<T: PartialEq>(levels: &[At<T>], needed: T, fixed: bool) -> Option<Place> {
+fn unmet<T: PartialEq>(levels: &[At<T>], needed: T, fixed: bool) -> Option<Location> {
     if fixed && levels.iter().any(|level| level.value == needed) {
         return None;
     }
