@@ -8,7 +8,7 @@ use crate::claim::Claim;
 use serde::Serialize;
 use stacklab_model::Difference;
 
-/// A claim with what became of it.
+/// A claim, audited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audited<'a> {
     /// The claim.

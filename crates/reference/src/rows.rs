@@ -1,8 +1,8 @@
-//! Rows of a table, with their place.
+//! Rows of a CSV table, with their line numbers.
 
 use std::fmt::Display;
 
-/// A row that is not what its table holds.
+/// An invalid row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("reference/{file}:{line}: {what}")]
 pub struct ReferenceError {

@@ -1,4 +1,4 @@
-//! A whole campaign's findings.
+//! The findings of a campaign.
 
 pub(crate) mod campaign;
 mod cautions;
@@ -18,7 +18,7 @@ use stacklab_model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Everything a report says.
+/// Computes all findings of a campaign.
 pub fn findings(campaign: &Campaign) -> Findings {
     let runs = Runs::new(campaign.runs);
     let cells = cells(campaign, &runs);
@@ -103,7 +103,7 @@ fn invalid_runs(runs: &[RunRecord]) -> Vec<(usize, String)> {
     }))
 }
 
-/// Every warning with the number of runs that said it, the commonest first.
+/// Every warning with the number of runs that have it, the most frequent first.
 fn warnings(runs: &[RunRecord]) -> Vec<(usize, Warning)> {
     let said = commonest_first(runs.iter().flat_map(|run| run.warnings.iter().collect::<BTreeSet<_>>()));
     said.into_iter().map(|(count, warning)| (count, warning.clone())).collect()

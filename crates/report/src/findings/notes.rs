@@ -1,4 +1,4 @@
-//! What a reader should know besides the figures.
+//! Notes below the figures: cautions, invalid runs, warnings.
 
 use crate::findings::heading::count;
 use crate::rendering::document::Block;
@@ -49,7 +49,7 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
     why.into_iter().filter_map(sentence).collect()
 }
 
-/// What Friedman's test says where more than two arms are compared, before any two of them.
+/// Friedman's test, where more than two arms are compared.
 fn many_arms(findings: &Findings) -> Option<String> {
     let total = findings.many_arms.len();
     let differ = findings.many_arms.iter().filter(|arms| arms.p < 0.05).count();

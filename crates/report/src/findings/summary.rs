@@ -24,7 +24,7 @@ pub fn sentence(group: &Group) -> String {
             None => outcomes.push((outcome, vec![row])),
         }
     }
-    // The commonest outcome leads; among equals the one that says most.
+    // The most frequent outcome first; among equals the most informative one.
     outcomes.sort_by_key(|(_, rows)| (std::cmp::Reverse(rows.len()), rank(rows[0])));
 
     let total = group.rows.len();
@@ -81,7 +81,7 @@ pub fn magnitude(group: &Group, row: &Comparison) -> Option<f64> {
     Some(DisplayUnit::of(group.metric).difference(effect.scale, effect.estimate).abs())
 }
 
-/// What headers explain and what they leave, where they explain anything.
+/// What headers explain and what is left, where they explain anything.
 fn headers(group: &Group) -> String {
     let explained = || group.rows.iter().filter_map(|row| row.explained.as_ref());
     let ratios: Vec<f64> = explained().filter_map(|explained| explained.ratio).map(percent).collect();

@@ -2,10 +2,10 @@
 
 use stacklab_model::{Metric, Scale, Unit};
 
-/// What stands where there is no figure.
+/// Printed where there is no figure.
 pub const NONE: &str = "-";
 
-/// How a metric's figures are shown.
+/// The units in which a metric's figures are shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DisplayUnit {
     /// Unit of a figure.
@@ -80,7 +80,7 @@ fn digits(figure: f64) -> i32 {
     figure.log10().floor() as i32 + 1
 }
 
-/// With so many decimals; no minus before a zero, an exponent where digits would not end.
+/// With this many decimals; no minus before a zero, an exponent for large figures.
 pub fn fixed(figure: f64, decimals: usize) -> String {
     if !figure.is_finite() {
         return NONE.to_owned();
@@ -95,7 +95,7 @@ pub fn fixed(figure: f64, decimals: usize) -> String {
     }
 }
 
-/// The same with a plus before what is more than zero.
+/// The same with a plus before positive figures.
 pub fn signed(figure: f64, decimals: usize) -> String {
     let text = fixed(figure, decimals);
     let positive = figure > 0.0 && text.chars().any(|c| matches!(c, '1'..='9'));

@@ -1,4 +1,4 @@
-//! Does a tree speak the language? Unknown keys, kinds of values, things said twice. What is missing is looked for
+//! Checks a tree against the language: unknown keys, kinds of values, duplicates. Missing keys are checked
 //! later, in the merged study ([`crate::parse::layers`]), because a scale or `--set` may supply it.
 
 use crate::diagnostics::{Location, Problem, Problems};
@@ -8,7 +8,7 @@ use crate::parse::tree::{Node, Table, Value};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Adds every departure of a table from the language. `path` is its dotted name, empty for a whole file.
+/// Reports every difference of a table from the language. `path` is its dotted name, empty for a whole file.
 pub(crate) fn table(table: &Table, keys: &[Key], path: &str, problems: &mut Problems) {
     for entry in &table.0 {
         let path = join(path, &entry.name);

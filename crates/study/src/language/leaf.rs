@@ -10,7 +10,7 @@ use stacklab_model::{
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// A value that is not of its kind: what was expected, and the problem's title where there is a better one than
+/// An error in a value: what was expected, and the title where there is a better one than
 /// that the value cannot be read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ValueError {

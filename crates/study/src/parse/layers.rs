@@ -1,11 +1,11 @@
-//! A study's layers: defaults, file, scale, `--set`; each laid over the one before, key by key.
+//! A study's layers: defaults, file, scale, `--set`, each merged over the one before.
 
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::check::join;
 use crate::language::table::{Key, Kind, Presence};
 use crate::parse::tree::{self, KeyValue, Node, Table, Value};
 
-/// Lays a table over another: tables are merged, everything else is replaced.
+/// Merges a table over another: tables are merged, all other values replaced.
 pub(crate) fn merge(under: &mut Table, over: Table, keys: &[Key]) {
     for entry in over.0 {
         let kind = keys.iter().find(|key| key.name == entry.name).map(|key| key.kind);
@@ -24,7 +24,7 @@ pub(crate) fn merge(under: &mut Table, over: Table, keys: &[Key]) {
     }
 }
 
-/// Fills in the defaults of every table that is there and adds what is missing to the problems.
+/// Fills in the defaults of every table present, and reports missing keys.
 pub(crate) fn complete(
     table: &mut Table,
     keys: &[Key],

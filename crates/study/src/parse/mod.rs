@@ -42,7 +42,7 @@ pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
     let tree = tree::parse(file, input.text, &mut problems);
     let settings: Vec<Table> =
         input.settings.iter().filter_map(|setting| setting::parse(setting, &mut problems)).collect();
-    // A file that is not TOML says nothing that could be checked further.
+    // A file that is not TOML cannot be checked further.
     let Some(mut tree) = tree else { return Err(problems.into_errors()) };
 
     check::table(&tree, STUDY, "", &mut problems);
@@ -76,7 +76,7 @@ fn scale(scales: Option<Node>, name: &str, problems: &mut Problems) -> Option<Ta
     };
     match scales.take(name) {
         Some(Node { value: Value::Table(scale), .. }) => Some(scale),
-        // Not a table: said already.
+        // Not a table: reported already.
         Some(_) => None,
         None => {
             let names: Vec<&str> = scales.0.iter().map(|entry| entry.name.as_str()).collect();

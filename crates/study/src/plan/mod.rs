@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 /// The trials of a study in their order. A block holds every cell once for every probe that supports its transport, in
 /// an order drawn from the seed and the block's number alone, so that a campaign is resumed without its history.
 ///
-/// Cells that differ only in the compared factor stand side by side, so that what is compared is measured under
+/// Cells that differ only in the compared factor are adjacent, so that compared cells are measured under
 /// the same conditions. That factor is the first comparison's, or the family in a study without comparisons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {

@@ -1,11 +1,11 @@
-//! When a question has been measured enough: a pure function of what is known.
+//! The stopping rule, a pure function of the runs so far.
 
 use stacklab_model::{StopReason, StoppingRule, StoppingState};
 
 /// Blocks before the time budget can end a campaign: with fewer there is no interval at all.
 const LEAST_BLOCKS: u32 = 2;
 
-/// Looks at one question after a block, and says why it is settled, where it is.
+/// Applies the stopping rule to one question after a block; gives the reason to stop, if there is one.
 ///
 /// `blocks_done` counts the blocks measured so far, `spent_ns` the nanoseconds of the campaign so far. An answer that
 /// is good enough counts from `rule.min` blocks on. The most blocks and the budget end the question whatever its

@@ -3,11 +3,13 @@
 //! Figures are in the unit that the page prints (shares in per cent) and unrounded, but for those of single runs, which
 //! have six digits. Indices point into the lists of the document.
 
+mod facts;
 mod figures;
 mod runs;
 mod server;
 mod testbed;
 
+pub use facts::Fact;
 pub use figures::*;
 pub use runs::*;
 pub use server::*;
@@ -58,16 +60,6 @@ pub struct Page {
     pub details: Vec<RunDetail>,
     /// The testbed.
     pub testbed: TestbedView,
-}
-
-/// A name and what is so called.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[cfg_attr(test, derive(ts_rs::TS))]
-pub struct Fact {
-    /// The name.
-    pub name: String,
-    /// The text.
-    pub text: String,
 }
 
 /// The verdict over a group of comparisons.

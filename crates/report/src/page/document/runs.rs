@@ -1,6 +1,6 @@
 //! Single runs.
 
-use crate::page::document::Fact;
+use crate::page::document::facts::Fact;
 use serde::Serialize;
 
 /// Every run, by column.

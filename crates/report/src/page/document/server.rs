@@ -1,6 +1,6 @@
 //! What `serve` gives besides a campaign: the list of records, two records side by side, changes.
 
-use crate::page::document::Fact;
+use crate::page::document::facts::Fact;
 use serde::Serialize;
 
 /// The records of a folder.

@@ -1,6 +1,6 @@
 //! The testbed, its hosts and links.
 
-use crate::page::document::Fact;
+use crate::page::document::facts::Fact;
 use serde::Serialize;
 
 /// The testbed.
