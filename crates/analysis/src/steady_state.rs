@@ -1,4 +1,4 @@
-//! Had runs settled when they were measured?
+//! Whether runs were in steady state when they were measured (MSER-5).
 
 use crate::statistics::{Warmup, median, mser5};
 use stacklab_model::{IntervalRow, Probe, RunRecord, SteadyState};

@@ -15,7 +15,7 @@ const LEVEL: f64 = 0.05;
 /// Fewest pairs of which the signed-rank test can have a p below 5 %.
 const LEAST_RANKED: usize = 6;
 
-/// The share of runs that may look unsettled by chance: of series without any change MSER-5 says so of one in six.
+/// The share of runs without a steady state by chance: of series without any change MSER-5 says so of one in six.
 const MOST_UNSETTLED: f64 = 0.25;
 
 /// How many places a caution names.
@@ -75,7 +75,7 @@ pub fn cautions(
     all.into_iter().flatten().chain(steady_state.iter().filter_map(unsettled)).collect()
 }
 
-/// Runs of a probe that had not settled, where they are more than chance makes of steady ones.
+/// Runs of a probe without a steady state, where there are more than by chance.
 fn unsettled(steady_state: &SteadyState) -> Option<(usize, Warning)> {
     let looked_at = steady_state.runs - steady_state.too_short;
     (steady_state.unsettled as f64 > MOST_UNSETTLED * looked_at as f64).then(|| {

@@ -139,7 +139,7 @@ pub struct Tests {
     pub order: Option<Order>,
 }
 
-/// Whether runs of a probe had settled when they were measured (MSER-5 on the messages of each row of a run's interval
+/// Whether runs of a probe were in steady state when they were measured (MSER-5 on the messages of each row of a run's interval
 /// series). Figures are of the whole measured window: this says what of it looks like warm-up still.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SteadyState {
@@ -149,11 +149,11 @@ pub struct SteadyState {
     pub runs: usize,
     /// Those whose series is too short to tell (fewer than 30 whole rows).
     pub too_short: usize,
-    /// Those that settled after a while. Of series without any change, MSER-5 cuts something from nearly half.
+    /// Those with a transient at the beginning. Of series without any change, MSER-5 cuts something from nearly half.
     pub late: usize,
     /// The median over them of what should have been cut, nanoseconds after the window's beginning.
     pub late_ns: Option<f64>,
-    /// Those that never settled. Of series without any change, MSER-5 says so of up to one in six.
+    /// Those without a steady state. Of series without any change, MSER-5 says so of up to one in six.
     pub unsettled: usize,
 }
 
@@ -328,7 +328,7 @@ pub struct Findings {
     /// Factors of which more than two arms are compared.
     #[serde(default)]
     pub many_arms: Vec<ManyArms>,
-    /// Whether the runs had settled, by probe.
+    /// The steady-state test of the runs, by probe.
     #[serde(default, rename = "settling")]
     pub steady_state: Vec<SteadyState>,
     /// What the tests of many comparisons say together, each with how many comparisons or cells it concerns.

@@ -1,4 +1,4 @@
-//! Lines, letters and marks of a figure.
+//! The chart of a figure: axes, lines, markers, legend.
 
 use super::axis::Axis;
 use super::drawing::{Anchor, Colour, Drawing, Item, LineStyle};
@@ -12,7 +12,7 @@ const PLOT_HEIGHT: f64 = 176.0;
 const LETTERS: f64 = 8.0;
 /// From one line of text to the next.
 const LINE: f64 = LETTERS + 3.0;
-/// What stays free at every edge.
+/// The margin at every edge.
 const EDGE: f64 = 2.0;
 /// From the left end of a line's sign in the legend to its text.
 const SIGN: f64 = 24.0;

@@ -12,7 +12,7 @@ pub struct Drawing {
     pub items: Vec<Item>,
 }
 
-/// A part of it.
+/// An element of a drawing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// Joined points, one list for each piece.
@@ -26,11 +26,11 @@ pub enum Item {
 pub struct LineStyle {
     pub colour: Colour,
     pub width: f64,
-    /// Lengths of dash and gap, and so on; empty for a whole line.
+    /// Lengths of dashes and gaps; empty for a solid line.
     pub dash: &'static [f32],
 }
 
-/// Which part of a text stands at its place.
+/// The alignment of a text at its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
     Start,

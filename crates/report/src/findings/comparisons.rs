@@ -92,7 +92,7 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
     table
 }
 
-/// Decimals for the means of a table and the half-widths behind them.
+/// Decimals for the means of a table and their half-widths.
 pub fn mean_decimals<'a>(
     estimates: impl Iterator<Item = &'a Estimate> + Clone,
     shown: &DisplayUnit,
@@ -119,7 +119,7 @@ pub fn means(
             Some([mean, half_width.unwrap_or_else(|| NONE.to_owned())])
         })
         .collect();
-    // The sign stands outside the padding.
+    // The sign is outside the padding.
     let widest = parts.iter().flatten().map(|part| part[1].len()).max().unwrap_or(0);
     let parts: Vec<Option<[String; 2]>> =
         parts.into_iter().map(|row| row.map(|[mean, half]| [mean, format!(" ± {half:>widest$}")])).collect();

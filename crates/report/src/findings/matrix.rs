@@ -1,4 +1,4 @@
-//! All verdicts at a glance: sizes across, everything else down.
+//! The matrix of all verdicts: columns are sizes, rows everything else.
 
 use crate::findings::comparisons::arm;
 use crate::findings::groups::{Group, level};

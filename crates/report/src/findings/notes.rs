@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Most kinds of invalid runs, warnings and the like that are listed; the rest is counted.
 const LISTED: usize = 10;
 
-/// Comparisons that were cut short, what their tests say together, headers that explain nothing, invalid runs, warnings.
+/// Comparisons cut short, cautions, headers that explain nothing, invalid runs, warnings.
 pub fn blocks(findings: &Findings) -> Vec<Block> {
     let points = points(findings);
     if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
@@ -73,7 +73,7 @@ fn headers(findings: &Findings) -> Vec<String> {
     listed(&reasons, |(because, n)| format!("{because} ({})", count(*n, "comparison")))
 }
 
-/// One point for each kind of warning; texts that differ from run to run are told by the commonest.
+/// One point for each kind of warning, with its most frequent text.
 fn warnings(findings: &Findings) -> Vec<String> {
     let mut kinds: Vec<(usize, usize, &Warning)> = Vec::new();
     for (n, warning) in &findings.warnings {

@@ -65,7 +65,7 @@ fn rank(row: &Comparison) -> u8 {
     }
 }
 
-/// ` (by 1.2 to 4.0 %)` behind a better arm.
+/// ` (by 1.2 to 4.0 %)` after a better arm.
 fn by(group: &Group, rows: &[&Comparison]) -> String {
     let better = rows.iter().filter(|row| matches!(row.verdict, Verdict::Better(_)));
     let sizes: Vec<f64> = better.filter_map(|row| magnitude(group, row)).collect();

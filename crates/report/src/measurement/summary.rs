@@ -107,7 +107,7 @@ fn one_way(run: &RunRecord, receiver: &HostReport) -> Vec<(&'static str, String)
     lines
 }
 
-/// How far apart several flows were.
+/// The spread of several flows.
 fn flows(receiver: &HostReport) -> Option<(&'static str, String)> {
     let (least, most) = (receiver.flow_bytes.iter().min()?, receiver.flow_bytes.iter().max()?);
     let seconds = receiver.received.last_ns.saturating_sub(receiver.received.first_ns) as f64 / 1e9;
@@ -184,7 +184,7 @@ fn connect(run: &RunRecord, sender: &HostReport) -> Vec<(&'static str, String)> 
     lines
 }
 
-/// Round trips: least and most from the histogram, the others as the run's figures have them.
+/// Round trips: minimum and maximum from the histogram, the others from the run's figures.
 fn times(run: &RunRecord, metrics: [Metric; 4], delays: Option<&Delays>) -> Vec<(&'static str, String)> {
     let labels = ["  median", "  mean", "  p99", "  p99.9"];
     let figures = labels.into_iter().zip(metrics);
@@ -234,7 +234,7 @@ fn nothing_came() -> String {
     "missing: none was measured".to_owned()
 }
 
-/// How far behind its schedule the sender was.
+/// The lateness of the sender.
 fn schedule(sender: &HostReport) -> Option<(&'static str, String)> {
     let most = sender.sent.max_late_ns?;
     let median = sender.lateness.as_ref().and_then(|late| late.buckets.percentile(0.5));

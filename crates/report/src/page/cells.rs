@@ -1,4 +1,4 @@
-//! Factors, cells and metrics by their numbers, and what was measured of each.
+//! Factors, cells and metrics, numbered, and their estimates.
 
 use crate::findings::comparisons::{definition, mean_decimals, means};
 use crate::page::document::{CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries};
@@ -11,7 +11,7 @@ use stacklab_model::{
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What stands for a setting that a cell leaves as it is.
+/// Printed for a setting that a cell does not set.
 const AS_IT_IS: &str = "as it is";
 
 /// Everything that has a number in the document.
@@ -117,7 +117,7 @@ impl<'a> Index<'a> {
         self.cells.iter().map(view).collect()
     }
 
-    /// Every estimate, rounded alike within a metric, transport and framing.
+    /// Every estimate, with the same decimals within a metric, transport and framing.
     pub fn estimates(&self, findings: &Findings) -> Vec<EstimateView> {
         let mut groups: BTreeMap<(Metric, Transport, Framing), Vec<&CellEstimate>> = BTreeMap::new();
         for estimate in &findings.cells {

@@ -19,7 +19,7 @@ pub fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
 fn row(row: &TestbedDrawing, link_config: &LinkConfig, hosts: &[HostView]) -> DrawingView {
     let place = |name: &String| DrawnHost {
         name: name.clone(),
-        // A campaign that was resumed may have found another kernel: the last is what it ended with.
+        // A resumed campaign may have several entries for a host: the last one counts.
         system: hosts
             .iter()
             .rfind(|host| host.name == *name)

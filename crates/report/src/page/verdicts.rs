@@ -30,17 +30,17 @@ impl Numbered {
     pub fn sentences(&self, groups: &[Group]) -> Vec<Sentence> {
         let of = |(group, first): (&Group, &usize)| {
             let better = |row: &&Comparison| matches!(row.verdict, Verdict::Better(_));
-            let standing = group.rows.iter().position(better);
+            let shown = group.rows.iter().position(better);
             Sentence {
                 text: sentence(group),
-                differs: standing.is_some(),
-                comparison: first + standing.unwrap_or(0),
+                differs: shown.is_some(),
+                comparison: first + shown.unwrap_or(0),
             }
         };
         groups.iter().zip(&self.first).map(of).collect()
     }
 
-    /// Sizes across, everything else down, as at the end of a text report.
+    /// Columns are sizes, rows everything else, as at the end of a text report.
     pub fn matrix(&self, groups: &[Group]) -> Matrix {
         let placed: Vec<(&Group, usize)> = groups
             .iter()

@@ -1,4 +1,4 @@
-//! Two records side by side.
+//! The report of two records compared.
 
 pub mod csv;
 mod groups;
@@ -90,7 +90,7 @@ fn alone(found: &Between) -> Vec<String> {
     points
 }
 
-/// What was allowed, and what did not hold it.
+/// The allowance, and the figures that fail it.
 fn failing(found: &Between) -> Option<String> {
     let allowed = 100.0 * found.allowed?;
     let allowed = (allowed * 1e6).round() / 1e6;

@@ -1,4 +1,4 @@
-//! Documents of headings, prose and tables, and what they are written as.
+//! Documents of headings, prose and tables, and their formats.
 
 pub mod columns;
 pub mod csv_tables;

@@ -123,7 +123,7 @@ pub fn range(figures: &[f64], write: impl Fn(f64, usize) -> String) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-/// Joins the parts of each row, each part padded to the width of its column, so that points stand below points.
+/// Joins the parts of each row, each padded to the width of its column, so that decimal points align.
 pub fn aligned<const N: usize>(rows: &[Option<[String; N]>]) -> Vec<Option<String>> {
     let width = |part: usize| rows.iter().flatten().map(|row| row[part].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);

@@ -68,8 +68,8 @@ impl Plan {
         (0..).zip(groups.into_iter().flatten()).map(trial).collect()
     }
 
-    /// The trials of a block that are still worth running: all but those whose every question is settled. A trial
-    /// that no question asks for stays. `settled` goes with `questions` item by item; one that is not there is open.
+    /// The trials of a block that are still worth running: all except those whose every question has stopped. A trial
+    /// that no question asks for stays. `stop_reason` has an item for each of `questions`; a missing one is open.
     /// Trials keep their order and positions.
     pub fn active(
         trials: Vec<Trial>,
