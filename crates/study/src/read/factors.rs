@@ -1,10 +1,10 @@
 //! What is varied, and the cells that this makes.
 
 use super::settings::Setting;
-use super::{At, items, whole};
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
+use crate::read::node::{At, items, whole};
 use stacklab_model::{Cell, Factor, Family, Framing, Transport};
 
 /// Most cells of a study: more would not be measured in a lifetime, and is a slip of the pen.

@@ -1,10 +1,10 @@
 //! Routers, and what is built between them.
 
 use super::factors::Factors;
-use super::{At, at, nanoseconds, whole};
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
+use crate::read::node::{At, at, nanoseconds, whole};
 use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Systems, Topology, Translator};
 
 /// Factors that a testbed of routers does not have: they change an end of the one link of two hosts.

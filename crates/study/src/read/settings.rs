@@ -1,10 +1,10 @@
 //! Factors whose levels are a cell's settings: read, and checked against what each of them needs.
 
 use super::factors::Factors;
-use super::{At, items};
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
+use crate::read::node::{At, items};
 use stacklab_model::{Cell, Factor, Family, Mechanism, Transport};
 
 /// The most that the messages of all flows together may take, bytes: each flow holds one at each end.
