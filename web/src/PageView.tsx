@@ -1,7 +1,7 @@
-// One campaign, from the answer down to single runs.
+// One campaign, from the verdicts to single runs.
 import type { Page } from "./document";
 import { Explorer } from "./explorer/Explorer";
-import { Facts, Place } from "./place/Place";
+import { Facts, Testbed } from "./testbed/Testbed";
 import { Runs, type Fetch } from "./runs/Runs";
 import { MatrixTable, Sentences } from "./verdicts/Verdicts";
 
@@ -24,7 +24,7 @@ export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
           </>
         )}
       </section>
-      <Place page={page} />
+      <Testbed page={page} />
       <Runs page={page} fetch={fetch} />
     </>
   );

@@ -1,4 +1,4 @@
-// The document's types, made from crates/report/src/page/document.rs by `make types`; a test compares.
+// The document's types, made from crates/report/src/page/document by `make types`; a test compares.
 
 export const PAGE_FORMAT_VERSION = 1;
 
@@ -508,23 +508,23 @@ sentence: string,
 /**
  * How hosts are joined: one row for all that are joined alike.
  */
-rows: Array<RowView>, 
+rows: Array<DrawingView>, 
 /**
  * The hosts, in the order in which they were asked.
  */
 hosts: Array<HostView>, };
 
-export type RowView = { 
+export type DrawingView = { 
 /**
  * The hosts.
  */
-hosts: Array<HostPlace>, 
+hosts: Array<DrawnHost>, 
 /**
  * The link after each host but the last.
  */
 links: Array<LinkView>, };
 
-export type HostPlace = { 
+export type DrawnHost = { 
 /**
  * Its name.
  */

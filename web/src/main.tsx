@@ -1,4 +1,4 @@
-// The page: of the document that stands in it, or of what a server has.
+// The page: of the embedded document, or of a server.
 import { effect } from "@preact/signals";
 import { render } from "preact";
 import { PAGE_FORMAT_VERSION, type Page } from "./document";

@@ -1,9 +1,9 @@
-// What is shown is in the URL, so that it can be sent to somebody: one signal of names and texts, read from the hash.
+// What is shown is in the URL, so that it can be shared: one signal of names and texts, read from the hash.
 import { signal } from "@preact/signals";
 
 export type State = Readonly<Record<string, string>>;
 
-/** Reads `#metric=rtt&size=128`; what is no name with a text is left out. */
+/** Reads `#metric=rtt&size=128`; anything else is ignored. */
 export function parse(hash: string): State {
   return Object.fromEntries(new URLSearchParams(hash.replace(/^#/, "")));
 }
@@ -18,7 +18,7 @@ const inBrowser = typeof location !== "undefined";
 
 export const state = signal<State>(inBrowser ? parse(location.hash) : {});
 
-/** Changes some of it; an empty text forgets. */
+/** Changes some entries; an empty text removes one. */
 export function change(some: Record<string, string>): void {
   state.value = { ...state.value, ...some };
   history.replaceState(null, "", "#" + print(state.value));

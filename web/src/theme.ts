@@ -1,4 +1,4 @@
-// Light or dark: as the system says, or as the reader says.
+// The theme, light or dark: the system's, or the one chosen.
 import { computed, signal } from "@preact/signals";
 import type { Theme } from "./chart/palette";
 import { change, state } from "./state";

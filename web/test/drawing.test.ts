@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { linkLines } from "../src/place/Drawing";
-import { clipped, several, wrapped } from "../src/place/words";
+import { linkLines } from "../src/testbed/Drawing";
+import { clipped, several, wrapped } from "../src/testbed/words";
 
 const mechanisms = ["native", "6in4", "6to4", "6rd", "gre4", "gre6", "4in6", "nat64", "siit", "464xlat", "wireguard4", "wireguard6"];
 

@@ -1,6 +1,6 @@
 //! Hand-made cells, questions and runs for the tests.
 
-use crate::findings::Campaign;
+use crate::findings::campaign::Campaign;
 use stacklab_model::{
     Cell, CpuScope, Drops, Endpoint, Factor, Family, Framing, HostReport, IntervalRow, Length, LinkConfig,
     Metric, Pacing, ProbeSpec, Question, Rate, Role, RunRecord, RunStatus, Transport, Trial, TrialSpec,

@@ -7,11 +7,12 @@
 //! * [`Runs`]: the record's runs by cell and probe, indexed once
 //! * [`estimate`]: one cell, one metric
 //! * [`Paired`]: two cells, one metric
-//! * [`verdict`] and [`stopping_state`]: what the pairs say, at the end and after each block
-//! * [`explain`] and [`limit`]: what the headers alone would make of it
+//! * [`verdict`] and [`stopping_state`]: the conclusion from the pairs, at the end and after each block
+//! * [`significance`]: the rule that every verdict follows
+//! * [`explain`] and [`limit`]: what header bytes alone explain
 //! * [`statistics`]: the tests and intervals that these are made of
-//! * [`findings`]: all of it, for a whole campaign
-//! * [`between`]: two campaigns side by side, not paired
+//! * [`findings`]: all of these, for a campaign
+//! * [`between`]: two campaigns, not paired
 
 mod comparison;
 mod estimate;
@@ -29,7 +30,8 @@ pub use comparison::paired::Paired;
 pub use comparison::stopping_state::{stopping_state, stopping_state_of};
 pub use comparison::verdict::{Significance, significance, verdict};
 pub use estimate::{estimate, estimate_of};
-pub use findings::{Campaign, findings};
+pub use findings::campaign::Campaign;
+pub use findings::findings;
 pub use headers::{FULL_LINK, explain, limit};
 pub use records::between::{NothingInCommon, between};
 pub use runs::Runs;

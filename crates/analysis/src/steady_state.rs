@@ -1,4 +1,4 @@
-//! Had runs settled when they were measured?
+//! Whether runs were in steady state when they were measured (MSER-5).
 
 use crate::statistics::{Warmup, median, mser5};
 use stacklab_model::{IntervalRow, Probe, RunRecord, SteadyState};
@@ -36,7 +36,7 @@ fn of_probe(probe: Probe, found: &[(Warmup, u64)]) -> SteadyState {
     }
 }
 
-/// Messages of each row but the last, which is not a whole one.
+/// Messages of each interval except the last, which is incomplete.
 fn messages(series: &[IntervalRow]) -> Vec<f64> {
     series[..series.len() - 1].iter().map(|row| row.messages as f64).collect()
 }

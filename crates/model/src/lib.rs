@@ -1,4 +1,4 @@
-//! The vocabulary of stacklab: what a study varies, what a run measures and what a finding says.
+//! The vocabulary of stacklab: factors, trials, host reports, metrics and findings.
 //!
 //! Data, parsing and printing only: no I/O and no clock. Every other crate depends on this one and on
 //! nothing else of the project; only the `stacklab` program puts them together.
@@ -25,14 +25,14 @@ pub use findings::finding::{
     ManyArms, Order, Question, SteadyState, StopReason, StoppingState, Tests, Verdict,
 };
 pub use findings::records::{Against, Alone, Apart, Between, Change, Recorded, Unpaired};
+pub use host::counters::{Counters, CpuTime, Drops, TcpInfo};
+pub use host::delay_points::{Clock, Compared, DelayPoints, Point};
 pub use host::facts::{CpuScope, HostFacts};
 pub use host::noise::{EchoFloor, NoiseFloor, Spread};
-pub use host::report::{
-    Clock, Compared, Counters, CpuTime, DelayPoints, Delays, Drops, Endpoint, Exchange, HostReport,
-    IntervalRow, Offloads, Point, Received, Role, Sent, TcpInfo,
-};
+pub use host::report::{Delays, Endpoint, Exchange, HostReport, IntervalRow, Offloads, Received, Role, Sent};
 pub use metrics::histogram::Buckets;
-pub use metrics::metric::{Better, Metric, Scale, Unit};
+pub use metrics::metric::Metric;
+pub use metrics::unit::{Better, Scale, Unit};
 pub use names::{UnknownName, nearest, once_each};
 pub use network::headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of_frame, wire_size};
 pub use network::link_config::LinkConfig;

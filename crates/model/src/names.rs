@@ -37,7 +37,7 @@ pub fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Opt
         .map(|(_, name)| name)
 }
 
-/// Edits that turn one word into the other: letters put in, left out, replaced, or swapped with their neighbour.
+/// Edit distance (Damerau-Levenshtein): letters inserted, deleted, replaced, or swapped with their neighbour.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut edits = vec![vec![0; b.len() + 1]; a.len() + 1];
@@ -94,7 +94,7 @@ macro_rules! named {
 }
 pub(crate) use named;
 
-/// Each of them where it stands first.
+/// Each item once, at its first occurrence.
 pub fn once_each<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut each = Vec::new();
     for item in items {

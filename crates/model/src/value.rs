@@ -1,4 +1,4 @@
-//! One figure of one run, or why there is none.
+//! A figure of a run, or the reason why it is absent.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 pub enum Value {
     /// The figure, finite.
     Measured(f64),
-    /// It could not be had here, and why.
+    /// It cannot be measured here, and why.
     Missing(String),
-    /// It was had and must not be used, and why.
+    /// It was measured but must not be used, and why.
     Invalid(String),
 }
 

@@ -8,7 +8,7 @@ use crate::claim::Claim;
 use serde::Serialize;
 use stacklab_model::Difference;
 
-/// A claim with what became of it.
+/// A claim, audited.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Audited<'a> {
     /// The claim.
@@ -91,7 +91,7 @@ fn recomputed(claim: &Claim) -> Recomputed {
 }
 
 #[derive(Serialize)]
-struct Row<'a> {
+struct AuditRow<'a> {
     source: &'a str,
     location: &'a str,
     metric: &'a str,
@@ -102,9 +102,9 @@ struct Row<'a> {
 
 /// The audit as a JSON list, one object a claim, one newline at the end.
 pub fn audit_json(audited: &[Audited<'_>]) -> String {
-    let rows: Vec<Row<'_>> = audited
+    let rows: Vec<AuditRow<'_>> = audited
         .iter()
-        .map(|audited| Row {
+        .map(|audited| AuditRow {
             source: &audited.claim.source,
             location: &audited.claim.location,
             metric: &audited.claim.metric,

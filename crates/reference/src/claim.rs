@@ -1,7 +1,7 @@
 //! Differences that studies state.
 
 use crate::printed::Printed;
-use crate::rows::{ReferenceError, Row, rows};
+use crate::rows::{CsvRow, ReferenceError, rows};
 use stacklab_model::Better;
 
 /// Two figures and how far apart a study says they are.
@@ -86,7 +86,7 @@ fn better(text: &str) -> Result<Better, String> {
     }
 }
 
-fn optional(row: &Row<'_>, column: &str) -> Result<Option<Printed>, ReferenceError> {
+fn optional(row: &CsvRow<'_>, column: &str) -> Result<Option<Printed>, ReferenceError> {
     if row.text(column).is_empty() { Ok(None) } else { row.read(column, str::parse).map(Some) }
 }
 

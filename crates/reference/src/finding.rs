@@ -28,11 +28,11 @@ pub enum Arm {
     },
     /// Wi-Fi, encrypted or not.
     Wpa2(bool),
-    /// What the hosts are to each other: client and server, or equals.
+    /// The roles of the hosts: client and server, or peers.
     ClientServer(bool),
 }
 
-/// How arm a stands to arm b.
+/// The direction of arm a against arm b.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FindingDirection {
     /// It is higher.
@@ -58,7 +58,7 @@ pub struct Finding {
     pub a: Arm,
     /// With what.
     pub b: Arm,
-    /// How a stands to b.
+    /// The direction of a against b.
     pub direction: FindingDirection,
     /// Under which conditions.
     pub scope: Scope,

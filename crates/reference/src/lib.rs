@@ -1,5 +1,5 @@
 //! What published studies print, read from the tables in `reference/`: their figures, the differences they state, the
-//! directions they find, and what of them a testbed of namespaces does not have.
+//! directions they find, and the conditions that a testbed of namespaces cannot reproduce.
 //!
 //! The tables are part of the program. Every row is checked when it is read; an error names file and line. Data only:
 //! no I/O, no clock.

@@ -1,8 +1,8 @@
-//! What of a study a testbed of namespaces does not have.
+//! Conditions of studies that a testbed of namespaces cannot reproduce.
 
 use crate::rows::{ReferenceError, rows};
 
-/// Of which kind it is: findings that are about one of them cannot be told without it.
+/// The kind of condition: a finding about it cannot be judged without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitKind {
     /// An operating system.
@@ -15,15 +15,15 @@ pub enum LimitKind {
     Wifi,
     /// Encryption of Wi-Fi.
     Wpa2,
-    /// What the two hosts are to each other.
+    /// The roles of the two hosts.
     Topology,
-    /// Services running beside.
+    /// Services running on the hosts.
     Services,
     /// The traffic generator.
     Tool,
 }
 
-/// Something that a preset does not have.
+/// A condition that a preset does not have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
     /// The study.

@@ -26,13 +26,13 @@ impl Printed {
         over > -SLACK && over < self.unit() - SLACK
     }
 
-    /// The worth of the last digit.
+    /// The unit of the last digit.
     fn unit(&self) -> f64 {
         0.1_f64.powi(self.decimals as i32)
     }
 }
 
-/// What binary fractions may be off: figures have at most five digits, and formulas a few steps.
+/// Tolerance for floating-point error: figures have at most five digits, and formulas a few steps.
 const SLACK: f64 = 1e-9;
 
 impl FromStr for Printed {

@@ -1,8 +1,8 @@
-//! Rows of a table, with their place.
+//! Rows of a CSV table, with their line numbers.
 
 use std::fmt::Display;
 
-/// A row that is not what its table holds.
+/// An invalid row.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("reference/{file}:{line}: {what}")]
 pub struct ReferenceError {
@@ -15,7 +15,7 @@ pub struct ReferenceError {
 }
 
 /// One row of a file.
-pub(crate) struct Row<'a> {
+pub(crate) struct CsvRow<'a> {
     file: &'static str,
     /// The line that it begins on, from 1.
     pub line: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Row<'a> {
     record: &'a csv::StringRecord,
 }
 
-impl Row<'_> {
+impl CsvRow<'_> {
     /// A column's text; the table's header has been checked.
     pub fn text(&self, column: &str) -> &str {
         let place = self.columns.iter().position(|name| *name == column);
@@ -67,7 +67,7 @@ pub(crate) fn rows<T>(
     file: &'static str,
     text: &str,
     columns: &[&'static str],
-    read: impl Fn(&Row<'_>) -> Result<T, ReferenceError>,
+    read: impl Fn(&CsvRow<'_>) -> Result<T, ReferenceError>,
 ) -> Result<Vec<T>, ReferenceError> {
     let mut reader = csv::Reader::from_reader(text.as_bytes());
     let error = |line, what: String| ReferenceError { file, line, what };
@@ -80,7 +80,7 @@ pub(crate) fn rows<T>(
         let record = record
             .map_err(|reason| error(reason.position().map_or(0, csv::Position::line), reason.to_string()))?;
         let line = record.position().map_or(0, csv::Position::line);
-        found.push(read(&Row { file, line, columns, record: &record })?);
+        found.push(read(&CsvRow { file, line, columns, record: &record })?);
     }
     Ok(found)
 }

@@ -20,7 +20,6 @@ mod tidy;
 mod tests;
 
 pub use figure::{FigureFormat, figure, figures};
-pub use findings::csv::COLUMNS;
 pub use findings::heading::time;
 pub use findings::json::FORMAT_VERSION;
 pub use measurement::json::{MEASUREMENT_FORMAT_VERSION, measurement_json};
@@ -29,10 +28,10 @@ pub use paper::{PaperFormat, paper};
 pub use records::{BETWEEN_FORMAT_VERSION, between};
 pub use rendering::document::{Block, Footnotes, Table};
 pub use rendering::format::Format;
-pub use tidy::{Kind, TIDY_COLUMNS, TidyFormat, tidy};
+pub use tidy::{TidyFormat, tidy};
 
 use crate::findings::{comparisons, csv, estimates, groups, heading, json, matrix, notes, summary};
-use crate::rendering::{markdown, text};
+use crate::rendering::{columns, markdown, text};
 use stacklab_model::Findings;
 
 /// Columns that text is made for where the terminal does not say.
@@ -63,4 +62,22 @@ fn document(findings: &Findings, width: usize) -> Vec<Block> {
     blocks.extend(summary::blocks(&groups));
     blocks.extend(matrix::blocks(&groups, width));
     blocks
+}
+
+/// `docs/columns.md`: the columns of every CSV of figures.
+pub fn column_docs() -> String {
+    format!(
+        "# Columns of CSV\n\n\
+         Figures are unrounded and in the metric's unit (shares from 0 to 1). An empty field is an absent figure, never zero. CSV is\n\
+         RFC 4180 in UTF-8. The columns of `stacklab export` are in [export](export.md).\n\n\
+         ## `stacklab report --format csv`\n\n\
+         A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its\n\
+         estimate, and everything about a comparison is empty.\n\n\
+         {}\n\
+         ## `stacklab compare --format csv`\n\n\
+         A row is one metric of one cell that both records have.\n\n\
+         {}",
+        columns::documentation(&findings::csv::columns()),
+        columns::documentation(&records::csv::columns())
+    )
 }

@@ -3,7 +3,7 @@
 
 use crate::findings::groups::{Group, groups};
 use crate::rendering::document::{Block, Table};
-use crate::rendering::numbers::{NONE, Shown, decimals, fixed};
+use crate::rendering::numbers::{DisplayUnit, NONE, decimals, fixed};
 use crate::rendering::{csv_tables, latex, markdown, text};
 use stacklab_model::{Difference, Estimate, Findings, UnknownName};
 use std::str::FromStr;
@@ -60,7 +60,7 @@ fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
         Block::Text(format!("Difference ({difference}): {}.", difference.definition())),
     ];
     for group in groups(findings) {
-        let unit = Shown::of(group.metric).unit;
+        let unit = DisplayUnit::of(group.metric).unit;
         let heading = |what: &str| Block::Heading(format!("{}{what}, {unit}, {}", group.metric, group.place));
         blocks.extend([heading(""), Block::Table(means(&group, difference))]);
         blocks.extend([heading(": standard deviation"), Block::Table(spreads(&group))]);
@@ -70,7 +70,7 @@ fn blocks(findings: &Findings, difference: Difference) -> Vec<Block> {
 
 /// The means of both arms, and how far they are apart.
 fn means(group: &Group, difference: Difference) -> Table {
-    let shown = Shown::of(group.metric);
+    let shown = DisplayUnit::of(group.metric);
     let mut table = labelled(group);
     arms(&mut table, group, |estimate| estimate.mean);
     let unit = if difference == Difference::Points { shown.unit } else { "%" };
@@ -104,7 +104,7 @@ fn labelled(group: &Group) -> Table {
 
 /// A column of one figure for each arm.
 fn arms(table: &mut Table, group: &Group, figure: fn(&Estimate) -> Option<f64>) {
-    let factor = Shown::of(group.metric).factor;
+    let factor = DisplayUnit::of(group.metric).factor;
     let of = |estimate: &Estimate| figure(estimate).map(|figure| factor * figure);
     let both = group.rows.iter().flat_map(|row| [of(&row.baseline_estimate), of(&row.candidate_estimate)]);
     let places = decimals(both.flatten(), std::iter::empty());

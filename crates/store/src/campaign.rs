@@ -1,13 +1,13 @@
-//! What a record says of the campaign as a whole.
+//! The campaign and its hosts in a record.
 
 use stacklab_model::{CpuScope, HostFacts};
 
-/// The campaign's row: all that is needed to make the same plan again.
+/// The campaign's row: all that the same plan needs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
-    /// Version of stacklab that began it.
+    /// Version of stacklab that started it.
     pub program_version: String,
-    /// Its beginning, nanoseconds since the Unix epoch.
+    /// Start, nanoseconds since the Unix epoch.
     pub created_unix_ns: u64,
     /// Name of the study's file.
     pub study_name: String,

@@ -23,7 +23,7 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// It is no stacklab record.
+    /// It is not a stacklab record.
     #[error("{} is not a stacklab record", path.display())]
     Foreign {
         /// The file.
@@ -47,13 +47,13 @@ pub enum StoreError {
         /// What is wrong.
         reason: String,
     },
-    /// A kill cut a commit short, and who reads may not undo it.
+    /// An interrupted commit must be rolled back, which a reader must not do.
     #[error("the last commit of {} was cut short and has to be undone first: `stacklab report` does that", path.display())]
     CutShort {
         /// The file.
         path: PathBuf,
     },
-    /// It holds what no record holds, and what could run while it is read.
+    /// It holds triggers, views or the like, which could run while it is read.
     #[error("{} holds more than a record's tables ({what}), and is not read: stacklab wrote no such thing", path.display())]
     MoreThanTables {
         /// The file.
@@ -82,15 +82,15 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the same file may well be read a moment later.
+    /// Whether a retry may succeed.
     pub fn is_passing(&self) -> bool {
         matches!(self, StoreError::Busy { .. } | StoreError::CutShort { .. } | StoreError::Failed { .. })
     }
 
-    /// Sorts a database error by what its user can do about it.
+    /// Classifies a database error by what the user can do about it.
     pub(crate) fn from_sqlite(path: &Path, attempted: &'static str, error: rusqlite::Error) -> Self {
         let (path, reason) = (path.to_owned(), error.to_string());
-        // Undoing a commit that was cut short is the one thing that is to be written to what is only read.
+        // Rolling back an interrupted commit is the only write of a read-only connection.
         if error.sqlite_error().is_some_and(|e| e.extended_code == rusqlite::ffi::SQLITE_READONLY_ROLLBACK) {
             return StoreError::CutShort { path };
         }

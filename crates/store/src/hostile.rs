@@ -1,11 +1,11 @@
-//! Records that others made: a file is data, and nothing in it runs or goes on for ever while it is read.
+//! Defence against hostile records: nothing in a file runs, and reading it ends.
 
 use rusqlite::{Connection, Result};
 use std::ffi::c_int;
 
-/// Instructions of SQLite's machine between two looks at how many there were.
+/// Instructions of SQLite's virtual machine between two checks of the limit.
 const LOOK: c_int = 10_000;
-/// Instructions that any record may take.
+/// Instructions that reading any record may take.
 const LEAST: u64 = 1_000_000;
 /// Instructions for each byte of a record: reading all of it takes less than one.
 const A_BYTE: u64 = 4;
@@ -34,7 +34,7 @@ pub fn more_than_tables(connection: &Connection) -> Result<Option<String>> {
     rows.next()?.map(|row| row.get(0)).transpose()
 }
 
-/// Ends what takes more work than a file of so many bytes accounts for, as where its pages lead in circles.
+/// Interrupts a query that takes more work than the file's size accounts for, as where its pages form a cycle.
 pub fn limit_work(connection: &mut Connection, bytes: u64) -> Result<()> {
     let mut looks = (LEAST + A_BYTE.saturating_mul(bytes)) / LOOK as u64;
     connection.progress_handler(

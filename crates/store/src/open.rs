@@ -1,4 +1,4 @@
-//! Making and opening records.
+//! Creating and opening records.
 
 use crate::hostile;
 use crate::{Campaign, HostRow, StoreError};
@@ -14,12 +14,12 @@ pub const FORMAT: i64 = 2;
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
 
-/// How long a campaign waits for readers of its record to let it commit: for longer than any of them takes.
-/// It would end otherwise.
+/// How long a campaign waits for readers before it commits: longer than any reader takes.
+/// It would fail otherwise.
 const WRITER_WAITS: Duration = Duration::from_secs(60);
 /// How long a reader waits for a commit.
 const READER_WAITS: Duration = Duration::from_secs(5);
-/// How long one waits who can well come again.
+/// How long a reader waits that can retry.
 const GLANCE_WAITS: Duration = Duration::from_secs(1);
 
 /// An open record.
@@ -54,18 +54,18 @@ impl Record {
         let made = lock_file(path, file).and_then(|mut lock| {
             // Of a record that had this name, was killed and then removed: it would be rolled back into this one.
             let _ = std::fs::remove_file(journal(path));
-            // In one piece, so that a kill finds a whole record or none.
+            // In one write, so that a killed program leaves a whole record or none.
             lock.write_all(&image).and_then(|()| lock.sync_all()).map_err(failed)?;
             Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_WAITS, Some(lock))
         });
         if made.is_err() {
-            // What is half made is of no use to anybody; the error that matters is the one above.
+            // The incomplete file is useless; the error above is the one to report.
             let _ = std::fs::remove_file(path);
         }
         made
     }
 
-    /// Opens a record to go on with it; no other program may do so at the same time. One of an older format is brought
+    /// Opens a record to append to it, exclusively. One of an older format is brought
     /// up to this one, in one commit.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let file =
@@ -136,7 +136,7 @@ impl Record {
         added.map(drop).map_err(|e| self.error("store a host", e))
     }
 
-    /// Every host, in the order of their being added.
+    /// Every host, in the order they were added.
     pub fn hosts(&self) -> Result<Vec<HostRow>, StoreError> {
         let read = || -> rusqlite::Result<Vec<HostRow>> {
             let mut query =
@@ -181,7 +181,7 @@ impl Record {
         Ok(Record { connection, path: path.to_owned(), format: FORMAT, _lock: lock })
     }
 
-    /// A connection that has not looked into the file yet.
+    /// A connection that has not read the file yet.
     fn connection(path: &Path, flags: OpenFlags, waits: Duration) -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         connection.busy_timeout(waits)?;
@@ -258,7 +258,7 @@ fn image(campaign: &Campaign) -> rusqlite::Result<Vec<u8>> {
     Ok(memory.serialize(MAIN_DB)?.to_vec())
 }
 
-/// Where SQLite keeps what a commit replaces until it is done.
+/// The path of SQLite's rollback journal.
 fn journal(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-journal");

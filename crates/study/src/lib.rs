@@ -1,4 +1,4 @@
-//! From a study file to a plan: what is to be measured, in which order, and when it is enough.
+//! From a study file to a plan: what is measured, in which order, and when to stop.
 //!
 //! ```text
 //! text -> tree -> check -> layers -> read -> Study -> Plan -> blocks of trials
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The language of study files is one table (`language`), from which the checks, the defaults and the JSON Schema are
-//! made. No I/O and no clock: text comes in, and what has been measured is told to the stopping rule.
+//! made. No I/O and no clock: the input is text, and the stopping rule is given the state of each question.
 
 mod diagnostics;
 mod language;

@@ -1,4 +1,4 @@
-//! A checked study: nothing optional is left and nobody downstream checks again.
+//! A checked study: every default is filled in, and no later code checks again.
 
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
@@ -8,7 +8,7 @@ use stacklab_model::{
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
 
-/// A study whose parts agree with each other. Made by [`crate::parse`].
+/// A consistent study. Made by [`crate::parse`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Study {
     /// What the study asks, as the heading of its reports.

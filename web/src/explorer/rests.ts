@@ -1,4 +1,4 @@
-// What a comparison rests on, in words.
+// The basis of a comparison in words: pairs, p, headers.
 import type { ComparisonView } from "../document";
 
 /** `8 pairs; p 0.0024, adjusted; headers explain …`. */

@@ -2,7 +2,7 @@
 import type { CpuView, HistogramView, RunDetail, SeriesView, SideView } from "../document";
 import { extent, scale, thinned } from "../chart/scale";
 import { useEffect, useRef } from "preact/hooks";
-import { Facts } from "../place/Place";
+import { Facts } from "../testbed/Testbed";
 
 export function Detail({ detail }: { detail: RunDetail }) {
   const article = useRef<HTMLElement>(null);

@@ -3,7 +3,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { BlockView, Compared } from "../document";
 import { Back } from "../navigation";
-import { Facts } from "../place/Place";
+import { Facts } from "../testbed/Testbed";
 import { compared } from "./api";
 
 export function Compare({ a, b }: { a: string; b: string }) {

@@ -1,4 +1,4 @@
-// What the server has, and what it says when that changes.
+// Requests to the server, and its change events.
 import type { Changed, Compared, Listing, Page, Refused, RunDetail } from "../document";
 
 async function ask<T>(path: string, asked: Record<string, string> = {}): Promise<T> {
@@ -14,10 +14,10 @@ export const compared = (a: string, b: string) => ask<Compared>("/api/compare", 
 export const runDetail = (name: string, block: number, position: number) =>
   ask<RunDetail>("/api/run", { name, block: String(block), position: String(position) });
 
-/** After how long what failed is tried again. */
+/** Milliseconds before a failed request is repeated. */
 export const AGAIN_MS = 3000;
 
-/** Calls whenever the record, or the folder where none is named, has changed; gives what ends it. */
+/** Calls `changed` whenever the record changes, or the folder where no record is named. Returns a function that stops this. */
 export function follow(name: string | undefined, changed: (count: number) => void, lost: (isLost: boolean) => void): () => void {
   const address = "/api/events" + (name === undefined ? "" : `?${new URLSearchParams({ name })}`);
   let source: EventSource | undefined;
@@ -34,11 +34,11 @@ export function follow(name: string | undefined, changed: (count: number) => voi
     opened.addEventListener("open", () => lost(false));
     opened.addEventListener("error", () => {
       lost(true);
-      // The browser connects again by itself, but not where the server answered and refused.
+      // The browser reconnects by itself, except where the server refused.
       if (opened === source && opened.readyState === EventSource.CLOSED) timer = setTimeout(start, AGAIN_MS);
     });
   };
-  // A browser has some six connections to a server for all of its tabs: those that nobody sees leave them to the others.
+  // A browser has about six connections to a server for all tabs: hidden tabs close theirs.
   const seen = () => (document.hidden ? stop() : start());
   document.addEventListener("visibilitychange", seen);
   seen();

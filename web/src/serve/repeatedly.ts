@@ -1,13 +1,13 @@
-// Something that is asked for now, again whenever it is called for, and after a time that its answer tells.
+// Polling: a request now, on demand, and after a delay that the last answer gives.
 
 export interface Repeated {
-  /** Asks now; where an answer is awaited, once more after it. */
+  /** Requests now; while a request is running, once more after it. */
   now: () => void;
-  /** Asks no more. */
+  /** Stops. */
   end: () => void;
 }
 
-/** Asks at once. `ask` tells after how many ms it is to be asked again, or `undefined`: when it is called for. */
+/** Starts at once. `ask` gives the milliseconds to the next request, or `undefined` for on demand only. */
 export function repeatedly(ask: () => Promise<number | undefined>): Repeated {
   let isBusy = false;
   let isStale = false;

@@ -1,4 +1,4 @@
-// The answer: a sentence for each group of comparisons, then all verdicts at a glance.
+// Verdicts: a sentence for each group of comparisons, then a matrix of all.
 import type { Page } from "../document";
 import { explore } from "../explorer/Explorer";
 import { stateFor } from "../explorer/select";
@@ -32,7 +32,7 @@ export function Sentences({ page }: { page: Page }) {
   );
 }
 
-/** What it is about, and what it says of it. */
+/** The subject, and the rest. */
 function split(text: string): [string, string] {
   const place = text.indexOf(":");
   return place < 0 ? [text, ""] : [text.slice(0, place), text.slice(place)];

@@ -5,7 +5,7 @@
 use crate::comparison::verdict::margin_interval;
 use stacklab_model::{Interval, Scale};
 
-/// From a distance to what is printed; kept finite, for two wild figures can overflow it.
+/// From a distance to the printed scale; kept finite, because extreme figures can overflow.
 pub(crate) fn back(scale: Scale, distance: f64) -> f64 {
     match scale {
         Scale::Ratio => distance.exp().min(f64::MAX),

@@ -59,7 +59,7 @@ pub fn adjust(comparisons: &mut [Comparison]) {
 }
 
 #[cfg(test)]
-mod test {
+mod tests {
     use super::*;
     use crate::comparison::verdict::margin_interval;
     use crate::findings::findings;

@@ -1,4 +1,4 @@
-//! Two cells of one campaign: their pairs, the verdict, and when it is settled.
+//! Two cells of one campaign: their pairs, effect, tests, verdict and stopping state.
 
 pub(crate) mod distance;
 pub(crate) mod hypothesis_tests;

@@ -79,7 +79,7 @@ impl Paired {
         Some(Paired { scale, distances, moments, widening })
     }
 
-    /// What was known so many pairs before the last one; `None` with fewer than two pairs.
+    /// The pairs without the last `pairs`; `None` with fewer than two left.
     pub(crate) fn before(&self, pairs: usize) -> Option<Self> {
         let known = self.distances.len().checked_sub(pairs)?;
         Self::at(self.scale, self.distances[..known].to_vec())

@@ -1,21 +1,20 @@
-//! Where a question stands after a block: what the stopping rule goes by.
+//! The stopping state of a question after each block.
 
 use crate::comparison::paired::Paired;
-use crate::comparison::verdict::verdict;
-use crate::comparison::verdict::{margin_interval, no_difference};
+use crate::comparison::verdict::{margin_interval, no_difference, verdict};
 use crate::runs::Runs;
 use stacklab_model::{Question, Scale, StoppingState, Verdict};
 
-/// How many looks in a row a standing must hold. An answer that a lucky block brought is gone with the next one.
+/// Interim tests in a row that must agree: one block may be an outlier.
 pub(crate) const LOOKS: usize = 4;
 
-/// The confidence at which a better arm ends the measuring.
+/// Confidence at which a better arm stops the campaign.
 const SURELY_BETTER: f64 = 0.999;
 
-/// The confidence of the interval by which equivalence ends the measuring: two one-sided tests at 1 %.
+/// Confidence of the interval at which equivalence stops the campaign: two one-sided tests at 1 %.
 const SURELY_EQUIVALENT: f64 = 0.98;
 
-/// Whether a question can be measured no further, with the runs so far.
+/// Whether a question needs no more runs.
 ///
 /// `narrow`: half the width of the 99 % interval is inside `target`, as a share of the estimated ratio; inside the
 /// question's margin on the difference scale.
@@ -40,26 +39,26 @@ pub fn stopping_state_of(question: &Question, paired: &Paired, target: f64) -> S
     let (mut narrow, mut decided) = (true, true);
     let mut sure = None;
     for back in 0..LOOKS {
-        // Mostly the last look says no already, and the ones before it need not be taken.
+        // Most often the last test fails already, and earlier ones are skipped.
         let Some(known) = paired.before(back).filter(|_| narrow || decided) else {
             return StoppingState { narrow: false, decided: false };
         };
-        let look = look(question, &known, target);
-        narrow &= look.narrow;
-        decided &= look.sure.is_some() && (back == 0 || look.sure == sure);
-        sure = look.sure;
+        let test = interim_test(question, &known, target);
+        narrow &= test.narrow;
+        decided &= test.sure.is_some() && (back == 0 || test.sure == sure);
+        sure = test.sure;
     }
     StoppingState { narrow, decided }
 }
 
-/// What one look saw.
-struct Look {
+/// The test after one block.
+struct InterimTest {
     narrow: bool,
     /// The verdict, where it is sure enough to stop for.
     sure: Option<Verdict>,
 }
 
-fn look(question: &Question, paired: &Paired, target: f64) -> Look {
+fn interim_test(question: &Question, paired: &Paired, target: f64) -> InterimTest {
     let effect = paired.effect();
     let half_width = effect.interval99.half_width();
     let narrow = match effect.scale {
@@ -74,7 +73,7 @@ fn look(question: &Question, paired: &Paired, target: f64) -> Look {
         }
         Verdict::Inconclusive | Verdict::Nothing(_) => false,
     };
-    Look { narrow, sure: is_sure.then_some(verdict) }
+    InterimTest { narrow, sure: is_sure.then_some(verdict) }
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ const LEVEL: f64 = 0.05;
 /// Fewest pairs of which the signed-rank test can have a p below 5 %.
 const LEAST_RANKED: usize = 6;
 
-/// The share of runs that may look unsettled by chance: of series without any change MSER-5 says so of one in six.
+/// The share of runs without a steady state by chance: of series without any change MSER-5 says so of one in six.
 const MOST_UNSETTLED: f64 = 0.25;
 
 /// How many places a caution names.
@@ -75,7 +75,7 @@ pub fn cautions(
     all.into_iter().flatten().chain(steady_state.iter().filter_map(unsettled)).collect()
 }
 
-/// Runs of a probe that had not settled, where they are more than chance makes of steady ones.
+/// Runs of a probe without a steady state, where there are more than by chance.
 fn unsettled(steady_state: &SteadyState) -> Option<(usize, Warning)> {
     let looked_at = steady_state.runs - steady_state.too_short;
     (steady_state.unsettled as f64 > MOST_UNSETTLED * looked_at as f64).then(|| {
@@ -110,13 +110,13 @@ fn seen<T>(items: &[T], p: impl Fn(&T) -> Option<f64>) -> impl Iterator<Item = &
     checked.into_iter().zip(benjamini_hochberg(&plain)).filter(|(_, p)| *p < LEVEL).map(|(item, _)| item)
 }
 
-fn caution<'a, T: Place + 'a>(
+fn caution<'a, T: Subject + 'a>(
     code: &str,
     concerned: impl Iterator<Item = &'a T>,
     text: &str,
     advice: &str,
 ) -> Option<(usize, Warning)> {
-    let places: Vec<String> = concerned.map(Place::place).collect();
+    let places: Vec<String> = concerned.map(Subject::name).collect();
     if places.is_empty() {
         return None;
     }
@@ -130,13 +130,13 @@ fn caution<'a, T: Place + 'a>(
 }
 
 /// What a caution can concern.
-trait Place {
+trait Subject {
     /// Where it is, in a few words.
-    fn place(&self) -> String;
+    fn name(&self) -> String;
 }
 
-impl Place for Comparison {
-    fn place(&self) -> String {
+impl Subject for Comparison {
+    fn name(&self) -> String {
         let question = &self.question;
         let levels = [&question.candidate, &question.baseline].map(|cell| cell.level(question.factor));
         let context = question.baseline.context(question.factor);
@@ -144,14 +144,14 @@ impl Place for Comparison {
     }
 }
 
-impl Place for CellEstimate {
-    fn place(&self) -> String {
+impl Subject for CellEstimate {
+    fn name(&self) -> String {
         format!("{} {}", self.metric, self.cell)
     }
 }
 
-impl Place for ManyArms {
-    fn place(&self) -> String {
+impl Subject for ManyArms {
+    fn name(&self) -> String {
         format!("{} {} ({})", self.metric, self.cell.context(self.factor), self.levels.join(", "))
     }
 }

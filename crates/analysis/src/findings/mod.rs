@@ -1,5 +1,6 @@
-//! A whole campaign's findings.
+//! The findings of a campaign.
 
+pub(crate) mod campaign;
 mod cautions;
 
 use crate::comparison::hypothesis_tests::{adjust, tests};
@@ -7,48 +8,17 @@ use crate::comparison::many_arms::many_arms;
 use crate::comparison::paired::Paired;
 use crate::comparison::verdict::verdict;
 use crate::estimate::estimate;
+use crate::findings::campaign::Campaign;
 use crate::findings::cautions::cautions;
 use crate::headers::explain;
 use crate::runs::Runs;
 use crate::steady_state::steady_state;
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, CpuScope, Findings, HostFacts, LinkConfig, ProbeSpec, Question,
-    RunRecord, RunStatus, StopReason, Warning,
+    CellEstimate, Comparison, Findings, HostFacts, Question, RunRecord, RunStatus, StopReason, Warning,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a record says of its campaign.
-#[derive(Debug, Clone, Copy)]
-pub struct Campaign<'a> {
-    /// Title of the study.
-    pub title: &'a str,
-    /// Version of stacklab that measured.
-    pub version: &'a str,
-    /// Start, nanoseconds since the Unix epoch.
-    pub started_unix_ns: u64,
-    /// Seed of the plan.
-    pub seed: u64,
-    /// The testbed.
-    pub link_config: &'a LinkConfig,
-    /// The testbed in a sentence.
-    pub testbed_description: &'a str,
-    /// The hosts' names and facts.
-    pub hosts: &'a [(String, HostFacts)],
-    /// Whose CPU the CPU figures are.
-    pub cpu_scope: CpuScope,
-    /// Every cell of the study.
-    pub cells: &'a [Cell],
-    /// The probes, with the metrics taken from each.
-    pub probes: &'a [ProbeSpec],
-    /// Every question of the study.
-    pub questions: &'a [Question],
-    /// Why each question was measured no further, in their order; questions beyond its end are unfinished.
-    pub stop_reasons: &'a [StopReason],
-    /// The runs, valid and not, in any order.
-    pub runs: &'a [RunRecord],
-}
-
-/// Everything a report says.
+/// Computes all findings of a campaign.
 pub fn findings(campaign: &Campaign) -> Findings {
     let runs = Runs::new(campaign.runs);
     let cells = cells(campaign, &runs);
@@ -133,7 +103,7 @@ fn invalid_runs(runs: &[RunRecord]) -> Vec<(usize, String)> {
     }))
 }
 
-/// Every warning with the number of runs that said it, the commonest first.
+/// Every warning with the number of runs that have it, the most frequent first.
 fn warnings(runs: &[RunRecord]) -> Vec<(usize, Warning)> {
     let said = commonest_first(runs.iter().flat_map(|run| run.warnings.iter().collect::<BTreeSet<_>>()));
     said.into_iter().map(|(count, warning)| (count, warning.clone())).collect()
@@ -173,7 +143,10 @@ fn host_sentence(name: &str, facts: &HostFacts) -> String {
 mod tests {
     use super::*;
     use crate::fixtures::{campaign, cell, invalid, link_config, question, run, run_with, warned};
-    use stacklab_model::{Estimate, Family, Length, Metric, Pacing, Probe, Rate, Transport, Value, Verdict};
+    use stacklab_model::{
+        Cell, Estimate, Family, Length, LinkConfig, Metric, Pacing, Probe, ProbeSpec, Rate, Transport, Value,
+        Verdict,
+    };
 
     fn probe(probe: Probe, metrics: &[Metric]) -> ProbeSpec {
         ProbeSpec {

@@ -1,20 +1,13 @@
-//! Two campaigns side by side: what both measured, compared without pairs.
+//! Two campaigns compared, without pairs.
 //!
-//! Nothing pairs a block of one campaign with one of the other, so the runs are two samples. Intervals know of the spread
-//! within each campaign only, and not of what changes a machine from one day to the next.
+//! Blocks of different campaigns are not paired: the runs are two independent samples. Intervals cover the spread
+//! within each campaign only, not what changes on a machine from one day to the next.
 
-use crate::comparison::distance::{back, interval_back, margin_distance, ratio_of_medians};
-use crate::comparison::verdict::{Significance, is_better, significance};
-use crate::estimate::estimate;
-use crate::findings::Campaign;
+use crate::findings::campaign::Campaign;
 use crate::records::environment::differences;
+use crate::records::unpaired::{adjust, against};
 use crate::runs::Runs;
-use crate::runs::figure;
-use crate::statistics::{autocorrelation, benjamini_hochberg, cliffs_delta, mann_whitney, welch_widened};
-use stacklab_model::{
-    Against, Alone, Better, Between, Cell, Change, Estimate, Interval, Metric, Recorded, RunRecord, Scale,
-    Unit, Unpaired,
-};
+use stacklab_model::{Alone, Between, Cell, Metric, Recorded, Scale};
 
 /// The margin of metrics on the ratio scale where the first campaign's study states none.
 const MARGIN: f64 = 0.02;
@@ -85,7 +78,7 @@ fn taken(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
     taken
 }
 
-/// The study's own margin for a metric, or that of its other comparisons.
+/// The margin of a metric: the study's own, else that of its other comparisons.
 fn margin_of(campaign: &Campaign, metric: Metric) -> f64 {
     if metric.scale() == Scale::Difference {
         return metric.difference_margin();
@@ -110,144 +103,14 @@ fn recorded(campaign: &Campaign, name: &str) -> Recorded {
     }
 }
 
-/// One figure. `unlike` says why the two are not the same thing, where they are not.
-fn against(
-    cell: Cell,
-    metric: Metric,
-    runs: [&[&RunRecord]; 2],
-    margin: f64,
-    unlike: Option<String>,
-    allowed: Option<f64>,
-) -> Against {
-    let [a, b] = runs.map(|runs| estimate(runs, metric));
-    let [first, second] =
-        runs.map(|runs| runs.iter().filter_map(|run| figure(run, metric)).collect::<Vec<f64>>());
-    let scale = metric.scale();
-    let fit = [(&first, &a, "A"), (&second, &b, "B")].map(|(figures, estimate, name)| {
-        fitness(scale, figures, estimate).map_err(|reason| format!("{name}: {reason}"))
-    });
-    let effect = match (&fit, unlike) {
-        ([Ok(()), Ok(())], None) => {
-            unpaired(scale, &first, &second, margin).ok_or_else(|| "no figures".to_owned())
-        }
-        (_, Some(unlike)) => Err(unlike),
-        ([Err(reason), _] | [_, Err(reason)], None) => Err(reason.clone()),
-    };
-    // Who measured nothing has not held what was allowed.
-    let vanished = fit[0].is_ok() && fit[1].is_err();
-    let fails = allowed.is_some_and(|allowed| {
-        vanished || effect.as_ref().is_ok_and(|effect| is_beyond(metric, effect, &a, margin, allowed))
-    });
-    Against {
-        change: change(metric, margin, effect.as_ref().map_err(String::as_str)),
-        effect: effect.ok(),
-        cell,
-        metric,
-        margin,
-        a,
-        b,
-        fails,
-    }
-}
-
-/// Whether a sample can be compared, or why it cannot.
-fn fitness(scale: Scale, figures: &[f64], estimate: &Estimate) -> Result<(), String> {
-    let missing = || estimate.missing.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
-    match figures.len() {
-        0 => Err(estimate.missing.clone().unwrap_or_else(|| "no figure".to_owned())),
-        1 => Err(format!("one run has a figure, and an interval needs two{}", missing())),
-        runs => match figures.iter().filter(|figure| **figure <= 0.0).count() {
-            unfit if unfit > 0 && scale == Scale::Ratio => {
-                Err(format!("no ratio can be made: a figure is zero or less in {unfit} of {runs} runs"))
-            }
-            _ => Ok(()),
-        },
-    }
-}
-
-/// The distance of two samples with its intervals and tests; `adjusted_p` is the plain one until [`adjust`] has seen all.
-fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<Unpaired> {
-    let on_scale = |figures: &[f64]| -> Vec<f64> {
-        match scale {
-            Scale::Ratio => figures.iter().map(|figure| figure.ln()).collect(),
-            Scale::Difference => figures.to_vec(),
-        }
-    };
-    let (a, b) = (on_scale(first), on_scale(second));
-    let widening = [&a, &b].map(|figures| autocorrelation(figures).map_or(1.0, |found| found.widening));
-    let found = welch_widened(&a, &b, widening)?;
-    let interval = |confidence: f64| interval_back(scale, found.interval(confidence));
-    let no_more = margin_distance(scale, margin);
-    Some(Unpaired {
-        scale,
-        estimate: back(scale, found.difference),
-        interval90: interval(0.90),
-        interval95: interval(0.95),
-        interval99: interval(0.99),
-        p: found.p,
-        adjusted_p: found.p,
-        equivalence_p: found.equivalence_p(&no_more),
-        mann_whitney_p: mann_whitney(first, second)?.p,
-        ratio_of_medians: ratio_of_medians(second, first),
-        cliffs_delta: cliffs_delta(first, second)?,
-    })
-}
-
-/// Judges by the rule of [`significance`].
-fn change(metric: Metric, margin: f64, effect: Result<&Unpaired, &str>) -> Change {
-    let effect = match effect {
-        Ok(effect) => effect,
-        Err(reason) => return Change::Nothing(reason.to_owned()),
-    };
-    let found = significance(effect.scale, &effect.interval90, &effect.interval99, margin);
-    match found {
-        Significance { is_equivalent: true, .. } => Change::Equivalent,
-        Significance { side: None, .. } => Change::Inconclusive,
-        Significance { side: Some(side), .. } if is_better(metric, side) => Change::Better,
-        Significance { side: Some(_), .. } => Change::Worse,
-    }
-}
-
-/// Whether the whole 95 % interval is worse than what is allowed. Of rates and times that is a ratio; of shares and per
-/// cents so many points; of other differences so many per cent of the first record's mean, and the margin at least.
-fn is_beyond(metric: Metric, effect: &Unpaired, first: &Estimate, margin: f64, allowed: f64) -> bool {
-    let Interval { low, high } = effect.interval95;
-    let most = match effect.scale {
-        Scale::Ratio => {
-            return match metric.better() {
-                Better::Higher => high < 1.0 - allowed,
-                Better::Lower => low > 1.0 + allowed,
-            };
-        }
-        Scale::Difference => match metric.unit() {
-            Unit::Ratio => allowed,
-            Unit::Percent | Unit::CorePercent => 100.0 * allowed,
-            _ => allowed * first.mean.unwrap_or(0.0).abs(),
-        },
-    };
-    let most = most.max(margin);
-    match metric.better() {
-        Better::Higher => high < -most,
-        Better::Lower => low > most,
-    }
-}
-
-/// Benjamini and Hochberg's adjustment over all figures that have a p.
-fn adjust(figures: &mut [Against]) {
-    let mut members: Vec<&mut Unpaired> =
-        figures.iter_mut().filter_map(|figure| figure.effect.as_mut()).collect();
-    let plain: Vec<f64> = members.iter().map(|effect| effect.p).collect();
-    for (effect, p) in members.iter_mut().zip(benjamini_hochberg(&plain)) {
-        effect.adjusted_p = p;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixtures::{cell, invalid, link_config, question, run};
+    use crate::statistics::benjamini_hochberg;
     use stacklab_model::{
-        CpuScope, Family, Length, LinkConfig, Pacing, Probe, ProbeSpec, Question, Rate, Transport,
+        Against, Change, CpuScope, Family, Length, LinkConfig, Pacing, Probe, ProbeSpec, Question, Rate,
+        RunRecord, Transport, Unpaired,
     };
 
     const WITHOUT: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
@@ -264,7 +127,7 @@ mod tests {
     }
 
     /// A campaign of some cells and runs.
-    struct Made {
+    struct RecordData {
         link_config: LinkConfig,
         cells: Vec<Cell>,
         probes: Vec<ProbeSpec>,
@@ -273,11 +136,11 @@ mod tests {
         scope: CpuScope,
     }
 
-    impl Made {
+    impl RecordData {
         fn of(metric: Metric, figures: &[f64]) -> Self {
             let cell = cell(Family::Ipv4, 128);
             let runs = (0..).zip(figures).map(|(block, figure)| run(block, &cell, metric, *figure)).collect();
-            Made {
+            RecordData {
                 link_config: WITHOUT,
                 cells: vec![cell],
                 probes: stream(&[metric]),
@@ -306,12 +169,12 @@ mod tests {
         }
     }
 
-    fn compared(a: &Made, b: &Made, allowed: Option<f64>) -> Between {
+    fn compared(a: &RecordData, b: &RecordData, allowed: Option<f64>) -> Between {
         between([&a.campaign(), &b.campaign()], ["a.stacklab", "b.stacklab"], &[], allowed).unwrap()
     }
 
     fn one(metric: Metric, a: &[f64], b: &[f64], allowed: Option<f64>) -> Against {
-        compared(&Made::of(metric, a), &Made::of(metric, b), allowed).figures.remove(0)
+        compared(&RecordData::of(metric, a), &RecordData::of(metric, b), allowed).figures.remove(0)
     }
 
     const AROUND: [f64; 8] = [0.99, 1.01, 1.0, 1.005, 0.995, 1.0, 0.99, 1.01];
@@ -343,7 +206,7 @@ mod tests {
             (Metric::Fairness, Change::Worse),
             (Metric::Loss, Change::Better),
         ] {
-            let mut made = [at(1.0), at(0.5)].map(|figures| Made::of(metric, &figures));
+            let mut made = [at(1.0), at(0.5)].map(|figures| RecordData::of(metric, &figures));
             for made in &mut made {
                 made.probes[0].probe = metric.probe();
             }
@@ -361,8 +224,8 @@ mod tests {
 
     #[test]
     fn the_margin_is_the_first_studys() {
-        let mut a = Made::of(Metric::Throughput, &at(100.0));
-        let b = Made::of(Metric::Throughput, &at(90.0));
+        let mut a = RecordData::of(Metric::Throughput, &at(100.0));
+        let b = RecordData::of(Metric::Throughput, &at(90.0));
         assert_eq!(compared(&a, &b, None).figures[0].change, Change::Worse);
         a.questions = vec![question(Metric::Rtt, 0.5)];
         let found = compared(&a, &b, None).figures.remove(0);
@@ -394,8 +257,8 @@ mod tests {
 
     #[test]
     fn a_figure_that_vanished_has_not_held_what_was_allowed() {
-        let a = Made::of(Metric::Throughput, &at(100.0));
-        let mut b = Made::of(Metric::Throughput, &at(100.0));
+        let a = RecordData::of(Metric::Throughput, &at(100.0));
+        let mut b = RecordData::of(Metric::Throughput, &at(100.0));
         b.runs = b.runs.into_iter().map(|run| invalid(run, "family is ipv6")).collect();
         let there = compared(&a, &b, Some(0.05)).figures.remove(0);
         assert_eq!(there.change, Change::Nothing("B: no run is valid: family is ipv6".into()));
@@ -418,8 +281,8 @@ mod tests {
 
     #[test]
     fn only_what_both_have_is_compared_and_the_rest_is_named() {
-        let mut a = Made::of(Metric::Throughput, &at(100.0));
-        let mut b = Made::of(Metric::Throughput, &at(100.0));
+        let mut a = RecordData::of(Metric::Throughput, &at(100.0));
+        let mut b = RecordData::of(Metric::Throughput, &at(100.0));
         let (small, large) = (cell(Family::Ipv4, 64), cell(Family::Ipv4, 1024));
         a.cells.insert(0, small.clone());
         b.cells.push(large.clone());
@@ -433,9 +296,9 @@ mod tests {
 
     #[test]
     fn nothing_in_common_is_said() {
-        let a = Made::of(Metric::Throughput, &at(100.0));
-        let mut b = Made::of(Metric::Throughput, &at(100.0));
-        let of = |b: &Made, asked: &[Metric]| {
+        let a = RecordData::of(Metric::Throughput, &at(100.0));
+        let mut b = RecordData::of(Metric::Throughput, &at(100.0));
+        let of = |b: &RecordData, asked: &[Metric]| {
             between([&a.campaign(), &b.campaign()], ["a", "b"], asked, None).map(drop)
         };
         assert_eq!(of(&b, &[Metric::Throughput]), Ok(()));
@@ -448,8 +311,8 @@ mod tests {
 
     #[test]
     fn the_places_are_told_apart() {
-        let a = Made::of(Metric::CpuSender, &at(100.0));
-        let mut b = Made::of(Metric::CpuSender, &at(50.0));
+        let a = RecordData::of(Metric::CpuSender, &at(100.0));
+        let mut b = RecordData::of(Metric::CpuSender, &at(50.0));
         assert_eq!(compared(&a, &b, None).differences, []);
         b.link_config = link_config(Some(Rate(100_000_000)));
         b.link_config.offloads = true;
@@ -474,9 +337,9 @@ mod tests {
 
     #[test]
     fn p_is_adjusted_for_all_figures() {
-        let mut a = Made::of(Metric::Throughput, &[]);
+        let mut a = RecordData::of(Metric::Throughput, &[]);
         a.cells = (0..10).map(|i| cell(Family::Ipv4, 100 + i)).collect();
-        let mut b = Made::of(Metric::Throughput, &[]);
+        let mut b = RecordData::of(Metric::Throughput, &[]);
         b.cells = a.cells.clone();
         let wander = [3.0, 1.0, 2.0, 5.0, 4.0, 2.5];
         for (place, cell) in a.cells.iter().enumerate() {

@@ -1,9 +1,9 @@
-//! What tells the places of two campaigns apart: hosts, testbed, and how the probes were run.
+//! Differences between the environments of two campaigns: hosts, testbed and probe settings.
 
-use crate::findings::Campaign;
+use crate::findings::campaign::Campaign;
 use stacklab_model::{Apart, HostFacts, Probe, ProbeSpec, print_duration};
 
-/// Every difference, hosts first. What is alike is left out, and so is what says nothing of the place (names of boots,
+/// Every difference, hosts first. Equal facts are left out, and so are facts that do not describe the environment (boot identifiers,
 /// seeds).
 pub fn differences(a: &Campaign, b: &Campaign) -> Vec<Apart> {
     let [of_a, of_b] = [a, b].map(facts);
@@ -16,7 +16,7 @@ pub fn differences(a: &Campaign, b: &Campaign) -> Vec<Apart> {
     ];
     for probe in Probe::ALL {
         let of = |campaign: &Campaign| campaign.probes.iter().find(|spec| spec.probe == *probe).cloned();
-        // A probe that only one of them has is told by its metrics.
+        // A probe that only one campaign has shows in its metrics.
         let (Some(a), Some(b)) = (of(a), of(b)) else { continue };
         for (what, way) in ["pacing", "length", "warmup"].into_iter().zip(ways) {
             found.extend(apart(&format!("probe.{probe}.{what}"), way(&a), way(&b)));
@@ -29,7 +29,7 @@ fn apart(what: &str, a: String, b: String) -> Option<Apart> {
     (a != b).then(|| Apart { what: what.to_owned(), a, b })
 }
 
-/// What stands for a fact that a host does not know.
+/// Printed for a fact that a host does not know.
 const UNKNOWN: &str = "unknown";
 
 fn facts(campaign: &Campaign) -> Vec<(&'static str, String)> {

@@ -2,3 +2,4 @@
 
 pub(crate) mod between;
 mod environment;
+mod unpaired;

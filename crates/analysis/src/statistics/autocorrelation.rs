@@ -1,8 +1,8 @@
-//! Does a run resemble the one before it? And what that does to the interval of a mean.
+//! Lag-1 autocorrelation of runs, and by how much it widens the interval of the mean.
 
 use crate::statistics::moments::Moments;
 
-/// Fewest figures of which a resemblance is told; with fewer, chance alone would widen the interval of a third of samples.
+/// Fewest figures of which autocorrelation is tested; with fewer, chance would widen the interval of a third of samples.
 const LEAST: usize = 8;
 
 /// No factor widens further than this correlation's: beyond it the figures are as good as one.

@@ -48,7 +48,7 @@ pub(crate) fn two_sided(likely: &[f64], sum: usize) -> f64 {
     (2.0 * below.min(above)).min(1.0)
 }
 
-/// The largest count c with P(sum < c) <= `share`: so many sums at the low end may be left out.
+/// The largest count c with P(sum < c) <= `share`: as many sums at the low end may be left out.
 pub(crate) fn left_out(likely: &[f64], share: f64) -> usize {
     let mut below = 0.0;
     likely

@@ -38,7 +38,7 @@ pub fn mann_whitney(first: &[f64], second: &[f64]) -> Option<MannWhitney> {
         let (pairs, n) = ((n1 * n2) as f64, (n1 + n2) as f64);
         let variance = pairs / 12.0 * (n + 1.0 - tie_term(&all) / (n * (n - 1.0)));
         let distance = ((u - pairs / 2.0).abs() - 0.5).max(0.0);
-        // Figures that are all equal have no variance, and nothing to tell them apart.
+        // Equal figures have no variance.
         if variance > 0.0 { (2.0 * Normal::standard().sf(distance / variance.sqrt())).min(1.0) } else { 1.0 }
     };
     Some(MannWhitney { u, p })

@@ -18,7 +18,7 @@ pub fn mean_p(figures: &[f64]) -> Option<f64> {
     Some(two_sided(moments.mean, error, (moments.n - 1) as f64))
 }
 
-/// Two-sided p of an estimate with its standard error, 0 being nothing.
+/// Two-sided p of an estimate with its standard error, against 0.
 pub(crate) fn two_sided(estimate: f64, error: f64, degrees_of_freedom: f64) -> f64 {
     match (estimate == 0.0, error > 0.0) {
         (true, _) => 1.0,

@@ -1,4 +1,4 @@
-//! How much of a series is warm-up, by the marginal standard error.
+//! The warm-up of a series, by the marginal standard error rule (MSER-5).
 
 use crate::statistics::moments::mean;
 
@@ -8,14 +8,14 @@ const BATCH: usize = 5;
 /// Batches at the end that are never cut: so few of them may be alike by chance, and would then have no error at all.
 const KEPT_BATCHES: usize = 5;
 
-/// What a series says of its beginning.
+/// The warm-up of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Warmup {
     /// So many figures at the start are warm-up (a multiple of 5, perhaps 0), and the rest is steady.
     Cut(usize),
     /// The best cut lies in the second half: the series never settled.
     Unsettled,
-    /// Fewer than 30 figures: nothing can be said.
+    /// Fewer than 30 figures: too few to test.
     TooShort,
 }
 

@@ -1,4 +1,4 @@
-//! What the order of runs says of them: drift, and resemblance to the run before.
+//! Tests of the order of runs: drift and autocorrelation.
 
 use crate::statistics::{autocorrelation, trend};
 use stacklab_model::Order;

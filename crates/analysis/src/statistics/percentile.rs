@@ -1,14 +1,14 @@
-//! Percentiles by nearest rank, refused where the figures are too few to tell.
+//! Percentiles by nearest rank; `None` where there are too few figures.
 
 use super::median::sorted;
 
-/// How sure it must be that the percentile lies between the least and the largest figure.
+/// Confidence that the percentile lies between the smallest and the largest figure.
 const CONFIDENCE: f64 = 0.95;
 
 /// The least figure such that a share `p` (0 to 1) of all are no larger (RFC 2330 section 11.3). `None` without figures.
 pub fn nearest_rank(figures: &[f64], p: f64) -> Option<f64> {
     let sorted = sorted(figures);
-    // Products such as 0.07 * 100 exceed the whole number that they are by a rounding error.
+    // A product such as 0.07 * 100 exceeds the integer by a rounding error.
     let rank = (p * sorted.len() as f64 - 1e-9).ceil().max(1.0) as usize;
     sorted.get(rank - 1).or(sorted.last()).copied()
 }

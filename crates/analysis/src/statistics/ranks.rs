@@ -5,7 +5,7 @@ pub fn midranks(figures: &[f64]) -> Vec<f64> {
     doubled(figures).into_iter().map(|rank| rank as f64 / 2.0).collect()
 }
 
-/// Twice the midranks, which are whole numbers: exact distributions count with them.
+/// Twice the midranks: integers, as exact distributions need.
 pub(crate) fn doubled(figures: &[f64]) -> Vec<usize> {
     let mut ranks = vec![0; figures.len()];
     let mut before = 0;

@@ -3,7 +3,7 @@
 use super::ranks::tie_term;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Fewest figures of which a drift is told.
+/// Fewest figures of which drift is tested.
 const LEAST: usize = 6;
 
 /// The test's answer.
@@ -11,7 +11,7 @@ const LEAST: usize = 6;
 pub struct Trend {
     /// Pairs that rise minus pairs that fall, over all pairs: 1 where every figure is above all before it.
     pub tau: f64,
-    /// Two-sided p that the order says nothing (normal approximation, corrected for ties).
+    /// Two-sided p of no trend (normal approximation, corrected for ties).
     pub p: f64,
 }
 

@@ -47,7 +47,7 @@ impl Family {
         }
     }
 
-    /// The address that stands for none.
+    /// The unspecified address.
     pub fn unspecified(self) -> IpAddr {
         match self {
             Family::Ipv4 => Ipv4Addr::UNSPECIFIED.into(),
@@ -105,7 +105,7 @@ named! {
         Echo = "echo",
         /// Open loop: messages go out on a schedule; round trips count from the intended send time.
         EchoOpen = "echo_open",
-        /// Closed loop beside a running stream.
+        /// Closed loop while a stream runs.
         EchoLoaded = "echo_loaded",
         /// TCP connections opened one after another.
         Connect = "connect",

@@ -23,7 +23,7 @@ named! {
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Services(BTreeSet<Service>);
 
-/// What stands for no service.
+/// The name of no service.
 const NONE: &str = "none";
 
 /// What may be written, for messages.

@@ -1,4 +1,4 @@
-//! How far two figures are apart, by the formulas that published studies use without naming them.
+//! The formulas for the difference of two figures that published studies use without naming them.
 
 use crate::names::named;
 

@@ -3,7 +3,8 @@
 use crate::factors::cell::{Cell, Factor};
 use crate::factors::family::Probe;
 use crate::host::facts::CpuScope;
-use crate::metrics::metric::{Metric, Scale};
+use crate::metrics::metric::Metric;
+use crate::metrics::unit::Scale;
 use crate::trial::run::Warning;
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +78,7 @@ pub struct Estimate {
     pub missing: Option<String>,
 }
 
-/// What the order of figures says of them.
+/// Tests of the order of figures: drift and autocorrelation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Order {
     /// Kendall's tau of figures and order: 1 where every figure is above all before it, -1 where below.
@@ -111,7 +112,7 @@ impl Adjustment {
     }
 }
 
-/// What other tests say of a comparison, beside the t interval that its verdict is from.
+/// Hypothesis tests and estimators of a comparison, apart from the t interval that gives its verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tests {
     /// Two-sided p of no difference (paired t, its error widened like the interval).
@@ -138,7 +139,7 @@ pub struct Tests {
     pub order: Option<Order>,
 }
 
-/// Whether runs of a probe had settled when they were measured (MSER-5 on the messages of each row of a run's interval
+/// Whether runs of a probe were in steady state when they were measured (MSER-5 on the messages of each row of a run's interval
 /// series). Figures are of the whole measured window: this says what of it looks like warm-up still.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SteadyState {
@@ -148,11 +149,11 @@ pub struct SteadyState {
     pub runs: usize,
     /// Those whose series is too short to tell (fewer than 30 whole rows).
     pub too_short: usize,
-    /// Those that settled after a while. Of series without any change, MSER-5 cuts something from nearly half.
+    /// Those with a transient at the beginning. Of series without any change, MSER-5 cuts something from nearly half.
     pub late: usize,
     /// The median over them of what should have been cut, nanoseconds after the window's beginning.
     pub late_ns: Option<f64>,
-    /// Those that never settled. Of series without any change, MSER-5 says so of up to one in six.
+    /// Those without a steady state. Of series without any change, MSER-5 says so of up to one in six.
     pub unsettled: usize,
 }
 
@@ -192,7 +193,7 @@ pub struct Effect {
     pub interval99: Interval,
 }
 
-/// What the headers make of the comparison, and what they leave.
+/// The part of an effect that header bytes explain, and the rest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explained {
     /// Candidate over baseline by header bytes alone; `None` where they explain nothing (no rate limit).
@@ -211,7 +212,7 @@ pub enum Verdict {
     Better(String),
     /// The difference is inside the margin.
     Equivalent,
-    /// The runs do not tell.
+    /// Neither a difference nor equivalence is significant.
     Inconclusive,
     /// There is nothing to compare, and why.
     Nothing(String),
@@ -293,7 +294,7 @@ pub struct CellEstimate {
     pub estimate: Estimate,
 }
 
-/// Everything a report says, computed from one record.
+/// The findings of one record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Findings {
     /// Title of the study.
@@ -327,7 +328,7 @@ pub struct Findings {
     /// Factors of which more than two arms are compared.
     #[serde(default)]
     pub many_arms: Vec<ManyArms>,
-    /// Whether the runs had settled, by probe.
+    /// The steady-state test of the runs, by probe.
     #[serde(default, rename = "settling")]
     pub steady_state: Vec<SteadyState>,
     /// What the tests of many comparisons say together, each with how many comparisons or cells it concerns.

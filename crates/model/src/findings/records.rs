@@ -1,12 +1,13 @@
-//! Two records side by side: two kernels, two machines, before and after.
+//! Two records compared: two kernels, two machines, before and after.
 
 use crate::factors::cell::Cell;
 use crate::findings::finding::{Estimate, Interval};
 use crate::host::facts::CpuScope;
-use crate::metrics::metric::{Metric, Scale};
+use crate::metrics::metric::Metric;
+use crate::metrics::unit::Scale;
 use serde::{Deserialize, Serialize};
 
-/// What the second record's figure is against the first one's.
+/// The second record's figure compared with the first one's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
@@ -16,7 +17,7 @@ pub enum Change {
     Worse,
     /// The difference is inside the margin.
     Equivalent,
-    /// The runs do not tell.
+    /// Neither a difference nor equivalence is significant.
     Inconclusive,
     /// There is nothing to compare, and why.
     Nothing(String),
@@ -81,11 +82,11 @@ pub struct Against {
     /// The answer.
     pub change: Change,
     /// Whether the second record is worse by more than what was allowed, or has no figure where the first one has;
-    /// always false where nothing was said of what is allowed.
+    /// always false where no allowance was given.
     pub fails: bool,
 }
 
-/// What tells the places of two records apart.
+/// A difference between the environments of two records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Apart {
     /// What it is, for example `kernel`.
@@ -136,7 +137,7 @@ pub struct Between {
     pub a: Recorded,
     /// The second record, which is compared with the first.
     pub b: Recorded,
-    /// What tells their testbeds, hosts and probes apart.
+    /// Differences between their testbeds, hosts and probes.
     pub differences: Vec<Apart>,
     /// What only the first record has.
     pub only_a: Alone,

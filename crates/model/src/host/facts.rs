@@ -1,4 +1,4 @@
-//! What a host is: stored with every campaign, so that a figure can be traced to its machine.
+//! Facts of a host, stored with every campaign, so that a figure can be traced to its machine.
 
 use crate::host::noise::NoiseFloor;
 use crate::names::named;
@@ -10,12 +10,12 @@ named! {
     pub enum CpuScope("CPU scope") {
         /// The host's own.
         Host = "host",
-        /// Of the processors that do all of the host's work and nobody else's, on a machine with several hosts.
+        /// Of the processors that run this host and no other, on a machine with several hosts.
         Processors = "processors",
         /// A guest's, which counts none itself or not all: of its processes, as the machine that it runs on counts them, over a
         /// whole trial.
         Outside = "outside",
-        /// Not the same for all systems of a campaign: each run's sides say their own.
+        /// Differs between systems of a campaign: each host report has its own.
         Various = "various",
         /// Shared with the other hosts of the testbed, which run on the same kernel.
         Shared = "shared",

@@ -1,5 +1,7 @@
 //! A host: its facts, its noise floor, and its report of a trial.
 
+pub(crate) mod counters;
+pub(crate) mod delay_points;
 pub(crate) mod facts;
 pub(crate) mod noise;
 pub(crate) mod report;

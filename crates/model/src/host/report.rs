@@ -1,17 +1,17 @@
-//! What one host of a trial saw: its part of the proof and of the figures.
+//! The report of one host on one trial, from which the run is validated and its figures are made.
 
 use crate::factors::family::{Family, Transport};
-use crate::host::facts::CpuScope;
+use crate::host::counters::{Counters, CpuTime, TcpInfo};
+use crate::host::delay_points::DelayPoints;
 use crate::metrics::histogram::Buckets;
 use crate::names::named;
 use crate::trial::spec::Io;
 use crate::trial::tuning::SocketOptions;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 named! {
-    /// A host's part in a trial.
+    /// A host's role in a trial.
     pub enum Role("role") {
         /// Sends (and, in an echo, receives what comes back).
         Sender = "sender",
@@ -20,78 +20,7 @@ named! {
     }
 }
 
-named! {
-    /// A point on a message's way at which its time is taken.
-    pub enum Point("point") {
-        /// The time at which it should have been sent.
-        Schedule = "schedule",
-        /// The program's call: just before a send or a connect, just after a receive or a connect.
-        Call = "call",
-        /// The kernel, by software, when the interface's driver hands the packet over (SO_TIMESTAMPNS).
-        Kernel = "kernel",
-        /// The interface itself, where it stamps packets (SO_TIMESTAMPING, raw hardware).
-        Interface = "interface",
-    }
-}
-
-named! {
-    /// A clock of a host.
-    pub enum Clock("clock") {
-        /// CLOCK_MONOTONIC.
-        Monotonic = "monotonic",
-        /// CLOCK_REALTIME, turned into the monotonic clock's time by the difference of both at the receive.
-        Realtime = "realtime",
-        /// The interface's own.
-        Interface = "interface",
-    }
-}
-
-/// From where to where a side's delays are, and by which clocks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DelayPoints {
-    /// Where a delay begins.
-    pub sent: Point,
-    /// The clock that told the time there.
-    pub sent_clock: Clock,
-    /// Where it ends.
-    pub received: Point,
-    /// The clock that told the time there.
-    pub received_clock: Clock,
-    /// How the two hosts' clocks were compared; `None` where they are one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub compared: Option<Compared>,
-}
-
-/// How delays between two clocks were taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Compared {
-    /// How far the receiver's clock is ahead of the sender's before the trial, nanoseconds.
-    pub offset_ns: i64,
-    /// How wrong a delay may be for it, nanoseconds; 0 until both comparisons are known.
-    pub bound_ns: u64,
-    /// Nanoseconds that the receiver's clock gained a second, as they were taken out.
-    pub skew_ns_per_s: i64,
-}
-
-impl DelayPoints {
-    /// Between a point where a message leaves and one where it arrives.
-    pub fn between(sent: Point, received: Point) -> Self {
-        let clock = |point| match point {
-            Point::Kernel => Clock::Realtime,
-            Point::Interface => Clock::Interface,
-            Point::Schedule | Point::Call => Clock::Monotonic,
-        };
-        DelayPoints {
-            sent,
-            sent_clock: clock(sent),
-            received,
-            received_clock: clock(received),
-            compared: None,
-        }
-    }
-}
-
-/// All that one host reports of one trial.
+/// The report of one host on one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostReport {
     /// Its part.
@@ -129,7 +58,7 @@ pub struct HostReport {
     pub cpu: Option<CpuTime>,
     /// TCP_INFO at the end of the trial, where the socket is TCP.
     pub tcp: Option<TcpInfo>,
-    /// How far counters of interface, IP, transport and socket moved over the whole trial, warm-up included.
+    /// Increments of interface, IP, transport and socket counters over the whole trial, warm-up included.
     pub counters: Counters,
     /// Most memory of all TCP and UDP sockets of this host's kernel in the measured window, KiB, where it was asked
     /// for.
@@ -211,14 +140,14 @@ impl Offloads {
     }
 }
 
-/// Messages that left through a socket.
+/// Messages sent by a socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sent {
     /// In the warm-up.
     pub warmup: u64,
     /// In the measured window.
     pub measured: u64,
-    /// After it, to say that it is over.
+    /// End markers, sent after the window.
     pub markers: u64,
     /// Payload bytes in the measured window.
     pub bytes: u64,
@@ -232,7 +161,7 @@ pub struct Sent {
     pub max_late_ns: Option<u64>,
 }
 
-/// Messages that arrived at a socket.
+/// Messages received by a socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
     /// First copies of warm-up messages.
@@ -249,7 +178,7 @@ pub struct Received {
     pub reordered: u64,
     /// Arrivals so late that the window of sequence numbers had passed them; counted nowhere else.
     pub beyond_window: u64,
-    /// Arrivals that were not of this trial, or not whole.
+    /// Arrivals that were not of this trial, or truncated.
     pub strays: u64,
     /// Nanoseconds of the host's clock at the first measured arrival.
     pub first_ns: u64,
@@ -264,7 +193,7 @@ pub struct Received {
     pub least_delays: Vec<(u64, u64)>,
 }
 
-/// A message that was sent back, by the clocks of two hosts.
+/// A round trip in the clocks of both hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
     /// When it was sent, nanoseconds of the sender's clock.
@@ -306,99 +235,4 @@ pub struct IntervalRow {
     pub bytes: u64,
     /// Their mean delay, nanoseconds.
     pub delay_mean_ns: Option<f64>,
-}
-
-/// CPU time of a host over its measured window, system-wide (/proc/stat), nanoseconds; of one whose kernel does not count it
-/// ([`CpuScope::Outside`]), of the processes that it is, over a whole trial.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CpuTime {
-    /// Whose CPU it is.
-    pub scope: CpuScope,
-    /// The window.
-    pub window_ns: u64,
-    /// User and nice.
-    pub user_ns: u64,
-    /// System.
-    pub system_ns: u64,
-    /// Hardware interrupts.
-    pub irq_ns: u64,
-    /// Software interrupts.
-    pub softirq_ns: u64,
-    /// Idle and waiting for I/O.
-    pub idle_ns: u64,
-    /// Taken by the hypervisor.
-    pub steal_ns: u64,
-    /// Whether the host tells only user, system and idle time apart, as Windows does: interrupts are then part of
-    /// `system_ns`, and `irq_ns`, `softirq_ns` and `steal_ns` are unknown.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub undivided: bool,
-    /// The agent's own user time in it (rusage).
-    pub own_user_ns: u64,
-    /// The agent's own system time in it (rusage).
-    pub own_system_ns: u64,
-}
-
-impl CpuTime {
-    /// User, system, irq and softirq.
-    pub fn busy_ns(&self) -> u64 {
-        self.user_ns.saturating_add(self.kernel_ns())
-    }
-
-    /// System, irq and softirq.
-    pub fn kernel_ns(&self) -> u64 {
-        self.system_ns.saturating_add(self.irq_ns).saturating_add(self.softirq_ns)
-    }
-}
-
-/// The part of TCP_INFO that is used; `None` where the stack does not fill it.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct TcpInfo {
-    /// Sending maximum segment size, bytes.
-    pub snd_mss: Option<u64>,
-    /// Smoothed round-trip time, microseconds.
-    pub rtt_us: Option<u64>,
-    /// Congestion window, segments.
-    pub snd_cwnd: Option<u64>,
-    /// Segments sent again.
-    pub total_retrans: Option<u64>,
-    /// Segments with data sent, those sent again included.
-    pub data_segs_out: Option<u64>,
-    /// Segments with data received.
-    pub data_segs_in: Option<u64>,
-    /// Payload bytes sent, those sent again included.
-    pub bytes_sent: Option<u64>,
-    /// Payload bytes sent again.
-    pub bytes_retrans: Option<u64>,
-    /// Least round-trip time of the last five minutes, microseconds.
-    #[serde(default)]
-    pub min_rtt_us: Option<u64>,
-    /// Mean of the smoothed round-trip time sampled every 10 ms, microseconds.
-    pub srtt_mean_us: Option<f64>,
-}
-
-/// How far counters moved over a trial, by name: `interface.*` (bytes, packets, drops of /proc/net/dev), `ip.*`,
-/// `ip6.*`, `udp.*`, `udp6.*`, `tcp.*` (/proc/net/snmp, snmp6), `socket.drops`; of services `services.NAME.asked` and
-/// `services.NAME.answered` at the host that asks. Counters that did not move are absent.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Counters(pub BTreeMap<String, u64>);
-
-impl Counters {
-    /// How far a counter moved; 0 where it did not, or is not kept.
-    pub fn get(&self, name: &str) -> u64 {
-        self.0.get(name).copied().unwrap_or(0)
-    }
-}
-
-/// Where the messages of a stream were lost, warm-up included. The parts are what the counters show; `network` is the rest.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Drops {
-    /// Refused by the sender's socket or queue.
-    pub sender_queue: u64,
-    /// Dropped at an interface of either host.
-    pub interface: u64,
-    /// Dropped for a full socket buffer at the receiver.
-    pub socket_buffer: u64,
-    /// Neither of these.
-    pub network: u64,
 }

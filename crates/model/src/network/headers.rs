@@ -1,4 +1,4 @@
-//! What the headers alone explain: bytes on an Ethernet wire per message.
+//! The header model: bytes on an Ethernet wire per message.
 
 use crate::factors::family::{Family, Transport};
 use crate::factors::mechanism::Carriage;
@@ -31,7 +31,7 @@ pub struct WireSize {
     pub wire_bytes: u32,
 }
 
-/// The way of a message: what headers it gets, and how much a packet may hold.
+/// The path of a message: its headers, and the largest packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WirePath {
     /// Family of the sender's packets.

@@ -1,4 +1,4 @@
-//! How a study's hosts are joined.
+//! The topology of a testbed.
 
 use crate::factors::cell::Cell;
 use crate::factors::mechanism::{Mechanism, Translator};
@@ -23,7 +23,7 @@ pub enum Topology {
 pub struct Links {
     /// Between the sender and its router.
     pub near: OwnLink,
-    /// Between the routers: of the link configuration's rate and MTU, no other link is narrower.
+    /// Between the routers, with the link configuration's rate and MTU: the bottleneck.
     pub middle: OwnLink,
     /// Between the receiver and its router.
     pub far: OwnLink,
@@ -77,7 +77,7 @@ impl Links {
 }
 
 impl OwnLink {
-    /// Whether packets are late or lost on it, beside what its rate makes of them.
+    /// Whether it adds delay or loss beyond that of its rate.
     pub fn impairs(&self) -> bool {
         self.delay_ns > 0 || self.loss > 0.0
     }

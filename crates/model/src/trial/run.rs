@@ -1,6 +1,7 @@
 //! One run as the record keeps it.
 
-use crate::host::report::{Drops, HostReport};
+use crate::host::counters::Drops;
+use crate::host::report::HostReport;
 use crate::metrics::metric::Metric;
 use crate::trial::Trial;
 use crate::trial::spec::TrialSpec;
@@ -12,9 +13,9 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RunStatus {
-    /// What was observed agrees with what was planned.
+    /// The observation agrees with the plan.
     Valid,
-    /// It does not; each reason says what was planned and what was observed.
+    /// It does not; each reason names what was planned and what was observed.
     Invalid(Vec<String>),
 }
 

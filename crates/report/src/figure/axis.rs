@@ -13,7 +13,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// From one place to another, over the figures, with about so many ticks at round figures.
+    /// An axis over the figures, with about this many ticks at round figures.
     pub fn round(figures: impl Iterator<Item = f64>, from: f64, to: f64, wanted: usize) -> Self {
         let (low, high) = spread(extent(figures));
         // An axis that would begin near zero begins there, so that lengths can be compared.
@@ -27,7 +27,7 @@ impl Axis {
         Axis { from, to, low: first * step, high: last * step, log: false, ticks: ticks.collect() }
     }
 
-    /// From one place to another, over figures that are all told; logarithmic where they are far apart.
+    /// An axis with a tick at each figure; logarithmic where they are far apart.
     pub fn told(figures: &[f64], from: f64, to: f64) -> Self {
         let (low, high) = spread(extent(figures.iter().copied()));
         let log = low > 0.0 && high / low > 4.0;
@@ -64,7 +64,7 @@ fn step(rough: f64) -> f64 {
     factor.unwrap_or(10.0) * power
 }
 
-/// A tick's text: the digits that the step between ticks needs, so that it says the very place of the tick.
+/// A tick's label, with the digits that the step between ticks needs to be exact.
 fn label(figure: f64, step: f64) -> String {
     if figure == 0.0 {
         return "0".to_owned();

@@ -1,7 +1,7 @@
-//! Lines, letters and marks of a figure.
+//! The chart of a figure: axes, lines, markers, legend.
 
 use super::axis::Axis;
-use super::drawing::{Anchor, Colour, Drawing, Item, Stroke};
+use super::drawing::{Anchor, Colour, Drawing, Item, LineStyle};
 use super::letters::{clipped, width, wrapped};
 use super::series::{Levels, Line, Plot};
 
@@ -12,7 +12,7 @@ const PLOT_HEIGHT: f64 = 176.0;
 const LETTERS: f64 = 8.0;
 /// From one line of text to the next.
 const LINE: f64 = LETTERS + 3.0;
-/// What stays free at every edge.
+/// The margin at every edge.
 const EDGE: f64 = 2.0;
 /// From the left end of a line's sign in the legend to its text.
 const SIGN: f64 = 24.0;
@@ -40,14 +40,14 @@ pub fn draw(plot: &Plot) -> Drawing {
     let widest = y.ticks.iter().map(|(_, label)| width(label, LETTERS)).fold(0.0, f64::max);
     let y_title = lines_of(&plot.y_title, bottom - top);
     let (left, right) = (9.0 + LINE * y_title.len() as f64 + widest, WIDTH - 8.0);
-    let x = across(plot, left + 8.0, right - 8.0);
+    let x = x_axis(plot, left + 8.0, right - 8.0);
     let mut items = frame(plot, &x, &y, [left, right, top, bottom]);
     for (number, line) in y_title.iter().enumerate() {
         let place = (9.0 + LINE * number as f64, (top + bottom) / 2.0);
         items.push(text(place, Anchor::Middle, true, INK, line));
     }
     for (number, line) in plot.lines.iter().enumerate() {
-        let aside = beside(number, plot.lines.len());
+        let aside = offset(number, plot.lines.len());
         items.extend(marks(line, number, |level| x.at(level) + aside, &y));
     }
     let (legend, height) = legend(plot, left);
@@ -80,44 +80,44 @@ fn figures(plot: &Plot) -> impl Iterator<Item = f64> {
     of.chain(plot.level_line)
 }
 
-/// What is across, by the place of its level.
-struct Across {
+/// The horizontal axis: the position of each level.
+struct XAxis {
     places: Vec<f64>,
     ticks: Vec<(f64, String)>,
 }
 
-impl Across {
+impl XAxis {
     fn at(&self, level: usize) -> f64 {
         self.places[level]
     }
 }
 
-fn across(plot: &Plot, from: f64, to: f64) -> Across {
+fn x_axis(plot: &Plot, from: f64, to: f64) -> XAxis {
     match &plot.levels {
         Levels::Numbers(numbers) => {
             let axis = Axis::told(numbers, from, to);
             let ticks = axis.ticks.iter().map(|(figure, label)| (axis.at(*figure), label.clone())).collect();
-            Across { places: numbers.iter().map(|figure| axis.at(*figure)).collect(), ticks }
+            XAxis { places: numbers.iter().map(|figure| axis.at(*figure)).collect(), ticks }
         }
         Levels::Names(names) => {
             let width = (to - from) / names.len().max(1) as f64;
             let places: Vec<f64> =
                 (0..names.len()).map(|place| from + (place as f64 + 0.5) * width).collect();
-            Across { ticks: places.iter().copied().zip(names.iter().cloned()).collect(), places }
+            XAxis { ticks: places.iter().copied().zip(names.iter().cloned()).collect(), places }
         }
     }
 }
 
-/// Lines stand a little beside each other, so that their intervals do not hide one another.
-fn beside(line: usize, lines: usize) -> f64 {
+/// The horizontal offset of a line, so that intervals of several lines do not overlap.
+fn offset(line: usize, lines: usize) -> f64 {
     (line as f64 - (lines as f64 - 1.0) / 2.0) * (2.4f64).min(9.0 / lines.max(1) as f64)
 }
 
-fn frame(plot: &Plot, x: &Across, y: &Axis, [left, right, top, bottom]: [f64; 4]) -> Vec<Item> {
+fn frame(plot: &Plot, x: &XAxis, y: &Axis, [left, right, top, bottom]: [f64; 4]) -> Vec<Item> {
     let line = |pieces, colour, width| Item::Path {
         pieces,
         closed: false,
-        stroke: Some(Stroke { colour, width, dash: &[] }),
+        stroke: Some(LineStyle { colour, width, dash: &[] }),
         fill: None,
     };
     let mut items = vec![line(
@@ -143,8 +143,8 @@ fn frame(plot: &Plot, x: &Across, y: &Axis, [left, right, top, bottom]: [f64; 4]
     items
 }
 
-/// The labels of what is across. One that would run into another is left out, but the first and the last; its tick stays.
-fn labels(x: &Across, room: f64, y: f64) -> Vec<Item> {
+/// The labels of the horizontal axis. A label that would overlap another is left out, except the first and the last; its tick stays.
+fn labels(x: &XAxis, room: f64, y: f64) -> Vec<Item> {
     let room = room / x.ticks.len().clamp(1, 2) as f64 - 2.0 * EDGE;
     let placed: Vec<(f64, f64, String)> = x
         .ticks
@@ -176,7 +176,7 @@ fn marks(line: &Line, number: usize, x: impl Fn(usize) -> f64, y: &Axis) -> Vec<
     let path = |pieces: Vec<Vec<(f64, f64)>>, width, dash| Item::Path {
         pieces,
         closed: false,
-        stroke: Some(Stroke { colour, width, dash }),
+        stroke: Some(LineStyle { colour, width, dash }),
         fill: None,
     };
     let limits: Vec<(f64, f64)> =
@@ -215,7 +215,7 @@ fn marker(number: usize, x: f64, y: f64) -> Item {
         let turn = |side: usize| std::f64::consts::TAU * side as f64 / sides as f64;
         at(&(0..sides).map(|side| (turn(side).cos(), turn(side).sin())).collect::<Vec<_>>())
     };
-    let stroke = Some(Stroke { colour, width: 0.9, dash: &[] });
+    let stroke = Some(LineStyle { colour, width: 0.9, dash: &[] });
     let full = |points| Item::Path { pieces: vec![points], closed: true, stroke, fill: Some(colour) };
     let open = |pieces| Item::Path { pieces, closed: false, stroke, fill: None };
     match number % COLOURS.len() {
@@ -244,7 +244,7 @@ fn legend(plot: &Plot, left: f64) -> (Vec<Item>, f64) {
     let sample = |colour, dash, y| Item::Path {
         pieces: vec![vec![(left, y), (left + 18.0, y)]],
         closed: false,
-        stroke: Some(Stroke { colour, width: 1.0, dash }),
+        stroke: Some(LineStyle { colour, width: 1.0, dash }),
         fill: None,
     };
     for (number, line) in plot.lines.iter().enumerate().filter(|(_, line)| !line.label.is_empty()) {

@@ -12,25 +12,25 @@ pub struct Drawing {
     pub items: Vec<Item>,
 }
 
-/// A part of it.
+/// An element of a drawing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
     /// Joined points, one list for each piece.
-    Path { pieces: Vec<Vec<(f64, f64)>>, closed: bool, stroke: Option<Stroke>, fill: Option<Colour> },
+    Path { pieces: Vec<Vec<(f64, f64)>>, closed: bool, stroke: Option<LineStyle>, fill: Option<Colour> },
     /// A line of text.
     Text { x: f64, y: f64, size: f64, anchor: Anchor, turned: bool, colour: Colour, text: String },
 }
 
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stroke {
+pub struct LineStyle {
     pub colour: Colour,
     pub width: f64,
-    /// Lengths of dash and gap, and so on; empty for a whole line.
+    /// Lengths of dashes and gaps; empty for a solid line.
     pub dash: &'static [f32],
 }
 
-/// Which part of a text stands at its place.
+/// The alignment of a text at its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Anchor {
     Start,

@@ -1,6 +1,6 @@
 //! Figures as papers print them: a metric against size, a line with intervals for each arm, and how far arms are apart.
 //!
-//! * `series`: which figures a campaign has, and what is in each
+//! * `series`: the plots of a campaign and their data
 //! * `axis`: ticks, and places on an axis
 //! * `letters`: the font, how wide texts are in it, and where they break
 //! * `chart`: lines, letters and marks of a figure, in points (1/72 inch), the width of a column

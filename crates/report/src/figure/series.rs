@@ -1,4 +1,4 @@
-//! Which figures a campaign has, and what is in each.
+//! The plots of a campaign and their data.
 
 use crate::page::{EstimateView, FactorView, Page};
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ pub struct Plot {
     pub title: String,
     pub x_title: String,
     pub y_title: String,
-    /// The levels across: figures, or places with labels.
+    /// The levels of the horizontal axis: numbers, or names.
     pub levels: Levels,
     pub lines: Vec<Line>,
-    /// Figures that stand in their own right: a line across, where no difference is.
+    /// A horizontal line at "no difference", where the plot shows differences.
     pub level_line: Option<f64>,
 }
 
-/// What is across.
+/// The horizontal axis.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Levels {
     Numbers(Vec<f64>),
@@ -70,7 +70,7 @@ pub fn all(page: &Page) -> Vec<Plot> {
     plots
 }
 
-/// The factor across: size where there are several, else another that has several levels and is not what is compared.
+/// The factor of the horizontal axis: size where there are several, else another factor with several levels that is not compared.
 fn across(page: &Page) -> Option<usize> {
     let several: Vec<usize> =
         (0..page.factors.len()).filter(|factor| page.factors[*factor].levels.len() > 1).collect();
@@ -183,7 +183,7 @@ fn plot(
     Plot { name, title, x_title, y_title, levels, lines, level_line }
 }
 
-/// What tells lines apart: the levels of all factors but some.
+/// The key of a line: the levels of all factors except some.
 fn key(page: &Page, levels: &[usize], without: &[usize]) -> Vec<usize> {
     (0..page.factors.len()).filter(|factor| !without.contains(factor)).map(|factor| levels[factor]).collect()
 }

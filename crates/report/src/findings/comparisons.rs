@@ -3,13 +3,13 @@
 use crate::findings::groups::{Group, is_number, level, level_alone};
 use crate::rendering::document::{Block, Footnotes, Table};
 use crate::rendering::numbers::{
-    NONE, Shown, aligned, decimals, difference_decimals, fixed, percent, signed,
+    DisplayUnit, NONE, aligned, decimals, difference_decimals, fixed, percent, signed,
 };
 use stacklab_model::{Better, Comparison, CpuScope, Estimate, Explained, Metric, StopReason, Verdict};
 
 /// Heading, definition and table of a group.
 pub fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
-    let shown = Shown::of(group.metric);
+    let shown = DisplayUnit::of(group.metric);
     let margins: Vec<f64> = group.rows.iter().map(|row| row.question.margin).collect();
     let margin = match margins[..] {
         [first, ..] if margins.iter().all(|margin| *margin == first) => {
@@ -52,10 +52,10 @@ pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
             " (CPU scope various: it differs by system, so compare it within one system only)"
         }
     };
-    format!("in {}, {better} is better: {}{scope}", Shown::of(metric).unit, metric.definition())
+    format!("in {}, {better} is better: {}{scope}", DisplayUnit::of(metric).unit, metric.definition())
 }
 
-fn table(group: &Group, shown: &Shown) -> Table {
+fn table(group: &Group, shown: &DisplayUnit) -> Table {
     let rows = &group.rows;
     let mut notes = Footnotes::default();
     let mut table = Table::default();
@@ -92,8 +92,11 @@ fn table(group: &Group, shown: &Shown) -> Table {
     table
 }
 
-/// Decimals for the means of a table and the half-widths behind them.
-pub fn mean_decimals<'a>(estimates: impl Iterator<Item = &'a Estimate> + Clone, shown: &Shown) -> usize {
+/// Decimals for the means of a table and their half-widths.
+pub fn mean_decimals<'a>(
+    estimates: impl Iterator<Item = &'a Estimate> + Clone,
+    shown: &DisplayUnit,
+) -> usize {
     let means = estimates.clone().filter_map(|estimate| estimate.mean);
     let half_widths =
         estimates.filter_map(|estimate| estimate.interval).map(|interval| interval.half_width());
@@ -101,7 +104,12 @@ pub fn mean_decimals<'a>(estimates: impl Iterator<Item = &'a Estimate> + Clone, 
 }
 
 /// `58.72 ± 0.05`, with a mark where runs have no figure.
-pub fn means(estimates: &[&Estimate], shown: &Shown, places: usize, notes: &mut Footnotes) -> Vec<String> {
+pub fn means(
+    estimates: &[&Estimate],
+    shown: &DisplayUnit,
+    places: usize,
+    notes: &mut Footnotes,
+) -> Vec<String> {
     let parts: Vec<Option<[String; 2]>> = estimates
         .iter()
         .map(|estimate| {
@@ -111,7 +119,7 @@ pub fn means(estimates: &[&Estimate], shown: &Shown, places: usize, notes: &mut 
             Some([mean, half_width.unwrap_or_else(|| NONE.to_owned())])
         })
         .collect();
-    // The sign stands outside the padding.
+    // The sign is outside the padding.
     let widest = parts.iter().flatten().map(|part| part[1].len()).max().unwrap_or(0);
     let parts: Vec<Option<[String; 2]>> =
         parts.into_iter().map(|row| row.map(|[mean, half]| [mean, format!(" ± {half:>widest$}")])).collect();
@@ -130,7 +138,7 @@ pub fn means(estimates: &[&Estimate], shown: &Shown, places: usize, notes: &mut 
 }
 
 /// Decimals for the differences of a group's rows.
-pub fn difference_places(rows: &[&Comparison], shown: &Shown) -> usize {
+pub fn difference_places(rows: &[&Comparison], shown: &DisplayUnit) -> usize {
     difference_decimals(rows.iter().filter_map(|row| row.effect.as_ref()).map(|effect| {
         let [low, high] =
             [effect.interval95.low, effect.interval95.high].map(|end| shown.difference(effect.scale, end));
@@ -139,7 +147,7 @@ pub fn difference_places(rows: &[&Comparison], shown: &Shown) -> usize {
 }
 
 /// `-8.41 [-8.43, -8.39]`.
-pub fn differences(rows: &[&Comparison], shown: &Shown, places: usize) -> Vec<String> {
+pub fn differences(rows: &[&Comparison], shown: &DisplayUnit, places: usize) -> Vec<String> {
     let parts: Vec<Option<[String; 3]>> = rows
         .iter()
         .map(|row| {

@@ -1,229 +1,260 @@
-//! The comparisons as tidy CSV (RFC 4180).
+//! The comparisons as tidy CSV.
+//!
+//! A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its
+//! estimate, and everything about a comparison is empty. Figures are unrounded and in the metric's unit (shares from 0
+//! to 1); an empty field is an absent figure, never zero.
 
+use crate::findings::columns::{Subject, estimate, median_interval, settings, subject};
 use crate::findings::estimates::uncompared;
+use crate::rendering::columns::{self, Column, figure};
 use stacklab_model::{
-    Cell, CellEstimate, Comparison, Estimate, Factor, Findings, Interval, Metric, Scale, StopReason, Tests,
-    Verdict,
+    CellEstimate, Comparison, Effect, Estimate, Explained, Findings, Order, Scale, StopReason, Tests, Verdict,
 };
 
-/// The columns, with what each holds.
-///
-/// A row is a comparison, or a cell and metric that no comparison shows: then `factor` is empty, `baseline_*` hold its
-/// estimate, and everything about a comparison is empty. Figures are unrounded and in the metric's unit (shares from 0
-/// to 1); an empty field is an absent figure, never zero.
-pub const COLUMNS: [(&str, &str); 76] = [
-    ("factor", "what is compared; empty in the row of a cell"),
-    ("metric", "the metric"),
-    ("unit", "unit of means, and of effects on the difference scale"),
-    ("transport", "transport protocol; empty where it is what is compared"),
-    ("framing", "what size means; empty where it is what is compared"),
-    ("family", "address family; empty where it is what is compared"),
-    ("size", "bytes; empty where it is what is compared"),
-    ("replica", "replica; empty where there is none, or it is what is compared"),
-    ("baseline", "level compared with"),
-    ("candidate", "level compared"),
-    ("margin", "the largest difference that counts as none: a ratio (0.02 is 2 %), or in the unit"),
-    ("baseline_n", "valid runs with a figure"),
-    ("baseline_mean", "mean over runs"),
-    ("baseline_sd", "standard deviation over runs (n - 1)"),
-    ("baseline_median", "median over runs"),
-    ("baseline_low", "lower end of the mean's 95 % interval"),
-    ("baseline_high", "upper end of the mean's 95 % interval"),
-    ("baseline_missing", "why runs have no figure, where any has none"),
-    ("candidate_n", "as for the baseline"),
-    ("candidate_mean", "as for the baseline"),
-    ("candidate_sd", "as for the baseline"),
-    ("candidate_median", "as for the baseline"),
-    ("candidate_low", "as for the baseline"),
-    ("candidate_high", "as for the baseline"),
-    ("candidate_missing", "as for the baseline"),
-    ("effect_scale", "`ratio`: candidate over baseline; `difference`: candidate minus baseline"),
-    ("pairs", "blocks in which both arms have a figure"),
-    ("effect", "how far the candidate is from the baseline"),
-    ("low95", "lower end of the effect's 95 % interval"),
-    ("high95", "upper end of the effect's 95 % interval"),
-    ("explained", "the ratio that headers alone explain"),
-    ("left", "measured ratio over explained ratio"),
-    ("because", "the reasoning behind `explained`, or why it is empty"),
-    ("verdict", "`better`, `equivalent`, `inconclusive` or `nothing`"),
-    ("better", "the better level, where the verdict is `better`"),
-    ("reason", "why there is nothing to compare, where the verdict is `nothing`"),
-    ("settled", "why no more was measured: `narrow`, `decided`, `cap`, `budget` or `unfinished`"),
-    ("os", "level of this setting; empty where it is left as it is, or is what is compared"),
-    ("services", "as for os"),
-    ("mechanism", "as for os"),
-    ("routers", "as for os"),
-    ("translator", "as for os"),
-    ("io", "as for os"),
-    ("flows", "as for os"),
-    ("direction", "as for os"),
-    ("mtu", "as for os"),
-    ("queue_length", "as for os"),
-    ("pinning", "as for os"),
-    ("send_buffer", "as for os"),
-    ("receive_buffer", "as for os"),
-    ("mss", "as for os"),
-    ("nodelay", "as for os"),
-    ("congestion_control", "as for os"),
-    ("dscp", "as for os"),
-    ("flow_label", "as for os"),
-    ("busy_poll", "as for os"),
-    ("kernel_pacing", "as for os"),
-    ("p", "two-sided p of no difference (paired t)"),
-    ("adjusted_p", "the same, adjusted for the number of comparisons"),
-    ("adjustment", "`holm` over the claims by the headline metric, else `benjamini-hochberg`"),
-    ("equivalence_p", "p of a difference as large as the margin or larger (two one-sided tests)"),
-    ("bootstrap_low95", "lower end of the effect's 95 % BCa bootstrap interval"),
-    ("bootstrap_high95", "upper end of the effect's 95 % BCa bootstrap interval"),
-    ("signed_rank_p", "two-sided p of Wilcoxon's signed-rank test"),
-    ("hodges_lehmann", "Hodges and Lehmann's estimate of the effect"),
-    ("hodges_lehmann_low95", "lower end of its 95 % interval"),
-    ("hodges_lehmann_high95", "upper end of its 95 % interval"),
-    ("ratio_of_medians", "median of the candidate's runs over the baseline's"),
-    ("cliffs_delta", "how much more often the candidate's figure is the larger, -1 to 1"),
-    ("drift_p", "p that the effect does not drift over the blocks (Mann and Kendall)"),
-    ("autocorrelation", "correlation of the pairs with the ones before them"),
-    ("widening", "by how much the effect's intervals are wider than Student's for it"),
-    ("baseline_median_low", "lower end of the median's 95 % interval"),
-    ("baseline_median_high", "upper end of the median's 95 % interval"),
-    ("candidate_median_low", "as for the baseline"),
-    ("candidate_median_high", "as for the baseline"),
-];
+/// A row of the CSV.
+#[derive(Clone)]
+pub enum FindingRow {
+    /// A comparison.
+    Comparison(Box<Comparison>),
+    /// A cell and metric that no comparison shows.
+    Cell(Box<CellEstimate>),
+}
 
-/// Columns that a comparison has and a single cell has not, among the last ones.
-const TESTS: usize = 15;
+impl FindingRow {
+    fn comparison(&self) -> Option<&Comparison> {
+        match self {
+            FindingRow::Comparison(comparison) => Some(comparison),
+            FindingRow::Cell(_) => None,
+        }
+    }
+
+    fn subject(&self) -> Subject<'_> {
+        match self {
+            FindingRow::Comparison(comparison) => {
+                let question = &comparison.question;
+                let compared = Some(question.factor);
+                Subject { metric: question.metric, cell: &question.baseline, compared }
+            }
+            FindingRow::Cell(cell) => Subject { metric: cell.metric, cell: &cell.cell, compared: None },
+        }
+    }
+
+    fn baseline(&self) -> Option<&Estimate> {
+        Some(match self {
+            FindingRow::Comparison(comparison) => &comparison.baseline_estimate,
+            FindingRow::Cell(cell) => &cell.estimate,
+        })
+    }
+
+    fn candidate(&self) -> Option<&Estimate> {
+        Some(&self.comparison()?.candidate_estimate)
+    }
+}
 
 /// Header and rows.
 pub fn render(findings: &Findings) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let header = COLUMNS.map(|(name, _)| name.to_owned()).to_vec();
-    let comparisons = findings.comparisons.iter().map(comparison);
-    for row in std::iter::once(header).chain(comparisons).chain(uncompared(findings).map(cell)) {
-        writer.write_record(row).expect("every row has the header's columns, and memory can be written to");
+    let comparisons = findings.comparisons.iter().map(|one| FindingRow::Comparison(Box::new(one.clone())));
+    let cells = uncompared(findings).map(|cell| FindingRow::Cell(Box::new(cell.clone())));
+    columns::render(&columns(), comparisons.chain(cells))
+}
+
+/// The columns.
+pub fn columns() -> Vec<Column<FindingRow>> {
+    let mut columns =
+        vec![compared("factor", "what is compared; empty in the row of a cell", |comparison| {
+            comparison.question.factor.to_string()
+        })];
+    columns.extend(subject(FindingRow::subject, true));
+    columns.extend([
+        compared("baseline", "level compared with", |comparison| {
+            comparison.question.baseline.level(comparison.question.factor)
+        }),
+        compared("candidate", "level compared", |comparison| {
+            comparison.question.candidate.level(comparison.question.factor)
+        }),
+        compared(
+            "margin",
+            "the largest difference that counts as none: a ratio (0.02 is 2 %), or in the unit",
+            |comparison| comparison.question.margin.to_string(),
+        ),
+    ]);
+    columns.extend(estimate("baseline_", None, FindingRow::baseline));
+    columns.extend(estimate("candidate_", Some("the baseline"), FindingRow::candidate));
+    columns.extend(effect());
+    columns.extend(explained());
+    columns.extend(verdict());
+    columns.extend(settings(FindingRow::subject, true));
+    columns.extend(tests());
+    columns.extend(median_interval("baseline_", None, FindingRow::baseline));
+    columns.extend(median_interval("candidate_", Some("the baseline"), FindingRow::candidate));
+    columns
+}
+
+/// A column that is empty in the row of a cell.
+fn compared(name: &str, doc: &str, value: fn(&Comparison) -> String) -> Column<FindingRow> {
+    Column::new(name, doc, move |row: &FindingRow| row.comparison().map(value).unwrap_or_default())
+}
+
+/// The effect and its interval.
+fn effect() -> [Column<FindingRow>; 5] {
+    let column = |name: &str, doc: &str, value: fn(&Effect) -> String| {
+        Column::new(name, doc, move |row: &FindingRow| {
+            let effect = row.comparison().and_then(|comparison| comparison.effect.as_ref());
+            effect.map(value).unwrap_or_default()
+        })
+    };
+    [
+        column(
+            "effect_scale",
+            "`ratio`: candidate over baseline; `difference`: candidate minus baseline",
+            |effect| scale(effect.scale),
+        ),
+        column("pairs", "blocks in which both arms have a figure", |effect| effect.pairs.to_string()),
+        column("effect", "how far the candidate is from the baseline", |effect| effect.estimate.to_string()),
+        column("low95", "lower end of the effect's 95 % interval", |effect| {
+            effect.interval95.low.to_string()
+        }),
+        column("high95", "upper end of the effect's 95 % interval", |effect| {
+            effect.interval95.high.to_string()
+        }),
+    ]
+}
+
+/// The name of a scale.
+pub fn scale(scale: Scale) -> String {
+    match scale {
+        Scale::Ratio => "ratio".to_owned(),
+        Scale::Difference => "difference".to_owned(),
     }
-    let bytes = writer.into_inner().expect("memory can be written to");
-    String::from_utf8(bytes).expect("CSV of strings is a string")
 }
 
-fn comparison(comparison: &Comparison) -> Vec<String> {
-    let question = &comparison.question;
-    let mut row = vec![question.factor.to_string()];
-    row.extend(place(question.metric, &question.baseline, Some(question.factor)));
-    row.extend([&question.baseline, &question.candidate].map(|cell| cell.level(question.factor)));
-    row.push(question.margin.to_string());
-    row.extend(
-        [&comparison.baseline_estimate, &comparison.candidate_estimate].into_iter().flat_map(estimate),
-    );
-    row.extend(match &comparison.effect {
-        None => [const { String::new() }; 5],
-        Some(effect) => [
-            match effect.scale {
-                Scale::Ratio => "ratio".to_owned(),
-                Scale::Difference => "difference".to_owned(),
+/// What headers explain.
+fn explained() -> [Column<FindingRow>; 3] {
+    let column = |name: &str, doc: &str, value: fn(&Explained) -> String| {
+        Column::new(name, doc, move |row: &FindingRow| {
+            let explained = row.comparison().and_then(|comparison| comparison.explained.as_ref());
+            explained.map(value).unwrap_or_default()
+        })
+    };
+    [
+        column("explained", "the ratio that headers alone explain", |explained| figure(explained.ratio)),
+        column("left", "measured ratio over explained ratio", |explained| figure(explained.left)),
+        column("because", "the reasoning behind `explained`, or why it is empty", |explained| {
+            explained.because.clone()
+        }),
+    ]
+}
+
+/// The verdict and why no more was measured.
+fn verdict() -> [Column<FindingRow>; 4] {
+    [
+        compared("verdict", "`better`, `equivalent`, `inconclusive` or `nothing`", |comparison| {
+            let name = match comparison.verdict {
+                Verdict::Better(_) => "better",
+                Verdict::Equivalent => "equivalent",
+                Verdict::Inconclusive => "inconclusive",
+                Verdict::Nothing(_) => "nothing",
+            };
+            name.to_owned()
+        }),
+        compared("better", "the better level, where the verdict is `better`", |comparison| match &comparison
+            .verdict
+        {
+            Verdict::Better(level) => level.clone(),
+            _ => String::new(),
+        }),
+        compared("reason", "why there is nothing to compare, where the verdict is `nothing`", |comparison| {
+            match &comparison.verdict {
+                Verdict::Nothing(reason) => reason.clone(),
+                _ => String::new(),
+            }
+        }),
+        compared(
+            "settled",
+            "why no more was measured: `narrow`, `decided`, `cap`, `budget` or `unfinished`",
+            |comparison| {
+                let name = match comparison.stop_reason {
+                    StopReason::Narrow => "narrow",
+                    StopReason::Decided => "decided",
+                    StopReason::Cap => "cap",
+                    StopReason::Budget => "budget",
+                    StopReason::Unfinished => "unfinished",
+                };
+                name.to_owned()
             },
-            effect.pairs.to_string(),
-            effect.estimate.to_string(),
-            effect.interval95.low.to_string(),
-            effect.interval95.high.to_string(),
-        ],
-    });
-    row.extend(match &comparison.explained {
-        None => [const { String::new() }; 3],
-        Some(explained) => [figure(explained.ratio), figure(explained.left), explained.because.clone()],
-    });
-    let (verdict, better, reason) = match &comparison.verdict {
-        Verdict::Better(level) => ("better", level.as_str(), ""),
-        Verdict::Equivalent => ("equivalent", "", ""),
-        Verdict::Inconclusive => ("inconclusive", "", ""),
-        Verdict::Nothing(reason) => ("nothing", "", reason.as_str()),
-    };
-    let stop_reason = match comparison.stop_reason {
-        StopReason::Narrow => "narrow",
-        StopReason::Decided => "decided",
-        StopReason::Cap => "cap",
-        StopReason::Budget => "budget",
-        StopReason::Unfinished => "unfinished",
-    };
-    row.extend([verdict, better, reason, stop_reason].map(str::to_owned));
-    row.extend(settings(&question.baseline, Some(question.factor)));
-    row.extend(comparison.tests.as_ref().map_or([const { String::new() }; TESTS], tests));
-    row.extend(median_interval(&comparison.baseline_estimate));
-    row.extend(median_interval(&comparison.candidate_estimate));
-    row
-}
-
-/// What other tests say of a comparison.
-fn tests(tests: &Tests) -> [String; TESTS] {
-    let low = |interval: Option<Interval>| figure(interval.map(|interval| interval.low));
-    let high = |interval: Option<Interval>| figure(interval.map(|interval| interval.high));
-    [
-        figure(Some(tests.p)),
-        figure(Some(tests.adjusted_p)),
-        tests.adjustment.name().to_owned(),
-        figure(Some(tests.equivalence_p)),
-        low(tests.bootstrap95),
-        high(tests.bootstrap95),
-        figure(tests.signed_rank_p),
-        figure(Some(tests.hodges_lehmann)),
-        low(tests.hodges_lehmann95),
-        high(tests.hodges_lehmann95),
-        figure(tests.ratio_of_medians),
-        figure(Some(tests.cliffs_delta)),
-        figure(tests.order.map(|order| order.drift_p)),
-        figure(tests.order.and_then(|order| order.autocorrelation)),
-        figure(tests.order.map(|order| order.widening)),
+        ),
     ]
 }
 
-fn median_interval(estimate: &Estimate) -> [String; 2] {
-    let interval = estimate.median_interval;
-    [figure(interval.map(|interval| interval.low)), figure(interval.map(|interval| interval.high))]
-}
-
-fn cell(cell: &CellEstimate) -> Vec<String> {
-    let mut row = vec![String::new()];
-    row.extend(place(cell.metric, &cell.cell, None));
-    row.extend([const { String::new() }; 3]);
-    row.extend(estimate(&cell.estimate));
-    let settings: Vec<String> = settings(&cell.cell, None).collect();
-    let first_setting = COLUMNS.iter().position(|(name, _)| *name == "os").expect("os is a column");
-    row.resize(first_setting, String::new());
-    row.extend(settings);
-    row.extend([const { String::new() }; TESTS]);
-    row.extend(median_interval(&cell.estimate));
-    row.resize(COLUMNS.len(), String::new());
-    row
-}
-
-/// The cell's settings but the one compared.
-pub fn settings(cell: &Cell, compared: Option<Factor>) -> impl Iterator<Item = String> {
-    let all = Factor::ALL.iter().filter(|factor| factor.is_setting());
-    all.map(move |f| if Some(*f) == compared { String::new() } else { cell.level(*f) })
-}
-
-/// Metric, unit, and the cell's levels but the one compared.
-pub fn place(metric: Metric, cell: &Cell, compared: Option<Factor>) -> Vec<String> {
-    let factors = [Factor::Transport, Factor::Framing, Factor::Family, Factor::Size, Factor::Replica];
-    let levels = factors.map(|f| if Some(f) == compared { String::new() } else { cell.level(f) });
-    [metric.to_string(), metric.unit().symbol().to_owned()].into_iter().chain(levels).collect()
-}
-
-/// One cell's runs: how many, mean, standard deviation, median, interval, and why figures are missing.
-pub fn estimate(estimate: &Estimate) -> [String; 7] {
+/// Hypothesis tests and other estimators.
+fn tests() -> [Column<FindingRow>; 15] {
+    let column = |name: &str, doc: &str, value: fn(&Tests) -> String| {
+        Column::new(name, doc, move |row: &FindingRow| {
+            let tests = row.comparison().and_then(|comparison| comparison.tests.as_ref());
+            tests.map(value).unwrap_or_default()
+        })
+    };
+    let number = |name: &str, doc: &str, value: fn(&Tests) -> Option<f64>| {
+        Column::new(name, doc, move |row: &FindingRow| {
+            let tests = row.comparison().and_then(|comparison| comparison.tests.as_ref());
+            figure(tests.and_then(value))
+        })
+    };
+    let order = |name: &str, doc: &str, value: fn(Order) -> Option<f64>| {
+        Column::new(name, doc, move |row: &FindingRow| {
+            let tests = row.comparison().and_then(|comparison| comparison.tests.as_ref());
+            figure(tests.and_then(|tests| tests.order).and_then(value))
+        })
+    };
     [
-        estimate.n.to_string(),
-        figure(estimate.mean),
-        figure(estimate.sd),
-        figure(estimate.median),
-        figure(estimate.interval.map(|interval| interval.low)),
-        figure(estimate.interval.map(|interval| interval.high)),
-        estimate.missing.clone().unwrap_or_default(),
+        number("p", "two-sided p of no difference (paired t)", |tests| Some(tests.p)),
+        number("adjusted_p", "the same, adjusted for the number of comparisons", |tests| {
+            Some(tests.adjusted_p)
+        }),
+        column(
+            "adjustment",
+            "`holm` over the claims by the headline metric, else `benjamini-hochberg`",
+            |tests| tests.adjustment.name().to_owned(),
+        ),
+        number(
+            "equivalence_p",
+            "p of a difference as large as the margin or larger (two one-sided tests)",
+            |tests| Some(tests.equivalence_p),
+        ),
+        number("bootstrap_low95", "lower end of the effect's 95 % BCa bootstrap interval", |tests| {
+            tests.bootstrap95.map(|interval| interval.low)
+        }),
+        number("bootstrap_high95", "upper end of the effect's 95 % BCa bootstrap interval", |tests| {
+            tests.bootstrap95.map(|interval| interval.high)
+        }),
+        number("signed_rank_p", "two-sided p of Wilcoxon's signed-rank test", |tests| tests.signed_rank_p),
+        number("hodges_lehmann", "Hodges and Lehmann's estimate of the effect", |tests| {
+            Some(tests.hodges_lehmann)
+        }),
+        number("hodges_lehmann_low95", "lower end of its 95 % interval", |tests| {
+            tests.hodges_lehmann95.map(|interval| interval.low)
+        }),
+        number("hodges_lehmann_high95", "upper end of its 95 % interval", |tests| {
+            tests.hodges_lehmann95.map(|interval| interval.high)
+        }),
+        number("ratio_of_medians", "median of the candidate's runs over the baseline's", |tests| {
+            tests.ratio_of_medians
+        }),
+        number(
+            "cliffs_delta",
+            "how much more often the candidate's figure is the larger, -1 to 1",
+            |tests| Some(tests.cliffs_delta),
+        ),
+        order("drift_p", "p that the effect does not drift over the blocks (Mann and Kendall)", |order| {
+            Some(order.drift_p)
+        }),
+        order("autocorrelation", "correlation of the pairs with the ones before them", |order| {
+            order.autocorrelation
+        }),
+        order("widening", "by how much the effect's intervals are wider than Student's for it", |order| {
+            Some(order.widening)
+        }),
     ]
-}
-
-/// A figure unrounded; empty where there is none.
-pub fn figure(figure: Option<f64>) -> String {
-    figure.filter(|figure| figure.is_finite()).map(|figure| figure.to_string()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -239,7 +270,7 @@ mod tests {
     }
 
     fn field<'a>(row: &'a csv::StringRecord, column: &str) -> &'a str {
-        &row[COLUMNS.iter().position(|(name, _)| *name == column).unwrap()]
+        &row[columns().iter().position(|known| known.name == column).unwrap()]
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::findings::comparisons::{definition, mean_decimals, means};
 use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, varied_settings};
 use crate::rendering::document::{Block, Footnotes, Table};
-use crate::rendering::numbers::{NONE, Shown, fixed};
+use crate::rendering::numbers::{DisplayUnit, NONE, fixed};
 use stacklab_model::{Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, Transport};
 use std::collections::{BTreeMap, HashSet};
 
@@ -39,7 +39,7 @@ fn part(
     varied: &[Factor],
     cpu_scope: CpuScope,
 ) -> [Block; 3] {
-    let shown = Shown::of(metric);
+    let shown = DisplayUnit::of(metric);
     let mut notes = Footnotes::default();
     let mut table = Table::default();
     for factor in row_factors(rows.iter().map(|row| &row.cell), varied, None) {

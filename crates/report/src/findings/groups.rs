@@ -3,7 +3,7 @@
 use stacklab_model::{Cell, Comparison, Factor, Findings, Framing, Metric, Transport};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What tells the rows of a table apart; transport and framing stand in its heading.
+/// The factors that label the rows of a table; transport and framing are in its heading.
 const ROWS: [Factor; 3] = [Factor::Family, Factor::Size, Factor::Replica];
 
 /// What puts comparisons into one group, in the order of groups: the pair of levels compared, by its first mention.
@@ -23,7 +23,7 @@ pub struct Group<'a> {
     pub place: String,
     /// The comparisons, by family, size and replica.
     pub rows: Vec<&'a Comparison>,
-    /// What tells them apart.
+    /// The factors that label the rows.
     pub row_factors: Vec<Factor>,
 }
 
@@ -49,7 +49,7 @@ fn levels<'a>(cells: impl Iterator<Item = &'a Cell>) -> BTreeMap<Factor, BTreeSe
     found
 }
 
-/// The settings that a study varies: rows are told apart by them.
+/// The settings that a study varies; they label rows.
 pub fn varied_settings(findings: &Findings) -> Vec<Factor> {
     settings(findings).into_iter().filter(|(_, levels)| levels.len() > 1).map(|(factor, _)| factor).collect()
 }
@@ -99,7 +99,7 @@ impl Group<'_> {
         format!("{} against {}", self.candidate, self.baseline)
     }
 
-    /// What tells a row apart: `128 B`.
+    /// The label of a row: `128 B`.
     pub fn row_label(&self, row: &Comparison) -> String {
         let levels: Vec<String> =
             self.row_factors.iter().map(|factor| level(&row.question.baseline, *factor)).collect();

@@ -1,10 +1,10 @@
-//! All verdicts at a glance: sizes across, everything else down.
+//! The matrix of all verdicts: columns are sizes, rows everything else.
 
 use crate::findings::comparisons::arm;
 use crate::findings::groups::{Group, level};
 use crate::findings::summary::magnitude;
 use crate::rendering::document::{Block, Table};
-use crate::rendering::numbers::{NONE, Shown, fixed, range};
+use crate::rendering::numbers::{DisplayUnit, NONE, fixed, range};
 use stacklab_model::{Comparison, Factor, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,7 +61,7 @@ pub fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String {
     match &row.verdict {
         Verdict::Better(level) => {
             let by = magnitude(group, row).filter(|_| magnitudes).map(|by| {
-                let unit = match Shown::of(group.metric).difference_unit {
+                let unit = match DisplayUnit::of(group.metric).difference_unit {
                     "%" => "%",
                     "points" => "pt",
                     _ => "",

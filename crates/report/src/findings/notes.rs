@@ -1,4 +1,4 @@
-//! What a reader should know besides the figures.
+//! Notes below the figures: cautions, invalid runs, warnings.
 
 use crate::findings::heading::count;
 use crate::rendering::document::Block;
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// Most kinds of invalid runs, warnings and the like that are listed; the rest is counted.
 const LISTED: usize = 10;
 
-/// Comparisons that were cut short, what their tests say together, headers that explain nothing, invalid runs, warnings.
+/// Comparisons cut short, cautions, headers that explain nothing, invalid runs, warnings.
 pub fn blocks(findings: &Findings) -> Vec<Block> {
     let points = points(findings);
     if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
@@ -49,7 +49,7 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
     why.into_iter().filter_map(sentence).collect()
 }
 
-/// What Friedman's test says where more than two arms are compared, before any two of them.
+/// Friedman's test, where more than two arms are compared.
 fn many_arms(findings: &Findings) -> Option<String> {
     let total = findings.many_arms.len();
     let differ = findings.many_arms.iter().filter(|arms| arms.p < 0.05).count();
@@ -73,7 +73,7 @@ fn headers(findings: &Findings) -> Vec<String> {
     listed(&reasons, |(because, n)| format!("{because} ({})", count(*n, "comparison")))
 }
 
-/// One point for each kind of warning; texts that differ from run to run are told by the commonest.
+/// One point for each kind of warning, with its most frequent text.
 fn warnings(findings: &Findings) -> Vec<String> {
     let mut kinds: Vec<(usize, usize, &Warning)> = Vec::new();
     for (n, warning) in &findings.warnings {

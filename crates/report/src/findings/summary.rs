@@ -3,7 +3,7 @@
 use crate::findings::comparisons::arm;
 use crate::findings::groups::Group;
 use crate::rendering::document::Block;
-use crate::rendering::numbers::{Shown, fixed, percent, range, signed};
+use crate::rendering::numbers::{DisplayUnit, fixed, percent, range, signed};
 use stacklab_model::{Comparison, Factor, Verdict};
 
 /// The sentences.
@@ -24,7 +24,7 @@ pub fn sentence(group: &Group) -> String {
             None => outcomes.push((outcome, vec![row])),
         }
     }
-    // The commonest outcome leads; among equals the one that says most.
+    // The most frequent outcome first; among equals the most informative one.
     outcomes.sort_by_key(|(_, rows)| (std::cmp::Reverse(rows.len()), rank(rows[0])));
 
     let total = group.rows.len();
@@ -65,23 +65,23 @@ fn rank(row: &Comparison) -> u8 {
     }
 }
 
-/// ` (by 1.2 to 4.0 %)` behind a better arm.
+/// ` (by 1.2 to 4.0 %)` after a better arm.
 fn by(group: &Group, rows: &[&Comparison]) -> String {
     let better = rows.iter().filter(|row| matches!(row.verdict, Verdict::Better(_)));
     let sizes: Vec<f64> = better.filter_map(|row| magnitude(group, row)).collect();
     if sizes.is_empty() {
         return String::new();
     }
-    format!(" (by {} {})", range(&sizes, fixed), Shown::of(group.metric).difference_unit)
+    format!(" (by {} {})", range(&sizes, fixed), DisplayUnit::of(group.metric).difference_unit)
 }
 
 /// How large the effect of a comparison is, either way, in the difference's unit.
 pub fn magnitude(group: &Group, row: &Comparison) -> Option<f64> {
     let effect = row.effect.as_ref()?;
-    Some(Shown::of(group.metric).difference(effect.scale, effect.estimate).abs())
+    Some(DisplayUnit::of(group.metric).difference(effect.scale, effect.estimate).abs())
 }
 
-/// What headers explain and what they leave, where they explain anything.
+/// What headers explain and what is left, where they explain anything.
 fn headers(group: &Group) -> String {
     let explained = || group.rows.iter().filter_map(|row| row.explained.as_ref());
     let ratios: Vec<f64> = explained().filter_map(|explained| explained.ratio).map(percent).collect();

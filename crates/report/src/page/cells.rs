@@ -1,16 +1,17 @@
-//! Factors, cells and metrics by their numbers, and what was measured of each.
+//! Factors, cells and metrics, numbered, and their estimates.
 
-use super::document::{CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries};
-use super::{Published, rounded};
 use crate::findings::comparisons::{definition, mean_decimals, means};
+use crate::page::document::{CellView, EstimateView, FactorView, LimitView, MetricView, PublishedSeries};
+use crate::page::rounding::rounded;
+use crate::page::source::Published;
 use crate::rendering::document::{Footnotes, without_mark};
-use crate::rendering::numbers::Shown;
+use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
     Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, RunRecord, Transport,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// What stands for a setting that a cell leaves as it is.
+/// Printed for a setting that a cell does not set.
 const AS_IT_IS: &str = "as it is";
 
 /// Everything that has a number in the document.
@@ -68,7 +69,7 @@ impl<'a> Index<'a> {
 
     pub fn metrics(&self, cpu_scope: CpuScope) -> Vec<MetricView> {
         let view = |metric: &Metric| {
-            let shown = Shown::of(*metric);
+            let shown = DisplayUnit::of(*metric);
             MetricView {
                 name: metric.name().to_owned(),
                 unit: shown.unit.to_owned(),
@@ -116,7 +117,7 @@ impl<'a> Index<'a> {
         self.cells.iter().map(view).collect()
     }
 
-    /// Every estimate, rounded alike within a metric, transport and framing.
+    /// Every estimate, with the same decimals within a metric, transport and framing.
     pub fn estimates(&self, findings: &Findings) -> Vec<EstimateView> {
         let mut groups: BTreeMap<(Metric, Transport, Framing), Vec<&CellEstimate>> = BTreeMap::new();
         for estimate in &findings.cells {
@@ -125,7 +126,7 @@ impl<'a> Index<'a> {
         }
         let mut views = Vec::new();
         for ((metric, ..), rows) in groups {
-            let shown = Shown::of(metric);
+            let shown = DisplayUnit::of(metric);
             let estimates: Vec<&Estimate> = rows.iter().map(|row| &row.estimate).collect();
             let places = mean_decimals(estimates.iter().copied(), &shown);
             for row in rows {
@@ -137,7 +138,7 @@ impl<'a> Index<'a> {
         views
     }
 
-    fn estimate(&self, row: &CellEstimate, shown: &Shown, text: String) -> Option<EstimateView> {
+    fn estimate(&self, row: &CellEstimate, shown: &DisplayUnit, text: String) -> Option<EstimateView> {
         let of = |figure: Option<f64>| figure.map(|figure| shown.factor * figure);
         let Estimate { n, mean, sd, median, interval, ref missing, .. } = row.estimate;
         Some(EstimateView {
@@ -156,7 +157,7 @@ impl<'a> Index<'a> {
 
     pub fn limits(&self, limits: &[(Cell, Metric, f64)]) -> Vec<LimitView> {
         let view = |(cell, metric, value): &(Cell, Metric, f64)| {
-            let value = rounded(Shown::of(*metric).factor * value, 9)?;
+            let value = rounded(DisplayUnit::of(*metric).factor * value, 9)?;
             Some(LimitView { cell: self.cell(cell)?, metric: self.metric(*metric)?, value })
         };
         limits.iter().filter_map(view).collect()

@@ -1,7 +1,7 @@
 //! Two records side by side, as parts that the page lays out.
 
-use super::document::{BlockView, Compared};
-use super::facts;
+use crate::page::document::{BlockView, Compared};
+use crate::page::rounding::facts;
 use crate::rendering::document::Block;
 use stacklab_model::Between;
 

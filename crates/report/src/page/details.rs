@@ -1,8 +1,8 @@
 //! What the hosts saw of one run.
 
-use super::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideView};
-use super::{facts, rounded};
-use crate::rendering::numbers::Shown;
+use crate::page::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideView};
+use crate::page::rounding::{facts, rounded};
+use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, HostReport, IntervalRow, Probe, Role, RunRecord, RunStatus, Value,
     print_duration,
@@ -64,7 +64,7 @@ pub fn detail(run: &RunRecord, detailed: Detailed) -> RunDetail {
 }
 
 fn figure(metric: stacklab_model::Metric, value: &Value) -> Fact {
-    let shown = Shown::of(metric);
+    let shown = DisplayUnit::of(metric);
     let text = match value {
         Value::Measured(figure) => {
             let figure = rounded(shown.factor * figure, 6).map_or_else(|| "-".to_owned(), |f| f.to_string());

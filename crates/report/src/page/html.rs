@@ -63,7 +63,7 @@ pub fn shell() -> Result<&'static str, NoPage> {
         <div id=\"page\"></div>\n<script src=\"/page.js\"></script>\n</body>\n</html>\n")
 }
 
-/// JSON that may stand between script tags: no tag can begin in it, and no line can end in older readers.
+/// JSON escaped for a script element: without `<`, `>`, `&` and the line separators that old readers break at.
 fn in_script(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for letter in json.chars() {
@@ -79,7 +79,7 @@ fn in_script(json: &str) -> String {
     safe
 }
 
-/// Text that may stand between tags and in attributes.
+/// Text escaped for HTML content and attributes.
 fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {

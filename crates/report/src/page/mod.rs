@@ -9,8 +9,10 @@ mod compared;
 mod details;
 mod document;
 mod html;
-mod place;
+mod rounding;
 mod runs;
+mod source;
+mod testbed;
 #[cfg(test)]
 pub(crate) mod tests;
 #[cfg(test)]
@@ -21,57 +23,12 @@ pub use compared::compared;
 pub use details::{Detailed, detail};
 pub use document::*;
 pub use html::{NoPage, SCRIPT, STYLE, html, shell};
+pub use source::{PageSource, Published, TestbedDrawing};
 
 use crate::findings::{groups, heading, notes};
-use cells::Index;
-use stacklab_model::{Cell, Findings, HostFacts, LinkConfig, Links, Metric, RunRecord, StopReason};
-
-/// What a page is made from.
-#[derive(Debug, Clone, Copy)]
-pub struct PageSource<'a> {
-    /// What the campaign found.
-    pub findings: &'a Findings,
-    /// The testbed.
-    pub link_config: &'a LinkConfig,
-    /// The hosts' names and facts.
-    pub hosts: &'a [(String, HostFacts)],
-    /// What kind each of them is, in the same order.
-    pub kinds: &'a [String],
-    /// How they are joined.
-    pub rows: &'a [Row],
-    /// Every run.
-    pub runs: &'a [RunRecord],
-    /// The most that the link carries: cell, metric, and figure in the metric's unit.
-    pub limits: &'a [(Cell, Metric, f64)],
-    /// Figures of the published study that this one repeats.
-    pub published: &'a [Published],
-    /// What the hosts saw of some runs.
-    pub details: &'a [RunDetail],
-}
-
-/// Published figures that belong together.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Published {
-    /// Systems and place in the publication.
-    pub label: String,
-    /// The metric.
-    pub metric: Metric,
-    /// The transport's name, where the figures are of one.
-    pub transport: Option<String>,
-    /// Sizes, bytes, and figures in the unit that reports show.
-    pub points: Vec<(f64, f64)>,
-}
-
-/// Hosts that are joined in a row.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Row {
-    /// Their names, in the order of the traffic.
-    pub names: Vec<String>,
-    /// How packets cross the middle link, where there is one.
-    pub mechanisms: Vec<String>,
-    /// What the links have for themselves, where there are three.
-    pub links: Links,
-}
+use crate::page::cells::Index;
+use crate::page::rounding::facts;
+use stacklab_model::StopReason;
 
 /// Makes the document. The same source always gives the same one.
 pub fn page(source: &PageSource) -> Page {
@@ -100,21 +57,6 @@ pub fn page(source: &PageSource) -> Page {
         published: index.published(source.published),
         runs: runs::runs(source.runs, findings.started_unix_ns, &index),
         details: source.details.to_vec(),
-        testbed: place::testbed(&findings.testbed_description, source),
+        testbed: testbed::testbed(&findings.testbed_description, source),
     }
-}
-
-fn facts<N: Into<String>>(facts: impl IntoIterator<Item = (N, String)>) -> Vec<Fact> {
-    facts.into_iter().map(|(name, text)| Fact { name: name.into(), text }).collect()
-}
-
-/// So many significant digits; a figure that is not finite is none.
-fn rounded(figure: f64, digits: i32) -> Option<f64> {
-    if figure == 0.0 {
-        return Some(0.0);
-    }
-    if !figure.is_finite() {
-        return None;
-    }
-    format!("{figure:.*e}", (digits - 1) as usize).parse().ok()
 }

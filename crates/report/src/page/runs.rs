@@ -1,9 +1,9 @@
 //! Every run, by column.
 
-use super::cells::Index;
-use super::document::{FigureColumn, Remark, RunsView};
-use super::rounded;
-use crate::rendering::numbers::Shown;
+use crate::page::cells::Index;
+use crate::page::document::{FigureColumn, Remark, RunsView};
+use crate::page::rounding::rounded;
+use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{RunRecord, RunStatus, Value};
 use std::collections::BTreeMap;
 
@@ -45,7 +45,7 @@ pub fn runs(runs: &[RunRecord], started_unix_ns: u64, index: &Index) -> RunsView
         let of_probe = runs.iter().filter(|run| run.trial.probe == metric.probe());
         let figure = |run: &RunRecord| {
             let figure = run.values.get(&metric).and_then(Value::measured).filter(|_| run.is_valid())?;
-            rounded(Shown::of(metric).factor * figure, DIGITS)
+            rounded(DisplayUnit::of(metric).factor * figure, DIGITS)
         };
         view.figures.push(FigureColumn { metric: number, values: of_probe.map(figure).collect() });
     }

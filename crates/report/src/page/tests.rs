@@ -1,6 +1,6 @@
 //! The document of the fixtures' campaign.
 
-use super::{Detailed, Outcome, Page, PageSource, Published, Row, detail, html, page};
+use super::{Detailed, Outcome, Page, PageSource, Published, TestbedDrawing, detail, html, page};
 use crate::tests::fixtures::{cell, findings};
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, HostReport, IntervalRow,
@@ -108,7 +108,10 @@ fn of(findings: &Findings) -> Page {
         link_config: &LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false },
         hosts: &[("sender".to_owned(), host("6.12.0")), ("receiver".to_owned(), host("6.12.0"))],
         kinds: &["namespace".to_owned(), "namespace".to_owned()],
-        rows: &[Row { names: vec!["sender".to_owned(), "receiver".to_owned()], ..Row::default() }],
+        rows: &[TestbedDrawing {
+            names: vec!["sender".to_owned(), "receiver".to_owned()],
+            ..TestbedDrawing::default()
+        }],
         runs: &runs,
         limits: &limits,
         published: &[
@@ -254,7 +257,7 @@ fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
     // As a record has them: the ends first, then the routers; after a reboot with another kernel all again.
     let hosts = ["6.1.0", "6.12.0"]
         .map(|kernel| ["sender", "receiver", "router1", "router2"].map(|name| told(name, kernel)));
-    let row = Row {
+    let row = TestbedDrawing {
         names: ["sender", "router1", "router2", "receiver"].map(str::to_owned).to_vec(),
         mechanisms: vec!["native".to_owned(), "6in4".to_owned()],
         links: Links {

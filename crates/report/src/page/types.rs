@@ -34,8 +34,8 @@ fn types() -> String {
         declared::<HistogramView>(),
         declared::<CpuView>(),
         declared::<TestbedView>(),
-        declared::<RowView>(),
-        declared::<HostPlace>(),
+        declared::<DrawingView>(),
+        declared::<DrawnHost>(),
         declared::<LinkView>(),
         declared::<HostView>(),
         declared::<Listing>(),
@@ -46,7 +46,7 @@ fn types() -> String {
         declared::<Refused>(),
     ];
     let heading = format!(
-        "// The document's types, made from crates/report/src/page/document.rs by `make types`; a test compares.\n\n\
+        "// The document's types, made from crates/report/src/page/document by `make types`; a test compares.\n\n\
          export const PAGE_FORMAT_VERSION = {PAGE_FORMAT_VERSION};\n\n"
     );
     heading + &all.join("\n")

@@ -1,13 +1,13 @@
 //! Comparisons by their numbers: sentences, the matrix, and each alone.
 
-use super::cells::Index;
-use super::document::{ComparisonView, Matrix, MatrixRow, Outcome, Sentence};
 use crate::findings::comparisons::{difference_places, differences, verdict};
 use crate::findings::groups::{Group, level};
 use crate::findings::matrix::sign;
 use crate::findings::summary::{magnitude, sentence};
+use crate::page::cells::Index;
+use crate::page::document::{ComparisonView, Matrix, MatrixRow, Outcome, Sentence};
 use crate::rendering::document::{Footnotes, without_mark};
-use crate::rendering::numbers::{NONE, Shown, p_value, percent, signed};
+use crate::rendering::numbers::{DisplayUnit, NONE, p_value, percent, signed};
 use stacklab_model::{Comparison, Factor, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,17 +30,17 @@ impl Numbered {
     pub fn sentences(&self, groups: &[Group]) -> Vec<Sentence> {
         let of = |(group, first): (&Group, &usize)| {
             let better = |row: &&Comparison| matches!(row.verdict, Verdict::Better(_));
-            let standing = group.rows.iter().position(better);
+            let shown = group.rows.iter().position(better);
             Sentence {
                 text: sentence(group),
-                differs: standing.is_some(),
-                comparison: first + standing.unwrap_or(0),
+                differs: shown.is_some(),
+                comparison: first + shown.unwrap_or(0),
             }
         };
         groups.iter().zip(&self.first).map(of).collect()
     }
 
-    /// Sizes across, everything else down, as at the end of a text report.
+    /// Columns are sizes, rows everything else, as at the end of a text report.
     pub fn matrix(&self, groups: &[Group]) -> Matrix {
         let placed: Vec<(&Group, usize)> = groups
             .iter()
@@ -75,12 +75,18 @@ impl Numbered {
 }
 
 fn views(group: &Group, index: &Index) -> Vec<ComparisonView> {
-    let shown = Shown::of(group.metric);
+    let shown = DisplayUnit::of(group.metric);
     let places = difference_places(&group.rows, &shown);
     group.rows.iter().map(|row| view(group, row, &shown, places, index)).collect()
 }
 
-fn view(group: &Group, row: &Comparison, shown: &Shown, places: usize, index: &Index) -> ComparisonView {
+fn view(
+    group: &Group,
+    row: &Comparison,
+    shown: &DisplayUnit,
+    places: usize,
+    index: &Index,
+) -> ComparisonView {
     let question = &row.question;
     let effect = row.effect.as_ref();
     let of = |figure: Option<f64>| {
@@ -124,7 +130,7 @@ fn outcome(row: &Comparison) -> Outcome {
     }
 }
 
-fn strength(group: &Group, row: &Comparison, shown: &Shown) -> u8 {
+fn strength(group: &Group, row: &Comparison, shown: &DisplayUnit) -> u8 {
     if !matches!(row.verdict, Verdict::Better(_)) {
         return 0;
     }

@@ -1,19 +1,15 @@
-//! Two records side by side.
+//! The report of two records compared.
 
-use crate::findings::comparisons::{definition, mean_decimals, means};
-use crate::findings::csv::{estimate, figure, place, settings};
-use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, varied};
+pub mod csv;
+mod groups;
+
 use crate::findings::heading::{count, time};
-use crate::rendering::document::{Block, Footnotes, Table};
+use crate::records::groups::{Group, groups};
+use crate::rendering::document::Block;
 use crate::rendering::format::Format;
-use crate::rendering::numbers::{NONE, Shown, aligned, difference_decimals, p_value, range, signed};
 use crate::rendering::{markdown, text};
 use serde::Serialize;
-use stacklab_model::{
-    Against, Alone, Apart, Between, Change, CpuScope, Estimate, Factor, Framing, Metric, Recorded, Scale,
-    Transport, Unpaired,
-};
-use std::collections::BTreeMap;
+use stacklab_model::{Alone, Apart, Between, Recorded};
 
 /// Version of the JSON of two records side by side.
 pub const BETWEEN_FORMAT_VERSION: u32 = 1;
@@ -23,7 +19,7 @@ pub fn between(found: &Between, format: Format, width: usize) -> String {
     match format {
         Format::Text => text::render(&document(found), width),
         Format::Markdown => markdown::render(&document(found)),
-        Format::Csv => csv(found),
+        Format::Csv => csv::render(found),
         Format::Json => json(found),
     }
 }
@@ -94,7 +90,7 @@ fn alone(found: &Between) -> Vec<String> {
     points
 }
 
-/// What was allowed, and what did not hold it.
+/// The allowance, and the figures that fail it.
 fn failing(found: &Between) -> Option<String> {
     let allowed = 100.0 * found.allowed?;
     let allowed = (allowed * 1e6).round() / 1e6;
@@ -114,197 +110,6 @@ fn failing(found: &Between) -> Option<String> {
     })
 }
 
-/// The figures of one table.
-struct Group<'a> {
-    metric: Metric,
-    place: String,
-    rows: Vec<&'a Against>,
-    factors: Vec<Factor>,
-}
-
-/// All figures in groups, by metric, transport and framing.
-fn groups(found: &Between) -> Vec<Group<'_>> {
-    let varied = varied(found.figures.iter().map(|row| &row.cell));
-    let mut sorted: BTreeMap<(Metric, Transport, Framing), Vec<&Against>> = BTreeMap::new();
-    for row in &found.figures {
-        sorted.entry((row.metric, row.cell.transport, row.cell.framing)).or_default().push(row);
-    }
-    let mut groups = Vec::new();
-    for ((metric, transport, framing), mut rows) in sorted {
-        rows.sort_by_key(|row| sort_key(&row.cell));
-        let factors = row_factors(rows.iter().map(|row| &row.cell), &varied, None);
-        groups.push(Group { metric, place: format!("{transport} {framing}"), rows, factors });
-    }
-    groups
-}
-
-impl Group<'_> {
-    fn blocks(&self, found: &Between) -> [Block; 3] {
-        let shown = Shown::of(self.metric);
-        let margin = match (self.metric.scale(), self.rows[0].margin) {
-            (Scale::Ratio, margin) => 100.0 * margin,
-            (Scale::Difference, margin) => shown.factor * margin,
-        };
-        let margin = format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit);
-        [
-            Block::Heading(format!("{}, {}: B against A", self.metric, self.place)),
-            Block::Text(format!("{}{margin}", definition(self.metric, scope(found)))),
-            Block::Table(self.table(&shown)),
-        ]
-    }
-
-    fn table(&self, shown: &Shown) -> Table {
-        let rows = &self.rows;
-        let mut notes = Footnotes::default();
-        let mut table = Table::default();
-        for factor in &self.factors {
-            let cells: Vec<String> = rows.iter().map(|row| level_alone(&row.cell, *factor)).collect();
-            table.push(factor.name(), is_number(&cells), cells);
-        }
-        let [a, b]: [Vec<&Estimate>; 2] =
-            [rows.iter().map(|row| &row.a).collect(), rows.iter().map(|row| &row.b).collect()];
-        let places = mean_decimals(a.iter().chain(&b).copied(), shown);
-        table.push("A", true, means(&a, shown, places, &mut notes));
-        table.push("B", true, means(&b, shown, places, &mut notes));
-        table.push(format!("difference, {} [95 %]", shown.difference_unit), true, distances(rows, shown));
-        table.push("n", true, rows.iter().map(|row| format!("{}, {}", row.a.n, row.b.n)).collect());
-        let p =
-            |row: &&Against| row.effect.as_ref().map_or(NONE.to_owned(), |effect| p_value(effect.adjusted_p));
-        table.push("p", true, rows.iter().map(p).collect());
-        table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
-        table.footnotes = notes;
-        table
-    }
-
-    /// How often which verdict, and by how much: `throughput, udp segment: B worse at 2 of 4 (by 3.1 to 4.0 %)`.
-    fn summary(&self) -> String {
-        let shown = Shown::of(self.metric);
-        let verdicts = ["worse", "better", "equivalent", "inconclusive", "nothing"];
-        let told = verdicts.into_iter().filter_map(|name| {
-            let rows: Vec<&&Against> = self.rows.iter().filter(|row| row.change.name() == name).collect();
-            let by: Vec<f64> = match name {
-                "worse" | "better" => rows
-                    .iter()
-                    .filter_map(|row| row.effect.as_ref())
-                    .map(|effect| shown.difference(effect.scale, effect.estimate).abs())
-                    .collect(),
-                _ => Vec::new(),
-            };
-            let by = range(&by, crate::rendering::numbers::fixed);
-            let by = if by.is_empty() { by } else { format!(" (by {by} {})", shown.difference_unit) };
-            let name = match name {
-                "worse" | "better" => format!("B {name}"),
-                "nothing" => "nothing to compare".to_owned(),
-                name => name.to_owned(),
-            };
-            (!rows.is_empty()).then(|| format!("{name} at {} of {}{by}", rows.len(), self.rows.len()))
-        });
-        format!("{}, {}: {}", self.metric, self.place, told.collect::<Vec<_>>().join(", "))
-    }
-}
-
-/// Figures of different scopes are not compared.
-fn scope(found: &Between) -> CpuScope {
-    found.a.cpu_scope
-}
-
-/// `-8.41 [-8.43, -8.39]`.
-fn distances(rows: &[&Against], shown: &Shown) -> Vec<String> {
-    let of = |effect: &Unpaired| {
-        let ends = [effect.estimate, effect.interval95.low, effect.interval95.high];
-        ends.map(|end| shown.difference(effect.scale, end))
-    };
-    let effects = || rows.iter().map(|row| row.effect.as_ref().map(of));
-    let places = difference_decimals(effects().flatten().map(|[_, low, high]| (high - low) / 2.0));
-    let parts: Vec<Option<[String; 3]>> = effects()
-        .map(|effect| {
-            let [estimate, low, high] = effect?.map(|figure| signed(figure, places));
-            Some([estimate, format!(" [{low}, "), format!("{high}]")])
-        })
-        .collect();
-    aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
-}
-
-fn verdict(row: &Against, notes: &mut Footnotes) -> String {
-    let verdict = match &row.change {
-        change @ (Change::Better | Change::Worse) => format!("B {}", change.name()),
-        Change::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
-        change => change.name().to_owned(),
-    };
-    if row.fails { format!("{verdict} (not allowed)") } else { verdict }
-}
-
-/// Columns before the settings.
-const FIRST: [&str; 8] = ["metric", "unit", "transport", "framing", "family", "size", "replica", "margin"];
-/// Columns of each record.
-const EACH: [&str; 7] = ["n", "mean", "sd", "median", "low", "high", "missing"];
-/// Columns of how far they are apart.
-const EFFECT: [&str; 10] = [
-    "effect_scale",
-    "effect",
-    "low95",
-    "high95",
-    "p",
-    "adjusted_p",
-    "equivalence_p",
-    "mann_whitney_p",
-    "ratio_of_medians",
-    "cliffs_delta",
-];
-/// The last columns.
-const LAST: [&str; 3] = ["verdict", "reason", "fails"];
-
-/// A row for each figure, unrounded, in the metric's unit; an empty field is an absent figure.
-fn csv(found: &Between) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let names = |names: &[&str], of: &str| names.iter().map(|name| format!("{of}{name}")).collect::<Vec<_>>();
-    let factors = Factor::ALL.iter().filter(|factor| factor.is_setting()).map(|factor| factor.name());
-    let header = [
-        names(&FIRST, ""),
-        factors.map(str::to_owned).collect(),
-        names(&EACH, "a_"),
-        names(&EACH, "b_"),
-        names(&EFFECT, ""),
-        names(&LAST, ""),
-    ];
-    for row in std::iter::once(header.concat()).chain(found.figures.iter().map(csv_row)) {
-        writer.write_record(row).expect("every row has the header's columns, and memory can be written to");
-    }
-    let bytes = writer.into_inner().expect("memory can be written to");
-    String::from_utf8(bytes).expect("CSV of strings is a string")
-}
-
-fn csv_row(row: &Against) -> Vec<String> {
-    let mut cells = place(row.metric, &row.cell, None);
-    cells.push(row.margin.to_string());
-    cells.extend(settings(&row.cell, None));
-    cells.extend([&row.a, &row.b].into_iter().flat_map(estimate));
-    cells.extend(match &row.effect {
-        None => [const { String::new() }; 10],
-        Some(effect) => [
-            match effect.scale {
-                Scale::Ratio => "ratio".to_owned(),
-                Scale::Difference => "difference".to_owned(),
-            },
-            effect.estimate.to_string(),
-            effect.interval95.low.to_string(),
-            effect.interval95.high.to_string(),
-            effect.p.to_string(),
-            effect.adjusted_p.to_string(),
-            effect.equivalence_p.to_string(),
-            effect.mann_whitney_p.to_string(),
-            figure(effect.ratio_of_medians),
-            effect.cliffs_delta.to_string(),
-        ],
-    });
-    let reason = match &row.change {
-        Change::Nothing(reason) => reason.as_str(),
-        _ => "",
-    };
-    cells.extend([row.change.name(), reason, if row.fails { "yes" } else { "no" }].map(str::to_owned));
-    cells
-}
-
 #[derive(Serialize)]
 struct Versioned<'a> {
     format: u32,
@@ -322,7 +127,7 @@ mod tests {
     use super::*;
     use crate::WIDTH;
     use crate::tests::fixtures::{cell, estimate as estimated, no_estimate};
-    use stacklab_model::{Family, Interval};
+    use stacklab_model::{Against, Change, CpuScope, Family, Interval, Metric, Scale, Transport, Unpaired};
 
     fn record(name: &str, rate: &str) -> Recorded {
         Recorded {
@@ -421,9 +226,9 @@ mod tests {
     fn csv_has_a_row_for_each_figure_and_reads_back_unrounded() {
         let found = found();
         let text = between(&found, Format::Csv, WIDTH);
-        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let mut reader = ::csv::Reader::from_reader(text.as_bytes());
         let header = reader.headers().unwrap().clone();
-        let rows: Vec<csv::StringRecord> =
+        let rows: Vec<::csv::StringRecord> =
             reader.records().map(|row| row.expect("as wide as the header")).collect();
         let field = |row: usize, name: &str| {
             rows[row][header.iter().position(|column| column == name).unwrap()].to_owned()

@@ -1,15 +1,15 @@
-//! The document that text and Markdown are two renderings of.
+//! A document, rendered as text or Markdown.
 
-/// A part of the document.
+/// A block of a document.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Block {
     /// The document's title.
     Title(String),
-    /// The heading of a part.
+    /// The heading of a section.
     Heading(String),
     /// A paragraph.
     Text(String),
-    /// Names and what they stand for.
+    /// Names and values.
     Facts(Vec<(&'static str, String)>),
     /// Points.
     List(Vec<String>),
@@ -48,12 +48,12 @@ impl Table {
     }
 }
 
-/// Reasons, each once, referred to by number.
+/// Footnotes, each once, referred to by number.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Footnotes(pub Vec<String>);
 
 impl Footnotes {
-    /// The mark of a reason, which is added when it is new.
+    /// The mark of a footnote, which is added when it is new.
     pub fn mark(&mut self, reason: &str) -> String {
         let known = self.0.iter().position(|known| known == reason);
         let index = known.unwrap_or_else(|| {
@@ -64,7 +64,7 @@ impl Footnotes {
     }
 }
 
-/// A text without the mark of a footnote, for where the reason is told elsewhere.
+/// A text without its footnote mark, where the footnote is shown elsewhere.
 pub fn without_mark(text: &str) -> String {
     text.split(" [").next().unwrap_or_default().to_owned()
 }

@@ -11,7 +11,7 @@ pub enum Format {
     Text,
     /// Markdown with pipe tables.
     Markdown,
-    /// One row per comparison, and per cell that is in none ([`crate::COLUMNS`]).
+    /// One row per comparison, and per cell that is in none (`docs/columns.md`).
     Csv,
     /// All findings, unrounded ([`crate::FORMAT_VERSION`]).
     Json,

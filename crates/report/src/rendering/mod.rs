@@ -1,5 +1,6 @@
-//! Documents of headings, prose and tables, and what they are written as.
+//! Documents of headings, prose and tables, and their formats.
 
+pub mod columns;
 pub mod csv_tables;
 pub mod document;
 pub mod format;

@@ -2,12 +2,12 @@
 
 use stacklab_model::{Metric, Scale, Unit};
 
-/// What stands where there is no figure.
+/// Printed where there is no figure.
 pub const NONE: &str = "-";
 
-/// How a metric's figures are shown.
+/// The units in which a metric's figures are shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Shown {
+pub struct DisplayUnit {
     /// Unit of a figure.
     pub unit: &'static str,
     /// Unit of a difference between two arms.
@@ -16,7 +16,7 @@ pub struct Shown {
     pub factor: f64,
 }
 
-impl Shown {
+impl DisplayUnit {
     /// Of a metric.
     pub fn of(metric: Metric) -> Self {
         let (unit, factor) = match metric.unit() {
@@ -29,7 +29,7 @@ impl Shown {
             (Scale::Difference, Unit::Ratio | Unit::Percent) => "points",
             (Scale::Difference, _) => unit,
         };
-        Shown { unit, difference_unit, factor }
+        DisplayUnit { unit, difference_unit, factor }
     }
 
     /// A margin in the difference's unit.
@@ -80,7 +80,7 @@ fn digits(figure: f64) -> i32 {
     figure.log10().floor() as i32 + 1
 }
 
-/// With so many decimals; no minus before a zero, an exponent where digits would not end.
+/// With this many decimals; no minus before a zero, an exponent for large figures.
 pub fn fixed(figure: f64, decimals: usize) -> String {
     if !figure.is_finite() {
         return NONE.to_owned();
@@ -95,7 +95,7 @@ pub fn fixed(figure: f64, decimals: usize) -> String {
     }
 }
 
-/// The same with a plus before what is more than zero.
+/// The same with a plus before positive figures.
 pub fn signed(figure: f64, decimals: usize) -> String {
     let text = fixed(figure, decimals);
     let positive = figure > 0.0 && text.chars().any(|c| matches!(c, '1'..='9'));
@@ -123,7 +123,7 @@ pub fn range(figures: &[f64], write: impl Fn(f64, usize) -> String) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-/// Joins the parts of each row, each part padded to the width of its column, so that points stand below points.
+/// Joins the parts of each row, each padded to the width of its column, so that decimal points align.
 pub fn aligned<const N: usize>(rows: &[Option<[String; N]>]) -> Vec<Option<String>> {
     let width = |part: usize| rows.iter().flatten().map(|row| row[part].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
@@ -191,17 +191,17 @@ mod tests {
 
     #[test]
     fn shares_are_shown_in_per_cent_and_their_differences_in_points() {
-        let loss = Shown::of(Metric::Loss);
+        let loss = DisplayUnit::of(Metric::Loss);
         assert_eq!((loss.unit, loss.difference_unit), ("%", "points"));
         assert_eq!(loss.difference(Scale::Difference, 0.015), 1.5);
         assert_eq!((loss.margin(Scale::Difference, 0.001), loss.margin(Scale::Ratio, 0.02)), (0.1, 2.0));
-        let rtt = Shown::of(Metric::Rtt);
+        let rtt = DisplayUnit::of(Metric::Rtt);
         assert_eq!((rtt.unit, rtt.difference_unit, rtt.factor), ("ms", "%", 1.0));
-        assert_eq!(Shown::of(Metric::Retransmits).difference_unit, "events");
-        let efficiency = Shown::of(Metric::TcpEfficiency);
+        assert_eq!(DisplayUnit::of(Metric::Retransmits).difference_unit, "events");
+        let efficiency = DisplayUnit::of(Metric::TcpEfficiency);
         assert_eq!((efficiency.unit, efficiency.difference_unit, efficiency.factor), ("%", "points", 1.0));
-        let engine = Shown::of(Metric::CpuEngineSender);
+        let engine = DisplayUnit::of(Metric::CpuEngineSender);
         assert_eq!((engine.unit, engine.difference_unit), ("% of a core", "% of a core"));
-        assert_eq!(Shown::of(Metric::Ttr).difference_unit, "%");
+        assert_eq!(DisplayUnit::of(Metric::Ttr).difference_unit, "%");
     }
 }

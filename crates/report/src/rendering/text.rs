@@ -45,7 +45,7 @@ fn lines(table: &Table) -> String {
     fill(table, style, (0, 1), plain)
 }
 
-/// The table in a style, with so many spaces before and behind each cell, every cell passed through `write`. No line
+/// The table in a style, with this many spaces before and after each cell, every cell passed through `write`. No line
 /// ends in spaces.
 pub fn fill(table: &Table, style: TableStyle, padding: (u16, u16), write: impl Fn(&str) -> String) -> String {
     let mut drawn = comfy_table::Table::new();

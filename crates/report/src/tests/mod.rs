@@ -1,4 +1,5 @@
 //! Examples that the tests of this crate share, and the reports of them.
 
+mod columns;
 pub mod fixtures;
 mod golden;

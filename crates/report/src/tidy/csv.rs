@@ -1,14 +1,14 @@
 //! Rows as CSV.
 
-use super::{Entry, columns};
+use crate::tidy::{Field, TidyColumn};
 
-pub fn render(rows: impl Iterator<Item = Vec<Entry>>) -> Vec<u8> {
+pub fn render(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let header = columns().into_iter().map(|(name, _)| name.to_owned()).collect();
-    let write = |entry: Entry| match entry {
-        Entry::Number(number) => number.to_string(),
-        Entry::Figure(figure) => figure.map_or_else(String::new, |figure| figure.to_string()),
-        Entry::Text(text) => text.unwrap_or_default(),
+    let header = columns.iter().map(|column| column.name.to_owned()).collect();
+    let write = |field: Field| match field {
+        Field::Number(number) => number.to_string(),
+        Field::Figure(figure) => figure.map_or_else(String::new, |figure| figure.to_string()),
+        Field::Text(text) => text.unwrap_or_default(),
     };
     let lines = rows.map(|row| row.into_iter().map(write).collect::<Vec<String>>());
     for line in std::iter::once(header).chain(lines) {

@@ -1,9 +1,9 @@
-//! Runs for other programs: one row for each run and metric.
+//! Runs as rows for other programs, one for each run and metric.
 
 mod csv;
 mod parquet;
 
-use stacklab_model::{Factor, RunRecord, RunStatus, UnknownName, Value};
+use stacklab_model::{Factor, Metric, RunRecord, RunStatus, UnknownName, Value};
 use std::str::FromStr;
 
 /// What rows are written as.
@@ -31,7 +31,7 @@ impl FromStr for TidyFormat {
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+enum Kind {
     /// A whole number.
     Number,
     /// A figure.
@@ -40,29 +40,28 @@ pub enum Kind {
     Text,
 }
 
-/// The columns before those of the settings (each factor of `io` and so on, a text that is absent where it is left as it
-/// is): name, kind, and what it holds. An absent figure or text is null in Parquet and an empty field in CSV.
-pub const TIDY_COLUMNS: [(&str, Kind, &str); 16] = [
-    ("block", Kind::Number, "block, from 0"),
-    ("position", Kind::Number, "place in the block, from 0; with the block it names a run"),
-    ("started_unix_ns", Kind::Number, "start of the run, nanoseconds since the Unix epoch"),
-    ("wall_ns", Kind::Number, "nanoseconds that it took, with set-up, warm-up and drain"),
-    ("status", Kind::Text, "`valid` or `invalid`: a run that is invalid is not counted"),
-    ("reasons", Kind::Text, "why it is invalid"),
-    ("probe", Kind::Text, "the probe"),
-    ("transport", Kind::Text, "transport protocol"),
-    ("framing", Kind::Text, "what size means"),
-    ("family", Kind::Text, "address family"),
-    ("size", Kind::Number, "bytes"),
-    ("replica", Kind::Text, "replica; absent where the study has none"),
-    ("metric", Kind::Text, "the metric"),
-    ("unit", Kind::Text, "unit of the figure"),
-    ("figure", Kind::Figure, "the figure, unrounded (shares from 0 to 1); absent where there is none"),
-    ("missing", Kind::Text, "why there is no figure"),
-];
+/// A column. An absent figure or text is null in Parquet and an empty field in CSV.
+struct TidyColumn {
+    /// Its name.
+    name: &'static str,
+    /// What it holds.
+    kind: Kind,
+    /// The same in words, for `docs/export.md`.
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by the test that compares docs/export.md"))]
+    doc: &'static str,
+    /// A row's field.
+    value: Box<dyn Fn(&TidyRow<'_>) -> Field>,
+}
 
-/// A value of a row.
-enum Entry {
+/// A metric of a run.
+struct TidyRow<'a> {
+    run: &'a RunRecord,
+    metric: Metric,
+    value: &'a Value,
+}
+
+/// A field of a row.
+enum Field {
     Number(i64),
     Figure(Option<f64>),
     Text(Option<String>),
@@ -70,58 +69,87 @@ enum Entry {
 
 /// Renders runs as rows.
 pub fn tidy(runs: &[RunRecord], format: TidyFormat) -> Vec<u8> {
-    let rows = runs.iter().flat_map(rows);
+    let columns = columns();
+    let rows = runs.iter().flat_map(|run| {
+        run.values.iter().map(|(metric, value)| {
+            let row = TidyRow { run, metric: *metric, value };
+            columns.iter().map(|column| (column.value)(&row)).collect()
+        })
+    });
     match format {
-        TidyFormat::Csv => csv::render(rows),
-        TidyFormat::Parquet => parquet::render(rows),
+        TidyFormat::Csv => csv::render(&columns, rows),
+        TidyFormat::Parquet => parquet::render(&columns, rows),
     }
 }
 
-/// Names and kinds of all columns.
-fn columns() -> Vec<(&'static str, Kind)> {
-    let first = TIDY_COLUMNS.iter().map(|(name, kind, _)| (*name, *kind));
-    first.chain(settings().map(|factor| (factor.name(), Kind::Text))).collect()
+/// The columns before those of the settings.
+fn first_columns() -> [TidyColumn; 16] {
+    [
+        number("block", "block, from 0", |row| row.run.trial.block.into()),
+        number("position", "place in the block, from 0; with the block it names a run", |row| {
+            row.run.trial.position.into()
+        }),
+        number("started_unix_ns", "start of the run, nanoseconds since the Unix epoch", |row| {
+            row.run.started_unix_ns
+        }),
+        number("wall_ns", "nanoseconds that it took, with set-up, warm-up and drain", |row| row.run.wall_ns),
+        name("status", "`valid` or `invalid`: a run that is invalid is not counted", |row| {
+            if row.run.is_valid() { "valid" } else { "invalid" }
+        }),
+        text("reasons", "why it is invalid", |row| match &row.run.status {
+            RunStatus::Valid => None,
+            RunStatus::Invalid(reasons) => Some(reasons.join("; ")),
+        }),
+        name("probe", "the probe", |row| row.run.trial.probe.name()),
+        name("transport", "transport protocol", |row| row.run.trial.cell.transport.name()),
+        name("framing", "what size means", |row| row.run.trial.cell.framing.name()),
+        name("family", "address family", |row| row.run.trial.cell.family.name()),
+        number("size", "bytes", |row| row.run.trial.cell.size.into()),
+        text("replica", "replica; absent where the study has none", |row| {
+            Some(row.run.trial.cell.level(Factor::Replica)).filter(|replica| !replica.is_empty())
+        }),
+        name("metric", "the metric", |row| row.metric.name()),
+        name("unit", "unit of the figure", |row| row.metric.unit().symbol()),
+        TidyColumn {
+            name: "figure",
+            kind: Kind::Figure,
+            doc: "the figure, unrounded (shares from 0 to 1); absent where there is none",
+            value: Box::new(|row| Field::Figure(row.value.measured())),
+        },
+        text("missing", "why there is no figure", |row| match row.value {
+            Value::Measured(_) => None,
+            Value::Missing(reason) | Value::Invalid(reason) => Some(reason.clone()),
+        }),
+    ]
 }
 
-fn settings() -> impl Iterator<Item = Factor> {
-    Factor::ALL.iter().copied().filter(|factor| factor.is_setting())
+/// All columns: the settings (`io` and so on) are texts, absent where they are left as they are.
+fn columns() -> Vec<TidyColumn> {
+    let settings = Factor::ALL.iter().copied().filter(|factor| factor.is_setting());
+    let settings = settings.map(|factor| TidyColumn {
+        name: factor.name(),
+        kind: Kind::Text,
+        doc: "the level of the setting; absent where it is left as it is",
+        value: Box::new(move |row| {
+            let level = row.run.trial.cell.level(factor);
+            Field::Text(Some(level).filter(|level| !level.is_empty()))
+        }),
+    });
+    first_columns().into_iter().chain(settings).collect()
 }
 
-/// The rows of a run.
-fn rows(run: &RunRecord) -> impl Iterator<Item = Vec<Entry>> {
-    let text = |text: &str| Entry::Text(Some(text.to_owned()));
-    let number = |number: u64| Entry::Number(i64::try_from(number).unwrap_or(i64::MAX));
-    run.values.iter().map(move |(metric, value)| {
-        let (trial, cell) = (&run.trial, &run.trial.cell);
-        let (status, reasons) = match &run.status {
-            RunStatus::Valid => ("valid", None),
-            RunStatus::Invalid(reasons) => ("invalid", Some(reasons.join("; "))),
-        };
-        let (figure, missing) = match value {
-            Value::Measured(figure) => (Some(*figure), None),
-            Value::Missing(reason) | Value::Invalid(reason) => (None, Some(reason.clone())),
-        };
-        let mut row = vec![
-            number(trial.block.into()),
-            number(trial.position.into()),
-            number(run.started_unix_ns),
-            number(run.wall_ns),
-            text(status),
-            Entry::Text(reasons),
-            text(trial.probe.name()),
-            text(cell.transport.name()),
-            text(cell.framing.name()),
-            text(cell.family.name()),
-            number(cell.size.into()),
-            Entry::Text(Some(cell.replica.clone()).filter(|replica| !replica.is_empty())),
-            text(metric.name()),
-            text(metric.unit().symbol()),
-            Entry::Figure(figure),
-            Entry::Text(missing),
-        ];
-        row.extend(settings().map(|factor| Entry::Text(cell.settings.get(factor))));
-        row
-    })
+fn number(name: &'static str, doc: &'static str, value: fn(&TidyRow<'_>) -> u64) -> TidyColumn {
+    let value = move |row: &TidyRow<'_>| Field::Number(i64::try_from(value(row)).unwrap_or(i64::MAX));
+    TidyColumn { name, kind: Kind::Number, doc, value: Box::new(value) }
+}
+
+fn text(name: &'static str, doc: &'static str, value: fn(&TidyRow<'_>) -> Option<String>) -> TidyColumn {
+    TidyColumn { name, kind: Kind::Text, doc, value: Box::new(move |row| Field::Text(value(row))) }
+}
+
+fn name(name: &'static str, doc: &'static str, value: fn(&TidyRow<'_>) -> &'static str) -> TidyColumn {
+    let value = move |row: &TidyRow<'_>| Field::Text(Some(value(row).to_owned()));
+    TidyColumn { name, kind: Kind::Text, doc, value: Box::new(value) }
 }
 
 #[cfg(test)]
@@ -129,7 +157,7 @@ mod tests {
     use super::*;
     use crate::page::tests::run;
     use ::parquet::file::reader::{FileReader, SerializedFileReader};
-    use ::parquet::record::Field;
+    use ::parquet::record::Field as ParquetField;
 
     fn measured() -> Vec<RunRecord> {
         let mut tuned = run(1, RunStatus::Invalid(vec!["planned MTU 1500, observed 1280".to_owned()]));
@@ -143,7 +171,7 @@ mod tests {
         let text = tidy(&runs, TidyFormat::Csv);
         let mut reader = ::csv::Reader::from_reader(&text[..]);
         let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
-        assert_eq!(header, columns().iter().map(|(name, _)| *name).collect::<Vec<_>>());
+        assert_eq!(header, columns().iter().map(|column| column.name).collect::<Vec<_>>());
         let lines: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         assert_eq!(lines.len(), runs.iter().map(|run| run.values.len()).sum::<usize>());
 
@@ -154,10 +182,10 @@ mod tests {
             for (place, (name, field)) in row.get_column_iter().enumerate() {
                 assert_eq!(*name, header[place]);
                 let told = match field {
-                    Field::Null => String::new(),
-                    Field::Long(number) => number.to_string(),
-                    Field::Double(figure) => figure.to_string(),
-                    Field::Str(text) => text.clone(),
+                    ParquetField::Null => String::new(),
+                    ParquetField::Long(number) => number.to_string(),
+                    ParquetField::Double(figure) => figure.to_string(),
+                    ParquetField::Str(text) => text.clone(),
                     other => panic!("{name} is {other}"),
                 };
                 assert_eq!(told, line[place], "{name}");
@@ -174,13 +202,13 @@ mod tests {
     #[test]
     fn every_column_is_documented() {
         let page = include_str!("../../../../docs/export.md");
-        for (name, kind, what) in TIDY_COLUMNS {
+        for TidyColumn { name, kind, doc, .. } in first_columns() {
             let kind = match kind {
                 Kind::Number => "INT64",
                 Kind::Figure => "DOUBLE",
                 Kind::Text => "STRING",
             };
-            assert!(page.contains(&format!("| `{name}` | {kind} | {what} |")), "{name}");
+            assert!(page.contains(&format!("| `{name}` | {kind} | {doc} |")), "{name}");
         }
     }
 

@@ -1,6 +1,6 @@
 //! Rows as Parquet.
 
-use super::{Entry, Kind, columns};
+use crate::tidy::{Field, Kind, TidyColumn};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
@@ -9,17 +9,17 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use std::sync::Arc;
 
-/// Rows that stand together: what is held in memory beside the runs.
+/// Rows of a row group, which is held in memory.
 const GROUP: usize = 100_000;
 
-pub fn render(rows: impl Iterator<Item = Vec<Entry>>) -> Vec<u8> {
-    written(rows).expect("the columns are of one schema, and memory can be written to")
+pub fn render(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
+    written(columns, rows).expect("the columns are of one schema, and memory can be written to")
 }
 
-fn written(rows: impl Iterator<Item = Vec<Entry>>) -> Result<Vec<u8>, ParquetError> {
-    let fields: String = columns()
+fn written(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Result<Vec<u8>, ParquetError> {
+    let fields: String = columns
         .iter()
-        .map(|(name, kind)| match kind {
+        .map(|TidyColumn { name, kind, .. }| match kind {
             Kind::Number => format!("REQUIRED INT64 {name};\n"),
             Kind::Figure => format!("OPTIONAL DOUBLE {name};\n"),
             Kind::Text => format!("OPTIONAL BYTE_ARRAY {name} (STRING);\n"),
@@ -32,41 +32,41 @@ fn written(rows: impl Iterator<Item = Vec<Entry>>) -> Result<Vec<u8>, ParquetErr
     let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties))?;
     let mut rows = rows.peekable();
     while rows.peek().is_some() {
-        let mut columns: Vec<Vec<Entry>> = columns().iter().map(|_| Vec::new()).collect();
+        let mut values: Vec<Vec<Field>> = columns.iter().map(|_| Vec::new()).collect();
         for row in rows.by_ref().take(GROUP) {
-            for (column, entry) in columns.iter_mut().zip(row) {
-                column.push(entry);
+            for (column, field) in values.iter_mut().zip(row) {
+                column.push(field);
             }
         }
         let mut group = writer.next_row_group()?;
-        for column in columns {
+        for column in values {
             let mut target = group
                 .next_column()?
                 .ok_or_else(|| ParquetError::General("a column is missing".to_owned()))?;
             match column.first() {
-                Some(Entry::Number(_)) => {
+                Some(Field::Number(_)) => {
                     let numbers: Vec<i64> = column
                         .iter()
                         .filter_map(
-                            |entry| if let Entry::Number(number) = entry { Some(*number) } else { None },
+                            |field| if let Field::Number(number) = field { Some(*number) } else { None },
                         )
                         .collect();
                     target.typed::<Int64Type>().write_batch(&numbers, None, None)?;
                 }
-                Some(Entry::Figure(_)) => {
+                Some(Field::Figure(_)) => {
                     let figure =
-                        |entry: &Entry| if let Entry::Figure(figure) = entry { *figure } else { None };
+                        |field: &Field| if let Field::Figure(figure) = field { *figure } else { None };
                     let figures: Vec<f64> = column.iter().filter_map(figure).collect();
-                    let present = present(column.iter().map(|entry| figure(entry).is_some()));
+                    let present = present(column.iter().map(|field| figure(field).is_some()));
                     target.typed::<DoubleType>().write_batch(&figures, Some(&present), None)?;
                 }
                 _ => {
-                    let text = |entry: &Entry| match entry {
-                        Entry::Text(Some(text)) => Some(ByteArray::from(text.as_str())),
+                    let text = |field: &Field| match field {
+                        Field::Text(Some(text)) => Some(ByteArray::from(text.as_str())),
                         _ => None,
                     };
                     let texts: Vec<ByteArray> = column.iter().filter_map(text).collect();
-                    let present = present(column.iter().map(|entry| matches!(entry, Entry::Text(Some(_)))));
+                    let present = present(column.iter().map(|field| matches!(field, Field::Text(Some(_)))));
                     target.typed::<ByteArrayType>().write_batch(&texts, Some(&present), None)?;
                 }
             }
@@ -79,6 +79,6 @@ fn written(rows: impl Iterator<Item = Vec<Entry>>) -> Result<Vec<u8>, ParquetErr
 }
 
 /// Parquet's definition levels: 1 where there is something.
-fn present(entries: impl Iterator<Item = bool>) -> Vec<i16> {
-    entries.map(i16::from).collect()
+fn present(fields: impl Iterator<Item = bool>) -> Vec<i16> {
+    fields.map(i16::from).collect()
 }

@@ -2,16 +2,16 @@
 
 use crate::rig::names::{names, router_name};
 use stacklab_model::{RowKind, Services, Systems, Topology, once_each};
-use stacklab_report::page::Row;
+use stacklab_report::page::TestbedDrawing;
 use stacklab_study::Study;
 use stacklab_testbed::routed::Node;
 
 /// A row for each pair of systems and set of services; with routers one for all mechanisms, whose testbeds are alike.
-pub fn of(study: &Study) -> Vec<Row> {
+pub fn of(study: &Study) -> Vec<TestbedDrawing> {
     let Topology::Routed(links) = study.topology else {
-        let pair = |(systems, services): &(Systems, Services)| Row {
+        let pair = |(systems, services): &(Systems, Services)| TestbedDrawing {
             names: names(systems, services).to_vec(),
-            ..Row::default()
+            ..TestbedDrawing::default()
         };
         return study.labs().iter().map(pair).collect();
     };
@@ -21,7 +21,7 @@ pub fn of(study: &Study) -> Vec<Row> {
     let row = |(clients, routers): (Systems, Systems)| {
         let [sender, receiver] = names(&clients, &Services::default());
         let [one, other] = [Node::Router1, Node::Router2].map(|node| router_name(node, &routers));
-        Row { names: vec![sender, one, other, receiver], mechanisms: mechanisms.clone(), links }
+        TestbedDrawing { names: vec![sender, one, other, receiver], mechanisms: mechanisms.clone(), links }
     };
     hosts.into_iter().map(row).collect()
 }
@@ -32,7 +32,7 @@ mod tests {
     use stacklab_model::Links;
     use stacklab_study::{Input, parse};
 
-    fn rows(text: &str) -> Vec<Row> {
+    fn rows(text: &str) -> Vec<TestbedDrawing> {
         of(&parse(&Input::file("study.toml", text)).unwrap_or_else(|errors| panic!("{errors}")))
     }
 

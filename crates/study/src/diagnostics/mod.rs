@@ -1,53 +1,53 @@
-//! What is wrong with a study file, each thing with its place.
+//! Errors in a study file, each with its source location.
 
 mod render;
 
 use std::fmt;
 use std::ops::Range;
 
-/// A piece of text that a study is made from: its file, a `--set`, a default.
+/// A source text of a study: its file, a `--set`, a default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     pub name: String,
     pub text: String,
 }
 
-/// Where something was written.
+/// A source location.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct Location {
     /// Index into the sources.
     pub source: usize,
-    /// Bytes of the source's text.
+    /// Byte range in the source's text.
     pub span: Range<usize>,
 }
 
-impl Place {
-    /// A source as a whole, shown by its first line.
+impl Location {
+    /// A whole source, shown by its first line.
     pub(crate) fn whole(source: usize) -> Self {
-        Place { source, span: 0..0 }
+        Location { source, span: 0..0 }
     }
 }
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
-    pub place: Place,
+    pub place: Location,
     /// What is wrong, in a sentence.
     pub title: String,
-    /// What was expected, written at the place; may be empty.
+    /// What was expected, shown at the location; may be empty.
     pub label: String,
-    /// Another place that has to do with it, and how.
-    pub related: Option<(Place, String)>,
+    /// A related location, and how it is related.
+    pub related: Option<(Location, String)>,
     /// What to do next.
     pub help: Option<String>,
 }
 
 impl Problem {
-    pub(crate) fn at(place: Place, title: impl Into<String>, label: impl Into<String>) -> Self {
+    pub(crate) fn at(place: Location, title: impl Into<String>, label: impl Into<String>) -> Self {
         Problem { place, title: title.into(), label: label.into(), related: None, help: None }
     }
 
-    pub(crate) fn related(mut self, place: Place, label: impl Into<String>) -> Self {
+    pub(crate) fn related(mut self, place: Location, label: impl Into<String>) -> Self {
         self.related = Some((place, label.into()));
         self
     }
@@ -66,7 +66,7 @@ impl Problem {
     }
 }
 
-/// The sources of a study and what is wrong with them so far.
+/// The sources of a study and the problems found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     sources: Vec<Source>,
@@ -87,8 +87,8 @@ impl Problems {
         }
     }
 
-    /// Whether something is wrong with the value at a place, so that nothing more is to be said about it.
-    pub(crate) fn known_at(&self, place: &Place) -> bool {
+    /// Whether a problem is known at a location, so that no further one is reported there.
+    pub(crate) fn known_at(&self, place: &Location) -> bool {
         self.list.iter().any(|problem| problem.place == *place)
     }
 
@@ -96,7 +96,7 @@ impl Problems {
         self.list.is_empty()
     }
 
-    /// The problems in the order of their places.
+    /// The problems in the order of their locations.
     pub(crate) fn into_errors(mut self) -> StudyErrors {
         self.list.sort_by_key(|problem| (problem.place.source, problem.place.span.start));
         StudyErrors { sources: self.sources, list: self.list }
@@ -112,7 +112,7 @@ pub struct StudyErrors {
 }
 
 impl StudyErrors {
-    /// How many things are wrong; at least one.
+    /// The number of problems, at least one.
     pub fn count(&self) -> usize {
         self.list.len()
     }

@@ -1,9 +1,9 @@
 //! Problems as text. The only module that knows annotate-snippets.
 
-use crate::diagnostics::{Place, Problem, Source};
+use crate::diagnostics::{Location, Problem, Source};
 use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snippet};
 
-/// A problem as plain text: title, place, the lines concerned with carets, help. No newline at the end.
+/// A problem as plain text: title, location, the lines concerned with carets, help. No newline at the end.
 pub(crate) fn plain(problem: &Problem, sources: &[Source]) -> String {
     let mut group = Group::with_title(Level::ERROR.primary_title(&problem.title));
     let primary = annotation(AnnotationKind::Primary, &problem.place, &problem.label, sources);
@@ -31,8 +31,13 @@ fn snippet(source: usize, sources: &[Source]) -> Snippet<'_, Annotation<'_>> {
     Snippet::source(&source.text).path(&source.name)
 }
 
-fn annotation<'a>(kind: AnnotationKind, place: &Place, label: &'a str, sources: &[Source]) -> Annotation<'a> {
-    // A place comes from a parser; if one ever lay outside its text, the end of the text is where to look.
+fn annotation<'a>(
+    kind: AnnotationKind,
+    place: &Location,
+    label: &'a str,
+    sources: &[Source],
+) -> Annotation<'a> {
+    // Locations come from a parser; one outside its text is moved to its end.
     let text = &sources[place.source].text;
     let end = floor_char(text, place.span.end);
     let start = floor_char(text, place.span.start).min(end);

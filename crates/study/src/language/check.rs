@@ -1,14 +1,14 @@
-//! Does a tree speak the language? Unknown keys, kinds of values, things said twice. What is missing is looked for
+//! Checks a tree against the language: unknown keys, kinds of values, duplicates. Missing keys are checked
 //! later, in the merged study ([`crate::parse::layers`]), because a scale or `--set` may supply it.
 
-use crate::diagnostics::{Place, Problem, Problems};
+use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::language::table::{Key, Kind, PARTIAL};
 use crate::parse::tree::{Node, Table, Value};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Adds every departure of a table from the language. `path` is its dotted name, empty for a whole file.
+/// Reports every difference of a table from the language. `path` is its dotted name, empty for a whole file.
 pub(crate) fn table(table: &Table, keys: &[Key], path: &str, problems: &mut Problems) {
     for entry in &table.0 {
         let path = join(path, &entry.name);
@@ -93,7 +93,7 @@ fn repetitions(items: &[Node], path: &str, problems: &mut Problems) {
 }
 
 /// A key that a table does not have: what it has, and the nearest of it.
-fn unknown_key(place: Place, name: &str, keys: &[Key], path: &str) -> Problem {
+fn unknown_key(place: Location, name: &str, keys: &[Key], path: &str) -> Problem {
     let known = || keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))).map(|key| key.name);
     let expected = format!("expected one of {}", known().collect::<Vec<_>>().join(", "));
     Problem::at(place, format!("there is no key `{path}`"), expected).nearest(name, known())

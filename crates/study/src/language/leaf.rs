@@ -10,18 +10,18 @@ use stacklab_model::{
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// A value that is not of its kind: what was expected, and the problem's title where there is a better one than
+/// An error in a value: what was expected, and the title where there is a better one than
 /// that the value cannot be read.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Misfit {
+pub(crate) struct ValueError {
     expected: String,
     title: Option<String>,
     help: Option<String>,
 }
 
-impl Misfit {
+impl ValueError {
     fn expected(expected: impl Into<String>) -> Self {
-        Misfit { expected: expected.into(), title: None, help: None }
+        ValueError { expected: expected.into(), title: None, help: None }
     }
 
     /// The problem at its place, `path` being the value's dotted name.
@@ -33,31 +33,31 @@ impl Misfit {
     }
 }
 
-pub(crate) fn text(node: &Node) -> Result<String, Misfit> {
+pub(crate) fn text(node: &Node) -> Result<String, ValueError> {
     match &node.value {
         Value::Text(text) if !text.trim().is_empty() => Ok(text.clone()),
-        _ => Err(Misfit::expected("expected text in quotes, not empty")),
+        _ => Err(ValueError::expected("expected text in quotes, not empty")),
     }
 }
 
-pub(crate) fn boolean(node: &Node) -> Result<bool, Misfit> {
+pub(crate) fn boolean(node: &Node) -> Result<bool, ValueError> {
     match node.value {
         Value::Boolean(boolean) => Ok(boolean),
-        _ => Err(Misfit::expected("expected true or false")),
+        _ => Err(ValueError::expected("expected true or false")),
     }
 }
 
-pub(crate) fn integer(node: &Node, least: i64, most: i64) -> Result<u64, Misfit> {
+pub(crate) fn integer(node: &Node, least: i64, most: i64) -> Result<u64, ValueError> {
     match node.value {
         Value::Integer(integer) if (i128::from(least)..=i128::from(most)).contains(&integer) => {
             u64::try_from(integer).ok()
         }
         _ => None,
     }
-    .ok_or_else(|| Misfit::expected(format!("expected a whole number from {least} to {most}")))
+    .ok_or_else(|| ValueError::expected(format!("expected a whole number from {least} to {most}")))
 }
 
-pub(crate) fn number(node: &Node, least: f64, most: f64) -> Result<f64, Misfit> {
+pub(crate) fn number(node: &Node, least: f64, most: f64) -> Result<f64, ValueError> {
     let number = match node.value {
         Value::Integer(integer) => integer as f64,
         Value::Float(float) => float,
@@ -66,57 +66,57 @@ pub(crate) fn number(node: &Node, least: f64, most: f64) -> Result<f64, Misfit> 
     if (least..=most).contains(&number) {
         Ok(number)
     } else {
-        Err(Misfit::expected(format!("expected a number from {least} to {most}")))
+        Err(ValueError::expected(format!("expected a number from {least} to {most}")))
     }
 }
 
 /// Messages per second; `None` at the link's rate.
-pub(crate) fn packet_rate(node: &Node) -> Result<Option<f64>, Misfit> {
+pub(crate) fn packet_rate(node: &Node) -> Result<Option<f64>, ValueError> {
     let (least, most) = PACKET_RATES;
     match &node.value {
         Value::Text(text) if text == "link" => Ok(None),
         _ => number(node, least, most)
             .map(Some)
-            .map_err(|misfit| Misfit { expected: format!("{}, or \"link\"", misfit.expected), ..misfit }),
+            .map_err(|misfit| ValueError { expected: format!("{}, or \"link\"", misfit.expected), ..misfit }),
     }
 }
 
-pub(crate) fn rate(node: &Node) -> Result<Rate, Misfit> {
+pub(crate) fn rate(node: &Node) -> Result<Rate, ValueError> {
     let found = if let Value::Text(text) = &node.value { text } else { "" };
-    found
-        .parse()
-        .map_err(|error: stacklab_model::UnitError| Misfit::expected(format!("expected {}", error.expected)))
+    found.parse().map_err(|error: stacklab_model::UnitError| {
+        ValueError::expected(format!("expected {}", error.expected))
+    })
 }
 
 /// Nanoseconds.
-pub(crate) fn duration(node: &Node, least: &str, most: &str) -> Result<u64, Misfit> {
+pub(crate) fn duration(node: &Node, least: &str, most: &str) -> Result<u64, ValueError> {
     let found = if let Value::Text(text) = &node.value { text } else { "" };
     let bounds = parse_duration(least).unwrap_or(0)..=parse_duration(most).unwrap_or(u64::MAX);
     match parse_duration(found) {
         Ok(nanoseconds) if bounds.contains(&nanoseconds) => Ok(nanoseconds),
-        Ok(_) => Err(Misfit::expected(format!("expected a duration from {least} to {most}"))),
-        Err(error) => Err(Misfit::expected(format!("expected {}", error.expected))),
+        Ok(_) => Err(ValueError::expected(format!("expected a duration from {least} to {most}"))),
+        Err(error) => Err(ValueError::expected(format!("expected {}", error.expected))),
     }
 }
 
 /// A ratio between 0 and 1.
-pub(crate) fn share(node: &Node) -> Result<f64, Misfit> {
+pub(crate) fn share(node: &Node) -> Result<f64, ValueError> {
     let ratio = match &node.value {
         Value::Text(text) => parse_ratio(text).ok(),
         Value::Float(float) if *float > 0.0 && *float < 1.0 => Some(*float),
         _ => None,
     };
-    ratio.ok_or_else(|| Misfit::expected("expected a share above 0 and below 1, such as \"2 %\" or 0.02"))
+    ratio.ok_or_else(|| ValueError::expected("expected a share above 0 and below 1, such as \"2 %\" or 0.02"))
 }
 
 /// A member of one of the model's closed sets.
-pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Node) -> Result<T, Misfit> {
+pub(crate) fn name<T: FromStr<Err = UnknownName>>(node: &Node) -> Result<T, ValueError> {
     let found = if let Value::Text(text) = &node.value { text } else { "" };
     T::from_str(found).map_err(|unknown| unknown_name(node, unknown.set, unknown.valid))
 }
 
-fn unknown_name(node: &Node, set: &str, valid: &[&str]) -> Misfit {
-    let mut misfit = Misfit::expected(format!("expected one of {}", valid.join(", ")));
+fn unknown_name(node: &Node, set: &str, valid: &[&str]) -> ValueError {
+    let mut misfit = ValueError::expected(format!("expected one of {}", valid.join(", ")));
     if let Value::Text(found) = &node.value {
         misfit.title = Some(format!("there is no {set} `{found}`"));
         misfit.help = stacklab_model::nearest(found, valid.iter().copied())
@@ -126,10 +126,10 @@ fn unknown_name(node: &Node, set: &str, valid: &[&str]) -> Misfit {
 }
 
 /// A metric, taken by the probe where one is given.
-pub(crate) fn metric(node: &Node, probe: Option<Probe>) -> Result<Metric, Misfit> {
+pub(crate) fn metric(node: &Node, probe: Option<Probe>) -> Result<Metric, ValueError> {
     let found = if let Value::Text(text) = &node.value { text } else { "" };
     match (found.parse::<Metric>(), probe) {
-        (Ok(metric), Some(probe)) if metric.probe() != probe => Err(Misfit {
+        (Ok(metric), Some(probe)) if metric.probe() != probe => Err(ValueError {
             title: Some(format!("probe {probe} does not take `{metric}`")),
             expected: format!("expected one of {}", metrics_of(Some(probe)).join(", ")),
             help: Some(format!(
@@ -150,52 +150,52 @@ pub(crate) fn metrics_of(probe: Option<Probe>) -> Vec<&'static str> {
 }
 
 /// A level of a factor, as printed.
-pub(crate) fn level(node: &Node) -> Result<String, Misfit> {
+pub(crate) fn level(node: &Node) -> Result<String, ValueError> {
     match node.value {
         Value::Integer(integer) => Ok(integer.to_string()),
         Value::Boolean(boolean) => Ok(boolean.to_string()),
         _ => text(node)
-            .map_err(|_| Misfit::expected("expected a level of the factor, such as \"ipv4\" or 128")),
+            .map_err(|_| ValueError::expected("expected a level of the factor, such as \"ipv4\" or 128")),
     }
 }
 
 /// What both hosts run, as written.
-pub(crate) fn systems(node: &Node) -> Result<String, Misfit> {
-    let text = text(node).map_err(|_| Misfit::expected(format!("expected {SYSTEMS}")))?;
+pub(crate) fn systems(node: &Node) -> Result<String, ValueError> {
+    let text = text(node).map_err(|_| ValueError::expected(format!("expected {SYSTEMS}")))?;
     match text.parse::<Systems>() {
         Ok(_) => Ok(text),
-        Err(unknown) => Err(Misfit {
+        Err(unknown) => Err(ValueError {
             title: Some(unknown.to_string()),
-            ..Misfit::expected("not a system that a host can run")
+            ..ValueError::expected("not a system that a host can run")
         }),
     }
 }
 
 /// The services of a receiver, as written.
-pub(crate) fn services(node: &Node) -> Result<String, Misfit> {
-    let expected = || Misfit::expected(format!("expected {SERVICES}"));
+pub(crate) fn services(node: &Node) -> Result<String, ValueError> {
+    let expected = || ValueError::expected(format!("expected {SERVICES}"));
     let text = text(node).map_err(|_| expected())?;
     match text.parse::<Services>() {
         Ok(_) => Ok(text),
-        Err(NoServices::Unknown(unknown)) => Err(Misfit {
+        Err(NoServices::Unknown(unknown)) => Err(ValueError {
             title: Some(format!("there is no {} `{}`", unknown.set, unknown.found)),
             help: stacklab_model::nearest(&unknown.found, unknown.valid.iter().copied())
                 .map(|name| format!("did you mean `{name}`?")),
             ..expected()
         }),
-        Err(twice) => Err(Misfit { title: Some(twice.to_string()), ..expected() }),
+        Err(twice) => Err(ValueError { title: Some(twice.to_string()), ..expected() }),
     }
 }
 
 /// An address of the family.
-pub(crate) fn address(node: &Node, family: Family) -> Result<IpAddr, Misfit> {
+pub(crate) fn address(node: &Node, family: Family) -> Result<IpAddr, ValueError> {
     let found = if let Value::Text(text) = &node.value { text.parse().ok() } else { None };
     let address = found.filter(|address| Family::of(*address) == family);
-    address.ok_or_else(|| Misfit::expected(format!("expected an {family} address in quotes")))
+    address.ok_or_else(|| ValueError::expected(format!("expected an {family} address in quotes")))
 }
 
 /// Whether the value is of a kind that is no table and no list; those are always right here.
-pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), Misfit> {
+pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), ValueError> {
     match kind {
         Kind::Text => text(node).map(drop),
         Kind::Boolean => boolean(node).map(drop),

@@ -1,7 +1,7 @@
 //! The language as a JSON Schema (2020-12), for editors that complete and check study files.
 
 use crate::language::leaf::metrics_of;
-use crate::language::table::{Key, Kind, Need, PACKET_RATE, PARTIAL, STUDY};
+use crate::language::table::{Key, Kind, PACKET_RATE, PARTIAL, Presence, STUDY};
 use serde_json::{Map, Value, json};
 use stacklab_model::Service;
 
@@ -23,8 +23,10 @@ fn object(keys: &[Key], whole: bool) -> Map<String, Value> {
     let known = || keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_)));
     let properties: Map<String, Value> =
         known().map(|key| (key.name.to_owned(), property(key, whole))).collect();
-    let required: Vec<&str> =
-        known().filter(|key| whole && matches!(key.need, Need::Required)).map(|key| key.name).collect();
+    let required: Vec<&str> = known()
+        .filter(|key| whole && matches!(key.presence, Presence::Required))
+        .map(|key| key.name)
+        .collect();
     let mut schema = Map::new();
     schema.insert("type".to_owned(), json!("object"));
     schema.insert("properties".to_owned(), Value::Object(properties));
@@ -38,7 +40,7 @@ fn object(keys: &[Key], whole: bool) -> Map<String, Value> {
 fn property(key: &Key, whole: bool) -> Value {
     let mut schema = kind(&key.kind, whole);
     schema.insert("description".to_owned(), json!(key.doc));
-    if let Need::Default(text) = key.need
+    if let Presence::Default(text) = key.presence
         && let Some(value) = default(text)
     {
         schema.insert("default".to_owned(), value);
@@ -194,7 +196,7 @@ mod tests {
     fn every_default_is_json_too() {
         fn visit(keys: &[Key], seen: &mut usize) {
             for key in keys {
-                if let Need::Default(text) = key.need {
+                if let Presence::Default(text) = key.presence {
                     assert!(default(text).is_some(), "{}: {text}", key.name);
                     *seen += 1;
                 }

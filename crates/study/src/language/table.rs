@@ -9,14 +9,14 @@ use stacklab_model::{Direction, Factor, Family, Framing, Pinning, Probe, Transla
 pub(crate) struct Key {
     pub name: &'static str,
     pub kind: Kind,
-    pub need: Need,
+    pub presence: Presence,
     /// What it means, in a sentence; goes into the JSON Schema.
     pub doc: &'static str,
 }
 
 /// Whether a key must be there.
 #[derive(Clone, Copy)]
-pub(crate) enum Need {
+pub(crate) enum Presence {
     Required,
     Optional,
     /// Absent means this value, written in TOML.
@@ -92,15 +92,15 @@ impl Kind {
 }
 
 const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { name, kind, need: Need::Required, doc }
+    Key { name, kind, presence: Presence::Required, doc }
 }
 
 const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
-    Key { name, kind, need: Need::Optional, doc }
+    Key { name, kind, presence: Presence::Optional, doc }
 }
 
 const fn default(name: &'static str, kind: Kind, value: &'static str, doc: &'static str) -> Key {
-    Key { name, kind, need: Need::Default(value), doc }
+    Key { name, kind, presence: Presence::Default(value), doc }
 }
 
 const TITLE: Key = required("title", Kind::Text, "What the study asks, as the heading of its reports.");

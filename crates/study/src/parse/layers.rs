@@ -1,11 +1,11 @@
-//! A study's layers: defaults, file, scale, `--set`; each laid over the one before, key by key.
+//! A study's layers: defaults, file, scale, `--set`, each merged over the one before.
 
-use crate::diagnostics::{Place, Problem, Problems};
+use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::check::join;
-use crate::language::table::{Key, Kind, Need};
-use crate::parse::tree::{self, Entry, Node, Table, Value};
+use crate::language::table::{Key, Kind, Presence};
+use crate::parse::tree::{self, KeyValue, Node, Table, Value};
 
-/// Lays a table over another: tables are merged, everything else is replaced.
+/// Merges a table over another: tables are merged, all other values replaced.
 pub(crate) fn merge(under: &mut Table, over: Table, keys: &[Key]) {
     for entry in over.0 {
         let kind = keys.iter().find(|key| key.name == entry.name).map(|key| key.kind);
@@ -24,15 +24,21 @@ pub(crate) fn merge(under: &mut Table, over: Table, keys: &[Key]) {
     }
 }
 
-/// Fills in the defaults of every table that is there and adds what is missing to the problems.
-pub(crate) fn complete(table: &mut Table, keys: &[Key], path: &str, place: &Place, problems: &mut Problems) {
+/// Fills in the defaults of every table present, and reports missing keys.
+pub(crate) fn complete(
+    table: &mut Table,
+    keys: &[Key],
+    path: &str,
+    place: &Location,
+    problems: &mut Problems,
+) {
     for key in keys {
         let path = join(path, key.name);
         if table.get(key.name).is_none() {
-            match key.need {
-                Need::Default(text) => table.0.extend(default(key.name, &path, text, problems)),
-                Need::Required => problems.add(missing(&path, key, place)),
-                Need::Optional => {}
+            match key.presence {
+                Presence::Default(text) => table.0.extend(default(key.name, &path, text, problems)),
+                Presence::Required => problems.add(missing(&path, key, place)),
+                Presence::Optional => {}
             }
         }
         let Some(entry) = table.0.iter_mut().find(|entry| entry.name == key.name) else { continue };
@@ -58,13 +64,13 @@ pub(crate) fn complete(table: &mut Table, keys: &[Key], path: &str, place: &Plac
 }
 
 /// A default as a source of its own, so that an error that involves it can show it.
-fn default(name: &str, path: &str, text: &str, problems: &mut Problems) -> Option<Entry> {
+fn default(name: &str, path: &str, text: &str, problems: &mut Problems) -> Option<KeyValue> {
     let prefix = format!("{name} = ");
     let source = problems.source(format!("default of {path}"), format!("{prefix}{text}"));
     tree::parse(source, &format!("{prefix}{text}"), problems)?.0.pop()
 }
 
-fn missing(path: &str, key: &Key, place: &Place) -> Problem {
+fn missing(path: &str, key: &Key, place: &Location) -> Problem {
     let expected = match path.rsplit_once('.') {
         Some((table, name)) => format!("expected a key `{name}` in `{table}`"),
         None => format!("expected a key `{path}` in this file"),
@@ -72,7 +78,7 @@ fn missing(path: &str, key: &Key, place: &Place) -> Problem {
     Problem::at(place.clone(), format!("`{path}` is missing"), expected).help(key.doc)
 }
 
-fn missing_choice(path: &str, keys: &[Key], place: &Place) -> Problem {
+fn missing_choice(path: &str, keys: &[Key], place: &Location) -> Problem {
     let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
     Problem::at(
         place.clone(),

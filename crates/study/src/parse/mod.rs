@@ -4,7 +4,7 @@ pub mod layers;
 pub mod setting;
 pub mod tree;
 
-use crate::diagnostics::{Place, Problem, Problems, StudyErrors};
+use crate::diagnostics::{Location, Problem, Problems, StudyErrors};
 use crate::language::check;
 use crate::language::table::{PARTIAL, STUDY};
 use crate::parse::tree::{Node, Table, Value};
@@ -42,7 +42,7 @@ pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
     let tree = tree::parse(file, input.text, &mut problems);
     let settings: Vec<Table> =
         input.settings.iter().filter_map(|setting| setting::parse(setting, &mut problems)).collect();
-    // A file that is not TOML says nothing that could be checked further.
+    // A file that is not TOML cannot be checked further.
     let Some(mut tree) = tree else { return Err(problems.into_errors()) };
 
     check::table(&tree, STUDY, "", &mut problems);
@@ -55,13 +55,13 @@ pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
     for setting in settings {
         layers::merge(&mut tree, setting, PARTIAL);
     }
-    layers::complete(&mut tree, PARTIAL, "", &Place::whole(file), &mut problems);
+    layers::complete(&mut tree, PARTIAL, "", &Location::whole(file), &mut problems);
 
     match read::study(&tree, &mut problems) {
         Some(study) if problems.is_empty() => Ok(study),
         _ => {
             if problems.is_empty() {
-                problems.add(Problem::at(Place::whole(file), "cannot make a study of this", ""));
+                problems.add(Problem::at(Location::whole(file), "cannot make a study of this", ""));
             }
             Err(problems.into_errors())
         }
@@ -76,7 +76,7 @@ fn scale(scales: Option<Node>, name: &str, problems: &mut Problems) -> Option<Ta
     };
     match scales.take(name) {
         Some(Node { value: Value::Table(scale), .. }) => Some(scale),
-        // Not a table: said already.
+        // Not a table: reported already.
         Some(_) => None,
         None => {
             let names: Vec<&str> = scales.0.iter().map(|entry| entry.name.as_str()).collect();
@@ -85,7 +85,7 @@ fn scale(scales: Option<Node>, name: &str, problems: &mut Problems) -> Option<Ta
                 names => format!("expected one of {}", names.join(", ")),
             };
             let source = problems.source("--scale", name);
-            let place = Place { source, span: 0..name.len() };
+            let place = Location { source, span: 0..name.len() };
             let problem = Problem::at(place, format!("the study has no scale `{name}`"), expected);
             problems.add(problem.nearest(name, names));
             None

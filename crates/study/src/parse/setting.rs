@@ -1,6 +1,6 @@
 //! `--set KEY=VALUE`: one key of a study from the command line.
 
-use crate::diagnostics::{Place, Problem, Problems};
+use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::check;
 use crate::language::table::PARTIAL;
 use crate::parse::tree::{self, Node, Table, Value};
@@ -10,7 +10,7 @@ use crate::parse::tree::{self, Node, Table, Value};
 pub(crate) fn parse(setting: &str, problems: &mut Problems) -> Option<Table> {
     let source = problems.source("--set", setting);
     let Some(equals) = setting.find('=') else {
-        let all = Place { source, span: 0..setting.len() };
+        let all = Location { source, span: 0..setting.len() };
         problems.add(Problem::at(all, "this sets nothing", "expected KEY=VALUE, such as runs.min=10"));
         return None;
     };
@@ -30,7 +30,7 @@ fn bare_word(source: usize, setting: &str, equals: usize) -> Option<Table> {
         return None;
     }
     let start = setting.len() - setting[equals + 1..].trim_start().len();
-    let place = Place { source, span: start..start + value.len() };
+    let place = Location { source, span: start..start + value.len() };
     let node = Node { value: Value::Text(value.to_owned()), place };
     let mut table = tree::parse(source, &format!("{}=0", &setting[..equals]), &mut Problems::default())?;
     *innermost(&mut table)? = node;

@@ -1,21 +1,21 @@
-//! A study file as a tree of values that know where they were written.
+//! A study file as a tree of values with their source locations.
 
-use crate::diagnostics::{Place, Problem, Problems};
+use crate::diagnostics::{Location, Problem, Problems};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// A value and where it was written.
+/// A value and its source location.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub value: Value,
-    pub place: Place,
+    pub place: Location,
 }
 
 /// What TOML can hold.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Text(String),
-    /// Beyond 128 bits it is the nearest that fits, which is out of any bounds too.
+    /// Saturated at 128 bits, which is out of any bounds.
     Integer(i128),
     Float(f64),
     Boolean(bool),
@@ -26,13 +26,13 @@ pub(crate) enum Value {
 
 /// Keys and values, in alphabetical order as the TOML parser gives them.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table(pub Vec<Entry>);
+pub(crate) struct Table(pub Vec<KeyValue>);
 
-/// A key, where it was written, and its value.
+/// A key, its source location, and its value.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct KeyValue {
     pub name: String,
-    pub name_place: Place,
+    pub name_place: Location,
     pub node: Node,
 }
 
@@ -73,11 +73,11 @@ impl Node {
 pub(crate) fn parse(source: usize, text: &str, problems: &mut Problems) -> Option<Table> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let wrong = !errors.is_empty();
-    // One mistake throws the parser off its track; what it says after a few errors helps nobody.
+    // After one mistake the parser reports follow-up errors; only the first few are useful.
     for error in errors.into_iter().take(3) {
         let span = error.span().unwrap_or(0..0);
         let word = text.get(span.clone()).unwrap_or("");
-        let place = Place { source, span };
+        let place = Location { source, span };
         let (reason, expected) = match error.message().split_once(", expected ") {
             Some(("string values must be quoted", _)) if word.is_empty() => {
                 ("there is no value", "expected a value".to_owned())
@@ -101,20 +101,20 @@ fn is_bare_word(reason: &str, word: &str) -> bool {
 }
 
 fn convert_table(source: usize, table: &DeTable) -> Table {
-    let entries = table.iter().map(|(name, value)| Entry {
+    let entries = table.iter().map(|(name, value)| KeyValue {
         name: name.get_ref().to_string(),
-        name_place: Place { source, span: name.span() },
+        name_place: Location { source, span: name.span() },
         node: convert(source, value),
     });
     Table(entries.collect())
 }
 
 fn convert(source: usize, value: &Spanned<DeValue>) -> Node {
-    let place = Place { source, span: value.span() };
+    let place = Location { source, span: value.span() };
     let value = match value.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(integer) => Value::Integer(whole(integer.as_str(), integer.radix())),
-        // The parser has checked it; what does not parse all the same is out of any bounds, as NaN is.
+        // The parser has checked it; if it does not parse all the same, NaN is out of any bounds.
         DeValue::Float(float) => Value::Float(float.as_str().parse().unwrap_or(f64::NAN)),
         DeValue::Boolean(boolean) => Value::Boolean(*boolean),
         DeValue::Datetime(_) => Value::Date,

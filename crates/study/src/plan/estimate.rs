@@ -1,10 +1,10 @@
-//! How long a campaign may take, told before it starts.
+//! An estimate of how long a campaign takes, before it starts.
 
 use crate::plan::Plan;
 use crate::study::Study;
 use stacklab_model::{Cell, Length, Pacing, Probe, ProbeSpec};
 
-/// Nanoseconds that a trial takes besides its traffic: opening sockets, draining, reading counters, storing the run.
+/// Overhead of a trial, nanoseconds: opening sockets, draining, reading counters, storing the run.
 pub const TRIAL_OVERHEAD_NS: u64 = 20_000_000;
 /// Messages per second that a flood is taken to reach where the link sets no lower limit.
 pub const ASSUMED_FLOOD_RATE: f64 = 100_000.0;
@@ -18,11 +18,11 @@ pub struct PlanEstimate {
     pub trials_per_block: usize,
     /// Nanoseconds of one block with all its trials.
     pub block_ns: u64,
-    /// Blocks at least.
+    /// Least number of blocks.
     pub min_blocks: u32,
     /// Blocks at most, the budget considered.
     pub max_blocks: u32,
-    /// Nanoseconds at least.
+    /// Least duration, nanoseconds.
     pub min_ns: u64,
     /// Nanoseconds at most.
     pub max_ns: u64,

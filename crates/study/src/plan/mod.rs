@@ -12,7 +12,7 @@ use std::collections::{HashMap, HashSet};
 /// The trials of a study in their order. A block holds every cell once for every probe that supports its transport, in
 /// an order drawn from the seed and the block's number alone, so that a campaign is resumed without its history.
 ///
-/// Cells that differ only in the compared factor stand side by side, so that what is compared is measured under
+/// Cells that differ only in the compared factor are adjacent, so that compared cells are measured under
 /// the same conditions. That factor is the first comparison's, or the family in a study without comparisons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -68,8 +68,8 @@ impl Plan {
         (0..).zip(groups.into_iter().flatten()).map(trial).collect()
     }
 
-    /// The trials of a block that are still worth running: all but those whose every question is settled. A trial
-    /// that no question asks for stays. `settled` goes with `questions` item by item; one that is not there is open.
+    /// The trials of a block that are still worth running: all except those whose every question has stopped. A trial
+    /// that no question asks for stays. `stop_reason` has an item for each of `questions`; a missing one is open.
     /// Trials keep their order and positions.
     pub fn active(
         trials: Vec<Trial>,

@@ -1,26 +1,25 @@
-//! When a question has been measured enough: a pure function of what is known.
+//! The stopping rule, a pure function of the runs so far.
 
 use stacklab_model::{StopReason, StoppingRule, StoppingState};
 
 /// Blocks before the time budget can end a campaign: with fewer there is no interval at all.
 const LEAST_BLOCKS: u32 = 2;
 
-/// Looks at one question after a block, and says why it is settled, where it is.
+/// Applies the stopping rule to one question after a block; gives the reason to stop, if there is one.
 ///
-/// `blocks_done` counts the blocks measured so far, `spent_ns` the nanoseconds of the campaign so far. An answer that
-/// is good enough counts from `rule.min` blocks on. The most blocks and the budget end the question whatever its
-/// standing; the budget does so before `rule.min` too, because it is a promise to whoever waits, but not before two
-/// blocks. For the campaign as a whole (trials without any question), look with a standing of all `false`.
+/// `blocks_done` counts the blocks so far, `spent_ns` the nanoseconds of the campaign so far. `narrow` and `decided` count
+/// from `rule.min` blocks on. `rule.max` and the budget stop the question in any state; the budget does so before
+/// `rule.min` too, but not before two blocks. For trials without any question the state is all `false`.
 pub fn look(
     rule: &StoppingRule,
     blocks_done: u32,
     spent_ns: u64,
-    standing: StoppingState,
+    state: StoppingState,
 ) -> Option<StopReason> {
     let good = blocks_done >= rule.min;
-    if good && standing.narrow {
+    if good && state.narrow {
         Some(StopReason::Narrow)
-    } else if good && standing.decided {
+    } else if good && state.decided {
         Some(StopReason::Decided)
     } else if blocks_done >= rule.max {
         Some(StopReason::Cap)
@@ -41,9 +40,9 @@ mod tests {
     const BOTH: StoppingState = StoppingState { narrow: true, decided: true };
 
     #[test]
-    fn a_question_is_settled_by_a_good_answer_then_the_cap_then_the_budget() {
+    fn a_question_stops_by_its_state_then_the_cap_then_the_budget() {
         let table = [
-            // blocks, spent, standing, settled
+            // blocks, spent, state, reason
             (5, 0, BOTH, None),
             (6, 0, OPEN, None),
             (6, 0, NARROW, Some(StopReason::Narrow)),
@@ -59,11 +58,11 @@ mod tests {
             (1, 100, OPEN, None),
         ];
         let rule = StoppingRule { min: 6, max: 12, target: 0.02, budget_ns: Some(100) };
-        for (blocks, spent, standing, stop_reason) in table {
+        for (blocks, spent, state, stop_reason) in table {
             assert_eq!(
-                look(&rule, blocks, spent, standing),
+                look(&rule, blocks, spent, state),
                 stop_reason,
-                "{blocks} blocks, {spent} ns, {standing:?}"
+                "{blocks} blocks, {spent} ns, {state:?}"
             );
         }
     }

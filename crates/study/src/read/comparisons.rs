@@ -1,10 +1,10 @@
 //! The questions that a study asks.
 
 use super::factors::Factors;
-use super::{At, at, items};
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
+use crate::read::node::{At, at, items};
 use stacklab_model::{ComparisonSpec, Factor, Metric, ProbeSpec};
 
 /// Reads the comparisons in the order written.

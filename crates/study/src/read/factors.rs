@@ -1,10 +1,10 @@
 //! What is varied, and the cells that this makes.
 
 use super::settings::Setting;
-use super::{At, items, whole};
-use crate::diagnostics::{Place, Problem, Problems};
+use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
+use crate::read::node::{At, items, whole};
 use stacklab_model::{Cell, Factor, Family, Framing, Transport};
 
 /// Most cells of a study: more would not be measured in a lifetime, and is a slip of the pen.
@@ -12,7 +12,7 @@ const MOST_CELLS: usize = 10_000;
 
 /// The levels of every factor. A factor whose levels are all wrong, or missing, has none.
 pub(super) struct Factors {
-    pub place: Option<Place>,
+    pub place: Option<Location>,
     pub family: Vec<At<Family>>,
     pub transport: Vec<At<Transport>>,
     pub framing: Vec<At<Framing>>,
@@ -77,7 +77,7 @@ impl Factors {
         let count = lists.into_iter().chain(settings).fold(1, usize::saturating_mul);
         if count > MOST_CELLS {
             problems.add(Problem::at(
-                self.place.clone().unwrap_or(Place::whole(0)),
+                self.place.clone().unwrap_or(Location::whole(0)),
                 format!("the factors make {count} cells"),
                 format!("expected at most {MOST_CELLS}"),
             ));

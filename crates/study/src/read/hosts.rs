@@ -1,10 +1,10 @@
 //! Real machines, and what the systems of a study ask of the rest of it.
 
 use super::factors::Factors;
-use super::{At, at};
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
+use crate::read::node::{At, at};
 use crate::study::RealHost;
 use stacklab_model::{Factor, Family, System, Systems, Topology};
 

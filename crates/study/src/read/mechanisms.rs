@@ -1,10 +1,10 @@
 //! Routers, and what is built between them.
 
 use super::factors::Factors;
-use super::{At, at, nanoseconds, whole};
-use crate::diagnostics::{Place, Problem, Problems};
+use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
+use crate::read::node::{At, at, nanoseconds, whole};
 use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Systems, Topology, Translator};
 
 /// Factors that a testbed of routers does not have: they change an end of the one link of two hosts.
@@ -205,7 +205,7 @@ pub(super) fn check(
     }
 }
 
-fn not_carried(mechanism: &str, place: Place, family: &str, family_place: &Place) -> Problem {
+fn not_carried(mechanism: &str, place: Location, family: &str, family_place: &Location) -> Problem {
     Problem::at(place, format!("`{mechanism}` does not carry {family}"), "measures nothing")
         .related(family_place.clone(), "the only family")
         .help("add the other family to factors.family, or leave this mechanism out")

@@ -1,29 +1,25 @@
 //! A complete tree (see [`crate::parse::layers`]) read as a study, with the checks that need more than one key.
 //!
-//! Whatever is wrong with a single value has been said before ([`crate::language::check`]): such values are passed over here,
-//! so that one mistake is one problem.
+//! Errors in single values were reported before ([`crate::language::check`]): such values are skipped here,
+//! so that one mistake gives one error.
 
 mod comparisons;
 mod factors;
 mod hosts;
 mod mechanisms;
+mod node;
 mod probes;
 mod rule;
 mod settings;
 mod sizes;
 
-use crate::diagnostics::{Place, Problems};
-use crate::language::leaf::{self, Misfit};
+use crate::diagnostics::Problems;
+use crate::language::leaf;
 use crate::parse::tree::{Node, Table};
 use crate::study::Study;
 use factors::Factors;
+use node::{at, whole};
 use stacklab_model::LinkConfig;
-
-/// A value that remembers where it was written.
-struct At<T> {
-    value: T,
-    place: Place,
-}
 
 /// Reads a study; `None` where something is wrong that the problems say.
 pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
@@ -60,34 +56,4 @@ fn link_config(node: Option<&Node>, problems: &Problems) -> Option<LinkConfig> {
         mtu: at(key("mtu"), whole, problems)?.value,
         offloads: at(key("offloads"), leaf::boolean, problems)?.value,
     })
-}
-
-/// A value that is there and with which nothing is wrong.
-fn at<T>(
-    node: Option<&Node>,
-    read: impl Fn(&Node) -> Result<T, Misfit>,
-    problems: &Problems,
-) -> Option<At<T>> {
-    let node = node.filter(|node| !problems.known_at(&node.place))?;
-    Some(At { value: read(node).ok()?, place: node.place.clone() })
-}
-
-/// The items of a list with which nothing is wrong.
-fn items<T>(
-    node: Option<&Node>,
-    read: impl Fn(&Node) -> Result<T, Misfit>,
-    problems: &Problems,
-) -> Vec<At<T>> {
-    let items = node.map_or(&[][..], |node| node.items());
-    items.iter().filter_map(|item| at(Some(item), &read, problems)).collect()
-}
-
-/// A whole number; its bounds have been checked.
-fn whole(node: &Node) -> Result<u32, Misfit> {
-    leaf::integer(node, 0, i64::from(u32::MAX)).map(|integer| integer as u32)
-}
-
-/// Nanoseconds; the bounds have been checked.
-fn nanoseconds(node: &Node) -> Result<u64, Misfit> {
-    leaf::duration(node, "0s", "100000h")
 }

@@ -1,10 +1,10 @@
 //! How cells are measured.
 
 use super::factors::Factors;
-use super::{at, items, nanoseconds};
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
+use crate::read::node::{at, items, nanoseconds};
 use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, print_duration};
 
 /// Most rows of a run's interval series; each is kept in the record.

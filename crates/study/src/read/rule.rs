@@ -1,9 +1,9 @@
 //! When to stop.
 
-use super::{at, nanoseconds, whole};
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
+use crate::read::node::{at, nanoseconds, whole};
 use stacklab_model::StoppingRule;
 
 /// Reads the stopping rule.

@@ -1,10 +1,10 @@
 //! Factors whose levels are a cell's settings: read, and checked against what each of them needs.
 
 use super::factors::Factors;
-use super::{At, items};
-use crate::diagnostics::{Place, Problem, Problems};
+use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
+use crate::read::node::{At, items};
 use stacklab_model::{Cell, Factor, Family, Mechanism, Transport};
 
 /// The most that the messages of all flows together may take, bytes: each flow holds one at each end.
@@ -61,7 +61,7 @@ impl Setting {
     }
 
     /// The levels that are numbers, with their places.
-    fn numbers(&self) -> impl Iterator<Item = (u32, &Place)> {
+    fn numbers(&self) -> impl Iterator<Item = (u32, &Location)> {
         self.levels.iter().filter_map(|level| Some((level.value.parse().ok()?, &level.place)))
     }
 }
@@ -158,7 +158,7 @@ fn check_needs(setting: &Setting, factors: &Factors, problems: &mut Problems) {
 }
 
 /// The place of a level that does not meet a need: any such level, or, of a fixed setting, where none meets it.
-fn unmet<T: PartialEq>(levels: &[At<T>], needed: T, fixed: bool) -> Option<Place> {
+fn unmet<T: PartialEq>(levels: &[At<T>], needed: T, fixed: bool) -> Option<Location> {
     if fixed && levels.iter().any(|level| level.value == needed) {
         return None;
     }

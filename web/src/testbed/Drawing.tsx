@@ -1,23 +1,23 @@
 // Hosts as boxes with the links between them.
-import type { LinkView, RowView } from "../document";
+import type { LinkView, DrawingView } from "../document";
 import { clipped, several, wrapped } from "./words";
 
 const [BOX, GAP, TOP, TALL, LINE] = [190, 200, 22, 66, 17];
 /** Letters that fit a box, a bold name in it, and the space above or below a link. */
 const [IN_BOX, IN_NAME, ON_LINK] = [27, 23, 28];
 
-/** What a link is, in full. */
+/** The full label of a link. */
 function said({ mechanisms, facts }: LinkView): string {
   return [...mechanisms, ...facts].join(", ");
 }
 
-/** What stands above a link: how packets cross it, else the first that is known of it; and the lines below it. */
+/** The line above a link (its mechanisms, else its first fact) and the lines below it. */
 export function linkLines({ mechanisms, facts }: LinkView): { above: string; below: readonly string[] } {
   if (mechanisms.length > 0) return { above: several(mechanisms, ON_LINK), below: wrapped(facts, ON_LINK) };
   return { above: clipped(facts[0] ?? "", ON_LINK), below: wrapped(facts.slice(1), ON_LINK) };
 }
 
-export function Drawing({ row }: { row: RowView }) {
+export function Drawing({ row }: { row: DrawingView }) {
   const { hosts, links } = row;
   const lines = links.map(linkLines);
   const width = hosts.length * BOX + links.length * GAP + 4;

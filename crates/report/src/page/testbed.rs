@@ -1,7 +1,8 @@
 //! The testbed and its hosts.
 
-use super::document::{HostPlace, HostView, LinkView, RowView, TestbedView};
-use super::{PageSource, Row, facts};
+use crate::page::document::{DrawingView, DrawnHost, HostView, LinkView, TestbedView};
+use crate::page::rounding::facts;
+use crate::page::source::{PageSource, TestbedDrawing};
 use stacklab_model::{HostFacts, LinkConfig, OwnLink};
 
 pub fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
@@ -15,10 +16,10 @@ pub fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
     }
 }
 
-fn row(row: &Row, link_config: &LinkConfig, hosts: &[HostView]) -> RowView {
-    let place = |name: &String| HostPlace {
+fn row(row: &TestbedDrawing, link_config: &LinkConfig, hosts: &[HostView]) -> DrawingView {
+    let place = |name: &String| DrawnHost {
         name: name.clone(),
-        // A campaign that was resumed may have found another kernel: the last is what it ended with.
+        // A resumed campaign may have several entries for a host: the last one counts.
         system: hosts
             .iter()
             .rfind(|host| host.name == *name)
@@ -44,7 +45,7 @@ fn row(row: &Row, link_config: &LinkConfig, hosts: &[HostView]) -> RowView {
     } else {
         vec![LinkView { mechanisms: vec![], facts: facts(&OwnLink::default()) }]
     };
-    RowView { hosts: row.names.iter().map(place).collect(), links }
+    DrawingView { hosts: row.names.iter().map(place).collect(), links }
 }
 
 fn host(name: &str, kind: &str, host: &HostFacts) -> HostView {

@@ -1,4 +1,4 @@
-// Words that fit where there is room for so many letters; what is left out is told elsewhere.
+// Text clipped to a number of letters; the full text is in the accessible label.
 
 /** The beginning of a text that is too long. */
 export function clipped(text: string, letters: number): string {

@@ -1,4 +1,4 @@
-// Where it was measured: the testbed drawn, and what each host is.
+// The testbed: a drawing, and the facts of each host.
 import type { Fact, Page } from "../document";
 import { Drawing } from "./Drawing";
 
@@ -15,7 +15,7 @@ export function Facts({ facts }: { facts: readonly Fact[] }) {
   );
 }
 
-export function Place({ page }: { page: Page }) {
+export function Testbed({ page }: { page: Page }) {
   const { testbed } = page;
   return (
     <section aria-labelledby="place-title">

@@ -1,0 +1,131 @@
+//! The definition of each metric.
+
+use crate::metrics::metric::Metric;
+
+impl Metric {
+    /// What it is, in one sentence.
+    pub fn definition(self) -> &'static str {
+        use Metric::*;
+        match self {
+            Throughput => {
+                "application payload received over first to last arrival in the measured window, at the receiver"
+            }
+            ThroughputReverse => {
+                "throughput of the stream from the second host to the first, while one flows each way"
+            }
+            PacketRate => {
+                "messages received over first to last arrival in the measured window, at the receiver"
+            }
+            Loss => "messages sent in the measured window and never received, tail included, over those sent",
+            Duplicate => "arrivals of messages that had arrived before, over messages received",
+            Reorder => "first copies that arrived after a later message (RFC 4737), over messages received",
+            OneWayDelay => "median delay from the send call to the arrival of the whole message (RFC 7679)",
+            OneWayDelayMean => "mean delay from the send call to the arrival of the whole message (RFC 7679)",
+            Jitter => "mean absolute difference of the one-way delays of consecutive arrivals",
+            JitterRfc3550 => {
+                "interarrival jitter J += (|D| - J) / 16 in order of arrival (RFC 3550), at the end of the run"
+            }
+            Pdv => "99.9th percentile minus minimum of the one-way delay (RFC 5481, RFC 8219)",
+            TcpSrtt => "mean of TCP_INFO's smoothed round-trip time, sampled every 10 ms during the stream",
+            CpuSender => {
+                "busy time (user, system, irq, softirq) of the sending host over the measured window"
+            }
+            CpuReceiver => {
+                "busy time (user, system, irq, softirq) of the receiving host over the measured window"
+            }
+            CpuSystem => "kernel time (system, irq, softirq) of the sending host over the measured window",
+            CpuSenderUser => "user time of the sending host over the measured window, whichever process's",
+            CpuSenderSoftirq => {
+                "software interrupts of the sending host over the measured window, a part of its kernel time"
+            }
+            CpuReceiverUser => {
+                "user time of the receiving host over the measured window, whichever process's"
+            }
+            CpuReceiverSystem => {
+                "kernel time (system, irq, softirq) of the receiving host over the measured window"
+            }
+            CpuReceiverSoftirq => {
+                "software interrupts of the receiving host over the measured window, a part of its kernel time"
+            }
+            CpuEngineSender => {
+                "user time of the sending agent's own process over the measured window (getrusage): the \
+                 instrument's instructions, without the kernel's"
+            }
+            CpuEngineReceiver => {
+                "user time of the receiving agent's own process over the measured window (getrusage): the \
+                 instrument's instructions, without the kernel's"
+            }
+            CpuPerPacket => "busy time of the receiving host over messages received",
+            CpuPerPacketSender => "busy time of the sending host over messages sent",
+            CpuPerGbitSender => "busy time of the sending host over the rate of payload sent",
+            CpuPerGbitReceiver => "busy time of the receiving host over the rate of payload received",
+            MemorySockets => {
+                "most memory of all TCP and UDP sockets of a host's kernel in the measured window (sockstat's mem, \
+                 every 10 ms), the larger of both hosts'"
+            }
+            Ttr => {
+                "time that the payload took over the time it takes in full segments at the link's rate (RFC 6349)"
+            }
+            TcpEfficiency => {
+                "payload bytes sent without those sent again, over all bytes sent, whole connection (RFC 6349)"
+            }
+            BufferDelay => {
+                "mean smoothed round-trip time during the stream beyond the connection's least, over the least (RFC 6349)"
+            }
+            Fairness => "Jain's index of the flows' received payload: 1 is even, 1/n is all for one of n",
+            Lateness => "median time that messages left after their schedule",
+            LatenessP99 => "99th percentile of the time that messages left after their schedule",
+            Retransmits => "TCP segments sent again, from the first byte to the last (TCP_INFO)",
+            Fragments => "IP fragments made by the sending host (FragCreates)",
+            Reassembled => "IP datagrams put together from fragments by the receiving host (ReasmOKs)",
+            PathMtu => {
+                "largest IP packet to the receiver that the sending host's kernel has found to fit the path"
+            }
+            CpuRouter1 => {
+                "busy time (user, system, irq, softirq) of the router next to the sender over a whole trial"
+            }
+            CpuRouter2 => {
+                "busy time (user, system, irq, softirq) of the router next to the receiver over a whole trial"
+            }
+            FragmentsRouters => "IP fragments made by both routers (FragCreates), whole trial",
+            ReassembledRouters => {
+                "IP datagrams put together from fragments by both routers (ReasmOKs), whole trial"
+            }
+            LinkBytes => {
+                "bytes of IP packets that left for the middle link over UDP messages that arrived, whole trial"
+            }
+            LinkBytesBeyond => {
+                "the same beyond what the header model makes of a message and its mechanism, over that, whole trial"
+            }
+            Rtt => "median round trip of a message out and back, one outstanding",
+            RttMean => "mean round trip of a message out and back, one outstanding",
+            RttP99 => "99th percentile of the round trip, one outstanding",
+            RttP999 => "99.9th percentile of the round trip, one outstanding",
+            RttInterface => {
+                "median round trip from when the sending host's kernel handed the message to the interface to when it \
+                 took the answer from it (by the interface's own clock where it stamps both), one outstanding"
+            }
+            RttInterfaceP99 => "99th percentile of the round trip at the sending host's interface",
+            RttOpen => "median round trip on a fixed schedule, from the intended send time",
+            RttOpenMean => "mean round trip on a fixed schedule, from the intended send time",
+            RttOpenP99 => {
+                "99th percentile of the round trip on a fixed schedule, from the intended send time"
+            }
+            RttOpenP999 => {
+                "99.9th percentile of the round trip on a fixed schedule, from the intended send time"
+            }
+            LatenessOpen => "median time that messages left after their schedule, open loop",
+            LatenessOpenP99 => {
+                "99th percentile of the time that messages left after their schedule, open loop"
+            }
+            RttLoaded => "median round trip of a message out and back while a stream flows, one outstanding",
+            RttLoadedMean => "mean round trip while a stream flows, one outstanding",
+            RttLoadedP99 => "99th percentile of the round trip while a stream flows, one outstanding",
+            ThroughputLoad => {
+                "throughput of the stream that the echo ran beside, over the stream's own window"
+            }
+            ConnectTime => "median time from connect() to the connection being established",
+            ConnectRate => "TCP connections opened one after another, over the measured window",
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Figures in words.
+
+use stacklab_model::Value;
+
+/// Printed where there is no figure.
+pub fn dash() -> String {
+    "-".to_owned()
+}
+
+/// A figure in its words, or why there is none.
+pub fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String {
+    match value {
+        Some(Value::Measured(figure)) => words(*figure),
+        Some(Value::Missing(reason)) => format!("missing: {reason}"),
+        Some(Value::Invalid(reason)) => format!("invalid: {reason}"),
+        None => "missing: not asked for".to_owned(),
+    }
+}
+
+/// Two figures in one sentence; where one is missing, the reason stands for both.
+pub fn both(one: Option<&Value>, other: Option<&Value>, words: impl FnOnce(f64, f64) -> String) -> String {
+    match (one, other) {
+        (Some(Value::Measured(one)), Some(Value::Measured(other))) => words(*one, *other),
+        (Some(Value::Measured(_)), missing) | (missing, _) => shown(missing, figure),
+    }
+}
+
+pub fn milliseconds(ms: f64) -> String {
+    // Less than a microsecond.
+    if ms > 0.0 && ms < 0.001 { format!("{:.0} ns", ms * 1e6) } else { format!("{} ms", figure(ms)) }
+}
+
+/// With about four significant digits.
+pub fn figure(figure: f64) -> String {
+    match figure.abs() {
+        0.0 => "0".to_owned(),
+        100.0.. => format!("{figure:.1}"),
+        10.0.. => format!("{figure:.2}"),
+        1.0.. => format!("{figure:.3}"),
+        0.001.. => format!("{figure:.4}"),
+        _ => format!("{figure:.2e}"),
+    }
+}
+
+/// A count a second.
+pub fn number(figure: f64) -> String {
+    if figure >= 100.0 { format!("{figure:.0}") } else { format!("{figure:.2}") }
+}
+
+/// With the decimal prefix that leaves up to three digits before the point.
+pub fn scaled(amount: f64, unit: &str) -> String {
+    let (scale, prefix) = match amount {
+        1e12.. => (1e12, "T"),
+        1e9.. => (1e9, "G"),
+        1e6.. => (1e6, "M"),
+        1e3.. => (1e3, "k"),
+        _ => (1.0, ""),
+    };
+    let number = amount / scale;
+    let decimals = match number {
+        100.0.. => 1,
+        _ if prefix.is_empty() => 0,
+        _ => 2,
+    };
+    format!("{number:.decimals$} {prefix}{unit}")
+}

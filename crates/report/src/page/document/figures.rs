@@ -1,0 +1,154 @@
+//! Metrics, factors, cells, estimates and comparisons.
+
+use serde::Serialize;
+
+/// A metric.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct MetricView {
+    /// Its name.
+    pub name: String,
+    /// Unit of its figures.
+    pub unit: String,
+    /// Unit of differences.
+    pub difference_unit: String,
+    /// Whether more is better.
+    pub higher_is_better: bool,
+    /// What it is, with unit and direction.
+    pub definition: String,
+    /// The probe that takes it.
+    pub probe: String,
+}
+
+/// A factor.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct FactorView {
+    /// Its name.
+    pub name: String,
+    /// Its levels, as written in study files, in order.
+    pub levels: Vec<String>,
+    /// The levels as printed.
+    pub labels: Vec<String>,
+    /// The levels as numbers, where all are.
+    pub numbers: Option<Vec<f64>>,
+}
+
+/// A cell: one level of every factor.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CellView {
+    /// The cell in words.
+    pub label: String,
+    /// Its level of each factor.
+    pub levels: Vec<usize>,
+}
+
+/// One cell's runs of one metric.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct EstimateView {
+    /// The cell.
+    pub cell: usize,
+    /// The metric.
+    pub metric: usize,
+    /// Valid runs with a figure.
+    pub n: usize,
+    /// Mean over runs.
+    pub mean: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of its 95 % interval.
+    pub high: Option<f64>,
+    /// Standard deviation over runs.
+    pub sd: Option<f64>,
+    /// Median over runs.
+    pub median: Option<f64>,
+    /// Why runs have no figure, where any has none.
+    pub missing: Option<String>,
+    /// Mean and half the interval, rounded alike for the metric and transport.
+    pub shown: String,
+}
+
+/// Which arm is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub enum Outcome {
+    /// The one compared with.
+    Baseline,
+    /// The one compared.
+    Candidate,
+    /// The difference is inside the margin.
+    Equivalent,
+    /// The runs do not tell.
+    Inconclusive,
+    /// There is nothing to compare.
+    Nothing,
+}
+
+/// A comparison.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ComparisonView {
+    /// The metric.
+    pub metric: usize,
+    /// What is compared.
+    pub factor: usize,
+    /// The cell compared with.
+    pub baseline: usize,
+    /// The cell compared.
+    pub candidate: usize,
+    /// `ipv6 against ipv4`.
+    pub arms: String,
+    /// The answer.
+    pub outcome: Outcome,
+    /// How large a difference is beside the margin: 1 up to twice, 2 up to five times, 3 more; 0 without a better arm.
+    pub strength: u8,
+    /// The answer in a few characters: `ipv4 9.8%`, `=`, `?`.
+    pub sign: String,
+    /// The answer in words, with why no more was measured where that was not the interval's doing.
+    pub words: String,
+    /// Why there is nothing to compare.
+    pub reason: Option<String>,
+    /// How far the candidate is from the baseline, in the metric's difference unit.
+    pub difference: Option<f64>,
+    /// Lower end of its 95 % interval.
+    pub low: Option<f64>,
+    /// Upper end of its 95 % interval.
+    pub high: Option<f64>,
+    /// The same three, rounded.
+    pub shown: String,
+    /// Blocks in which both arms have a figure.
+    pub pairs: usize,
+    /// Two-sided p of no difference, adjusted for the number of comparisons, as reports write it.
+    pub adjusted_p: Option<String>,
+    /// What headers explain, and what they leave.
+    pub headers: Option<String>,
+}
+
+/// The most that the link carries of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct LimitView {
+    /// The cell.
+    pub cell: usize,
+    /// The metric.
+    pub metric: usize,
+    /// The figure.
+    pub value: f64,
+}
+
+/// Published figures that belong together.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct PublishedSeries {
+    /// Systems and place in the publication.
+    pub label: String,
+    /// The metric.
+    pub metric: usize,
+    /// The transport's level, where the figures are of one.
+    pub transport: Option<String>,
+    /// Sizes, bytes, and figures.
+    pub points: Vec<(f64, f64)>,
+}

@@ -1,0 +1,95 @@
+//! The document that the page shows: every figure, word and order in it is made here, so that the page computes nothing.
+//!
+//! Figures are in the unit that the page prints (shares in per cent) and unrounded, but for those of single runs, which
+//! have six digits. Indices point into the lists of the document.
+
+mod facts;
+mod figures;
+mod runs;
+mod server;
+mod testbed;
+
+pub use facts::Fact;
+pub use figures::*;
+pub use runs::*;
+pub use server::*;
+pub use testbed::*;
+
+use serde::Serialize;
+
+/// Version of the document's shape.
+pub const PAGE_FORMAT_VERSION: u32 = 1;
+
+/// A campaign as the page shows it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Page {
+    /// [`PAGE_FORMAT_VERSION`].
+    pub format: u32,
+    /// Title of the study.
+    pub title: String,
+    /// What was measured, when, where and how often.
+    pub facts: Vec<Fact>,
+    /// What intervals and verdicts mean.
+    pub legend: String,
+    /// Whether every comparison was measured until the stopping rule was content.
+    pub finished: bool,
+    /// A sentence for each group of comparisons.
+    pub sentences: Vec<Sentence>,
+    /// All verdicts at a glance.
+    pub matrix: Matrix,
+    /// What a reader should know besides.
+    pub notes: Vec<String>,
+    /// The metrics that the study takes.
+    pub metrics: Vec<MetricView>,
+    /// The factors that tell cells apart, transport first.
+    pub factors: Vec<FactorView>,
+    /// The cells of the study.
+    pub cells: Vec<CellView>,
+    /// Every cell and metric.
+    pub estimates: Vec<EstimateView>,
+    /// Every comparison.
+    pub comparisons: Vec<ComparisonView>,
+    /// What the link carries at most, by the header model.
+    pub limits: Vec<LimitView>,
+    /// Figures of the published study that this one repeats.
+    pub published: Vec<PublishedSeries>,
+    /// Every run.
+    pub runs: RunsView,
+    /// What the hosts saw of runs: of all, or of those that there is room for.
+    pub details: Vec<RunDetail>,
+    /// The testbed.
+    pub testbed: TestbedView,
+}
+
+/// The verdict over a group of comparisons.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Sentence {
+    /// The sentence.
+    pub text: String,
+    /// Whether any comparison of it has a better arm.
+    pub differs: bool,
+    /// The comparison that stands for the group.
+    pub comparison: usize,
+}
+
+/// Verdicts by size.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Matrix {
+    /// Sizes, bytes.
+    pub columns: Vec<u32>,
+    /// Everything else.
+    pub rows: Vec<MatrixRow>,
+}
+
+/// One row of verdicts.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct MatrixRow {
+    /// What is compared by what.
+    pub label: String,
+    /// The comparison at each size.
+    pub cells: Vec<Option<usize>>,
+}

@@ -1,0 +1,134 @@
+//! Single runs.
+
+use crate::page::document::facts::Fact;
+use serde::Serialize;
+
+/// Every run, by column.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct RunsView {
+    /// Names of the probes.
+    pub probes: Vec<String>,
+    /// Block, from 0.
+    pub block: Vec<u32>,
+    /// Place in the block.
+    pub position: Vec<u32>,
+    /// The cell.
+    pub cell: Vec<usize>,
+    /// The probe.
+    pub probe: Vec<usize>,
+    /// Seconds after the campaign's beginning.
+    pub started_s: Vec<f64>,
+    /// Invalid runs with the reason, and runs with warnings.
+    pub remarks: Vec<Remark>,
+    /// A column for each metric.
+    pub figures: Vec<FigureColumn>,
+}
+
+/// What is to be said of runs.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Remark {
+    /// `invalid`, or the code of a warning.
+    pub code: String,
+    /// The text.
+    pub text: String,
+    /// The runs.
+    pub runs: Vec<usize>,
+}
+
+/// A metric's figures.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct FigureColumn {
+    /// The metric.
+    pub metric: usize,
+    /// A figure for each run of the metric's probe, in the order of runs; none where it is missing or not valid.
+    pub values: Vec<Option<f64>>,
+}
+
+/// What the hosts saw of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct RunDetail {
+    /// Block, from 0.
+    pub block: u32,
+    /// Place in the block.
+    pub position: u32,
+    /// The run in words.
+    pub label: String,
+    /// How it was run, whether it counts, and how long it took.
+    pub facts: Vec<Fact>,
+    /// Milliseconds of traffic before the measured part, which no figure counts.
+    pub warmup_ms: f64,
+    /// What is to be said of it.
+    pub remarks: Vec<String>,
+    /// Its figures, or why there is none.
+    pub figures: Vec<Fact>,
+    /// What each host saw.
+    pub sides: Vec<SideView>,
+}
+
+/// What one host saw.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SideView {
+    /// Its part.
+    pub role: String,
+    /// Socket, messages and options.
+    pub facts: Vec<Fact>,
+    /// Interval series.
+    pub series: Option<SeriesView>,
+    /// Histogram of delays.
+    pub delays: Option<HistogramView>,
+    /// Shares of the host's CPU time.
+    pub cpu: Option<CpuView>,
+    /// Counters that moved.
+    pub counters: Vec<Fact>,
+}
+
+/// An interval series; rows are joined where there are too many.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SeriesView {
+    /// Start of each row, milliseconds after the first measured arrival.
+    pub start_ms: Vec<f64>,
+    /// Payload, Mbit/s.
+    pub rate: Vec<f64>,
+    /// Mean delay, milliseconds.
+    pub delay_ms: Vec<Option<f64>>,
+    /// Rows of the record in one row here.
+    pub joined: usize,
+}
+
+/// A histogram of delays with bars of equal width on a logarithmic axis.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct HistogramView {
+    /// What the delays are.
+    pub what: String,
+    /// Lower end of each bar, and the upper end of the last one, milliseconds.
+    pub edges_ms: Vec<f64>,
+    /// How many delays are in each.
+    pub counts: Vec<f64>,
+    /// How many there are in all.
+    pub n: f64,
+    /// Percentiles of the record's own buckets: name, milliseconds.
+    pub percentiles: Vec<(String, f64)>,
+    /// Exact mean, milliseconds.
+    pub mean_ms: f64,
+}
+
+/// Parts of a host's CPU time in the measured window, per cent of one core.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct CpuView {
+    /// Whose CPU.
+    pub scope: String,
+    /// Name and per cent of one core, busy parts first, idle last.
+    pub parts: Vec<(String, f64)>,
+    /// Busy in all, per cent of one core.
+    pub busy: f64,
+    /// All parts together, per cent of one core.
+    pub whole: f64,
+}

@@ -1,0 +1,86 @@
+//! Two records side by side as CSV: a row for each figure, unrounded, in the metric's unit; an empty field is an absent
+//! figure.
+
+use crate::findings::columns::{Subject, estimate, settings, subject};
+use crate::findings::csv::scale;
+use crate::rendering::columns::{self, Column, figure};
+use stacklab_model::{Against, Between, Change, Unpaired};
+
+/// Header and rows.
+pub fn render(found: &Between) -> String {
+    columns::render(&columns(), found.figures.iter().cloned())
+}
+
+/// The columns.
+pub fn columns() -> Vec<Column<Against>> {
+    let mut columns = subject(subject_of, false);
+    columns.push(Column::new(
+        "margin",
+        "the largest difference that counts as none: a ratio (0.02 is 2 %), or in the unit",
+        |row: &Against| row.margin.to_string(),
+    ));
+    columns.extend(settings(subject_of, false));
+    columns.extend(estimate("a_", None, |row: &Against| Some(&row.a)));
+    columns.extend(estimate("b_", Some("record A"), |row: &Against| Some(&row.b)));
+    columns.extend(effect());
+    columns.extend([
+        Column::new(
+            "verdict",
+            "of record B: `better`, `worse`, `equivalent`, `inconclusive` or `nothing`",
+            |row: &Against| row.change.name().to_owned(),
+        ),
+        Column::new(
+            "reason",
+            "why there is nothing to compare, where the verdict is `nothing`",
+            |row: &Against| match &row.change {
+                Change::Nothing(reason) => reason.clone(),
+                _ => String::new(),
+            },
+        ),
+        Column::new(
+            "fails",
+            "`yes` where record B is worse by more than was allowed, or has no figure where A has one",
+            |row: &Against| if row.fails { "yes" } else { "no" }.to_owned(),
+        ),
+    ]);
+    columns
+}
+
+fn subject_of(row: &Against) -> Subject<'_> {
+    Subject { metric: row.metric, cell: &row.cell, compared: None }
+}
+
+/// The effect, its interval and tests.
+fn effect() -> [Column<Against>; 10] {
+    let column = |name: &str, doc: &str, value: fn(&Unpaired) -> String| {
+        Column::new(name, doc, move |row: &Against| row.effect.as_ref().map(value).unwrap_or_default())
+    };
+    [
+        column("effect_scale", "`ratio`: B over A; `difference`: B minus A", |effect| scale(effect.scale)),
+        column("effect", "how far B is from A", |effect| effect.estimate.to_string()),
+        column("low95", "lower end of the effect's 95 % interval (Welch)", |effect| {
+            effect.interval95.low.to_string()
+        }),
+        column("high95", "upper end of the effect's 95 % interval (Welch)", |effect| {
+            effect.interval95.high.to_string()
+        }),
+        column("p", "two-sided p of no difference (Welch's t)", |effect| effect.p.to_string()),
+        column(
+            "adjusted_p",
+            "the same, adjusted for the number of figures (Benjamini and Hochberg)",
+            |effect| effect.adjusted_p.to_string(),
+        ),
+        column(
+            "equivalence_p",
+            "p of a difference as large as the margin or larger (two one-sided tests)",
+            |effect| effect.equivalence_p.to_string(),
+        ),
+        column("mann_whitney_p", "two-sided p of Mann and Whitney's test", |effect| {
+            effect.mann_whitney_p.to_string()
+        }),
+        column("ratio_of_medians", "median of B's runs over A's", |effect| figure(effect.ratio_of_medians)),
+        column("cliffs_delta", "how much more often B's figure is the larger, -1 to 1", |effect| {
+            effect.cliffs_delta.to_string()
+        }),
+    ]
+}

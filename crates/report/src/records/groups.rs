@@ -1,0 +1,132 @@
+//! The tables of two records side by side: one for each metric, transport and framing.
+
+use crate::findings::comparisons::{definition, mean_decimals, means};
+use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, varied};
+use crate::rendering::document::{Block, Footnotes, Table};
+use crate::rendering::numbers::{
+    DisplayUnit, NONE, aligned, difference_decimals, fixed, p_value, range, signed,
+};
+use stacklab_model::{
+    Against, Between, Change, CpuScope, Estimate, Factor, Framing, Metric, Scale, Transport, Unpaired,
+};
+use std::collections::BTreeMap;
+
+/// The figures of one table.
+pub struct Group<'a> {
+    metric: Metric,
+    place: String,
+    rows: Vec<&'a Against>,
+    factors: Vec<Factor>,
+}
+
+/// All figures in groups, by metric, transport and framing.
+pub fn groups(found: &Between) -> Vec<Group<'_>> {
+    let varied = varied(found.figures.iter().map(|row| &row.cell));
+    let mut sorted: BTreeMap<(Metric, Transport, Framing), Vec<&Against>> = BTreeMap::new();
+    for row in &found.figures {
+        sorted.entry((row.metric, row.cell.transport, row.cell.framing)).or_default().push(row);
+    }
+    let mut groups = Vec::new();
+    for ((metric, transport, framing), mut rows) in sorted {
+        rows.sort_by_key(|row| sort_key(&row.cell));
+        let factors = row_factors(rows.iter().map(|row| &row.cell), &varied, None);
+        groups.push(Group { metric, place: format!("{transport} {framing}"), rows, factors });
+    }
+    groups
+}
+
+impl Group<'_> {
+    pub fn blocks(&self, found: &Between) -> [Block; 3] {
+        let shown = DisplayUnit::of(self.metric);
+        let margin = match (self.metric.scale(), self.rows[0].margin) {
+            (Scale::Ratio, margin) => 100.0 * margin,
+            (Scale::Difference, margin) => shown.factor * margin,
+        };
+        let margin = format!("; margin {} {}", (margin * 1e6).round() / 1e6, shown.difference_unit);
+        [
+            Block::Heading(format!("{}, {}: B against A", self.metric, self.place)),
+            Block::Text(format!("{}{margin}", definition(self.metric, scope(found)))),
+            Block::Table(self.table(&shown)),
+        ]
+    }
+
+    fn table(&self, shown: &DisplayUnit) -> Table {
+        let rows = &self.rows;
+        let mut notes = Footnotes::default();
+        let mut table = Table::default();
+        for factor in &self.factors {
+            let cells: Vec<String> = rows.iter().map(|row| level_alone(&row.cell, *factor)).collect();
+            table.push(factor.name(), is_number(&cells), cells);
+        }
+        let [a, b]: [Vec<&Estimate>; 2] =
+            [rows.iter().map(|row| &row.a).collect(), rows.iter().map(|row| &row.b).collect()];
+        let places = mean_decimals(a.iter().chain(&b).copied(), shown);
+        table.push("A", true, means(&a, shown, places, &mut notes));
+        table.push("B", true, means(&b, shown, places, &mut notes));
+        table.push(format!("difference, {} [95 %]", shown.difference_unit), true, distances(rows, shown));
+        table.push("n", true, rows.iter().map(|row| format!("{}, {}", row.a.n, row.b.n)).collect());
+        let p =
+            |row: &&Against| row.effect.as_ref().map_or(NONE.to_owned(), |effect| p_value(effect.adjusted_p));
+        table.push("p", true, rows.iter().map(p).collect());
+        table.push("verdict", false, rows.iter().map(|row| verdict(row, &mut notes)).collect());
+        table.footnotes = notes;
+        table
+    }
+
+    /// How often which verdict, and by how much: `throughput, udp segment: B worse at 2 of 4 (by 3.1 to 4.0 %)`.
+    pub fn summary(&self) -> String {
+        let shown = DisplayUnit::of(self.metric);
+        let verdicts = ["worse", "better", "equivalent", "inconclusive", "nothing"];
+        let told = verdicts.into_iter().filter_map(|name| {
+            let rows: Vec<&&Against> = self.rows.iter().filter(|row| row.change.name() == name).collect();
+            let by: Vec<f64> = match name {
+                "worse" | "better" => rows
+                    .iter()
+                    .filter_map(|row| row.effect.as_ref())
+                    .map(|effect| shown.difference(effect.scale, effect.estimate).abs())
+                    .collect(),
+                _ => Vec::new(),
+            };
+            let by = range(&by, fixed);
+            let by = if by.is_empty() { by } else { format!(" (by {by} {})", shown.difference_unit) };
+            let name = match name {
+                "worse" | "better" => format!("B {name}"),
+                "nothing" => "nothing to compare".to_owned(),
+                name => name.to_owned(),
+            };
+            (!rows.is_empty()).then(|| format!("{name} at {} of {}{by}", rows.len(), self.rows.len()))
+        });
+        format!("{}, {}: {}", self.metric, self.place, told.collect::<Vec<_>>().join(", "))
+    }
+}
+
+/// Figures of different scopes are not compared.
+fn scope(found: &Between) -> CpuScope {
+    found.a.cpu_scope
+}
+
+/// `-8.41 [-8.43, -8.39]`.
+fn distances(rows: &[&Against], shown: &DisplayUnit) -> Vec<String> {
+    let of = |effect: &Unpaired| {
+        let ends = [effect.estimate, effect.interval95.low, effect.interval95.high];
+        ends.map(|end| shown.difference(effect.scale, end))
+    };
+    let effects = || rows.iter().map(|row| row.effect.as_ref().map(of));
+    let places = difference_decimals(effects().flatten().map(|[_, low, high]| (high - low) / 2.0));
+    let parts: Vec<Option<[String; 3]>> = effects()
+        .map(|effect| {
+            let [estimate, low, high] = effect?.map(|figure| signed(figure, places));
+            Some([estimate, format!(" [{low}, "), format!("{high}]")])
+        })
+        .collect();
+    aligned(&parts).into_iter().map(|cell| cell.unwrap_or_else(|| NONE.to_owned())).collect()
+}
+
+fn verdict(row: &Against, notes: &mut Footnotes) -> String {
+    let verdict = match &row.change {
+        change @ (Change::Better | Change::Worse) => format!("B {}", change.name()),
+        Change::Nothing(reason) => format!("nothing {}", notes.mark(reason)),
+        change => change.name().to_owned(),
+    };
+    if row.fails { format!("{verdict} (not allowed)") } else { verdict }
+}

@@ -1,0 +1,45 @@
+//! CSV (RFC 4180) from a list of columns, which documents it too.
+
+/// A column of CSV whose rows are made from an `R`.
+pub struct Column<R> {
+    /// Its name in the header.
+    pub name: String,
+    /// What it holds, for `docs/columns.md`.
+    pub doc: String,
+    /// A row's field.
+    pub value: Box<dyn Fn(&R) -> String>,
+}
+
+impl<R> Column<R> {
+    /// A column.
+    pub fn new(
+        name: impl Into<String>,
+        doc: impl Into<String>,
+        value: impl Fn(&R) -> String + 'static,
+    ) -> Self {
+        Column { name: name.into(), doc: doc.into(), value: Box::new(value) }
+    }
+}
+
+/// Header and rows.
+pub fn render<R>(columns: &[Column<R>], rows: impl Iterator<Item = R>) -> String {
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    let header = columns.iter().map(|column| column.name.clone()).collect();
+    let rows = rows.map(|row| columns.iter().map(|column| (column.value)(&row)).collect());
+    for row in std::iter::once::<Vec<String>>(header).chain(rows) {
+        writer.write_record(row).expect("every row has the header's columns, and memory can be written to");
+    }
+    let bytes = writer.into_inner().expect("memory can be written to");
+    String::from_utf8(bytes).expect("CSV of strings is a string")
+}
+
+/// The columns as a Markdown table.
+pub fn documentation<R>(columns: &[Column<R>]) -> String {
+    let rows = columns.iter().map(|column| format!("| `{}` | {} |\n", column.name, column.doc));
+    format!("| column | what it holds |\n|---|---|\n{}", rows.collect::<String>())
+}
+
+/// A figure unrounded; empty where there is none.
+pub fn figure(figure: Option<f64>) -> String {
+    figure.filter(|figure| figure.is_finite()).map(|figure| figure.to_string()).unwrap_or_default()
+}

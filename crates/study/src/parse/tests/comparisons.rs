@@ -1,0 +1,62 @@
+//! `[[comparison]]`.
+
+use crate::parse::tests::{STUDY, assert_mistakes, study, with};
+
+#[test]
+fn settings_are_compared_by_text_number_and_truth() {
+    let compared = |factor: &str, baseline: &str, candidate: &str| {
+        let levels =
+            "size = [128, 1408]\nio = [\"plain\", \"batch\"]\nmtu = [1500, 9000]\nnodelay = [true, false]";
+        let text = with("size = [128, 1408]", levels)
+            .replace("\"tcp\", \"udp\"", "\"tcp\"")
+            .replace("factor = \"family\"", &format!("factor = \"{factor}\""))
+            .replace("baseline = \"ipv4\"", &format!("baseline = {baseline}"))
+            .replace("candidate = \"ipv6\"", &format!("candidate = {candidate}"));
+        let study = study(&text);
+        let questions = study.questions();
+        // One metric, and half of all cells are at the baseline.
+        assert_eq!(questions.len(), study.cells.len() / 2);
+        for question in &questions {
+            assert!(question.baseline.same_but(&question.candidate, question.factor));
+            assert!(study.cells.contains(&question.candidate), "{}", question.candidate);
+        }
+        (questions[0].baseline.level(questions[0].factor), questions[0].candidate.level(questions[0].factor))
+    };
+    assert_eq!(compared("nodelay", "false", "true"), ("false".into(), "true".into()));
+    assert_eq!(compared("mtu", "1500", "\"9000\""), ("1500".into(), "9000".into()));
+    assert_eq!(compared("io", "\"plain\"", "\"batch\""), ("plain".into(), "batch".into()));
+}
+
+#[test]
+fn a_mistake_in_a_comparison_is_named() {
+    assert_mistakes(&[
+        (with("factor = \"family\"\n", ""), &["`comparison.factor` is missing"]),
+        (with("factor = \"family\"", "factor = \"famly\""), &["no factor `famly`", "did you mean `family`?"]),
+        (
+            with("= \"ipv6\"", "= \"ipv5\""),
+            &["`ipv5` is not a level of factor family", "did you mean `ipv4`?"],
+        ),
+        (with("= \"ipv6\"", "= \"ipv4\""), &["baseline and candidate are both `ipv4`", "factor replica"]),
+        (
+            with("factor = \"family\"", "factor = \"replica\""),
+            &["no factor `replica`", "replica = [\"a\", \"b\"]"],
+        ),
+        (
+            with("= \"ipv6\"", "= \"ipv6\"\nmargin = \"100 %\""),
+            &["for `comparison.margin`", "a share above 0"],
+        ),
+        (with("= \"ipv6\"", "= \"ipv6\"\nmetrics = []"), &["for `comparison.metrics`", "at least one item"]),
+        (with("= \"ipv6\"", "= \"ipv6\"\nmetrics = [\"rtt\"]"), &["does not measure `rtt`", "[probe.echo]"]),
+        (with("[[comparison]]", "[comparison]"), &["for `comparison`", "[[comparison]]"]),
+        (
+            format!(
+                "{STUDY}[[comparison]]\nfactor = \"family\"\nbaseline = \"ipv6\"\ncandidate = \"ipv4\"\n"
+            ),
+            &["asks what another one asks", "first here"],
+        ),
+        (
+            with("factor = \"family\"", "factor = \"mtu\""),
+            &["no factor `mtu`", "mtu = [1500, 9000] to [factors]"],
+        ),
+    ]);
+}

@@ -1,0 +1,143 @@
+//! `[factors]`: levels and the matrix of cells.
+
+use crate::parse::tests::{assert_mistakes, errors, study, with};
+
+#[test]
+fn too_large_a_matrix_is_refused_before_it_is_made() {
+    let sizes: Vec<String> = (32..1_000).map(|size| size.to_string()).collect();
+    let replicas: Vec<String> = (0..1_000).map(|replica| format!("\"{replica}\"")).collect();
+    let levels = format!("size = [{}]\nreplica = [{}]", sizes.join(","), replicas.join(","));
+    let errors = errors(&with("size = [128, 1408]", &levels)).to_string();
+    assert!(errors.contains("the factors make 3872000 cells"), "{errors}");
+}
+
+#[test]
+fn settings_are_crossed_with_all_else_and_keep_their_levels_as_written() {
+    let text = with("size = [128, 1408]", "size = [128]\nmtu = [9_000, 1500]\nio = [\"auto\", \"plain\"]")
+        .replace("\"tcp\", \"udp\"", "\"tcp\"")
+        .replace(
+            "[probe.stream]",
+            "nodelay = [true, false]\ncongestion_control = [\"reno\"]\n[probe.stream]",
+        );
+    let study = study(&text);
+    assert_eq!(study.cells.len(), 2 * 2 * 2 * 2);
+    let first = &study.cells[0];
+    assert_eq!(
+        first.to_string(),
+        "ipv4 tcp segment 128 B io=auto mtu=9000 nodelay=true congestion_control=reno"
+    );
+    assert_eq!(study.link_config.mtu_of(first), 9000);
+    let distinct: std::collections::BTreeSet<_> = study.cells.iter().collect();
+    assert_eq!(distinct.len(), study.cells.len());
+}
+
+#[test]
+fn services_are_a_setting_of_their_own_language() {
+    let levels = |levels: &str| with("size = [128, 1408]", &format!("size = [128]\nservices = [{levels}]"));
+    let study = study(&levels("\"none\", \"dns+directory\""));
+    let of = |services: &str| ("namespace".parse().unwrap(), services.parse().unwrap());
+    assert_eq!(study.labs(), [of("none"), of("dns+directory")]);
+    assert_eq!(study.systems().len(), 1);
+    for (wrong, said) in [
+        ("\"dns+directry\"", "did you mean `directory`?"),
+        ("\"web\"", "there is no service `web`"),
+        ("\"dns+dns\"", "the service `dns` is named twice"),
+        ("53", "expected \"none\", or names joined by +"),
+    ] {
+        let errors = errors(&levels(wrong)).to_string();
+        assert!(errors.contains(said) && errors.contains("study.toml:"), "{said} is not in\n{errors}");
+    }
+    let guests = levels("\"dns\"").replace("services =", "os = [\"gvisor\"]\nservices =");
+    let errors = errors(&guests).to_string();
+    assert!(errors.contains("`services` can be set between namespaces only"), "{errors}");
+}
+
+#[test]
+fn a_fixed_setting_holds_wherever_it_can() {
+    let text = with("size = [128, 1408]", "size = [128]\nmss = [1200]\nflow_label = [7]\nio = [\"segment\"]");
+    let cells: Vec<String> = study(&text).cells.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        cells,
+        [
+            "ipv4 tcp segment 128 B mss=1200",
+            "ipv6 tcp segment 128 B mss=1200 flow_label=7",
+            "ipv4 udp segment 128 B io=segment",
+            "ipv6 udp segment 128 B io=segment flow_label=7",
+        ]
+    );
+}
+
+#[test]
+fn a_mistake_in_factors_is_named() {
+    assert_mistakes(&[
+        (with("[\"ipv4\", \"ipv6\"]", "\"ipv4\""), &["for `factors.family`", "a list in brackets"]),
+        (with("[\"ipv4\", \"ipv6\"]", "[]"), &["for `factors.family`", "at least one item"]),
+        (with("[\"segment\"]", "[\"segmnt\"]"), &["no framing `segmnt`", "did you mean `segment`?"]),
+        (with("[\"tcp\", \"udp\"]", "[\"udp\", \"udp\"]"), &["`udp` stands twice in `factors.transport`"]),
+        (with("[128, 1408]", "[128, 1408, 128]"), &["`128` stands twice in `factors.size`", "first here"]),
+        (with("[128, 1408]", "[0]"), &["for `factors.size`", "a whole number from 1 to"]),
+        (with("[128, 1408]", "[-128]"), &["for `factors.size`", "a whole number from 1 to"]),
+        (with("[128, 1408]", "[2_000_000]"), &["for `factors.size`", "to 1048576"]),
+        (
+            with("size = [128, 1408]", "size = [128]\nreplica = [\"\"]"),
+            &["for `factors.replica`", "not empty"],
+        ),
+    ]);
+}
+
+#[test]
+fn a_mistake_in_a_setting_is_named() {
+    assert_mistakes(&[
+        (with("size =", "io = [\"plan\"]\nsize ="), &["no I/O path `plan`", "did you mean `plain`?"]),
+        (with("size =", "mtu = [1279]\nsize ="), &["for `factors.mtu`", "from 1280 to 65535"]),
+        (with("size =", "dscp = [64]\nsize ="), &["for `factors.dscp`", "from 0 to 63"]),
+        (with("size =", "nodelay = [1]\nsize ="), &["for `factors.nodelay`", "true or false"]),
+        (with("size =", "mss = [87]\nsize ="), &["for `factors.mss`", "from 88 to"]),
+        (
+            with("size =", "nodelay = [true, true]\nsize ="),
+            &["`true` stands twice in `factors.nodelay`", "first here"],
+        ),
+        (
+            with("size =", "kernel_pacing = [true]\nsize ="),
+            &["no schedule for the kernel to keep", "add packet_rate to probe.stream"],
+        ),
+        (
+            with("size =", "nodelay = [true, false]\nsize ="),
+            &["`nodelay` needs tcp", "together with this", "give factors.nodelay one level"],
+        ),
+        (
+            with("size =", "io = [\"plain\", \"segment\"]\nsize ="),
+            &["io `segment` needs udp", "together with this"],
+        ),
+        (
+            with("\"tcp\", \"udp\"]", "\"udp\"]\nio = [\"zerocopy\"]"),
+            &["io `zerocopy` needs tcp", "the only transport", "add \"tcp\" to factors.transport"],
+        ),
+        (
+            with("size =", "flow_label = [1, 2]\nsize ="),
+            &["`flow_label` needs ipv6", "leave this family out"],
+        ),
+        (
+            with("size =", "mtu = [9000, 1280]\nsize =").replace("1408", "1220"),
+            &["1220 bytes do not fit one TCP segment over ipv6 at an MTU of 1280", "at most 1208"],
+        ),
+        (
+            with("size =", "mss = [1441]\nsize ="),
+            &["segments of 1441 bytes do not fit the link's MTU", "at most 1440"],
+        ),
+        (
+            with("size =", "mss = [536]\nsize ="),
+            &["1408 bytes do not fit one TCP segment at an MSS of 536", "at most 524"],
+        ),
+        (
+            with("size = [128, 1408]", "flows = [1, 10_000]\nframing = [\"message\"]\nsize = [100_000]")
+                .replace("framing = [\"segment\"]\n", "")
+                .replace("\"tcp\", \"udp\"", "\"tcp\""),
+            &["10000 flows with messages of 100000 bytes", "at most 2684 flows"],
+        ),
+        (
+            with("size =", "congestion_control = [\"a_name_that_is_long\"]\nsize ="),
+            &["no congestion control is called `a_name_that_is_long`", "at most 15"],
+        ),
+    ]);
+}

@@ -1,0 +1,108 @@
+//! `[scale.*]` and `--set`, merged over the file.
+
+use crate::parse::tests::{QUICKSTART, STUDY, adjusted, assert_mistakes, study};
+use insta::assert_snapshot;
+use stacklab_model::{Family, Length, Probe, Rate};
+
+#[test]
+fn a_scale_is_merged_over_the_study_key_by_key() {
+    let text = format!(
+        "{STUDY}[scale.paper]\nruns.max = 40\nprobe.stream.length = {{ packets = 5 }}\nfactors.size = [64]\n"
+    );
+    let plain = adjusted(&text, None, &[]).unwrap();
+    assert_eq!(plain, study(STUDY));
+    let paper = adjusted(&text, Some("paper"), &[]).unwrap();
+    assert_eq!((paper.rule.min, paper.rule.max), (6, 40));
+    assert_eq!(paper.probe(Probe::Stream).unwrap().length, Length::Packets(5));
+    assert_eq!(paper.cells.len(), 4);
+    assert!(paper.cells.iter().all(|cell| cell.size == 64));
+}
+
+#[test]
+fn a_scale_may_bring_a_probe_of_its_own() {
+    let text = format!("{STUDY}[scale.quick.probe.echo]\nmetrics = [\"rtt\"]\nlength = {{ packets = 5 }}\n");
+    assert_eq!(adjusted(&text, Some("quick"), &[]).unwrap().probes.len(), 2);
+    let broken = text.replace("metrics = [\"rtt\"]\n", "");
+    assert_eq!(adjusted(&broken, None, &[]).unwrap().probes.len(), 1);
+    let errors = adjusted(&broken, Some("quick"), &[]).unwrap_err().to_string();
+    assert!(errors.contains("`probe.echo.metrics` is missing"), "{errors}");
+}
+
+#[test]
+fn a_scale_that_the_study_lacks_is_refused() {
+    let errors = adjusted(QUICKSTART, Some("papr"), &[]).unwrap_err();
+    assert_snapshot!(errors, @r#"
+    error: the study has no scale `papr`
+     --> --scale:1:1
+      |
+    1 | papr
+      | ^^^^ expected one of paper, quick, standard
+      |
+      = help: did you mean `paper`?
+    "#);
+    let errors = adjusted(STUDY, Some("paper"), &[]).unwrap_err().to_string();
+    assert!(errors.contains("the study file has no [scale.*] table"), "{errors}");
+}
+
+#[test]
+fn settings_are_merged_over_file_and_scale_in_their_order() {
+    let text = format!("{STUDY}[scale.quick]\nruns.max = 40\n");
+    let settings = [
+        "runs.max=30",
+        "runs.max = 20",
+        "testbed.rate=1 Gbit/s",
+        "title=Mine",
+        "factors.family=['ipv6']",
+        "comparison=[]",
+    ];
+    let study = adjusted(&text, Some("quick"), &settings).unwrap();
+    assert_eq!(study.rule.max, 20);
+    assert_eq!(study.link_config.rate, Some(Rate(1_000_000_000)));
+    assert_eq!(study.title, "Mine");
+    assert!(study.cells.iter().all(|cell| cell.family == Family::Ipv6));
+    assert!(study.comparisons.is_empty());
+    let other = adjusted(STUDY, None, &["probe.stream.length.packets=7"]).unwrap();
+    assert_eq!(other.probe(Probe::Stream).unwrap().length, Length::Packets(7));
+}
+
+#[test]
+fn a_setting_that_sets_nothing_is_refused_with_its_place() {
+    let table: &[(&str, &[&str])] = &[
+        ("runs.min", &["this sets nothing", "KEY=VALUE"]),
+        ("runs.min=", &["not TOML", "--set:1:10"]),
+        ("=3", &["not TOML", "--set:1:1"]),
+        ("factors.size=[64", &["not TOML", "--set:1:"]),
+        ("runs.mn=3", &["no key `runs.mn`", "--set:1:6", "did you mean `min`?"]),
+        ("scale.quick.runs.min=3", &["no key `scale`", "--set:1:1"]),
+        ("runs.target=banana", &["for `runs.target`", "--set:1:13"]),
+        ("factors.size=[16]", &["a message of 16 bytes", "--set:1:15"]),
+        ("runs.min=99", &["`runs.min` is 99 and `runs.max` is 12", "--set:1:10", "::: study.toml:14:7"]),
+    ];
+    for (setting, said) in table {
+        let errors = adjusted(STUDY, None, &[setting]).unwrap_err().to_string();
+        for part in *said {
+            assert!(errors.contains(part), "{part:?} is not said of {setting}, but\n{errors}");
+        }
+    }
+}
+
+#[test]
+fn every_scale_of_the_quickstart_is_a_study() {
+    let plain = adjusted(QUICKSTART, None, &[]).unwrap();
+    assert_eq!(plain.cells.len(), 24);
+    assert_eq!(adjusted(QUICKSTART, Some("quick"), &[]).unwrap(), plain);
+    let standard = adjusted(QUICKSTART, Some("standard"), &[]).unwrap();
+    assert_eq!((standard.rule.min, standard.rule.max), (10, 40));
+    let paper = adjusted(QUICKSTART, Some("paper"), &[]).unwrap();
+    assert_eq!(paper.probe(Probe::Stream).unwrap().length, Length::Packets(1_000_000));
+    assert_eq!((paper.rule.min, paper.rule.max), (10, 40));
+}
+
+#[test]
+fn scales_are_checked_even_where_none_is_asked_for() {
+    assert_mistakes(&[
+        (format!("{STUDY}[scale.quik]\n"), &["no key `scale.quik`", "did you mean `quick`?"]),
+        (format!("{STUDY}[scale.quick.runs]\nmin = 1\n"), &["for `scale.quick.runs.min`", "from 2 to 10000"]),
+        (format!("{STUDY}[scale.quick.scale]\n"), &["no key `scale.quick.scale`"]),
+    ]);
+}

@@ -1,0 +1,134 @@
+//! `[testbed]`: topology, routers and their links.
+
+use crate::parse::tests::{STUDY, assert_mistakes, errors, routed, study, with};
+use insta::assert_snapshot;
+use stacklab_model::{RowKind, Translator};
+
+#[test]
+fn behind_routers_every_pair_of_systems_has_every_mechanism_and_all_routers() {
+    let rows = |factors: &str| -> Vec<String> {
+        let text = routed(factors);
+        let said = |row: &RowKind| format!("{} {} {}", row.mechanism, row.clients, row.routers);
+        let mut rows: Vec<String> = study(&text).rows().iter().map(said).collect();
+        rows.sort();
+        rows
+    };
+    assert_eq!(
+        rows("mechanism = [\"native\", \"nat64\"]\nos = [\"namespace\", \"namespace -> uml\"]"),
+        [
+            "nat64 namespace -> uml namespace",
+            "nat64 namespace namespace",
+            "native namespace -> uml namespace",
+            "native namespace namespace",
+        ]
+    );
+    assert_eq!(
+        rows("routers = [\"namespace\", \"uml -> linux-6.1\"]"),
+        ["native namespace namespace", "native namespace uml -> linux-6.1"]
+    );
+    assert_eq!(study(STUDY).rows(), []);
+}
+
+#[test]
+fn a_translator_that_is_asked_for_is_a_rows_own() {
+    let translators = |factors: &str| -> Vec<Option<Translator>> {
+        study(&routed(factors)).rows().iter().map(|row| row.translator).collect()
+    };
+    assert_eq!(translators("mechanism = [\"nat64\", \"464xlat\"]"), [None, None]);
+    let both = translators("mechanism = [\"nat64\", \"464xlat\"]\ntranslator = [\"tayga\", \"jool\"]");
+    assert_eq!(both.len(), 4);
+    assert!([Translator::Tayga, Translator::Jool].iter().all(|one| both.contains(&Some(*one))));
+    let forward_only = |factors| study(&routed(factors)).flows_forward_only();
+    assert!(forward_only("direction = [\"forward\"]") && forward_only(""));
+    assert!(!forward_only("direction = [\"forward\", \"both\"]"));
+}
+
+#[test]
+fn a_translator_that_translates_nothing_or_not_that_way_is_refused() {
+    assert_snapshot!(errors(&routed("mechanism = [\"native\"]\ntranslator = [\"jool\"]")), @r#"
+    error: no mechanism of this study translates
+      --> study.toml:10:15
+       |
+    10 | translator = ["jool"]
+       |               ^^^^^^ translates nothing
+       |
+       = help: leave the factor out, or add nat64, siit or 464xlat to factors.mechanism
+    "#);
+    let back = |mechanisms: &str, translator: &str| {
+        routed(&format!("mechanism = {mechanisms}\ndirection = [\"reverse\"]\ntranslator = [{translator}]"))
+    };
+    let all = "[\"siit\", \"464xlat\", \"nat64\"]";
+    assert_snapshot!(errors(&back(all, "\"jool\"")), @r#"
+    error: `464xlat` by jool lets connections begin at the sender only
+      --> study.toml:10:14
+       |
+    10 | direction = ["reverse"]
+       |              ^^^^^^^^^ begins at the receiver
+    11 | translator = ["jool"]
+       |               ------ together with this
+       |
+       = help: leave this direction out, or take "tayga" in factors.translator
+    "#);
+    // One address to one, and what keeps no state, let everything through.
+    assert_eq!(study(&back(all, "\"tayga\"")).rows().len(), 3);
+    assert_eq!(study(&back("[\"siit\", \"native\"]", "\"jool\"")).rows().len(), 2);
+}
+
+#[test]
+fn what_routers_exclude_is_named() {
+    assert_mistakes(&[
+        (
+            with("mtu = 1500", "topology = \"routed\"")
+                .replace("size = [128, 1408]", "size = [128]\nos = [\"namespace\", \"here -> ssh:lab\"]"),
+            &[
+                "`here` cannot be a client behind routers",
+                "network of its own",
+                "clients are namespace, gvisor",
+            ],
+        ),
+        (
+            with("mtu = 1500", "topology = \"routed\"")
+                .replace("size = [128, 1408]", "size = [128]\nos = [\"ssh:lab\"]"),
+            &["`here` cannot be a client behind routers"],
+        ),
+        (
+            with("mtu = 1500", "topology = \"routed\"")
+                .replace("size = [128, 1408]", "size = [128]\nrouters = [\"gvisor\", \"uml\"]"),
+            &["`gvisor` cannot be a router", "no tunnels", "routers are namespace, uml"],
+        ),
+        (
+            with("mtu = 1500", "topology = \"routed\"")
+                .replace("size = [128, 1408]", "size = [128]\nrouters = [\"uml -> ssh:lab\"]"),
+            &["`ssh:lab` cannot be a router", "network of its own"],
+        ),
+        (
+            with("size = [128, 1408]", "size = [128]\nrouters = [\"uml\"]"),
+            &["`factors.routers` needs two routers", "topology = \"routed\""],
+        ),
+        (
+            with("mtu = 1500", "topology = \"routed\"")
+                .replace("size = [128, 1408]", "size = [128]\nservices = [\"none\", \"dns\"]"),
+            &["`services` cannot be set behind routers"],
+        ),
+        (with("mtu = 1500", "near = { delay = \"1ms\" }"), &["`testbed.near` needs two routers"]),
+        (
+            with("mtu = 1500", "topology = \"routed\"\nmtu = 1500\nfar = { mtu = 1400 }"),
+            &[
+                "`testbed.far.mtu` makes this link narrower",
+                "the middle link's",
+                "give it (testbed.mtu) the least",
+            ],
+        ),
+        (
+            with(
+                "mtu = 1500",
+                "topology = \"routed\"\nrate = \"1 Gbit/s\"\nnear = { rate = \"100 Mbit/s\" }",
+            ),
+            &["`testbed.near.rate` makes this link narrower"],
+        ),
+        (
+            with("mtu = 1500", "topology = \"routed\"\nnear = { rate = \"1 Gbit/s\" }"),
+            &["`testbed.near.rate` makes this link narrower"],
+        ),
+    ]);
+}
