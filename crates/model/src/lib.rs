@@ -51,7 +51,7 @@ pub use run::{RunRecord, RunStatus, Warning};
 pub use services::{NoServices, SERVICES, Service, Services};
 pub use spec::{HEADER_BYTES, Io, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
 pub use system::{SYSTEMS, System, Systems, UnknownSystem};
-pub use topology::{Links, OwnLink, RowKind, Topology};
+pub use topology::{Links, OwnLink, RoutedKind, Topology};
 pub use trial::Trial;
 pub use tuning::{Direction, SocketOptions, Tuning};
 pub use units::{Rate, UnitError, parse_duration, parse_ratio, print_duration};

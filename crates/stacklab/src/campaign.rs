@@ -9,14 +9,14 @@ use crate::rows::Rows;
 use stacklab_model::{CpuScope, RunRecord, Systems, Trial};
 use stacklab_store::{HostRow, Record};
 use stacklab_study::{Plan, Study};
-use stacklab_testbed::GuestLab;
+use stacklab_testbed::GuestHosted;
 use stacklab_traffic::client::AgentError;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 
 /// The labs of a study: one for each pair of systems and for each set of services, or for each mechanism between
 /// routers and pair of systems; all up until the campaign ends, so that blocks hold all of them.
-pub struct Labs(Vec<Lab>, Option<GuestLab>);
+pub struct Labs(Vec<Lab>, Option<GuestHosted>);
 
 impl Labs {
     /// Builds them all, but for the machines that were reached. Call it from the main thread.

@@ -6,7 +6,7 @@ use clap::{Args, Parser, Subcommand};
 use stacklab_agent::AgentOptions;
 use stacklab_model::{Mechanism, Metric, System};
 use stacklab_report::Format;
-use stacklab_testbed::Inside;
+use stacklab_testbed::Placement;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -401,7 +401,7 @@ pub enum LabCommand {
     Hold(LabUpOptions),
     /// Become a command on a host, inside a guest (used by stacklab itself)
     #[command(hide = true)]
-    Inside(LabInsideOptions),
+    Placement(LabPlacementOptions),
 }
 
 /// Options of `lab up`.
@@ -424,12 +424,12 @@ pub struct PlaceOptions {
     /// here, or inside the one named (uml, uml-NAME, linux-6.1 ..); without it, only where this kernel lacks what a mechanism needs
     #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
         default_missing_value = "any", hide_default_value = true)]
-    pub in_vm: Inside,
+    pub in_vm: Placement,
 }
 
 /// Options of `lab inside`.
 #[derive(Debug, Args)]
-pub struct LabInsideOptions {
+pub struct LabPlacementOptions {
     /// A process in the host's network namespace
     pub host: u32,
     /// Where the command starts

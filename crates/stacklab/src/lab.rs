@@ -11,13 +11,12 @@ use crate::settings::{self, Pinning};
 use crate::sources::now_unix_ns;
 use stacklab_model::{
     Cell, CpuScope, Direction, Factor, Family, HostFacts, Io, LinkConfig, Metric, Probe, ProbeSpec, Role,
-    RowKind, RunRecord, Services, System, Systems, Trial, TrialSpec,
+    RoutedKind, RunRecord, Services, System, Systems, Trial, TrialSpec,
 };
 use stacklab_store::HostRow;
 use stacklab_study::Study;
-use stacklab_testbed::routed::Node;
 use stacklab_testbed::services::Serving;
-use stacklab_testbed::{Testbed, TestbedError, Ticks};
+use stacklab_testbed::{Node, Testbed, TestbedError, Ticks};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::clock::Offset;
 use stacklab_traffic::compare::compare;
@@ -106,7 +105,7 @@ impl Lab {
         streams: [stacklab_testbed::Streams; 4],
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let RowKind { mechanism, clients, routers, .. } = origin.plan.kind.clone();
+        let RoutedKind { mechanism, clients, routers, .. } = origin.plan.kind.clone();
         let client = |node: Node, (output, input): stacklab_testbed::Streams| {
             let system = match node {
                 Node::Sender => &clients.0[0],
@@ -142,7 +141,7 @@ impl Lab {
     /// Whether a cell is measured here.
     pub fn is_for(&self, cell: &Cell) -> bool {
         match &self.place {
-            Place::Row(row) => *row.kind() == RowKind::of(cell),
+            Place::Row(row) => *row.kind() == RoutedKind::of(cell),
             Place::Built(_) | Place::Real(_) => {
                 Systems::of(cell) == self.systems && Services::of(cell) == self.services
             }
@@ -236,7 +235,7 @@ impl Lab {
         let Place::Built(testbed) = &mut self.place else { return Ok(()) };
         testbed.divide(pinning.divided)?;
         testbed.steer(pinning.steered).map_err(|reason| TestbedError::Setup {
-            host: Role::Receiver,
+            host: Node::Receiver,
             attempted: "have the host's own processors do its receive work".to_owned(),
             reason,
         })

@@ -3,12 +3,11 @@
 use crate::failure::Failure;
 use crate::outside;
 use stacklab_model::{
-    Cell, Counters, ETHERNET_HEADER_BYTES, Family, LinkConfig, Metric, OwnLink, Probe, Role, RowKind,
+    Cell, Counters, ETHERNET_HEADER_BYTES, Family, LinkConfig, Metric, OwnLink, Probe, Role, RoutedKind,
     RunRecord, System, Systems, Transport, Value, WirePath, once_each,
 };
 use stacklab_store::HostRow;
-use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Node, Routed, RowPlan, ends};
-use stacklab_testbed::{TestbedError, Ticks};
+use stacklab_testbed::{MIDDLE_INTERFACE, Node, PathCheck, Routed, RoutedSpec, TestbedError, Ticks, ends};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::conduct::{NatPath, Path};
 use stacklab_traffic::message::{Answer, Request};
@@ -20,9 +19,9 @@ const COUNT_LIMIT: Duration = Duration::from_secs(20);
 /// Where a row of hosts comes from.
 pub struct Origin {
     /// What was built.
-    pub plan: RowPlan,
+    pub plan: RoutedSpec,
     /// What was seen of packets on it.
-    pub carried: Vec<Carried>,
+    pub carried: Vec<PathCheck>,
     /// What the testbed is in, where it is not on this kernel.
     pub guest: Option<String>,
     /// The process of that guest, where its kernel does not count what time it takes.
@@ -62,7 +61,7 @@ impl Row {
     }
 
     /// How packets cross, and what the hosts run.
-    pub fn kind(&self) -> &RowKind {
+    pub fn kind(&self) -> &RoutedKind {
         &self.origin.plan.kind
     }
 
@@ -110,7 +109,7 @@ impl Row {
     /// What kind of host each is, in their order on the path.
     fn kinds(&self) -> [String; 4] {
         let Origin { plan, guest: lab, .. } = &self.origin;
-        let RowKind { mechanism, clients, routers, .. } = &plan.kind;
+        let RoutedKind { mechanism, clients, routers, .. } = &plan.kind;
         let lab = lab.as_ref().map_or_else(String::new, |lab| format!(" in {lab}"));
         let [[sender, receiver], [near, far]] = self.guests();
         let of = |system: &System, guest: Option<String>| match guest {
@@ -162,7 +161,7 @@ impl Row {
     /// What the clients are where they are guests, and what the routers are; the sender's first.
     fn guests(&self) -> [[Option<String>; 2]; 2] {
         let own = self.origin.own.as_ref();
-        own.map_or_else(Default::default, |own| [own.clients().clone(), own.routers().clone()])
+        own.map_or_else(Default::default, |own| [own.clients(), own.routers()])
     }
 
     /// The routers' facts.
@@ -237,7 +236,7 @@ pub fn router_name(router: Node, routers: &Systems) -> String {
 }
 
 /// What translates between the routers, and how, for a sentence; empty where nothing does.
-pub fn translators(plan: &RowPlan) -> String {
+pub fn translators(plan: &RoutedSpec) -> String {
     let names = once_each(plan.translators().into_iter().map(ToString::to_string));
     let how = if plan.keeps_state() { "with state" } else { "one address to one" };
     if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }

@@ -2,10 +2,10 @@
 
 use crate::lab;
 use crate::row::router_name;
-use stacklab_model::{RowKind, Services, Systems, Topology, once_each};
+use stacklab_model::{RoutedKind, Services, Systems, Topology, once_each};
 use stacklab_report::page::Row;
 use stacklab_study::Study;
-use stacklab_testbed::routed::Node;
+use stacklab_testbed::Node;
 
 /// A row for each pair of systems and set of services; with routers one for all mechanisms, whose testbeds are alike.
 pub fn of(study: &Study) -> Vec<Row> {
@@ -18,7 +18,7 @@ pub fn of(study: &Study) -> Vec<Row> {
     };
     let mechanisms: Vec<String> = study.mechanisms().iter().map(ToString::to_string).collect();
     let hosts =
-        once_each(study.rows().into_iter().map(|RowKind { clients, routers, .. }| (clients, routers)));
+        once_each(study.rows().into_iter().map(|RoutedKind { clients, routers, .. }| (clients, routers)));
     let row = |(clients, routers): (Systems, Systems)| {
         let [sender, receiver] = lab::names(&clients, &Services::default());
         let [one, other] = [Node::Router1, Node::Router2].map(|node| router_name(node, &routers));

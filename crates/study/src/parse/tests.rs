@@ -1,7 +1,7 @@
 use super::*;
 use insta::assert_snapshot;
 use proptest::prelude::*;
-use stacklab_model::{Family, Length, Metric, Pacing, Probe, Rate, RowKind, Translator};
+use stacklab_model::{Family, Length, Metric, Pacing, Probe, Rate, RoutedKind, Translator};
 
 const QUICKSTART: &str = include_str!("../../../../studies/quickstart.toml");
 
@@ -55,7 +55,7 @@ fn messages_may_leave_at_the_links_rate() {
 fn behind_routers_every_pair_of_systems_has_every_mechanism_and_all_routers() {
     let rows = |factors: &str| -> Vec<String> {
         let text = routed(factors);
-        let said = |row: &RowKind| format!("{} {} {}", row.mechanism, row.clients, row.routers);
+        let said = |row: &RoutedKind| format!("{} {} {}", row.mechanism, row.clients, row.routers);
         let mut rows: Vec<String> = study(&text).rows().iter().map(said).collect();
         rows.sort();
         rows

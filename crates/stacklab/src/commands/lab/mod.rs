@@ -10,9 +10,9 @@ use crate::cli::{LabCommand, LabEnterOptions, LabUpOptions};
 use crate::failure::Failure;
 use crate::rows::without_routers;
 use crate::sources::study_of;
-use stacklab_model::{RowKind, Systems};
+use stacklab_model::{RoutedKind, Systems};
 use stacklab_study::Study;
-use stacklab_testbed::{Inside, join, shell};
+use stacklab_testbed::{Placement, join, shell};
 use state::{Claim, Place, Up, known, socket, state};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
@@ -33,7 +33,7 @@ pub fn lab(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::Enter(options) => enter_host(options),
         LabCommand::Down => down(),
         LabCommand::Hold(options) => hold::hold(options),
-        LabCommand::Inside(options) => {
+        LabCommand::Placement(options) => {
             let host = std::env::var(HOST).unwrap_or_default();
             let attempted = format!("run {} on {host}", options.command.join(" "));
             let reason = shell::become_command(options.host, &options.folder, &options.command);
@@ -91,10 +91,10 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
 }
 
 /// What is to be built: the study, and one of its rows of hosts where it has routers.
-fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RowKind>), Failure> {
+fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind>), Failure> {
     let (_, study) = study_of(&options.study)?;
     let mechanisms = study.mechanisms();
-    if options.place.in_vm != Inside::WhereNeeded && mechanisms.is_empty() {
+    if options.place.in_vm != Placement::WhereNeeded && mechanisms.is_empty() {
         return Err(without_routers());
     }
     let routers = study.rows().into_iter().map(|row| row.routers);
