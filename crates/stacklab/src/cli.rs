@@ -401,7 +401,7 @@ pub enum LabCommand {
     Hold(LabUpOptions),
     /// Become a command on a host, inside a guest (used by stacklab itself)
     #[command(hide = true)]
-    Placement(LabPlacementOptions),
+    Inside(LabInsideOptions),
 }
 
 /// Options of `lab up`.
@@ -429,7 +429,7 @@ pub struct PlaceOptions {
 
 /// Options of `lab inside`.
 #[derive(Debug, Args)]
-pub struct LabPlacementOptions {
+pub struct LabInsideOptions {
     /// A process in the host's network namespace
     pub host: u32,
     /// Where the command starts
