@@ -1,8 +1,9 @@
-//! Testbeds that undo themselves: two hosts in network namespaces, joined by a veth pair.
+//! Testbeds that undo themselves: hosts in network namespaces, joined by veth pairs.
 //!
 //! [`enter`] gets the privilege once, early. [`Testbed::build`] starts two processes, each in a fresh network
-//! namespace, and lays a link between them: addresses of both families, a known MTU, offloads and rate as the
-//! [`LinkConfig`](stacklab_model::LinkConfig) says. What the processes say on their pipes is none of this crate's business.
+//! namespace, and builds a link between them: addresses of both families, a known MTU, offloads and rate as the
+//! [`LinkConfig`](stacklab_model::LinkConfig) says. [`Routed::build`] does so with four hosts and three links, and a transition
+//! mechanism between the routers. This crate does not read what the processes write on their pipes.
 //!
 //! Nothing outlives the process that built it: a namespace has no name and no mount, only its process, and that
 //! process dies with its parent (parent-death signal). The machine's own interfaces, routes, settings and firewall

@@ -93,7 +93,7 @@ fn a_tunnel_that_this_kernel_has_not_is_refused_with_its_router() {
 }
 
 #[test]
-fn a_shaped_row_of_hosts_has_its_rate_at_every_link_end_and_goes_without_trace() {
+fn a_shaped_routed_testbed_has_its_rate_at_every_link_end_and_goes_without_trace() {
     let link_config = LinkConfig { rate: Some(Rate(100_000_000)), ..PLAIN };
     let routed = build(Mechanism::Native, &link_config).unwrap_or_else(|error| panic!("{error}"));
     let queues = |node, device: &str| {

@@ -33,7 +33,7 @@ pub fn is_first() -> bool {
     std::process::id() == 1
 }
 
-/// Waits to be told its role, and takes it. As a host on a link, gives the stream that the agent is then asked on: the
+/// Waits until it is told a role, and takes it. As a host on a link, gives the stream that the agent is then asked on: the
 /// device `channel`, or the port named `stacklab` of a virtual machine. As the host of whole testbeds, returns when they are
 /// no longer needed.
 ///

@@ -1,4 +1,4 @@
-//! What all kinds of guests have in common: a stack of its own at a namespace's end of the link.
+//! The trait of guests: a stack of its own at a namespace's end of the link; and a guest that runs.
 
 use crate::error::{Attempt, Fault};
 use crate::guest::protocol::{Greeting, GuestRole, read_line, write_message};
@@ -124,7 +124,7 @@ impl Running {
         }
     }
 
-    /// Waits until a guest that is the place of testbeds has built them; gives what it says of them, and its channel, to be
+    /// Waits until a guest that hosts testbeds has built them; gives what it says of them, and its channel, to be
     /// read and to be written.
     pub fn meet_hosted(&mut self) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
         match std::mem::replace(&mut self.talk, Talk::Elsewhere) {

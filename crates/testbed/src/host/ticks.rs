@@ -1,4 +1,4 @@
-//! The processor time of a guest that tells none itself, or not all: that of its processes, as this machine counts it.
+//! The CPU time of a guest's processes as this machine counts it, for guests whose own kernel counts none or not all.
 
 use std::collections::HashMap;
 use std::fs;

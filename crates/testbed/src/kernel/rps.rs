@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The switch at one end of the link. It stays usable wherever the thread that opened it went.
+/// The RPS setting of one end of the link. It stays usable wherever the thread that opened it went.
 #[derive(Debug)]
 pub(crate) struct Rps {
     file: File,

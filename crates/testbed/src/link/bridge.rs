@@ -1,4 +1,4 @@
-//! A namespace's end of a link handed to a guest: bridged to a tap device, with nothing of the namespace's own on it.
+//! A namespace's end of a link handed over to a guest: bridged to a tap device, without addresses of the namespace.
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::netlink::{interface, with_netlink};
@@ -50,7 +50,7 @@ pub(crate) fn hand_over(link: &str, mtu: u32, offloads: bool) -> Result<(), Faul
             netlink.link().change(joined).execute().await.attempt(format!("put {port} into the bridge"))?;
         }
         for name in [tap, link, bridge] {
-            // Else each of them would speak for itself.
+            // Else each of them sends IPv6 packets of its own.
             sysctl::write(&format!("ipv6/conf/{name}/disable_ipv6"), "1")?;
             let index = interface(&netlink, name).await?.header.index;
             let up = LinkUnspec::new_with_index(index).up().build();

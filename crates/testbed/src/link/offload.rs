@@ -1,14 +1,13 @@
-//! Offloads that join or split packets, switched off so that a packet in the kernel is a packet on the wire.
+//! Segmentation and receive offloads (TSO, GSO, GRO, LRO), switched off so that a packet in the kernel is a packet on the wire.
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::sys::{features, switch_off};
 use std::io;
 
-/// Whether a feature, by its name in the kernel, joins packets or has them split late: segmentation on the way out
-/// (TCP, UDP, tunnels, generic) and coalescing on the way in. Checksum offload stays on: a veth pair hands over
+/// Whether a feature, by its name in the kernel, is a segmentation offload (TCP, UDP, tunnels, generic) or receive coalescing. Checksum offload stays on: a veth pair hands over
 /// memory, there is no wire to corrupt anything, and without it every byte would be summed twice for nothing.
 fn joins_or_splits(feature: &str) -> bool {
-    // "robust" says only that the device takes what a guest of its own joined.
+    // "robust" says only that the device takes GSO packets of a guest of its own.
     feature != "tx-gso-robust"
         && ["segmentation", "-gso", "-gro", "-lro"].iter().any(|part| feature.contains(part))
 }

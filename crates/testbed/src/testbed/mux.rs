@@ -1,4 +1,4 @@
-//! Several streams of lines over one: each line is put behind the number of its stream and a space.
+//! A multiplexer of several streams of lines over one: each line follows the number of its stream and a space.
 
 use crate::host::streams::Streams;
 use std::io::{self, BufRead, BufReader, Read, Write};

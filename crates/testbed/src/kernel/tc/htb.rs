@@ -1,11 +1,11 @@
-//! A known rate where timers are dear: the bucket as a class of `htb` that sends until its burst is used up, and then waits
-//! until that is paid.
+//! A link with a known rate where timers are dear: the bucket as a class of `htb` that sends until its burst is used up, and
+//! then waits until tokens for it have come.
 //!
 //! A guest asks the machine below for each timer, and `tbf` sets one for every packet that has to wait: with small ones that
 //! is a quarter of user-mode Linux's processor. `htb` does so for each burst where it is told to have hysteresis, a setting of
 //! its module and so of the whole kernel: a guest's own is this program's to change, this machine's is not.
 //!
-//! `htb` does not cut what the kernel has joined, as the shaper's peak bucket does ([`crate::kernel::tc::tbf`]): a `tbf` below it, whose
+//! `htb` does not segment GSO packets, as the shaper's peak bucket does ([`crate::kernel::tc::tbf`]): a `tbf` below it, whose
 //! rate no link reaches, has room for one frame and cuts the rest.
 
 use crate::error::{Attempt, Fault};

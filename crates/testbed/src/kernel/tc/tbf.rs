@@ -1,4 +1,4 @@
-//! A known rate: a token bucket (`tbf`) on each end's way out, counting bytes as Ethernet would.
+//! A link with a known rate: a token bucket (`tbf`) on each end's way out, counting bytes as Ethernet would.
 //!
 //! The queue sees a packet as its IP bytes and the 14-byte Ethernet header. On a wire it also takes
 //!
@@ -14,7 +14,7 @@
 //! The overhead is added once per packet in the queue. TCP queues packets of several segments whatever the offloads,
 //! and the kernel cuts them below the queue: counted so, TCP is 1 % too fast. Therefore a second bucket, with a peak
 //! rate that no link reaches, has room for one frame only. It delays nothing, but what does not fit in the kernel
-//! cuts before queueing. A train of small datagrams sent as one packet (UDP_SEGMENT) is cut and counted singly as
+//! cuts before queueing. A GSO batch of small datagrams (UDP_SEGMENT) is cut and counted singly as
 //! soon as it is longer than one frame: the engine sends shorter ones singly.
 
 use crate::error::TestbedError;
