@@ -35,7 +35,7 @@ impl Lab {
         let mut testbed = Testbed::build(&link_config, program, &["agent", "--stdio"]).unwrap();
         let agents = testbed.hosts_mut().each_mut().map(|host| {
             let (output, input) = host.take_streams().unwrap();
-            let mut agent = AgentClient::new(host.role().name(), output, input, &NEVER_INTERRUPTED);
+            let mut agent = AgentClient::new(host.node().name(), output, input, &NEVER_INTERRUPTED);
             agent.hello().unwrap();
             agent
         });

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
     Cell, ComparisonSpec, Direction, Factor, Family, LinkConfig, Mechanism, Metric, Probe, ProbeSpec,
-    Question, RowKind, Scale, Services, StoppingRule, System, Systems, Topology, once_each,
+    Question, RoutedKind, Scale, Services, StoppingRule, System, Systems, Topology, once_each,
 };
 use std::collections::{BTreeMap, HashSet};
 use std::net::IpAddr;
@@ -60,9 +60,9 @@ impl Study {
     }
 
     /// Its testbeds of routers: each once, in the order of the cells. None where there are no routers.
-    pub fn rows(&self) -> Vec<RowKind> {
+    pub fn rows(&self) -> Vec<RoutedKind> {
         match self.topology {
-            Topology::Routed(_) => once_each(self.cells.iter().map(RowKind::of)),
+            Topology::Routed(_) => once_each(self.cells.iter().map(RoutedKind::of)),
             Topology::Link => Vec::new(),
         }
     }

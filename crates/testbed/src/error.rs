@@ -1,8 +1,7 @@
 //! What can go wrong, with what was attempted, where, and what to do next.
 
-use crate::image::how_to_get;
-use crate::routed::Node;
-use stacklab_model::{Family, Mechanism, Rate, Role, System};
+use crate::topology::Node;
+use stacklab_model::{Family, Mechanism, Rate, System};
 use std::io;
 use std::path::PathBuf;
 
@@ -34,7 +33,7 @@ pub enum TestbedError {
     #[error("cannot start `{}` as {host} in a namespace of its own: {reason}; {}", program.display(), hint(reason))]
     Start {
         /// The host.
-        host: Role,
+        host: Node,
         /// The program that was to run.
         program: PathBuf,
         /// The answer of the kernel, to the namespace or to the program.
@@ -67,12 +66,14 @@ pub enum TestbedError {
         remedy: &'static str,
     },
     /// What a system boots from is not there, or not whole.
-    #[error("{system} cannot run here: {reason}; get it with: {}", how_to_get(system))]
+    #[error("{system} cannot run here: {reason}; get it with: {command}")]
     NoImage {
         /// The system.
         system: System,
         /// What is missing or wrong.
         reason: String,
+        /// The command that gets an image of it.
+        command: String,
     },
     /// A real machine is not built.
     #[error("{0} is a machine of its own and no part of a testbed that is built")]
@@ -86,16 +87,6 @@ pub enum TestbedError {
         reason: String,
         /// What to do next, after a semicolon; may be empty.
         advice: String,
-    },
-    /// A step of laying a routed testbed failed.
-    #[error("cannot {attempted} on {host}: {reason}; {}", hint(reason))]
-    Routed {
-        /// The host in whose namespace it was attempted.
-        host: Node,
-        /// The step.
-        attempted: String,
-        /// The kernel's answer, or what was found instead.
-        reason: io::Error,
     },
     /// What was built does not carry packets as it should.
     #[error("{mechanism} does not carry {family}: {reason}")]
@@ -120,41 +111,41 @@ pub enum TestbedError {
         /// How the kernel gets it, or what does without.
         remedy: String,
     },
-    /// A router's own kernel lacks what its mechanism needs.
+    /// A router's own kernel does not support its mechanism.
     #[error(
-        "{router} as a router lacks what a mechanism needs ({lacking}): build one that has it (stacklab image build uml-full, then \
+        "{router} as a router lacks what a mechanism needs ({unsupported}): build one that has it (stacklab image build uml-full, then \
          factors.routers = [\"uml-full\"]), or use linux-6.1, which has all but jool"
     )]
-    RouterLacks {
+    RouterUnsupported {
         /// What the router runs.
         router: System,
-        /// The mechanism, and what of a kernel it lacks for it.
-        lacking: String,
+        /// The mechanism, and what it needs of a kernel that this one has not.
+        unsupported: String,
     },
     /// The guest that was asked for cannot hold a study's testbeds.
     #[error(
-        "{guest} lacks what the study needs ({lacking}): build a guest that has it (stacklab image build uml-full, then \
+        "{guest} lacks what the study needs ({unsupported}): build a guest that has it (stacklab image build uml-full, then \
          --in-vm=uml-full), or name --in-vm=linux-6.1, which has all but jool"
     )]
-    GuestLacks {
+    GuestUnsupported {
         /// The guest.
         guest: System,
-        /// What of a kernel it lacks.
-        lacking: String,
+        /// What the study needs of a kernel that this one has not.
+        unsupported: String,
     },
-    /// A guest that holds a lab failed.
+    /// A guest that hosts testbeds failed.
     #[error("the lab inside {guest} failed: {reason}")]
-    Lab {
+    Hosted {
         /// What runs it.
         guest: String,
         /// What was attempted in it, and why it failed.
         reason: String,
     },
-    /// A step of laying the link failed.
+    /// A step of building the testbed failed.
     #[error("cannot {attempted} on {host}: {reason}; {}", hint(reason))]
     Setup {
         /// The host in whose namespace it was attempted.
-        host: Role,
+        host: Node,
         /// The step.
         attempted: String,
         /// The kernel's answer.
@@ -189,13 +180,8 @@ pub(crate) struct Fault {
 }
 
 impl Fault {
-    /// The same fault, knowing its host of a routed testbed.
-    pub fn at(self, host: Node) -> TestbedError {
-        TestbedError::Routed { host, attempted: self.attempted, reason: self.reason }
-    }
-
     /// The same fault, knowing its host.
-    pub fn on(self, host: Role) -> TestbedError {
+    pub fn at(self, host: Node) -> TestbedError {
         TestbedError::Setup { host, attempted: self.attempted, reason: self.reason }
     }
 }
@@ -229,7 +215,7 @@ mod tests {
     #[test]
     fn an_error_says_what_where_why_and_what_to_do() {
         let refused = Err::<(), _>(io::Error::from_raw_os_error(libc::EPERM));
-        let error = refused.attempt("create the veth pair").unwrap_err().on(Role::Sender);
+        let error = refused.attempt("create the veth pair").unwrap_err().at(Node::Sender);
         let text = error.to_string();
         for part in ["create the veth pair", "on sender", "not permitted", "sudo"] {
             assert!(text.contains(part), "`{part}` is missing in: {text}");

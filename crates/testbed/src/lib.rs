@@ -1,75 +1,57 @@
-//! Testbeds that undo themselves: two hosts in network namespaces, joined by a veth pair.
+//! Testbeds that undo themselves: hosts in network namespaces, joined by veth pairs.
 //!
 //! [`enter`] gets the privilege once, early. [`Testbed::build`] starts two processes, each in a fresh network
-//! namespace, and lays a link between them: addresses of both families, a known MTU, offloads and rate as the
-//! [`LinkConfig`](stacklab_model::LinkConfig) says. What the processes say on their pipes is none of this crate's business.
+//! namespace, and builds a link between them: addresses of both families, a known MTU, offloads and rate as the
+//! [`LinkConfig`](stacklab_model::LinkConfig) says. [`Routed::build`] does so with four hosts and three links, and a transition
+//! mechanism between the routers. This crate does not read what the processes write on their pipes.
 //!
 //! Nothing outlives the process that built it: a namespace has no name and no mount, only its process, and that
 //! process dies with its parent (parent-death signal). The machine's own interfaces, routes, settings and firewall
 //! are never touched.
 //!
-//! | file | what it holds |
+//! | folder or file | what it holds |
 //! |---|---|
-//! | `privilege` | root, or a user namespace |
-//! | `testbed`, `host` | the two processes, the guests in them, and the order in which the link is laid |
-//! | `prepare`, `accelerate`, `folder`, `find` | what a guest is started from |
-//! | `kinds` | which kinds of hosts can be had here |
-//! | `image` | fetching what guests boot from |
-//! | `guest`, `part` | the guest's own side, and what it is told |
+//! | `kernel` | privilege, namespaces, netlink, sysctl, processors, queueing disciplines, capabilities; `kernel::sys` has the only unsafe code |
+//! | `link` | veth pairs, addresses, routes, offloads, bridges, waiting until a link is quiet |
+//! | `host` | a host's process, and the guests that can take its place: gVisor, user-mode Linux, virtual machines |
+//! | `guest` | the guest's own side, and the messages that it is told its role by |
+//! | `mechanism` | what each transition mechanism builds on a router |
+//! | `testbed` | two hosts and a link, four hosts and three links, and where they are built |
+//! | `image` | fetching and building what guests boot from |
 //! | `services` | daemons on the receiver that the sender asks |
-//! | `bridge` | an end of the link handed to a guest |
-//! | `routed`, `mechanism` | four hosts in a row, and what is built on the two routers among them |
-//! | `lab`, `mux` | a testbed of routers inside a guest, and the streams of its agents over one channel |
-//! | `shell`, `terminal` | commands by hand on the hosts of a testbed inside a guest |
-//! | `namespace`, `netlink` | doing something inside a namespace |
-//! | `address`, `pin` | who has which address, and which processors |
-//! | `quiet`, `link`, `offload`, `shape`, `bursts`, `queue`, `steer`, `settle` | one step of the laying each |
-//! | `ability` | what this kernel can do, found by doing it |
-//! | `sys` | the only unsafe code |
+//! | `shell` | commands by hand on the hosts of a testbed inside a guest |
+//! | `requirements` | what a study's routed testbeds need of a kernel |
+//! | `topology`, `error` | the hosts' places on the path, and what can go wrong |
 
-mod ability;
-mod accelerate;
-mod address;
-mod bridge;
-mod bursts;
 mod error;
-mod find;
-mod folder;
 pub mod guest;
 mod host;
 pub mod image;
-mod kinds;
-mod lab;
+mod kernel;
 mod link;
 mod mechanism;
-mod mux;
-mod namespace;
-mod netlink;
-mod offload;
-mod part;
-mod pin;
-mod prepare;
-mod privilege;
-mod qemu;
-mod queue;
-mod quiet;
-pub mod routed;
+mod requirements;
 pub mod services;
-mod settle;
-mod shape;
 pub mod shell;
-mod steer;
-mod sys;
-mod terminal;
 mod testbed;
+mod topology;
 
-pub use ability::{Ability, abilities};
 pub use error::TestbedError;
-pub use host::{Host, Streams, Ticks};
-pub use kinds::kinds;
-pub use lab::{GuestLab, Inside, Needs, possible};
+pub use guest::protocol::PathCheck;
+pub use host::available::kinds;
+pub use host::launch::Host;
+pub use host::streams::Streams;
+pub use host::ticks::Ticks;
+pub use kernel::capability::{Ability, abilities};
+pub use kernel::namespace::{clear, end, in_namespace, join};
+pub use kernel::privilege::{Privilege, enter};
+pub use link::addressing::{Ends, ends};
 pub use mechanism::layers::{Layer, layers};
 pub use mechanism::translate::Translates;
-pub use namespace::{clear, end, in_namespace, join};
-pub use privilege::{Privilege, enter};
-pub use testbed::Testbed;
+pub use requirements::Requirements;
+pub use testbed::direct::Testbed;
+pub use testbed::guest_hosted::{GuestHosted, HostedTestbed};
+pub use testbed::placement::{Placement, find_placement};
+pub use testbed::routed::{MIDDLE_INTERFACE, Routed};
+pub use testbed::spec::RoutedSpec;
+pub use topology::Node;

@@ -138,10 +138,10 @@ fn the_pipes_of_a_host_are_its_own() {
     for host in testbed.hosts_mut() {
         let (from, mut to) = host.take_streams().unwrap();
         assert!(host.take_streams().is_none());
-        writeln!(to, "{}", host.role()).unwrap();
+        writeln!(to, "{}", host.node()).unwrap();
         let mut line = String::new();
         BufReader::new(from).read_line(&mut line).unwrap();
-        assert_eq!(line.trim(), host.role().name());
+        assert_eq!(line.trim(), host.node().name());
     }
 }
 

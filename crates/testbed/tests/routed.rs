@@ -2,8 +2,7 @@
 //! either is missing they fail.
 
 use stacklab_model::{Family, LinkConfig, Mechanism, Rate};
-use stacklab_testbed::routed::{Node, Routed, RowPlan, ends};
-use stacklab_testbed::{TestbedError, in_namespace, layers};
+use stacklab_testbed::{Node, Routed, RoutedSpec, TestbedError, ends, in_namespace, layers};
 use std::io::Read;
 use std::net::UdpSocket;
 use std::path::Path;
@@ -13,7 +12,7 @@ use std::time::Duration;
 const PLAIN: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
 
 fn build(mechanism: Mechanism, link_config: &LinkConfig) -> Result<Routed, TestbedError> {
-    Routed::build(&RowPlan::of_namespaces(mechanism, link_config), Path::new("cat"), &[""; 0])
+    Routed::build(&RoutedSpec::of_namespaces(mechanism, link_config), Path::new("cat"), &[""; 0])
 }
 
 /// Sends datagrams from end to end while tcpdump listens on the middle link, and gives what it prints of the first.
@@ -46,9 +45,9 @@ fn witnessed(routed: &Routed, family: Family) -> String {
 #[test]
 fn routers_carry_both_families_as_they_are() {
     let routed = build(Mechanism::Native, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
-    let families: Vec<Family> = routed.carried().iter().map(|carried| carried.family).collect();
+    let families: Vec<Family> = routed.path_checks().iter().map(|carried| carried.family).collect();
     assert_eq!(families, Family::ALL);
-    for carried in routed.carried() {
+    for carried in routed.path_checks() {
         assert_eq!(carried.path_mtus, [1500, 1500]);
         assert_eq!(carried.headers.len(), 2, "{:?}", carried.headers);
     }
@@ -64,7 +63,7 @@ fn translators_carry_their_family_as_ipv6_with_other_addresses() {
         (Mechanism::Xlat464, Family::Ipv4, ["2001:2:0:c1a7::1", "2001:2:0:64::c612:201"], [1480, 1480]),
     ] {
         let routed = build(mechanism, &PLAIN).unwrap_or_else(|error| panic!("{error}"));
-        let [carried] = routed.carried() else { panic!("{mechanism}: {:?}", routed.carried()) };
+        let [carried] = routed.path_checks() else { panic!("{mechanism}: {:?}", routed.path_checks()) };
         assert_eq!((carried.family, carried.path_mtus), (family, path_mtus), "{mechanism}");
         let [from, to] = on_the_link;
         assert_eq!(carried.headers, [format!("ipv6 {from} > {to}"), "udp".to_owned()], "{mechanism}");
@@ -83,7 +82,7 @@ fn a_tunnel_that_this_kernel_has_not_is_refused_with_its_router() {
     let sit = stacklab_testbed::abilities().into_iter().find(|ability| ability.name == "sit").unwrap();
     let build = || build(Mechanism::SixInFour, &PLAIN);
     match sit.result {
-        Ok(()) => assert_eq!(build().unwrap().carried()[0].path_mtus, [1480, 1480]),
+        Ok(()) => assert_eq!(build().unwrap().path_checks()[0].path_mtus, [1480, 1480]),
         // Building it would load the module, and that put a device into the machine's own namespace.
         Err(reason) if reason.contains("is not loaded") => {}
         Err(_) => {
@@ -94,7 +93,7 @@ fn a_tunnel_that_this_kernel_has_not_is_refused_with_its_router() {
 }
 
 #[test]
-fn a_shaped_row_of_hosts_has_its_rate_at_every_link_end_and_goes_without_trace() {
+fn a_shaped_routed_testbed_has_its_rate_at_every_link_end_and_goes_without_trace() {
     let link_config = LinkConfig { rate: Some(Rate(100_000_000)), ..PLAIN };
     let routed = build(Mechanism::Native, &link_config).unwrap_or_else(|error| panic!("{error}"));
     let queues = |node, device: &str| {

@@ -29,9 +29,9 @@ pub struct Links {
     pub far: OwnLink,
 }
 
-/// What rows of hosts differ in within a study.
+/// What routed testbeds differ in within a study.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct RowKind {
+pub struct RoutedKind {
     /// How packets cross between the routers.
     pub mechanism: Mechanism,
     /// What the clients run.
@@ -42,17 +42,17 @@ pub struct RowKind {
     pub translator: Option<Translator>,
 }
 
-impl RowKind {
-    /// The row in which a cell is measured.
+impl RoutedKind {
+    /// The testbed in which a cell is measured.
     pub fn of(cell: &Cell) -> Self {
         let (clients, routers) = (Systems::of(cell), Systems::of_routers(cell));
-        RowKind { mechanism: Mechanism::of(cell), clients, routers, translator: Translator::of(cell) }
+        RoutedKind { mechanism: Mechanism::of(cell), clients, routers, translator: Translator::of(cell) }
     }
 
     /// Four namespaces.
     pub fn of_namespaces(mechanism: Mechanism) -> Self {
         let (clients, routers) = (Systems::NAMESPACES, Systems::NAMESPACES);
-        RowKind { mechanism, clients, routers, translator: None }
+        RoutedKind { mechanism, clients, routers, translator: None }
     }
 }
 

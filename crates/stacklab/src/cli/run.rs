@@ -2,7 +2,7 @@
 
 use crate::cli::reference::TextOrJson;
 use clap::Args;
-use stacklab_testbed::Inside;
+use stacklab_testbed::Placement;
 use std::path::PathBuf;
 
 /// Which study, and how it is changed.
@@ -50,7 +50,7 @@ pub struct PlacementOptions {
     /// here, or inside the one named (uml, uml-NAME, linux-6.1 ..); without it, only where this kernel lacks what a mechanism needs
     #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
         default_missing_value = "any", hide_default_value = true)]
-    pub in_vm: Inside,
+    pub in_vm: Placement,
 }
 
 /// Options of `replicate`.

@@ -8,7 +8,7 @@ use std::io::BufReader;
 /// Takes a host's part on the link of the testbed outside, and is its agent until the coordinator is gone; or holds
 /// testbeds of its own until then.
 pub fn guest(options: &GuestOptions) -> Result<(), Failure> {
-    let served = guest::take_part(options.channel.as_deref()).and_then(|stream| {
+    let served = guest::take_role(options.channel.as_deref()).and_then(|stream| {
         // A guest that held whole testbeds is done with them.
         let Some(stream) = stream else { return Ok(()) };
         // The kernel is this host's alone.

@@ -1,10 +1,10 @@
 //! How a study's hosts are joined, for the drawing of the testbed.
 
 use crate::rig::names::{names, router_name};
-use stacklab_model::{RowKind, Services, Systems, Topology, once_each};
+use stacklab_model::{RoutedKind, Services, Systems, Topology, once_each};
 use stacklab_report::page::TestbedDrawing;
 use stacklab_study::Study;
-use stacklab_testbed::routed::Node;
+use stacklab_testbed::Node;
 
 /// A row for each pair of systems and set of services; with routers one for all mechanisms, whose testbeds are alike.
 pub fn of(study: &Study) -> Vec<TestbedDrawing> {
@@ -17,7 +17,7 @@ pub fn of(study: &Study) -> Vec<TestbedDrawing> {
     };
     let mechanisms: Vec<String> = study.mechanisms().iter().map(ToString::to_string).collect();
     let hosts =
-        once_each(study.rows().into_iter().map(|RowKind { clients, routers, .. }| (clients, routers)));
+        once_each(study.rows().into_iter().map(|RoutedKind { clients, routers, .. }| (clients, routers)));
     let row = |(clients, routers): (Systems, Systems)| {
         let [sender, receiver] = names(&clients, &Services::default());
         let [one, other] = [Node::Router1, Node::Router2].map(|node| router_name(node, &routers));

@@ -7,11 +7,11 @@ use crate::rig::host_pair::{HostPair, spans};
 use crate::rig::names::names;
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::CpuAffinity;
-use stacklab_model::{Cell, CpuScope, LinkConfig, Probe, Role, Services, Systems};
+use stacklab_model::{Cell, CpuScope, LinkConfig, Probe, Services, Systems};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
 use stacklab_testbed::services::Serving;
-use stacklab_testbed::{Streams, Testbed, TestbedError, Ticks};
+use stacklab_testbed::{Node, Streams, Testbed, TestbedError, Ticks};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::conduct::{Collected, Path};
 use std::sync::atomic::AtomicBool;
@@ -117,7 +117,7 @@ impl Rig for DirectRig {
     fn pin(&mut self, pinning: CpuAffinity) -> Result<(), TestbedError> {
         self.testbed.divide(pinning.divided)?;
         self.testbed.steer(pinning.steered).map_err(|reason| TestbedError::Setup {
-            host: Role::Receiver,
+            host: Node::Receiver,
             attempted: "have the host's own processors do its receive work".to_owned(),
             reason,
         })

@@ -1,7 +1,7 @@
 //! What hosts are called, in the record and on the page.
 
 use stacklab_model::{Role, Services, System, Systems};
-use stacklab_testbed::routed::Node;
+use stacklab_testbed::Node;
 
 /// What the two hosts at the ends are called, sender first.
 pub fn names(systems: &Systems, services: &Services) -> [String; 2] {

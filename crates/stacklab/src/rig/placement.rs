@@ -5,14 +5,14 @@ use crate::rig::routed::RoutedRig;
 use crate::rig::routed_source::RoutedSource;
 use stacklab_model::{System, Topology};
 use stacklab_study::Study;
-use stacklab_testbed::routed::Routed;
-use stacklab_testbed::{GuestLab, Inside, Needs, possible};
+use stacklab_testbed::Routed;
+use stacklab_testbed::{GuestHosted, Placement, Requirements, find_placement};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// The testbeds of a study, before they are built.
 pub struct RoutedPlacement {
-    needs: Needs,
+    needs: Requirements,
     /// The guest that they are in, where they are not on this kernel.
     system: Option<System>,
 }
@@ -23,20 +23,21 @@ impl RoutedPlacement {
     ///
     /// # Errors
     /// Which mechanism cannot be had here, why, and what to do.
-    pub fn of(study: &Study, inside: &Inside) -> Result<Option<Self>, Failure> {
-        let asked = *inside != Inside::WhereNeeded;
+    pub fn of(study: &Study, inside: &Placement) -> Result<Option<Self>, Failure> {
+        let asked = *inside != Placement::WhereNeeded;
         let Topology::Routed(links) = study.topology else {
             return if asked { Err(without_routers()) } else { Ok(None) };
         };
         let forward_only = study.flows_forward_only();
-        let needs = Needs { rows: study.rows(), link_config: study.link_config.clone(), links, forward_only };
+        let needs =
+            Requirements { rows: study.rows(), link_config: study.link_config.clone(), links, forward_only };
         if let (true, Some(guest)) = (asked, needs.guests().first()) {
             return Err(Failure::Usage(format!(
                 "--in-vm has all four hosts of a row inside one guest, and some of the study's hosts are guests of their \
                  own ({guest}): leave --in-vm out, or --set 'factors.os=[\"namespace\"]' and 'factors.routers=[\"namespace\"]'"
             )));
         }
-        let system = possible(&needs, inside)?;
+        let system = find_placement(&needs, inside)?;
         if let Some(system) = &system {
             let why = if asked {
                 "as --in-vm asks"
@@ -55,24 +56,24 @@ impl RoutedPlacement {
     pub fn build(
         self,
         interrupted: &'static AtomicBool,
-    ) -> Result<(Vec<RoutedRig>, Option<GuestLab>), Failure> {
+    ) -> Result<(Vec<RoutedRig>, Option<GuestHosted>), Failure> {
         let program: PathBuf = std::env::current_exe().map_err(|reason| Failure::Output {
             what: "an agent: this program's own file cannot be found".to_owned(),
             reason,
         })?;
         let mut rigs = Vec::new();
         let Some(system) = self.system else {
-            for plan in self.needs.plans(None) {
+            for plan in self.needs.specs(None) {
                 let mut own = Routed::build(&plan, &program, &["agent", "--stdio"])?;
                 let streams = own.meet()?;
-                let carried = own.carried().to_vec();
+                let carried = own.path_checks().to_vec();
                 let own = Some(Box::new(own));
                 let source = RoutedSource { plan, carried, guest: None, process: None, own };
                 rigs.push(RoutedRig::new(source, streams, interrupted)?);
             }
             return Ok((rigs, None));
         };
-        let (booted, testbeds, _) = GuestLab::boot(&system, &self.needs, &program, 0)?;
+        let (booted, testbeds, _) = GuestHosted::boot(&system, &self.needs, &program, 0)?;
         let version = booted.version().to_owned();
         let process = (!system.counts_cpu()).then(|| booted.process());
         for (plan, carried, streams) in testbeds {

@@ -9,7 +9,7 @@ use crate::rig::remote_host::RemoteHost;
 use stacklab_model::{Cell, CpuScope, Probe, Systems};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
-use stacklab_testbed::GuestLab;
+use stacklab_testbed::GuestHosted;
 use std::sync::atomic::AtomicBool;
 
 /// The rigs of a study: one for each pair of systems and for each set of services, or for each mechanism between routers and
@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 pub struct Rigs {
     rigs: Vec<Box<dyn Rig>>,
     /// The guest that routed testbeds are in, where they are not on this kernel. It ends after them.
-    _guest: Option<GuestLab>,
+    _guest: Option<GuestHosted>,
 }
 
 impl Rigs {

@@ -9,9 +9,9 @@ use crate::rig::routed_source::RoutedSource;
 use crate::rig::routed_text::{describe, kinds};
 use crate::trial::evidence::{Busy, Evidence, RouterCount, RouterEvidence};
 use crate::trial::guest_cpu::busy_ns;
-use stacklab_model::{Cell, CpuScope, LinkConfig, RowKind, Services, System};
+use stacklab_model::{Cell, CpuScope, LinkConfig, RoutedKind, Services, System};
 use stacklab_store::HostRow;
-use stacklab_testbed::routed::{MIDDLE_INTERFACE, Node, ends};
+use stacklab_testbed::{MIDDLE_INTERFACE, Node, ends};
 use stacklab_testbed::{Streams, Ticks};
 use stacklab_traffic::client::{AgentClient, AgentError};
 use stacklab_traffic::conduct::{Collected, NatPath, Path};
@@ -42,7 +42,7 @@ impl RoutedRig {
         streams: [Streams; 4],
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let RowKind { mechanism, clients, routers, .. } = source.plan.kind.clone();
+        let RoutedKind { mechanism, clients, routers, .. } = source.plan.kind.clone();
         let client = |node: Node, (output, input): Streams| {
             let system = match node {
                 Node::Sender => &clients.0[0],
@@ -105,7 +105,7 @@ impl Rig for RoutedRig {
     }
 
     fn is_for(&self, cell: &Cell) -> bool {
-        self.source.plan.kind == RowKind::of(cell)
+        self.source.plan.kind == RoutedKind::of(cell)
     }
 
     fn describe(&self, link_config: &LinkConfig) -> String {

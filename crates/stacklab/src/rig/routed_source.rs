@@ -2,14 +2,14 @@
 
 use stacklab_model::System;
 use stacklab_testbed::Ticks;
-use stacklab_testbed::routed::{Carried, Routed, RowPlan};
+use stacklab_testbed::{PathCheck, Routed, RoutedSpec};
 
 /// A testbed of four hosts that stands, on this kernel or inside a guest.
 pub struct RoutedSource {
     /// What was built.
-    pub plan: RowPlan,
+    pub plan: RoutedSpec,
     /// What was seen of packets on it.
-    pub carried: Vec<Carried>,
+    pub carried: Vec<PathCheck>,
     /// What the testbed is in, where it is not on this kernel.
     pub guest: Option<String>,
     /// The process of that guest, where its kernel does not count what time it takes.
@@ -22,7 +22,7 @@ impl RoutedSource {
     /// What the clients are where they are guests, and what the routers are; the sender's first.
     pub fn guests(&self) -> [[Option<String>; 2]; 2] {
         let own = self.own.as_ref();
-        own.map_or_else(Default::default, |own| [own.clients().clone(), own.routers().clone()])
+        own.map_or_else(Default::default, |own| [own.clients(), own.routers()])
     }
 
     /// Whether the whole testbed is in a guest whose kernel does not count its time itself.

@@ -1,8 +1,8 @@
 //! What a testbed with routers is, in sentences.
 
 use crate::rig::routed_source::RoutedSource;
-use stacklab_model::{LinkConfig, OwnLink, RowKind, System, once_each};
-use stacklab_testbed::routed::RowPlan;
+use stacklab_model::{LinkConfig, OwnLink, RoutedKind, System, once_each};
+use stacklab_testbed::RoutedSpec;
 
 /// What a routed testbed is, in a sentence.
 pub fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
@@ -34,7 +34,7 @@ pub fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
 /// What kind of host each is, in their order on the path.
 pub fn kinds(source: &RoutedSource) -> [String; 4] {
     let RoutedSource { plan, guest: inside, .. } = source;
-    let RowKind { mechanism, clients, routers, .. } = &plan.kind;
+    let RoutedKind { mechanism, clients, routers, .. } = &plan.kind;
     let inside = inside.as_ref().map_or_else(String::new, |guest| format!(" in {guest}"));
     let [[sender, receiver], [near, far]] = source.guests();
     let of = |system: &System, guest: Option<String>| match guest {
@@ -45,7 +45,7 @@ pub fn kinds(source: &RoutedSource) -> [String; 4] {
 }
 
 /// What translates between the routers, and how, for a sentence; empty where nothing does.
-pub fn translators(plan: &RowPlan) -> String {
+pub fn translators(plan: &RoutedSpec) -> String {
     let names = once_each(plan.translators().into_iter().map(ToString::to_string));
     let how = if plan.keeps_state() { "with state" } else { "one address to one" };
     if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }

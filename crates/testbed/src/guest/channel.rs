@@ -1,11 +1,14 @@
 //! The device that leads out of the guest.
 
-use super::{LOOK, PATIENCE};
-use crate::terminal::make_raw;
+use crate::kernel::sys::make_raw;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+/// How long devices may take to show after the kernel has booted.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const LOOK: Duration = Duration::from_millis(10);
 
 /// The name that the virtual machine gives its port.
 const NAME: &str = "stacklab";
@@ -13,7 +16,7 @@ const NAME: &str = "stacklab";
 const PORTS: &str = "/sys/class/virtio-ports";
 
 /// Opens the device, or the virtual machine's port of that name; waits until it is there.
-pub(super) fn open(device: Option<&Path>) -> io::Result<File> {
+pub(crate) fn open(device: Option<&Path>) -> io::Result<File> {
     let start = Instant::now();
     loop {
         let found = device.map(Path::to_owned).or_else(port).filter(|path| path.exists());

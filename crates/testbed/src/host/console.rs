@@ -1,4 +1,4 @@
-//! What a guest that failed said last.
+//! The last lines of a guest's console, for error messages.
 
 use std::fs;
 use std::path::Path;

@@ -1,16 +1,16 @@
-//! What all kinds of guests have in common: a stack of its own at a namespace's end of the link.
+//! The trait of guests: a stack of its own at a namespace's end of the link; and a guest that runs.
 
 use crate::error::{Attempt, Fault};
+use crate::guest::protocol::{Greeting, GuestRole, read_line, write_message};
 use crate::host::console::last_words;
-use crate::host::outside::Ticks;
-use crate::host::{Streams, streams_of};
-use crate::part::{Greeting, Part};
-use crate::sys::{die_with_parent_in, kill_group};
+use crate::host::streams::Streams;
+use crate::host::streams::streams_of;
+use crate::host::ticks::Ticks;
+use crate::kernel::namespace::spawn_in_namespace;
+use crate::kernel::sys::kill_group;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
@@ -24,14 +24,14 @@ pub(crate) trait Guest: fmt::Debug {
     fn wants_a_tap(&self) -> bool;
 
     /// Starts it and does not wait until it can be spoken to.
-    fn start(&self, place: &Place<'_>) -> Result<Running, Fault>;
+    fn start(&self, spec: &GuestSpec<'_>) -> Result<Running, Fault>;
 
     /// What exactly it is, for people and the record: `Linux 6.1.0-40-cloud-amd64 in QEMU`.
     fn version(&self) -> String;
 }
 
-/// Where a guest starts.
-pub(crate) struct Place<'a> {
+/// What a guest is started with.
+pub(crate) struct GuestSpec<'a> {
     /// What the host is called among those of its testbed.
     pub name: &'a str,
     /// A process in its network namespace.
@@ -44,29 +44,19 @@ pub(crate) struct Place<'a> {
     pub program: &'a Path,
     /// A folder of its own, which goes with it.
     pub folder: &'a Path,
-    /// What the guest is told to be, where it is told anything.
-    pub part: Part,
+    /// Its role, where it is told one.
+    pub role: GuestRole,
 }
 
-impl Place<'_> {
-    /// Whether it is to hold hosts of its own, and joins no link.
-    pub fn is_for_a_lab(&self) -> bool {
-        matches!(self.part, Part::Lab(_))
+impl GuestSpec<'_> {
+    /// Whether it is to host whole testbeds, and joins no link.
+    pub fn hosts_testbeds(&self) -> bool {
+        matches!(self.role, GuestRole::Hosted(_))
     }
 
     /// Starts a program in the namespace, in a process group of its own, killed when this thread ends.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, Fault> {
-        self.spawn_on(command, self.processors)
-    }
-
-    /// The same on these processors.
-    pub fn spawn_on(&self, command: &mut Command, processors: &[usize]) -> Result<Child, Fault> {
-        let program = command.get_program().to_string_lossy().into_owned();
-        let path = format!("/proc/{}/ns/net", self.namespace);
-        let namespace = File::open(&path).attempt(format!("open {path}"))?;
-        command.process_group(0);
-        die_with_parent_in(command, namespace, processors);
-        command.spawn().attempt(format!("start {program}"))
+        spawn_in_namespace(self.namespace, command, self.processors)
     }
 }
 
@@ -85,9 +75,9 @@ pub(crate) struct Running {
 enum Talk {
     /// By its standard input and output, at once.
     Pipes,
-    /// By a socket, and it must be told its part first.
-    Socket { stream: UnixStream, part: Part, patience: Duration },
-    /// By this socket: it has taken its part.
+    /// By a socket, and it must be told its role first.
+    Socket { stream: UnixStream, role: GuestRole, patience: Duration },
+    /// By this socket: it has taken its role.
     Ready(UnixStream),
     /// It has been handed over.
     Elsewhere,
@@ -99,21 +89,21 @@ impl Running {
         Running { child, ended: false, talk: Talk::Pipes, console }
     }
 
-    /// A guest that boots, and is then told its part by this socket.
+    /// A guest that boots, and is then told its role by this socket.
     pub fn on_socket(
         child: Child,
         console: PathBuf,
         stream: UnixStream,
-        part: Part,
+        role: GuestRole,
         patience: Duration,
     ) -> Self {
-        Running { child, ended: false, talk: Talk::Socket { stream, part, patience }, console }
+        Running { child, ended: false, talk: Talk::Socket { stream, role, patience }, console }
     }
 
-    /// Waits until it has booted and taken its part, where it is told one.
+    /// Waits until it has booted and taken its role, where it is told one.
     pub fn come_up(&mut self) -> Result<(), Fault> {
         self.talk = match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
-            Talk::Socket { stream, part, patience } => Talk::Ready(self.meet_by(stream, &part, patience)?.1),
+            Talk::Socket { stream, role, patience } => Talk::Ready(self.meet_by(stream, &role, patience)?.1),
             other => other,
         };
         Ok(())
@@ -134,12 +124,12 @@ impl Running {
         }
     }
 
-    /// Waits until a guest that is the place of testbeds has built them; gives what it says of them, and its channel, to be
+    /// Waits until a guest that hosts testbeds has built them; gives what it says of them, and its channel, to be
     /// read and to be written.
-    pub fn meet_lab(&mut self) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
+    pub fn meet_hosted(&mut self) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
         match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
-            Talk::Socket { stream, part, patience } => {
-                let (greeting, stream) = self.meet_by(stream, &part, patience)?;
+            Talk::Socket { stream, role, patience } => {
+                let (greeting, stream) = self.meet_by(stream, &role, patience)?;
                 let (own, stream) = both_ways(stream)?;
                 Ok((greeting, own, stream))
             }
@@ -150,7 +140,7 @@ impl Running {
     fn meet_by(
         &mut self,
         stream: UnixStream,
-        part: &Part,
+        role: &GuestRole,
         patience: Duration,
     ) -> Result<(Greeting, UnixStream), Fault> {
         let said = |console: &Path, reason: io::Error| {
@@ -159,12 +149,14 @@ impl Running {
         let booted = self.hear_of_boot(&stream, Instant::now() + patience);
         booted.map_err(|reason| said(&self.console, reason)).attempt("boot it")?;
         // Each testbed takes about a second, and several where the guest is emulated.
-        let (patience, attempted) = match part {
-            Part::Lab(lab) => (BUILDING * lab.mechanisms.len() as u32, "build testbeds in it"),
-            Part::Host { .. } | Part::Client(_) => (patience, "have it join the link"),
-            Part::Router(_) => (patience, "have it be a router"),
+        let (patience, attempted) = match role {
+            GuestRole::Hosted(testbeds) => {
+                (BUILDING * testbeds.mechanisms.len() as u32, "build testbeds in it")
+            }
+            GuestRole::Host { .. } | GuestRole::Client(_) => (patience, "have it join the link"),
+            GuestRole::Router(_) => (patience, "have it be a router"),
         };
-        let told = self.tell(&stream, part, Instant::now() + patience);
+        let told = self.tell(&stream, role, Instant::now() + patience);
         let greeting = told.map_err(|reason| said(&self.console, reason)).attempt(attempted)?;
         Ok((greeting, stream))
     }
@@ -176,11 +168,9 @@ impl Running {
         }
     }
 
-    /// Tells it its part and hears that it has taken it.
-    fn tell(&mut self, stream: &UnixStream, part: &Part, until: Instant) -> io::Result<Greeting> {
-        let mut line = serde_json::to_vec(part)?;
-        line.push(b'\n');
-        (&*stream).write_all(&line)?;
+    /// Tells it its role and waits until it has taken it.
+    fn tell(&mut self, stream: &UnixStream, role: &GuestRole, until: Instant) -> io::Result<Greeting> {
+        write_message(&mut &*stream, role)?;
         match self.hear(stream, until)? {
             greeting @ (Greeting::Ready | Greeting::Built { .. }) => {
                 stream.set_read_timeout(None)?;
@@ -191,34 +181,25 @@ impl Running {
         }
     }
 
-    /// The next greeting; whatever else it says is passed over.
+    /// The next greeting; whatever else it says is skipped.
     fn hear(&mut self, mut stream: &UnixStream, until: Instant) -> io::Result<Greeting> {
         const LOOK: Duration = Duration::from_millis(200);
         stream.set_read_timeout(Some(LOOK))?;
-        let mut line = Vec::new();
         loop {
-            let mut byte = [0];
-            match stream.read(&mut byte) {
-                // A socket whose other end is not open yet, or closed for good: the process tells.
-                Ok(0) => std::thread::sleep(LOOK),
-                Ok(_) if byte[0] == b'\n' => {
-                    if let Ok(greeting) = serde_json::from_slice(&line) {
-                        return Ok(greeting);
-                    }
-                    line.clear();
+            let line = read_line(&mut stream, LOOK, || {
+                if let Some(status) = self.child.try_wait()? {
+                    self.ended = true;
+                    return Err(io::Error::other(format!(
+                        "it ended ({status}) before it could be spoken to"
+                    )));
                 }
-                Ok(_) => line.push(byte[0]),
-                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                if Instant::now() > until {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "it did not come up in time"));
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-            if let Some(status) = self.child.try_wait()? {
-                self.ended = true;
-                return Err(io::Error::other(format!("it ended ({status}) before it could be spoken to")));
-            }
-            if Instant::now() > until {
-                return Err(io::Error::new(io::ErrorKind::TimedOut, "it did not come up in time"));
+                Ok(())
+            })?;
+            if let Ok(greeting) = serde_json::from_slice(&line) {
+                return Ok(greeting);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! gVisor as a host: `runsc` takes over the namespace's interface with its addresses, and the agent runs on its stack.
 
-use super::guest::{Guest, Place, Running};
 use crate::error::{Attempt, Fault};
-use crate::sys::mount_unseen;
+use crate::host::guest::{Guest, GuestSpec, Running};
+use crate::kernel::sys::mount_unseen;
 use serde_json::json;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -22,17 +22,17 @@ impl Guest for Gvisor {
         false
     }
 
-    fn start(&self, place: &Place<'_>) -> Result<Running, Fault> {
-        let bundle = place.folder.join("bundle");
+    fn start(&self, spec: &GuestSpec<'_>) -> Result<Running, Fault> {
+        let bundle = spec.folder.join("bundle");
         fs::create_dir_all(&bundle).attempt(format!("create {}", bundle.display()))?;
         let config = bundle.join("config.json");
-        fs::write(&config, config_of(place.program, place.namespace))
+        fs::write(&config, config_of(spec.program, spec.namespace))
             .attempt(format!("write {}", config.display()))?;
-        let console = place.folder.join("console");
+        let console = spec.folder.join("console");
         let log = File::create(&console).attempt(format!("write {}", console.display()))?;
         let mut command = Command::new(&self.runsc);
         command
-            .arg(format!("--root={}", place.folder.join("state").display()))
+            .arg(format!("--root={}", spec.folder.join("state").display()))
             .args([
                 "--ignore-cgroups",
                 "--platform=systrap",
@@ -40,17 +40,17 @@ impl Guest for Gvisor {
                 "--net-raw",
                 "--network=sandbox",
             ])
-            .arg(format!("--gso={}", place.offloads))
-            .arg(format!("--software-gso={}", place.offloads))
+            .arg(format!("--gso={}", spec.offloads))
+            .arg(format!("--software-gso={}", spec.offloads))
             .args(["run", "--bundle"])
             .arg(&bundle)
-            .arg(format!("stacklab-{}", place.name))
+            .arg(format!("stacklab-{}", spec.name))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log);
         // It keeps a network namespace of its own by a mount.
         mount_unseen(&mut command);
-        Ok(Running::on_pipes(place.spawn(&mut command)?, console))
+        Ok(Running::on_pipes(spec.spawn(&mut command)?, console))
     }
 
     fn version(&self) -> String {

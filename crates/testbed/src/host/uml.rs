@@ -1,13 +1,14 @@
 //! User-mode Linux as a host: a Linux kernel that is a process, with this program as its first one. It is spoken to over
 //! its serial line; its network interfaces are tap devices.
 
-use super::guest::{Guest, Place, Running};
-use crate::address::hardware_address_text;
-use crate::bridge::tap_of;
 use crate::error::{Attempt, Fault};
-use crate::part::Interface;
-use crate::pin;
-use crate::sys::keep_open;
+use crate::guest::protocol::Interface;
+use crate::host::guest::{Guest, GuestSpec, Running};
+use crate::kernel::cpus;
+use crate::kernel::namespace::spawn_in_namespace;
+use crate::kernel::sys::keep_open;
+use crate::link::addressing::hardware_address_text;
+use crate::link::bridge::tap_of;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -36,9 +37,9 @@ impl Guest for Uml {
         true
     }
 
-    fn start(&self, place: &Place<'_>) -> Result<Running, Fault> {
+    fn start(&self, spec: &GuestSpec<'_>) -> Result<Running, Fault> {
         let (own, its) = UnixStream::pair().attempt("make a channel")?;
-        let console = place.folder.join("console");
+        let console = spec.folder.join("console");
         let log = File::create(&console).attempt(format!("write {}", console.display()))?;
         let errors = log.try_clone().attempt("write its console")?;
         let mut command = Command::new(&self.kernel);
@@ -46,10 +47,10 @@ impl Guest for Uml {
             // Where the kernel file says that its loader is.
             .current_dir(&self.libraries)
             // Calls of its processes are caught by seccomp where this kernel allows, which is faster than tracing them.
-            .args([if place.is_for_a_lab() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"])
+            .args([if spec.hosts_testbeds() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"])
             .arg(format!("initrd={}", self.initramfs.display()))
-            .arg(format!("uml_dir={}", place.folder.display()));
-        for (number, Interface { link, hardware, .. }) in place.part.interfaces().into_iter().enumerate() {
+            .arg(format!("uml_dir={}", spec.folder.display()));
+        for (number, Interface { link, hardware, .. }) in spec.role.interfaces().into_iter().enumerate() {
             let (tap, mac) = (tap_of(link), hardware_address_text(hardware));
             command.arg(format!("vec{number}:transport=tap,ifname={tap},mac={mac},gro=1"));
         }
@@ -61,15 +62,16 @@ impl Guest for Uml {
             .args(["quiet", "loglevel=4", "panic=-1", "rdinit=/stacklab", "guest", "--channel", "/dev/ttyS0"])
             .env_clear()
             .env("LD_LIBRARY_PATH", &self.libraries)
-            .env("TMPDIR", place.folder)
+            .env("TMPDIR", spec.folder)
             .stdin(Stdio::null())
             .stdout(log)
             .stderr(errors);
         keep_open(&mut command, its.as_raw_fd());
         // It has one processor: its kernel and its processes are processes here, which wait for each other.
-        let child = place.spawn_on(&mut command, &pin::one(place.processors))?;
+        let processors = cpus::one(spec.processors);
+        let child = spawn_in_namespace(spec.namespace, &mut command, &processors)?;
         drop(its);
-        Ok(Running::on_socket(child, console, own, place.part.clone(), PATIENCE))
+        Ok(Running::on_socket(child, console, own, spec.role.clone(), PATIENCE))
     }
 
     fn version(&self) -> String {

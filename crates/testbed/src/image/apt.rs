@@ -1,8 +1,8 @@
 //! Packages of Debian's archive, fetched and unpacked without installing anything: apt-get with a state of its own, which
 //! checks the archive's signatures as it does for the machine.
 
-use super::fetch::{Step, run};
 use crate::error::TestbedError;
+use crate::image::command::{Step, run};
 use std::cmp::Ordering;
 use std::ffi::OsString;
 use std::fs;

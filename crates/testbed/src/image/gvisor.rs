@@ -1,9 +1,9 @@
 //! gVisor's `runsc`: the one that is installed, else built from its module by Go.
 
-use super::cache;
-use super::fetch::{Made, Step, run};
 use crate::error::TestbedError;
-use crate::find::program_in_path;
+use crate::host::program::program_in_path;
+use crate::image::cache::cache;
+use crate::image::command::{ImageInfo, Step, run};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -13,13 +13,13 @@ const MODULES: [&str; 2] = ["gvisor.dev/gvisor/runsc@go", "gvisor.dev/gvisor/run
 const NAME: &str = "runsc";
 
 /// Puts `runsc` into a folder.
-pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<Made, TestbedError> {
+pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, TestbedError> {
     let own = into.join(NAME);
     if let Some(installed) = program_in_path(NAME) {
         step(&format!("taking {}", installed.display()));
         fs::copy(&installed, &own).map_err(|reason| TestbedError::File { path: own.clone(), reason })?;
         let version = version_of(&own)?;
-        return Ok(Made { version, source: installed.display().to_string(), jool: None });
+        return Ok(ImageInfo { version, source: installed.display().to_string(), jool: None });
     }
     step("building runsc with Go (once, some minutes)");
     let advice = "; install Go 1.21 or newer (https://go.dev/dl, or Debian's golang-go from backports), or runsc itself";
@@ -31,7 +31,7 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<Made, TestbedErro
         run(build, &format!("build {module}"), advice).map(|_| module.to_owned())
     };
     let source = build(MODULES[0]).or_else(|_| build(MODULES[1]))?;
-    Ok(Made { version: version_of(&own)?, source, jool: None })
+    Ok(ImageInfo { version: version_of(&own)?, source, jool: None })
 }
 
 /// What Go has written into the program: `mod<tab>gvisor.dev/gvisor<tab>v0.0.0-20260101000000-0123456789ab<tab>h1:..`; else what

@@ -1,7 +1,7 @@
 //! What a kernel finds when it has booted: this program as its first process, with the libraries that it is linked to.
 
-use super::cpio::Archive;
-use super::elf::{needs_a_loader, without_symbols};
+use crate::image::cpio::Archive;
+use crate::image::elf::{needs_a_loader, without_symbols};
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

@@ -1,11 +1,11 @@
 //! Jool, a translator between IPv4 and IPv6 in the kernel: its modules compiled for a kernel that was just built, and the programs
 //! that set them up, with the libraries that they need.
 
-use super::apt::Apt;
-use super::cpio::Archive;
-use super::fetch::{Step, run};
-use super::modules;
 use crate::error::TestbedError;
+use crate::image::apt::Apt;
+use crate::image::command::{Step, run};
+use crate::image::cpio::Archive;
+use crate::image::modules;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};

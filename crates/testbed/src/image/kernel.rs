@@ -1,11 +1,11 @@
 //! Debian's kernels: the newest one of a series, in the flavour for virtual machines, with the modules that guests load.
 
-use super::apt::Apt;
-use super::cache;
-use super::cpio::Archive;
-use super::fetch::{Made, Step};
-use super::modules::{self, WANTED, find, in_order};
 use crate::error::TestbedError;
+use crate::image::apt::Apt;
+use crate::image::cache::cache;
+use crate::image::command::{ImageInfo, Step};
+use crate::image::cpio::Archive;
+use crate::image::modules::{self, WANTED, find, in_order};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub(super) const SERIES: &[(&str, &[&str])] = &[
 ];
 
 /// Fetches the newest kernel of a series into a folder: `kernel` and `modules.cpio`.
-pub(super) fn make(series: &str, into: &Path, step: &mut Step<'_>) -> Result<Made, TestbedError> {
+pub(super) fn make(series: &str, into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, TestbedError> {
     let (_, suites) = SERIES.iter().find(|(known, _)| *known == series).ok_or_else(|| {
         let known: Vec<&str> = SERIES.iter().map(|(series, _)| *series).collect();
         TestbedError::Get {
@@ -48,7 +48,7 @@ pub(super) fn make(series: &str, into: &Path, step: &mut Step<'_>) -> Result<Mad
     pack(&unpacked, &into.join("modules.cpio")).map_err(|error| attempted("pack the modules", error))?;
     let placed = fs::rename(&kernel, into.join("kernel")).and_then(|()| fs::remove_dir_all(&unpacked));
     placed.map_err(|error| attempted("keep the kernel", error))?;
-    Ok(Made { version: release, source: format!("{image} {version}"), jool: None })
+    Ok(ImageInfo { version: release, source: format!("{image} {version}"), jool: None })
 }
 
 /// The kernel and its release: `boot/vmlinuz-RELEASE`, or `usr/lib/modules/RELEASE/vmlinuz`.

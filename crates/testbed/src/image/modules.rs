@@ -1,6 +1,6 @@
 //! The modules that a guest loads, each after those it depends on.
 
-use super::cpio::Archive;
+use crate::image::cpio::Archive;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};

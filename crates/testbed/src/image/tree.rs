@@ -1,14 +1,14 @@
 //! User-mode Linux built on this machine from a kernel's source: with all mechanisms between networks, of which Debian's lacks
 //! some, and of any tree that somebody works on.
 
-use super::apt::Apt;
-use super::cache;
-use super::cpio::Archive;
-use super::fetch::{Made, Step, remove, run};
-use super::jool;
 use crate::error::TestbedError;
-use crate::find::program_in_path;
-use crate::pin::allowed;
+use crate::host::program::program_in_path;
+use crate::image::apt::Apt;
+use crate::image::cache::cache;
+use crate::image::command::{ImageInfo, Step, remove, run};
+use crate::image::cpio::Archive;
+use crate::image::jool;
+use crate::kernel::cpus::allowed;
 use stacklab_model::System;
 use std::fs::{self, File};
 use std::io;
@@ -36,7 +36,7 @@ pub(super) fn make(
     source: Option<&Path>,
     into: &Path,
     step: &mut Step<'_>,
-) -> Result<Made, TestbedError> {
+) -> Result<ImageInfo, TestbedError> {
     if let Some(program) = PROGRAMS.into_iter().find(|program| program_in_path(program).is_none()) {
         return Err(TestbedError::NoProgram { program, remedy: GET_PROGRAMS });
     }
@@ -53,7 +53,7 @@ pub(super) fn make(
         let version = built.build(step)?;
         let empty = || Archive::new(File::create(into.join(MODULES))?).finish().map(drop);
         built.place(into).and_then(|()| empty()).map_err(failed(into))?;
-        return Ok(Made { version, source: format!("built from {}", tree.display()), jool: None });
+        return Ok(ImageInfo { version, source: format!("built from {}", tree.display()), jool: None });
     }
     let built = Build { tree: unpacked.join("tree"), out: unpacked.join("build") };
     fs::create_dir_all(&built.tree).map_err(failed(&built.tree))?;
@@ -67,7 +67,7 @@ pub(super) fn make(
     for folder in [&unpacked, &kept] {
         remove(folder).map_err(failed(folder))?;
     }
-    Ok(Made { version, source: format!("built from {origin}"), jool: Some(jool) })
+    Ok(ImageInfo { version, source: format!("built from {origin}"), jool: Some(jool) })
 }
 
 /// Unpacks Debian's newest source of these suites, by way of a folder; gives its package with the version.

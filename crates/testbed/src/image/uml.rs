@@ -1,10 +1,10 @@
 //! User-mode Linux as Debian builds it, with the C library that it needs beside it: newer than that of most machines.
 
-use super::apt::Apt;
-use super::cache;
-use super::fetch::{Made, Step};
-use super::kernel::pack;
 use crate::error::TestbedError;
+use crate::image::apt::Apt;
+use crate::image::cache::cache;
+use crate::image::command::{ImageInfo, Step};
+use crate::image::kernel::pack;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ const NAMED: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
 const OWN: &[u8] = b"./ld.so\0";
 
 /// Fetches it into a folder: `kernel`, `modules.cpio`, and `lib` with a loader `ld.so`.
-pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<Made, TestbedError> {
+pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, TestbedError> {
     let apt = Apt::open(cache().join("apt").join("uml"), SUITES, step)?;
     let unpacked = into.join("unpacked");
     let version = apt.unpack(PACKAGE, &unpacked, step)?;
@@ -32,7 +32,7 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<Made, TestbedErro
     })?;
     // 7.2um1+b1: the kernel's, then Debian's.
     let release = version.split("um").next().unwrap_or(&version).to_owned();
-    Ok(Made { version: release, source: format!("{PACKAGE} {version}"), jool: None })
+    Ok(ImageInfo { version: release, source: format!("{PACKAGE} {version}"), jool: None })
 }
 
 fn place(unpacked: &Path, into: &Path) -> io::Result<()> {

@@ -3,8 +3,8 @@
 
 use super::Router;
 use crate::error::Fault;
-use crate::routed::plan::TUNNEL;
-use crate::routed::wire::add_device;
+use crate::link::addressing::TUNNEL;
+use crate::link::interface::add_device;
 use rtnetlink::LinkIp6Tnl;
 use rtnetlink::packet_route::IpProtocol;
 use rtnetlink::packet_route::link::Ip6TunnelFlags;

@@ -4,8 +4,8 @@
 
 use super::Router;
 use crate::error::Fault;
-use crate::routed::plan::TUNNEL;
-use crate::routed::wire::add_device;
+use crate::link::addressing::TUNNEL;
+use crate::link::interface::add_device;
 use rtnetlink::packet_core::DefaultNla;
 use rtnetlink::packet_route::link::{InfoData, InfoGre6};
 use rtnetlink::{LinkGre, LinkGre6};

@@ -13,8 +13,8 @@ pub(crate) mod translate;
 pub(crate) mod wireguard;
 
 use crate::error::Fault;
-use crate::routed::plan::{Site, TUNNEL};
-use crate::routed::wire::{Route, raise};
+use crate::link::addressing::{Site, TUNNEL};
+use crate::link::interface::{Route, raise};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism, Translator};
 

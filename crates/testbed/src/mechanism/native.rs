@@ -2,8 +2,8 @@
 
 use super::Router;
 use crate::error::Fault;
-use crate::routed::plan::MIDDLE;
-use crate::routed::wire::Route;
+use crate::link::addressing::MIDDLE;
+use crate::link::interface::Route;
 use stacklab_model::Family;
 
 pub(super) fn lay(router: &Router) -> Result<(), Fault> {

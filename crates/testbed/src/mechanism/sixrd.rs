@@ -4,8 +4,8 @@
 
 use super::Router;
 use crate::error::Fault;
-use crate::routed::plan::{SIXRD, SIXRD_RELAY, TUNNEL};
-use crate::routed::wire::{Route, add_device};
+use crate::link::addressing::{SIXRD, SIXRD_RELAY, TUNNEL};
+use crate::link::interface::{Route, add_device};
 use rtnetlink::LinkSit;
 
 pub(super) fn lay(router: &Router) -> Result<(), Fault> {

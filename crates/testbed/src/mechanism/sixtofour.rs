@@ -3,8 +3,8 @@
 
 use super::Router;
 use crate::error::Fault;
-use crate::routed::plan::TUNNEL;
-use crate::routed::wire::{Route, add_device};
+use crate::link::addressing::TUNNEL;
+use crate::link::interface::{Route, add_device};
 use rtnetlink::LinkSit;
 use std::net::Ipv6Addr;
 

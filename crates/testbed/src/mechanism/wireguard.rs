@@ -3,8 +3,8 @@
 
 use super::Router;
 use crate::error::{Attempt, Fault};
-use crate::routed::plan::TUNNEL;
-use crate::routed::wire::add_device;
+use crate::link::addressing::TUNNEL;
+use crate::link::interface::add_device;
 use rtnetlink::LinkWireguard;
 use rtnetlink::sys::{Socket, SocketAddr as NetlinkAddress, protocols::NETLINK_GENERIC};
 use serde::{Deserialize, Serialize};

@@ -1,24 +1,33 @@
 //! A daemon that runs on the receiver.
 
-use super::program::{Program, prefix, with_own_libraries};
-use super::{Ends, dnsmasq, slapd};
-use crate::address::address;
 use crate::error::{Attempt, Fault, TestbedError};
-use crate::folder::Folder;
-use crate::host::last_words;
-use crate::sys::{die_with_parent_in, kill_group, limit_open_files};
+use crate::host::console::last_words;
+use crate::host::workdir::Workdir;
+use crate::kernel::namespace::spawn_in_namespace;
+use crate::kernel::sys::{kill_group, limit_open_files};
+use crate::link::addressing::address;
+use crate::services::program::{Program, prefix, with_own_libraries};
+use crate::services::{dnsmasq, slapd};
+use crate::topology::Node;
 use stacklab_model::{Family, Role, Services};
 use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// Where slapd's modules are, beside `sbin`.
 const MODULES: [&str; 4] = ["lib/ldap", "lib/openldap", "lib64/openldap", "libexec/openldap"];
 
+/// The two ends of a link as services see them, sender first.
+pub(crate) struct Ends<'a> {
+    /// A process in each namespace.
+    pub namespaces: [u32; 2],
+    /// The processors of each; any, where there are none.
+    pub processors: [&'a [usize]; 2],
+}
+
 /// A daemon. Dropping it kills it, and what it started, and waits for it.
 #[derive(Debug)]
-pub(super) struct Daemon {
+pub(crate) struct Daemon {
     program: Program,
     version: String,
     child: Child,
@@ -30,14 +39,14 @@ impl Daemon {
     pub fn start(
         program: Program,
         services: &Services,
-        folder: &Folder,
+        workdir: &Workdir,
         ends: &Ends<'_>,
     ) -> Result<Self, TestbedError> {
         let file = program.find()?;
-        let own = folder.path().join(program.name());
+        let own = workdir.path().join(program.name());
         let log = own.join("log");
         let version = program.version(&file);
-        let fault = |fault: Fault| fault.on(Role::Receiver);
+        let fault = |fault: Fault| fault.at(Node::Receiver);
         fs::create_dir(&own).attempt(format!("create {}", own.display())).map_err(fault)?;
         let mut command = match program {
             Program::Dnsmasq => dnsmasq_command(&file, services, &own),
@@ -183,9 +192,6 @@ fn launch(
     let output = File::create(log).attempt(format!("write {}", log.display()))?;
     let errors = output.try_clone().attempt(format!("write {}", log.display()))?;
     prepare(command, file, own);
-    let path = format!("/proc/{}/ns/net", ends.namespaces[1]);
-    let namespace = File::open(&path).attempt(format!("open {path}"))?;
-    command.process_group(0).stdout(output).stderr(errors);
-    die_with_parent_in(command, namespace, ends.processors[1]);
-    command.spawn().attempt(format!("start {}", file.display()))
+    command.stdout(output).stderr(errors);
+    spawn_in_namespace(ends.namespaces[1], command, ends.processors[1])
 }

@@ -1,8 +1,8 @@
 //! What dnsmasq is told: DNS for one name, DHCP for addresses of the link, over both families; and nothing of this
 //! machine's.
 
-use super::ask::NAME;
-use crate::address::address;
+use crate::link::addressing::address;
+use crate::services::ask::answer::NAME;
 use stacklab_model::{Family, Role, Service, Services};
 use std::fmt::Write;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use std::path::Path;
 const RANGE: [u8; 2] = [100, 199];
 
 /// Its configuration file, with its leases in a folder.
-pub(super) fn config(services: &Services, folder: &Path) -> String {
+pub(crate) fn config(services: &Services, folder: &Path) -> String {
     let mut text = "no-resolv\nno-poll\nno-hosts\nlog-facility=-\n".to_owned();
     if services.contains(Service::Dns) {
         let [v4, v6] = [Family::Ipv4, Family::Ipv6].map(|family| address(family, Role::Receiver).0);

@@ -1,8 +1,8 @@
 //! A light load: while a trial runs, each service is asked every tenth of a second, over either family in turn.
 
-use super::ask::Asker;
-use crate::namespace::enter_namespace;
-use crate::pin;
+use crate::kernel::cpus;
+use crate::kernel::namespace::enter_namespace;
+use crate::services::ask::asker::Asker;
 use stacklab_model::{Family, Service, Services};
 use std::collections::BTreeMap;
 use std::io;
@@ -25,7 +25,7 @@ pub struct Asked {
 
 /// Threads in the sender's namespace, one for each service. Dropping it ends them.
 #[derive(Debug)]
-pub(super) struct Load {
+pub(crate) struct Load {
     state: Arc<State>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -65,7 +65,7 @@ impl Load {
             let (state, processors) = (Arc::clone(&load.state), processors.to_vec());
             let (told, heard) = channel();
             let work = move || {
-                let ready = enter_namespace(namespace).and_then(|()| pin::stay_on(&processors));
+                let ready = enter_namespace(namespace).and_then(|()| cpus::stay_on(&processors));
                 if tell(&told, ready) {
                     state.work(service, asker);
                 }

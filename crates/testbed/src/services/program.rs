@@ -1,15 +1,15 @@
 //! The daemons' programs.
 
-use crate::ability::Ability;
 use crate::error::TestbedError;
-use crate::find::program_in_path;
+use crate::host::program::program_in_path;
+use crate::kernel::capability::Ability;
 use stacklab_model::{Service, Services};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program that serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Program {
+pub(crate) enum Program {
     /// DNS and DHCP.
     Dnsmasq,
     /// LDAP.
@@ -94,12 +94,12 @@ fn version_in(said: &str, before: &str) -> Option<String> {
 }
 
 /// The folder `usr` of the package that a program is from: `/usr`, or where it was unpacked.
-pub(super) fn prefix(file: &Path) -> Option<PathBuf> {
+pub(crate) fn prefix(file: &Path) -> Option<PathBuf> {
     Some(file.canonicalize().ok()?.parent()?.parent()?.to_owned())
 }
 
 /// Has a program that was unpacked find the libraries that were unpacked with it.
-pub(super) fn with_own_libraries(command: &mut Command, file: &Path) {
+pub(crate) fn with_own_libraries(command: &mut Command, file: &Path) {
     let Some(prefix) = prefix(file).filter(|prefix| prefix != Path::new("/usr") && prefix != Path::new("/"))
     else {
         return;

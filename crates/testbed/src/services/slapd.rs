@@ -1,12 +1,12 @@
 //! What slapd is told: a small directory of its own that anybody may read.
 
-use super::ask::{ENTRIES, SUFFIX, entry};
+use crate::services::ask::answer::{ENTRIES, SUFFIX, entry};
 use std::fmt::Write;
 use std::path::Path;
 
 /// Its configuration file, with its database in a folder. Nothing of this machine's is included: the one class of its
 /// entries is defined here. `modules` is where its modules are, where the database is one.
-pub(super) fn config(database: &Path, modules: Option<&Path>) -> String {
+pub(crate) fn config(database: &Path, modules: Option<&Path>) -> String {
     let mut text = String::new();
     if let Some(modules) = modules {
         let _ = writeln!(text, "modulepath \"{}\"\nmoduleload back_mdb", modules.display());
@@ -23,7 +23,7 @@ pub(super) fn config(database: &Path, modules: Option<&Path>) -> String {
 }
 
 /// The directory's entries, in LDIF.
-pub(super) fn entries() -> String {
+pub(crate) fn entries() -> String {
     let mut text = "dn: cn=stacklab\nobjectClass: stacklabEntry\ncn: stacklab\n".to_owned();
     for number in 0..ENTRIES {
         let (name, of) = (entry(number), SUFFIX);

@@ -1,7 +1,7 @@
 //! Who enters a host: gives the command what is typed, and writes what it says.
 
-use super::frames::{Ask, Bytes, Order, Tell, put};
-use super::window::{Raw, terminal};
+use crate::shell::frames::{Ask, Bytes, Order, Tell, put};
+use crate::shell::window::{Raw, terminal};
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write, stderr, stdin, stdout};
 use std::os::unix::net::UnixStream;

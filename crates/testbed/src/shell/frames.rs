@@ -7,6 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+/// How many commands can run in a guest at once.
+pub const DOORS: usize = 8;
+
 /// Towards the guest, by a door. What is asked goes over in small parts, each of which is waited for: user-mode Linux's serial
 /// line, once it has more than its 4096 bytes of room, is not listened to any more.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,8 +1,7 @@
 //! The process in a guest that becomes the command.
 
-use super::FILES;
 use crate::error::{Attempt, Fault};
-use crate::namespace::join;
+use crate::kernel::namespace::join;
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{chdir, chroot};
@@ -11,6 +10,9 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+
+/// Where user-mode Linux shows this machine's files.
+const FILES: &str = "/host";
 
 /// Takes this process, which must have one thread, into the network namespace of a host's process and among this machine's
 /// files, where the guest can show them, and becomes the command in this folder. Returns only where that failed.

@@ -9,17 +9,10 @@ mod client;
 mod frames;
 mod inside;
 mod relay;
-mod serve;
+pub(crate) mod serve;
 mod window;
 
 pub use client::enter_guest;
+pub use frames::DOORS;
 pub use inside::become_command;
 pub use relay::listen;
-
-pub(crate) use serve::serve;
-
-/// How many commands can run in a guest at once.
-pub const DOORS: usize = 8;
-
-/// Where user-mode Linux shows this machine's files.
-const FILES: &str = "/host";

@@ -1,7 +1,7 @@
 //! The holder of a testbed inside a guest: passes on what is said between who enters a host and the guest.
 
-use super::frames::{Bytes, Knock, PART, Tell, put};
-use crate::host::Streams;
+use crate::host::streams::Streams;
+use crate::shell::frames::{Bytes, DOORS, Knock, PART, Tell, put};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -51,7 +51,7 @@ pub fn listen(socket: &Path, doors: Vec<Streams>) -> io::Result<()> {
                         }
                     }
                     None => {
-                        let full = format!("{} commands run there already", super::DOORS);
+                        let full = format!("{} commands run there already", DOORS);
                         let _ = put(&mut &client, &Tell::Failed(full));
                     }
                 }

@@ -1,8 +1,8 @@
 //! The guest's side: runs commands on its hosts.
 
-use super::frames::{Ask, Bytes, Knock, Order, Tell, Window, put};
-use crate::host::Streams;
-use crate::sys::{kill_group, lead_terminal, open_terminal, resize_terminal, signal_group};
+use crate::host::streams::Streams;
+use crate::kernel::sys::{kill_group, lead_terminal, open_terminal, resize_terminal, signal_group};
+use crate::shell::frames::{Ask, Bytes, Knock, Order, Tell, Window, put};
 use nix::sys::signal::Signal;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -1,7 +1,7 @@
 //! The terminal of who enters a host.
 
-use super::frames::Window;
-use crate::terminal::{make_raw, put_back};
+use crate::kernel::sys::{make_raw, put_back};
+use crate::shell::frames::Window;
 use nix::sys::termios::Termios;
 use std::io::{self, IsTerminal, Stdin, stdin, stdout};
 
@@ -10,7 +10,7 @@ pub(super) fn terminal() -> Option<Window> {
     if !(stdin().is_terminal() && stdout().is_terminal()) {
         return None;
     }
-    crate::sys::window_size(&stdin()).ok().map(|(rows, columns)| Window { rows, columns })
+    crate::kernel::sys::window_size(&stdin()).ok().map(|(rows, columns)| Window { rows, columns })
 }
 
 /// The terminal gives each key as it is pressed, until this is dropped.

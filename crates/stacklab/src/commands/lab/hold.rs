@@ -8,8 +8,8 @@ use crate::rig::routed_text::translators;
 use stacklab_agent::interrupt;
 use stacklab_model::{Family, Mechanism, System, Topology};
 use stacklab_study::Study;
-use stacklab_testbed::routed::{Node, Routed, RowPlan, ends};
-use stacklab_testbed::{GuestLab, Needs, Testbed, clear, enter, possible, shell};
+use stacklab_testbed::{GuestHosted, Requirements, Testbed, clear, enter, find_placement, shell};
+use stacklab_testbed::{Node, Routed, RoutedSpec, ends};
 use std::any::Any;
 use std::io::{self, Write};
 use std::net::IpAddr;
@@ -31,8 +31,8 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
         (Some(row), Topology::Routed(links)) => {
             let forward_only = study.flows_forward_only();
             let needs =
-                Needs { rows: vec![row], link_config: study.link_config.clone(), links, forward_only };
-            match possible(&needs, &options.placement.in_vm)? {
+                Requirements { rows: vec![row], link_config: study.link_config.clone(), links, forward_only };
+            match find_placement(&needs, &options.placement.in_vm)? {
                 Some(system) => in_guest(&system, &needs, &program)?,
                 None => on_this_kernel(&needs, &program)?,
             }
@@ -62,7 +62,7 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
 fn link(study: &Study, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
     let testbed = Testbed::build(&study.link_config, program, &AGENT)?;
     let host = |host: &stacklab_testbed::Host| RunningHost {
-        name: host.role().to_string(),
+        name: host.node().to_string(),
         location: HostLocation::Process(host.pid()),
         addresses: Family::ALL.iter().map(|family| host.address(*family).to_string()).collect(),
     };
@@ -71,15 +71,19 @@ fn link(study: &Study, program: &Path) -> Result<(RunningTestbed, Held), Failure
     Ok((up, Box::new(testbed)))
 }
 
-fn on_this_kernel(needs: &Needs, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
-    let plan = &needs.plans(None)[0];
+fn on_this_kernel(needs: &Requirements, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
+    let plan = &needs.specs(None)[0];
     let testbed = Routed::build(plan, program, &AGENT)?;
     let up = up_of_row(plan, "", true, |node| HostLocation::Process(testbed.pid(node)));
     Ok((up, Box::new(testbed)))
 }
 
-fn in_guest(system: &System, needs: &Needs, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
-    let (guest, testbeds, doors) = GuestLab::boot(system, needs, program, shell::DOORS)?;
+fn in_guest(
+    system: &System,
+    needs: &Requirements,
+    program: &Path,
+) -> Result<(RunningTestbed, Held), Failure> {
+    let (guest, testbeds, doors) = GuestHosted::boot(system, needs, program, shell::DOORS)?;
     let path = socket();
     shell::listen(&path, doors).map_err(failed(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version());
@@ -90,7 +94,7 @@ fn in_guest(system: &System, needs: &Needs, program: &Path) -> Result<(RunningTe
 
 /// Four hosts in a row.
 fn up_of_row(
-    plan: &RowPlan,
+    plan: &RoutedSpec,
     inside: &str,
     files: bool,
     location: impl Fn(Node) -> HostLocation,

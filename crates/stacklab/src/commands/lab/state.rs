@@ -42,7 +42,7 @@ pub(super) struct RunningHost {
 pub(super) enum HostLocation {
     /// In the namespace of a process of this kernel.
     Process(u32),
-    /// Inside a guest, this one on the path.
+    /// Placement a guest, this one on the path.
     Guest(usize),
 }
 

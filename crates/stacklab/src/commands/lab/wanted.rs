@@ -4,15 +4,15 @@ use crate::campaign::sources::study_of;
 use crate::cli::lab::LabUpOptions;
 use crate::failure::Failure;
 use crate::rig::placement::without_routers;
-use stacklab_model::{RowKind, Systems};
+use stacklab_model::{RoutedKind, Systems};
 use stacklab_study::Study;
-use stacklab_testbed::Inside;
+use stacklab_testbed::Placement;
 
 /// What is to be built: the study, and one of its rows of hosts where it has routers.
-pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RowKind>), Failure> {
+pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind>), Failure> {
     let (_, study) = study_of(&options.study)?;
     let mechanisms = study.mechanisms();
-    if options.placement.in_vm != Inside::WhereNeeded && mechanisms.is_empty() {
+    if options.placement.in_vm != Placement::WhereNeeded && mechanisms.is_empty() {
         return Err(without_routers());
     }
     let routers = study.rows().into_iter().map(|row| row.routers);

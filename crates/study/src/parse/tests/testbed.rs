@@ -2,13 +2,13 @@
 
 use crate::parse::tests::{STUDY, assert_mistakes, errors, routed, study, with};
 use insta::assert_snapshot;
-use stacklab_model::{RowKind, Translator};
+use stacklab_model::{RoutedKind, Translator};
 
 #[test]
 fn behind_routers_every_pair_of_systems_has_every_mechanism_and_all_routers() {
     let rows = |factors: &str| -> Vec<String> {
         let text = routed(factors);
-        let said = |row: &RowKind| format!("{} {} {}", row.mechanism, row.clients, row.routers);
+        let said = |row: &RoutedKind| format!("{} {} {}", row.mechanism, row.clients, row.routers);
         let mut rows: Vec<String> = study(&text).rows().iter().map(said).collect();
         rows.sort();
         rows

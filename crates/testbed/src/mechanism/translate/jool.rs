@@ -2,11 +2,11 @@
 //! route into one; what was set up goes with the namespace.
 
 use crate::error::{Attempt, Fault};
-use crate::find::program_in_path;
+use crate::host::program::program_in_path;
 use crate::image::jool::{FOLDER, LOADER};
+use crate::kernel::namespace::in_new_namespace;
+use crate::link::addressing::{POOL_HOST, Site, TRANSLATED, XLAT_HOST};
 use crate::mechanism::Router;
-use crate::namespace::in_new_namespace;
-use crate::routed::plan::{POOL_HOST, Site, TRANSLATED, XLAT_HOST};
 use stacklab_model::{Family, Mechanism};
 use std::fs;
 use std::io;

@@ -6,9 +6,9 @@ pub(crate) mod tayga;
 
 use super::Router;
 use crate::error::Fault;
-use crate::image::Image;
-use crate::routed::plan::{MIDDLE, Site, TRANSLATED, XLAT};
-use crate::routed::wire::Route;
+use crate::image::installed::Image;
+use crate::link::addressing::{MIDDLE, Site, TRANSLATED, XLAT};
+use crate::link::interface::Route;
 use stacklab_model::{Family, Mechanism, System, Translator};
 use std::fmt;
 use std::net::IpAddr;

@@ -3,11 +3,11 @@
 
 use super::translates_at;
 use crate::error::{Attempt, Fault, TestbedError};
-use crate::find::program_in_path;
+use crate::host::program::program_in_path;
+use crate::kernel::sys::create_lasting_tun;
+use crate::link::addressing::{POOL, POOL_HOST, POOL_OWN, Site, TRANSLATED, TUNNEL, XLAT, XLAT_HOST};
+use crate::link::interface::{Route, raise};
 use crate::mechanism::Router;
-use crate::routed::plan::{POOL, POOL_HOST, POOL_OWN, Site, TRANSLATED, TUNNEL, XLAT, XLAT_HOST};
-use crate::routed::wire::{Route, raise};
-use crate::sys::create_lasting_tun;
 use stacklab_model::{Family, Mechanism, Translator};
 use std::fmt::Write;
 use std::fs::{self, File};

@@ -1,8 +1,8 @@
 //! DHCP by a client that has its address and asks for all else: DHCPINFORM (RFC 2131) over IPv4, an information request
 //! (RFC 8415) over IPv6. Nothing is leased, so no number of queries uses addresses up.
 
-use super::{TIMEOUT, expect, strange};
-use crate::address::{address, hardware_address};
+use crate::link::addressing::{address, hardware_address};
+use crate::services::ask::answer::{TIMEOUT, expect, strange};
 use stacklab_model::{Family, Role};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
@@ -27,7 +27,7 @@ const ACKNOWLEDGED: u8 = 5;
 const INFORMATION_REQUEST: u8 = 11;
 const REPLY: u8 = 7;
 
-pub(super) fn ask(family: Family, number: u32, interface: u32) -> io::Result<()> {
+pub(crate) fn ask(family: Family, number: u32, interface: u32) -> io::Result<()> {
     let own = address(family, Role::Sender).0;
     let server = address(family, Role::Receiver).0;
     let (ports, to) = match server {

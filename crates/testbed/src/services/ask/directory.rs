@@ -1,7 +1,7 @@
 //! LDAP over TCP (RFC 4511): a connection for each query, which binds as nobody, searches an entry by its name, and unbinds.
 
-use super::{SUFFIX, TIMEOUT, entry, expect, strange};
-use crate::address::address;
+use crate::link::addressing::address;
+use crate::services::ask::answer::{SUFFIX, TIMEOUT, entry, expect, strange};
 use stacklab_model::{Family, Role};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -26,7 +26,7 @@ const DONE: u8 = 0x65;
 const SIMPLE: u8 = 0x80;
 const EQUALS: u8 = 0xa3;
 
-pub(super) fn ask(family: Family, number: u32) -> io::Result<()> {
+pub(crate) fn ask(family: Family, number: u32) -> io::Result<()> {
     let server = SocketAddr::new(address(family, Role::Receiver).0, PORT);
     let mut stream = TcpStream::connect_timeout(&server, TIMEOUT)?;
     stream.set_nodelay(true)?;

@@ -1,7 +1,7 @@
 //! DNS over UDP (RFC 1035): the server's own name, its IPv4 and its IPv6 address in turn.
 
-use super::{NAME, TIMEOUT, expect};
-use crate::address::address;
+use crate::link::addressing::address;
+use crate::services::ask::answer::{NAME, TIMEOUT, expect};
 use stacklab_model::{Family, Role};
 use std::io;
 use std::net::{IpAddr, UdpSocket};
@@ -13,7 +13,7 @@ const ANSWER: u16 = 0x8000;
 const ERROR: u16 = 0x000f;
 const INTERNET: u16 = 1;
 
-pub(super) fn ask(family: Family, number: u32) -> io::Result<()> {
+pub(crate) fn ask(family: Family, number: u32) -> io::Result<()> {
     let wanted = if number.is_multiple_of(2) { Family::Ipv4 } else { Family::Ipv6 };
     let id = number as u16;
     let socket = UdpSocket::bind((address(family, Role::Sender).0, 0))?;

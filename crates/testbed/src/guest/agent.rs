@@ -1,0 +1,164 @@
+//! What a guest does from its boot until it is an agent.
+
+use crate::error::{Attempt, Fault};
+use crate::guest::channel::{self, LOOK, PATIENCE};
+use crate::guest::protocol::{
+    ClientRole, Greeting, GuestRole, Interface, RouterRole, read_line, write_message,
+};
+use crate::guest::{hosted, init};
+use crate::kernel::netlink::with_netlink;
+use crate::kernel::sysctl;
+use crate::link::addressing::{INTERFACE, MIDDLE, addresses};
+use crate::link::configure::{configure_end, configure_on_client_network, configure_router, fix_path_mtus};
+use crate::link::interface::raise;
+use crate::link::offload::switch_off_all;
+use crate::link::quiescence::wait_until_quiet;
+use crate::mechanism::translate::tayga;
+use crate::testbed::mux;
+use futures_util::TryStreamExt;
+use rtnetlink::LinkUnspec;
+use rtnetlink::packet_route::link::LinkAttribute;
+use std::fs::File;
+use std::io;
+use std::net::IpAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+/// How soon a translator has ended that cannot do what it should.
+const TRANSLATES: Duration = Duration::from_millis(200);
+
+/// Whether this process is the first of its system, which nobody has prepared anything for.
+pub fn is_first() -> bool {
+    std::process::id() == 1
+}
+
+/// Waits until it is told a role, and takes it. As a host on a link, gives the stream that the agent is then asked on: the
+/// device `channel`, or the port named `stacklab` of a virtual machine. As the host of whole testbeds, returns when they are
+/// no longer needed.
+///
+/// # Errors
+/// When there is no channel. What fails afterwards is also told to whoever waits at its other end.
+pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
+    if is_first() {
+        init::prepare()?;
+    }
+    let mut stream = channel::open(channel)?;
+    write_message(&mut stream, &Greeting::Waiting)?;
+    let told = read_role(&mut stream).map_err(|error| error.to_string());
+    let taken = told.and_then(|role| match &role {
+        GuestRole::Hosted(role) => {
+            let mut built = hosted::build(role).map_err(|error| error.to_string())?;
+            Ok((Greeting::Built { carried: std::mem::take(&mut built.carried) }, Some(built)))
+        }
+        host => take(host).map(|()| (Greeting::Ready, None)).map_err(|fault| fault.to_string()),
+    });
+    match taken {
+        Ok((greeting, built)) => {
+            write_message(&mut stream, &greeting)?;
+            match built {
+                None => Ok(Some(stream)),
+                // Until nobody is at the other end any more.
+                Some(mut built) => {
+                    let streams = std::mem::take(&mut built.streams);
+                    mux::serve(stream.try_clone()?, stream, streams).map(|()| None)
+                }
+            }
+        }
+        Err(reason) => {
+            write_message(&mut stream, &Greeting::Failed { reason: reason.clone() })?;
+            // What is on its way to the other end would go with the system.
+            std::thread::sleep(Duration::from_secs(1));
+            Err(io::Error::other(reason))
+        }
+    }
+}
+
+/// Ends the system where this is its first process, with which it cannot go on anyway; else returns.
+pub fn leave() {
+    if is_first() {
+        init::power_off();
+    }
+}
+
+fn read_role(stream: &mut File) -> io::Result<GuestRole> {
+    Ok(serde_json::from_slice(&read_line(stream, LOOK, || Ok(()))?)?)
+}
+
+/// Takes a host's role: the interface with the host's hardware address becomes the link's end.
+fn take(role: &GuestRole) -> Result<(), Fault> {
+    sysctl::silence()?;
+    for interface in role.interfaces() {
+        name_interface(&interface)?;
+    }
+    let (own, offloads) = match role {
+        GuestRole::Host { role, mtu, offloads } => {
+            raise(INTERFACE, *mtu)?;
+            configure_end(*role)?;
+            (addresses(*role), *offloads)
+        }
+        GuestRole::Client(client) => (be_client(client)?, client.offloads),
+        GuestRole::Router(router) => (be_router(router)?, router.offloads),
+        GuestRole::Hosted(_) => return Ok(()),
+    };
+    for interface in role.interfaces().iter().filter(|_| !offloads) {
+        // Some devices have them on again when they are raised (user-mode Linux's).
+        switch_off_all(interface.link)?;
+    }
+    wait_until_quiet(INTERFACE, &own)
+}
+
+/// Configures this system as the client's namespace would be. Gives its addresses.
+fn be_client(client: &ClientRole) -> Result<[IpAddr; 2], Fault> {
+    let ClientRole { site, mechanism, mtu, middle_mtu, .. } = *client;
+    sysctl::prepare_routing()?;
+    raise(INTERFACE, mtu)?;
+    configure_on_client_network(site.client(), site, mechanism)?;
+    fix_path_mtus(site, mechanism, middle_mtu)?;
+    Ok(site.client_addresses(mechanism))
+}
+
+/// Configures this system as the router's namespace would be. Gives its addresses on its client's network.
+fn be_router(role: &RouterRole) -> Result<[IpAddr; 2], Fault> {
+    let router = &role.router;
+    sysctl::prepare_routing()?;
+    // Kernels before 5.16 have it too, in a namespace that is the only one.
+    sysctl::keep_path_mtus();
+    raise(INTERFACE, role.near_mtu)?;
+    raise(MIDDLE, router.mtu)?;
+    configure_router(router)?;
+    // Both last as long as the system: nobody ends the one or takes the other away before. What it says is on the console.
+    let folder = std::env::temp_dir();
+    if let Some(mut translator) = tayga::command(router, &folder)? {
+        let mut child = translator.stderr(Stdio::inherit()).spawn().attempt("start the translator")?;
+        std::thread::sleep(TRANSLATES);
+        if let Some(status) = child.try_wait().attempt("look after the translator")? {
+            return Err(io::Error::other(format!("it ended ({status})")))
+                .attempt("keep the translator running");
+        }
+    }
+    Ok(router.site.gateways(router.mechanism))
+}
+
+fn name_interface(wanted: &Interface) -> Result<(), Fault> {
+    let (name, wanted) = (wanted.link, LinkAttribute::Address(wanted.hardware.to_vec()));
+    with_netlink(async |netlink| {
+        let start = Instant::now();
+        let index = loop {
+            let all: Vec<_> =
+                netlink.link().get().execute().try_collect().await.attempt("list the interfaces")?;
+            if let Some(link) = all.into_iter().find(|link| link.attributes.contains(&wanted)) {
+                break link.header.index;
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(io::Error::from(io::ErrorKind::NotFound))
+                    .attempt(format!("find the interface of {name}"));
+            }
+            tokio::time::sleep(LOOK).await;
+        };
+        let down = LinkUnspec::new_with_index(index).down().build();
+        netlink.link().change(down).execute().await.attempt(format!("lower the interface of {name}"))?;
+        let named = LinkUnspec::new_with_index(index).name(name.to_owned()).build();
+        netlink.link().change(named).execute().await.attempt(format!("name it {name}"))
+    })
+}

@@ -1,0 +1,58 @@
+//! A guest as the host of whole testbeds.
+
+use crate::error::{Attempt, TestbedError};
+use crate::guest::protocol::{HostedRole, PathCheck};
+use crate::host::streams::Streams;
+use crate::kernel::sysctl;
+use crate::mechanism::translate::Translates;
+use crate::shell::serve::serve;
+use crate::testbed::routed::Routed;
+use crate::testbed::spec::RoutedSpec;
+use crate::topology::Node;
+use nix::mount::{MsFlags, mount};
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// This program, as the first process of a system finds it.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// Testbeds that stand, with the streams of their agents.
+pub(crate) struct Testbeds {
+    _all: Vec<Routed>,
+    pub streams: Vec<Streams>,
+    pub carried: Vec<Vec<PathCheck>>,
+}
+
+/// Builds a testbed for each mechanism.
+pub(crate) fn build(role: &HostedRole) -> Result<Testbeds, TestbedError> {
+    let mut testbeds = Testbeds { _all: Vec::new(), streams: Vec::new(), carried: Vec::new() };
+    // Kernels before 5.16 have one such setting for all namespaces, where only this one shows it.
+    let _ = sysctl::write("ipv4/route/mtu_expires", "1000000");
+    let program = std::fs::read_link(PROGRAM).unwrap_or_else(|_| Path::new("/stacklab").to_owned());
+    for (mechanism, by) in &role.mechanisms {
+        let translates = [0, 1].map(|_| Translates { by: *by, version: None });
+        let spec = RoutedSpec {
+            translates,
+            links: role.links,
+            ..RoutedSpec::of_namespaces(*mechanism, &role.link_config)
+        };
+        let mut routed = Routed::build(&spec, &program, &["agent", "--stdio"])?;
+        testbeds.streams.extend(routed.meet()?);
+        testbeds.carried.push(routed.path_checks().to_vec());
+        testbeds._all.push(routed);
+    }
+    if let (1.., Some(first)) = (role.doors, testbeds._all.first()) {
+        let hosts = Node::ALL.map(|node| first.pid(node));
+        let opened = terminals().and_then(|()| serve(role.doors, hosts)).attempt("open doors");
+        testbeds.streams.extend(opened.map_err(|fault| fault.at(Node::Sender))?);
+    }
+    Ok(testbeds)
+}
+
+/// Has this system know terminals.
+fn terminals() -> io::Result<()> {
+    const PLACE: &str = "/dev/pts";
+    fs::create_dir_all(PLACE)?;
+    Ok(mount(Some("devpts"), PLACE, Some("devpts"), MsFlags::empty(), Some("ptmxmode=666"))?)
+}

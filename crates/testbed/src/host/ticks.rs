@@ -1,0 +1,91 @@
+//! The CPU time of a guest's processes as this machine counts it, for guests whose own kernel counts none or not all.
+
+use std::collections::HashMap;
+use std::fs;
+
+/// Ticks that processes ran, in programs and in the kernel.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Ticks {
+    /// In programs.
+    pub user: u64,
+    /// In the kernel.
+    pub system: u64,
+}
+
+/// One line of /proc/PID/stat.
+#[derive(Debug, PartialEq, Eq)]
+struct Process {
+    parent: u32,
+    ticks: Ticks,
+}
+
+impl Ticks {
+    /// What a process and all below it have run until now, those that have ended and been waited for not counted.
+    pub fn of(root: u32) -> Self {
+        let mut processes = HashMap::new();
+        for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
+            let Some(number) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
+                continue;
+            };
+            // One that has ended meanwhile has no file.
+            let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            if let Some(process) = parse(&stat) {
+                processes.insert(number, process);
+            }
+        }
+        sum(root, &processes)
+    }
+}
+
+/// `PID (NAME) STATE PARENT ..`: a name may hold anything; times of user and system are fields 14 and 15.
+fn parse(stat: &str) -> Option<Process> {
+    let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
+    let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
+    Some(Process { parent: number(1)? as u32, ticks: Ticks { user: number(11)?, system: number(12)? } })
+}
+
+fn sum(root: u32, processes: &HashMap<u32, Process>) -> Ticks {
+    let below = |mut process: u32| {
+        // Deeper than any tree of processes: a number may have become another's while they were read.
+        for _ in 0..64 {
+            if process == root {
+                return true;
+            }
+            match processes.get(&process) {
+                Some(known) => process = known.parent,
+                None => return false,
+            }
+        }
+        false
+    };
+    let all = processes.iter().filter(|(number, _)| below(**number));
+    all.fold(Ticks::default(), |sum, (_, process)| Ticks {
+        user: sum.user + process.ticks.user,
+        system: sum.system + process.ticks.system,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tree_is_its_root_and_all_below() {
+        let stat = "7 (a) b) c) S 1 7 7 0 -1 0 0 0 0 0 30 4 0 0 20 0 1 0 5";
+        let root = parse(stat).unwrap();
+        assert_eq!(root, Process { parent: 1, ticks: Ticks { user: 30, system: 4 } });
+        let of = |parent, user| Process { parent, ticks: Ticks { user, system: 1 } };
+        let all =
+            HashMap::from([(1, of(0, 999)), (7, root), (8, of(7, 10)), (9, of(8, 100)), (10, of(1, 999))]);
+        assert_eq!(sum(7, &all), Ticks { user: 140, system: 6 });
+        assert_eq!(sum(77, &all), Ticks::default());
+    }
+
+    #[test]
+    fn this_process_is_counted() {
+        let start = std::time::Instant::now();
+        while start.elapsed().as_millis() < 100 {}
+        let Ticks { user, system } = Ticks::of(std::process::id());
+        assert!(user + system >= 5, "{user} {system}");
+    }
+}

@@ -1,0 +1,45 @@
+//! QEMU, and what every virtual machine is told alike.
+
+use crate::error::TestbedError;
+use crate::host::program::program_in_path;
+use crate::host::vm::accelerator::Accelerator;
+use crate::kernel::sys::keep_open;
+use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Where the program is.
+///
+/// # Errors
+/// When it is not here; says how to get it.
+pub(crate) fn emulator() -> Result<PathBuf, TestbedError> {
+    program_in_path("qemu-system-x86_64").ok_or(TestbedError::NoProgram {
+        program: "qemu-system-x86_64",
+        remedy: "sudo apt-get install --no-install-recommends qemu-system-x86",
+    })
+}
+
+/// A machine with one processor and nothing but a channel, by which the agent in it speaks on this socket; the socket may
+/// be closed here once the machine runs.
+pub(crate) fn machine(qemu: &Path, accelerator: Accelerator, channel: &UnixStream) -> Command {
+    let mut command = Command::new(qemu);
+    command
+        .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
+        .args(["-M", "q35", "-smp", "1"])
+        .args(accelerator.arguments())
+        .args(["-device", "virtio-serial-pci"])
+        .args(["-chardev", &format!("socket,id=agent,fd={}", channel.as_raw_fd())])
+        .args(["-device", "virtserialport,chardev=agent,name=stacklab"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    keep_open(&mut command, channel.as_raw_fd());
+    command
+}
+
+/// Has it boot a kernel with so much memory, this program being its first process.
+pub(crate) fn boot(command: &mut Command, kernel: &Path, initramfs: &Path, mebibytes: u32, words: &str) {
+    command.args(["-m", &mebibytes.to_string(), "-kernel"]).arg(kernel).arg("-initrd").arg(initramfs);
+    command.arg("-append").arg(format!("{words} quiet panic=-1 mitigations=off rdinit=/stacklab -- guest"));
+}

@@ -1,0 +1,152 @@
+//! The images that are here, each with a label that lists its files.
+
+use crate::error::TestbedError;
+use crate::image::cache::{cache, folder_of};
+use crate::image::command::ImageInfo;
+use crate::image::kernel::SERIES;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use stacklab_model::System;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The systems that images can be fetched of.
+pub fn known() -> Vec<System> {
+    let kernels = SERIES.iter().map(|(series, _)| System::Linux((*series).to_owned()));
+    [System::Gvisor].into_iter().chain(kernels).chain([System::Uml]).collect()
+}
+
+/// The user-mode Linuxes that were built here.
+pub fn built() -> Vec<System> {
+    let entries = fs::read_dir(cache().join("images")).into_iter().flatten().flatten();
+    let systems = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    // One that is being built has no label yet.
+    let built =
+        |system: &System| matches!(system, System::OwnUml(_)) && folder_of(system).join(LABEL).exists();
+    let mut systems: Vec<System> = systems.filter(built).collect();
+    systems.sort();
+    systems
+}
+
+/// The command that gets an image of a system.
+pub fn how_to_get(system: &System) -> String {
+    let way = if matches!(system, System::OwnUml(_)) { "build" } else { "get" };
+    format!("stacklab image {way} {system}")
+}
+
+/// That a system has no image here, or none that is whole, with the command that gets one.
+pub(crate) fn no_image(system: &System, reason: String) -> TestbedError {
+    TestbedError::NoImage { system: system.clone(), reason, command: how_to_get(system) }
+}
+
+/// What a system boots from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// The system.
+    pub system: System,
+    /// Its exact version.
+    pub version: String,
+    /// What it was fetched or built from.
+    pub source: String,
+    /// The version of Jool that its kernel has, where it has it.
+    pub jool: Option<String>,
+    folder: PathBuf,
+}
+
+/// What is written beside an image's files.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Label {
+    version: String,
+    source: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    jool: Option<String>,
+    /// Name to size and SHA-256.
+    files: BTreeMap<String, (u64, String)>,
+}
+
+const LABEL: &str = "image.json";
+
+impl Image {
+    /// The image of a system, all of its files being there in their size.
+    ///
+    /// # Errors
+    /// When it was not fetched, or is not whole; says how to get it.
+    pub fn find(system: &System) -> Result<Self, TestbedError> {
+        let folder = folder_of(system);
+        let missing = |reason: String| no_image(system, reason);
+        if !folder.exists() {
+            return Err(missing(format!("no image of it is in {}", cache().display())));
+        }
+        let label = Label::read(&folder).map_err(|reason| missing(reason.to_string()))?;
+        for (name, (bytes, _)) in &label.files {
+            let path = folder.join(name);
+            let found = path.metadata().map(|about| about.len());
+            if found.as_ref().ok() != Some(bytes) {
+                return Err(missing(format!("{} is missing or not whole", path.display())));
+            }
+        }
+        let Label { version, source, jool, .. } = label;
+        Ok(Image { system: system.clone(), version, source, jool, folder })
+    }
+
+    /// Where a file of it is.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Reads all of it and compares it with what was fetched.
+    ///
+    /// # Errors
+    /// The first file that differs, or cannot be read.
+    pub fn check(&self) -> Result<(), TestbedError> {
+        let wrong = |reason: String| no_image(&self.system, reason);
+        let label = Label::read(&self.folder).map_err(|reason| wrong(reason.to_string()))?;
+        for (name, (_, expected)) in &label.files {
+            let path = self.folder.join(name);
+            let found = digest(&path).map_err(|reason| wrong(format!("{}: {reason}", path.display())))?;
+            if found != *expected {
+                return Err(wrong(format!("{} is not what was fetched", path.display())));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Label {
+    fn read(folder: &Path) -> io::Result<Self> {
+        let path = folder.join(LABEL);
+        let with_path =
+            |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+        let text = fs::read(&path).map_err(with_path)?;
+        serde_json::from_slice(&text).map_err(|error| with_path(error.into()))
+    }
+
+    /// Describes a folder's files and puts the description beside them.
+    pub(crate) fn write(folder: &Path, info: ImageInfo) -> io::Result<()> {
+        let mut files = BTreeMap::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(next) = folders.pop() {
+            for entry in fs::read_dir(&next)? {
+                let path = entry?.path();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let name =
+                    path.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().into_owned();
+                files.insert(name, (path.metadata()?.len(), digest(&path)?));
+            }
+        }
+        let ImageInfo { version, source, jool } = info;
+        let label = serde_json::to_vec_pretty(&Label { version, source, jool, files })?;
+        fs::write(folder.join(LABEL), label)
+    }
+}
+
+fn digest(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut File::open(path)?, &mut hash)?;
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}

@@ -1,0 +1,128 @@
+//! The right to make network namespaces: root's, or one's own in a user namespace.
+
+use crate::error::TestbedError;
+use crate::kernel::namespace::in_new_namespace;
+use nix::sched::{CloneFlags, unshare};
+use nix::unistd::{getegid, geteuid};
+use std::fs;
+use std::io;
+
+/// How the process may make network namespaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Privilege {
+    /// It could already: root, or whatever has root's capabilities here. Nothing was changed.
+    Root,
+    /// It has entered a user namespace, in which it is root over what it makes there and over nothing else.
+    UserNamespace,
+}
+
+/// Makes sure that the process can make network namespaces, and enters a user namespace where it needs one.
+///
+/// To be called once, early: the kernel lets only a process with a single thread enter a user namespace.
+///
+/// # Errors
+/// [`TestbedError::Closed`], with what to do, where the kernel allows neither way. The process can go on without
+/// testbeds; it may then be in a user namespace in which it has no rights.
+pub fn enter() -> Result<Privilege, TestbedError> {
+    let privilege = if has_capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default()) {
+        Privilege::Root
+    } else {
+        enter_user_namespace()?;
+        Privilege::UserNamespace
+    };
+    // Having a capability is not yet being allowed to use it: AppArmor and seccomp may refuse.
+    in_new_namespace(|| ()).map_err(closed("make a network namespace"))?;
+    Ok(privilege)
+}
+
+/// CAP_NET_ADMIN and CAP_SYS_ADMIN, as bits (linux/capability.h).
+const NEEDED: u64 = 1 << 12 | 1 << 21;
+
+/// Whether a process's `status` file shows the capabilities that namespaces and links need.
+fn has_capabilities(status: &str) -> bool {
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    effective
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & NEEDED == NEEDED)
+}
+
+fn enter_user_namespace() -> Result<(), TestbedError> {
+    // To be read before entering, where they become unmapped.
+    let (user, group) = (geteuid(), getegid());
+    unshare(CloneFlags::CLONE_NEWUSER)
+        .map_err(io::Error::from)
+        .map_err(closed("enter a user namespace (not being root)"))?;
+    // In this order: without privilege, groups can be mapped only once they can no longer be dropped.
+    for (file, text) in [
+        ("/proc/self/setgroups", "deny".to_owned()),
+        ("/proc/self/uid_map", format!("0 {user} 1")),
+        ("/proc/self/gid_map", format!("0 {group} 1")),
+    ] {
+        fs::write(file, text).map_err(closed("become root in a user namespace (not being root)"))?;
+    }
+    Ok(())
+}
+
+fn closed(attempted: &'static str) -> impl FnOnce(io::Error) -> TestbedError {
+    move |reason| {
+        let advice = advice(&reason, |name| fs::read_to_string(format!("/proc/sys/{name}")).ok());
+        TestbedError::Closed { attempted, reason, advice }
+    }
+}
+
+/// Settings that close user namespaces: the file under `/proc/sys`, the value that closes them, one that opens them.
+const LOCKS: [(&str, &str, &str); 4] = [
+    ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"), // Ubuntu from 23.10
+    ("kernel/unprivileged_userns_clone", "0", "1"),             // Debian until 10, Arch's hardened kernel
+    ("user/max_user_namespaces", "0", "15000"),                 // Red Hat Enterprise Linux 7
+    ("user/max_net_namespaces", "0", "15000"),
+];
+
+/// What to do, by the answer of the kernel and its settings.
+fn advice(reason: &io::Error, setting: impl Fn(&str) -> Option<String>) -> String {
+    if reason.raw_os_error() == Some(libc::EINVAL) {
+        return "the process has several threads already: it must enter before it starts any".to_owned();
+    }
+    let lock = LOCKS.iter().find(|(name, closed, _)| setting(name).is_some_and(|now| now.trim() == *closed));
+    match lock {
+        Some((name, _, open)) => {
+            format!("run as root (sudo), or: sudo sysctl -w {}={open}", name.replace('/', "."))
+        }
+        None if reason.raw_os_error() == Some(libc::ENOSPC) => {
+            "a limit is reached: see `sysctl user.max_user_namespaces user.max_net_namespaces`".to_owned()
+        }
+        None => "run as root (sudo); in a container, start it with --privileged".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_capabilities_are_told_from_a_users() {
+        assert!(has_capabilities("Name:\tx\nCapEff:\t000001ffffffffff\n"));
+        assert!(!has_capabilities("Name:\tx\nCapEff:\t0000000000000000\n"));
+        assert!(!has_capabilities("CapEff:\t00000000a80425fb\n"), "root in an ordinary container");
+        assert!(!has_capabilities(""));
+    }
+
+    #[test]
+    fn the_advice_names_the_setting_that_is_closed() {
+        let refused = io::Error::from_raw_os_error(libc::EPERM);
+        let only = |closed: &'static str, value: &'static str| {
+            move |name: &str| (name == closed).then(|| format!("{value}\n"))
+        };
+        let ubuntu = advice(&refused, only("kernel/apparmor_restrict_unprivileged_userns", "1"));
+        assert_eq!(
+            ubuntu,
+            "run as root (sudo), or: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"
+        );
+        let zero = advice(&io::Error::from_raw_os_error(libc::ENOSPC), only("user/max_user_namespaces", "0"));
+        assert!(zero.contains("sysctl -w user.max_user_namespaces=15000"), "{zero}");
+        let open = advice(&refused, only("kernel/unprivileged_userns_clone", "1"));
+        assert!(!open.contains("sysctl"), "{open}");
+        let threads = advice(&io::Error::from_raw_os_error(libc::EINVAL), |_| None);
+        assert!(threads.contains("threads"), "{threads}");
+    }
+}

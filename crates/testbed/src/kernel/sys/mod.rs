@@ -1,0 +1,18 @@
+//! What the standard library and nix have no safe call for. All unsafe code of the crate is here.
+
+mod child;
+mod ethtool;
+mod packet;
+mod path_mtu;
+mod terminal;
+mod tun;
+
+pub(crate) use child::{
+    die_with_parent_in, die_with_parent_in_new_namespace, keep_open, kill_group, limit_open_files,
+    mount_unseen, signal_group,
+};
+pub(crate) use ethtool::{features, switch_off};
+pub(crate) use packet::Capture;
+pub(crate) use path_mtu::{never_fragment, path_mtu, probe_path};
+pub(crate) use terminal::{lead_terminal, make_raw, open_terminal, put_back, resize_terminal, window_size};
+pub(crate) use tun::{create_lasting_tun, create_tap, create_tun};

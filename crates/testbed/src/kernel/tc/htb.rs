@@ -1,0 +1,116 @@
+//! A link with a known rate where timers are dear: the bucket as a class of `htb` that sends until its burst is used up, and
+//! then waits until tokens for it have come.
+//!
+//! A guest asks the machine below for each timer, and `tbf` sets one for every packet that has to wait: with small ones that
+//! is a quarter of user-mode Linux's processor. `htb` does so for each burst where it is told to have hysteresis, a setting of
+//! its module and so of the whole kernel: a guest's own is this program's to change, this machine's is not.
+//!
+//! `htb` does not segment GSO packets, as the shaper's peak bucket does ([`crate::kernel::tc::tbf`]): a `tbf` below it, whose
+//! rate no link reaches, has room for one frame and cuts the rest.
+
+use crate::error::{Attempt, Fault};
+use crate::kernel::tc::request::create;
+use crate::kernel::tc::tbf::{Bucket, attribute, rate_of_frames, words};
+use rtnetlink::Handle;
+use rtnetlink::packet_route::RouteNetlinkMessage::{NewQueueDiscipline, NewTrafficClass};
+use rtnetlink::packet_route::tc::TcHandle;
+use std::fs;
+use std::io;
+
+const HYSTERESIS: &str = "/sys/module/sch_htb/parameters/htb_hysteresis";
+
+/// Attributes of linux/pkt_sched.h.
+const TCA_HTB_PARMS: u16 = 1;
+const TCA_HTB_INIT: u16 = 2;
+const TCA_HTB_RATE64: u16 = 6;
+const TCA_HTB_CEIL64: u16 = 7;
+/// The version that `struct tc_htb_glob` names.
+const VERSION: u32 = 3;
+/// How long a tick of queueing disciplines is, nanoseconds.
+const TICK_NS: u64 = 64;
+
+/// How long a burst lasts: what a timer may be late without loss, and how long packets come without a gap.
+const BURST_NS: u64 = 655_360;
+/// From this rate on the timers of small packets are too many, bytes per second: 50 Mbit/s.
+const DEAR: u64 = 6_250_000;
+
+const ROOT: TcHandle = TcHandle { major: 1, minor: 0 };
+const CLASS: TcHandle = TcHandle { major: 1, minor: 1 };
+const CUTTER: TcHandle = TcHandle { major: 2, minor: 0 };
+/// The place of the queue inside.
+pub(crate) const INSIDE: TcHandle = TcHandle { major: 2, minor: 1 };
+
+/// Has this kernel's `htb` wait for whole bursts. For a guest, whose kernel is its own.
+pub(crate) fn ask_for_bursts() -> io::Result<()> {
+    fs::write(HYSTERESIS, "1")
+}
+
+/// Whether it does, and a link of this rate is better shaped so. What is slower has timers enough, and a burst of it would
+/// last long.
+pub(crate) fn in_bursts(bucket: &Bucket) -> bool {
+    bucket.bytes_per_s() >= DEAR && fs::read_to_string(HYSTERESIS).is_ok_and(|text| text.trim() == "1")
+}
+
+/// Sets it up at an interface's root; what is to wait inside has its place at [`INSIDE`].
+pub(crate) async fn apply(netlink: &Handle, index: u32, name: &str, bucket: &Bucket) -> Result<(), Fault> {
+    let root = (TcHandle::ROOT, ROOT);
+    let shaped = create(netlink, NewQueueDiscipline, index, root, "htb", discipline()).await;
+    shaped.attempt(format!("shape {name} with htb"))?;
+    let class = create(netlink, NewTrafficClass, index, (ROOT, CLASS), "htb", class(bucket)).await;
+    class.attempt(format!("give {name} its rate with htb"))?;
+    let cutter = bucket.encode_cutter();
+    let cut = create(netlink, NewQueueDiscipline, index, (CLASS, CUTTER), "tbf", cutter).await;
+    cut.attempt(format!("cut what is joined at {name} with tbf"))
+}
+
+/// `struct tc_htb_glob`: version, rate2quantum, defcls, debug, direct_pkts.
+pub(crate) fn discipline() -> Vec<u8> {
+    attribute(TCA_HTB_INIT, &words([VERSION, 10, u32::from(CLASS.minor), 0, 0]))
+}
+
+/// `struct tc_htb_opt`: rate, ceil, buffer, cbuffer, quantum, level, prio. What is above the rate is lent by nobody, and so
+/// the ceiling is out of reach.
+fn class(bucket: &Bucket) -> Vec<u8> {
+    let rates = [bucket.bytes_per_s(), Bucket::BEYOND];
+    let ticks = u32::try_from(burst_ns(bucket) / TICK_NS).unwrap_or(u32::MAX);
+    let rest = words([ticks, ticks, bucket.frame(), 0, 0]);
+    let parameters = [rates.map(rate_of_frames).concat(), rest].concat();
+    let mut options = attribute(TCA_HTB_PARMS, &parameters);
+    options.extend(attribute(TCA_HTB_RATE64, &rates[0].to_ne_bytes()));
+    options.extend(attribute(TCA_HTB_CEIL64, &rates[1].to_ne_bytes()));
+    options
+}
+
+/// Two frames at least.
+fn burst_ns(bucket: &Bucket) -> u64 {
+    let two = 2 * u64::from(bucket.frame());
+    BURST_NS.max(two.saturating_mul(1_000_000_000) / bucket.bytes_per_s())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_lasts_as_long_as_timers_need_and_holds_two_frames() {
+        let burst = |rate: &str| burst_ns(&Bucket::new(rate.parse().unwrap(), 1500).unwrap());
+        assert_eq!(burst("100 Mbit/s"), BURST_NS);
+        assert_eq!(burst("8 Mbit/s"), 2 * 1514 * 1000);
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn a_class_is_encoded_as_the_kernel_reads_it() {
+        #[rustfmt::skip]
+        let expected = [
+            48, 0, 1, 0,                                            // TCA_HTB_PARMS, 44 bytes
+            0, 1, 24, 0, 0, 0, 84, 0, 0x20, 0xbc, 0xbe, 0x00,       // rate: 12,500,000 byte/s
+            0, 1, 24, 0, 0, 0, 84, 0, 0xff, 0xff, 0xff, 0xff,       // ceiling: does not fit
+            0, 0x28, 0, 0, 0, 0x28, 0, 0,                           // both bursts: 10,240 ticks
+            0xea, 0x05, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,               // quantum: 1,514; level, priority
+            12, 0, 6, 0, 0x20, 0xbc, 0xbe, 0x00, 0, 0, 0, 0,        // TCA_HTB_RATE64
+            12, 0, 7, 0, 0, 0, 0, 0, 0, 0x10, 0, 0,                 // TCA_HTB_CEIL64: 2^44 byte/s
+        ];
+        assert_eq!(class(&Bucket::new("100 Mbit/s".parse().unwrap(), 1500).unwrap()), expected);
+    }
+}

@@ -1,0 +1,7 @@
+//! Queueing disciplines (`tc`).
+
+pub(crate) mod htb;
+pub(crate) mod netem;
+pub(crate) mod queue;
+pub(crate) mod request;
+pub(crate) mod tbf;

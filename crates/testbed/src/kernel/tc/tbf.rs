@@ -1,0 +1,194 @@
+//! A link with a known rate: a token bucket (`tbf`) on each end's way out, counting bytes as Ethernet would.
+//!
+//! The queue sees a packet as its IP bytes and the 14-byte Ethernet header. On a wire it also takes
+//!
+//! ```text
+//! 4  frame check sequence
+//! 8  preamble and start-of-frame delimiter
+//! 12 gap to the next frame
+//! ```
+//!
+//! so `overhead` is 24; and no frame is shorter than 64 bytes (header and FCS counted), which with preamble and gap
+//! makes 84: `mpu`. Kernels from 5.17 (and the stable releases of January 2022) heed `mpu` as it is given here.
+//!
+//! The overhead is added once per packet in the queue. TCP queues packets of several segments whatever the offloads,
+//! and the kernel cuts them below the queue: counted so, TCP is 1 % too fast. Therefore a second bucket, with a peak
+//! rate that no link reaches, has room for one frame only. It delays nothing, but what does not fit in the kernel
+//! cuts before queueing. A GSO batch of small datagrams (UDP_SEGMENT) is cut and counted singly as
+//! soon as it is longer than one frame: the engine sends shorter ones singly.
+
+use crate::error::TestbedError;
+use stacklab_model::{ETHERNET_HEADER_BYTES, Rate};
+
+/// FCS, preamble with delimiter, and gap, bytes.
+const OVERHEAD: u16 = 4 + 8 + 12;
+/// The least a frame takes of the wire, bytes.
+const MPU: u16 = 84;
+
+/// `struct tc_ratespec`'s link layer: plain bytes, no cells; with it the kernel needs no rate table.
+const LINKLAYER_ETHERNET: u8 = 1;
+/// Attributes of linux/pkt_sched.h.
+const TCA_TBF_PARMS: u16 = 1;
+const TCA_TBF_RATE64: u16 = 4;
+const TCA_TBF_PRATE64: u16 = 5;
+const TCA_TBF_BURST: u16 = 6;
+const TCA_TBF_PBURST: u16 = 7;
+
+/// What the bucket is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Bucket {
+    /// Bytes per second.
+    rate: u64,
+    /// Bytes that may leave at once after a pause.
+    burst: u32,
+    /// Bytes that may wait.
+    limit: u32,
+    /// Bytes of the largest frame as the queue sees it.
+    frame: u32,
+}
+
+impl Bucket {
+    /// Bytes per second: more than any rate of a link configuration (10^13 bit/s), and little enough to be a number of bits.
+    pub const BEYOND: u64 = 1 << 44;
+
+    /// The bucket for a link.
+    ///
+    /// The burst is 16 KiB at up to 1 Gbit/s, where it lasts 131 us: timers wake later than asked, and what they miss
+    /// must fit in. Above, it grows with the rate, to last as long. The largest frame must fit as well, or it would
+    /// never leave. The queue holds 12.5 bursts (200 KiB at up to 1 Gbit/s).
+    ///
+    /// # Errors
+    /// A rate of less than a byte per second.
+    pub fn new(rate: Rate, mtu: u32) -> Result<Self, TestbedError> {
+        let bytes_per_second = rate.bits_per_second() / 8;
+        if bytes_per_second == 0 {
+            return Err(TestbedError::Rate(rate));
+        }
+        let for_timers = u128::from(rate.bits_per_second().max(1_000_000_000)) * (16 << 10) / 1_000_000_000;
+        let frame = mtu.saturating_add(ETHERNET_HEADER_BYTES);
+        let burst = for_timers.max(u128::from(frame) + u128::from(OVERHEAD));
+        let saturated = |bytes: u128| u32::try_from(bytes).unwrap_or(u32::MAX);
+        Ok(Self { rate: bytes_per_second, burst: saturated(burst), limit: saturated(burst * 25 / 2), frame })
+    }
+
+    /// What leaves, bytes a second.
+    pub fn bytes_per_s(&self) -> u64 {
+        self.rate
+    }
+
+    /// What may wait, bytes.
+    pub fn limit(&self) -> u32 {
+        self.limit
+    }
+
+    /// The largest frame as the queue sees it, bytes.
+    pub fn frame(&self) -> u32 {
+        self.frame
+    }
+
+    /// The attributes inside TCA_OPTIONS, in host byte order as netlink has them.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut options = parameters([self.rate, Self::BEYOND], self.limit);
+        options.extend(attribute(TCA_TBF_RATE64, &self.rate.to_ne_bytes()));
+        options.extend(attribute(TCA_TBF_PRATE64, &Self::BEYOND.to_ne_bytes()));
+        options.extend(attribute(TCA_TBF_BURST, &self.burst.to_ne_bytes()));
+        options.extend(attribute(TCA_TBF_PBURST, &self.frame.to_ne_bytes()));
+        options
+    }
+
+    /// The same of one that delays nothing, and cuts what is longer than a frame: the queue of a link that something else
+    /// shapes.
+    pub fn encode_cutter(&self) -> Vec<u8> {
+        let mut options = parameters([Self::BEYOND, 0], self.limit);
+        options.extend(attribute(TCA_TBF_RATE64, &Self::BEYOND.to_ne_bytes()));
+        options.extend(attribute(TCA_TBF_BURST, &self.frame.to_ne_bytes()));
+        options
+    }
+}
+
+/// `struct tc_tbf_qopt` with a rate and a peak rate (none: 0), bytes per second, and what may wait, bytes.
+fn parameters(rates: [u64; 2], limit: u32) -> Vec<u8> {
+    // buffer and mtu, both in ticks: the attributes with BURST stand for them, in bytes.
+    let parameters = [&rates.map(rate_of_frames).concat()[..], &limit.to_ne_bytes(), &[0; 8]].concat();
+    attribute(TCA_TBF_PARMS, &parameters)
+}
+
+/// `struct tc_ratespec`: a rate, bytes per second, at which frames take what they take of a wire. A rate that does not fit
+/// has an attribute of its own.
+pub(crate) fn rate_of_frames(rate: u64) -> [u8; 12] {
+    // cell_log, linklayer, overhead, cell_align, mpu, rate
+    let mut spec = [0; 12];
+    spec[1] = LINKLAYER_ETHERNET;
+    spec[2..4].copy_from_slice(&OVERHEAD.to_ne_bytes());
+    spec[6..8].copy_from_slice(&MPU.to_ne_bytes());
+    spec[8..].copy_from_slice(&u32::try_from(rate).unwrap_or(u32::MAX).to_ne_bytes());
+    spec
+}
+
+/// A netlink attribute of a queue; all values are whole words, so nothing needs padding.
+pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let length = 4 + value.len() as u16;
+    [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat()
+}
+
+/// Words as the kernel's structures have them.
+pub(crate) fn words<const N: usize>(words: [u32; N]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bucket(rate: &str, mtu: u32) -> Bucket {
+        Bucket::new(rate.parse().unwrap(), mtu).unwrap()
+    }
+
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn a_bucket_is_encoded_as_the_kernel_reads_it() {
+        #[rustfmt::skip]
+        let expected = [
+            40, 0, 1, 0,                                            // TCA_TBF_PARMS, 36 bytes
+            0, 1, 24, 0, 0, 0, 84, 0, 0x20, 0xbc, 0xbe, 0x00,       // rate: 12,500,000 byte/s
+            0, 1, 24, 0, 0, 0, 84, 0, 0xff, 0xff, 0xff, 0xff,       // peak rate: does not fit
+            0x00, 0x20, 0x03, 0x00,                                 // limit: 204,800
+            0, 0, 0, 0, 0, 0, 0, 0,                                 // ticks: not used
+            12, 0, 4, 0, 0x20, 0xbc, 0xbe, 0x00, 0, 0, 0, 0,        // TCA_TBF_RATE64
+            12, 0, 5, 0, 0, 0, 0, 0, 0, 0x10, 0, 0,                 // TCA_TBF_PRATE64: 2^44 byte/s
+            8, 0, 6, 0, 0x00, 0x40, 0x00, 0x00,                     // TCA_TBF_BURST: 16,384
+            8, 0, 7, 0, 0xea, 0x05, 0x00, 0x00,                     // TCA_TBF_PBURST: 1,514
+        ];
+        assert_eq!(bucket("100 Mbit/s", 1500).encode(), expected);
+    }
+
+    #[test]
+    fn a_rate_beyond_32_bits_is_carried_in_64() {
+        let beyond = Bucket { rate: 1 << 32, ..bucket("1 Gbit/s", 1500) }.encode();
+        assert_eq!(beyond[12..16], [0xff; 4]);
+        assert_eq!(beyond[44..52], (1_u64 << 32).to_ne_bytes());
+    }
+
+    #[test]
+    fn no_rate_of_a_bed_reaches_the_peak_rate() {
+        let most = bucket("10000 Gbit/s", 1500);
+        assert!(most.rate < Bucket::BEYOND);
+        assert!("10001 Gbit/s".parse::<Rate>().is_err());
+    }
+
+    #[test]
+    fn the_burst_is_16_kib_and_grows_with_the_rate_and_the_frame() {
+        assert_eq!(bucket("8 bit/s", 1500).burst, 16 << 10);
+        assert_eq!(bucket("1 Gbit/s", 9000).burst, 16 << 10);
+        assert_eq!(bucket("1 Gbit/s", 9000).limit, 200 << 10);
+        assert_eq!(bucket("10 Gbit/s", 1500).burst, 160 << 10);
+        assert_eq!(bucket("1 Mbit/s", 65535).burst, 65535 + 14 + 24);
+        assert_eq!(bucket("10000 Gbit/s", 1500).limit, 2_048_000_000);
+    }
+
+    #[test]
+    fn less_than_a_byte_per_second_is_refused() {
+        assert!(Bucket::new(Rate(7), 1500).is_err());
+        assert!(Bucket::new(Rate(8), 1500).is_ok());
+    }
+}

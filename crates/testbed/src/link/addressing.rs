@@ -1,0 +1,348 @@
+//! Who has which address, where each mechanism's packets go, and what becomes of their addresses. All of it from the
+//! networks set aside for benchmarks (RFC 2544, RFC 5180), but for 6to4, whose prefix is its own.
+
+use crate::topology::Node;
+use serde::{Deserialize, Serialize};
+use stacklab_model::{Family, Mechanism, Role};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// A host's interface: a client's only one, and a router's towards its client.
+pub(crate) const INTERFACE: &str = "st0";
+/// A router's interface on the middle link.
+pub(crate) const MIDDLE: &str = "st1";
+/// A router's tunnel, or the device of its translator.
+pub(crate) const TUNNEL: &str = "tunnel";
+
+/// The prefix in which translators write IPv4 addresses as IPv6 ones (RFC 6052). A network's own: the well-known one
+/// does not carry addresses that are not global.
+pub(crate) const TRANSLATED: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0x64, 0, 0, 0, 0), 96);
+/// Where 464XLAT's near translator puts the addresses of its clients.
+pub(crate) const XLAT: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0, 0, 0), 64);
+/// The IPv4 addresses that stand for hosts with IPv6 ones.
+pub(crate) const POOL: (Ipv4Addr, u8) = (Ipv4Addr::new(198, 18, 64, 0), 24);
+/// The translator's own address in it, and those of the hosts behind.
+pub(crate) const POOL_OWN: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 1);
+pub(crate) const POOL_HOST: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 2);
+/// The client's address on 464XLAT's middle.
+pub(crate) const XLAT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0, 0, 1);
+/// 6rd: this prefix, then the last 16 bits of the router's IPv4 address.
+pub(crate) const SIXRD: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0), 48);
+/// What all routers' IPv4 addresses begin with, which 6rd leaves out.
+pub(crate) const SIXRD_RELAY: (Ipv4Addr, u8) = (Ipv4Addr::new(198, 18, 0, 0), 16);
+
+/// A host's address on a direct link, and the length of the link's prefix: 198.18.0.0/15 is for benchmarks by RFC 2544,
+/// 2001:2::/48 by RFC 5180.
+pub(crate) fn address(family: Family, role: Role) -> (IpAddr, u8) {
+    let number = number(role);
+    match family {
+        Family::Ipv4 => (Ipv4Addr::new(198, 18, 0, number).into(), 24),
+        Family::Ipv6 => (Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 0, number.into()).into(), 64),
+    }
+}
+
+/// A host's addresses on a direct link, IPv4 first.
+pub(crate) fn addresses(role: Role) -> [IpAddr; 2] {
+    [Family::Ipv4, Family::Ipv6].map(|family| address(family, role).0)
+}
+
+/// A host's hardware address on a direct link: locally administered, and the same in every testbed, so that the
+/// neighbour entries can be written before the interfaces exist.
+pub(crate) fn hardware_address(role: Role) -> [u8; 6] {
+    [0x02, 0, 0, 0, 0, number(role)]
+}
+
+/// A hardware address as text, as virtual machines take it: `02:00:00:00:00:01`.
+pub(crate) fn hardware_address_text(address: [u8; 6]) -> String {
+    address.map(|byte| format!("{byte:02x}")).join(":")
+}
+
+/// The hardware address of an end of a link that is bridged to a guest, whose interface has the host's own.
+pub(crate) fn bridged_address(own: [u8; 6]) -> [u8; 6] {
+    let mut other = own;
+    other[0] |= 0x04;
+    other
+}
+
+/// The host at the other end of a direct link.
+pub(crate) fn peer(role: Role) -> Role {
+    match role {
+        Role::Sender => Role::Receiver,
+        Role::Receiver => Role::Sender,
+    }
+}
+
+fn number(role: Role) -> u8 {
+    match role {
+        Role::Sender => 1,
+        Role::Receiver => 2,
+    }
+}
+
+/// An end of the path: a client's network behind its router.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Site {
+    /// The sender's.
+    Near,
+    /// The receiver's.
+    Far,
+}
+
+impl Site {
+    pub fn number(self) -> u8 {
+        match self {
+            Site::Near => 1,
+            Site::Far => 2,
+        }
+    }
+
+    pub fn other(self) -> Site {
+        match self {
+            Site::Near => Site::Far,
+            Site::Far => Site::Near,
+        }
+    }
+
+    pub fn client(self) -> Node {
+        match self {
+            Site::Near => Node::Sender,
+            Site::Far => Node::Receiver,
+        }
+    }
+
+    pub fn router(self) -> Node {
+        match self {
+            Site::Near => Node::Router1,
+            Site::Far => Node::Router2,
+        }
+    }
+
+    /// Its router's address on the middle link.
+    pub fn outer_v4(self) -> Ipv4Addr {
+        Ipv4Addr::new(198, 18, 0, self.number())
+    }
+
+    /// The same of IPv6.
+    pub fn outer_v6(self) -> Ipv6Addr {
+        Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, self.number().into())
+    }
+
+    /// Its router's address on the middle link, of a family.
+    pub fn outer(self, family: Family) -> IpAddr {
+        match family {
+            Family::Ipv4 => self.outer_v4().into(),
+            Family::Ipv6 => self.outer_v6().into(),
+        }
+    }
+
+    /// Its client's network and the prefix's length.
+    pub fn network(self, mechanism: Mechanism, family: Family) -> (IpAddr, u8) {
+        let number = self.number();
+        match family {
+            Family::Ipv4 => (Ipv4Addr::new(198, 18, number, 0).into(), 24),
+            Family::Ipv6 => (self.network_v6(mechanism, 0).into(), 64),
+        }
+    }
+
+    /// Its client's address.
+    pub fn client_address(self, mechanism: Mechanism, family: Family) -> IpAddr {
+        match family {
+            Family::Ipv4 => Ipv4Addr::new(198, 18, self.number(), 1).into(),
+            Family::Ipv6 => self.network_v6(mechanism, 1).into(),
+        }
+    }
+
+    /// Its router's address on the client's network.
+    pub fn gateway(self, mechanism: Mechanism, family: Family) -> IpAddr {
+        match family {
+            Family::Ipv4 => Ipv4Addr::new(198, 18, self.number(), 254).into(),
+            Family::Ipv6 => self.network_v6(mechanism, 0xfe).into(),
+        }
+    }
+
+    /// Its client's addresses, IPv4 first.
+    pub fn client_addresses(self, mechanism: Mechanism) -> [IpAddr; 2] {
+        [Family::Ipv4, Family::Ipv6].map(|family| self.client_address(mechanism, family))
+    }
+
+    /// Its router's addresses on the client's network, IPv4 first.
+    pub fn gateways(self, mechanism: Mechanism) -> [IpAddr; 2] {
+        [Family::Ipv4, Family::Ipv6].map(|family| self.gateway(mechanism, family))
+    }
+
+    /// What its client calls the other one, with the path MTU to there, where the middle link has this MTU: one for each of
+    /// the sender's families that is carried.
+    pub fn paths(self, mechanism: Mechanism, mtu: u32) -> Vec<(IpAddr, u32)> {
+        let paths = Family::ALL.iter().filter_map(|family| {
+            let (ends, [there, back]) = ends(mechanism, *family).zip(path_mtus(mechanism, *family, mtu))?;
+            Some(match self {
+                Site::Near => (ends.destination, there),
+                Site::Far => (ends.source, back),
+            })
+        });
+        paths.collect()
+    }
+
+    /// 2002:V4ADDR:SITE::/64 with 6to4; else 2001:2:0:SITE::/64, which is also what 6rd makes of the router's address.
+    fn network_v6(self, mechanism: Mechanism, host: u16) -> Ipv6Addr {
+        let site = u16::from(self.number());
+        if mechanism == Mechanism::SixToFour {
+            let [a, b, c, d] = self.outer_v4().octets().map(u16::from);
+            return Ipv6Addr::new(0x2002, a << 8 | b, c << 8 | d, site, 0, 0, 0, host);
+        }
+        Ipv6Addr::new(0x2001, 2, 0, site, 0, 0, 0, host)
+    }
+}
+
+/// The addresses of a trial's two ends, as each of them and as the other sees them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ends {
+    /// The sender's own.
+    pub sender: IpAddr,
+    /// The receiver's own.
+    pub receiver: IpAddr,
+    /// What the sender calls the receiver.
+    pub destination: IpAddr,
+    /// What the receiver calls the sender.
+    pub source: IpAddr,
+}
+
+/// The two ends of a trial whose sender is of a family; `None` where the mechanism does not carry it.
+pub fn ends(mechanism: Mechanism, family: Family) -> Option<Ends> {
+    if !mechanism.carries(family) {
+        return None;
+    }
+    let sender = Site::Near.client_address(mechanism, family);
+    let far = |family| Site::Far.client_address(mechanism, family);
+    let in_prefix = |address: IpAddr| match address {
+        IpAddr::V4(address) => embedded(address).into(),
+        other => other,
+    };
+    Some(match mechanism {
+        Mechanism::Nat64 => {
+            let receiver = far(Family::Ipv4);
+            Ends { sender, receiver, destination: in_prefix(receiver), source: POOL_HOST.into() }
+        }
+        Mechanism::Siit => {
+            let receiver = far(Family::Ipv6);
+            Ends { sender, receiver, destination: POOL_HOST.into(), source: in_prefix(sender) }
+        }
+        Mechanism::Xlat464 => {
+            let receiver = far(Family::Ipv4);
+            Ends { sender, receiver, destination: receiver, source: POOL_HOST.into() }
+        }
+        _ => {
+            let receiver = far(family);
+            Ends { sender, receiver, destination: receiver, source: sender }
+        }
+    })
+}
+
+/// The path MTU of each end towards the other, the sender's first, where links have this MTU.
+pub fn path_mtus(mechanism: Mechanism, family: Family, mtu: u32) -> Option<[u32; 2]> {
+    let there = mechanism.leaves(family, mtu)?;
+    let receiver = Family::of(ends(mechanism, family)?.receiver);
+    // What a translator makes smaller it carries whole.
+    Some([there, mechanism.reversed().leaves(receiver, mtu)?])
+}
+
+/// An IPv4 address in the translators' prefix.
+pub(crate) fn embedded(address: Ipv4Addr) -> Ipv6Addr {
+    let [a, b, c, d] = address.octets().map(u16::from);
+    let mut words = TRANSLATED.0.segments();
+    (words[6], words[7]) = (a << 8 | b, c << 8 | d);
+    Ipv6Addr::from(words)
+}
+
+/// The hardware address of an interface of a routed testbed: locally administered, the same in every testbed.
+pub(crate) fn routed_hardware_address(node: Node, interface: &str) -> [u8; 6] {
+    [
+        0x02,
+        0,
+        0,
+        1,
+        Node::ALL.iter().position(|n| *n == node).unwrap_or(0) as u8,
+        u8::from(interface == MIDDLE),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_mechanism_has_ends_for_what_it_carries() {
+        for mechanism in Mechanism::BUILT {
+            for family in Family::ALL {
+                assert_eq!(
+                    ends(*mechanism, *family).is_some(),
+                    mechanism.carries(*family),
+                    "{mechanism} {family}"
+                );
+                let Some(ends) = ends(*mechanism, *family) else { continue };
+                assert_eq!(Family::of(ends.sender), *family);
+                assert_eq!(Family::of(ends.sender), Family::of(ends.destination));
+                assert_eq!(Family::of(ends.receiver), Family::of(ends.source));
+                let changed = ends.destination != ends.receiver || ends.source != ends.sender;
+                assert_eq!(changed, mechanism.translates(), "{mechanism}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_client_knows_the_path_mtu_to_what_it_calls_the_other() {
+        let paths = |site: Site, mechanism| -> Vec<String> {
+            site.paths(mechanism, 1500).iter().map(|(to, mtu)| format!("{to} {mtu}")).collect()
+        };
+        assert_eq!(paths(Site::Near, Mechanism::Native), ["198.18.2.1 1500", "2001:2:0:2::1 1500"]);
+        assert_eq!(paths(Site::Far, Mechanism::Native), ["198.18.1.1 1500", "2001:2:0:1::1 1500"]);
+        // Each in its own family, and smaller where IPv4 becomes IPv6.
+        assert_eq!(paths(Site::Near, Mechanism::Nat64), ["2001:2:0:64::c612:201 1500"]);
+        assert_eq!(paths(Site::Far, Mechanism::Nat64), ["198.18.64.2 1480"]);
+        assert_eq!(paths(Site::Near, Mechanism::Siit), ["198.18.64.2 1480"]);
+        assert_eq!(paths(Site::Far, Mechanism::Siit), ["2001:2:0:64::c612:101 1500"]);
+        assert_eq!(paths(Site::Far, Mechanism::Xlat464), ["198.18.64.2 1480"]);
+    }
+
+    #[test]
+    fn addresses_are_those_that_the_mechanisms_ask_for() {
+        let sender = |mechanism| ends(mechanism, Family::Ipv6).unwrap().sender.to_string();
+        assert_eq!(sender(Mechanism::SixToFour), "2002:c612:1:1::1");
+        assert_eq!(sender(Mechanism::SixInFour), "2001:2:0:1::1");
+        let nat64 = ends(Mechanism::Nat64, Family::Ipv6).unwrap();
+        assert_eq!(nat64.destination.to_string(), "2001:2:0:64::c612:201");
+        assert_eq!(path_mtus(Mechanism::Nat64, Family::Ipv6, 1500), Some([1500, 1480]));
+        assert_eq!(path_mtus(Mechanism::Siit, Family::Ipv4, 1500), Some([1480, 1500]));
+        assert_eq!(path_mtus(Mechanism::Gre6, Family::Ipv4, 1500), Some([1456, 1456]));
+    }
+
+    #[test]
+    fn every_host_has_an_address_of_every_family_in_one_prefix() {
+        let map = Role::ALL.iter().flat_map(|role| {
+            Family::ALL.iter().map(move |family| {
+                let (address, prefix) = address(*family, *role);
+                assert_eq!(Family::of(address), *family);
+                format!("{role} {address}/{prefix}")
+            })
+        });
+        assert_eq!(
+            map.collect::<Vec<_>>(),
+            [
+                "sender 198.18.0.1/24",
+                "sender 2001:2:0:1::1/64",
+                "receiver 198.18.0.2/24",
+                "receiver 2001:2:0:1::2/64",
+            ]
+        );
+    }
+
+    #[test]
+    fn hardware_addresses_are_local_unicast_and_differ() {
+        for role in Role::ALL {
+            assert_eq!(hardware_address(*role)[0] & 0b11, 0b10);
+            assert_ne!(hardware_address(*role), hardware_address(peer(*role)));
+            let bridged = bridged_address(hardware_address(*role));
+            assert_eq!(hardware_address_text(bridged)[..15], *"06:00:00:00:00:");
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! Addresses, neighbours and routes of a host, alike in its namespace and in its guest.
+
+use crate::error::Fault;
+use crate::kernel::sysctl;
+use crate::link::addressing::{
+    INTERFACE, MIDDLE, Site, address, hardware_address, peer, routed_hardware_address,
+};
+use crate::link::interface::{Route, add_address, add_neighbour};
+use crate::mechanism::Router;
+use crate::topology::Node;
+use stacklab_model::{Family, Mechanism, Role};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Gives an end of a direct link its addresses and its neighbour. Its interface is raised.
+pub(crate) fn configure_end(role: Role) -> Result<(), Fault> {
+    for family in Family::ALL {
+        let (own, prefix) = address(*family, role);
+        add_address(INTERFACE, own, prefix)?;
+    }
+    for family in Family::ALL {
+        add_neighbour(INTERFACE, address(*family, peer(role)).0, hardware_address(peer(role)))?;
+    }
+    Ok(())
+}
+
+/// Configures a router: its addresses and neighbours on both links, and the mechanism. To be called in its namespace or in
+/// its guest, whose interfaces are raised.
+pub(crate) fn configure_router(router: &Router) -> Result<(), Fault> {
+    let Router { site, mechanism, .. } = *router;
+    sysctl::forward()?;
+    configure_on_client_network(site.router(), site, mechanism)?;
+    for family in mechanism.link_families() {
+        let (own, other) = (site.outer(*family), site.other().outer(*family));
+        let prefix = match family {
+            Family::Ipv4 => 24,
+            Family::Ipv6 => 64,
+        };
+        add_address(MIDDLE, own, prefix)?;
+        add_neighbour(MIDDLE, other, routed_hardware_address(site.other().router(), MIDDLE))?;
+    }
+    router.lay()
+}
+
+/// Gives a host its addresses on the network of a client, which it is or whose router it is; its neighbour there; and a
+/// client its routes. To be called in its namespace or in its guest, whose interface is raised.
+pub(crate) fn configure_on_client_network(node: Node, site: Site, mechanism: Mechanism) -> Result<(), Fault> {
+    let is_router = node == site.router();
+    for family in Family::ALL {
+        let (client, gateway) = (site.client_address(mechanism, *family), site.gateway(mechanism, *family));
+        let (_, prefix) = site.network(mechanism, *family);
+        let [own, other] = if is_router { [gateway, client] } else { [client, gateway] };
+        let neighbour = if is_router { site.client() } else { site.router() };
+        add_address(INTERFACE, own, prefix)?;
+        add_neighbour(INTERFACE, other, routed_hardware_address(neighbour, INTERFACE))?;
+        if !is_router {
+            let all: IpAddr = match family {
+                Family::Ipv4 => Ipv4Addr::UNSPECIFIED.into(),
+                Family::Ipv6 => Ipv6Addr::UNSPECIFIED.into(),
+            };
+            Route { to: (all, 0), device: INTERFACE, via: Some(gateway), mtu: None }.add()?;
+        }
+    }
+    Ok(())
+}
+
+/// Sets a client's path MTU to the other client by routes, which, unlike discovered path MTUs, never expire. To be called in
+/// its namespace or in its guest.
+pub(crate) fn fix_path_mtus(site: Site, mechanism: Mechanism, middle_mtu: u32) -> Result<(), Fault> {
+    for (to, mtu) in site.paths(mechanism, middle_mtu) {
+        let bits = if to.is_ipv4() { 32 } else { 128 };
+        let gateway = site.gateway(mechanism, Family::of(to));
+        Route { to: (to, bits), device: INTERFACE, via: Some(gateway), mtu: Some(mtu) }.add()?;
+    }
+    Ok(())
+}

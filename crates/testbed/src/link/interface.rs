@@ -1,0 +1,100 @@
+//! Addresses, routes, neighbours and devices of the namespace that the calling thread is in.
+
+use crate::error::{Attempt, Fault};
+use crate::kernel::netlink::{self, interface, with_netlink};
+use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags};
+use rtnetlink::packet_route::link::LinkMessage;
+use rtnetlink::packet_route::neighbour::NeighbourFlags;
+use rtnetlink::packet_route::route::{RouteAttribute, RouteMetric};
+use rtnetlink::{LinkUnspec, RouteMessageBuilder};
+use std::io;
+use std::net::IpAddr;
+
+/// Adds an address, usable at once.
+pub(crate) fn add_address(device: &str, address: IpAddr, prefix: u8) -> Result<(), Fault> {
+    with_netlink(async |netlink| {
+        let index = interface(&netlink, device).await?.header.index;
+        let mut add = netlink.address().add(index, address, prefix);
+        if address.is_ipv6() {
+            add.message_mut().attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
+        }
+        add.execute().await.attempt(format!("add {address}/{prefix} to {device}"))
+    })
+}
+
+/// Where packets to some network go.
+pub(crate) struct Route<'a> {
+    /// The network; all there is, with a prefix of no length.
+    pub to: (IpAddr, u8),
+    /// The device.
+    pub device: &'a str,
+    /// The next router, where the device has several neighbours.
+    pub via: Option<IpAddr>,
+    /// The largest packet that may go there, where that is less than the device's.
+    pub mtu: Option<u32>,
+}
+
+impl Route<'_> {
+    /// Enters it.
+    pub fn add(&self) -> Result<(), Fault> {
+        let (network, prefix) = self.to;
+        let what = || format!("route {network}/{prefix} to {}", self.device);
+        with_netlink(async |netlink| {
+            let index = interface(&netlink, self.device).await?.header.index;
+            let mut route = RouteMessageBuilder::<IpAddr>::new().output_interface(index);
+            route = route
+                .destination_prefix(network, prefix)
+                .map_err(|e| io::Error::other(e.to_string()))
+                .attempt(what())?;
+            if let Some(via) = self.via {
+                route = route.gateway(via).map_err(|e| io::Error::other(e.to_string())).attempt(what())?;
+            }
+            let mut route = route.build();
+            if let Some(mtu) = self.mtu {
+                route.attributes.push(RouteAttribute::Metrics(vec![RouteMetric::Mtu(mtu)]));
+            }
+            netlink.route().add(route).execute().await.attempt(what())
+        })
+    }
+}
+
+/// Adds a permanent neighbour entry, which asks nothing and never goes stale: no ARP and no neighbour discovery among the
+/// counted packets. It is flagged as a router: the path MTU that another neighbour reports is soon forgotten
+/// (`rt6_age_exceptions`).
+pub(crate) fn add_neighbour(device: &str, address: IpAddr, hardware: [u8; 6]) -> Result<(), Fault> {
+    with_netlink(async |netlink| {
+        let index = interface(&netlink, device).await?.header.index;
+        let add = netlink.neighbours().add(index, address).link_layer_address(&hardware);
+        let add = add.flags(NeighbourFlags::Router);
+        add.execute().await.attempt(format!("enter neighbour {address} on {device}"))
+    })
+}
+
+/// Makes a device.
+pub(crate) fn add_device(device: LinkMessage, what: &str) -> Result<(), Fault> {
+    with_netlink(async |netlink| netlink.link().add(device).execute().await.attempt(format!("create {what}")))
+}
+
+/// Gives a device an MTU and raises it.
+pub(crate) fn raise(device: &str, mtu: u32) -> Result<(), Fault> {
+    with_netlink(async |netlink| {
+        let index = interface(&netlink, device).await?.header.index;
+        let up = LinkUnspec::new_with_index(index).mtu(mtu).up().build();
+        netlink.link().change(up).execute().await.attempt(format!("raise {device} with MTU {mtu}"))
+    })
+}
+
+/// Gives a device another MTU.
+pub(crate) fn set_mtu(device: &str, mtu: u32) -> Result<(), Fault> {
+    with_netlink(async |netlink| {
+        let index = interface(&netlink, device).await?.header.index;
+        let change = LinkUnspec::new_with_index(index).mtu(mtu).build();
+        netlink.link().change(change).execute().await.attempt(format!("set the MTU of {device} to {mtu}"))
+    })
+}
+
+/// Packets that a device has received and sent.
+pub(crate) fn packets(device: &str) -> Result<(u64, u64), Fault> {
+    let link = with_netlink(async |netlink| interface(&netlink, device).await)?;
+    Ok(netlink::packets(&link).unwrap_or_default())
+}

@@ -1,0 +1,62 @@
+//! Segmentation and receive offloads (TSO, GSO, GRO, LRO), switched off so that a packet in the kernel is a packet on the wire.
+
+use crate::error::{Attempt, Fault};
+use crate::kernel::sys::{features, switch_off};
+use std::io;
+
+/// Whether a feature, by its name in the kernel, is a segmentation offload (TCP, UDP, tunnels, generic) or receive coalescing. Checksum offload stays on: a veth pair hands over
+/// memory, there is no wire to corrupt anything, and without it every byte would be summed twice for nothing.
+fn joins_or_splits(feature: &str) -> bool {
+    // "robust" says only that the device takes GSO packets of a guest of its own.
+    feature != "tx-gso-robust"
+        && ["segmentation", "-gso", "-gro", "-lro"].iter().any(|part| feature.contains(part))
+}
+
+/// Switches off every such feature of an interface in the calling thread's namespace, and makes sure.
+pub(crate) fn switch_off_all(interface: &str) -> Result<(), Fault> {
+    let reading = || format!("read the offloads of {interface}");
+    let found = features(interface).attempt(reading())?;
+    let on: Vec<usize> = found
+        .iter()
+        .enumerate()
+        .filter(|(_, f)| f.active && joins_or_splits(&f.name))
+        .map(|(n, _)| n)
+        .collect();
+    switch_off(interface, &on, found.len()).attempt(format!("switch off the offloads of {interface}"))?;
+    let after = features(interface).attempt(reading())?;
+    let stay: Vec<_> =
+        after.into_iter().filter(|f| f.active && joins_or_splits(&f.name)).map(|f| f.name).collect();
+    if stay.is_empty() {
+        return Ok(());
+    }
+    Err(io::Error::other("the kernel keeps them on"))
+        .attempt(format!("switch off {} of {interface}", stay.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_joins_or_splits_goes_and_checksums_stay() {
+        for name in [
+            "tx-tcp-segmentation",
+            "tx-tcp6-segmentation",
+            "tx-tcp-mangleid-segmentation",
+            "tx-generic-segmentation",
+            "tx-udp-segmentation",
+            "tx-gso-list",
+            "rx-gro",
+            "rx-gro-hw",
+            "rx-gro-list",
+            "rx-udp-gro-forwarding",
+            "rx-lro",
+        ] {
+            assert!(joins_or_splits(name), "{name}");
+        }
+        for name in ["rx-checksum", "tx-checksum-ip-generic", "tx-scatter-gather", "tx-gso-robust", "highdma"]
+        {
+            assert!(!joins_or_splits(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! veth pairs.
+
+use crate::error::{Attempt, Fault};
+use crate::kernel::netlink::with_netlink;
+use rtnetlink::packet_route::link::{InfoData, InfoVeth};
+use rtnetlink::{LinkMessageBuilder, LinkUnspec, LinkVeth};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+/// Least and largest MTU: what IPv6 asks of every link (RFC 8200), and what the driver takes.
+pub(crate) const MTU_LIMITS: (u32, u32) = (1280, 65535);
+
+/// Creates a pair, both ends of this name: one in the calling thread's namespace, the other in that of process `other`, so no
+/// end ever shows in the machine's own namespace. The ends have these hardware addresses, this one first.
+pub(crate) fn create(name: &str, mtu: u32, other: u32, hardware: [[u8; 6]; 2]) -> Result<(), Fault> {
+    let path = format!("/proc/{other}/ns/net");
+    let namespace = File::open(&path).attempt(format!("open the next host's namespace {path}"))?;
+    fn end<T>(link: LinkMessageBuilder<T>, address: [u8; 6], mtu: u32) -> LinkMessageBuilder<T> {
+        link.mtu(mtu).address(address.to_vec())
+    }
+    let far = end(LinkUnspec::new_with_name(name), hardware[1], mtu).setns_by_fd(namespace.as_raw_fd());
+    let near = end(LinkVeth::new(name, name), hardware[0], mtu)
+        .set_info_data(InfoData::Veth(InfoVeth::Peer(far.build())));
+    with_netlink(async |netlink| {
+        let made = netlink.link().add(near.build()).execute().await;
+        made.attempt(format!("create the veth pair {name} with MTU {mtu}"))
+    })
+}

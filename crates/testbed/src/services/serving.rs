@@ -1,0 +1,126 @@
+//! Services that run, and the load of queries on them.
+
+use crate::error::TestbedError;
+use crate::host::workdir::Workdir;
+use crate::kernel::capability::Ability;
+use crate::kernel::namespace::in_namespace;
+use crate::services::ask::asker::Asker;
+use crate::services::daemon::{Daemon, Ends};
+use crate::services::load::{Asked, Load};
+use crate::services::program::Program;
+use crate::topology::Node;
+use stacklab_model::{Family, Services};
+use std::collections::BTreeMap;
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a daemon may take from its start to its first answers. It takes a tenth of a second; a loaded machine more.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Looks whether the programs that services need are here, before anything is built.
+///
+/// # Errors
+/// The first that is missing, and how to get it.
+pub fn check(services: &Services) -> Result<(), TestbedError> {
+    Program::of(services).into_iter().try_for_each(|program| program.find().map(drop))
+}
+
+/// Whether each daemon's program is here.
+pub fn abilities() -> Vec<Ability> {
+    Program::ALL.iter().map(|program| program.ability()).collect()
+}
+
+/// Services that run and are asked when told. Dropping it ends them.
+#[derive(Debug)]
+pub struct Serving {
+    services: Services,
+    // In this order: who asks goes before who answers, and that before its files.
+    load: Load,
+    daemons: Vec<Daemon>,
+    _workdir: Workdir,
+}
+
+impl Serving {
+    /// Starts the daemons on the receiver, and returns when each service has answered over both families. To be called
+    /// from a thread that lives as long as they shall: they are killed when it ends.
+    pub(crate) fn start(services: &Services, ends: &Ends<'_>) -> Result<Self, TestbedError> {
+        let workdir = Workdir::create()?;
+        let mut daemons = Vec::new();
+        for program in Program::of(services) {
+            daemons.push(Daemon::start(program, services, &workdir, ends)?);
+        }
+        // Entering a namespace takes a thread of its own, and a daemon must be watched from where it was started.
+        let sender = ends.namespaces[0];
+        let asker = in_namespace(sender, Asker::new)
+            .and_then(|asker| asker.map_err(io::Error::other))
+            .map_err(|reason| setup("ask the services", reason))?;
+        first_answers(services, &asker, sender, &mut daemons)?;
+        let load = Load::start(services, asker, sender, ends.processors[0])
+            .map_err(|reason| setup("ask the services", reason))?;
+        Ok(Serving { services: services.clone(), load, daemons, _workdir: workdir })
+    }
+
+    /// Begins to ask.
+    pub fn begin(&self) {
+        self.load.begin();
+    }
+
+    /// Ends asking, and tells what each service was asked since it began.
+    ///
+    /// # Errors
+    /// When a daemon has ended meanwhile.
+    pub fn end(&mut self) -> Result<BTreeMap<stacklab_model::Service, Asked>, TestbedError> {
+        let asked = self.load.end();
+        self.daemons.iter_mut().try_for_each(Daemon::check)?;
+        Ok(asked)
+    }
+
+    /// What they are.
+    pub fn services(&self) -> &Services {
+        &self.services
+    }
+
+    /// The daemons with their versions, for people: `dnsmasq 2.90 and slapd 2.5.13`.
+    pub fn describe(&self) -> String {
+        let names: Vec<&str> = self.daemons.iter().map(Daemon::version).collect();
+        names.join(" and ")
+    }
+
+    /// The daemons' processes.
+    pub fn pids(&self) -> Vec<u32> {
+        self.daemons.iter().map(Daemon::pid).collect()
+    }
+}
+
+/// Waits until every service has answered over both families.
+fn first_answers(
+    services: &Services,
+    asker: &Asker,
+    sender: u32,
+    daemons: &mut [Daemon],
+) -> Result<(), TestbedError> {
+    let until = Instant::now() + PATIENCE;
+    for service in services.iter() {
+        for family in Family::ALL {
+            loop {
+                let asked = in_namespace(sender, || asker.ask(service, *family, 0));
+                let Err(reason) = asked.and_then(|answer| answer) else { break };
+                daemons.iter_mut().try_for_each(Daemon::check)?;
+                if Instant::now() > until {
+                    let name = Program::for_service(service);
+                    let daemon = daemons.iter().find(|daemon| daemon.program() == name);
+                    let what = format!("did not answer {service} over {family} in {PATIENCE:?} ({reason})");
+                    return Err(daemon.expect("it was started").fault(&what));
+                }
+                thread::sleep(LOOK);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn setup(attempted: &str, reason: io::Error) -> TestbedError {
+    TestbedError::Setup { host: Node::Sender, attempted: attempted.to_owned(), reason }
+}

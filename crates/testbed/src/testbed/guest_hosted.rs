@@ -1,0 +1,94 @@
+//! Routed testbeds hosted by a guest: this machine's side.
+
+use crate::error::{Attempt, Fault, TestbedError};
+use crate::guest::protocol::{Greeting, GuestRole, HostedRole, PathCheck};
+use crate::host::guest::{Guest, GuestSpec, Running};
+use crate::host::prepare::prepare;
+use crate::host::program::program_in_path;
+use crate::host::streams::Streams;
+use crate::host::workdir::Workdir;
+use crate::mechanism::translate::tayga;
+use crate::requirements::Requirements;
+use crate::testbed::mux;
+use crate::testbed::spec::RoutedSpec;
+use stacklab_model::System;
+use std::path::Path;
+
+/// Routed testbeds hosted by a guest. Dropping it ends the guest, and all of them.
+#[derive(Debug)]
+pub struct GuestHosted {
+    guest: Running,
+    version: String,
+    _workdir: Workdir,
+}
+
+/// Programs that a virtual machine, which does not see this machine's files, is given for use by hand.
+const TOOLS: [&str; 12] =
+    ["sh", "ip", "ping", "tracepath", "tcpdump", "iperf3", "iperf", "ss", "tc", "nstat", "cat", "ls"];
+
+/// What the agents of a testbed inside a guest write and read, in their order on the path, and what was seen of packets.
+pub type HostedTestbed = (RoutedSpec, Vec<PathCheck>, [Streams; 4]);
+
+impl GuestHosted {
+    /// Boots a guest and has it build a testbed for each mechanism; waits until they stand. So many commands can run at once
+    /// on the hosts of the first one, by the streams that come last ([`crate::shell`]).
+    ///
+    /// # Errors
+    /// When the guest does not come up, or what it says failed in it.
+    pub fn boot(
+        system: &System,
+        needs: &Requirements,
+        program: &Path,
+        doors: usize,
+    ) -> Result<(Self, Vec<HostedTestbed>, Vec<Streams>), TestbedError> {
+        let workdir = Workdir::create()?;
+        let specs = needs.specs(Some(system));
+        let runs_tayga = specs.iter().any(RoutedSpec::runs_tayga);
+        let mut others = if runs_tayga { vec![tayga::program()?] } else { Vec::new() };
+        if doors > 0 && !system.is_uml() {
+            others.extend(TOOLS.iter().filter_map(|tool| program_in_path(tool)));
+        }
+        let guest = prepare(system, program, &others, &workdir)?;
+        let guest: Box<dyn Guest> = guest.ok_or_else(|| TestbedError::NotBuilt(system.clone()))?;
+        let version = guest.version();
+        let failed =
+            |fault: Fault| TestbedError::Hosted { guest: version.clone(), reason: fault.to_string() };
+        let mechanisms = specs.iter().map(|spec| (spec.kind.mechanism, spec.translates[0].by)).collect();
+        let role =
+            HostedRole { link_config: needs.link_config.clone(), links: needs.links, mechanisms, doors };
+        let guest_spec = GuestSpec {
+            name: "lab",
+            // Its network is its own: it joins no link here.
+            namespace: std::process::id(),
+            processors: &[],
+            offloads: needs.link_config.offloads,
+            program,
+            folder: &workdir.for_host("lab")?,
+            role: GuestRole::Hosted(role),
+        };
+        let mut running = guest.start(&guest_spec).map_err(failed)?;
+        let (greeting, read, write) = running.meet_hosted().map_err(failed)?;
+        let Greeting::Built { carried } = greeting else {
+            let fault: Result<(), Fault> =
+                Err(std::io::Error::other("it built no testbeds")).attempt("have it build testbeds");
+            return Err(failed(fault.unwrap_err()));
+        };
+        let count = specs.len() * 4 + doors;
+        let mut streams = mux::open(read, write, count).into_iter();
+        let mut four =
+            || -> [Streams; 4] { std::array::from_fn(|_| streams.next().expect("there are four of each")) };
+        let testbeds = specs.into_iter().zip(carried).map(|(spec, checks)| (spec, checks, four()));
+        let testbeds = testbeds.collect();
+        Ok((GuestHosted { guest: running, version, _workdir: workdir }, testbeds, streams.collect()))
+    }
+
+    /// The guest's process.
+    pub fn process(&self) -> u32 {
+        self.guest.pid()
+    }
+
+    /// What it runs in: `user-mode Linux 7.2`.
+    pub fn version(&self) -> &str {
+        &self.version
+    }
+}

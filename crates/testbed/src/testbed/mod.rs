@@ -1,0 +1,10 @@
+//! Testbeds: two hosts and one link, or four hosts and three links with a mechanism between the routers.
+
+pub(crate) mod direct;
+pub(crate) mod guest_hosted;
+pub(crate) mod mux;
+pub(crate) mod network;
+pub(crate) mod path_check;
+pub(crate) mod placement;
+pub(crate) mod routed;
+pub(crate) mod spec;

@@ -1,0 +1,158 @@
+//! A multiplexer of several streams of lines over one: each line follows the number of its stream and a space.
+
+use crate::host::streams::Streams;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// The coordinator's end: as many streams as there are at the other end, in their order. They end when the channel does.
+pub(crate) fn open(
+    channel: impl Read + Send + 'static,
+    out: impl Write + Send + 'static,
+    count: usize,
+) -> Vec<Streams> {
+    let out: Out = Arc::new(Mutex::new(Box::new(out)));
+    let (senders, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| mpsc::channel::<Vec<u8>>()).unzip();
+    thread::spawn(move || {
+        // A stream that nobody reads any more is passed over.
+        let _ = each_line(channel, |number, line| {
+            if let Some(sender) = senders.get(number) {
+                let _ = sender.send(line.to_vec());
+            }
+            Ok(())
+        });
+    });
+    let stream = |(number, lines): (usize, Receiver<Vec<u8>>)| -> Streams {
+        let read = Lines { lines, rest: Vec::new(), at: 0 };
+        (Box::new(read), Box::new(Numbered { number, out: Arc::clone(&out), line: Vec::new() }))
+    };
+    receivers.into_iter().enumerate().map(stream).collect()
+}
+
+/// The other end: what the streams write leaves by the channel, and what comes by it is written to them. Returns when the
+/// channel ends.
+pub(crate) fn serve(
+    channel: impl Read,
+    out: impl Write + Send + 'static,
+    streams: Vec<Streams>,
+) -> io::Result<()> {
+    let out: Out = Arc::new(Mutex::new(Box::new(out)));
+    let mut inputs = Vec::new();
+    for (number, (output, input)) in streams.into_iter().enumerate() {
+        inputs.push(input);
+        let mut numbered = Numbered { number, out: Arc::clone(&out), line: Vec::new() };
+        thread::spawn(move || {
+            let mut output = BufReader::new(output);
+            // It ends with its agent, of which the coordinator hears nothing more then.
+            let _ = io::copy(&mut output, &mut numbered);
+        });
+    }
+    each_line(channel, |number, line| match inputs.get_mut(number) {
+        Some(input) => {
+            input.write_all(line)?;
+            input.flush()
+        }
+        None => Ok(()),
+    })
+}
+
+fn each_line(channel: impl Read, mut take: impl FnMut(usize, &[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut channel = BufReader::new(channel);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        if channel.read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        let Some(space) = line.iter().position(|byte| *byte == b' ') else { continue };
+        let number = std::str::from_utf8(&line[..space]).ok().and_then(|text| text.parse().ok());
+        if let Some(number) = number {
+            take(number, &line[space + 1..])?;
+        }
+    }
+}
+
+type Out = Arc<Mutex<Box<dyn Write + Send>>>;
+
+/// What is written to it leaves line by line, with its number.
+struct Numbered {
+    number: usize,
+    out: Out,
+    line: Vec<u8>,
+}
+
+impl Write for Numbered {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.line.extend(piece);
+            if piece.ends_with(b"\n") {
+                let mut whole = format!("{} ", self.number).into_bytes();
+                whole.append(&mut self.line);
+                let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+                out.write_all(&whole)?;
+                out.flush()?;
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The lines of one stream, as they come.
+struct Lines {
+    lines: Receiver<Vec<u8>>,
+    rest: Vec<u8>,
+    at: usize,
+}
+
+impl Read for Lines {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        if self.at == self.rest.len() {
+            let Ok(line) = self.lines.recv() else { return Ok(0) };
+            (self.rest, self.at) = (line, 0);
+        }
+        let taken = room.len().min(self.rest.len() - self.at);
+        room[..taken].copy_from_slice(&self.rest[self.at..self.at + taken]);
+        self.at += taken;
+        Ok(taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn what_goes_in_by_a_stream_comes_out_by_its_like() {
+        let (near, far) = UnixStream::pair().unwrap();
+        let pairs: Vec<(UnixStream, UnixStream)> = (0..3).map(|_| UnixStream::pair().unwrap()).collect();
+        let mut agents = Vec::new();
+        let streams = pairs.into_iter().map(|(agent, its)| -> Streams {
+            agents.push(agent);
+            (Box::new(its.try_clone().unwrap()), Box::new(its))
+        });
+        let streams: Vec<Streams> = streams.collect();
+        let served = far.try_clone().unwrap();
+        thread::spawn(move || serve(served.try_clone().unwrap(), served, streams));
+        let mut ours = open(near.try_clone().unwrap(), near.try_clone().unwrap(), 3);
+        for (number, ((read, write), agent)) in ours.iter_mut().zip(&agents).enumerate() {
+            let mut agent = agent;
+            write.write_all(format!("to {number}\nand").as_bytes()).unwrap();
+            write.write_all(b" more\n").unwrap();
+            let mut heard = vec![0; 14];
+            agent.read_exact(&mut heard).unwrap();
+            assert_eq!(heard, format!("to {number}\nand more\n").as_bytes());
+            agent.write_all(format!("from {number}\n").as_bytes()).unwrap();
+            let mut heard = vec![0; 7];
+            read.read_exact(&mut heard).unwrap();
+            assert_eq!(heard, format!("from {number}\n").as_bytes());
+        }
+        near.shutdown(std::net::Shutdown::Both).unwrap();
+        assert_eq!(ours[0].0.read(&mut [0; 8]).unwrap(), 0, "the streams end with the channel");
+    }
+}

@@ -1,0 +1,249 @@
+//! The check that a routed testbed carries packets as its mechanism should: a datagram from end to end, its packet on the
+//! middle link, and the path MTU that both ends find.
+
+use crate::error::{Attempt, Fault, TestbedError};
+use crate::guest::protocol::PathCheck;
+use crate::host::launch::Host;
+use crate::kernel::netlink::{interface, with_netlink};
+use crate::kernel::sys::{Capture, never_fragment, path_mtu, probe_path};
+use crate::link::addressing::{Ends, INTERFACE, MIDDLE, ends, path_mtus};
+use crate::link::interface::packets;
+use crate::mechanism::layers::{Layer, are_of, layers};
+use crate::topology::Node;
+use stacklab_model::{Family, Mechanism};
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::time::{Duration, Instant};
+
+/// How long packets may take to get through; a tunnel comes up at the first of them.
+const PATIENCE: Duration = Duration::from_secs(4);
+const AGAIN: Duration = Duration::from_millis(50);
+/// What the datagrams of the check hold, and the port that they go to.
+const WORD: &[u8] = b"stacklab: is this carried?";
+const PORT: u16 = 47808;
+
+/// Sends through a testbed until a datagram has arrived, and looks at it on the middle link; then finds both ends' path MTU.
+pub(crate) fn check_path(
+    hosts: &[Host; 4],
+    mechanism: Mechanism,
+    family: Family,
+    ends: &Ends,
+    mtu: u32,
+) -> Result<PathCheck, TestbedError> {
+    let failed = |reason: String| TestbedError::NotCarried { mechanism, family, reason };
+    let [_, router1, ..] = hosts;
+    let capture = router1.inside(|| {
+        let index = with_netlink(async |netlink| Ok(interface(&netlink, MIDDLE).await?.header.index))?;
+        Capture::open(index).attempt(format!("listen to {MIDDLE}"))
+    })?;
+    let flow = Flow::open(hosts, mechanism, family, ends)?;
+    let (headers, frame) = seen(&capture, mechanism, family).map_err(failed)?;
+    let path_mtus = path_mtus(mechanism, family, mtu).expect("the family is carried");
+    flow.find_both(mechanism, family, path_mtus)?;
+    let headers = headers.iter().map(Layer::to_string).collect();
+    Ok(PathCheck { family, headers, frame, path_mtus })
+}
+
+/// A socket at each end that knows the other, as it is seen from there: what comes back goes the way that a translator with state
+/// has opened.
+struct Flow {
+    sender: UdpSocket,
+    receiver: UdpSocket,
+}
+
+impl Flow {
+    /// Sends until a datagram has arrived.
+    fn open(
+        hosts: &[Host; 4],
+        mechanism: Mechanism,
+        family: Family,
+        ends: &Ends,
+    ) -> Result<Self, TestbedError> {
+        let failed = |reason: String| TestbedError::NotCarried { mechanism, family, reason };
+        let [from, _, _, at] = hosts;
+        let sender = from.inside(|| socket(ends.sender, 0))?;
+        let receiver = at.inside(|| socket(ends.receiver, PORT))?;
+        let destination = SocketAddr::new(ends.destination, PORT);
+        let join = |socket: &UdpSocket, other| socket.connect(other).attempt(format!("send to {other}"));
+        from.inside(|| join(&sender, destination))?;
+        let before = count(hosts)?;
+        let start = Instant::now();
+        let source = loop {
+            // A refusal is what a host says of a path that is not there; it is told with the hop below.
+            let said = sender.send(WORD).err();
+            let mut room = [0; 256];
+            match receiver.recv_from(&mut room) {
+                Ok((length, source)) if room[..length] == *WORD => break source,
+                _ if start.elapsed() > PATIENCE => {
+                    let hop = where_it_ended(&before, &count(hosts)?);
+                    let said =
+                        said.map_or_else(String::new, |error| format!(" (the sender is told: {error})"));
+                    let reason = format!("nothing arrived within {} s: {hop}{said}", PATIENCE.as_secs());
+                    return Err(failed(reason));
+                }
+                _ => {}
+            }
+        };
+        if source.ip() != ends.source {
+            return Err(failed(format!("packets arrive from {}, not from {}", source.ip(), ends.source)));
+        }
+        at.inside(|| join(&receiver, source))?;
+        Ok(Flow { sender, receiver })
+    }
+
+    /// Has both ends find the path MTU to each other, and packets of that size arrive.
+    fn find_both(
+        &self,
+        mechanism: Mechanism,
+        family: Family,
+        path_mtus: [u32; 2],
+    ) -> Result<(), TestbedError> {
+        let ways =
+            [(Node::Sender, &self.sender, &self.receiver), (Node::Receiver, &self.receiver, &self.sender)];
+        for ((node, from, at), expected) in ways.into_iter().zip(path_mtus) {
+            discover(from, at, expected).map_err(|reason| {
+                let reason = format!("from the {node}, {reason}");
+                TestbedError::NotCarried { mechanism, family, reason }
+            })?;
+        }
+        Ok(())
+    }
+}
+
+/// Has both ends find the path MTU once more, and the kernel take that as news.
+pub(crate) fn refresh_path_mtus(
+    hosts: &[Host; 4],
+    mechanism: Mechanism,
+    check: &PathCheck,
+    mtus: [u32; 2],
+) -> Result<(), TestbedError> {
+    let family = check.family;
+    let ends = ends(mechanism, family).expect("the family is carried");
+    let flow = Flow::open(hosts, mechanism, family, &ends)?;
+    for ((host, socket), mtu) in
+        [(&hosts[0], &flow.sender), (&hosts[3], &flow.receiver)].into_iter().zip(mtus)
+    {
+        // As large as its own link takes, whatever is known of the path: it is answered.
+        host.inside(|| probe(socket, mtu).attempt("ask for the path MTU"))?;
+    }
+    flow.find_both(mechanism, family, check.path_mtus)
+}
+
+fn probe(socket: &UdpSocket, mtu: u32) -> io::Result<()> {
+    probe_path(socket)?;
+    let room = vec![0; mtu.saturating_sub(headers(socket)) as usize];
+    // An answer to an earlier one may be told here; both are news to the kernel.
+    let _ = socket.send(&room);
+    std::thread::sleep(AGAIN);
+    Ok(())
+}
+
+fn socket(own: IpAddr, port: u16) -> Result<UdpSocket, Fault> {
+    let socket = UdpSocket::bind((own, port)).attempt(format!("take a port of {own}"))?;
+    socket.set_read_timeout(Some(AGAIN)).attempt("wait for packets")?;
+    Ok(socket)
+}
+
+/// Bytes of the headers of a datagram that is sent by this.
+fn headers(socket: &UdpSocket) -> u32 {
+    let is_six = socket.local_addr().is_ok_and(|address| address.is_ipv6());
+    if is_six { 48 } else { 28 }
+}
+
+/// The first captured packet that is of the mechanism; else what there was instead.
+fn seen(capture: &Capture, mechanism: Mechanism, family: Family) -> Result<(Vec<Layer>, Vec<u8>), String> {
+    let mut others: Vec<String> = Vec::new();
+    while let Some(frame) =
+        capture.next(AGAIN).map_err(|error| format!("cannot listen to {MIDDLE}: {error}"))?
+    {
+        let found = layers(&frame);
+        if are_of(mechanism, family, &found) {
+            return Ok((found, frame));
+        }
+        let text: Vec<String> = found.iter().map(Layer::to_string).collect();
+        others.push(text.join(" / "));
+        others.dedup();
+    }
+    Err(format!("packets on the middle link are of another kind: {}", others.join("; ")))
+}
+
+/// Sends packets as large as the path is known to take until one has arrived, and the path is known to take just that.
+fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), String> {
+    never_fragment(socket).map_err(|error| format!("packets cannot be kept whole: {error}"))?;
+    let start = Instant::now();
+    let mut known = 0;
+    while start.elapsed() < PATIENCE {
+        known = path_mtu(socket).map_err(|error| format!("the path MTU cannot be read: {error}"))?;
+        let room = vec![0; known.saturating_sub(headers(socket)) as usize];
+        match socket.send(&room) {
+            // What the answer to a packet that is too large does to the socket, and a service that is not there.
+            Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => continue,
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
+            Err(error) => return Err(format!("packets of {known} bytes cannot be sent: {error}")),
+            Ok(_) => {}
+        }
+        // What came before in these places, a smaller one, is passed over.
+        let mut came = vec![0; room.len() + 1];
+        let arrived = loop {
+            match at.recv(&mut came) {
+                Ok(length) if length == room.len() => break true,
+                Ok(_) => {}
+                Err(_) => break false,
+            }
+        };
+        if arrived && path_mtu(socket).is_ok_and(|mtu| mtu == expected) {
+            return Ok(());
+        }
+    }
+    Err(format!("packets of {known} bytes do not arrive, or the path MTU, {expected}, is not known"))
+}
+
+/// Packets that have left and arrived at each interface along the path.
+type Counted = Vec<(Node, &'static str, (u64, u64))>;
+
+fn count(hosts: &[Host; 4]) -> Result<Counted, TestbedError> {
+    let interfaces =
+        [(0, INTERFACE), (1, INTERFACE), (1, MIDDLE), (2, MIDDLE), (2, INTERFACE), (3, INTERFACE)];
+    let counted = interfaces.map(|(place, name)| {
+        let host = &hosts[place];
+        host.inside(|| packets(name)).map(|packets| (host.node(), name, packets))
+    });
+    counted.into_iter().collect()
+}
+
+/// The last place that packets have passed, in words.
+fn where_it_ended(before: &Counted, after: &Counted) -> String {
+    let moved = |place: usize| {
+        let ((_, _, was), (_, _, is)) = (before[place], after[place]);
+        // Odd places are where packets arrive, even ones where they leave.
+        if place % 2 == 1 { is.0 > was.0 } else { is.1 > was.1 }
+    };
+    let reached = (0..6).take_while(|place| moved(*place)).count();
+    match reached {
+        0 => "they did not leave the sender".to_owned(),
+        1 => "they left the sender and did not arrive at router1".to_owned(),
+        2 => "they arrived at router1 and did not leave it towards router2".to_owned(),
+        3 => "they left router1 and did not arrive at router2".to_owned(),
+        4 => "they arrived at router2 and did not leave it towards the receiver".to_owned(),
+        5 => "they left router2 and did not arrive at the receiver".to_owned(),
+        _ => "they arrived at the receiver's interface and not at its socket".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hop_is_named_at_which_packets_end() {
+        let counted = |moved: usize| -> Counted {
+            (0..6)
+                .map(|place| (Node::Sender, INTERFACE, if place < moved { (1, 1) } else { (0, 0) }))
+                .collect()
+        };
+        let said = |moved| where_it_ended(&counted(0), &counted(moved));
+        assert_eq!(said(0), "they did not leave the sender");
+        assert_eq!(said(2), "they arrived at router1 and did not leave it towards router2");
+        assert_eq!(said(6), "they arrived at the receiver's interface and not at its socket");
+    }
+}

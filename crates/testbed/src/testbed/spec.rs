@@ -1,0 +1,69 @@
+//! What a routed testbed is to be.
+
+use crate::link::addressing::Site;
+use crate::mechanism::translate::{Translates, translates_at};
+use stacklab_model::{LinkConfig, Links, Mechanism, RoutedKind, Translator};
+
+/// A routed testbed that is to be built.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RoutedSpec {
+    /// How packets cross between the routers, and what the hosts run.
+    pub kind: RoutedKind,
+    /// What translates on each router, where the mechanism does; the sender's first.
+    pub translates: [Translates; 2],
+    /// What its links have in common.
+    pub link_config: LinkConfig,
+    /// What each link has of its own.
+    pub links: Links,
+}
+
+impl RoutedSpec {
+    /// Four namespaces with links alike, translators being programs.
+    pub fn of_namespaces(mechanism: Mechanism, link_config: &LinkConfig) -> Self {
+        let tayga = Translates { by: Translator::Tayga, version: None };
+        let (kind, links) = (RoutedKind::of_namespaces(mechanism), Links::default());
+        RoutedSpec { kind, translates: [tayga.clone(), tayga], link_config: link_config.clone(), links }
+    }
+
+    /// What translates, the sender's router being the first; empty where nothing does.
+    pub fn translators(&self) -> Vec<&Translates> {
+        let sites = [Site::Near, Site::Far].into_iter().zip(&self.translates);
+        let translating = sites.filter(|(site, _)| translates_at(self.kind.mechanism, *site));
+        translating.map(|(_, translates)| translates).collect()
+    }
+
+    /// Whether the far router keeps state of connections: they begin at the sender only, and have other ports behind it.
+    pub fn keeps_state(&self) -> bool {
+        self.translates[1].by.keeps_state(self.kind.mechanism)
+    }
+
+    pub(crate) fn runs_tayga(&self) -> bool {
+        self.translators().iter().any(|translates| translates.by == Translator::Tayga)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_translates_is_told_of_the_routers_that_do() {
+        let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
+        let jool = Translates { by: Translator::Jool, version: Some("4.1.13".to_owned()) };
+        let said = |mechanism, far_is_jool: bool| {
+            let plain = RoutedSpec::of_namespaces(mechanism, &link_config);
+            let [near, far] = plain.translates.clone();
+            let [near, far] = if far_is_jool { [near, jool.clone()] } else { [jool.clone(), far] };
+            let spec = RoutedSpec { translates: [near, far], ..plain };
+            let names: Vec<String> = spec.translators().iter().map(ToString::to_string).collect();
+            (names.join(", "), spec.keeps_state(), spec.runs_tayga())
+        };
+        let text = str::to_owned;
+        assert_eq!(said(Mechanism::Native, true), (String::new(), false, false));
+        assert_eq!(said(Mechanism::Nat64, true), (text("Jool 4.1.13"), true, false));
+        assert_eq!(said(Mechanism::Nat64, false), (text("tayga"), false, true));
+        assert_eq!(said(Mechanism::Siit, false), (text("Jool 4.1.13"), false, false));
+        assert_eq!(said(Mechanism::Xlat464, true), (text("tayga, Jool 4.1.13"), true, true));
+        assert_eq!(said(Mechanism::Xlat464, false), (text("Jool 4.1.13, tayga"), false, true));
+    }
+}
