@@ -43,7 +43,9 @@ pub use host_report::{
     IntervalRow, Offloads, Point, Received, Role, Sent, TcpInfo,
 };
 pub use link_config::LinkConfig;
-pub use mechanism::{Mechanism, Translator};
+pub use mechanism::{
+    Device, Header, Mechanism, MechanismDef, Method, Remote, Setup, Translation, Translator, Tunnel,
+};
 pub use metric::{Better, Metric, Scale, Unit};
 pub use names::{UnknownName, nearest, once_each};
 pub use noise::{EchoFloor, NoiseFloor, Spread};

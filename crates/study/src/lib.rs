@@ -19,6 +19,7 @@ mod problems;
 mod read;
 mod render;
 mod schema;
+mod sentences;
 mod setting;
 mod shuffle;
 mod stopping;

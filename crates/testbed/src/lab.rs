@@ -12,41 +12,44 @@ use crate::part::{Greeting, LabPart, Part};
 use crate::prepare::prepare;
 use crate::qemu::emulator;
 use crate::routed::{Carried, RowPlan};
-use stacklab_model::{LinkConfig, Links, Mechanism, RowKind, System, Translator, UnknownSystem, once_each};
+use stacklab_model::{
+    LinkConfig, Links, Mechanism, Method, RowKind, System, Translator, UnknownSystem, once_each,
+};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-/// What of its routers' kernels a row needs, by the names of [`Ability`].
-fn kernel_needs(row: &RowKind) -> &'static [&'static str] {
-    match row.mechanism {
-        Mechanism::Native => &[],
-        Mechanism::SixInFour | Mechanism::SixToFour => &["sit"],
-        Mechanism::SixRd => &["sit 6rd"],
-        Mechanism::Gre4 => &["gre"],
-        Mechanism::Gre6 => &["ip6gre"],
-        Mechanism::FourInSix | Mechanism::DsLite | Mechanism::MapE => &["ip6tnl"],
-        Mechanism::Nat64 | Mechanism::Siit | Mechanism::Xlat464 => match row.translator {
-            Some(Translator::Jool) => &[JOOL],
-            Some(Translator::Tayga) | None => &["tun"],
-        },
-        Mechanism::WireGuard4 | Mechanism::WireGuard6 => &["wireguard"],
+/// What of its routers' kernels a row needs, by the name of its [`Ability`].
+fn kernel_need(row: &RowKind) -> Option<&'static str> {
+    match &row.mechanism.definition().method {
+        Method::Forwarding => None,
+        Method::Tunnel(tunnel) => Some(tunnel.device.ability),
+        Method::Translation(_) => Some(match row.translator {
+            Some(Translator::Jool) => JOOL,
+            Some(Translator::Tayga) | None => "tun",
+        }),
     }
 }
 
 /// Translators in the kernel, as an ability of it.
 const JOOL: &str = "jool";
 
-/// What the guests' kernels lack of that: user-mode Linux as Debian builds it some, and what is no part of a kernel all but those
-/// that it was built into; the others nothing. Of a disk image of the user's own it shows when it is used.
+/// What the guests' kernels lack of that: user-mode Linux as Debian builds it some, one that was built here what it was built
+/// without, and what is no part of a kernel all but those that it was built into; the others nothing. Of a disk image of the
+/// user's own it shows when it is used.
 fn lacks(system: &System, need: &str) -> bool {
+    let devices = Mechanism::devices();
+    let device = devices.iter().find(|(_, device)| device.ability == need).map(|(_, device)| device);
     match system {
         // One that is still to be built has it.
-        System::OwnUml(_) if need == JOOL => Image::find(system).is_ok_and(|image| image.jool.is_none()),
+        System::OwnUml(_) => Image::find(system).is_ok_and(|image| match device {
+            Some(device) => image.lacks_options(device.options),
+            None => need == JOOL && image.jool.is_none(),
+        }),
         System::Uml | System::Linux(_) if need == JOOL => true,
-        System::Uml => matches!(need, "sit 6rd" | "wireguard"),
-        System::OwnUml(_) | System::Linux(_) | System::Disk(_) => false,
+        System::Uml => device.is_some_and(|device| !device.in_debian_uml),
+        System::Linux(_) | System::Disk(_) => false,
         System::Namespace | System::Gvisor | System::Here | System::Ssh(_) => true,
     }
 }
@@ -108,7 +111,7 @@ impl Needs {
         }
         // A router that is a guest has a kernel of its own for it.
         let here = self.rows.iter().filter(|row| row.routers.0.contains(&System::Namespace));
-        needs.extend(here.flat_map(kernel_needs));
+        needs.extend(here.filter_map(kernel_need));
         needs
     }
 
@@ -120,7 +123,7 @@ impl Needs {
 
     /// What this kernel has not, in words: what needs it, and what it is.
     fn said(&self, ability: &Ability) -> String {
-        let users = self.rows.iter().filter(|row| kernel_needs(row).contains(&ability.name));
+        let users = self.rows.iter().filter(|row| kernel_need(row) == Some(ability.name));
         let users: Vec<&str> = once_each(users.map(|row| row.mechanism.name()));
         let users = if users.is_empty() { ability.what_for.to_owned() } else { users.join(", ") };
         format!("{users} needs {}, which this kernel has not", ability.name)
@@ -128,8 +131,7 @@ impl Needs {
 
     /// The advice to have other routers, where what is missing here is all theirs.
     fn other_routers(&self, missing: &[Ability]) -> String {
-        let theirs =
-            |ability: &Ability| self.rows.iter().any(|row| kernel_needs(row).contains(&ability.name));
+        let theirs = |ability: &Ability| self.rows.iter().any(|row| kernel_need(row) == Some(ability.name));
         if !missing.iter().all(theirs) {
             return String::new();
         }
@@ -143,10 +145,8 @@ impl Needs {
     fn check_guests(&self, missing: &[Ability]) -> Result<(), TestbedError> {
         for row in &self.rows {
             for system in row.routers.guests() {
-                let needs = kernel_needs(row).iter().copied();
-                let lacking: Vec<&str> = needs.filter(|need| lacks(system, need)).collect();
-                if !lacking.is_empty() {
-                    let lacking = format!("{}: {}", row.mechanism, lacking.join(", "));
+                if let Some(need) = kernel_need(row).filter(|need| lacks(system, need)) {
+                    let lacking = format!("{}: {need}", row.mechanism);
                     return Err(TestbedError::RouterLacks { router: system.clone(), lacking });
                 }
             }

@@ -4,7 +4,7 @@ use super::apt::Apt;
 use super::cache;
 use super::cpio::Archive;
 use super::fetch::{Made, Step};
-use super::modules::{self, WANTED, find, in_order};
+use super::modules::{self, find, in_order, wanted};
 use crate::error::TestbedError;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -74,7 +74,7 @@ pub(super) fn pack(unpacked: &Path, archive: &Path) -> io::Result<()> {
     let folder = folders.into_iter().find(|folder| folder.exists());
     let folder = folder.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no lib/modules"))?;
     let mut out = Archive::new(BufWriter::new(File::create(archive)?));
-    modules::pack(in_order(&find(&folder)?, WANTED)?, &mut out)?;
+    modules::pack(in_order(&find(&folder)?, &wanted())?, &mut out)?;
     out.finish()?.flush()
 }
 
