@@ -140,13 +140,14 @@ fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
         measured_and_seen(&study(FAST, FLOOD, &tunnels, &[1024, 1408]), &["--in-vm"]);
     assert!(said.contains("inside a guest (uml)"), "{said}");
     for headers in [
-        // Protocol 41, by its two kinds of addresses; protocol 47 over either family; protocol 4 in IPv6.
+        // Protocol 41, by its two kinds of addresses; protocol 47 over either family; protocol 4 in IPv6 and in IPv4.
         "ipv4 198.18.0.1 > 198.18.0.2 / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
         "ipv4 198.18.0.1 > 198.18.0.2 / ipv6 2002:c612:1:1::1 > 2002:c612:2:2::1 / udp",
         "ipv4 198.18.0.1 > 198.18.0.2 / gre / ipv4 198.18.1.1 > 198.18.2.1 / udp",
         "ipv4 198.18.0.1 > 198.18.0.2 / gre / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
         "ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / gre / ipv4 198.18.1.1 > 198.18.2.1 / udp",
         "ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / ipv4 198.18.1.1 > 198.18.2.1 / udp",
+        "ipv4 198.18.0.1 > 198.18.0.2 / ipv4 198.18.1.1 > 198.18.2.1 / udp",
     ] {
         assert!(seen.contains(headers), "{headers}: {seen}");
     }

@@ -231,6 +231,7 @@ mod tests {
             (Gre4, Ipv4, 1476),
             (Gre6, Ipv6, 1456),
             (FourInSix, Ipv4, 1460),
+            (Ipip, Ipv4, 1480),
             (Nat64, Ipv6, 1500),
             (Siit, Ipv4, 1480),
             (WireGuard4, Ipv6, 1440),

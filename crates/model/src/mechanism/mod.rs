@@ -48,6 +48,7 @@ mechanisms! {
     Xlat464 = xlat464,
     WireGuard4 = wireguard4,
     WireGuard6 = wireguard6,
+    Ipip = ipip,
 }
 
 text_of_names!(Mechanism, "mechanism");

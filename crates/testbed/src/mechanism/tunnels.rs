@@ -153,6 +153,7 @@ mod tests {
         let (near, far) = ("200100020000ffff0000000000000001", "200100020000ffff0000000000000002");
         assert_eq!(told(Mechanism::Gre6), format!("ip6gre 6:{near} 8:40 7:{far} 13:01000000"));
         assert_eq!(told(Mechanism::FourInSix), format!("ip6tnl 2:{near} 4:40 9:04 3:{far} 8:01000000"));
+        assert_eq!(told(Mechanism::Ipip), "ipip 2:c6120001 4:40 9:04 3:c6120002");
         assert_eq!(told(Mechanism::WireGuard6), "wireguard");
     }
 }
