@@ -17,6 +17,9 @@ const FLOOD: &str = "";
 const PACED: &str = "packet_rate = \"link\"";
 /// How close to the header model a link of known rate must come.
 const TOLERANCE: f64 = 0.01;
+/// At most one of so many runs may carry less than the headers leave: the machine may be somebody else's for a while, but a
+/// mechanism that fails now and then is at fault.
+const MISSES: usize = 4;
 /// Rates of the middle link, Mbit/s: one that each kind of guest can fill on a busy machine, also with the smallest messages
 /// and emulated, and that of the published studies, for larger ones.
 const SLOW: f64 = 5.0;
@@ -77,9 +80,10 @@ fn check(rate: f64, runs: &[RunRecord]) {
     assert!(unfilled.is_empty(), "of what the headers leave: {unfilled:#?}");
 }
 
-/// What every run must show; gives the cells whose best run does not carry what the headers leave.
+/// What every run must show; gives the cells whose best run does not carry what the headers leave. Says which runs do not.
 fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
     let mut best: BTreeMap<String, f64> = BTreeMap::new();
+    let mut misses = 0;
     for run in runs {
         let cell = &run.trial.cell;
         let (limit, bytes) = model(run, rate);
@@ -95,9 +99,18 @@ fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
         // What a translator has let wait goes on by a link on which it has smaller headers.
         let most = if mechanism.translates() { 1.0 + 3.0 * TOLERANCE } else { 1.0 + TOLERANCE };
         assert!(filled < most, "{cell}: {filled} of {limit} Mbit/s");
+        if filled < 1.0 - TOLERANCE {
+            misses += 1;
+            eprintln!("{} carried {filled:.3} of {limit} Mbit/s", run.trial);
+        }
         let best = best.entry(cell.to_string()).or_insert(0.0);
         *best = best.max(filled);
     }
+    assert!(
+        misses <= runs.len() / MISSES,
+        "{misses} of {} runs carried less than the headers leave",
+        runs.len()
+    );
     best.retain(|_, filled| *filled < 1.0 - TOLERANCE);
     best
 }
@@ -114,8 +127,7 @@ fn check_fragments(runs: &[RunRecord]) {
 
 #[test]
 fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
-    let tunnels = ["native", "6in4", "6to4", "gre4", "gre6", "4in6"];
-    let cells = 2 + 1 + 1 + 2 + 2 + 1;
+    let (tunnels, cells) = all(|mechanism| !mechanism.translates() && !LACKED.contains(&mechanism.name()));
     for (rate, offered, size) in [(SLOW, FLOOD, 128), (FAST, PACED, 1536)] {
         let (runs, ..) = measured(&study(rate, offered, &tunnels, &[size]), &["--in-vm"]);
         assert_eq!(runs.len(), 3 * cells);
@@ -128,18 +140,19 @@ fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
         measured_and_seen(&study(FAST, FLOOD, &tunnels, &[1024, 1408]), &["--in-vm"]);
     assert!(said.contains("inside a guest (uml)"), "{said}");
     for headers in [
-        // Protocol 41, by its two kinds of addresses; protocol 47 over either family; protocol 4 in IPv6.
+        // Protocol 41, by its two kinds of addresses; protocol 47 over either family; protocol 4 in IPv6 and in IPv4.
         "ipv4 198.18.0.1 > 198.18.0.2 / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
         "ipv4 198.18.0.1 > 198.18.0.2 / ipv6 2002:c612:1:1::1 > 2002:c612:2:2::1 / udp",
         "ipv4 198.18.0.1 > 198.18.0.2 / gre / ipv4 198.18.1.1 > 198.18.2.1 / udp",
         "ipv4 198.18.0.1 > 198.18.0.2 / gre / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
         "ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / gre / ipv4 198.18.1.1 > 198.18.2.1 / udp",
         "ipv6 2001:2:0:ffff::1 > 2001:2:0:ffff::2 / ipv4 198.18.1.1 > 198.18.2.1 / udp",
+        "ipv4 198.18.0.1 > 198.18.0.2 / ipv4 198.18.1.1 > 198.18.2.1 / udp",
     ] {
         assert!(seen.contains(headers), "{headers}: {seen}");
     }
     // Each of the four hosts has its facts in the record.
-    assert_eq!(hosts, 6 * 4);
+    assert_eq!(hosts, tunnels.len() * 4);
     assert_eq!(runs.len(), 3 * 2 * cells);
     check(FAST, &runs);
 }
@@ -156,6 +169,14 @@ fn translators_on_this_kernel_carry_what_the_header_model_says() {
     }
 }
 
+/// Names of the mechanisms of the table that fulfil a condition, and how many families they carry together.
+fn all(wanted: impl Fn(Mechanism) -> bool) -> (Vec<&'static str>, usize) {
+    let wanted: Vec<Mechanism> =
+        Mechanism::ALL.iter().copied().filter(|mechanism| wanted(*mechanism)).collect();
+    let cells = wanted.iter().map(|mechanism| mechanism.definition().carries.len()).sum();
+    (wanted.iter().map(|mechanism| mechanism.name()).collect(), cells)
+}
+
 /// What user-mode Linux as Debian builds it has not.
 const LACKED: [&str; 3] = ["6rd", "wireguard4", "wireguard6"];
 
@@ -164,10 +185,7 @@ const TRIES: usize = 3;
 
 #[test]
 fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here() {
-    let all: Vec<&str> = Mechanism::BUILT.iter().map(|mechanism| mechanism.name()).collect();
-    let carried =
-        |mechanism: &Mechanism| Family::ALL.iter().filter(|family| mechanism.carries(**family)).count();
-    let cells: usize = Mechanism::BUILT.iter().map(carried).sum();
+    let (all, cells) = all(|_| true);
     for (offered, sizes) in [(FLOOD, [128, 1024]), (PACED, [1408, 1536])] {
         let mut every = Vec::new();
         for attempt in 1..=TRIES {
@@ -189,6 +207,7 @@ fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here
             if unfilled.is_empty() {
                 break;
             }
+            eprintln!("round {attempt}: cells that carried less than the headers leave: {unfilled:#?}");
             assert!(attempt < TRIES, "of what the headers leave: {unfilled:#?}");
         }
         // Its kernel takes for idle time what it does for packets while no process runs.
@@ -288,7 +307,11 @@ fn what_cannot_be_had_is_named_before_anything_starts() {
     let done = command.args(["run", "m.toml", "--in-vm", "--out", "m.stacklab"]).output().unwrap();
     assert_eq!(done.status.code(), Some(3));
     let said = String::from_utf8(done.stderr).unwrap();
-    assert!(said.contains("6rd") || said.contains("--in-vm"), "{said}");
+    let here =
+        String::from_utf8(Command::new(program.path()).arg("doctor").output().unwrap().stdout).unwrap();
+    let has = here.lines().any(|line| line.starts_with("  yes  sit 6rd "));
+    let why = if has { "--in-vm asks for a guest" } else { "6rd needs sit 6rd, which this kernel has not" };
+    assert!(said.contains(why), "{why}: {said}");
     assert!(said.contains("stacklab image get linux-6.1"), "{said}");
     assert!(!program.work().join("m.stacklab").exists());
 }

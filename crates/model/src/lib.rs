@@ -15,7 +15,9 @@ mod value;
 
 pub use factors::cell::{Cell, Factor};
 pub use factors::family::{Family, Framing, Probe, Transport};
-pub use factors::mechanism::{Mechanism, Translator};
+pub use factors::mechanism::{
+    Device, Header, Mechanism, MechanismDef, Method, Remote, Setup, Translation, Translator, Tunnel,
+};
 pub use factors::services::{NoServices, SERVICES, Service, Services};
 pub use factors::settings::{AsWritten, CellSettings, UnknownLevel};
 pub use factors::system::{SYSTEMS, System, Systems, UnknownSystem};

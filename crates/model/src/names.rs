@@ -74,6 +74,14 @@ macro_rules! named {
             }
         }
 
+        $crate::names::text_of_names!($type, $set);
+    };
+}
+pub(crate) use named;
+
+/// How a closed set that has `ALL`, `NAMES` and `name` is written and read.
+macro_rules! text_of_names {
+    ($type:ident, $set:literal) => {
         impl std::fmt::Display for $type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.name())
@@ -83,16 +91,14 @@ macro_rules! named {
         impl std::str::FromStr for $type {
             type Err = $crate::UnknownName;
             fn from_str(text: &str) -> Result<Self, Self::Err> {
-                Self::ALL.iter().copied().find(|member| member.name() == text).ok_or_else(|| $crate::UnknownName {
-                    found: text.to_owned(),
-                    set: $set,
-                    valid: Self::NAMES,
+                Self::ALL.iter().copied().find(|member| member.name() == text).ok_or_else(|| {
+                    $crate::UnknownName { found: text.to_owned(), set: $set, valid: Self::NAMES }
                 })
             }
         }
     };
 }
-pub(crate) use named;
+pub(crate) use text_of_names;
 
 /// Each item once, at its first occurrence.
 pub fn once_each<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {

@@ -6,37 +6,38 @@ use crate::image::installed::{Image, no_image};
 use crate::kernel::capability::{Ability, abilities};
 use crate::mechanism::translate::Translates;
 use crate::testbed::spec::RoutedSpec;
-use stacklab_model::{LinkConfig, Links, Mechanism, RoutedKind, System, Translator, once_each};
+use stacklab_model::{LinkConfig, Links, Mechanism, Method, RoutedKind, System, Translator, once_each};
 
-/// What a routed testbed needs of its routers' kernels, by the names of [`Ability`].
-pub(crate) fn kernel_needs(kind: &RoutedKind) -> &'static [&'static str] {
-    match kind.mechanism {
-        Mechanism::Native => &[],
-        Mechanism::SixInFour | Mechanism::SixToFour => &["sit"],
-        Mechanism::SixRd => &["sit 6rd"],
-        Mechanism::Gre4 => &["gre"],
-        Mechanism::Gre6 => &["ip6gre"],
-        Mechanism::FourInSix | Mechanism::DsLite | Mechanism::MapE => &["ip6tnl"],
-        Mechanism::Nat64 | Mechanism::Siit | Mechanism::Xlat464 => match kind.translator {
-            Some(Translator::Jool) => &[JOOL],
-            Some(Translator::Tayga) | None => &["tun"],
-        },
-        Mechanism::WireGuard4 | Mechanism::WireGuard6 => &["wireguard"],
+/// What a routed testbed needs of its routers' kernels, by the name of its [`Ability`]; `None` where it needs nothing.
+pub(crate) fn kernel_need(kind: &RoutedKind) -> Option<&'static str> {
+    match &kind.mechanism.definition().method {
+        Method::Forwarding => None,
+        Method::Tunnel(tunnel) => Some(tunnel.device.ability),
+        Method::Translation(_) => Some(match kind.translator {
+            Some(Translator::Jool) => JOOL,
+            Some(Translator::Tayga) | None => "tun",
+        }),
     }
 }
 
 /// Translators in the kernel, as an ability of it.
 pub(crate) const JOOL: &str = "jool";
 
-/// Whether a guest's kernel does not support what is needed. Debian's user-mode Linux lacks some modules. Jool is in the kernels
-/// only that it was built into. Of a disk image of the user's own it shows when it is used.
+/// Whether a guest's kernel does not support what is needed. Debian's user-mode Linux lacks some modules, and one that was built
+/// here the options that it was built without. Jool is in the kernels only that it was built into. Of a disk image of the user's
+/// own it shows when it is used.
 pub(crate) fn is_unsupported(system: &System, need: &str) -> bool {
+    let devices = Mechanism::devices();
+    let device = devices.iter().find(|(_, device)| device.ability == need).map(|(_, device)| device);
     match system {
         // One that is still to be built has it.
-        System::OwnUml(_) if need == JOOL => Image::find(system).is_ok_and(|image| image.jool.is_none()),
+        System::OwnUml(_) => Image::find(system).is_ok_and(|image| match device {
+            Some(device) => image.lacks_options(device.options),
+            None => need == JOOL && image.jool.is_none(),
+        }),
         System::Uml | System::Linux(_) if need == JOOL => true,
-        System::Uml => matches!(need, "sit 6rd" | "wireguard"),
-        System::OwnUml(_) | System::Linux(_) | System::Disk(_) => false,
+        System::Uml => device.is_some_and(|device| !device.in_debian_uml),
+        System::Linux(_) | System::Disk(_) => false,
         System::Namespace | System::Gvisor | System::Here | System::Ssh(_) => true,
     }
 }
@@ -98,7 +99,7 @@ impl Requirements {
         }
         // A router that is a guest has a kernel of its own for it.
         let here = self.rows.iter().filter(|row| row.routers.0.contains(&System::Namespace));
-        needs.extend(here.flat_map(kernel_needs));
+        needs.extend(here.filter_map(kernel_need));
         needs
     }
 
@@ -110,7 +111,7 @@ impl Requirements {
 
     /// What this kernel has not, in words: what needs it, and what it is.
     pub(crate) fn describe_missing(&self, ability: &Ability) -> String {
-        let users = self.rows.iter().filter(|row| kernel_needs(row).contains(&ability.name));
+        let users = self.rows.iter().filter(|row| kernel_need(row) == Some(ability.name));
         let users: Vec<&str> = once_each(users.map(|row| row.mechanism.name()));
         let users = if users.is_empty() { ability.what_for.to_owned() } else { users.join(", ") };
         format!("{users} needs {}, which this kernel has not", ability.name)
@@ -118,8 +119,7 @@ impl Requirements {
 
     /// The advice to have other routers, where what is missing here is all theirs.
     fn other_routers(&self, missing: &[Ability]) -> String {
-        let theirs =
-            |ability: &Ability| self.rows.iter().any(|row| kernel_needs(row).contains(&ability.name));
+        let theirs = |ability: &Ability| self.rows.iter().any(|row| kernel_need(row) == Some(ability.name));
         if !missing.iter().all(theirs) {
             return String::new();
         }
@@ -133,10 +133,8 @@ impl Requirements {
     pub(crate) fn check_guests(&self, missing: &[Ability]) -> Result<(), TestbedError> {
         for row in &self.rows {
             for system in row.routers.guests() {
-                let needs = kernel_needs(row).iter().copied();
-                let unsupported: Vec<&str> = needs.filter(|need| is_unsupported(system, need)).collect();
-                if !unsupported.is_empty() {
-                    let unsupported = format!("{}: {}", row.mechanism, unsupported.join(", "));
+                if let Some(need) = kernel_need(row).filter(|need| is_unsupported(system, need)) {
+                    let unsupported = format!("{}: {need}", row.mechanism);
                     return Err(TestbedError::RouterUnsupported { router: system.clone(), unsupported });
                 }
             }

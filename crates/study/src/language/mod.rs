@@ -3,4 +3,5 @@
 pub mod check;
 pub mod leaf;
 pub mod schema;
+mod sentences;
 pub mod table;

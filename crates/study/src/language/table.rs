@@ -2,7 +2,8 @@
 //! default to. Checking ([`crate::language::check`]), defaults ([`crate::parse::layers`]) and the JSON Schema ([`crate::language::schema`])
 //! are all made from it.
 
-use stacklab_model::{Direction, Factor, Family, Framing, Pinning, Probe, Translator, Transport};
+use crate::language::sentences;
+use stacklab_model::{Direction, Factor, Family, Framing, Mechanism, Pinning, Probe, Translator, Transport};
 
 /// A key of a table.
 #[derive(Clone, Copy)]
@@ -260,8 +261,8 @@ const LEVELS: &[Key] = &[
     ),
     optional(
         "mechanism",
-        Kind::List(&Kind::Name { set: "mechanism", names: MECHANISMS }),
-        "How packets cross the link between two routers (testbed.topology \"routed\"). native: as they are. 6in4, 6to4, 6rd: IPv6 in IPv4. gre4, gre6: either family in GRE over IPv4 or IPv6. 4in6: IPv4 in IPv6. nat64: IPv6 clients to IPv4 servers. siit: IPv4 clients to IPv6 servers. 464xlat: IPv4 translated to IPv6 and back. wireguard4, wireguard6: either family encrypted over IPv4 or IPv6. A mechanism is measured with the families that it carries.",
+        Kind::List(&Kind::Name { set: "mechanism", names: Mechanism::NAMES }),
+        sentences::MECHANISM,
     ),
     optional(
         "routers",
@@ -342,21 +343,6 @@ const LEVELS: &[Key] = &[
     ),
 ];
 
-/// Levels of factor mechanism: those that the model says can be built.
-const MECHANISMS: &[&str] = &[
-    "native",
-    "6in4",
-    "6to4",
-    "6rd",
-    "gre4",
-    "gre6",
-    "4in6",
-    "nat64",
-    "siit",
-    "464xlat",
-    "wireguard4",
-    "wireguard6",
-];
 /// Levels of factor io: the model's, and the choice being the program's.
 const IO: &[&str] = &["auto", "plain", "batch", "segment", "zerocopy"];
 const BUFFER: Kind = Kind::List(&Kind::Integer { least: 1024, most: 1 << 30 });
@@ -533,13 +519,7 @@ const COMPARED: &[Key] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stacklab_model::{Cell, Io, Mechanism};
-
-    #[test]
-    fn the_mechanisms_of_the_language_are_those_that_can_be_built() {
-        let built: Vec<&str> = Mechanism::BUILT.iter().map(|mechanism| mechanism.name()).collect();
-        assert_eq!(MECHANISMS, built);
-    }
+    use stacklab_model::{Cell, Io};
 
     #[test]
     fn the_io_paths_of_the_language_are_the_models_and_the_programs_choice() {

@@ -101,7 +101,7 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
             let text = "no mechanism of this study translates".to_owned();
             problems.add(
                 Problem::at(level.place.clone(), text, "translates nothing")
-                    .help("leave the factor out, or add nat64, siit or 464xlat to factors.mechanism"),
+                    .help(format!("leave the factor out, or add {} to factors.mechanism", translating())),
             );
             return;
         }
@@ -118,6 +118,17 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
                     .help("leave this direction out, or take \"tayga\" in factors.translator"),
             );
         }
+    }
+}
+
+/// The mechanisms that translate: `nat64, siit or 464xlat`.
+fn translating() -> String {
+    let all = Mechanism::ALL.iter().filter(|mechanism| mechanism.translates());
+    let names: Vec<&str> = all.map(|mechanism| mechanism.name()).collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
     }
 }
 

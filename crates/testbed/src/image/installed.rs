@@ -91,6 +91,12 @@ impl Image {
         Ok(Image { system: system.clone(), version, source, jool, folder })
     }
 
+    /// Whether its kernel was configured without one of these options. Only images that were built here say.
+    pub(crate) fn lacks_options(&self, options: &[&str]) -> bool {
+        let config = fs::read_to_string(self.file("config"));
+        config.is_ok_and(|config| !options.iter().all(|option| config.lines().any(|line| line == *option)))
+    }
+
     /// Where a file of it is.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)

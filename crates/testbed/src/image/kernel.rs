@@ -5,7 +5,7 @@ use crate::image::apt::Apt;
 use crate::image::cache::cache;
 use crate::image::command::{ImageInfo, Step};
 use crate::image::cpio::Archive;
-use crate::image::modules::{self, WANTED, find, in_order};
+use crate::image::modules::{self, find, in_order, wanted};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -74,7 +74,7 @@ pub(super) fn pack(unpacked: &Path, archive: &Path) -> io::Result<()> {
     let folder = folders.into_iter().find(|folder| folder.exists());
     let folder = folder.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no lib/modules"))?;
     let mut out = Archive::new(BufWriter::new(File::create(archive)?));
-    modules::pack(in_order(&find(&folder)?, WANTED)?, &mut out)?;
+    modules::pack(in_order(&find(&folder)?, &wanted())?, &mut out)?;
     out.finish()?.flush()
 }
 

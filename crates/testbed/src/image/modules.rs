@@ -1,6 +1,7 @@
 //! The modules that a guest loads, each after those it depends on.
 
 use crate::image::cpio::Archive;
+use stacklab_model::Mechanism;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write};
@@ -9,7 +10,13 @@ use std::process::Command;
 
 /// What guests need: an interface, a channel, and the mechanisms between networks. Those that a kernel has built in, or
 /// does not know, are not there.
-pub(super) const WANTED: &[&str] = &[
+pub(super) fn wanted() -> Vec<&'static str> {
+    let devices = Mechanism::devices();
+    OF_LINKS.iter().copied().chain(devices.iter().map(|(_, device)| device.module)).collect()
+}
+
+/// Modules of the interface, the channel and the links between hosts.
+const OF_LINKS: &[&str] = &[
     "virtio_pci",
     "virtio_net",
     "virtio_console",
@@ -22,12 +29,6 @@ pub(super) const WANTED: &[&str] = &[
     "sch_htb",
     "sch_fq",
     "tcp_bbr",
-    "sit",
-    "ip_gre",
-    "ip6_gre",
-    "ip6_tunnel",
-    "ipip",
-    "wireguard",
 ];
 
 /// All modules under a folder, by name.

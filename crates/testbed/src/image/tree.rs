@@ -9,7 +9,7 @@ use crate::image::command::{ImageInfo, Step, remove, run};
 use crate::image::cpio::Archive;
 use crate::image::jool;
 use crate::kernel::cpus::allowed;
-use stacklab_model::System;
+use stacklab_model::{Mechanism, System, once_each};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ use std::process::Command;
 
 /// Debian's stable release, whose Jool is kept up with its kernel.
 const SUITES: &[&str] = &["trixie"];
-/// What it is built with.
+/// What it is built with, besides what mechanisms need.
 const CONFIG: &str = include_str!("uml.config");
 const PACKAGE: &str = "linux-source";
 /// What a guest loads, in the image.
@@ -95,11 +95,11 @@ impl Build {
     /// Compiles the kernel; what was compiled before is not compiled again. Gives its release.
     fn build(&self, step: &mut Step<'_>) -> Result<String, TestbedError> {
         let at = |path: PathBuf| move |reason| TestbedError::File { path, reason };
-        let wanted = self.out.join("wanted.config");
-        let written = fs::create_dir_all(&self.out).and_then(|()| fs::write(&wanted, CONFIG));
-        written.map_err(at(wanted.clone()))?;
+        let asked = self.out.join("wanted.config");
+        let written = fs::create_dir_all(&self.out).and_then(|()| fs::write(&asked, wanted()));
+        written.map_err(at(asked.clone()))?;
         let mut configure = self.make("allnoconfig");
-        configure.env("KCONFIG_ALLCONFIG", &wanted);
+        configure.env("KCONFIG_ALLCONFIG", &asked);
         run(configure, &format!("configure the kernel in {}", self.tree.display()), "")?;
         let has = fs::read_to_string(self.config()).map_err(at(self.config()))?;
         if let Some(lacking) = lacking(&has) {
@@ -143,8 +143,19 @@ const NOT_EVERYWHERE: [&str; 2] = ["CONFIG_LOCALVERSION_AUTO=y", "CONFIG_UML_NET
 /// The first thing asked for that a configuration has not.
 fn lacking(has: &str) -> Option<&'static str> {
     let wanted = CONFIG.lines().filter(|line| line.starts_with("CONFIG_"));
-    let mut wanted = wanted.filter(|line| !NOT_EVERYWHERE.contains(line));
-    wanted.find(|wanted| !has.lines().any(|line| line == *wanted))
+    let wanted = wanted.filter(|line| !NOT_EVERYWHERE.contains(line));
+    wanted.chain(of_mechanisms()).find(|wanted| !has.lines().any(|line| line == *wanted))
+}
+
+/// The kernel options that mechanisms need.
+fn of_mechanisms() -> Vec<&'static str> {
+    let devices = Mechanism::devices();
+    once_each(devices.iter().flat_map(|(_, device)| device.options).copied())
+}
+
+/// All that is asked for.
+fn wanted() -> String {
+    format!("{CONFIG}\n{}\n", of_mechanisms().join("\n"))
 }
 
 #[cfg(test)]
@@ -153,8 +164,9 @@ mod tests {
 
     #[test]
     fn what_a_kernel_lacks_is_named() {
-        assert_eq!(lacking(CONFIG), None);
-        let without = CONFIG.replace("CONFIG_WIREGUARD=y", "# CONFIG_WIREGUARD is not set");
+        let all = wanted();
+        assert_eq!(lacking(&all), None);
+        let without = all.replace("CONFIG_WIREGUARD=y", "# CONFIG_WIREGUARD is not set");
         assert_eq!(lacking(&without), Some("CONFIG_WIREGUARD=y"));
     }
 }

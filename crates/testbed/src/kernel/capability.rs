@@ -8,15 +8,16 @@ use crate::kernel::sysctl::silence;
 use crate::kernel::tc::htb;
 use crate::kernel::tc::request::add_queue;
 use crate::kernel::tc::tbf::{Bucket, words};
-use crate::link::addressing::{INTERFACE, SIXRD};
+use crate::link::addressing::INTERFACE;
 use crate::link::offload::switch_off_all;
 use crate::mechanism::translate::jool_here;
+use crate::mechanism::tunnels;
 use rtnetlink::packet_route::link::{InfoData, InfoIpTunnel, LinkAttribute, LinkInfo, LinkMessage};
-use rtnetlink::{LinkBridge, LinkGre, LinkGre6, LinkIp6Tnl, LinkSit, LinkVeth, LinkWireguard};
-use stacklab_model::Rate;
+use rtnetlink::{LinkBridge, LinkVeth};
+use stacklab_model::{Device, Family, Mechanism, Rate, Remote};
 use std::fs;
 use std::io;
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
 /// Something that a testbed may need of the kernel.
@@ -38,7 +39,12 @@ pub struct Ability {
 /// (`sit`, `ip_gre`, `ip6_tunnel`), is not loaded by trying: where it is only loadable, that is the answer.
 /// Other modules are loaded by the kernel as it needs them.
 pub fn abilities() -> Vec<Ability> {
-    let tried = in_new_namespace(|| PROBES.iter().map(Probe::run).collect::<Vec<_>>());
+    let devices = Mechanism::devices();
+    let tried = in_new_namespace(|| {
+        let tunnels = devices.iter().enumerate();
+        let tunnels = tunnels.map(|(number, (mechanism, device))| of_tunnel(number, *mechanism, device));
+        PROBES.iter().map(Probe::run).chain(tunnels).collect::<Vec<_>>()
+    });
     let namespace = Ability {
         name: "network namespace",
         what_for: "every testbed",
@@ -49,10 +55,9 @@ pub fn abilities() -> Vec<Ability> {
         remedy: "run as root (sudo), or open user namespaces; or a kernel with CONFIG_NET_NS",
     };
     let others = tried.unwrap_or_else(|_| {
-        PROBES
-            .iter()
-            .map(|probe| probe.ability(Err("there is no network namespace to try it in".into())))
-            .collect()
+        let untried = || Err("there is no network namespace to try it in".to_owned());
+        let tunnels = devices.iter().map(|(_, device)| described(device, untried()));
+        PROBES.iter().map(|probe| probe.ability(untried())).chain(tunnels).collect()
     });
     [vec![namespace], others].concat()
 }
@@ -62,9 +67,6 @@ struct Probe {
     name: &'static str,
     what_for: &'static str,
     remedy: &'static str,
-    /// The module that must already be there, where loading it would put a device into the machine's own
-    /// namespace.
-    intrusive_module: Option<&'static str>,
     attempt: fn() -> Result<(), Fault>,
 }
 
@@ -74,26 +76,23 @@ const ENDS_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 
 const ENDS_V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)];
 
-const PROBES: [Probe; 15] = [
+const PROBES: [Probe; 9] = [
     Probe {
         name: "ipv6",
         what_for: "both families on every testbed",
         remedy: "boot without ipv6.disable=1; in a container, one that may write to /proc/sys",
-        intrusive_module: None,
         attempt: silence,
     },
     Probe {
         name: "veth",
         what_for: "the link of every testbed",
         remedy: "sudo modprobe veth, or a kernel with CONFIG_VETH",
-        intrusive_module: None,
         attempt: || add_link(LinkVeth::new(INTERFACE, "st1").build(), "veth"),
     },
     Probe {
         name: "offload control",
         what_for: "packets on the link as they are in the kernel",
         remedy: "needs veth, and CAP_NET_ADMIN",
-        intrusive_module: None,
         // The interface is the one that the probe before has made.
         attempt: || switch_off_all(INTERFACE),
     },
@@ -101,7 +100,6 @@ const PROBES: [Probe; 15] = [
         name: "tbf",
         what_for: "a link with a known rate",
         remedy: "sudo modprobe sch_tbf, or a kernel with CONFIG_NET_SCH_TBF",
-        intrusive_module: None,
         attempt: || {
             let bucket = Bucket::new(Rate(1_000_000_000), 1500);
             let bucket = bucket.map_err(io::Error::other).attempt("describe a tbf queue")?;
@@ -112,7 +110,6 @@ const PROBES: [Probe; 15] = [
         name: "htb",
         what_for: "several rates on one link",
         remedy: "sudo modprobe sch_htb, or a kernel with CONFIG_NET_SCH_HTB",
-        intrusive_module: None,
         // TCA_HTB_INIT is struct tc_htb_glob: version 3, rate to quantum 10, no default class, no debugging.
         attempt: || add_queue_to_loopback("htb", htb::discipline()),
     },
@@ -120,7 +117,6 @@ const PROBES: [Probe; 15] = [
         name: "netem",
         what_for: "a link with delay or loss",
         remedy: "sudo modprobe sch_netem, or a kernel with CONFIG_NET_SCH_NETEM",
-        intrusive_module: None,
         // struct tc_netem_qopt: latency, limit 1000, loss, gap, duplicate, jitter.
         attempt: || add_queue_to_loopback("netem", words([0, 1000, 0, 0, 0, 0])),
     },
@@ -128,7 +124,6 @@ const PROBES: [Probe; 15] = [
         name: "tun",
         what_for: "translators and user-space stacks",
         remedy: "sudo modprobe tun, or a kernel with CONFIG_TUN",
-        intrusive_module: None,
         attempt: || create_tun().map(drop).attempt("create a tun device"),
     },
     Probe {
@@ -136,92 +131,54 @@ const PROBES: [Probe; 15] = [
         what_for: "translators in the kernel, NAT64 with state",
         remedy: "sudo apt-get install jool-dkms jool-tools, then sudo modprobe jool && sudo modprobe jool_siit; or a guest that has it: \
                  stacklab image build uml-full",
-        // Trying it loads nothing.
-        intrusive_module: None,
+        // Trying it loads no module.
         attempt: || jool_here().map(drop),
-    },
-    Probe {
-        name: "sit",
-        what_for: "6in4, 6to4 and 6rd",
-        remedy: "sudo modprobe sit, or a kernel with CONFIG_IPV6_SIT",
-        intrusive_module: Some("sit"),
-        attempt: || {
-            let [local, remote] = ENDS_V4;
-            add_link(LinkSit::new("st-sit").local(local).remote(remote).build(), "sit")
-        },
-    },
-    Probe {
-        name: "sit 6rd",
-        what_for: "6rd",
-        remedy: "a kernel with CONFIG_IPV6_SIT_6RD, as Debian's are",
-        intrusive_module: Some("sit"),
-        attempt: || {
-            let [local, _] = ENDS_V4;
-            let device = LinkSit::new("st-6rd").local(local).ipv6_rd_prefix(SIXRD.0);
-            let device = device.ipv6_rd_prefixlen(SIXRD.1.into()).build();
-            add_link(device, "sit device with a 6rd prefix")?;
-            has_sixrd_prefix("st-6rd")
-        },
-    },
-    Probe {
-        name: "gre",
-        what_for: "either family in GRE over IPv4",
-        remedy: "sudo modprobe ip_gre, or a kernel with CONFIG_NET_IPGRE",
-        intrusive_module: Some("ip_gre"),
-        attempt: || {
-            let [local, remote] = ENDS_V4;
-            add_link(LinkGre::new("st-gre").local(local).remote(remote).build(), "gre")
-        },
-    },
-    Probe {
-        name: "ip6gre",
-        what_for: "either family in GRE over IPv6",
-        remedy: "sudo modprobe ip6_gre, or a kernel with CONFIG_IPV6_GRE",
-        intrusive_module: Some("ip6_gre"),
-        attempt: || {
-            let [local, remote] = ENDS_V6;
-            add_link(LinkGre6::new("st-ip6gre").local(local).remote(remote).build(), "ip6gre")
-        },
-    },
-    Probe {
-        name: "ip6tnl",
-        what_for: "IPv4 in IPv6",
-        remedy: "sudo modprobe ip6_tunnel, or a kernel with CONFIG_IPV6_TUNNEL",
-        intrusive_module: Some("ip6_tunnel"),
-        attempt: || {
-            let [local, remote] = ENDS_V6;
-            add_link(LinkIp6Tnl::new("st-ip6tnl").local(local).remote(remote).build(), "ip6tnl")
-        },
     },
     Probe {
         name: "bridge",
         what_for: "several hosts on one link",
         remedy: "sudo modprobe bridge, or a kernel with CONFIG_BRIDGE",
-        intrusive_module: None,
         attempt: || add_link(LinkBridge::new("st-bridge").build(), "bridge"),
-    },
-    Probe {
-        name: "wireguard",
-        what_for: "an encrypted tunnel",
-        remedy: "sudo modprobe wireguard, or a kernel with CONFIG_WIREGUARD",
-        intrusive_module: None,
-        attempt: || add_link(LinkWireguard::new("st-wg").build(), "wireguard"),
     },
 ];
 
 impl Probe {
     fn run(&self) -> Ability {
-        let result = match self.intrusive_module.filter(|module| is_only_loadable(module, Path::new("/"))) {
-            Some(module) => Err(format!(
-                "module {module} is not loaded; it was not tried, for that would add devices to this machine"
-            )),
-            None => (self.attempt)().map_err(|fault| fault.to_string()),
-        };
-        self.ability(result)
+        self.ability((self.attempt)().map_err(|fault| fault.to_string()))
     }
 
     fn ability(&self, result: Result<(), String>) -> Ability {
         Ability { name: self.name, what_for: self.what_for, result, remedy: self.remedy }
+    }
+}
+
+/// The ability to make a tunnel's device. The number tells devices of one namespace apart.
+fn of_tunnel(number: usize, mechanism: Mechanism, device: &'static Device) -> Ability {
+    let result = if device.intrusive && is_only_loadable(device.module, Path::new("/")) {
+        Err(format!(
+            "module {} is not loaded; it was not tried, for that would add devices to this machine",
+            device.module
+        ))
+    } else {
+        add_tunnel(&format!("st-tunnel{number}"), mechanism).map_err(|fault| fault.to_string())
+    };
+    described(device, result)
+}
+
+fn described(device: &'static Device, result: Result<(), String>) -> Ability {
+    Ability { name: device.ability, what_for: device.what_for, result, remedy: device.remedy }
+}
+
+fn add_tunnel(name: &str, mechanism: Mechanism) -> Result<(), Fault> {
+    let Some(tunnel) = mechanism.tunnel() else { return Ok(()) };
+    let ends = match tunnel.outer() {
+        Family::Ipv4 => ENDS_V4.map(IpAddr::from),
+        Family::Ipv6 => ENDS_V6.map(IpAddr::from),
+    };
+    add_link(tunnels::device(name, mechanism, tunnel, ends), tunnel.device.ability)?;
+    match tunnel.remote {
+        Remote::InDestination { prefix, .. } => has_sixrd_prefix(name, prefix.0),
+        Remote::Configured => Ok(()),
     }
 }
 
@@ -242,11 +199,11 @@ fn add_link(link: LinkMessage, kind: &str) -> Result<(), Fault> {
 }
 
 /// A kernel without 6rd makes the device and passes over the prefix: a device that has it tells it.
-fn has_sixrd_prefix(name: &str) -> Result<(), Fault> {
+fn has_sixrd_prefix(name: &str, prefix: Ipv6Addr) -> Result<(), Fault> {
     let link = with_netlink(async |netlink| interface(&netlink, name).await)?;
     let told = link.attributes.iter().any(|attribute| match attribute {
         LinkAttribute::LinkInfo(infos) => infos.iter().any(|info| match info {
-            LinkInfo::Data(InfoData::IpTunnel(data)) => data.contains(&InfoIpTunnel::Ipv6RdPrefix(SIXRD.0)),
+            LinkInfo::Data(InfoData::IpTunnel(data)) => data.contains(&InfoIpTunnel::Ipv6RdPrefix(prefix)),
             _ => false,
         }),
         _ => false,

@@ -3,7 +3,7 @@
 
 use crate::topology::Node;
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism, Role};
+use stacklab_model::{Family, Mechanism, Remote, Role, Translation};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A host's interface: a client's only one, and a router's towards its client.
@@ -25,10 +25,6 @@ pub(crate) const POOL_OWN: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 1);
 pub(crate) const POOL_HOST: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 2);
 /// The client's address on 464XLAT's middle.
 pub(crate) const XLAT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0, 0, 1);
-/// 6rd: this prefix, then the last 16 bits of the router's IPv4 address.
-pub(crate) const SIXRD: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0, 0, 0, 0, 0), 48);
-/// What all routers' IPv4 addresses begin with, which 6rd leaves out.
-pub(crate) const SIXRD_RELAY: (Ipv4Addr, u8) = (Ipv4Addr::new(198, 18, 0, 0), 16);
 
 /// A host's address on a direct link, and the length of the link's prefix: 198.18.0.0/15 is for benchmarks by RFC 2544,
 /// 2001:2::/48 by RFC 5180.
@@ -183,14 +179,19 @@ impl Site {
         paths.collect()
     }
 
-    /// 2002:V4ADDR:SITE::/64 with 6to4; else 2001:2:0:SITE::/64, which is also what 6rd makes of the router's address.
+    /// 2001:2:0:SITE::/64; where routers are found by their address in the destination, what the mechanism makes of it, with the
+    /// site's number behind it where that leaves room: 2002:V4ADDR:SITE::/64 with 6to4.
     fn network_v6(self, mechanism: Mechanism, host: u16) -> Ipv6Addr {
         let site = u16::from(self.number());
-        if mechanism == Mechanism::SixToFour {
-            let [a, b, c, d] = self.outer_v4().octets().map(u16::from);
-            return Ipv6Addr::new(0x2002, a << 8 | b, c << 8 | d, site, 0, 0, 0, host);
-        }
-        Ipv6Addr::new(0x2001, 2, 0, site, 0, 0, 0, host)
+        let remote = mechanism.tunnel().map(|tunnel| tunnel.remote);
+        let Some(Remote::InDestination { prefix, common }) = remote else {
+            return Ipv6Addr::new(0x2001, 2, 0, site, 0, 0, 0, host);
+        };
+        let own = u32::from(self.outer_v4()) & u32::MAX.checked_shr(common.1.into()).unwrap_or(0);
+        let length = u32::from(prefix.1) + 32 - u32::from(common.1);
+        let subnet = if length < 64 { u128::from(site) << 64 } else { 0 };
+        let network = u128::from(prefix.0) | u128::from(own) << (128 - length) | subnet;
+        Ipv6Addr::from(network | u128::from(host))
     }
 }
 
@@ -218,20 +219,20 @@ pub fn ends(mechanism: Mechanism, family: Family) -> Option<Ends> {
         IpAddr::V4(address) => embedded(address).into(),
         other => other,
     };
-    Some(match mechanism {
-        Mechanism::Nat64 => {
+    Some(match mechanism.translation() {
+        Some(Translation::Far) => {
             let receiver = far(Family::Ipv4);
             Ends { sender, receiver, destination: in_prefix(receiver), source: POOL_HOST.into() }
         }
-        Mechanism::Siit => {
+        Some(Translation::Near) => {
             let receiver = far(Family::Ipv6);
             Ends { sender, receiver, destination: POOL_HOST.into(), source: in_prefix(sender) }
         }
-        Mechanism::Xlat464 => {
+        Some(Translation::Both) => {
             let receiver = far(Family::Ipv4);
             Ends { sender, receiver, destination: receiver, source: POOL_HOST.into() }
         }
-        _ => {
+        None => {
             let receiver = far(family);
             Ends { sender, receiver, destination: receiver, source: sender }
         }
@@ -272,7 +273,7 @@ mod tests {
 
     #[test]
     fn every_mechanism_has_ends_for_what_it_carries() {
-        for mechanism in Mechanism::BUILT {
+        for mechanism in Mechanism::ALL {
             for family in Family::ALL {
                 assert_eq!(
                     ends(*mechanism, *family).is_some(),
@@ -309,6 +310,7 @@ mod tests {
         let sender = |mechanism| ends(mechanism, Family::Ipv6).unwrap().sender.to_string();
         assert_eq!(sender(Mechanism::SixToFour), "2002:c612:1:1::1");
         assert_eq!(sender(Mechanism::SixInFour), "2001:2:0:1::1");
+        assert_eq!(sender(Mechanism::SixRd), "2001:2:0:1::1");
         let nat64 = ends(Mechanism::Nat64, Family::Ipv6).unwrap();
         assert_eq!(nat64.destination.to_string(), "2001:2:0:64::c612:201");
         assert_eq!(path_mtus(Mechanism::Nat64, Family::Ipv6, 1500), Some([1500, 1480]));

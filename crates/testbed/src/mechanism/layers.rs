@@ -1,7 +1,7 @@
 //! What a packet on the middle link is made of, read from the packet itself.
 
 use crate::mechanism::wireguard::PORT;
-use stacklab_model::{Family, Mechanism};
+use stacklab_model::{Family, Header, Mechanism};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -90,27 +90,23 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
     }
 }
 
+impl Layer {
+    /// What header it is, of those that mechanisms have.
+    fn header(self) -> Option<Header> {
+        match self {
+            Layer::Ip(from, _) => Some(Header::ip(Family::of(from))),
+            Layer::Gre => Some(Header::Gre),
+            Layer::Udp => Some(Header::Udp),
+            Layer::WireGuard => Some(Header::WireGuard),
+            Layer::Other(_) => None,
+        }
+    }
+}
+
 /// Whether these are the headers of a mechanism's packets, of a datagram of a family sent from the near client.
 pub(crate) fn are_of(mechanism: Mechanism, family: Family, layers: &[Layer]) -> bool {
-    let ip = |place: usize, of: Family| matches!(layers.get(place), Some(Layer::Ip(from, _)) if Family::of(*from) == of);
-    let rest = |from: usize| layers.get(from..).unwrap_or_default();
-    use Family::{Ipv4, Ipv6};
-    match mechanism {
-        Mechanism::Native => ip(0, family) && rest(1) == [Layer::Udp],
-        Mechanism::SixInFour | Mechanism::SixToFour | Mechanism::SixRd => {
-            ip(0, Ipv4) && ip(1, Ipv6) && rest(2) == [Layer::Udp]
-        }
-        Mechanism::Gre4 | Mechanism::Gre6 => {
-            let outer = if mechanism == Mechanism::Gre4 { Ipv4 } else { Ipv6 };
-            ip(0, outer) && layers.get(1) == Some(&Layer::Gre) && ip(2, family) && rest(3) == [Layer::Udp]
-        }
-        Mechanism::FourInSix | Mechanism::DsLite | Mechanism::MapE => {
-            ip(0, Ipv6) && ip(1, Ipv4) && rest(2) == [Layer::Udp]
-        }
-        Mechanism::Nat64 | Mechanism::Siit | Mechanism::Xlat464 => ip(0, Ipv6) && rest(1) == [Layer::Udp],
-        Mechanism::WireGuard4 => ip(0, Ipv4) && rest(1) == [Layer::Udp, Layer::WireGuard],
-        Mechanism::WireGuard6 => ip(0, Ipv6) && rest(1) == [Layer::Udp, Layer::WireGuard],
-    }
+    let found: Option<Vec<Header>> = layers.iter().map(|layer| layer.header()).collect();
+    found.is_some() && found == mechanism.datagram_headers(family)
 }
 
 #[cfg(test)]
@@ -182,5 +178,50 @@ mod tests {
         // A handshake is of WireGuard too, but carries nothing.
         let handshake = frame(0x800, &[&four(17), &[&data[..8], &[1, 0, 0, 0]].concat()]);
         assert!(!are_of(Mechanism::WireGuard4, Ipv6, &layers(&handshake)));
+    }
+
+    /// A datagram's frame on the link by a mechanism's definition.
+    fn made(headers: &[Header]) -> Vec<u8> {
+        let (port_high, port_low) = (PORT.to_be_bytes()[0], PORT.to_be_bytes()[1]);
+        let kind = |header: Option<&Header>| if header == Some(&Header::Ipv6) { 0x86dd } else { 0x800_u16 };
+        let mut bytes = Vec::new();
+        for (place, header) in headers.iter().enumerate() {
+            let next = headers.get(place + 1);
+            let protocol = match next {
+                Some(Header::Ipv4) => 4,
+                Some(Header::Ipv6) => 41,
+                Some(Header::Gre) => 47,
+                Some(Header::Udp) | Some(Header::WireGuard) | None => 17,
+            };
+            bytes.push(match header {
+                Header::Ipv4 => four(protocol),
+                Header::Ipv6 => six(protocol),
+                Header::Gre => [&[0, 0][..], &kind(next).to_be_bytes()].concat(),
+                Header::Udp if next.is_some() => vec![0x12, 0x34, port_high, port_low, 0, 40, 0, 0],
+                Header::Udp => vec![0x12, 0x34, 0x56, 0x78, 0, 8, 0, 0],
+                Header::WireGuard => vec![4, 0, 0, 0],
+            });
+        }
+        frame(kind(headers.first()), &bytes.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn every_mechanism_of_the_table_is_known_by_its_headers() {
+        for mechanism in Mechanism::ALL {
+            for family in Family::ALL {
+                let Some(headers) = mechanism.datagram_headers(*family) else {
+                    assert!(!are_of(
+                        *mechanism,
+                        *family,
+                        &layers(&made(&[Header::ip(*family), Header::Udp]))
+                    ));
+                    continue;
+                };
+                let found = layers(&made(&headers));
+                assert!(are_of(*mechanism, *family, &found), "{mechanism} {family}: {found:?}");
+                let fewer = &found[..found.len() - 1];
+                assert!(!are_of(*mechanism, *family, fewer), "{mechanism} {family}: {fewer:?}");
+            }
+        }
     }
 }

@@ -1,22 +1,19 @@
-//! Transition mechanisms: one file each says what it builds on a router, in its namespace or its guest, once its links and
-//! addresses are there. What it leaves of the link's MTU and the bytes that it adds are the model's
-//! ([`Mechanism::leaves`], the header model).
+//! Transition mechanisms, as they are built on a router, in its namespace or its guest, once its links and addresses are there.
+//! Each is built from its definition ([`stacklab_model::MechanismDef`]), whatever its name: packets are forwarded, tunnelled or
+//! translated.
 
-mod fourinsix;
-mod gre;
+mod attribute;
 pub(crate) mod layers;
 mod native;
-mod sixinfour;
-mod sixrd;
-mod sixtofour;
 pub(crate) mod translate;
+pub(crate) mod tunnels;
 pub(crate) mod wireguard;
 
 use crate::error::Fault;
 use crate::link::addressing::{Site, TUNNEL};
 use crate::link::interface::{Route, raise};
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism, Translator};
+use stacklab_model::{Family, Mechanism, Method, Translator};
 
 /// A router on which a mechanism is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,20 +33,10 @@ pub(crate) struct Router {
 impl Router {
     /// Builds the mechanism on it. To be called in its namespace or its guest.
     pub fn lay(&self) -> Result<(), Fault> {
-        match self.mechanism {
-            Mechanism::Native => native::lay(self),
-            Mechanism::SixInFour => sixinfour::lay(self),
-            Mechanism::SixToFour => sixtofour::lay(self),
-            Mechanism::SixRd => sixrd::lay(self),
-            Mechanism::Gre4 => gre::lay_over_ipv4(self),
-            Mechanism::Gre6 => gre::lay_over_ipv6(self),
-            Mechanism::FourInSix => fourinsix::lay(self),
-            Mechanism::Nat64 | Mechanism::Siit | Mechanism::Xlat464 => translate::lay(self),
-            Mechanism::WireGuard4 | Mechanism::WireGuard6 => wireguard::lay(self),
-            Mechanism::DsLite | Mechanism::MapE => Err(Fault {
-                attempted: format!("build {}", self.mechanism),
-                reason: std::io::Error::from(std::io::ErrorKind::Unsupported),
-            }),
+        match &self.mechanism.definition().method {
+            Method::Forwarding => native::lay(self),
+            Method::Tunnel(tunnel) => tunnels::lay(self, tunnel),
+            Method::Translation(_) => translate::lay(self),
         }
     }
 

@@ -2,13 +2,12 @@
 //! (linux/wireguard.h); keys are drawn at random.
 
 use super::Router;
+use super::attribute::{NESTED, attribute};
 use crate::error::{Attempt, Fault};
 use crate::link::addressing::TUNNEL;
-use crate::link::interface::add_device;
-use rtnetlink::LinkWireguard;
 use rtnetlink::sys::{Socket, SocketAddr as NetlinkAddress, protocols::NETLINK_GENERIC};
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism};
+use stacklab_model::{Family, Mechanism, Tunnel};
 use std::io;
 use std::net::IpAddr;
 use x25519_dalek::{X25519_BASEPOINT_BYTES, x25519};
@@ -33,10 +32,9 @@ const PEER_ALLOWED: u16 = 9;
 const ALLOWED_FAMILY: u16 = 1;
 const ALLOWED_ADDRESS: u16 = 2;
 const ALLOWED_MASK: u16 = 3;
-/// Bits of a message's flags and of an attribute's kind (linux/netlink.h).
+/// Bits of a message's flags, and its kind (linux/netlink.h).
 const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
-const NESTED: u16 = 1 << 15;
 const ERROR: u16 = 2;
 
 /// What a router has to know of keys.
@@ -49,9 +47,9 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    /// New ones for the near and the far router; none where the mechanism is not WireGuard.
+    /// New ones for the near and the far router; none where the mechanism does not encrypt.
     pub fn draw(mechanism: Mechanism) -> Result<[Option<Self>; 2], Fault> {
-        if !matches!(mechanism, Mechanism::WireGuard4 | Mechanism::WireGuard6) {
+        if !mechanism.tunnel().is_some_and(Tunnel::encrypts) {
             return Ok([None, None]);
         }
         let mut private = [[0; 32]; 2];
@@ -63,25 +61,21 @@ impl Keys {
     }
 }
 
-/// Makes the device, and tells it of the other router's.
-pub(super) fn lay(router: &Router) -> Result<(), Fault> {
+/// Tells the device of the other router's, which is at this address.
+pub(super) fn set_up(router: &Router, other: IpAddr) -> Result<(), Fault> {
     let keys = router.keys.ok_or_else(|| io::Error::other("it was given none"));
     let keys = keys.attempt("find the router's keys for WireGuard")?;
-    add_device(LinkWireguard::new(TUNNEL).build(), "a WireGuard device")?;
     let told = [
         attribute(DEVICE_NAME, &[TUNNEL.as_bytes(), &[0]].concat()),
         attribute(DEVICE_PRIVATE_KEY, &keys.own),
         attribute(DEVICE_LISTEN_PORT, &PORT.to_ne_bytes()),
-        attribute(DEVICE_PEERS | NESTED, &attribute(NESTED, &peer(router, &keys.other))),
+        attribute(DEVICE_PEERS | NESTED, &attribute(NESTED, &peer(other, &keys.other))),
     ];
-    tell(&told.concat()).attempt("give the WireGuard device its key and its peer")?;
-    router.raise_tunnel()?;
-    router.route_into_tunnel()
+    tell(&told.concat()).attempt("give the WireGuard device its key and its peer")
 }
 
 /// What the router's device is told of the other router's.
-fn peer(router: &Router, key: &[u8; 32]) -> Vec<u8> {
-    let outer = if router.mechanism == Mechanism::WireGuard4 { Family::Ipv4 } else { Family::Ipv6 };
+fn peer(other: IpAddr, key: &[u8; 32]) -> Vec<u8> {
     let all = Family::ALL.iter().flat_map(|family| {
         let (number, bytes): (u16, &[u8]) = match family {
             Family::Ipv4 => (libc::AF_INET as u16, &[0; 4]),
@@ -96,7 +90,7 @@ fn peer(router: &Router, key: &[u8; 32]) -> Vec<u8> {
     });
     let told = [
         attribute(PEER_PUBLIC_KEY, key),
-        attribute(PEER_ENDPOINT, &socket_address(router.site.other().outer(outer))),
+        attribute(PEER_ENDPOINT, &socket_address(other)),
         attribute(PEER_ALLOWED | NESTED, &all.collect::<Vec<u8>>()),
     ];
     told.concat()
@@ -113,13 +107,6 @@ fn socket_address(address: IpAddr) -> Vec<u8> {
             [&(libc::AF_INET6 as u16).to_ne_bytes()[..], &port, &[0; 4], &address.octets(), &[0; 4]].concat()
         }
     }
-}
-
-fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
-    let length = 4 + value.len() as u16;
-    let mut bytes = [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat();
-    bytes.resize(bytes.len().next_multiple_of(4), 0);
-    bytes
 }
 
 /// The value of the first attribute of a kind.

@@ -7,7 +7,7 @@ use crate::image::jool::{FOLDER, LOADER};
 use crate::kernel::namespace::in_new_namespace;
 use crate::link::addressing::{POOL_HOST, Site, TRANSLATED, XLAT_HOST};
 use crate::mechanism::Router;
-use stacklab_model::{Family, Mechanism};
+use stacklab_model::{Family, Translation};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
@@ -36,10 +36,14 @@ pub(crate) fn here() -> Result<String, Fault> {
 /// Sets up what translates on a router.
 pub(super) fn lay(router: &Router) -> Result<(), Fault> {
     let client = |site: Site, family| site.client_address(router.mechanism, family);
-    match (router.mechanism, router.site) {
+    match (router.mechanism.translation(), router.site) {
         // The receiver's IPv6 address is one of the pool to the sender.
-        (Mechanism::Siit, _) => stateless(POOL_HOST.into(), client(router.site.other(), Family::Ipv6)),
-        (Mechanism::Xlat464, Site::Near) => stateless(client(Site::Near, Family::Ipv4), XLAT_HOST.into()),
+        (Some(Translation::Near), _) => {
+            stateless(POOL_HOST.into(), client(router.site.other(), Family::Ipv6))
+        }
+        (Some(Translation::Both), Site::Near) => {
+            stateless(client(Site::Near, Family::Ipv4), XLAT_HOST.into())
+        }
         // Who comes by IPv6 has a port of one of the pool's addresses to the receiver.
         _ => stateful(POOL_HOST),
     }

@@ -9,7 +9,7 @@ use crate::error::Fault;
 use crate::image::installed::Image;
 use crate::link::addressing::{MIDDLE, Site, TRANSLATED, XLAT};
 use crate::link::interface::Route;
-use stacklab_model::{Family, Mechanism, System, Translator};
+use stacklab_model::{Family, Mechanism, System, Translation, Translator};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::OnceLock;
@@ -62,12 +62,10 @@ impl fmt::Display for Translates {
 
 /// Whether the mechanism translates on this router.
 pub(crate) fn translates_at(mechanism: Mechanism, site: Site) -> bool {
-    match mechanism {
-        Mechanism::Nat64 => site == Site::Far,
-        Mechanism::Siit => site == Site::Near,
-        Mechanism::Xlat464 => true,
-        _ => false,
-    }
+    mechanism.translation().is_some_and(|translation| match site {
+        Site::Near => translation.near(),
+        Site::Far => translation.far(),
+    })
 }
 
 pub(super) fn lay(router: &Router) -> Result<(), Fault> {
@@ -78,11 +76,11 @@ pub(super) fn lay(router: &Router) -> Result<(), Fault> {
         }
     }
     let other = router.site.other();
-    let to: (IpAddr, u8) = match (router.mechanism, router.site) {
-        (Mechanism::Nat64, Site::Far) | (Mechanism::Siit, Site::Near) => {
+    let to: (IpAddr, u8) = match (router.mechanism.translation(), router.site) {
+        (Some(Translation::Far), Site::Far) | (Some(Translation::Near), Site::Near) => {
             other.network(router.mechanism, Family::Ipv6)
         }
-        (Mechanism::Xlat464, Site::Far) => (XLAT.0.into(), XLAT.1),
+        (Some(Translation::Both), Site::Far) => (XLAT.0.into(), XLAT.1),
         _ => (TRANSLATED.0.into(), TRANSLATED.1),
     };
     Route { to, device: MIDDLE, via: Some(other.outer(Family::Ipv6)), mtu: None }.add()

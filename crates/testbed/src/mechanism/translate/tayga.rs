@@ -8,7 +8,7 @@ use crate::kernel::sys::create_lasting_tun;
 use crate::link::addressing::{POOL, POOL_HOST, POOL_OWN, Site, TRANSLATED, TUNNEL, XLAT, XLAT_HOST};
 use crate::link::interface::{Route, raise};
 use crate::mechanism::Router;
-use stacklab_model::{Family, Mechanism, Translator};
+use stacklab_model::{Family, Mechanism, Translation, Translator};
 use std::fmt::Write;
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr};
@@ -55,11 +55,11 @@ pub(crate) fn console(folder: &Path) -> PathBuf {
 fn settings(router: &Router) -> String {
     let client = |family| router.site.client_address(router.mechanism, family);
     let far = router.site.other().client_address(router.mechanism, Family::Ipv6);
-    let (own, v4, v6): (Ipv4Addr, IpAddr, IpAddr) = match (router.mechanism, router.site) {
+    let (own, v4, v6): (Ipv4Addr, IpAddr, IpAddr) = match (router.mechanism.translation(), router.site) {
         // The sender's IPv6 address is one of the pool to the receiver.
-        (Mechanism::Nat64, _) => (POOL_OWN, POOL_HOST.into(), far),
+        (Some(Translation::Far), _) => (POOL_OWN, POOL_HOST.into(), far),
         // The receiver's IPv6 address is one of the pool to the sender.
-        (Mechanism::Siit, _) => (POOL_OWN, POOL_HOST.into(), far),
+        (Some(Translation::Near), _) => (POOL_OWN, POOL_HOST.into(), far),
         (_, Site::Near) => (OWN_NEAR, client(Family::Ipv4), XLAT_HOST.into()),
         (_, Site::Far) => (POOL_OWN, POOL_HOST.into(), XLAT_HOST.into()),
     };
@@ -75,8 +75,8 @@ pub(super) fn lay(router: &Router) -> Result<(), Fault> {
     raise(TUNNEL, router.mtu)?;
     let (translated, pool, xlat) =
         ((TRANSLATED.0.into(), TRANSLATED.1), (POOL.0.into(), POOL.1), (XLAT.0.into(), XLAT.1));
-    let into: [(IpAddr, u8); 2] = match (router.mechanism, router.site) {
-        (Mechanism::Xlat464, Site::Near) => {
+    let into: [(IpAddr, u8); 2] = match (router.mechanism.translation(), router.site) {
+        (Some(Translation::Both), Site::Near) => {
             [router.site.other().network(router.mechanism, Family::Ipv4), xlat]
         }
         _ => [translated, pool],

@@ -1,0 +1,178 @@
+//! What a mechanism is, as data. The header model, the path MTU, the testbed that builds it, what it needs of a kernel, how it
+//! is recognised in a capture and what a study may say of it all follow from its definition.
+
+use crate::factors::family::Family;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// A transition mechanism. Each has one file, which holds one of these, and one line in the table ([`crate::Mechanism`]).
+#[derive(Debug)]
+pub struct MechanismDef {
+    /// Name in study files, records and reports.
+    pub name: &'static str,
+    /// What becomes of packets, and the RFC that says so: `IPv6 in IPv4 (RFC 4213)`. It goes into the study language's
+    /// description.
+    pub doc: &'static str,
+    /// Families of the sender's packets that it carries.
+    pub carries: &'static [Family],
+    /// How it carries them.
+    pub method: Method,
+}
+
+/// How packets cross the link between the routers.
+#[derive(Debug)]
+pub enum Method {
+    /// Forwarded as they are.
+    Forwarding,
+    /// Inside other packets.
+    Tunnel(Tunnel),
+    /// With IPv6 headers, whatever they had before.
+    Translation(Translation),
+}
+
+/// A tunnel between the routers.
+#[derive(Debug)]
+pub struct Tunnel {
+    /// Headers put before each packet, from outside to inside. The first is of the family that the link carries.
+    pub headers: &'static [Header],
+    /// How a router knows the other one's address.
+    pub remote: Remote,
+    /// The network device that it is on each router.
+    pub device: Device,
+}
+
+/// How a router knows the address of the tunnel's other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Remote {
+    /// It is configured.
+    Configured,
+    /// It is in the IPv6 destination (6to4, RFC 3056; 6rd, RFC 5969). The clients' networks follow from it.
+    InDestination {
+        /// The prefix, and its length.
+        prefix: (Ipv6Addr, u8),
+        /// What all routers' IPv4 addresses begin with. Only the rest of an address follows the IPv6 prefix.
+        common: (Ipv4Addr, u8),
+    },
+}
+
+/// A network device of the Linux kernel that is one end of a tunnel.
+#[derive(Debug)]
+pub struct Device {
+    /// What the kernel's ability to make it is called. Devices of one ability are alike.
+    pub ability: &'static str,
+    /// What it is needed for.
+    pub what_for: &'static str,
+    /// What to do where the kernel lacks it.
+    pub remedy: &'static str,
+    /// Its kind (`ip link add type KIND`).
+    pub kind: &'static str,
+    /// Its module.
+    pub module: &'static str,
+    /// Whether the module adds a device to every namespace as soon as it is loaded (`sit0`, `tunl0`).
+    pub intrusive: bool,
+    /// The kernel options that make it, as a kernel's configuration has them: `CONFIG_IPV6_SIT=y`.
+    pub options: &'static [&'static str],
+    /// Whether user-mode Linux as Debian builds it has it.
+    pub in_debian_uml: bool,
+    /// How it is configured.
+    pub setup: Setup,
+}
+
+/// How a device is configured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setup {
+    /// By attributes `IFLA_IPTUN_*` (linux/if_tunnel.h).
+    IpTunnel,
+    /// By attributes `IFLA_GRE_*` (linux/if_tunnel.h).
+    Gre,
+    /// By generic netlink, with keys (linux/wireguard.h).
+    WireGuard,
+}
+
+/// A header of a packet on the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Header {
+    /// IPv4 without options.
+    Ipv4,
+    /// IPv6 without extension headers.
+    Ipv6,
+    /// GRE without checksum, key and sequence number (RFC 2784).
+    Gre,
+    /// UDP.
+    Udp,
+    /// WireGuard's transport data: type, receiver and counter before the packet, the authentication tag behind it. What is inside
+    /// is encrypted.
+    WireGuard,
+}
+
+/// The routers that translate headers; packets are IPv6 between them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Translation {
+    /// The sender's: IPv4 senders reach IPv6 receivers.
+    Near,
+    /// The receiver's: IPv6 senders reach IPv4 receivers.
+    Far,
+    /// Both: IPv4 senders reach IPv4 receivers.
+    Both,
+}
+
+impl Tunnel {
+    /// The family of the outer packets.
+    pub fn outer(&self) -> Family {
+        match self.headers.first() {
+            Some(Header::Ipv6) => Family::Ipv6,
+            _ => Family::Ipv4,
+        }
+    }
+
+    /// Whether nobody on the link can read what is inside.
+    pub fn encrypts(&self) -> bool {
+        self.headers.contains(&Header::WireGuard)
+    }
+
+    /// Bytes that it adds to each packet.
+    pub fn added_bytes(&self) -> u32 {
+        self.headers.iter().map(|header| header.bytes()).sum()
+    }
+}
+
+impl Header {
+    /// The IP header of a family.
+    pub const fn ip(family: Family) -> Self {
+        match family {
+            Family::Ipv4 => Header::Ipv4,
+            Family::Ipv6 => Header::Ipv6,
+        }
+    }
+
+    /// Its bytes, a trailer counted.
+    pub const fn bytes(self) -> u32 {
+        match self {
+            Header::Ipv4 => 20,
+            Header::Ipv6 => 40,
+            Header::Gre => 4,
+            Header::Udp => 8,
+            Header::WireGuard => 16 + 16,
+        }
+    }
+}
+
+impl Translation {
+    /// Whether the sender's router translates.
+    pub fn near(self) -> bool {
+        self != Translation::Far
+    }
+
+    /// Whether the receiver's router translates.
+    pub fn far(self) -> bool {
+        self != Translation::Near
+    }
+
+    /// What it is to packets the other way.
+    pub fn reversed(self) -> Self {
+        match self {
+            Translation::Near => Translation::Far,
+            Translation::Far => Translation::Near,
+            Translation::Both => Translation::Both,
+        }
+    }
+}

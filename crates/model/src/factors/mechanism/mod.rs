@@ -1,0 +1,274 @@
+//! Transition mechanisms: what carries one family over the other. Each is one file of this folder and one line of the table.
+
+mod definition;
+mod translator;
+
+pub use definition::{Device, Header, MechanismDef, Method, Remote, Setup, Translation, Tunnel};
+pub use translator::Translator;
+
+use crate::factors::cell::Cell;
+use crate::factors::family::Family;
+use crate::names::text_of_names;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+/// Makes the mechanisms of the table: a module and a variant of each. A module holds a `DEF`.
+macro_rules! mechanisms {
+    ($($variant:ident = $module:ident,)+) => {
+        $(mod $module;)+
+
+        /// How packets cross the link.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Mechanism {
+            $(#[doc = concat!("Defined in `", stringify!($module), ".rs`.")] $variant,)+
+        }
+
+        impl Mechanism {
+            /// Every mechanism, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            /// Every name, in the same order.
+            pub const NAMES: &'static [&'static str] = &[$($module::DEF.name,)+];
+
+            /// What it is.
+            pub const fn definition(self) -> &'static MechanismDef {
+                match self { $(Self::$variant => &$module::DEF,)+ }
+            }
+        }
+    };
+}
+
+mechanisms! {
+    Native = native,
+    SixInFour = sixinfour,
+    SixToFour = sixtofour,
+    SixRd = sixrd,
+    Gre4 = gre4,
+    Gre6 = gre6,
+    FourInSix = fourinsix,
+    Nat64 = nat64,
+    Siit = siit,
+    Xlat464 = xlat464,
+    WireGuard4 = wireguard4,
+    WireGuard6 = wireguard6,
+    Ipip = ipip,
+}
+
+text_of_names!(Mechanism, "mechanism");
+
+impl Serialize for Mechanism {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Mechanism {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        name.parse().map_err(|_| D::Error::unknown_variant(&name, Self::NAMES))
+    }
+}
+
+/// What a mechanism makes of a packet on the link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Carriage {
+    /// The packet is of this family on the link, its own or what it is translated to.
+    Plain(Family),
+    /// The packet has so many bytes put around it.
+    Inside(u32),
+    /// The same, the packet being filled up to a multiple of so many bytes where that fits.
+    Filled(u32, u32),
+}
+
+/// WireGuard fills packets up to a multiple of it.
+const WIREGUARD_BLOCK: u32 = 16;
+
+impl Mechanism {
+    /// The name used in study files, records and reports.
+    pub const fn name(self) -> &'static str {
+        self.definition().name
+    }
+
+    /// How packets of a cell cross the link: as they are, where its study does not say.
+    pub fn of(cell: &Cell) -> Self {
+        cell.settings.mechanism.unwrap_or(Mechanism::Native)
+    }
+
+    /// The tunnel that it is, where it is one.
+    pub fn tunnel(self) -> Option<&'static Tunnel> {
+        match &self.definition().method {
+            Method::Tunnel(tunnel) => Some(tunnel),
+            Method::Forwarding | Method::Translation(_) => None,
+        }
+    }
+
+    /// The routers that translate, where it translates.
+    pub fn translation(self) -> Option<Translation> {
+        match self.definition().method {
+            Method::Translation(translation) => Some(translation),
+            Method::Forwarding | Method::Tunnel(_) => None,
+        }
+    }
+
+    /// Whether packets are translated, and so have other addresses behind it.
+    pub fn translates(self) -> bool {
+        self.translation().is_some()
+    }
+
+    /// Devices of all mechanisms, one of each ability, each with the first mechanism that has it.
+    pub fn devices() -> Vec<(Self, &'static Device)> {
+        let mut devices: Vec<(Self, &Device)> = Vec::new();
+        for mechanism in Self::ALL {
+            let Some(Tunnel { device, .. }) = mechanism.tunnel() else { continue };
+            if devices.iter().all(|(_, known)| known.ability != device.ability) {
+                devices.push((*mechanism, device));
+            }
+        }
+        devices
+    }
+
+    /// What it is to packets the other way: a translator does the opposite for them.
+    pub fn reversed(self) -> Self {
+        let Some(translation) = self.translation() else { return self };
+        let opposite = |other: &&Self| other.translation() == Some(translation.reversed());
+        Self::ALL.iter().find(opposite).copied().unwrap_or(self)
+    }
+
+    /// Whether it carries packets of a family.
+    pub fn carries(self, family: Family) -> bool {
+        self.definition().carries.contains(&family)
+    }
+
+    /// What it makes of packets of a family on the link where it works; `None` where it does not carry that family.
+    pub(crate) fn carriage(self, family: Family) -> Option<Carriage> {
+        let carriage = match &self.definition().method {
+            Method::Forwarding => Carriage::Plain(family),
+            Method::Tunnel(tunnel) if tunnel.encrypts() => {
+                Carriage::Filled(tunnel.added_bytes(), WIREGUARD_BLOCK)
+            }
+            Method::Tunnel(tunnel) => Carriage::Inside(tunnel.added_bytes()),
+            Method::Translation(_) => Carriage::Plain(Family::Ipv6),
+        };
+        self.carries(family).then_some(carriage)
+    }
+
+    /// The headers on the link of a UDP datagram of a family, from outside to inside, as far as they can be read; `None` where
+    /// it does not carry the family.
+    pub fn datagram_headers(self, family: Family) -> Option<Vec<Header>> {
+        let headers = match &self.definition().method {
+            Method::Forwarding => vec![Header::ip(family), Header::Udp],
+            Method::Tunnel(tunnel) if tunnel.encrypts() => tunnel.headers.to_vec(),
+            Method::Tunnel(tunnel) => [tunnel.headers, &[Header::ip(family), Header::Udp]].concat(),
+            Method::Translation(_) => vec![Header::Ipv6, Header::Udp],
+        };
+        self.carries(family).then_some(headers)
+    }
+
+    /// The largest packet of a family that it carries whole over a link of this MTU, bytes: what senders' path MTU
+    /// discovery finds. `None` where it does not carry the family. What is translated to IPv6 has the longer header there
+    /// (RFC 7915, section 5.2).
+    pub fn leaves(self, family: Family, mtu: u32) -> Option<u32> {
+        let taken = match self.carriage(family)? {
+            Carriage::Plain(other) => other.header_bytes() - family.header_bytes(),
+            Carriage::Inside(bytes) | Carriage::Filled(bytes, _) => bytes,
+        };
+        Some(mtu.saturating_sub(taken))
+    }
+
+    /// The families of the packets on the link that it crosses.
+    pub fn link_families(self) -> &'static [Family] {
+        match &self.definition().method {
+            Method::Forwarding => Family::ALL,
+            Method::Tunnel(tunnel) if tunnel.outer() == Family::Ipv4 => &[Family::Ipv4],
+            Method::Tunnel(_) | Method::Translation(_) => &[Family::Ipv6],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Transport, WirePath};
+
+    #[test]
+    fn names_are_unique_and_are_read_as_they_are_written() {
+        for (place, mechanism) in Mechanism::ALL.iter().enumerate() {
+            assert_eq!(Mechanism::NAMES[place], mechanism.name());
+            assert_eq!(mechanism.name().parse(), Ok(*mechanism));
+            let json = serde_json::to_string(mechanism).unwrap();
+            assert_eq!(json, format!("{:?}", mechanism.name()));
+            assert_eq!(serde_json::from_str::<Mechanism>(&json).unwrap(), *mechanism);
+        }
+        for unknown in ["ds_lite", "map_e", "SixInFour", ""] {
+            let said = serde_json::from_str::<Mechanism>(&format!("{unknown:?}")).unwrap_err().to_string();
+            assert!(said.contains(unknown) && said.contains("6in4"), "{said}");
+        }
+    }
+
+    #[test]
+    fn the_bytes_of_each_definition_are_those_of_its_headers() {
+        for mechanism in Mechanism::ALL {
+            assert!(!mechanism.definition().carries.is_empty() && !mechanism.link_families().is_empty());
+            for family in Family::ALL {
+                let path =
+                    WirePath { mechanism: *mechanism, ..WirePath::plain(*family, Transport::Udp, 1500) };
+                // A packet of 512 bytes, which is filled up to no more.
+                let own = family.header_bytes() + Header::Udp.bytes();
+                let size = path.wire_size(512 - own);
+                let Some(headers) = mechanism.datagram_headers(*family) else {
+                    assert!(size.is_none() && !mechanism.carries(*family), "{mechanism} {family}");
+                    continue;
+                };
+                let of_headers: u32 = headers.iter().map(|header| header.bytes()).sum();
+                // What is encrypted is not among the headers.
+                let hidden = if headers.last() == Some(&Header::Udp) { 0 } else { own };
+                let size = size.unwrap();
+                assert_eq!(size.ip_bytes, of_headers + hidden + 512 - own, "{mechanism} {family}");
+                let outer = mechanism.link_families().iter().map(|family| Header::ip(*family));
+                assert!(outer.into_iter().any(|outer| headers[0] == outer), "{mechanism} {family}");
+                // What it leaves is what just fills the link, but for a translator that makes packets smaller.
+                let left = mechanism.leaves(*family, 1500).unwrap();
+                let largest = path.wire_size(left - own).unwrap();
+                assert_eq!((largest.packets, largest.ip_bytes), (1, 1500), "{mechanism} {family}");
+                assert!(path.wire_size(left - own + 1).unwrap().packets > 1, "{mechanism} {family}");
+            }
+        }
+    }
+
+    #[test]
+    fn devices_of_one_ability_are_alike() {
+        let tunnels = Mechanism::ALL.iter().filter_map(|mechanism| mechanism.tunnel());
+        for Tunnel { device, headers, remote } in tunnels {
+            let devices = Mechanism::devices();
+            let (_, known) = devices.iter().find(|(_, known)| known.ability == device.ability).unwrap();
+            assert_eq!(format!("{known:?}"), format!("{device:?}"));
+            assert!(!device.options.is_empty() && !device.remedy.is_empty(), "{}", device.ability);
+            let wireguard = headers.contains(&Header::WireGuard);
+            assert_eq!(device.setup == Setup::WireGuard, wireguard, "{}", device.ability);
+            let is_six = matches!(headers[0], Header::Ipv6);
+            assert!(*remote == Remote::Configured || !is_six, "the address of an IPv4 router is in it");
+        }
+    }
+
+    #[test]
+    fn every_mechanism_is_in_the_documentation() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/mechanisms.md");
+        let text = std::fs::read_to_string(path).unwrap();
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).collect();
+        for name in Mechanism::NAMES {
+            let row = rows
+                .iter()
+                .any(|row| row.split('|').nth(1).is_some_and(|c| c.contains(&format!("`{name}`"))));
+            assert!(row, "docs/mechanisms.md has no row for {name}");
+        }
+    }
+
+    #[test]
+    fn a_translator_does_the_opposite_the_other_way() {
+        for (one, other) in [
+            (Mechanism::Nat64, Mechanism::Siit),
+            (Mechanism::Xlat464, Mechanism::Xlat464),
+            (Mechanism::Gre4, Mechanism::Gre4),
+        ] {
+            assert_eq!((one.reversed(), other.reversed()), (other, one));
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! Dual stack: routers forward packets of both families as they are.
+
+use super::{MechanismDef, Method};
+use crate::factors::family::Family;
+
+pub(super) const DEF: MechanismDef =
+    MechanismDef { name: "native", doc: "as they are", carries: Family::ALL, method: Method::Forwarding };

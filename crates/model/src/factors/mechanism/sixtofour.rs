@@ -1,0 +1,21 @@
+//! 6to4: IPv6 in IPv4, the far router's IPv4 address being in the IPv6 destination, 2002:V4ADDR::/48 (RFC 3056). `ip` says it
+//! as `ip tunnel add tunnel mode sit local A remote any ttl 64` and a route to 2002::/16.
+
+use super::sixinfour::SIT;
+use super::{Header, MechanismDef, Method, Remote, Tunnel};
+use crate::factors::family::Family;
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+pub(super) const DEF: MechanismDef = MechanismDef {
+    name: "6to4",
+    doc: "IPv6 in IPv4, the far end in the destination under 2002::/16 (RFC 3056)",
+    carries: &[Family::Ipv6],
+    method: Method::Tunnel(Tunnel {
+        headers: &[Header::Ipv4],
+        remote: Remote::InDestination {
+            prefix: (Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0), 16),
+            common: (Ipv4Addr::UNSPECIFIED, 0),
+        },
+        device: SIT,
+    }),
+};

@@ -1,0 +1,159 @@
+//! Tunnels: the device that a definition describes ([`stacklab_model::Tunnel`]), and the routes into it.
+
+use crate::error::Fault;
+use crate::link::addressing::TUNNEL;
+use crate::link::interface::{Route, add_device};
+use crate::mechanism::attribute::attribute;
+use crate::mechanism::{Router, wireguard};
+use rtnetlink::packet_route::link::{InfoData, InfoKind, LinkMessage};
+use rtnetlink::{LinkMessageBuilder, LinkUnspec};
+use stacklab_model::{Family, Mechanism, Remote, Setup, Tunnel};
+use std::net::{IpAddr, Ipv6Addr};
+
+/// Hop limit of the outer packets.
+const HOP_LIMIT: u8 = 64;
+/// Attributes of linux/if_tunnel.h: IFLA_IPTUN_* and IFLA_GRE_*.
+const IPTUN_LOCAL: u16 = 2;
+const IPTUN_REMOTE: u16 = 3;
+const IPTUN_TTL: u16 = 4;
+const IPTUN_FLAGS: u16 = 8;
+const IPTUN_PROTO: u16 = 9;
+const IPTUN_6RD_PREFIX: u16 = 11;
+const IPTUN_6RD_RELAY_PREFIX: u16 = 12;
+const IPTUN_6RD_PREFIXLEN: u16 = 13;
+const IPTUN_6RD_RELAY_PREFIXLEN: u16 = 14;
+const GRE_LOCAL: u16 = 6;
+const GRE_REMOTE: u16 = 7;
+const GRE_TTL: u16 = 8;
+const GRE_FLAGS: u16 = 13;
+/// IP6_TNL_F_IGN_ENCAP_LIMIT: outer IPv6 headers are sent without the tunnel encapsulation limit (RFC 2473), a destination
+/// options header of 8 bytes.
+const NO_ENCAPSULATION_LIMIT: u32 = 1;
+/// The prefix that `sit` devices look for without being told.
+const SIX_TO_FOUR: Ipv6Addr = Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0);
+
+/// Makes the device, configures it and routes the other client's networks into it.
+pub(super) fn lay(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
+    let outer = tunnel.outer();
+    let (own, other) = (router.site.outer(outer), router.site.other().outer(outer));
+    let what = format!("the {} device of {} from {own} to {other}", tunnel.device.kind, router.mechanism);
+    add_device(device(TUNNEL, router.mechanism, tunnel, [own, other]), &what)?;
+    if tunnel.device.setup == Setup::WireGuard {
+        wireguard::set_up(router, other)?;
+    }
+    router.raise_tunnel()?;
+    match tunnel.remote {
+        Remote::Configured => router.route_into_tunnel(),
+        Remote::InDestination { prefix: (network, length), .. } => {
+            Route { to: (network.into(), length), device: TUNNEL, via: None, mtu: None }.add()
+        }
+    }
+}
+
+/// The netlink message that makes a mechanism's device between two addresses, its own first.
+pub(crate) fn device(name: &str, mechanism: Mechanism, tunnel: &Tunnel, ends: [IpAddr; 2]) -> LinkMessage {
+    let kind = InfoKind::from(tunnel.device.kind);
+    let device = LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).name(name.to_owned());
+    let attributes = match tunnel.device.setup {
+        Setup::IpTunnel => ip_tunnel(mechanism, tunnel, ends),
+        Setup::Gre => gre(tunnel, ends),
+        // It is configured once it is there.
+        Setup::WireGuard => return device.build(),
+    };
+    device.set_info_data(InfoData::Other(attributes.concat())).build()
+}
+
+fn ip_tunnel(mechanism: Mechanism, tunnel: &Tunnel, [own, other]: [IpAddr; 2]) -> Vec<Vec<u8>> {
+    // The protocol number of what is inside; either, where it is none.
+    let inside = match mechanism.definition().carries {
+        [Family::Ipv4] => libc::IPPROTO_IPIP as u8,
+        [Family::Ipv6] => libc::IPPROTO_IPV6 as u8,
+        _ => 0,
+    };
+    let mut attributes = vec![
+        attribute(IPTUN_LOCAL, &octets(own)),
+        attribute(IPTUN_TTL, &[HOP_LIMIT]),
+        attribute(IPTUN_PROTO, &[inside]),
+    ];
+    match tunnel.remote {
+        Remote::Configured => attributes.push(attribute(IPTUN_REMOTE, &octets(other))),
+        Remote::InDestination { prefix: (SIX_TO_FOUR, _), .. } => {}
+        Remote::InDestination { prefix, common } => attributes.extend([
+            attribute(IPTUN_6RD_PREFIX, &prefix.0.octets()),
+            attribute(IPTUN_6RD_PREFIXLEN, &u16::from(prefix.1).to_ne_bytes()),
+            attribute(IPTUN_6RD_RELAY_PREFIX, &common.0.octets()),
+            attribute(IPTUN_6RD_RELAY_PREFIXLEN, &u16::from(common.1).to_ne_bytes()),
+        ]),
+    }
+    if own.is_ipv6() {
+        attributes.push(attribute(IPTUN_FLAGS, &NO_ENCAPSULATION_LIMIT.to_ne_bytes()));
+    }
+    attributes
+}
+
+fn gre(tunnel: &Tunnel, [own, other]: [IpAddr; 2]) -> Vec<Vec<u8>> {
+    let mut attributes = vec![attribute(GRE_LOCAL, &octets(own)), attribute(GRE_TTL, &[HOP_LIMIT])];
+    if tunnel.remote == Remote::Configured {
+        attributes.push(attribute(GRE_REMOTE, &octets(other)));
+    }
+    if own.is_ipv6() {
+        attributes.push(attribute(GRE_FLAGS, &NO_ENCAPSULATION_LIMIT.to_ne_bytes()));
+    }
+    attributes
+}
+
+fn octets(address: IpAddr) -> Vec<u8> {
+    match address {
+        IpAddr::V4(address) => address.octets().to_vec(),
+        IpAddr::V6(address) => address.octets().to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::addressing::Site;
+    use rtnetlink::packet_route::link::{LinkAttribute, LinkInfo};
+
+    /// The kind of the near router's device, and its attributes as `number:bytes`.
+    fn told(mechanism: Mechanism) -> String {
+        let tunnel = mechanism.tunnel().unwrap();
+        let ends = [Site::Near, Site::Far].map(|site| site.outer(tunnel.outer()));
+        let message = device(TUNNEL, mechanism, tunnel, ends);
+        let infos = message.attributes.iter().find_map(|attribute| match attribute {
+            LinkAttribute::LinkInfo(infos) => Some(infos),
+            _ => None,
+        });
+        let said = infos.unwrap().iter().map(|info| match info {
+            LinkInfo::Kind(kind) => kind.to_string(),
+            LinkInfo::Data(InfoData::Other(bytes)) => {
+                let (mut rest, mut said) = (&bytes[..], Vec::new());
+                while let [low, high, kind, 0, ..] = rest {
+                    let length = usize::from(u16::from_ne_bytes([*low, *high]));
+                    let value = rest[4..length].iter().map(|byte| format!("{byte:02x}"));
+                    said.push(format!("{kind}:{}", value.collect::<String>()));
+                    rest = &rest[length.next_multiple_of(4)..];
+                }
+                assert!(rest.is_empty());
+                said.join(" ")
+            }
+            other => panic!("{other:?}"),
+        });
+        said.collect::<Vec<String>>().join(" ")
+    }
+
+    #[test]
+    fn devices_are_told_what_their_definitions_say() {
+        assert_eq!(told(Mechanism::SixInFour), "sit 2:c6120001 4:40 9:29 3:c6120002");
+        assert_eq!(told(Mechanism::SixToFour), "sit 2:c6120001 4:40 9:29");
+        let prefix = "20010002000000000000000000000000";
+        let sixrd = format!("sit 2:c6120001 4:40 9:29 11:{prefix} 13:3000 12:c6120000 14:1000");
+        assert_eq!(told(Mechanism::SixRd), sixrd);
+        assert_eq!(told(Mechanism::Gre4), "gre 6:c6120001 8:40 7:c6120002");
+        let (near, far) = ("200100020000ffff0000000000000001", "200100020000ffff0000000000000002");
+        assert_eq!(told(Mechanism::Gre6), format!("ip6gre 6:{near} 8:40 7:{far} 13:01000000"));
+        assert_eq!(told(Mechanism::FourInSix), format!("ip6tnl 2:{near} 4:40 9:04 3:{far} 8:01000000"));
+        assert_eq!(told(Mechanism::Ipip), "ipip 2:c6120001 4:40 9:04 3:c6120002");
+        assert_eq!(told(Mechanism::WireGuard6), "wireguard");
+    }
+}
