@@ -35,7 +35,7 @@ test:
 
 fmt:
 	cargo fmt --all
-	rustfmt --edition 2024 crates/model/src/mechanism/*.rs
+	rustfmt --edition 2024 crates/model/src/factors/mechanism/*.rs
 
 lint:
 	scripts/setup test

@@ -13,7 +13,8 @@ mod trial;
 mod units;
 mod value;
 
-pub use factors::cell::{Cell, Factor};
+pub use factors::cell::Cell;
+pub use factors::factor::Factor;
 pub use factors::family::{Family, Framing, Probe, Transport};
 pub use factors::mechanism::{
     Device, Header, Mechanism, MechanismDef, Method, Remote, Setup, Translation, Translator, Tunnel,
@@ -41,8 +42,9 @@ pub use network::link_config::LinkConfig;
 pub use network::topology::{Links, OwnLink, RoutedKind, Topology};
 pub use network::wire_cost::WireCost;
 pub use trial::Trial;
+pub use trial::io::{Io, IoChoice};
 pub use trial::run::{RunRecord, RunStatus, Warning};
-pub use trial::spec::{HEADER_BYTES, Io, IoChoice, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
+pub use trial::spec::{HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
 pub use trial::tuning::{Direction, Pinning, SocketOptions, Tuning};
 pub use units::{Rate, UnitError, parse_duration, parse_ratio, print_duration};
 pub use value::Value;

@@ -16,6 +16,7 @@ mod limit;
 mod printed;
 mod rows;
 mod scope;
+mod studies;
 mod tables;
 
 pub use audit::{Audited, Recomputed, audit, audit_json};
@@ -26,47 +27,8 @@ pub use limit::{Limit, LimitKind};
 pub use printed::Printed;
 pub use rows::ReferenceError;
 pub use scope::{LARGE_FROM, SMALL_BELOW, Scope, Sizes, Systems};
+pub use studies::{STUDIES, StudyName, study};
 pub use tables::{PublishedTable, published_tables};
-
-/// A study with a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StudyName {
-    /// Its name: first author, year, subject.
-    pub name: &'static str,
-    /// What it compared, in a few words.
-    pub subject: &'static str,
-    /// The runs of each of its cells.
-    pub runs: Option<u32>,
-}
-
-/// The studies, in the order of their names here and everywhere.
-pub const STUDIES: [StudyName; 5] = [
-    StudyName {
-        name: "soorty2013linux",
-        subject: "Red Hat Enterprise Server 5.5 and Ubuntu Server 10.04, TCP over Gigabit Ethernet",
-        runs: Some(10),
-    },
-    StudyName {
-        name: "sarkar2013winlin",
-        subject: "Windows and Linux, client and server, TCP over Gigabit Ethernet",
-        runs: Some(10),
-    },
-    StudyName {
-        name: "ogunleye2016",
-        subject: "IPv6 over IPv4 by configured tunnel and 6to4, Windows and Ubuntu",
-        runs: None,
-    },
-    StudyName {
-        name: "kolahi2011wlan",
-        subject: "Windows XP, Windows 7 and Fedora 12 over 802.11n with WPA2",
-        runs: Some(40),
-    },
-    StudyName {
-        name: "kolahi2009lan",
-        subject: "Windows Vista pairs and Vista with Windows Server 2008 over Fast Ethernet",
-        runs: Some(40),
-    },
-];
 
 /// Everything that is published, read and checked.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,11 +69,6 @@ impl Reference {
             limits: keep(&self.limits, |row| row.source == study),
         }
     }
-}
-
-/// The study of a name.
-pub fn study(name: &str) -> Option<&'static StudyName> {
-    STUDIES.iter().find(|study| study.name == name)
 }
 
 #[cfg(test)]

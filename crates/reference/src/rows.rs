@@ -50,7 +50,7 @@ impl CsvRow<'_> {
     /// The study, which must be one of the five.
     pub fn source(&self) -> Result<String, ReferenceError> {
         let name = self.text("source");
-        match crate::study(name) {
+        match crate::studies::study(name) {
             Some(study) => Ok(study.name.to_owned()),
             None => Err(self.wrong(format!("`source`: there is no study `{name}`"))),
         }

@@ -1,6 +1,5 @@
 //! Services that run on the receiver, as levels of the factor `services` name them.
 
-use crate::factors::cell::Cell;
 use crate::names::UnknownName;
 use crate::names::named;
 use std::collections::BTreeSet;
@@ -50,11 +49,6 @@ impl fmt::Display for NoServices {
 impl std::error::Error for NoServices {}
 
 impl Services {
-    /// Of a cell.
-    pub fn of(cell: &Cell) -> Self {
-        cell.settings.services.as_deref().cloned().unwrap_or_default()
-    }
-
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,6 +1,11 @@
 //! The levels of a cell's factors that most studies leave as they are.
 
-use crate::{Direction, Factor, IoChoice, Mechanism, Pinning, Services, Systems, Translator, Tuning};
+use crate::factors::factor::Factor;
+use crate::factors::mechanism::{Mechanism, Translator};
+use crate::factors::services::Services;
+use crate::factors::system::Systems;
+use crate::trial::io::IoChoice;
+use crate::trial::tuning::{Direction, Pinning, Tuning};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,6 +1,5 @@
 //! What a host runs, and so whose stack is measured.
 
-use crate::factors::cell::Cell;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -149,16 +148,6 @@ const TO: &str = "->";
 impl Systems {
     /// Two hosts of this kernel.
     pub const NAMESPACES: Systems = Systems([System::Namespace, System::Namespace]);
-
-    /// What the ends of a cell run: two namespaces where its study does not say.
-    pub fn of(cell: &Cell) -> Self {
-        cell.settings.os.as_deref().cloned().unwrap_or(Systems::NAMESPACES)
-    }
-
-    /// The same of the two routers between them, the sender's first.
-    pub fn of_routers(cell: &Cell) -> Self {
-        cell.settings.routers.as_deref().cloned().unwrap_or(Systems::NAMESPACES)
-    }
 
     /// Those of them that are no namespaces.
     pub fn guests(&self) -> impl Iterator<Item = &System> {

@@ -1,6 +1,7 @@
 //! What a campaign found.
 
-use crate::factors::cell::{Cell, Factor};
+use crate::factors::cell::Cell;
+use crate::factors::factor::Factor;
 use crate::factors::family::Probe;
 use crate::host::facts::CpuScope;
 use crate::metrics::metric::Metric;

@@ -5,7 +5,7 @@ use crate::host::counters::{Counters, CpuTime, TcpInfo};
 use crate::host::delay_points::DelayPoints;
 use crate::metrics::histogram::Buckets;
 use crate::names::named;
-use crate::trial::spec::Io;
+use crate::trial::io::Io;
 use crate::trial::tuning::SocketOptions;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;

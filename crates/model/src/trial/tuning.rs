@@ -1,6 +1,5 @@
 //! What a socket is told beyond what a trial needs.
 
-use crate::Cell;
 use crate::names::named;
 use serde::{Deserialize, Serialize};
 
@@ -13,13 +12,6 @@ named! {
         Reverse = "reverse",
         /// Both at once.
         Both = "both",
-    }
-}
-
-impl Direction {
-    /// Of a cell: forward, where its study does not say.
-    pub fn of(cell: &Cell) -> Self {
-        cell.settings.direction.unwrap_or(Direction::Forward)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rows as CSV.
 
-use crate::tidy::{Field, TidyColumn};
+use crate::tidy::column::{Field, TidyColumn};
 
 pub fn render(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());

@@ -1,9 +1,11 @@
 //! Runs as rows for other programs, one for each run and metric.
 
+mod column;
 mod csv;
 mod parquet;
 
-use stacklab_model::{Factor, Metric, RunRecord, RunStatus, UnknownName, Value};
+use crate::tidy::column::{Field, Kind, TidyColumn, TidyRow};
+use stacklab_model::{Factor, RunRecord, RunStatus, UnknownName, Value};
 use std::str::FromStr;
 
 /// What rows are written as.
@@ -27,44 +29,6 @@ impl FromStr for TidyFormat {
             }
         }
     }
-}
-
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A whole number.
-    Number,
-    /// A figure.
-    Figure,
-    /// A text.
-    Text,
-}
-
-/// A column. An absent figure or text is null in Parquet and an empty field in CSV.
-struct TidyColumn {
-    /// Its name.
-    name: &'static str,
-    /// What it holds.
-    kind: Kind,
-    /// The same in words, for `docs/export.md`.
-    #[cfg_attr(not(test), expect(dead_code, reason = "read by the test that compares docs/export.md"))]
-    doc: &'static str,
-    /// A row's field.
-    value: Box<dyn Fn(&TidyRow<'_>) -> Field>,
-}
-
-/// A metric of a run.
-struct TidyRow<'a> {
-    run: &'a RunRecord,
-    metric: Metric,
-    value: &'a Value,
-}
-
-/// A field of a row.
-enum Field {
-    Number(i64),
-    Figure(Option<f64>),
-    Text(Option<String>),
 }
 
 /// Renders runs as rows.

@@ -1,6 +1,6 @@
 //! Rows as Parquet.
 
-use crate::tidy::{Field, Kind, TidyColumn};
+use crate::tidy::column::{Field, Kind, TidyColumn};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;

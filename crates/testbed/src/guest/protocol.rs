@@ -2,7 +2,7 @@
 //! then uses.
 
 use crate::link::addressing::{INTERFACE, MIDDLE, Site, hardware_address, routed_hardware_address};
-use crate::mechanism::Router;
+use crate::mechanism::router::Router;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, LinkConfig, Links, Mechanism, Role, Translator};
 use std::io::{self, ErrorKind, Read, Write};

@@ -6,7 +6,8 @@ use crate::link::addressing::{
     INTERFACE, MIDDLE, Site, address, hardware_address, peer, routed_hardware_address,
 };
 use crate::link::interface::{Route, add_address, add_neighbour};
-use crate::mechanism::Router;
+use crate::mechanism;
+use crate::mechanism::router::Router;
 use crate::topology::Node;
 use stacklab_model::{Family, Mechanism, Role};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -38,7 +39,7 @@ pub(crate) fn configure_router(router: &Router) -> Result<(), Fault> {
         add_address(MIDDLE, own, prefix)?;
         add_neighbour(MIDDLE, other, routed_hardware_address(site.other().router(), MIDDLE))?;
     }
-    router.lay()
+    mechanism::build(router)
 }
 
 /// Gives a host its addresses on the network of a client, which it is or whose router it is; its neighbour there; and a

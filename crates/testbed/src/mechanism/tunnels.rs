@@ -4,7 +4,8 @@ use crate::error::Fault;
 use crate::link::addressing::TUNNEL;
 use crate::link::interface::{Route, add_device};
 use crate::mechanism::attribute::attribute;
-use crate::mechanism::{Router, wireguard};
+use crate::mechanism::router::Router;
+use crate::mechanism::wireguard;
 use rtnetlink::packet_route::link::{InfoData, InfoKind, LinkMessage};
 use rtnetlink::{LinkMessageBuilder, LinkUnspec};
 use stacklab_model::{Family, Mechanism, Remote, Setup, Tunnel};
@@ -33,7 +34,7 @@ const NO_ENCAPSULATION_LIMIT: u32 = 1;
 const SIX_TO_FOUR: Ipv6Addr = Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0);
 
 /// Makes the device, configures it and routes the other client's networks into it.
-pub(super) fn lay(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
+pub(super) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
     let outer = tunnel.outer();
     let (own, other) = (router.site.outer(outer), router.site.other().outer(outer));
     let what = format!("the {} device of {} from {own} to {other}", tunnel.device.kind, router.mechanism);

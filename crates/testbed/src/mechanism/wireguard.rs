@@ -1,16 +1,14 @@
 //! WireGuard: either family encrypted in UDP, over IPv4 or over IPv6. The kernel is spoken to by generic netlink
 //! (linux/wireguard.h); keys are drawn at random.
 
-use super::Router;
-use super::attribute::{NESTED, attribute};
 use crate::error::{Attempt, Fault};
 use crate::link::addressing::TUNNEL;
+use crate::mechanism::attribute::{NESTED, attribute};
+use crate::mechanism::router::Router;
 use rtnetlink::sys::{Socket, SocketAddr as NetlinkAddress, protocols::NETLINK_GENERIC};
-use serde::{Deserialize, Serialize};
-use stacklab_model::{Family, Mechanism, Tunnel};
+use stacklab_model::Family;
 use std::io;
 use std::net::IpAddr;
-use x25519_dalek::{X25519_BASEPOINT_BYTES, x25519};
 
 /// The port that both routers listen on.
 pub(crate) const PORT: u16 = 51820;
@@ -36,30 +34,6 @@ const ALLOWED_MASK: u16 = 3;
 const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
 const ERROR: u16 = 2;
-
-/// What a router has to know of keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Keys {
-    /// Its own private one.
-    own: [u8; 32],
-    /// The other router's public one.
-    other: [u8; 32],
-}
-
-impl Keys {
-    /// New ones for the near and the far router; none where the mechanism does not encrypt.
-    pub fn draw(mechanism: Mechanism) -> Result<[Option<Self>; 2], Fault> {
-        if !mechanism.tunnel().is_some_and(Tunnel::encrypts) {
-            return Ok([None, None]);
-        }
-        let mut private = [[0; 32]; 2];
-        let drawn = private.iter_mut().try_for_each(|key| getrandom::fill(key));
-        drawn.map_err(io::Error::other).attempt("draw keys for WireGuard")?;
-        let [near, far] = private;
-        let public = |private| x25519(private, X25519_BASEPOINT_BYTES);
-        Ok([Keys { own: near, other: public(far) }, Keys { own: far, other: public(near) }].map(Some))
-    }
-}
 
 /// Tells the device of the other router's, which is at this address.
 pub(super) fn set_up(router: &Router, other: IpAddr) -> Result<(), Fault> {

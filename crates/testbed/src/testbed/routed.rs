@@ -11,8 +11,9 @@ use crate::host::ticks::Ticks;
 use crate::host::workdir::Workdir;
 use crate::link::addressing::{MIDDLE, Site, ends};
 use crate::link::configure::{configure_on_client_network, configure_router, fix_path_mtus};
+use crate::mechanism::keys::Keys;
+use crate::mechanism::router::Router;
 use crate::mechanism::translate::tayga;
-use crate::mechanism::{Router, wireguard};
 use crate::testbed::network::{Network, Topology};
 use crate::testbed::path_check::{check_path, refresh_path_mtus};
 use crate::testbed::spec::RoutedSpec;
@@ -111,7 +112,7 @@ impl Routed {
         spec: &RoutedSpec,
         program: &Path,
     ) -> Result<(), TestbedError> {
-        let keys = wireguard::Keys::draw(self.mechanism);
+        let keys = Keys::draw(self.mechanism);
         let keys = keys.map_err(|fault| fault.at(Site::Near.router()))?;
         let (mtu, offloads) = (spec.link_config.mtu, spec.link_config.offloads);
         for (number, ((site, place), guest)) in ROUTERS.into_iter().zip(guests).enumerate() {

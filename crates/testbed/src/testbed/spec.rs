@@ -1,7 +1,8 @@
 //! What a routed testbed is to be.
 
 use crate::link::addressing::Site;
-use crate::mechanism::translate::{Translates, translates_at};
+use crate::mechanism::router::translates_at;
+use crate::mechanism::translate::Translates;
 use stacklab_model::{LinkConfig, Links, Mechanism, RoutedKind, Translator};
 
 /// A routed testbed that is to be built.

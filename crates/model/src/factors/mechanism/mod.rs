@@ -6,7 +6,6 @@ mod translator;
 pub use definition::{Device, Header, MechanismDef, Method, Remote, Setup, Translation, Tunnel};
 pub use translator::Translator;
 
-use crate::factors::cell::Cell;
 use crate::factors::family::Family;
 use crate::names::text_of_names;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
@@ -85,11 +84,6 @@ impl Mechanism {
     /// The name used in study files, records and reports.
     pub const fn name(self) -> &'static str {
         self.definition().name
-    }
-
-    /// How packets of a cell cross the link: as they are, where its study does not say.
-    pub fn of(cell: &Cell) -> Self {
-        cell.settings.mechanism.unwrap_or(Mechanism::Native)
     }
 
     /// The tunnel that it is, where it is one.

@@ -1,6 +1,5 @@
 //! What translates on routers.
 
-use crate::factors::cell::Cell;
 use crate::factors::mechanism::Mechanism;
 use crate::names::named;
 
@@ -15,11 +14,6 @@ named! {
 }
 
 impl Translator {
-    /// What a cell asks for; `None` where that is left to what its routers have.
-    pub fn of(cell: &Cell) -> Option<Self> {
-        cell.settings.translator
-    }
-
     /// Whether a mechanism of it keeps state at the far router: connections begin at the near end only, and their ports are
     /// others behind it.
     pub fn keeps_state(self, mechanism: Mechanism) -> bool {

@@ -6,7 +6,7 @@ use crate::host::program::program_in_path;
 use crate::image::jool::{FOLDER, LOADER};
 use crate::kernel::namespace::in_new_namespace;
 use crate::link::addressing::{POOL_HOST, Site, TRANSLATED, XLAT_HOST};
-use crate::mechanism::Router;
+use crate::mechanism::router::Router;
 use stacklab_model::{Family, Translation};
 use std::fs;
 use std::io;
@@ -34,7 +34,7 @@ pub(crate) fn here() -> Result<String, Fault> {
 }
 
 /// Sets up what translates on a router.
-pub(super) fn lay(router: &Router) -> Result<(), Fault> {
+pub(super) fn build(router: &Router) -> Result<(), Fault> {
     let client = |site: Site, family| site.client_address(router.mechanism, family);
     match (router.mechanism.translation(), router.site) {
         // The receiver's IPv6 address is one of the pool to the sender.

@@ -4,12 +4,12 @@
 mod jool;
 pub(crate) mod tayga;
 
-use super::Router;
 use crate::error::Fault;
 use crate::image::installed::Image;
 use crate::link::addressing::{MIDDLE, Site, TRANSLATED, XLAT};
 use crate::link::interface::Route;
-use stacklab_model::{Family, Mechanism, System, Translation, Translator};
+use crate::mechanism::router::{Router, translates_at};
+use stacklab_model::{Family, System, Translation, Translator};
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::OnceLock;
@@ -60,19 +60,12 @@ impl fmt::Display for Translates {
     }
 }
 
-/// Whether the mechanism translates on this router.
-pub(crate) fn translates_at(mechanism: Mechanism, site: Site) -> bool {
-    mechanism.translation().is_some_and(|translation| match site {
-        Site::Near => translation.near(),
-        Site::Far => translation.far(),
-    })
-}
-
-pub(super) fn lay(router: &Router) -> Result<(), Fault> {
+/// Routes into the translators, and starts the one on this router where it translates.
+pub(super) fn build(router: &Router) -> Result<(), Fault> {
     if translates_at(router.mechanism, router.site) {
         match router.translator {
-            Translator::Tayga => tayga::lay(router)?,
-            Translator::Jool => jool::lay(router)?,
+            Translator::Tayga => tayga::build(router)?,
+            Translator::Jool => jool::build(router)?,
         }
     }
     let other = router.site.other();

@@ -1,13 +1,13 @@
 //! Translation by `tayga` on a TUN device: a program and no part of the kernel. It translates each packet alone, one IPv6 address
 //! to one IPv4 address, also where a NAT64 would share addresses among connections.
 
-use super::translates_at;
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::host::program::program_in_path;
 use crate::kernel::sys::create_lasting_tun;
 use crate::link::addressing::{POOL, POOL_HOST, POOL_OWN, Site, TRANSLATED, TUNNEL, XLAT, XLAT_HOST};
 use crate::link::interface::{Route, raise};
-use crate::mechanism::Router;
+use crate::mechanism::router::Router;
+use crate::mechanism::router::translates_at;
 use stacklab_model::{Family, Mechanism, Translation, Translator};
 use std::fmt::Write;
 use std::fs::{self, File};
@@ -70,7 +70,7 @@ fn settings(router: &Router) -> String {
 }
 
 /// Makes the device, and the routes of what is to be translated.
-pub(super) fn lay(router: &Router) -> Result<(), Fault> {
+pub(super) fn build(router: &Router) -> Result<(), Fault> {
     create_lasting_tun(TUNNEL).attempt(format!("create the TUN device {TUNNEL}"))?;
     raise(TUNNEL, router.mtu)?;
     let (translated, pool, xlat) =

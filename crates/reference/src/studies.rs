@@ -1,0 +1,46 @@
+//! The published studies by name.
+
+/// A study with a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StudyName {
+    /// Its name: first author, year, subject.
+    pub name: &'static str,
+    /// What it compared, in a few words.
+    pub subject: &'static str,
+    /// The runs of each of its cells.
+    pub runs: Option<u32>,
+}
+
+/// The studies, in the order of their names here and everywhere.
+pub const STUDIES: [StudyName; 5] = [
+    StudyName {
+        name: "soorty2013linux",
+        subject: "Red Hat Enterprise Server 5.5 and Ubuntu Server 10.04, TCP over Gigabit Ethernet",
+        runs: Some(10),
+    },
+    StudyName {
+        name: "sarkar2013winlin",
+        subject: "Windows and Linux, client and server, TCP over Gigabit Ethernet",
+        runs: Some(10),
+    },
+    StudyName {
+        name: "ogunleye2016",
+        subject: "IPv6 over IPv4 by configured tunnel and 6to4, Windows and Ubuntu",
+        runs: None,
+    },
+    StudyName {
+        name: "kolahi2011wlan",
+        subject: "Windows XP, Windows 7 and Fedora 12 over 802.11n with WPA2",
+        runs: Some(40),
+    },
+    StudyName {
+        name: "kolahi2009lan",
+        subject: "Windows Vista pairs and Vista with Windows Server 2008 over Fast Ethernet",
+        runs: Some(40),
+    },
+];
+
+/// The study of a name.
+pub fn study(name: &str) -> Option<&'static StudyName> {
+    STUDIES.iter().find(|study| study.name == name)
+}

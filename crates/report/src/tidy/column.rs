@@ -1,0 +1,41 @@
+//! Columns of rows, and what they hold.
+
+use stacklab_model::{Metric, RunRecord, Value};
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A whole number.
+    Number,
+    /// A figure.
+    Figure,
+    /// A text.
+    Text,
+}
+
+/// A column. An absent figure or text is null in Parquet and an empty field in CSV.
+pub(super) struct TidyColumn {
+    /// Its name.
+    pub name: &'static str,
+    /// What it holds.
+    pub kind: Kind,
+    /// The same in words, for `docs/export.md`.
+    #[cfg_attr(not(test), expect(dead_code, reason = "read by the test that compares docs/export.md"))]
+    pub doc: &'static str,
+    /// A row's field.
+    pub value: Box<dyn Fn(&TidyRow<'_>) -> Field>,
+}
+
+/// A metric of a run.
+pub(super) struct TidyRow<'a> {
+    pub run: &'a RunRecord,
+    pub metric: Metric,
+    pub value: &'a Value,
+}
+
+/// A field of a row.
+pub(super) enum Field {
+    Number(i64),
+    Figure(Option<f64>),
+    Text(Option<String>),
+}

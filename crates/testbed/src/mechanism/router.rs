@@ -1,0 +1,48 @@
+//! A router on which a mechanism is built.
+
+use crate::error::Fault;
+use crate::link::addressing::{Site, TUNNEL};
+use crate::link::interface::{Route, raise};
+use crate::mechanism::keys::Keys;
+use serde::{Deserialize, Serialize};
+use stacklab_model::{Family, Mechanism, Translator};
+
+/// A router on which a mechanism is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Router {
+    /// Whose router it is.
+    pub site: Site,
+    /// What is built.
+    pub mechanism: Mechanism,
+    /// MTU of the middle link, bytes.
+    pub mtu: u32,
+    /// What translates on it, where the mechanism does.
+    pub translator: Translator,
+    /// What it has to know of keys, where it encrypts.
+    pub keys: Option<Keys>,
+}
+
+impl Router {
+    /// Raises the tunnel with what the mechanism leaves.
+    pub(super) fn raise_tunnel(&self) -> Result<(), Fault> {
+        let carried = Family::ALL.iter().filter_map(|family| self.mechanism.leaves(*family, self.mtu));
+        raise(TUNNEL, carried.min().unwrap_or(self.mtu))
+    }
+
+    /// Routes the other client's network of each family that is carried into the tunnel.
+    pub(super) fn route_into_tunnel(&self) -> Result<(), Fault> {
+        for family in Family::ALL.iter().filter(|family| self.mechanism.carries(**family)) {
+            let to = self.site.other().network(self.mechanism, *family);
+            Route { to, device: TUNNEL, via: None, mtu: None }.add()?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the mechanism translates on this router.
+pub(crate) fn translates_at(mechanism: Mechanism, site: Site) -> bool {
+    mechanism.translation().is_some_and(|translation| match site {
+        Site::Near => translation.near(),
+        Site::Far => translation.far(),
+    })
+}
