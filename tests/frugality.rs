@@ -7,8 +7,8 @@ use stacklab_model::{
     Cell, CpuScope, Direction, Family, Framing, Io, Length, Pacing, Probe, ProbeSpec, Transport, Trial,
     TrialSpec,
 };
-use stacklab_traffic::client::AgentClient;
-use stacklab_traffic::conduct::{Path, conduct};
+use stacklab_traffic::protocol::AgentClient;
+use stacklab_traffic::trial::{Path, run_trial};
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
@@ -120,7 +120,7 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
     };
     let trial = Trial { block: 0, position: 0, cell, probe: spec.probe.probe };
     let [sender, receiver] = agents;
-    let run = conduct(&mut sender.client, &mut receiver.client, &path, &trial, spec, Direction::Forward);
+    let run = run_trial(&mut sender.client, &mut receiver.client, &path, &trial, spec, Direction::Forward);
     run.unwrap_or_else(|error| panic!("{error}"))
 }
 

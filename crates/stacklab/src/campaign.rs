@@ -10,7 +10,7 @@ use stacklab_model::{CpuScope, RunRecord, Systems, Trial};
 use stacklab_store::{HostRow, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::GuestLab;
-use stacklab_traffic::client::AgentError;
+use stacklab_traffic::protocol::AgentError;
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
 

@@ -1,7 +1,7 @@
 //! Figures that need both ends' clocks: taken by an offset, corrected for drift, or missing with the reason.
 
 use stacklab_model::{Buckets, Compared, HostFacts, HostReport, Metric, RunRecord, Value};
-use stacklab_traffic::clock::{Clocks, Offset};
+use stacklab_traffic::stats::clock::{Clocks, Offset};
 
 /// Whether two hosts run on one kernel, and so share processors, and their clock too but for time namespaces.
 pub fn one_machine(one: &HostFacts, other: &HostFacts) -> bool {

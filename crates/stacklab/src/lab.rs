@@ -18,10 +18,10 @@ use stacklab_study::Study;
 use stacklab_testbed::routed::Node;
 use stacklab_testbed::services::Serving;
 use stacklab_testbed::{Testbed, TestbedError, Ticks};
-use stacklab_traffic::client::{AgentClient, AgentError};
-use stacklab_traffic::clock::Offset;
-use stacklab_traffic::compare::compare;
-use stacklab_traffic::conduct::{Path, conduct};
+use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::stats::clock::Offset;
+use stacklab_traffic::trial::measure_offset;
+use stacklab_traffic::trial::{Path, run_trial};
 use std::sync::atomic::AtomicBool;
 
 /// How long both ends of a closed loop poll before they sleep, where they have processors of their own. Waking a
@@ -315,7 +315,7 @@ impl Lab {
         if let Some(serving) = self.serving() {
             serving.begin();
         }
-        let ran = conduct(&mut self.sender, &mut self.receiver, &path, trial, spec.clone(), direction);
+        let ran = run_trial(&mut self.sender, &mut self.receiver, &path, trial, spec.clone(), direction);
         let asked = self.serving().map(Serving::end);
         let mut run = ran?;
         if let Some(asked) = asked {
@@ -370,7 +370,7 @@ impl Lab {
     }
 
     fn compare(&mut self, path: &Path, spec: &TrialSpec) -> Result<Result<Offset, String>, AgentError> {
-        let compared = compare(&mut self.sender, &mut self.receiver, path, spec)?;
+        let compared = measure_offset(&mut self.sender, &mut self.receiver, path, spec)?;
         self.compared = compared.as_ref().ok().map(|offset| (spec.family, *offset));
         Ok(compared)
     }

@@ -2,8 +2,8 @@
 
 use stacklab_model::{CpuScope, CpuTime, Direction, Factor, RunRecord};
 use stacklab_testbed::Ticks;
-use stacklab_traffic::conduct::Path;
-use stacklab_traffic::metrics;
+use stacklab_traffic::results;
+use stacklab_traffic::trial::Path;
 
 /// Puts what the guests' processes ran between two looks in the place of what a run's sides say of processor time, and into
 /// the figures made of it. The time is that of the whole trial, set-up and warm-up included.
@@ -19,19 +19,19 @@ pub fn fill_in(run: &mut RunRecord, path: &Path, before: [Option<Ticks>; 2], aft
         filled = true;
     }
     if let (true, [sent, received, ..]) = (filled, &run.host_reports[..]) {
-        let values = metrics::values(&run.spec, path, sent, received);
+        let values = results::values(&run.spec, path, sent, received);
         run.values.extend(values.into_iter().filter(|(metric, _)| metric.is_host_cpu()));
     }
 }
 
 /// Nanoseconds that processes have run.
 pub fn busy_ns(ticks: Ticks) -> u64 {
-    (ticks.user + ticks.system) * metrics::tick_ns()
+    (ticks.user + ticks.system) * results::tick_ns()
 }
 
 /// `told` is what the guest says itself, of which the agent's own part is taken.
 fn time(before: Ticks, after: Ticks, wall_ns: u64, told: Option<&CpuTime>) -> CpuTime {
-    let ns = |read: fn(Ticks) -> u64| read(after).saturating_sub(read(before)) * metrics::tick_ns();
+    let ns = |read: fn(Ticks) -> u64| read(after).saturating_sub(read(before)) * results::tick_ns();
     let (user_ns, system_ns) = (ns(|ticks| ticks.user), ns(|ticks| ticks.system));
     CpuTime {
         scope: CpuScope::Outside,
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn a_guests_time_is_that_of_its_processes_wherever_it_stands_in_the_trial() {
-        let tick_ns = metrics::tick_ns();
+        let tick_ns = results::tick_ns();
         let (before, after) = (Ticks { user: 10, system: 1 }, Ticks { user: 40, system: 21 });
         let address = [198, 18, 0, 1].into();
         let (sender, receiver) = (address, address);

@@ -9,9 +9,9 @@ use stacklab_model::{
 use stacklab_store::HostRow;
 use stacklab_testbed::routed::{Carried, MIDDLE_INTERFACE, Node, Routed, RowPlan, ends};
 use stacklab_testbed::{TestbedError, Ticks};
-use stacklab_traffic::client::{AgentClient, AgentError};
-use stacklab_traffic::conduct::{NatPath, Path};
-use stacklab_traffic::message::{Answer, Request};
+use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::protocol::{Answer, Request};
+use stacklab_traffic::trial::{NatPath, Path};
 use std::time::{Duration, Instant};
 
 /// How long a router may take to say what it has counted.

@@ -10,8 +10,8 @@ use crate::sources::now_unix_ns;
 use stacklab_agent::interrupt;
 use stacklab_model::{Direction, Length, Metric, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
-use stacklab_traffic::compare::compare;
-use stacklab_traffic::conduct::{Path, conduct};
+use stacklab_traffic::trial::measure_offset;
+use stacklab_traffic::trial::{Path, run_trial};
 use std::io::{IsTerminal, Write};
 
 /// Measures once between this host and another one.
@@ -34,7 +34,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let path = Path {
         sender: sender.address,
         receiver: receiver.address,
-        mtu: ends.vantage.mtu,
+        mtu: ends.route.mtu,
         planned_mtu: false,
         offloads: true,
         rate: None,
@@ -47,11 +47,11 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let mut clocks = Known::One;
     let delays = spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
     if delays && !one_clock(&sender.facts, &receiver.facts) {
-        clocks = Known::of(shared, compare(&mut sender.agent, &mut receiver.agent, &path, &spec)?);
+        clocks = Known::of(shared, measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec)?);
         spec.clock_offset_ns = clocks.offset_ns();
     }
-    let mut run = conduct(&mut sender.agent, &mut receiver.agent, &path, &trial, spec.clone(), ways)?;
-    clocks.finish(&mut run, || compare(&mut sender.agent, &mut receiver.agent, &path, &spec))?;
+    let mut run = run_trial(&mut sender.agent, &mut receiver.agent, &path, &trial, spec.clone(), ways)?;
+    clocks.finish(&mut run, || measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec))?;
     drop(waiting);
     let text = if common.json {
         measurement_json(&run, [&sender.facts, &receiver.facts])

@@ -11,7 +11,7 @@ use stacklab_model::{
     HostReport, IntervalRow, Io, Length, Metric, Pacing, Point, Probe, Received, Role, RunRecord, RunStatus,
     Transport, TrialSpec, Value,
 };
-use stacklab_traffic::clock::Offset;
+use stacklab_traffic::stats::clock::Offset;
 use std::collections::BTreeMap;
 
 fn options(line: &str) -> Result<MeasureOptions, String> {
