@@ -6,8 +6,8 @@ use crate::support;
 use stacklab_model::{
     Cell, Direction, Family, Framing, Io, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec,
 };
-use stacklab_traffic::client::AgentClient;
-use stacklab_traffic::conduct::{Path, conduct};
+use stacklab_traffic::protocol::AgentClient;
+use stacklab_traffic::trial::{Path, run_trial};
 use std::collections::BTreeMap;
 use std::fs;
 use std::process::Command;
@@ -102,7 +102,7 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
     let cell = Cell::new(spec.family, spec.transport, spec.framing, spec.message_bytes);
     let trial = Trial { block: 0, position: 0, cell, probe: spec.probe.probe };
     let [sender, receiver] = agents;
-    let run = conduct(&mut sender.client, &mut receiver.client, &path, &trial, spec, Direction::Forward);
+    let run = run_trial(&mut sender.client, &mut receiver.client, &path, &trial, spec, Direction::Forward);
     run.unwrap_or_else(|error| panic!("{error}"))
 }
 

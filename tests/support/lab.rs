@@ -6,8 +6,8 @@ use stacklab_model::{
     Cell, Direction, Family, Framing, LinkConfig, ProbeSpec, RunRecord, Transport, Trial, TrialSpec,
 };
 use stacklab_testbed::{Testbed, enter};
-use stacklab_traffic::client::AgentClient;
-use stacklab_traffic::conduct::{Path, conduct};
+use stacklab_traffic::protocol::AgentClient;
+use stacklab_traffic::trial::{Path, run_trial};
 use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 
@@ -60,7 +60,7 @@ impl Lab {
             shared: false,
             nat: None,
         };
-        self.conduct(path, transport, 128, probe, Direction::Forward)
+        self.run_trial(path, transport, 128, probe, Direction::Forward)
     }
 
     /// Runs a probe with messages of a size over its own link; fails where the run is not valid.
@@ -74,7 +74,7 @@ impl Lab {
         let LinkConfig { rate, mtu, offloads, .. } = self.link_config;
         let path =
             Path { sender, receiver, mtu, planned_mtu: true, offloads, rate, shared: false, nat: None };
-        self.conduct(path, transport, size, probe, direction)
+        self.run_trial(path, transport, size, probe, direction)
     }
 
     /// The hosts' addresses on the link.
@@ -82,7 +82,7 @@ impl Lab {
         self.testbed.hosts().each_ref().map(|host| host.address(family))
     }
 
-    fn conduct(
+    fn run_trial(
         &mut self,
         path: Path,
         transport: Transport,
@@ -95,7 +95,7 @@ impl Lab {
         let spec = TrialSpec::new(self.trials, &cell, probe.clone());
         let trial = Trial { block: 0, position: self.trials, cell, probe: probe.probe };
         let [sender, receiver] = &mut self.agents;
-        let run = conduct(sender, receiver, &path, &trial, spec, direction)
+        let run = run_trial(sender, receiver, &path, &trial, spec, direction)
             .unwrap_or_else(|error| panic!("{error}"));
         assert!(run.is_valid(), "{}: {:?}", run.trial, run.status);
         run

@@ -5,7 +5,7 @@ pub mod interrupt;
 mod listen;
 mod sys;
 
-pub use listen::{ListenError, PORT, Place, listen, notice_a_dead_peer};
+pub use listen::{ListenAddress, ListenError, PORT, listen, notice_a_dead_peer};
 
 use std::io::{self, BufReader, stdin, stdout};
 
@@ -21,7 +21,7 @@ pub struct AgentOptions {
     /// Listen on TCP and serve one `stacklab measure` after another: on any address of either family and port 5202, or
     /// on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
-    pub listen: Option<Place>,
+    pub listen: Option<ListenAddress>,
     /// End when the first coordinator has gone
     #[arg(long, requires = "listen")]
     pub once: bool,

@@ -6,7 +6,7 @@
 
 use crate::sys;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
-use stacklab_traffic::message::{Answer, Numbered, Request};
+use stacklab_traffic::protocol::{Answer, Numbered, Request};
 use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
@@ -32,29 +32,29 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// Where to listen, as written: nothing, `ADDRESS`, `:PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct ListenAddress {
     /// `None` is any address of either family.
     address: Option<IpAddr>,
     port: u16,
 }
 
-impl FromStr for Place {
+impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let any = Place { address: None, port: PORT };
+        let any = ListenAddress { address: None, port: PORT };
         if text.is_empty() {
             return Ok(any);
         }
         if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse().ok()) {
-            return Ok(Place { port, ..any });
+            return Ok(ListenAddress { port, ..any });
         }
         let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
         if let Ok(address) = bare.parse() {
-            return Ok(Place { address: Some(address), ..any });
+            return Ok(ListenAddress { address: Some(address), ..any });
         }
         match text.parse::<SocketAddr>() {
-            Ok(both) => Ok(Place { address: Some(both.ip()), port: both.port() }),
+            Ok(both) => Ok(ListenAddress { address: Some(both.ip()), port: both.port() }),
             Err(_) => Err("expected an address, :PORT, ADDRESS:PORT or [IPV6]:PORT".to_owned()),
         }
     }
@@ -78,7 +78,7 @@ pub struct ListenError {
 /// # Errors
 /// When it cannot listen there.
 pub fn listen(
-    place: Place,
+    place: ListenAddress,
     once: bool,
     interrupted: &'static AtomicBool,
     stdio: &'static [&'static str],
@@ -117,7 +117,7 @@ pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_keepalive(&thrice).or_else(|_| socket.set_tcp_keepalive(&keepalive))
 }
 
-fn open(place: Place) -> io::Result<(Socket, SocketAddr)> {
+fn open(place: ListenAddress) -> io::Result<(Socket, SocketAddr)> {
     let bind = |address: IpAddr| -> io::Result<(Socket, SocketAddr)> {
         let address = SocketAddr::new(address, place.port);
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
@@ -142,7 +142,7 @@ fn open(place: Place) -> io::Result<(Socket, SocketAddr)> {
 }
 
 /// Where it listens, and how to measure to it.
-fn announcement(place: Place, bound: SocketAddr) -> String {
+fn announcement(place: ListenAddress, bound: SocketAddr) -> String {
     let whom = if bound.ip().is_unspecified() { " for any host" } else { "" };
     let host = place.address.filter(|address| !address.is_unspecified()).map(|address| address.to_string());
     let host = host.unwrap_or_else(|| "HOST".to_owned());
@@ -281,7 +281,7 @@ fn serve(stream: &TcpStream, stdio: &[&str]) -> io::Result<()> {
     sys::serve(stream, command)
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.address {
             Some(address) => SocketAddr::new(address, self.port).fmt(f),
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn places_are_read_as_they_are_written() {
-        let place = |text: &str| text.parse::<Place>().map(|place| (place.address, place.port));
+        let place = |text: &str| text.parse::<ListenAddress>().map(|place| (place.address, place.port));
         let v4: Option<IpAddr> = Some("127.0.0.1".parse().unwrap());
         let v6: Option<IpAddr> = Some("::1".parse().unwrap());
         assert_eq!(place(""), Ok((None, PORT)));

@@ -8,10 +8,10 @@ use stacklab_model::{
     Direction, Family, Framing, HostReport, Io, Length, Pacing, Probe, RunRecord, RunStatus, Transport,
     TrialSpec,
 };
-use stacklab_traffic::client::AgentClient;
-use stacklab_traffic::compare::compare;
-use stacklab_traffic::conduct::conduct;
-use stacklab_traffic::message::{Answer, Request};
+use stacklab_traffic::protocol::AgentClient;
+use stacklab_traffic::protocol::{Answer, Request};
+use stacklab_traffic::trial::measure_offset;
+use stacklab_traffic::trial::run_trial;
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -79,13 +79,13 @@ fn trials(pair: [On; 2], specs: &[TrialSpec], check: impl Fn(&TrialSpec, RunReco
     let [mut from, mut to] = pair.map(On::open);
     for spec in specs {
         let path = path(spec.family);
-        let offset = compare(&mut from, &mut to, &path, spec).unwrap().unwrap();
+        let offset = measure_offset(&mut from, &mut to, &path, spec).unwrap().unwrap();
         assert!(offset.bound_ns < 1_000_000_000, "{offset:?}");
         // To agents 0 says that the clocks are one.
         let clock_offset_ns = if offset.offset_ns == 0 { 1 } else { offset.offset_ns };
         let spec = TrialSpec { clock_offset_ns, ..spec.clone() };
         let run =
-            conduct(&mut from, &mut to, &path, &trial(&spec), spec.clone(), Direction::Forward).unwrap();
+            run_trial(&mut from, &mut to, &path, &trial(&spec), spec.clone(), Direction::Forward).unwrap();
         check(&spec, run);
     }
 }
@@ -212,7 +212,7 @@ fn many_flows_polled_and_both_directions_arrive_whole() {
     let [mut from, mut to] = [On::Linux, On::Windows].map(On::open);
     for spec in both(Transport::Tcp, Probe::Stream, Pacing::Schedule(1_000.0)) {
         let run =
-            conduct(&mut from, &mut to, &path(spec.family), &trial(&spec), spec.clone(), Direction::Both)
+            run_trial(&mut from, &mut to, &path(spec.family), &trial(&spec), spec.clone(), Direction::Both)
                 .unwrap();
         assert_eq!((&run.status, run.host_reports.len()), (&RunStatus::Valid, 4));
         for [sender, receiver] in [[0, 1], [2, 3]].map(|pair| pair.map(|at| &run.host_reports[at])) {
@@ -268,8 +268,14 @@ fn what_windows_cannot_do_is_refused_with_the_reason() {
         let mut spec = spec(Family::Ipv6, transport, Probe::Stream, Pacing::Flood, 20);
         change(&mut spec);
         let [mut from, mut to] = [On::Windows, On::Linux].map(On::open);
-        let run =
-            conduct(&mut from, &mut to, &path(spec.family), &trial(&spec), spec.clone(), Direction::Forward);
+        let run = run_trial(
+            &mut from,
+            &mut to,
+            &path(spec.family),
+            &trial(&spec),
+            spec.clone(),
+            Direction::Forward,
+        );
         let RunStatus::Invalid(reasons) = run.unwrap().status else { panic!("{reason} was done") };
         assert!(reasons.iter().any(|said| said.contains(reason)), "{reasons:?}");
     };

@@ -1,6 +1,6 @@
 //! Differences that studies state.
 
-use crate::printed::Printed;
+use crate::rows::printed::Printed;
 use crate::rows::{CsvRow, ReferenceError, rows};
 use stacklab_model::Better;
 

@@ -1,6 +1,6 @@
 //! Published figures.
 
-use crate::printed::Printed;
+use crate::rows::printed::Printed;
 use crate::rows::{ReferenceError, rows};
 
 /// One figure of a study.

@@ -4,7 +4,7 @@ use stacklab_agent::AgentFailure;
 use stacklab_store::StoreError;
 use stacklab_study::StudyErrors;
 use stacklab_testbed::TestbedError;
-use stacklab_traffic::client::AgentError;
+use stacklab_traffic::protocol::AgentError;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -1,9 +1,10 @@
-//! The agent: does on its host what it is asked until its input ends, several things at once where they take time.
+//! The agent: serves requests until its input ends; lasting requests run concurrently.
 
-use crate::lines::{LONGEST_REQUEST, Lines};
-use crate::message::{Answer, Numbered, Request, VERSIONS};
-use crate::receiver::Receiver;
-use crate::{facts, sender};
+use crate::engine::receiver::Receiver;
+use crate::engine::sender;
+use crate::host::facts;
+use crate::protocol::lines::{LONGEST_REQUEST, Lines};
+use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
 use stacklab_model::HostFacts;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, BufRead, Write};
@@ -19,7 +20,7 @@ const KEPT: usize = 16;
 /// # Errors
 /// When an answer cannot be written.
 pub fn serve(input: impl BufRead, output: impl Write + Send + 'static) -> io::Result<()> {
-    let desk = Arc::new(Desk { output: Mutex::new(output), given: Mutex::default() });
+    let responder = Arc::new(Responder { output: Mutex::new(output), cache: Mutex::default() });
     let mut agent = Agent::default();
     for line in Lines::new(input, LONGEST_REQUEST) {
         let line = match line {
@@ -29,12 +30,12 @@ pub fn serve(input: impl BufRead, output: impl Write + Send + 'static) -> io::Re
             Ok(line) => line,
         };
         match serde_json::from_str(&line) {
-            Ok(request) => agent.attend(request, &desk)?,
+            Ok(request) => agent.attend(request, &responder)?,
             Err(error) => {
                 // The id may still be legible, so that the coordinator learns which request was not understood.
                 let id = serde_json::from_str::<serde_json::Value>(&line).ok().and_then(|v| v["id"].as_u64());
                 let reason = format!("this agent does not understand the request: {error}");
-                desk.write(&Numbered { id: id.unwrap_or(0), body: Answer::Failed { reason } })?;
+                responder.write(&Numbered { id: id.unwrap_or(0), body: Answer::Failed { reason } })?;
             }
         }
     }
@@ -44,7 +45,7 @@ pub fn serve(input: impl BufRead, output: impl Write + Send + 'static) -> io::Re
 /// Says that this process is on a host whose kernel is no other host's: a guest. CPU time is then its own, whatever a
 /// trial says.
 pub fn alone() {
-    crate::cpu::alone();
+    crate::host::cpu::alone();
 }
 
 /// Has this agent leave the noise floor out of its facts: for a single measurement, which would take longer for it and load
@@ -55,49 +56,49 @@ pub fn brief() {
 
 /// What this host is and can do, as its agent would say it.
 pub fn facts() -> HostFacts {
-    facts::gather()
+    facts::collect()
 }
 
-/// Where answers leave, one at a time.
-struct Desk<W> {
+/// Writes answers, one at a time.
+struct Responder<W> {
     output: Mutex<W>,
-    given: Mutex<Given>,
+    cache: Mutex<AnswerCache>,
 }
 
-/// What was asked: being done, or done with this answer.
+/// Requests in progress, and the last answers.
 #[derive(Default)]
-struct Given {
-    under_way: BTreeSet<u64>,
+struct AnswerCache {
+    in_progress: BTreeSet<u64>,
     answers: VecDeque<Numbered<Answer>>,
 }
 
-/// What became of a request that arrives.
-enum Known {
-    /// It is new, and from now on under way.
+/// The state of an incoming request.
+enum Admission {
+    /// New; now in progress.
     New,
-    /// It is being done; its answer will do for both.
-    UnderWay,
+    /// In progress: one answer serves both copies.
+    InProgress,
     /// It was answered so.
     Answered(Box<Numbered<Answer>>),
 }
 
-impl<W: Write> Desk<W> {
-    fn admit(&self, id: u64) -> Known {
-        let mut given = locked(&self.given);
-        if let Some(answer) = given.answers.iter().find(|answer| answer.id == id) {
-            return Known::Answered(Box::new(answer.clone()));
+impl<W: Write> Responder<W> {
+    fn admit(&self, id: u64) -> Admission {
+        let mut cache = locked(&self.cache);
+        if let Some(answer) = cache.answers.iter().find(|answer| answer.id == id) {
+            return Admission::Answered(Box::new(answer.clone()));
         }
-        if given.under_way.insert(id) { Known::New } else { Known::UnderWay }
+        if cache.in_progress.insert(id) { Admission::New } else { Admission::InProgress }
     }
 
     fn answer(&self, id: u64, done: Result<Answer, String>) -> io::Result<()> {
         let answer = Numbered { id, body: done.unwrap_or_else(|reason| Answer::Failed { reason }) };
         {
-            let mut given = locked(&self.given);
-            given.under_way.remove(&id);
-            given.answers.push_back(answer.clone());
-            if given.answers.len() > KEPT {
-                given.answers.pop_front();
+            let mut cache = locked(&self.cache);
+            cache.in_progress.remove(&id);
+            cache.answers.push_back(answer.clone());
+            if cache.answers.len() > KEPT {
+                cache.answers.pop_front();
             }
         }
         self.write(&answer)
@@ -117,7 +118,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Something to do: at once, or on a thread of its own because it lasts as long as a trial.
+/// Work done at once, or on its own thread because it lasts as long as a trial.
 enum Work {
     Done(Answer),
     Lasting(Box<dyn FnOnce() -> Result<Answer, String> + Send>),
@@ -132,26 +133,26 @@ impl Agent {
     fn attend<W: Write + Send + 'static>(
         &mut self,
         request: Numbered<Request>,
-        desk: &Arc<Desk<W>>,
+        responder: &Arc<Responder<W>>,
     ) -> io::Result<()> {
         let id = request.id;
-        match desk.admit(id) {
-            Known::New => {}
-            Known::UnderWay => return Ok(()),
-            Known::Answered(answer) => return desk.write(&answer),
+        match responder.admit(id) {
+            Admission::New => {}
+            Admission::InProgress => return Ok(()),
+            Admission::Answered(answer) => return responder.write(&answer),
         }
         match self.perform(id, request.body) {
-            Ok(Work::Done(answer)) => desk.answer(id, Ok(answer)),
-            Err(reason) => desk.answer(id, Err(reason)),
+            Ok(Work::Done(answer)) => responder.answer(id, Ok(answer)),
+            Err(reason) => responder.answer(id, Err(reason)),
             Ok(Work::Lasting(work)) => {
-                let theirs = Arc::clone(desk);
+                let theirs = Arc::clone(responder);
                 let run = move || {
                     // A coordinator that is gone ends the input too, which is where that is noticed.
                     let _ = theirs.answer(id, completed(work));
                 };
                 match thread::Builder::new().name(format!("request {id}")).spawn(run) {
                     Ok(_) => Ok(()),
-                    Err(error) => desk.answer(id, Err(format!("could not start a thread: {error}"))),
+                    Err(error) => responder.answer(id, Err(format!("could not start a thread: {error}"))),
                 }
             }
         }
@@ -170,10 +171,10 @@ impl Agent {
                 let program = env!("CARGO_PKG_VERSION").to_owned();
                 Ok(Work::Done(Answer::Hello { version, program }))
             }
-            Request::Facts => Ok(Work::Done(Answer::Facts(Box::new(facts::gather())))),
+            Request::Facts => Ok(Work::Done(Answer::Facts(Box::new(facts::collect())))),
             Request::Count { interface } => Ok(Work::Done(Answer::Counted {
-                counters: crate::counters::Snapshot::take(&interface).into_counters(),
-                cpu: crate::cpu::so_far(),
+                counters: crate::host::counters::Snapshot::take(&interface).into_counters(),
+                cpu: crate::host::cpu::so_far(),
             })),
             Request::Listen { spec, address } => {
                 let receiver = Receiver::listen(*spec, address).map_err(|error| error.to_string())?;

@@ -72,6 +72,13 @@ pub struct TcpInfo {
     pub srtt_mean_us: Option<f64>,
 }
 
+impl TcpInfo {
+    /// Payload bytes and data segments sent; `None` where the stack does not count them.
+    pub fn sent_segments(&self) -> Option<(u64, u64)> {
+        Some((self.bytes_sent?, self.data_segs_out.filter(|segments| *segments > 0)?))
+    }
+}
+
 /// Counter increments over a trial, by name: `interface.*` (bytes, packets, drops of /proc/net/dev), `ip.*`,
 /// `ip6.*`, `udp.*`, `udp6.*`, `tcp.*` (/proc/net/snmp, snmp6), `socket.drops`; of services `services.NAME.asked` and
 /// `services.NAME.answered` at the host that asks. Counters without an increment are absent.

@@ -13,7 +13,7 @@ use crate::rig::rigs::Rigs;
 use crate::trial::run::run;
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
-use stacklab_traffic::client::AgentError;
+use stacklab_traffic::protocol::AgentError;
 use std::collections::HashMap;
 
 /// Measures until the campaign has ended; runs that the record holds already are not measured again.

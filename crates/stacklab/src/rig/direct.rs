@@ -12,8 +12,8 @@ use stacklab_store::HostRow;
 use stacklab_study::Study;
 use stacklab_testbed::services::Serving;
 use stacklab_testbed::{Node, Streams, Testbed, TestbedError, Ticks};
-use stacklab_traffic::client::{AgentClient, AgentError};
-use stacklab_traffic::conduct::{Collected, Path};
+use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::trial::{Collected, Path};
 use std::sync::atomic::AtomicBool;
 
 /// A built testbed: namespaces or guests, with or without services on the receiver.

@@ -9,10 +9,10 @@ use stacklab_model::{
 };
 use stacklab_store::HostRow;
 use stacklab_testbed::Ticks;
-use stacklab_traffic::client::{AgentClient, AgentError};
-use stacklab_traffic::clock::Offset;
-use stacklab_traffic::compare::compare;
-use stacklab_traffic::conduct::{Collected, Path, collect};
+use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::stats::clock::Offset;
+use stacklab_traffic::trial::measure_offset;
+use stacklab_traffic::trial::{Collected, Path, collect};
 
 /// Two hosts with agents that have said hello.
 pub struct HostPair {
@@ -109,7 +109,7 @@ impl HostPair {
         let one = one_machine(sender, receiver);
         let before = match self.compared {
             Some((family, offset)) if family == spec.family => Ok(offset),
-            _ => self.compare(path, spec)?,
+            _ => self.measure_offset(path, spec)?,
         };
         Ok(ClockOffset::of(one, before))
     }
@@ -124,11 +124,15 @@ impl HostPair {
         path: &Path,
         spec: &TrialSpec,
     ) -> Result<ClockSync, AgentError> {
-        before.with_after(|| self.compare(path, spec))
+        before.with_after(|| self.measure_offset(path, spec))
     }
 
-    fn compare(&mut self, path: &Path, spec: &TrialSpec) -> Result<Result<Offset, String>, AgentError> {
-        let compared = compare(&mut self.sender, &mut self.receiver, path, spec)?;
+    fn measure_offset(
+        &mut self,
+        path: &Path,
+        spec: &TrialSpec,
+    ) -> Result<Result<Offset, String>, AgentError> {
+        let compared = measure_offset(&mut self.sender, &mut self.receiver, path, spec)?;
         self.compared = compared.as_ref().ok().map(|offset| (spec.family, *offset));
         Ok(compared)
     }

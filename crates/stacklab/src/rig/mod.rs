@@ -18,8 +18,8 @@ use crate::trial::settings::CpuAffinity;
 use stacklab_model::{Cell, CpuScope, LinkConfig, Probe};
 use stacklab_store::HostRow;
 use stacklab_testbed::TestbedError;
-use stacklab_traffic::client::AgentError;
-use stacklab_traffic::conduct::{Collected, Path};
+use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::trial::{Collected, Path};
 
 /// Two hosts with agents, on a link built for them, as real machines, or with two routers between them.
 pub trait Rig {

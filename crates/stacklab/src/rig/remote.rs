@@ -10,8 +10,8 @@ use crate::trial::evidence::Evidence;
 use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Systems};
 use stacklab_store::HostRow;
 use stacklab_testbed::Streams;
-use stacklab_traffic::client::{AgentClient, AgentError};
-use stacklab_traffic::conduct::{Collected, Path};
+use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::trial::{Collected, Path};
 use std::sync::atomic::AtomicBool;
 
 /// Two machines that were reached.

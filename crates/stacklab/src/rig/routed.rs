@@ -13,9 +13,9 @@ use stacklab_model::{Cell, CpuScope, LinkConfig, RoutedKind, Services, System};
 use stacklab_store::HostRow;
 use stacklab_testbed::{MIDDLE_INTERFACE, Node, ends};
 use stacklab_testbed::{Streams, Ticks};
-use stacklab_traffic::client::{AgentClient, AgentError};
-use stacklab_traffic::conduct::{Collected, NatPath, Path};
-use stacklab_traffic::message::{Answer, Request};
+use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::protocol::{Answer, Request};
+use stacklab_traffic::trial::{Collected, NatPath, Path};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 

@@ -2,8 +2,8 @@
 
 use crate::trial::evidence::ClockSync;
 use stacklab_model::{Buckets, Compared, HostReport, Metric, Value};
-use stacklab_traffic::clock::{Clocks, Offset};
-use stacklab_traffic::conduct::Figures;
+use stacklab_traffic::stats::clock::{Clocks, Offset};
+use stacklab_traffic::trial::Figures;
 use std::collections::BTreeMap;
 
 /// Corrects the figures that were made of the difference of two clocks, by what is known of these.

@@ -2,7 +2,7 @@
 
 use crate::trial::evidence::ClockSync;
 use stacklab_model::HostFacts;
-use stacklab_traffic::clock::Offset;
+use stacklab_traffic::stats::clock::Offset;
 
 /// Whether two hosts run on one kernel, and so share processors, and their clock too but for time namespaces.
 pub fn one_machine(one: &HostFacts, other: &HostFacts) -> bool {

@@ -3,8 +3,8 @@
 use stacklab_model::{Counters, Direction, Mechanism, Service};
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
-use stacklab_traffic::clock::Offset;
-use stacklab_traffic::conduct::Collected;
+use stacklab_traffic::stats::clock::Offset;
+use stacklab_traffic::trial::Collected;
 use std::collections::BTreeMap;
 
 /// All that a rig observed of one trial.

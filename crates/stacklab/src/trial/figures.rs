@@ -3,7 +3,7 @@
 use crate::trial::evidence::{Evidence, report_sources};
 use crate::trial::{clock_correction, guest_cpu, routers, services};
 use stacklab_model::{Direction, RunRecord, Trial, TrialSpec};
-use stacklab_traffic::conduct::{Figures, Path, figures as reported};
+use stacklab_traffic::trial::{Figures, Path, figures as reported};
 
 /// Makes the run of a trial: first the figures that the hosts' reports alone give, then what other evidence adds to them or
 /// takes out. A pure function: the same evidence gives the same run.
@@ -45,7 +45,7 @@ mod tests {
     use crate::trial::fixtures::{path, trial_and_spec};
     use stacklab_model::{RunStatus, Service};
     use stacklab_testbed::services::Asked;
-    use stacklab_traffic::conduct::Collected;
+    use stacklab_traffic::trial::Collected;
 
     #[test]
     fn a_trial_that_an_agent_could_not_do_is_an_invalid_run_with_its_reason() {

@@ -7,7 +7,7 @@ use stacklab_model::{
     Buckets, Compared, DelayPoints, Delays, Direction, Drops, Endpoint, Family, HostReport, IntervalRow,
     Point, Received, Role, RunStatus, Transport, Trial, TrialSpec, Value,
 };
-use stacklab_traffic::conduct::{Figures, Path};
+use stacklab_traffic::trial::{Figures, Path};
 
 /// A stream of datagrams, as one is measured by hand.
 pub fn trial_and_spec() -> (Trial, TrialSpec) {

@@ -3,8 +3,8 @@
 use crate::trial::evidence::ReportSource;
 use stacklab_model::{CpuScope, CpuTime, TrialSpec};
 use stacklab_testbed::Ticks;
-use stacklab_traffic::conduct::{Figures, Path};
-use stacklab_traffic::metrics;
+use stacklab_traffic::results;
+use stacklab_traffic::trial::{Figures, Path};
 
 /// Replaces what guests report of CPU time by what their processes ran, and the figures made of it. The time is that of the
 /// whole trial, set-up and warm-up included.
@@ -23,7 +23,7 @@ pub fn counted(
         replaced = true;
     }
     if let (true, [sent, received, ..]) = (replaced, &made.host_reports[..]) {
-        let values = metrics::values(spec, path, sent, received);
+        let values = results::values(spec, path, sent, received);
         made.values.extend(values.into_iter().filter(|(metric, _)| metric.is_host_cpu()));
     }
     made
@@ -31,12 +31,12 @@ pub fn counted(
 
 /// Nanoseconds that processes have run.
 pub fn busy_ns(ticks: Ticks) -> u64 {
-    (ticks.user + ticks.system) * metrics::tick_ns()
+    (ticks.user + ticks.system) * results::tick_ns()
 }
 
 /// `reported` is what the guest says itself, of which the agent's own part is taken.
 fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -> CpuTime {
-    let ns = |read: fn(Ticks) -> u64| read(after).saturating_sub(read(before)) * metrics::tick_ns();
+    let ns = |read: fn(Ticks) -> u64| read(after).saturating_sub(read(before)) * results::tick_ns();
     let (user_ns, system_ns) = (ns(|ticks| ticks.user), ns(|ticks| ticks.system));
     CpuTime {
         scope: CpuScope::Outside,
@@ -62,7 +62,7 @@ mod tests {
 
     #[test]
     fn a_guests_time_is_that_of_its_processes_wherever_it_stands_in_the_trial() {
-        let tick_ns = metrics::tick_ns();
+        let tick_ns = results::tick_ns();
         let (before, after) = (Ticks { user: 10, system: 1 }, Ticks { user: 40, system: 21 });
         // The reports of the sender's host, which is the guest.
         let cases = [

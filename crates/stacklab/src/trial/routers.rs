@@ -4,7 +4,7 @@ use crate::trial::evidence::{ReportSource, RouterEvidence};
 use stacklab_model::{
     ETHERNET_HEADER_BYTES, Family, Metric, Probe, Role, Transport, TrialSpec, Value, WirePath,
 };
-use stacklab_traffic::conduct::Figures;
+use stacklab_traffic::trial::Figures;
 
 /// Adds the routers' figures to those of a stream.
 pub fn counted(

@@ -3,7 +3,7 @@
 use crate::trial::evidence::ReportSource;
 use stacklab_model::{Service, Warning};
 use stacklab_testbed::services::Asked;
-use stacklab_traffic::conduct::Figures;
+use stacklab_traffic::trial::Figures;
 use std::collections::BTreeMap;
 
 /// Adds the counts to the counters of the host that asks, and a warning for each service that did not answer all.

@@ -1,6 +1,6 @@
 //! What Linux and the BSDs have in common.
 
-use super::Nanos;
+use crate::sys::types::Nanos;
 use nix::ifaddrs::getifaddrs;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
@@ -17,9 +17,9 @@ use std::time::Duration;
 
 /// The least wait that is slept; shorter ones are spun, since a sleep ends tens of microseconds late.
 pub const LEAST_SLEEP_NS: Nanos = 120_000;
-/// Flag of a send or receive that does not wait.
-pub const NOW: c_int = libc::MSG_DONTWAIT;
-/// Flags of a send whose message may share a packet with the next one.
+/// Flag of a send or receive that does not block.
+pub const DONTWAIT: c_int = libc::MSG_DONTWAIT;
+/// Flags of an ordinary send.
 pub const SEND_PLAIN: c_int = libc::MSG_NOSIGNAL;
 
 /// The monotonic clock, which all namespaces of one machine share.
@@ -42,11 +42,11 @@ pub fn realtime_offset_ns() -> i64 {
     middle - (before + (after - before) / 2) as i64
 }
 
-/// Has a trial's socket keep the time of its waits: [`RECEIVE_TICK`](super::RECEIVE_TICK) and
-/// [`SEND_LIMIT`](super::SEND_LIMIT).
-pub fn keep_time(socket: &Socket) -> io::Result<()> {
-    socket.set_read_timeout(Some(super::RECEIVE_TICK))?;
-    socket.set_write_timeout(Some(super::SEND_LIMIT))
+/// Has a trial's socket keep the time of its waits: [`RECEIVE_TICK`](crate::sys::types::RECEIVE_TICK) and
+/// [`SEND_LIMIT`](crate::sys::types::SEND_LIMIT).
+pub fn set_timeouts(socket: &Socket) -> io::Result<()> {
+    socket.set_read_timeout(Some(crate::sys::types::RECEIVE_TICK))?;
+    socket.set_write_timeout(Some(crate::sys::types::SEND_LIMIT))
 }
 
 /// Sends; waits for room as long as the socket does, and is then `WouldBlock`.
@@ -56,7 +56,7 @@ pub fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> 
 
 /// Sends what there is room for, without waiting; `None` where there is none.
 pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
-    match socket.send_with_flags(message, flags | NOW) {
+    match socket.send_with_flags(message, flags | DONTWAIT) {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
             Ok(None)
         }
@@ -73,7 +73,7 @@ pub fn receive(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
 pub fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `room.len()`
     // bytes to `room`.
-    let received = unsafe { libc::recv(socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), NOW) };
+    let received = unsafe { libc::recv(socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), DONTWAIT) };
     if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
 }
 
@@ -101,8 +101,8 @@ pub fn is_out_of_buffers(error: &io::Error) -> bool {
 /// Files that a trial opens beside its sockets, at most.
 const OTHER_FILES: u64 = 64;
 
-/// Lets this process open so many sockets beside what it has open, if the system allows it. The error says what to do.
-pub fn allow_sockets(sockets: u64) -> io::Result<()> {
+/// Raises the limit on open files so that so many sockets can be opened. The error says what to do.
+pub fn raise_file_limit(sockets: u64) -> io::Result<()> {
     let files = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
     let open = std::fs::read_dir(files).map_or(0, |files| files.count() as u64);
     let needed = open + sockets + OTHER_FILES;
@@ -124,7 +124,7 @@ pub fn allow_sockets(sockets: u64) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::QuotaExceeded, text))
 }
 
-/// Keeps this thread on one processor.
+/// Pins this thread to a processor.
 pub fn pin_thread(processor: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(processor)?;
@@ -132,7 +132,7 @@ pub fn pin_thread(processor: usize) -> io::Result<()> {
 }
 
 /// The processors that this thread may use, without asking for memory.
-pub fn own_processors() -> impl Iterator<Item = usize> {
+pub fn allowed_processors() -> impl Iterator<Item = usize> {
     let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
     (0..CpuSet::count()).filter(move |cpu| allowed.is_set(*cpu).unwrap_or(false))
 }
@@ -169,13 +169,13 @@ pub fn interfaces() -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// What a TCP socket does about congestion.
+/// TCP congestion control of a socket.
 pub fn congestion_control(socket: &Socket) -> Option<String> {
     let name = socket.tcp_congestion().ok()?;
     Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
 }
 
-/// Has a TCP socket do so about congestion.
+/// Sets TCP congestion control.
 pub fn set_congestion_control(socket: &Socket, name: &str) -> io::Result<()> {
     socket.set_tcp_congestion(name.as_bytes())
 }
@@ -189,10 +189,10 @@ pub struct PollEntry(libc::pollfd);
 #[cfg(any(test, not(target_os = "linux")))]
 impl PollEntry {
     /// Looks whether a socket is ready for that. It must be open whenever it is looked at.
-    pub fn new(socket: &Socket, what: super::For) -> Self {
+    pub fn new(socket: &Socket, what: crate::sys::types::Interest) -> Self {
         let events = match what {
-            super::For::Reading => libc::POLLIN,
-            super::For::Writing => libc::POLLOUT,
+            crate::sys::types::Interest::Readable => libc::POLLIN,
+            crate::sys::types::Interest::Writable => libc::POLLOUT,
         };
         PollEntry(libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 })
     }

@@ -2,8 +2,8 @@
 
 use super::{End, client, spec};
 use stacklab_model::{Family, HostFacts, HostReport, Pacing, Probe, Transport, TrialSpec};
-use stacklab_traffic::client::{AgentClient, AgentError};
-use stacklab_traffic::message::{Answer, Numbered, Request, VERSIONS};
+use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::protocol::{Answer, Numbered, Request, VERSIONS};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

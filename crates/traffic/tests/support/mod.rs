@@ -5,8 +5,8 @@ pub mod checks;
 
 use stacklab_model::{Cell, Family, Framing, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec};
 use stacklab_traffic::agent::serve;
-use stacklab_traffic::client::AgentClient;
-use stacklab_traffic::conduct::Path;
+use stacklab_traffic::protocol::AgentClient;
+use stacklab_traffic::trial::Path;
 use std::io::{BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;

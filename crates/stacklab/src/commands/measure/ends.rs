@@ -4,8 +4,8 @@ use crate::cli::measure::CommonOptions;
 use crate::failure::Failure;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_model::{Family, HostFacts};
-use stacklab_traffic::client::{AgentClient, AgentError};
-use stacklab_traffic::vantage::{self, Vantage};
+use stacklab_traffic::host::route::{self, Route};
+use stacklab_traffic::protocol::{AgentClient, AgentError};
 use std::io::{self, BufWriter};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
@@ -33,7 +33,7 @@ pub struct Ends {
     /// The other one.
     pub there: End,
     /// From where this host sees the other one.
-    pub vantage: Vantage,
+    pub route: Route,
     /// The family of both addresses.
     pub family: Family,
     _local: LocalAgent,
@@ -46,7 +46,7 @@ impl Ends {
     /// When HOST has no such address, no free agent listens there, or none can be started here.
     pub fn meet(options: &CommonOptions, interrupted: &'static AtomicBool) -> Result<Self, Failure> {
         let (stream, there) = reach(options)?;
-        let vantage = vantage::towards(there.ip(), options.from)
+        let route = route::route_to(there.ip(), options.from)
             .map_err(|error| Failure::Unreachable(error.to_string()))?;
         let answers = stream.try_clone().map_err(|reason| control(there, reason))?;
         // A request goes out in one piece.
@@ -58,8 +58,8 @@ impl Ends {
         let (local, mut agent) = LocalAgent::start(interrupted)?;
         agent.hello()?;
         let facts = agent.facts()?;
-        let here = End { agent, address: vantage.address, facts };
-        Ok(Ends { here, there, family: Family::of(vantage.address), vantage, _local: local })
+        let here = End { agent, address: route.address, facts };
+        Ok(Ends { here, there, family: Family::of(route.address), route, _local: local })
     }
 }
 
@@ -166,11 +166,12 @@ fn control(there: SocketAddr, reason: io::Error) -> Failure {
 /// What answers is no agent, or none that has time.
 fn not_an_agent(error: AgentError, there: SocketAddr) -> Failure {
     match error {
-        AgentError::Gone { .. } | AgentError::Silent { .. } | AgentError::Confused { .. } => {
-            Failure::Unreachable(format!(
-                "something listens on {there}, but it does not speak as an agent of stacklab: start `stacklab agent --listen` there, on a free port, and name it with -p"
-            ))
-        }
+        AgentError::Gone { .. }
+        | AgentError::Silent { .. }
+        | AgentError::Confused { .. }
+        | AgentError::Unreadable { .. } => Failure::Unreachable(format!(
+            "something listens on {there}, but it does not speak as an agent of stacklab: start `stacklab agent --listen` there, on a free port, and name it with -p"
+        )),
         error => error.into(),
     }
 }

@@ -17,8 +17,7 @@ use crate::trial::figures::figures;
 use stacklab_agent::interrupt;
 use stacklab_model::{Direction, Length, Metric, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
-use stacklab_traffic::compare::compare;
-use stacklab_traffic::conduct::{Path, collect};
+use stacklab_traffic::trial::{Path, collect, measure_offset};
 use std::io::{IsTerminal, Write};
 
 /// Measures once between this host and another one.
@@ -41,7 +40,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let path = Path {
         sender: sender.address,
         receiver: receiver.address,
-        mtu: ends.vantage.mtu,
+        mtu: ends.route.mtu,
         planned_mtu: false,
         offloads: true,
         rate: None,
@@ -54,11 +53,13 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let mut offset = ClockOffset::Same;
     let delays = spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
     if delays && !one_clock(&sender.facts, &receiver.facts) {
-        offset = ClockOffset::of(shared, compare(&mut sender.agent, &mut receiver.agent, &path, &spec)?);
+        offset =
+            ClockOffset::of(shared, measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec)?);
         spec.clock_offset_ns = offset.offset_ns();
     }
     let collected = collect(&mut sender.agent, &mut receiver.agent, &path, &spec, ways)?;
-    let clocks = offset.with_after(|| compare(&mut sender.agent, &mut receiver.agent, &path, &spec))?;
+    let clocks =
+        offset.with_after(|| measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec))?;
     let run = figures(&trial, spec, &path, ways, Evidence { clocks, ..Evidence::of(collected) });
     if !run.is_valid() {
         // A host that is gone is an error, and no measurement.

@@ -4,8 +4,8 @@ mod interfaces;
 
 pub use interfaces::{counters, interface_mtu};
 
-use super::lacking::lacks;
-use super::{CpuTimes, Host};
+use crate::sys::types::{CpuTimes, Host};
+use crate::sys::unsupported::unsupported;
 use nix::sys::utsname::uname;
 use socket2::Socket;
 use stacklab_model::{Family, TcpInfo};
@@ -14,16 +14,16 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 
 /// Sleeps end as the kernel has it.
-pub fn fine_timers() {}
+pub fn precise_timers() {}
 
 /// TCP_INFO: FreeBSD's is another one than Linux's.
 pub fn tcp_info(_socket: &Socket) -> io::Result<TcpInfo> {
-    lacks("reading of TCP_INFO")
+    unsupported("reading of TCP_INFO")
 }
 
 /// Path MTU of a connected socket.
 pub fn path_mtu(_socket: &Socket, _family: Family) -> io::Result<u32> {
-    lacks("path MTU of a socket")
+    unsupported("path MTU of a socket")
 }
 
 /// A value that sysctl has under a name, of integers only.

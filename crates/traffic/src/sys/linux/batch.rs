@@ -1,13 +1,13 @@
 //! Several messages a call: sendmmsg and recvmmsg on memory that this type owns.
 
-use super::super::{Beside, NOW, Nanos};
-use super::stamps::{Stamps, stamp_ns};
+use super::cmsg::parse_cmsg;
+use crate::sys::cmsg::RecvMeta;
+use crate::sys::unix::DONTWAIT;
 use socket2::Socket;
 use std::ffi::c_int;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::AsRawFd;
-use std::time::Duration;
 
 /// Room for the control messages of one datagram: an arrival time, in two forms where sends are stamped too, and the size
 /// of joined segments.
@@ -90,7 +90,7 @@ impl Batch {
         for header in &mut self.headers {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
         }
-        let flags = libc::MSG_TRUNC | if wait { 0 } else { NOW };
+        let flags = libc::MSG_TRUNC | if wait { 0 } else { DONTWAIT };
         if self.headers.len() > 1 && !self.waits_singly {
             match receive_several(socket, &mut self.headers, flags | libc::MSG_WAITFORONE) {
                 // gVisor's answer to a flag that it does not know.
@@ -117,46 +117,13 @@ impl Batch {
         self.headers[place].msg_len as usize
     }
 
-    /// What the kernel said beside a received message.
-    pub fn beside(&self, place: usize) -> Beside {
+    /// Control messages of a received message.
+    pub fn recv_meta(&self, place: usize) -> RecvMeta {
         let header = &self.headers[place].msg_hdr;
         debug_assert!(header.msg_controllen <= size_of_val(&self.controls[place]));
         // SAFETY: the kernel wrote `msg_controllen` bytes of control messages to the block that the header points to.
-        unsafe { told_beside(header) }
+        unsafe { parse_cmsg(header) }
     }
-}
-
-/// What control messages say.
-///
-/// # Safety
-/// The header points to `msg_controllen` bytes of well-formed control messages that the kernel wrote.
-pub(super) unsafe fn told_beside(header: &libc::msghdr) -> Beside {
-    let mut beside = Beside::default();
-    // SAFETY: the CMSG functions stay within the control messages. Each payload is read unaligned and is as long as the
-    // kernel defines it for its type.
-    unsafe {
-        let mut message = libc::CMSG_FIRSTHDR(header);
-        while let Some(control) = message.as_ref() {
-            let data = libc::CMSG_DATA(control);
-            match (control.cmsg_level, control.cmsg_type) {
-                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
-                    let time: libc::timespec = data.cast::<libc::timespec>().read_unaligned();
-                    let whole = Duration::from_secs(time.tv_sec as u64).as_nanos() as Nanos;
-                    beside.arrived_realtime_ns = Some(whole + time.tv_nsec as Nanos);
-                }
-                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
-                    let [_, _, hardware]: Stamps = data.cast::<Stamps>().read_unaligned();
-                    beside.arrived_interface_ns = stamp_ns(&hardware);
-                }
-                (libc::SOL_UDP, libc::UDP_GRO) => {
-                    beside.segment_bytes = Some(data.cast::<c_int>().read_unaligned() as usize);
-                }
-                _ => {}
-            }
-            message = libc::CMSG_NXTHDR(header, control);
-        }
-    }
-    beside
 }
 
 fn receive_several(socket: &Socket, headers: &mut [libc::mmsghdr], flags: c_int) -> io::Result<usize> {
@@ -184,7 +151,7 @@ mod tests {
     #[test]
     fn several_messages_go_and_come_in_one_call_each_with_its_arrival_time() {
         let (sender, receiver) = pair();
-        sys::stamp_arrivals(&receiver).unwrap();
+        sys::enable_rx_timestamps(&receiver).unwrap();
         let mut out = Batch::new(4, 100);
         for place in 0..4 {
             out.slot(place).fill(place as u8);
@@ -196,7 +163,7 @@ mod tests {
         for place in 0..3 {
             assert_eq!(back.length(place), 100);
             assert!(back.slot(place)[..100].iter().all(|byte| *byte == place as u8 + 1));
-            let arrived = back.beside(place).arrived_realtime_ns.unwrap();
+            let arrived = back.recv_meta(place).software_rx_ns.unwrap();
             let since = sys::now_ns() as i64 - (arrived as i64 - before);
             assert!((0..1_000_000_000).contains(&since), "arrived {since} ns ago");
         }
@@ -204,38 +171,10 @@ mod tests {
         assert_eq!(nothing.kind(), io::ErrorKind::WouldBlock);
     }
 
-    /// No interface of a test's stamps packets itself: what the kernel would write of one that does.
-    #[test]
-    fn an_interfaces_own_time_is_told_beside_the_kernels() {
-        #[repr(C)]
-        struct Control {
-            header: libc::cmsghdr,
-            stamps: Stamps,
-        }
-        let at = |seconds, nanoseconds| libc::timespec { tv_sec: seconds, tv_nsec: nanoseconds };
-        let told = |stamps: Stamps| {
-            let length = size_of::<Control>();
-            let header = libc::cmsghdr {
-                cmsg_len: length as _,
-                cmsg_level: libc::SOL_SOCKET,
-                cmsg_type: libc::SCM_TIMESTAMPING,
-            };
-            let mut control = Control { header, stamps };
-            // SAFETY: `msghdr` is plain data, for which all zeros is valid.
-            let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
-            (message.msg_control, message.msg_controllen) = ((&raw mut control).cast(), length as _);
-            // SAFETY: the header points to one control message of the stated length.
-            unsafe { told_beside(&message) }
-        };
-        let both = told([at(5, 6), at(0, 0), at(7, 8)]);
-        assert_eq!(both.arrived_interface_ns, Some(7_000_000_008));
-        assert_eq!(told([at(5, 6), at(0, 0), at(0, 0)]).arrived_interface_ns, None);
-    }
-
     #[test]
     fn one_call_leaves_as_several_datagrams() {
         let (sender, receiver) = pair();
-        sys::segment_sends(&sender, 100).unwrap();
+        sys::enable_gso(&sender, 100).unwrap();
         let mut out = Batch::new(5, 100);
         for place in 0..5 {
             out.slot(place).fill(place as u8);

@@ -1,6 +1,6 @@
 //! What the processors did so far (/proc/stat).
 
-use super::super::CpuTimes;
+use crate::sys::types::CpuTimes;
 use nix::unistd::{SysconfVar, sysconf};
 use std::fs::File;
 use std::io::Read;

@@ -1,6 +1,6 @@
 //! What this host is: uname, /proc and /sys.
 
-use super::super::Host;
+use crate::sys::types::Host;
 use nix::sys::utsname::uname;
 use std::fs;
 

@@ -1,6 +1,7 @@
 //! Linux.
 
 mod batch;
+mod cmsg;
 mod counters;
 mod cpu;
 mod host;
@@ -18,8 +19,8 @@ pub use options::*;
 pub use ready::Ready;
 pub use stamps::*;
 
-use super::ZerocopyDone;
 use super::posix::{number, option, set_option};
+use crate::sys::types::ZerocopyCompletion;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use socket2::{Domain, Protocol, Socket};
 use stacklab_model::{Family, Offloads, TcpInfo};
@@ -30,35 +31,35 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 /// Whether one call can send or receive several messages.
-pub const SEVERAL_A_CALL: bool = true;
-/// Flags of a send whose message must not share a packet with the next one.
-pub const SEND_WHOLE: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
-/// Flags of a send that another one follows at once: what does not fill a segment waits for it.
+pub const BATCHED_CALLS: bool = true;
+/// Flags of a send whose message gets a segment of its own (MSG_EOR).
+pub const SEND_EOR: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
+/// Flags of a send that another one follows at once (MSG_MORE).
 pub const SEND_MORE: c_int = libc::MSG_NOSIGNAL | libc::MSG_MORE;
-/// Flag of a send from the program's memory.
+/// Flag of a zero-copy send (MSG_ZEROCOPY).
 pub const SEND_ZEROCOPY: c_int = libc::MSG_ZEROCOPY;
 /// linux/errqueue.h
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
-/// Has the kernel say when each packet arrived (SO_TIMESTAMPNS: realtime clock, as the driver hands it over).
-pub fn stamp_arrivals(socket: &Socket) -> io::Result<()> {
+/// Turns receive timestamps on (SO_TIMESTAMPNS: realtime clock, taken when the driver hands the packet over).
+pub fn enable_rx_timestamps(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
-/// Has one send leave as datagrams of so many bytes, cut below the IP layer (UDP_SEGMENT).
-pub fn segment_sends(socket: &Socket, bytes: usize) -> io::Result<()> {
+/// Turns GSO on: one send leaves as datagrams of so many bytes (UDP_SEGMENT).
+pub fn enable_gso(socket: &Socket, bytes: usize) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes as c_int)
 }
 
-/// Has datagrams that the kernel joined arrive as one (UDP_GRO).
-pub fn join_receives(socket: &Socket) -> io::Result<()> {
+/// Turns GRO on (UDP_GRO).
+pub fn enable_gro(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
 
-/// Room for what arrived and was not read yet, beyond the machine's limit where that is allowed. Gives what the kernel
+/// Sets SO_RCVBUF, beyond net.core.rmem_max where that is allowed. Returns what the kernel
 /// made of it, bytes.
-pub fn receive_room(socket: &Socket, bytes: usize) -> io::Result<usize> {
+pub fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<usize> {
     if set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes as c_int).is_err() {
         socket.set_recv_buffer_size(bytes)?;
     }
@@ -66,12 +67,12 @@ pub fn receive_room(socket: &Socket, bytes: usize) -> io::Result<usize> {
 }
 
 /// Has sends with [`SEND_ZEROCOPY`] leave from the program's memory.
-pub fn allow_zerocopy(socket: &Socket) -> io::Result<()> {
+pub fn enable_zerocopy(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
 }
 
-/// What the kernel is done with, as far as it has said so and was not asked before.
-pub fn zerocopy_done(socket: &Socket) -> io::Result<Option<ZerocopyDone>> {
+/// Reads the next zero-copy completion, if any.
+pub fn zerocopy_completion(socket: &Socket) -> io::Result<Option<ZerocopyCompletion>> {
     let mut control = [0_u64; 16];
     // SAFETY: `msghdr` is plain data, for which all zeros is valid.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -103,11 +104,11 @@ pub fn zerocopy_done(socket: &Socket) -> io::Result<Option<ZerocopyDone>> {
         return Err(io::Error::from_raw_os_error(error.ee_errno as c_int));
     }
     let sends = u64::from(error.ee_data.wrapping_sub(error.ee_info)) + 1;
-    Ok(Some(ZerocopyDone { sends, copied: error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED != 0 }))
+    Ok(Some(ZerocopyCompletion { sends, copied: error.ee_code & SO_EE_CODE_ZEROCOPY_COPIED != 0 }))
 }
 
-/// Waits until the kernel has something to say of earlier sends, so long at most.
-pub fn await_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
+/// Waits for the error queue, up to a limit.
+pub fn wait_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
     // The error queue is always watched for.
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::empty())];
     match poll(&mut fds, PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)) {
@@ -122,7 +123,7 @@ pub fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
 }
 
 /// Lets this thread's sleeps end on time instead of up to 50 microseconds later.
-pub fn fine_timers() {
+pub fn precise_timers() {
     // A refusal only makes pacing coarser, which is measured and reported as lateness.
     let _ = nix::sys::prctl::set_timerslack(1);
 }

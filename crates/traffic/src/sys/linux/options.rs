@@ -1,4 +1,4 @@
-//! Socket options that a trial may be told beside, and what the kernel made of them.
+//! Socket options that a trial may set, and reading them back.
 
 use super::super::posix::{number, option, set_option};
 use socket2::Socket;
@@ -62,18 +62,18 @@ impl FlowLabelRequest {
     }
 }
 
-/// Room for what waits to leave, bytes, beyond the machine's limit where that is allowed.
-pub fn send_room(socket: &Socket, bytes: usize) -> io::Result<()> {
+/// Sets SO_SNDBUF, bytes, beyond net.core.wmem_max where that is allowed.
+pub fn set_send_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes as c_int)
         .or_else(|_| socket.set_send_buffer_size(bytes))
 }
 
-/// What a socket has that was told no limit (`~0UL`).
+/// The value without a limit (`~0UL`).
 const NO_PACING: u64 = u64::MAX;
 
 /// Has the kernel space what a TCP socket sends, to so many bytes of payload a second, and keep no more than so many bytes
 /// waiting for their turn.
-pub fn pace(socket: &Socket, bytes_per_second: u64, waiting: usize) -> io::Result<()> {
+pub fn set_pacing_rate(socket: &Socket, bytes_per_second: u64, waiting: usize) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, waiting as c_int)?;
     let length = size_of::<u64>() as libc::socklen_t;
     // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of the rate
@@ -90,7 +90,7 @@ pub fn pace(socket: &Socket, bytes_per_second: u64, waiting: usize) -> io::Resul
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The bytes a second to which the kernel spaces what a socket sends, where there is a limit.
+/// SO_MAX_PACING_RATE, bytes a second, where set.
 pub fn pacing_rate(socket: &Socket) -> Option<u64> {
     let mut value = MaybeUninit::<u64>::zeroed();
     let filled = option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &mut value).ok()?;
@@ -100,12 +100,12 @@ pub fn pacing_rate(socket: &Socket) -> Option<u64> {
     (rate != none).then_some(rate)
 }
 
-/// Microseconds that a receive polls the device.
+/// SO_BUSY_POLL, microseconds.
 pub fn busy_poll_us(socket: &Socket) -> io::Result<u32> {
     number(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL)
 }
 
-/// Sets them; more than the machine's default needs CAP_NET_ADMIN.
+/// Sets SO_BUSY_POLL; more than the default needs CAP_NET_ADMIN.
 pub fn set_busy_poll_us(socket: &Socket, microseconds: u32) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, microseconds as c_int)
 }
@@ -116,12 +116,12 @@ pub fn lease_flow_label(socket: &Socket, destination: Ipv6Addr, label: u32) -> i
     set_option(socket, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1)
 }
 
-/// Has the connections of a listening TCP socket answer with the flow label of whoever connects.
+/// Reflects the flow label of incoming connections (IPV6_FL_F_REFLECT).
 pub fn reflect_flow_label(socket: &Socket) -> io::Result<()> {
     FlowLabelRequest::new(Ipv6Addr::UNSPECIFIED, 0, IPV6_FL_F_REFLECT).ask(socket)
 }
 
-/// Has packets leave without a flow label of the kernel's choice.
+/// Turns automatic flow labels off (IPV6_AUTOFLOWLABEL).
 pub fn no_flow_label(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0)
 }

@@ -1,6 +1,6 @@
 //! Which of many sockets can be read or written now.
 
-use super::super::For;
+use crate::sys::types::Interest;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use socket2::Socket;
 use std::collections::VecDeque;
@@ -20,12 +20,12 @@ pub struct Ready {
 
 impl Ready {
     /// Watches sockets. Those to be written are ready at first.
-    pub fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: For) -> io::Result<Self> {
+    pub fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         // A socket without room is told of once, when there is room; one with something to read as long as there is.
         let flags = match what {
-            For::Reading => EpollFlags::EPOLLIN,
-            For::Writing => EpollFlags::EPOLLOUT | EpollFlags::EPOLLET,
+            Interest::Readable => EpollFlags::EPOLLIN,
+            Interest::Writable => EpollFlags::EPOLLOUT | EpollFlags::EPOLLET,
         };
         let mut count = 0;
         for (place, socket) in sockets.enumerate() {
@@ -34,7 +34,7 @@ impl Ready {
         }
         // It never holds a socket twice, and so never grows.
         let mut found = VecDeque::with_capacity(count);
-        if what == For::Writing {
+        if what == Interest::Writable {
             found.extend(0..count);
         }
         Ok(Ready { epoll, events: Box::new([EpollEvent::empty(); AT_ONCE]), found })
@@ -75,11 +75,11 @@ mod tests {
         let to = sockets[2].local_addr().unwrap();
         sockets[0].send_to(&[1], to).unwrap();
         let sockets: Vec<Socket> = sockets.into_iter().map(Socket::from).collect();
-        let mut reading = Ready::watch(sockets.iter(), For::Reading).unwrap();
+        let mut reading = Ready::watch(sockets.iter(), Interest::Readable).unwrap();
         assert_eq!(reading.next(Duration::from_secs(5)).unwrap(), Some(2));
         reading.forget(&sockets[2]).unwrap();
         assert_eq!(reading.next(Duration::from_millis(1)).unwrap(), None);
-        let mut writing = Ready::watch(sockets.iter(), For::Writing).unwrap();
+        let mut writing = Ready::watch(sockets.iter(), Interest::Writable).unwrap();
         assert_eq!(writing.next(Duration::ZERO).unwrap(), Some(0));
         writing.again(0);
         assert_eq!(

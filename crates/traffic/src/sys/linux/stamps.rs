@@ -1,24 +1,15 @@
-//! Times that the kernel or an interface gives to packets, beyond those of arrival.
+//! Packet timestamps (SO_TIMESTAMPING).
 
 use super::super::posix::set_option;
-use super::super::{Left, NOW, Nanos};
-use super::batch::told_beside;
-use super::{await_error_queue, request};
+use super::cmsg::{Stamps, parse_cmsg, stamp_ns};
+use super::{request, wait_error_queue};
+use crate::sys::cmsg::TxTimestamp;
+use crate::sys::types::Nanos;
+use crate::sys::unix::DONTWAIT;
 use socket2::Socket;
 use std::io;
-use std::mem::size_of;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
-
-/// `struct sock_txtime`.
-#[repr(C)]
-struct SendTimes {
-    clock: libc::clockid_t,
-    flags: u32,
-}
-
-/// `struct scm_timestamping`: by software, unused, by hardware; all zeros where there is none.
-pub(super) type Stamps = [libc::timespec; 3];
 
 /// `struct ethtool_ts_info`.
 #[repr(C)]
@@ -35,27 +26,13 @@ struct StampInfo {
 
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 
-/// Lets a socket's datagrams be given a time to leave at (SO_TXTIME), on the monotonic clock.
-pub fn allow_send_times(socket: &Socket) -> io::Result<()> {
-    let times = SendTimes { clock: libc::CLOCK_MONOTONIC, flags: 0 };
-    let length = size_of::<SendTimes>() as libc::socklen_t;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of `times`,
-    // a structure of integers without gaps.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_TXTIME,
-            (&raw const times).cast(),
-            length,
-        )
-    };
-    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
-}
-
 /// Receives what there is of a stream; waits for it as the socket does, or not at all. Gives how many bytes came, and when the
 /// last packet of them arrived, nanoseconds of the realtime clock, where the socket was told to say.
-pub fn receive_stamped(socket: &Socket, room: &mut [u8], wait: bool) -> io::Result<(usize, Option<Nanos>)> {
+pub fn receive_with_timestamp(
+    socket: &Socket,
+    room: &mut [u8],
+    wait: bool,
+) -> io::Result<(usize, Option<Nanos>)> {
     let mut control = [0_u64; 16];
     let mut vector = libc::iovec { iov_base: room.as_mut_ptr().cast(), iov_len: room.len() };
     // SAFETY: `msghdr` is plain data, for which all zeros is valid.
@@ -65,18 +42,19 @@ pub fn receive_stamped(socket: &Socket, room: &mut [u8], wait: bool) -> io::Resu
     header.msg_controllen = size_of_val(&control) as _;
     // SAFETY: the descriptor is open for as long as `socket` is borrowed; the header points to one vector over `room` and to the
     // control block of the stated length, which outlive the call.
-    let received = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, if wait { 0 } else { NOW }) };
+    let received =
+        unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, if wait { 0 } else { DONTWAIT }) };
     if received < 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: the kernel wrote `msg_controllen` bytes of control messages to the block, which is still there.
-    let beside = unsafe { told_beside(&header) };
-    Ok((received as usize, beside.arrived_realtime_ns))
+    let meta = unsafe { parse_cmsg(&header) };
+    Ok((received as usize, meta.software_rx_ns))
 }
 
-/// Has the kernel say when it handed each packet to the interface ([`send_stamp`]), counting sends from 0; and when the
+/// Has the kernel say when it handed each packet to the interface ([`read_tx_timestamp`]), counting sends from 0; and when the
 /// interface itself says that a packet left or arrived, where it is set to stamp them, which is left as it is.
-pub fn stamp_sends(socket: &Socket) -> io::Result<()> {
+pub fn enable_tx_timestamps(socket: &Socket) -> io::Result<()> {
     let by_kernel = libc::SOF_TIMESTAMPING_TX_SOFTWARE
         | libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
@@ -90,26 +68,20 @@ pub fn stamp_sends(socket: &Socket) -> io::Result<()> {
     set(by_kernel | by_interface).or_else(|_| set(by_kernel))
 }
 
-/// A time of `struct scm_timestamping`; `None` where it is none.
-pub(super) fn stamp_ns(time: &libc::timespec) -> Option<Nanos> {
-    let ns = time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos;
-    (ns > 0).then_some(ns)
-}
-
-/// Of the earliest send that was not told of before, its number and when its packet left; where the interface stamps packets
-/// too, of each send twice. Waits for it so long at most, and is then `WouldBlock`.
-pub fn send_stamp(socket: &Socket, limit: Duration) -> io::Result<(u32, Left)> {
-    let stamp = next_stamp(socket);
+/// The next transmit timestamp, with the number of its send; with hardware timestamps two come for each send.
+/// Waits up to a limit, then `WouldBlock`.
+pub fn read_tx_timestamp(socket: &Socket, limit: Duration) -> io::Result<(u32, TxTimestamp)> {
+    let stamp = try_read_tx_timestamp(socket);
     match stamp {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            await_error_queue(socket, limit)?;
-            next_stamp(socket)
+            wait_error_queue(socket, limit)?;
+            try_read_tx_timestamp(socket)
         }
         stamp => stamp,
     }
 }
 
-fn next_stamp(socket: &Socket) -> io::Result<(u32, Left)> {
+fn try_read_tx_timestamp(socket: &Socket) -> io::Result<(u32, TxTimestamp)> {
     let mut control = [0_u64; 32];
     // SAFETY: `msghdr` is plain data, for which all zeros is valid.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -131,8 +103,8 @@ fn next_stamp(socket: &Socket) -> io::Result<(u32, Left)> {
             match (control.cmsg_level, control.cmsg_type) {
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPING) => {
                     let [software, _, hardware]: Stamps = data.cast::<Stamps>().read_unaligned();
-                    time = stamp_ns(&hardware).map(Left::Interface);
-                    time = time.or_else(|| stamp_ns(&software).map(Left::Kernel));
+                    time = stamp_ns(&hardware).map(TxTimestamp::Hardware);
+                    time = time.or_else(|| stamp_ns(&software).map(TxTimestamp::Software));
                 }
                 (libc::IPPROTO_IP, libc::IP_RECVERR) | (libc::IPPROTO_IPV6, libc::IPV6_RECVERR) => {
                     number = Some(data.cast::<libc::sock_extended_err>().read_unaligned().ee_data);
@@ -148,8 +120,8 @@ fn next_stamp(socket: &Socket) -> io::Result<(u32, Left)> {
     }
 }
 
-/// Whether an interface stamps packets itself, both ways (ETHTOOL_GET_TS_INFO).
-pub fn stamps_in_hardware(socket: &Socket, interface: &str) -> io::Result<bool> {
+/// Whether an interface has hardware timestamps both ways (ETHTOOL_GET_TS_INFO).
+pub fn has_hardware_timestamps(socket: &Socket, interface: &str) -> io::Result<bool> {
     let mut info = StampInfo { command: ETHTOOL_GET_TS_INFO, ..StampInfo::default() };
     let mut request = request(interface)?;
     request.ifr_ifru.ifru_data = (&raw mut info).cast();

@@ -1,6 +1,10 @@
 //! Messages side by side in one block of memory, sent and received one by one.
 
-use crate::sys::{self, Beside, NOW};
+use crate::sys::cmsg::RecvMeta;
+#[cfg(unix)]
+use crate::sys::unix as os;
+#[cfg(windows)]
+use crate::sys::windows as os;
 use socket2::Socket;
 use std::ffi::c_int;
 use std::io;
@@ -35,7 +39,7 @@ impl Batch {
     }
 
     /// Sends the messages `from..to`, each as one; gives how many were taken, and how many bytes of the last of them.
-    /// With [`NOW`] among the flags, what there is room for.
+    /// With [`os::DONTWAIT`] among the flags, what there is room for.
     pub fn send(
         &mut self,
         socket: &Socket,
@@ -45,10 +49,10 @@ impl Batch {
     ) -> io::Result<(usize, usize)> {
         for place in from..to {
             let message = self.slots(place, place + 1);
-            let sent = if flags & NOW == 0 {
-                sys::send(socket, message, flags)
+            let sent = if flags & os::DONTWAIT == 0 {
+                os::send(socket, message, flags)
             } else {
-                sys::send_now(socket, message, flags & !NOW)
+                os::send_now(socket, message, flags & !os::DONTWAIT)
                     .and_then(|sent| sent.ok_or_else(|| io::ErrorKind::WouldBlock.into()))
             };
             match sent {
@@ -65,7 +69,7 @@ impl Batch {
     /// Receives one message; waits for it as the socket does, or not at all. Gives how many came.
     pub fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
         let room = &mut self.room[..self.each];
-        let received = if wait { sys::receive(socket, room) } else { sys::receive_now(socket, room) };
+        let received = if wait { os::receive(socket, room) } else { os::receive_now(socket, room) };
         self.lengths[0] = received?;
         Ok(1)
     }
@@ -75,9 +79,9 @@ impl Batch {
         self.lengths[place]
     }
 
-    /// What the kernel said beside a received message: nothing.
-    pub fn beside(&self, _place: usize) -> Beside {
-        Beside::default()
+    /// Control messages of a received message: none.
+    pub fn recv_meta(&self, _place: usize) -> RecvMeta {
+        RecvMeta::default()
     }
 }
 
@@ -91,8 +95,8 @@ mod tests {
         let sender = UdpSocket::bind("127.0.0.1:0").unwrap();
         sender.connect(receiver.local_addr().unwrap()).unwrap();
         let (sender, receiver): (Socket, Socket) = (sender.into(), receiver.into());
-        sys::keep_time(&sender).unwrap();
-        sys::keep_time(&receiver).unwrap();
+        os::set_timeouts(&sender).unwrap();
+        os::set_timeouts(&receiver).unwrap();
         (sender, receiver)
     }
 
@@ -103,15 +107,15 @@ mod tests {
         for place in 0..4 {
             out.slot(place).fill(place as u8);
         }
-        assert_eq!(out.send(&sender, 1, 4, sys::SEND_PLAIN).unwrap(), (3, 100));
-        assert_eq!(out.send(&sender, 0, 1, sys::SEND_PLAIN | NOW).unwrap(), (1, 100));
+        assert_eq!(out.send(&sender, 1, 4, os::SEND_PLAIN).unwrap(), (3, 100));
+        assert_eq!(out.send(&sender, 0, 1, os::SEND_PLAIN | os::DONTWAIT).unwrap(), (1, 100));
         let mut back = Batch::new(8, 150);
         assert_eq!((out.count(), back.count()), (4, 8));
         for expected in [1, 2, 3, 0] {
             assert_eq!(back.receive(&receiver, true).unwrap(), 1);
             assert_eq!(back.length(0), 100);
             assert!(back.slot(0)[..100].iter().all(|byte| *byte == expected));
-            assert_eq!(back.beside(0), Beside::default());
+            assert_eq!(back.recv_meta(0), RecvMeta::default());
         }
         for wait in [true, false] {
             let nothing = back.receive(&receiver, wait).unwrap_err();

@@ -1,4 +1,4 @@
-//! What any system can do: a call a message, poll to know which socket is ready. On Linux it is tested only.
+//! Portable fallbacks: one call per message, poll for readiness. On Linux for tests only.
 
 mod batch;
 mod ready;

@@ -1,6 +1,10 @@
 //! Which of many sockets can be read or written now, by poll.
 
-use crate::sys::{For, PollEntry, poll_sockets};
+use crate::sys::types::Interest;
+#[cfg(unix)]
+use crate::sys::unix::{PollEntry, poll_sockets};
+#[cfg(windows)]
+use crate::sys::windows::{PollEntry, poll_sockets};
 use socket2::Socket;
 use std::collections::VecDeque;
 use std::io;
@@ -20,7 +24,7 @@ pub struct Ready {
 
 impl Ready {
     /// Watches sockets. Those to be written are ready at first.
-    pub fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: For) -> io::Result<Self> {
+    pub fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
         let all: Vec<_> = sockets.map(|socket| Some(PollEntry::new(socket, what))).collect();
         let mut ready = Ready {
             watched: Vec::with_capacity(all.len()),
@@ -29,8 +33,8 @@ impl Ready {
             all,
         };
         match what {
-            For::Writing => ready.found.extend(0..ready.all.len()),
-            For::Reading => (0..ready.all.len()).for_each(|place| ready.look_for(place)),
+            Interest::Writable => ready.found.extend(0..ready.all.len()),
+            Interest::Readable => (0..ready.all.len()).for_each(|place| ready.look_for(place)),
         }
         Ok(ready)
     }
@@ -104,14 +108,14 @@ mod tests {
         let to = sockets[2].local_addr().unwrap();
         sockets[0].send_to(&[1], to).unwrap();
         let sockets: Vec<Socket> = sockets.into_iter().map(Socket::from).collect();
-        let mut reading = Ready::watch(sockets.iter(), For::Reading).unwrap();
+        let mut reading = Ready::watch(sockets.iter(), Interest::Readable).unwrap();
         // What is not read is found again.
         for _ in 0..2 {
             assert_eq!(reading.next(Duration::from_secs(5)).unwrap(), Some(2));
         }
         reading.forget(&sockets[2]).unwrap();
         assert_eq!(reading.next(Duration::from_millis(1)).unwrap(), None);
-        let mut writing = Ready::watch(sockets.iter(), For::Writing).unwrap();
+        let mut writing = Ready::watch(sockets.iter(), Interest::Writable).unwrap();
         assert_eq!(writing.next(Duration::ZERO).unwrap(), Some(0));
         writing.again(0);
         assert_eq!(

@@ -5,13 +5,13 @@ use std::ffi::c_int;
 use std::io;
 
 /// Room for what arrived and was not read yet. Gives what the kernel made of it, bytes.
-pub fn receive_room(socket: &Socket, bytes: usize) -> io::Result<usize> {
+pub fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<usize> {
     socket.set_recv_buffer_size(bytes)?;
     socket.recv_buffer_size()
 }
 
 /// Room for what waits to leave, bytes.
-pub fn send_room(socket: &Socket, bytes: usize) -> io::Result<()> {
+pub fn set_send_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
     socket.set_send_buffer_size(bytes)
 }
 

@@ -1,6 +1,6 @@
 //! The clock: QueryPerformanceCounter.
 
-use super::super::Nanos;
+use crate::sys::types::Nanos;
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::sync::{Once, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -43,7 +43,7 @@ pub fn realtime_offset_ns() -> i64 {
 }
 
 /// Lets sleeps end on the millisecond instead of on a tick of 15.6 ms, in this process.
-pub fn fine_timers() {
+pub fn precise_timers() {
     static ONCE: Once = Once::new();
     // SAFETY: the call takes a number. A refusal only makes pacing coarser, which is measured and reported as lateness.
     ONCE.call_once(|| {

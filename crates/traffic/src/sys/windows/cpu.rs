@@ -1,6 +1,6 @@
 //! What the processors did so far, this process's part of it, and where its threads may run.
 
-use super::super::CpuTimes;
+use crate::sys::types::CpuTimes;
 use std::io;
 use std::mem::size_of;
 use windows_sys::Win32::Foundation::FILETIME;
@@ -66,7 +66,7 @@ pub fn peak_rss_kib() -> Option<u64> {
 }
 
 /// The processors that this process may use, of its processor group, without asking for memory.
-pub fn own_processors() -> impl Iterator<Item = usize> {
+pub fn allowed_processors() -> impl Iterator<Item = usize> {
     let (mut own, mut machine) = (0_usize, 0_usize);
     // SAFETY: the handle stands for this process and needs no closing; the call writes two integers, which outlive it.
     unsafe { GetProcessAffinityMask(GetCurrentProcess(), &raw mut own, &raw mut machine) };

@@ -1,7 +1,7 @@
 //! What this host is.
 
-use super::super::Host;
 use super::clock::frequency;
+use crate::sys::types::Host;
 use std::ffi::{CStr, c_char};
 use std::mem::size_of;
 use windows_sys::Wdk::System::SystemServices::RtlGetVersion;

@@ -1,6 +1,6 @@
 //! Windows, by Winsock.
 //!
-//! A trial's sockets do not block ([`keep_time`]): Winsock has no flag for a single call, `accept` knows no timeout, and
+//! A trial's sockets do not block ([`set_timeouts`]): Winsock has no flag for a single call, `accept` knows no timeout, and
 //! a receive that timed out leaves its socket in doubt. What waits tries first, and only where there was nothing asks
 //! poll and tries again.
 
@@ -11,14 +11,14 @@ mod host;
 mod interfaces;
 mod tcp;
 
-pub use clock::{fine_timers, now_ns, realtime_offset_ns, sleep, tick_ns};
+pub use clock::{now_ns, precise_timers, realtime_offset_ns, sleep, tick_ns};
 pub use counters::counters;
-pub use cpu::{CpuReader, own_cpu_ns, own_processors, peak_rss_kib, pin_thread, processors_online};
+pub use cpu::{CpuReader, allowed_processors, own_cpu_ns, peak_rss_kib, pin_thread, processors_online};
 pub use host::host;
 pub use interfaces::{interface_mtu, interface_of, interfaces};
 pub use tcp::{mss, tcp_info};
 
-use super::{For, Nanos, RECEIVE_TICK, SEND_LIMIT};
+use crate::sys::types::{Interest, Nanos, RECEIVE_TICK, SEND_LIMIT};
 use socket2::{SockAddr, Socket, Type};
 use stacklab_model::Family;
 use std::ffi::c_int;
@@ -32,7 +32,7 @@ use windows_sys::Win32::Networking::WinSock;
 /// The least wait that is slept; shorter ones are spun, since a sleep ends up to half a millisecond late.
 pub const LEAST_SLEEP_NS: Nanos = 1_000_000;
 /// Flag of a send that does not wait. Winsock has no such flag: this one never gets there.
-pub const NOW: c_int = 1 << 30;
+pub const DONTWAIT: c_int = 1 << 30;
 /// Flags of any send.
 pub const SEND_PLAIN: c_int = 0;
 
@@ -41,14 +41,14 @@ fn raw(socket: &Socket) -> WinSock::SOCKET {
 }
 
 /// Has a trial's socket keep the time of its waits: [`RECEIVE_TICK`] and [`SEND_LIMIT`].
-pub fn keep_time(socket: &Socket) -> io::Result<()> {
+pub fn set_timeouts(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)
 }
 
 /// Tries until it is done, each time when the socket is ready; `WouldBlock` where it was not for so long.
 fn waiting<T>(
     socket: &Socket,
-    what: For,
+    what: Interest,
     limit: Duration,
     mut attempt: impl FnMut() -> io::Result<T>,
 ) -> io::Result<T> {
@@ -71,12 +71,14 @@ fn waiting<T>(
 
 /// Sends; waits for room for [`SEND_LIMIT`], and is then `WouldBlock`.
 pub fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
-    waiting(socket, For::Writing, SEND_LIMIT, || told(socket, socket.send_with_flags(message, flags)))
+    waiting(socket, Interest::Writable, SEND_LIMIT, || {
+        map_reset(socket, socket.send_with_flags(message, flags))
+    })
 }
 
 /// Sends what there is room for, without waiting; `None` where there is none.
 pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
-    match told(socket, socket.send_with_flags(message, flags)) {
+    match map_reset(socket, socket.send_with_flags(message, flags)) {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
             Ok(None)
         }
@@ -86,19 +88,19 @@ pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Opt
 
 /// Receives; `WouldBlock` where nothing came for [`RECEIVE_TICK`]. Of a datagram that is too long, what fits.
 pub fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
-    waiting(socket, For::Reading, RECEIVE_TICK, || receive_now(socket, room))
+    waiting(socket, Interest::Readable, RECEIVE_TICK, || receive_now(socket, room))
 }
 
 /// Receives what is there; `WouldBlock` where nothing is. Of a datagram that is too long, what fits.
 pub fn receive_now(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     match socket.read(room) {
         Err(error) if error.raw_os_error() == Some(WinSock::WSAEMSGSIZE) => Ok(room.len()),
-        received => told(socket, received),
+        received => map_reset(socket, received),
     }
 }
 
-/// What a call said. That an earlier datagram met a closed port is "refused" on other systems, and a reset here.
-fn told<T>(socket: &Socket, said: io::Result<T>) -> io::Result<T> {
+/// Maps WSAECONNRESET of a datagram socket (an earlier datagram met a closed port) to "refused", as elsewhere.
+fn map_reset<T>(socket: &Socket, said: io::Result<T>) -> io::Result<T> {
     said.map_err(|error| match error.raw_os_error() {
         Some(WinSock::WSAECONNRESET) if socket.r#type().ok() == Some(Type::DGRAM) => {
             io::Error::new(io::ErrorKind::ConnectionRefused, error)
@@ -110,7 +112,7 @@ fn told<T>(socket: &Socket, said: io::Result<T>) -> io::Result<T> {
 /// A connection and whom it is from; `WouldBlock` where none came for [`RECEIVE_TICK`]. One that its opener has ended
 /// already may be from nobody, or be [`ConnectionAborted`](io::ErrorKind::ConnectionAborted).
 pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
-    let connection = waiting(socket, For::Reading, RECEIVE_TICK, || {
+    let connection = waiting(socket, Interest::Readable, RECEIVE_TICK, || {
         // Not told to give the peer's address: Wine drops the connection where that is gone.
         // SAFETY: the socket is open for as long as it is borrowed, and Winsock is given nothing to write to.
         let accepted = unsafe { WinSock::accept(raw(socket), std::ptr::null_mut(), std::ptr::null_mut()) };
@@ -131,7 +133,7 @@ pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
 
 /// Whom the next datagram is from, which stays to be received; `WouldBlock` where none came for [`RECEIVE_TICK`].
 pub fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
-    waiting(socket, For::Reading, RECEIVE_TICK, || socket.peek_sender())
+    waiting(socket, Interest::Readable, RECEIVE_TICK, || socket.peek_sender())
 }
 
 /// Whether a send was refused because there was no buffer for it.
@@ -146,10 +148,10 @@ pub struct PollEntry(WinSock::WSAPOLLFD);
 
 impl PollEntry {
     /// Looks whether a socket is ready for that. It must be open whenever it is looked at.
-    pub fn new(socket: &Socket, what: For) -> Self {
+    pub fn new(socket: &Socket, what: Interest) -> Self {
         let events = match what {
-            For::Reading => WinSock::POLLRDNORM,
-            For::Writing => WinSock::POLLWRNORM,
+            Interest::Readable => WinSock::POLLRDNORM,
+            Interest::Writable => WinSock::POLLWRNORM,
         };
         PollEntry(WinSock::WSAPOLLFD { fd: raw(socket), events, revents: 0 })
     }
@@ -175,7 +177,7 @@ pub fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()
 }
 
 /// Lets this process open so many sockets: Windows sets no limit but memory.
-pub fn allow_sockets(_sockets: u64) -> io::Result<()> {
+pub fn raise_file_limit(_sockets: u64) -> io::Result<()> {
     Ok(())
 }
 
@@ -217,12 +219,12 @@ pub fn set_mss(_socket: &Socket, _bytes: u32) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows sets it by the interface's MTU"))
 }
 
-/// What a TCP socket does about congestion: Windows does not say.
+/// TCP congestion control: not readable on Windows.
 pub fn congestion_control(_socket: &Socket) -> Option<String> {
     None
 }
 
-/// Has a TCP socket do so about congestion: Windows sets it for the host.
+/// Sets TCP congestion control: on Windows only for the whole host.
 pub fn set_congestion_control(_socket: &Socket, _name: &str) -> io::Result<()> {
     let text = "Windows sets it for all connections (Set-NetTCPSetting -CongestionProvider)";
     Err(io::Error::new(io::ErrorKind::Unsupported, text))

@@ -1,0 +1,170 @@
+//! Once a trial is warm, neither loop asks for memory, however many messages pass.
+
+use crate::engine::count::{ArrivalCounter, SharedState};
+use crate::engine::header::{Header, Phase};
+use crate::engine::receive::receive;
+use crate::engine::reflect::Reflect;
+use crate::engine::rx::RxBatch;
+use crate::engine::send::{SendPhase, Stamp, send};
+use crate::engine::socket::{self, Channel};
+use crate::engine::tx::TxBatch;
+use crate::sys;
+use crate::trial::fixtures;
+use socket2::Socket;
+use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, Transport, TrialSpec};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+const WARMUP: u64 = 200;
+const FEW: u64 = 1_000;
+const MANY: u64 = 100_000;
+
+/// Memory that the loops asked for, by sender and receiver: of the sender's since the warm-up, of the receiver's since
+/// before the first message.
+fn asked(spec: &TrialSpec) -> [u64; 2] {
+    let address = spec.family.loopback();
+    let socket = socket::open(spec, address).unwrap();
+    if spec.transport == Transport::Tcp {
+        socket.listen(64).unwrap();
+    }
+    let to = socket.local_addr().unwrap().as_socket().unwrap();
+    let sending: Vec<Channel> =
+        (0..spec.flows).map(|_| Channel::connect(spec, address, to).unwrap()).collect();
+    let receiving: Vec<Channel> = match spec.transport {
+        Transport::Tcp => (0..spec.flows).map(|_| accept(spec, &socket)).collect(),
+        Transport::Udp => {
+            if spec.flows == 1 {
+                socket.connect(&sending[0].socket.local_addr().unwrap()).unwrap();
+            }
+            vec![Channel::new(spec, socket).unwrap()]
+        }
+    };
+    let ended = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let receiver = scope.spawn(|| receiver_asks(spec, &receiving, &ended));
+        let sender = sender_asks(spec, &sending);
+        ended.store(true, Ordering::Relaxed);
+        [sender, receiver.join().unwrap()]
+    })
+}
+
+fn accept(spec: &TrialSpec, socket: &Socket) -> Channel {
+    Channel::new(spec, socket.accept().unwrap().0).unwrap()
+}
+
+fn receiver_asks(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> u64 {
+    let shared = SharedState::new(ended);
+    let mut counter = ArrivalCounter::new(spec, &shared, spec.flows as usize);
+    let mut reflect = Reflect::new(spec, &channels[0], ended);
+    let mut rx = RxBatch::new(channels).unwrap();
+    let size = spec.message_bytes as usize;
+    let before = sys::counting::asked();
+    if spec.probe.probe.echoes() {
+        receive(&mut rx, size, spec.token, &mut reflect).unwrap();
+    } else {
+        receive(&mut rx, size, spec.token, &mut counter).unwrap();
+    }
+    let asked = sys::counting::asked() - before;
+    let counted = counter.finish().received.measured + reflect.received.measured;
+    assert!(counted > 0, "nothing arrived");
+    asked
+}
+
+fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
+    let ended = AtomicBool::new(false);
+    let shared = SharedState::new(&ended);
+    let mut answers = ArrivalCounter::new(spec, &shared, 1);
+    let mut rx = RxBatch::new(channels).unwrap();
+    let mut tx = TxBatch::new(channels, 0).unwrap();
+    let size = spec.message_bytes as usize;
+    let mut asked = 0;
+    for (phase, length) in [(Phase::Warmup, Length::Packets(WARMUP)), (Phase::Measured, spec.probe.length)] {
+        let send_phase =
+            SendPhase { token: spec.token, phase, pacing: spec.probe.pacing, length, stamp: Stamp::Actual };
+        let before = sys::counting::asked();
+        let report = send(&send_phase, &mut tx, |sequence| {
+            if spec.probe.probe == Probe::Echo {
+                answers.await_answer(phase, sequence, sys::now_ns());
+                return receive(&mut rx, size, spec.token, &mut answers);
+            }
+            Ok(())
+        });
+        asked = sys::counting::asked() - before;
+        assert!(report.unwrap().messages > 0);
+    }
+    for markers_left in (0..3).rev() {
+        let header = Header {
+            token: spec.token,
+            phase: Phase::End,
+            markers_left,
+            flow: 0,
+            sequence: 0,
+            sent_ns: sys::now_ns(),
+        };
+        // The receiver may have gone after an earlier one.
+        let _ = tx.mark_end(header);
+    }
+    asked
+}
+
+fn check(spec: &TrialSpec, many: u64) {
+    let of = |packets| {
+        let mut spec = spec.clone();
+        spec.probe.length = Length::Packets(packets);
+        asked(&spec)
+    };
+    let [few, many] = [of(FEW), of(many)];
+    let what = || {
+        let TrialSpec { family, transport, io, flows, probe, .. } = spec;
+        format!("{} {transport} {family}, {io}, {flows} flows, {:?}", probe.probe, probe.pacing)
+    };
+    assert_eq!(few, many, "sender and receiver, few and many: {}", what());
+    // A schedule's first act is to make room for its lateness.
+    let scheduled = matches!(spec.probe.pacing, Pacing::Schedule(_));
+    assert!(many[0] <= if scheduled { 2 } else { 0 }, "sender: {many:?}: {}", what());
+    assert_eq!(many[1], 0, "receiver: {}", what());
+}
+
+/// Every way into the kernel over every transport and family, with one flow and with several.
+fn each(probe: Probe, pacing: Pacing, flows: &[u32], many: u64) {
+    for family in Family::ALL.iter().copied() {
+        for transport in Transport::ALL.iter().copied() {
+            for io in Io::ALL.iter().copied() {
+                let other = if transport == Transport::Tcp { Io::Segment } else { Io::Zerocopy };
+                for flows in flows.iter().copied() {
+                    if io == other || io == Io::Zerocopy && flows > 1 {
+                        continue;
+                    }
+                    let mut spec = fixtures::spec(family, transport);
+                    (spec.framing, spec.io, spec.flows) = (Framing::Message, io, flows);
+                    (spec.probe.probe, spec.probe.pacing) = (probe, pacing);
+                    // Short, so that a series overflows and its rows are joined.
+                    spec.probe.interval_ns = 10_000;
+                    check(&spec, many);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_counted_allocation_is_seen() {
+    let before = sys::counting::asked();
+    drop(std::hint::black_box(Box::new([0_u8; 100])));
+    assert_eq!(sys::counting::asked() - before, 1);
+}
+
+#[test]
+fn a_flood_asks_for_no_memory() {
+    each(Probe::Stream, Pacing::Flood, &[1, 7], MANY);
+}
+
+#[test]
+fn a_schedule_asks_for_no_memory() {
+    each(Probe::Stream, Pacing::Schedule(200_000.0), &[1, 7], MANY / 5);
+}
+
+#[test]
+fn an_echo_asks_for_no_memory() {
+    each(Probe::Echo, Pacing::Lockstep, &[1], MANY / 10);
+}

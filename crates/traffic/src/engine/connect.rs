@@ -1,0 +1,128 @@
+//! The connect probe: TCP connections opened one after another.
+
+use crate::engine::endpoint;
+use crate::engine::pacer::Pacer;
+use crate::engine::socket;
+use crate::engine::socket_options;
+use crate::error::{Attempt, EngineError};
+use crate::host::counters::Snapshot;
+use crate::host::cpu::CpuWindow;
+use crate::stats::delay::{DelayRecorder, Variation};
+use crate::sys;
+use socket2::Socket;
+use stacklab_model::{DelayPoints, HostReport, Length, Pacing, Point, Received, Role, Sent, TrialSpec};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Refused connections in a row after which the receiver is gone. A single one, seen about once in 100,000 connections that
+/// follow each other so fast, is counted and the connection opened again.
+const MOST_REFUSED: u32 = 10;
+/// How long one connection may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// The sender's part: opens a connection, ends it, opens the next.
+pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport, EngineError> {
+    let before = Snapshot::take(&endpoint::interface_of(from)?);
+    let mut sent = Sent::default();
+    let mut last = None;
+    if spec.probe.warmup_ns > 0 {
+        let mut unmeasured = DelayRecorder::new();
+        let warmup = Length::Time(spec.probe.warmup_ns);
+        (sent.warmup, _) = open_phase(spec, from, to, warmup, &mut unmeasured, &mut last)?;
+    }
+    let mut times = DelayRecorder::new();
+    let mut cpu = CpuWindow::new(spec.cpu_scope);
+    cpu.open();
+    sent.first_ns = sys::now_ns();
+    (sent.measured, sent.refused) = open_phase(spec, from, to, spec.probe.length, &mut times, &mut last)?;
+    sent.last_ns = sys::now_ns();
+    cpu.close();
+    let last = last
+        .ok_or_else(|| io::Error::other("the time was over before the first connection"))
+        .attempt(|| format!("connect from {from} to {to}"))?;
+    let endpoint = endpoint::observe(&last, None)?;
+    Ok(HostReport {
+        sent,
+        delays: times.finish(std::iter::empty()),
+        delay_points: Some(DelayPoints::between(Point::Call, Point::Call)),
+        cpu: cpu.finish(),
+        tcp: sys::tcp_info(&last).ok(),
+        counters: before.until(&Snapshot::take(&endpoint.interface), &last),
+        peak_rss_kib: sys::peak_rss_kib(),
+        ..HostReport::new(Role::Sender, endpoint)
+    })
+}
+
+/// Opens connections until the length is reached; gives how many, and how many more were refused, and keeps the last one
+/// open.
+fn open_phase(
+    spec: &TrialSpec,
+    from: IpAddr,
+    to: SocketAddr,
+    length: Length,
+    times: &mut DelayRecorder,
+    last: &mut Option<Socket>,
+) -> Result<(u64, u64), EngineError> {
+    let (mut refused, mut in_a_row) = (0, 0);
+    let mut pacer = Pacer::start(Pacing::Flood, length);
+    let (mut opened, mut order) = (0, Variation::default());
+    while pacer.next_slot(opened, 1).is_some() {
+        let socket = socket::open(spec, from)?;
+        let connected = || -> io::Result<u64> {
+            // Closing resets the connection, so that ports waiting in TIME_WAIT do not run out.
+            socket.set_linger(Some(Duration::ZERO))?;
+            socket.set_write_timeout(Some(CONNECT_LIMIT))?;
+            if spec.tuning.nodelay.is_some() {
+                socket_options::set_connected(&socket, spec)?;
+            }
+            let to = socket_options::destination(&socket, spec, to)?;
+            let start = sys::now_ns();
+            socket.connect(&to)?;
+            Ok(sys::now_ns() - start)
+        };
+        let connected = match connected() {
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused && in_a_row < MOST_REFUSED => {
+                (refused, in_a_row) = (refused + 1, in_a_row + 1);
+                continue;
+            }
+            connected => connected.attempt(|| format!("connect from {from} to {to}"))?,
+        };
+        times.record(connected, &mut order);
+        (opened, in_a_row) = (opened + 1, 0);
+        *last = Some(socket);
+    }
+    Ok((opened, refused))
+}
+
+/// The receiver's part: accepts and lets go, until the trial has ended.
+pub fn accept_connections(
+    socket: &Socket,
+    before: &Snapshot,
+    ended: &AtomicBool,
+) -> Result<HostReport, EngineError> {
+    let mut received = Received::default();
+    let mut peer = None;
+    loop {
+        let over = ended.load(Ordering::Relaxed);
+        match sys::accept(socket) {
+            Ok((_, address)) => {
+                received.measured += 1;
+                peer = address;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock && over => break,
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            // The sender reset a connection that had not been accepted yet.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
+            error => error.map(drop).attempt(|| "accept a connection".to_owned())?,
+        }
+    }
+    let endpoint = endpoint::observe(socket, peer)?;
+    Ok(HostReport {
+        received,
+        counters: before.until(&Snapshot::take(&endpoint.interface), socket),
+        peak_rss_kib: sys::peak_rss_kib(),
+        ..HostReport::new(Role::Receiver, endpoint)
+    })
+}

@@ -1,0 +1,293 @@
+//! Counts arrivals, losses, delays and the interval series: the sink of a stream's receiver and of an echo's sender.
+
+use crate::engine::coalesce;
+use crate::engine::header::{Header, Phase};
+use crate::engine::receive::Sink;
+use crate::host::cpu::CpuWindow;
+use crate::stats::delay::{DelayRecorder, Variation};
+use crate::stats::sequence::{Arrival, SequenceWindow};
+use crate::stats::series::Series;
+use crate::sys::Nanos;
+use stacklab_model::{CpuTime, Delays, Exchange, IntervalRow, Probe, Received, TrialSpec};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// A message is lost when it has not arrived so long after the end marker or the last arrival behind it, whichever
+/// is later (the waiting time that RFC 7680 asks to be stated).
+const LOSS_THRESHOLD_NS: Nanos = 50_000_000;
+/// The same where no end marker has arrived, counted from when the sender was known to have ended.
+const SILENCE_NS: Nanos = 500_000_000;
+/// How long a closed loop waits for an answer before it sends the next message.
+const ANSWER_LIMIT_NS: Nanos = 1_000_000_000;
+
+/// State that the receiving threads of one trial share.
+pub struct SharedState<'a> {
+    /// Set by whoever knows that the sender has ended.
+    ended: &'a AtomicBool,
+    /// The first measured arrival of all; 0 before it.
+    first_ns: AtomicU64,
+}
+
+impl<'a> SharedState<'a> {
+    /// Nothing has arrived.
+    pub fn new(ended: &'a AtomicBool) -> Self {
+        SharedState { ended, first_ns: AtomicU64::new(0) }
+    }
+}
+
+/// Counts arrivals on one thread.
+pub struct ArrivalCounter<'a> {
+    shared: &'a SharedState<'a>,
+    received: Received,
+    /// Flows seen by this thread, by number.
+    flows: Vec<Option<Flow>>,
+    /// Preallocated state for flows not seen yet.
+    unheard: Vec<Flow>,
+    all_flows: u32,
+    /// Flows that this thread receives.
+    awaited_flows: usize,
+    marked: usize,
+    complete: usize,
+    delays: DelayRecorder,
+    series: Series,
+    cpu: CpuWindow,
+    /// The reply that a closed loop waits for, and since when.
+    answer: Option<(Phase, u64, Nanos)>,
+    last_arrival_ns: Nanos,
+    /// Whether arrivals are echo replies, which carry a reflect time.
+    answers: bool,
+    /// Clock offset added to the sender's time.
+    clock_offset_ns: i64,
+    /// Whether arrival times are known.
+    timed: bool,
+}
+
+struct Flow {
+    window: SequenceWindow,
+    variation: Variation,
+    measured: u64,
+    bytes: u64,
+    /// Measured messages sent, known from the end marker.
+    expected: Option<u64>,
+    complete: bool,
+}
+
+impl Flow {
+    /// A flow without arrivals, one of `flows`.
+    fn new(flows: u32) -> Self {
+        Flow {
+            window: SequenceWindow::new(flows),
+            variation: Variation::default(),
+            measured: 0,
+            bytes: 0,
+            expected: None,
+            complete: false,
+        }
+    }
+}
+
+/// What was counted.
+#[derive(Default)]
+pub struct Counted {
+    /// Arrivals.
+    pub received: Received,
+    /// Their delays; `None` where nothing measured arrived.
+    pub delays: Option<Delays>,
+    /// The interval series.
+    pub series: Vec<IntervalRow>,
+    /// CPU time from the first measured arrival to the last flow's end marker.
+    pub cpu: Option<CpuTime>,
+    /// Payload bytes of each flow; empty where there was but one.
+    pub flow_bytes: Vec<u64>,
+}
+
+impl<'a> ArrivalCounter<'a> {
+    /// A counter for a trial's flows, of which this thread receives `awaited_flows`.
+    pub fn new(spec: &TrialSpec, shared: &'a SharedState<'a>, awaited_flows: usize) -> Self {
+        ArrivalCounter {
+            shared,
+            received: Received::default(),
+            flows: (0..spec.flows).map(|_| None).collect(),
+            unheard: (0..awaited_flows).map(|_| Flow::new(spec.flows)).collect(),
+            all_flows: spec.flows,
+            awaited_flows,
+            marked: 0,
+            complete: 0,
+            delays: DelayRecorder::new(),
+            series: Series::new(spec.probe.interval_ns),
+            cpu: CpuWindow::new(spec.cpu_scope),
+            answer: None,
+            last_arrival_ns: 0,
+            answers: spec.probe.probe == Probe::Echo,
+            clock_offset_ns: spec.clock_offset_ns,
+            timed: coalesce::knows_arrival_times(spec),
+        }
+    }
+
+    /// Stops the next receive at this reply or after a timeout of one second.
+    pub fn await_answer(&mut self, phase: Phase, sequence: u64, now: Nanos) {
+        self.answer = Some((phase, sequence, now));
+    }
+
+    /// Whether the last awaited reply has arrived.
+    pub fn was_answered(&self) -> bool {
+        self.answer.is_none()
+    }
+
+    /// Adds another thread's counts of the same trial.
+    pub fn join(&mut self, other: ArrivalCounter<'_>) {
+        let (received, more) = (&mut self.received, other.received);
+        if received.measured == 0 || more.measured > 0 && more.first_ns < received.first_ns {
+            (received.first_ns, received.at_first) = (more.first_ns, more.at_first);
+        }
+        received.warmup += more.warmup;
+        received.measured += more.measured;
+        received.bytes += more.bytes;
+        received.duplicates += more.duplicates;
+        received.reordered += more.reordered;
+        received.beyond_window += more.beyond_window;
+        received.strays += more.strays;
+        received.last_ns = received.last_ns.max(more.last_ns);
+        received.least_round_trip = received
+            .least_round_trip
+            .into_iter()
+            .chain(more.least_round_trip)
+            .min_by_key(Exchange::round_trip_ns);
+        self.cpu.join(other.cpu);
+        self.delays.join(&other.delays);
+        self.series.join(other.series);
+        for (flow, theirs) in self.flows.iter_mut().zip(other.flows) {
+            if theirs.is_some() {
+                *flow = theirs;
+            }
+        }
+    }
+
+    /// What was counted.
+    pub fn finish(self) -> Counted {
+        let ArrivalCounter { mut received, delays, series, cpu, flows, clock_offset_ns, .. } = self;
+        if clock_offset_ns != 0 {
+            received.least_delays = series.minima();
+        }
+        let bytes = |flow: &Option<Flow>| flow.as_ref().map_or(0, |flow| flow.bytes);
+        Counted {
+            received,
+            delays: delays.finish(flows.iter().flatten().map(|flow| &flow.variation)),
+            series: series.finish(),
+            cpu: cpu.finish(),
+            flow_bytes: if flows.len() > 1 { flows.iter().map(bytes).collect() } else { Vec::new() },
+        }
+    }
+
+    fn exchanged(&mut self, sent_ns: Nanos, reflected_ns: Nanos, returned_ns: Nanos) {
+        let exchange = Exchange { sent_ns, reflected_ns, returned_ns };
+        let least = &mut self.received.least_round_trip;
+        if least.is_none_or(|least| exchange.round_trip_ns() < least.round_trip_ns()) {
+            *least = Some(exchange);
+        }
+    }
+
+    fn measured(&mut self, place: usize, header: Header, bytes: u64, now: Nanos) {
+        let ArrivalCounter { flows, received, .. } = self;
+        let Some(flow) = &mut flows[place] else { return };
+        if received.measured == 0 {
+            received.first_ns = now;
+            self.cpu.open();
+            // The first arrival on any thread starts the series of all.
+            let _ = self.shared.first_ns.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+        }
+        match flow.window.arrive(header.sequence) {
+            Arrival::First => {}
+            Arrival::Reordered => received.reordered += 1,
+            Arrival::Duplicate => {
+                received.duplicates += 1;
+                return;
+            }
+            Arrival::BeyondWindow => {
+                received.beyond_window += 1;
+                return;
+            }
+        }
+        flow.measured += 1;
+        flow.bytes += bytes;
+        received.measured += 1;
+        received.at_first += u64::from(now == received.first_ns);
+        received.bytes += bytes;
+        received.last_ns = received.last_ns.max(now);
+        let delay = self
+            .timed
+            .then(|| now.saturating_sub(header.sent_ns.saturating_add_signed(self.clock_offset_ns)));
+        if let Some(delay) = delay {
+            self.delays.record(delay, &mut flow.variation);
+        }
+        let first_ns = self.shared.first_ns.load(Ordering::Relaxed);
+        self.series.record(now.saturating_sub(first_ns), bytes, delay);
+    }
+}
+
+impl Sink for ArrivalCounter<'_> {
+    fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>> {
+        let place = usize::from(header.flow);
+        let Some(slot) = self.flows.get_mut(place) else {
+            self.stray();
+            return Ok(ControlFlow::Continue(()));
+        };
+        self.last_arrival_ns = self.last_arrival_ns.max(now);
+        let unheard = &mut self.unheard;
+        let flow = slot.get_or_insert_with(|| unheard.pop().unwrap_or_else(|| Flow::new(self.all_flows)));
+        match header.phase {
+            Phase::Warmup => self.received.warmup += 1,
+            Phase::Measured => {
+                if self.answers {
+                    self.exchanged(header.sent_ns, Header::reflected_ns(message), now);
+                }
+                self.measured(place, header, message.len() as u64, now);
+            }
+            Phase::End if flow.expected.is_none() => {
+                flow.expected = Some(header.sequence);
+                self.marked += 1;
+                if self.marked == self.awaited_flows {
+                    self.cpu.close();
+                }
+            }
+            Phase::End => {}
+        }
+        if let Some(flow) = &mut self.flows[place]
+            && !flow.complete
+            && flow.expected.is_some_and(|expected| flow.measured >= expected)
+        {
+            flow.complete = true;
+            self.complete += 1;
+        }
+        let complete = self.complete >= self.awaited_flows;
+        let answered = self
+            .answer
+            .is_some_and(|(phase, sequence, _)| phase == header.phase && sequence == header.sequence);
+        if answered {
+            self.answer = None;
+        }
+        Ok(stop_if(complete || answered))
+    }
+
+    fn stray(&mut self) {
+        self.received.strays += 1;
+    }
+
+    fn idle(&mut self, now: Nanos) -> ControlFlow<()> {
+        if let Some((_, _, since)) = self.answer {
+            return stop_if(now.saturating_sub(since) >= ANSWER_LIMIT_NS);
+        }
+        if self.last_arrival_ns == 0 {
+            self.last_arrival_ns = now;
+        }
+        let quiet = now.saturating_sub(self.last_arrival_ns);
+        let ended = self.shared.ended.load(Ordering::Relaxed);
+        let marked = self.marked >= self.awaited_flows;
+        stop_if(marked && quiet >= LOSS_THRESHOLD_NS || ended && quiet >= SILENCE_NS)
+    }
+}
+
+fn stop_if(stop: bool) -> ControlFlow<()> {
+    if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}

@@ -1,0 +1,213 @@
+//! Round trips at the sender's interface: from the transmit timestamp of a message to the receive timestamp of its reply.
+
+use crate::engine::header::Phase;
+use crate::engine::socket::Channel;
+use crate::stats::delay::{DelayRecorder, Variation};
+use crate::sys::{self, Nanos, RecvMeta, TxTimestamp};
+use socket2::Socket;
+use stacklab_model::{Delays, Metric, Point, Transport, TrialSpec};
+use std::io;
+use std::time::Duration;
+
+/// How long to wait for a transmit timestamp of an answered message.
+const LIMIT: Duration = Duration::from_millis(20);
+
+/// Watches the messages of a closed loop: one is outstanding at a time.
+pub struct InterfaceRtt<'a> {
+    socket: &'a Socket,
+    /// Messages sent so far, as the kernel numbers them.
+    sent: u32,
+    by_kernel: RttRecorder,
+    /// By hardware timestamps; `None` once one was missing.
+    by_interface: Option<RttRecorder>,
+}
+
+/// Round trips by one clock.
+struct RttRecorder {
+    recorder: DelayRecorder,
+    order: Variation,
+}
+
+impl RttRecorder {
+    fn new() -> Self {
+        RttRecorder { recorder: DelayRecorder::new(), order: Variation::default() }
+    }
+
+    fn note(&mut self, phase: Phase, left: Nanos, arrived: Option<Nanos>) {
+        if let (Phase::Measured, Some(arrived)) = (phase, arrived) {
+            self.recorder.record(arrived.saturating_sub(left), &mut self.order);
+        }
+    }
+
+    fn finish(self) -> Option<Delays> {
+        self.recorder.finish(std::iter::once(&self.order))
+    }
+}
+
+impl<'a> InterfaceRtt<'a> {
+    /// Has the kernel stamp what leaves and what arrives; `None` where no metric asks for it, since each message then costs
+    /// a call more, or where this host does not.
+    pub fn watch(spec: &TrialSpec, channel: &'a Channel) -> Option<Self> {
+        let asked = [Metric::RttInterface, Metric::RttInterfaceP99]
+            .iter()
+            .any(|metric| spec.probe.metrics.contains(metric));
+        if !asked || spec.transport != Transport::Udp {
+            return None;
+        }
+        let socket = &channel.socket;
+        sys::enable_rx_timestamps(socket).and_then(|()| sys::enable_tx_timestamps(socket)).ok()?;
+        Some(Self::new(socket))
+    }
+
+    fn new(socket: &'a Socket) -> Self {
+        InterfaceRtt {
+            socket,
+            sent: 0,
+            by_kernel: RttRecorder::new(),
+            by_interface: Some(RttRecorder::new()),
+        }
+    }
+
+    /// Notes the message sent last, and what the kernel said beside its answer, if one came.
+    ///
+    /// # Errors
+    /// Of the socket's error queue. A message of which the kernel tells nothing is left out.
+    pub fn note(&mut self, phase: Phase, answer: Option<RecvMeta>) -> io::Result<()> {
+        let socket = self.socket;
+        self.pair(phase, answer.unwrap_or_default(), || sys::read_tx_timestamp(socket, LIMIT))
+    }
+
+    /// The same, of what is told of sends.
+    fn pair(
+        &mut self,
+        phase: Phase,
+        answer: RecvMeta,
+        mut next: impl FnMut() -> io::Result<(u32, TxTimestamp)>,
+    ) -> io::Result<()> {
+        let last = self.sent;
+        self.sent = self.sent.wrapping_add(1);
+        // The kernel is the first to tell.
+        let mut awaits_kernel = true;
+        let mut awaits_interface = self.by_interface.is_some() && answer.hardware_rx_ns.is_some();
+        while awaits_kernel || awaits_interface {
+            match next() {
+                Ok((number, _)) if number != last => {}
+                Ok((_, TxTimestamp::Software(left))) => {
+                    self.by_kernel.note(phase, left, answer.software_rx_ns);
+                    awaits_kernel = false;
+                }
+                Ok((_, TxTimestamp::Hardware(left))) => {
+                    if let Some(trips) = &mut self.by_interface {
+                        trips.note(phase, left, answer.hardware_rx_ns);
+                    }
+                    awaits_interface = false;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if awaits_interface {
+                        self.by_interface = None;
+                    }
+                    return Ok(());
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The round trips, and where their times were taken: by the interface where it has told of all; `None` where there were
+    /// none.
+    pub fn finish(self) -> Option<(Delays, Point)> {
+        let by_kernel = self.by_kernel.finish()?;
+        let by_interface = self.by_interface.and_then(RttRecorder::finish);
+        let all = by_interface.filter(|trips| trips.buckets.count() == by_kernel.buckets.count());
+        Some(all.map_or((by_kernel, Point::Kernel), |trips| (trips, Point::Interface)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::receiver::Receiver;
+    use crate::engine::sender;
+    use crate::trial::fixtures;
+    use stacklab_model::{Family, HostReport, Length, Pacing, Point, Probe};
+
+    fn echoed(family: Family, transport: Transport, metric: Metric) -> HostReport {
+        let mut spec = fixtures::spec(family, transport);
+        spec.probe.probe = Probe::Echo;
+        spec.probe.pacing = Pacing::Lockstep;
+        spec.probe.length = Length::Packets(200);
+        spec.probe.warmup_ns = 2_000_000;
+        spec.probe.metrics = vec![metric];
+        let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
+        let side = sender::run(&spec, family.loopback(), receiver.address).unwrap();
+        receiver.collect().unwrap();
+        side
+    }
+
+    #[test]
+    fn a_round_trip_at_the_interface_is_a_part_of_the_programs() {
+        for family in Family::ALL.iter().copied() {
+            let side = echoed(family, Transport::Udp, Metric::RttInterface);
+            let (program, interface) = (side.delays.unwrap(), side.interface_delays.unwrap());
+            assert_eq!((program.buckets.count(), interface.buckets.count()), (200, 200));
+            // No virtual interface has a clock of its own.
+            let points = side.interface_points.unwrap();
+            assert_eq!((points.sent, points.received), (Point::Kernel, Point::Kernel));
+            assert!(interface.buckets.percentile(0.0).unwrap() > 0);
+            // Of each message; so of each percentile, to the histogram's three digits and the clocks' reading.
+            for p in [0.0, 0.5, 0.99, 1.0] {
+                let [inner, outer] =
+                    [&interface, &program].map(|delays| delays.buckets.percentile(p).unwrap());
+                assert!(
+                    inner as f64 <= outer as f64 * 1.002 + 100.0,
+                    "{family}, {p}: {inner} and {outer} ns"
+                );
+            }
+        }
+    }
+
+    /// What is told of sends, and the times of their answers.
+    fn paired(told: &[(u32, TxTimestamp)], answers: &[RecvMeta]) -> (Delays, Point) {
+        let socket: Socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().into();
+        let mut watched = InterfaceRtt::new(&socket);
+        let mut told = told.iter().copied();
+        for answer in answers {
+            let next = || told.next().ok_or_else(|| io::Error::from(io::ErrorKind::WouldBlock));
+            watched.pair(Phase::Measured, *answer, next).unwrap();
+        }
+        watched.finish().unwrap()
+    }
+
+    #[test]
+    fn an_interfaces_own_times_are_taken_where_it_has_told_of_all() {
+        let both = |kernel, interface| RecvMeta {
+            software_rx_ns: Some(kernel),
+            hardware_rx_ns: interface,
+            gro_segment_bytes: None,
+        };
+        let answers = [both(1_000, Some(90)), both(2_000, Some(190))];
+        let all = [
+            (0, TxTimestamp::Software(500)),
+            (0, TxTimestamp::Hardware(40)),
+            (1, TxTimestamp::Software(1_500)),
+            (1, TxTimestamp::Hardware(140)),
+        ];
+        let (trips, point) = paired(&all, &answers);
+        assert_eq!(
+            (trips.buckets.count(), trips.buckets.percentile(0.5), point),
+            (2, Some(50), Point::Interface)
+        );
+        // It has not told of the second; and of a last one it stamps the send only.
+        let (trips, point) = paired(&[all[0], all[1], all[2]], &answers);
+        assert_eq!((trips.buckets.count(), point), (2, Point::Kernel));
+        let (trips, point) = paired(&all, &[answers[0], both(2_000, None)]);
+        assert_eq!((trips.buckets.count(), point), (2, Point::Kernel));
+    }
+
+    #[test]
+    fn it_is_taken_where_it_is_asked_for_and_only_of_datagrams() {
+        assert!(echoed(Family::Ipv4, Transport::Udp, Metric::Rtt).interface_delays.is_none());
+        assert!(echoed(Family::Ipv6, Transport::Tcp, Metric::RttInterface).interface_delays.is_none());
+    }
+}

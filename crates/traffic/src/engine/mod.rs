@@ -1,0 +1,22 @@
+//! The send loop, the receive loop and what both sides of a trial make of them.
+
+#[cfg(test)]
+mod allocation_tests;
+pub(crate) mod coalesce;
+pub(crate) mod connect;
+pub(crate) mod count;
+pub(crate) mod endpoint;
+pub(crate) mod header;
+pub(crate) mod interface_rtt;
+pub(crate) mod pacer;
+pub(crate) mod receive;
+pub(crate) mod receiver;
+pub(crate) mod reflect;
+pub(crate) mod rx;
+pub(crate) mod send;
+pub(crate) mod sender;
+pub(crate) mod socket;
+pub(crate) mod socket_options;
+pub(crate) mod threads;
+pub(crate) mod tx;
+pub(crate) mod zerocopy;

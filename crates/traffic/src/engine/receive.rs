@@ -1,0 +1,43 @@
+//! The receive loop.
+
+use crate::engine::header::Header;
+use crate::engine::rx::{RxBatch, RxStatus};
+use crate::sys::{self, Nanos};
+use std::io;
+use std::ops::ControlFlow;
+
+/// Handles arrivals. Each call may stop the loop.
+pub trait Sink {
+    /// A message of the trial, and when it arrived.
+    fn take(&mut self, header: Header, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
+    /// Something that is not a message of the trial.
+    fn stray(&mut self);
+    /// Nothing has arrived for a while ([`sys::RECEIVE_TICK`]).
+    fn idle(&mut self, now: Nanos) -> ControlFlow<()>;
+}
+
+/// Receives messages of `size` bytes and this token until the sink stops it or the peer closes. The next call processes
+/// remaining data first.
+pub fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Sink) -> io::Result<()> {
+    loop {
+        while let Some((message, arrived)) = rx.next() {
+            match Header::read(message, token) {
+                Some(header) if message.len() == size => {
+                    if sink.take(header, message, arrived)?.is_break() {
+                        return Ok(());
+                    }
+                }
+                _ => sink.stray(),
+            }
+        }
+        match rx.fill()? {
+            RxStatus::Data => {}
+            RxStatus::Timeout => {
+                if sink.idle(sys::now_ns()).is_break() {
+                    return Ok(());
+                }
+            }
+            RxStatus::Closed => return Ok(()),
+        }
+    }
+}

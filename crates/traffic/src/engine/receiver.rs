@@ -1,0 +1,388 @@
+//! The receiving host of a trial: listen, admit the sender, count or send back, observe.
+
+use crate::engine::connect;
+use crate::engine::count::{ArrivalCounter, Counted, SharedState};
+use crate::engine::endpoint;
+use crate::engine::receive::receive;
+use crate::engine::reflect::Reflect;
+use crate::engine::rx::RxBatch;
+use crate::engine::socket::{self, Channel, tcp_total};
+use crate::engine::socket_options;
+use crate::engine::threads;
+use crate::error::{Attempt, EngineError};
+use crate::host::counters::Snapshot;
+use crate::host::socket_memory::SocketMemory;
+use crate::sys;
+use socket2::Socket;
+use stacklab_model::{Compared, DelayPoints, HostReport, Point, Probe, Role, Sent, Transport, TrialSpec};
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+/// Connections that may wait to be accepted.
+const BACKLOG: i32 = 1024;
+
+/// A receiver that listens or is connected.
+pub struct Receiver {
+    /// Where it listens.
+    pub address: SocketAddr,
+    ended: Arc<AtomicBool>,
+    thread: JoinHandle<Result<(HostReport, Vec<Channel>), EngineError>>,
+}
+
+impl Receiver {
+    /// Listens on an address, port chosen by the kernel.
+    pub fn listen(spec: TrialSpec, address: IpAddr) -> Result<Self, EngineError> {
+        // Before there is a socket, and so before the sender can begin: what it sends at once must be counted too.
+        let before = Snapshot::take(&endpoint::interface_of(address)?);
+        let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
+        sys::raise_file_limit(sockets.into()).attempt(|| format!("admit {} flows", spec.flows))?;
+        let socket = socket::open(&spec, address)?;
+        let ready = || -> io::Result<SocketAddr> {
+            sys::set_timeouts(&socket)?;
+            if spec.transport == Transport::Tcp {
+                socket_options::set_listening(&socket, &spec)?;
+                socket.listen(BACKLOG)?;
+            }
+            socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("the socket has no IP address"))
+        };
+        let listening = ready().attempt(|| format!("listen for {} on {address}", spec.transport))?;
+        let ended = Arc::new(AtomicBool::new(false));
+        let thread = thread::spawn({
+            let ended = Arc::clone(&ended);
+            move || attend(&spec, socket, listening, &before, &ended)
+        });
+        Ok(Receiver { address: listening, ended, thread })
+    }
+
+    /// What it saw, now that the sender has ended; waits for messages still on their way.
+    pub fn collect(self) -> Result<HostReport, EngineError> {
+        self.ended.store(true, Ordering::Relaxed);
+        let attended = self.thread.join().map_err(|_| EngineError {
+            attempted: format!("receive on {}", self.address),
+            source: io::Error::other("the receive thread ended early"),
+        })?;
+        attended.map(|(side, _)| side)
+    }
+}
+
+/// Does all of a receiver's work. The channel is kept open until the trial is collected, so that a marker that comes
+/// late meets no closed port.
+fn attend(
+    spec: &TrialSpec,
+    socket: Socket,
+    listening: SocketAddr,
+    before: &Snapshot,
+    ended: &AtomicBool,
+) -> Result<(HostReport, Vec<Channel>), EngineError> {
+    sys::precise_timers();
+    if spec.probe.probe == Probe::Connect {
+        return Ok((connect::accept_connections(&socket, before, ended)?, Vec::new()));
+    }
+    let unmet = endpoint::observe(&socket, None)?;
+    let memory = SocketMemory::watch(spec);
+    let channels = admit(spec, &socket, listening, ended)?;
+    let Some(first) = channels.first() else {
+        return Ok((side(unmet, before, &socket), Vec::new()));
+    };
+    let peer =
+        if spec.flows > 1 { sys::peek_sender(&socket).ok().and_then(|peer| peer.as_socket()) } else { None };
+    let endpoint = endpoint::observe(&first.socket, peer)?;
+    let size = spec.message_bytes as usize;
+    let attempt = || format!("receive {} on {listening} from {}", spec.transport, endpoint.peer);
+    let mut sent = Sent::default();
+    let counted = if spec.probe.probe.echoes() {
+        let mut reflect = Reflect::new(spec, first, ended);
+        let mut rx = RxBatch::new(&channels).attempt(attempt)?;
+        receive(&mut rx, size, spec.token, &mut reflect).attempt(attempt)?;
+        sent = reflect.sent;
+        Counted { received: reflect.received, cpu: reflect.cpu.finish(), ..Counted::default() }
+    } else {
+        count(spec, &channels, ended).attempt(attempt)?
+    };
+    let Counted { received, delays, series, cpu, flow_bytes } = counted;
+    let arrived = if first.stamped { Point::Kernel } else { Point::Call };
+    let (offset_ns, bound_ns, skew_ns_per_s) = (spec.clock_offset_ns, 0, 0);
+    let compared = (offset_ns != 0).then_some(Compared { offset_ns, bound_ns, skew_ns_per_s });
+    let points = DelayPoints { compared, ..DelayPoints::between(Point::Call, arrived) };
+    let delay_points = delays.is_some().then_some(points);
+    let tcp = tcp_total(&channels);
+    if spec.transport == Transport::Tcp {
+        for channel in &channels {
+            // FIN tells the sender that everything was received. The sender may have closed already.
+            let _ = channel.socket.shutdown(std::net::Shutdown::Write);
+        }
+    }
+    let io = Some(first.io);
+    let side = side(endpoint, before, &first.socket);
+    let socket_memory_kib = memory.peak_kib(received.first_ns, received.last_ns);
+    let side = HostReport { io, sent, received, delays, delay_points, series, flow_bytes, cpu, ..side };
+    let side = HostReport { tcp, socket_memory_kib, ..side };
+    Ok((side, channels))
+}
+
+/// Counts what arrives by all flows, each thread those of its own streams. Datagrams of all flows come by one socket.
+fn count(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Result<Counted> {
+    let size = spec.message_bytes as usize;
+    let shared = SharedState::new(ended);
+    let groups = threads::groups(channels.len());
+    let counted = threads::on_each(&groups, |group| {
+        let own = &channels[group];
+        let awaited = if spec.transport == Transport::Tcp { own.len() } else { spec.flows as usize };
+        let mut counter = ArrivalCounter::new(spec, &shared, awaited);
+        receive(&mut RxBatch::new(own)?, size, spec.token, &mut counter)?;
+        Ok(counter)
+    })?;
+    let joined = counted.into_iter().reduce(|mut all, counter| {
+        all.join(counter);
+        all
+    });
+    Ok(joined.map(ArrivalCounter::finish).unwrap_or_default())
+}
+
+/// A report without traffic.
+fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, socket: &Socket) -> HostReport {
+    let counters = before.until(&Snapshot::take(&endpoint.interface), socket);
+    HostReport { counters, peak_rss_kib: sys::peak_rss_kib(), ..HostReport::new(Role::Receiver, endpoint) }
+}
+
+/// Waits for the sender's connections or first datagram; none when the trial ended without. Several flows of datagrams
+/// share the socket, which then has no peer.
+fn admit(
+    spec: &TrialSpec,
+    socket: &Socket,
+    listening: SocketAddr,
+    ended: &AtomicBool,
+) -> Result<Vec<Channel>, EngineError> {
+    let wanted = if spec.transport == Transport::Tcp { spec.flows as usize } else { 1 };
+    let mut channels = Vec::with_capacity(wanted);
+    while channels.len() < wanted {
+        // Looked at first: what came before the end is still there to be admitted after it.
+        let over = ended.load(Ordering::Relaxed);
+        let met = match spec.transport {
+            Transport::Tcp => sys::accept(socket).map(|(connection, _)| connection),
+            Transport::Udp => sys::peek_sender(socket).and_then(|sender| {
+                let socket = socket.try_clone()?;
+                let from =
+                    sender.as_socket().ok_or_else(|| io::Error::other("the sender has no IP address"))?;
+                if spec.flows == 1 {
+                    socket.connect(&socket_options::destination(&socket, spec, from)?)?;
+                }
+                Ok(socket)
+            }),
+        };
+        match met {
+            Ok(socket) => channels.push(Channel::new(spec, socket)?),
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
+                if over {
+                    break;
+                }
+            }
+            error => return error.map(|_| channels).attempt(|| format!("admit a sender on {listening}")),
+        }
+    }
+    Ok(channels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::sender;
+    use stacklab_model::{Cell, Family, Framing, Io, Length, Metric, Pacing, ProbeSpec, Received};
+
+    fn spec(
+        family: Family,
+        transport: Transport,
+        io: Io,
+        probe: Probe,
+        pacing: Pacing,
+        length: Length,
+    ) -> TrialSpec {
+        let probe = ProbeSpec {
+            probe,
+            pacing,
+            length,
+            warmup_ns: 2_000_000,
+            interval_ns: 1_000_000,
+            metrics: vec![Metric::TcpSrtt],
+        };
+        let mut spec = TrialSpec::new(77, &Cell::new(family, transport, Framing::Segment, 200), probe);
+        (spec.poll_ns, spec.io) = (10_000, io);
+        spec
+    }
+
+    /// Every probe over every transport and family that it supports.
+    fn each(probe: Probe, pacing: Pacing, length: Length, check: impl Fn(Transport, HostReport, HostReport)) {
+        for family in Family::ALL.iter().copied() {
+            let transports = Transport::ALL.iter().copied().filter(|transport| probe.supports(*transport));
+            let ways = |transport| [Io::Plain, Io::Batch, Io::Segment].map(|io| (transport, io));
+            for (transport, io) in transports.flat_map(ways) {
+                if (transport, io) == (Transport::Tcp, Io::Segment) {
+                    continue;
+                }
+                let spec = spec(family, transport, io, probe, pacing, length);
+                let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
+                let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
+                let receiver = receiver.collect().unwrap();
+                for side in [&sender, &receiver] {
+                    assert_eq!((side.endpoint.family, side.endpoint.transport), (family, transport));
+                    assert_eq!(side.endpoint.local.ip(), family.loopback());
+                }
+                assert_eq!(sender.endpoint.local.ip(), receiver.endpoint.peer.ip());
+                check(transport, sender, receiver);
+            }
+        }
+    }
+
+    #[test]
+    fn a_paced_stream_arrives_whole_and_in_order() {
+        each(
+            Probe::Stream,
+            Pacing::Schedule(5_000.0),
+            Length::Packets(300),
+            |transport, sender, receiver| {
+                assert_eq!((sender.sent.measured, sender.sent.bytes), (300, 60_000));
+                let received = &receiver.received;
+                assert_eq!((received.measured, received.bytes), (300, 60_000));
+                assert_eq!((received.duplicates, received.reordered, received.strays), (0, 0, 0));
+                assert_eq!(receiver.delays.unwrap().buckets.count(), 300);
+                assert_eq!(receiver.delay_points, Some(DelayPoints::between(Point::Call, Point::Kernel)));
+                assert_eq!(sender.delay_points, None);
+                assert_eq!(receiver.series.iter().map(|row| row.messages).sum::<u64>(), 300);
+                assert!(receiver.cpu.is_some() && sender.cpu.is_some());
+                if transport == Transport::Tcp {
+                    let segments = sender.tcp.as_ref().and_then(|tcp| tcp.sent_segments());
+                    let tcp = sender.tcp.unwrap();
+                    // A busy machine makes TCP send a segment again that was only late.
+                    let all = sender.sent.warmup + 300 + sender.sent.markers + tcp.total_retrans.unwrap();
+                    assert_eq!(segments, Some((all * 200, all)));
+                    assert!(tcp.srtt_mean_us.is_some());
+                }
+            },
+        );
+    }
+
+    #[test]
+    fn a_timed_flood_counts_what_was_sent_and_what_arrived() {
+        each(Probe::Stream, Pacing::Flood, Length::Time(30_000_000), |transport, sender, receiver| {
+            assert!(sender.sent.measured > 0);
+            assert!(receiver.received.measured > 0);
+            match transport {
+                Transport::Tcp => assert_eq!(receiver.received.measured, sender.sent.measured),
+                Transport::Udp => assert!(receiver.received.measured <= sender.sent.measured),
+            }
+        });
+    }
+
+    #[test]
+    fn the_kernel_keeps_a_schedule_where_it_is_told_to() {
+        for family in Family::ALL.iter().copied() {
+            for flows in [1, 4] {
+                let (pacing, length) = (Pacing::Schedule(4_000.0), Length::Time(400_000_000));
+                let mut spec = spec(family, Transport::Tcp, Io::Plain, Probe::Stream, pacing, length);
+                (spec.flows, spec.tuning.kernel_pacing) = (flows, Some(true));
+                // A connection's first ten segments are not spaced.
+                (spec.message_bytes, spec.probe.warmup_ns) = (1000, 50_000_000);
+                let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
+                let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
+                let received = receiver.collect().unwrap().received;
+                assert_eq!((sender.sent.measured, received.measured), (1_600, 1_600));
+                assert_eq!(sender.endpoint.options.max_pacing_rate, Some(4_000_000 / u64::from(flows)));
+                assert!(sender.lateness.is_none());
+                let seconds = (received.last_ns - received.first_ns) as f64 / 1e9;
+                let rate = 1_600.0 / seconds;
+                // A busy machine slows it down. Without a schedule it would be a hundred times as fast.
+                assert!((400.0..4_400.0).contains(&rate), "{rate} messages a second over {flows} flows");
+            }
+        }
+    }
+
+    #[test]
+    fn many_flows_arrive_whole_each_with_its_share() {
+        const FLOWS: u32 = 50;
+        for family in Family::ALL.iter().copied() {
+            for (transport, io) in
+                [(Transport::Tcp, Io::Plain), (Transport::Tcp, Io::Batch), (Transport::Udp, Io::Batch)]
+            {
+                for (pacing, length) in [
+                    (Pacing::Schedule(20_000.0), Length::Packets(1_003)),
+                    (Pacing::Flood, Length::Time(30_000_000)),
+                ] {
+                    let spec = TrialSpec {
+                        flows: FLOWS,
+                        ..spec(family, transport, io, Probe::Stream, pacing, length)
+                    };
+                    let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
+                    let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
+                    let receiver = receiver.collect().unwrap();
+                    let received = &receiver.received;
+                    if pacing == Pacing::Flood {
+                        assert!(received.measured > 0);
+                    } else {
+                        assert_eq!(sender.sent.measured, 1_003);
+                        assert_eq!(sender.lateness.unwrap().buckets.count(), 1_003);
+                    }
+                    if transport == Transport::Tcp || pacing != Pacing::Flood {
+                        assert_eq!(received.measured, sender.sent.measured, "{transport} {io} {pacing:?}");
+                        assert!(receiver.flow_bytes.iter().all(|bytes| *bytes > 0));
+                    }
+                    assert_eq!(receiver.flow_bytes.len(), FLOWS as usize);
+                    assert_eq!(receiver.flow_bytes.iter().sum::<u64>(), received.bytes);
+                    assert_eq!((received.duplicates, received.reordered, received.strays), (0, 0, 0));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_leaves_from_the_programs_memory_arrives_as_it_was() {
+        for family in Family::ALL.iter().copied() {
+            let (probe, length) = (Probe::Stream, Length::Packets(2_000));
+            let spec = TrialSpec {
+                message_bytes: 30_000,
+                framing: Framing::Message,
+                ..spec(family, Transport::Tcp, Io::Zerocopy, probe, Pacing::Flood, length)
+            };
+            let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
+            let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
+            let received = receiver.collect().unwrap().received;
+            assert_eq!((received.measured, received.reordered, received.strays), (2_000, 0, 0));
+            assert!(sender.counters.get("socket.zerocopy") > 2_000, "the warm-up is sent so too");
+        }
+    }
+
+    #[test]
+    fn an_echo_comes_back_in_lockstep_and_on_schedule() {
+        for (probe, pacing) in [(Probe::Echo, Pacing::Lockstep), (Probe::EchoOpen, Pacing::Schedule(2_000.0))]
+        {
+            each(probe, pacing, Length::Packets(100), |_, sender, receiver| {
+                assert_eq!(sender.sent.measured, 100);
+                assert_eq!((sender.received.measured, receiver.sent.measured), (100, 100));
+                assert_eq!(sender.delays.unwrap().buckets.count(), 100);
+            });
+        }
+    }
+
+    #[test]
+    fn connections_open_one_after_another() {
+        each(Probe::Connect, Pacing::Flood, Length::Packets(50), |_, sender, receiver| {
+            assert_eq!(sender.sent.measured, 50);
+            assert!(receiver.received.measured >= 50);
+            assert_eq!(sender.delays.unwrap().buckets.count(), 50);
+        });
+    }
+
+    #[test]
+    fn a_receiver_whose_sender_never_comes_says_so_when_collected() {
+        for family in Family::ALL.iter().copied() {
+            for transport in Transport::ALL.iter().copied() {
+                let spec =
+                    spec(family, transport, Io::Plain, Probe::Stream, Pacing::Flood, Length::Packets(1));
+                let side = Receiver::listen(spec, family.loopback()).unwrap().collect().unwrap();
+                assert_eq!((side.endpoint.peer.port(), side.received), (0, Received::default()));
+            }
+        }
+    }
+}

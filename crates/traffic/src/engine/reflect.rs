@@ -1,0 +1,74 @@
+//! The sink that echoes.
+
+use crate::engine::header::{Header, Phase};
+use crate::engine::receive::Sink;
+use crate::engine::socket::Channel;
+use crate::host::cpu::CpuWindow;
+use crate::sys::Nanos;
+use stacklab_model::{Received, Sent, TrialSpec};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Sends every message back with the time of its arrival written into it.
+pub struct Reflect<'a> {
+    channel: &'a Channel,
+    ended: &'a AtomicBool,
+    /// What arrived.
+    pub received: Received,
+    /// What was sent back.
+    pub sent: Sent,
+    /// CPU time from the first measured arrival to the first end marker.
+    pub cpu: CpuWindow,
+}
+
+impl<'a> Reflect<'a> {
+    /// A reflector on a channel; `ended` is set by whoever knows that the sender has ended.
+    pub fn new(spec: &TrialSpec, channel: &'a Channel, ended: &'a AtomicBool) -> Self {
+        let (received, sent) = (Received::default(), Sent::default());
+        Reflect { channel, ended, received, sent, cpu: CpuWindow::new(spec.cpu_scope) }
+    }
+}
+
+impl Sink for Reflect<'_> {
+    fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>> {
+        Header::write_reflected(message, now);
+        match self.channel.send(message) {
+            Ok(refused) => self.sent.refused += refused,
+            // The sender needs no answer to its last marker, and may have gone.
+            Err(error) if header.phase == Phase::End && error.kind() == io::ErrorKind::ConnectionRefused => {}
+            Err(error) => return Err(error),
+        }
+        match header.phase {
+            Phase::Warmup => {
+                self.received.warmup += 1;
+                self.sent.warmup += 1;
+            }
+            Phase::Measured => {
+                if self.received.measured == 0 {
+                    self.cpu.open();
+                    (self.received.first_ns, self.sent.first_ns) = (now, now);
+                }
+                self.received.measured += 1;
+                self.received.bytes += message.len() as u64;
+                self.sent.measured += 1;
+                self.sent.bytes += message.len() as u64;
+                (self.received.last_ns, self.sent.last_ns) = (now, now);
+            }
+            Phase::End => {
+                self.cpu.close();
+                self.sent.markers += 1;
+            }
+        }
+        let last = header.phase == Phase::End && header.markers_left == 0;
+        Ok(if last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    fn stray(&mut self) {
+        self.received.strays += 1;
+    }
+
+    fn idle(&mut self, _now: Nanos) -> ControlFlow<()> {
+        if self.ended.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

@@ -1,0 +1,287 @@
+//! Receive buffers: messages out of the kernel.
+
+use crate::engine::coalesce::Coalescer;
+use crate::engine::socket::Channel;
+use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, RecvMeta};
+use socket2::Socket;
+use stacklab_model::{Io, Transport};
+use std::io;
+
+/// Bytes read at once from a stream.
+const STREAM_BUFFER: usize = 256 * 1024;
+/// Datagrams per recvmmsg.
+const MOST_AT_ONCE: usize = 64;
+/// The same with GRO.
+const MAX_GRO_DATAGRAMS: usize = 16;
+/// Largest GRO datagram, bytes.
+const MAX_GRO_BYTES: usize = 65_535;
+
+/// Little and much data for one receive of a stream, bytes. Any TCP window is larger.
+const LITTLE: usize = 16 << 10;
+const MUCH: usize = 32 << 10;
+
+/// Result of one receive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RxStatus {
+    /// Data was received.
+    Data,
+    /// No data within [`RECEIVE_TICK`].
+    Timeout,
+    /// The peer has closed.
+    Closed,
+}
+
+/// Received data not processed yet.
+pub struct RxBatch<'a> {
+    channels: &'a [Channel],
+    arrivals: Arrivals,
+}
+
+enum Arrivals {
+    Streams(Streams),
+    Datagrams(Datagrams),
+}
+
+/// TCP streams that share one buffer; it holds one stream at a time.
+struct Streams {
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    /// The stream in the buffer.
+    current: usize,
+    /// The first part of a message of each of the others: how long it is, and room for all of them side by side. What
+    /// was never written to takes no memory.
+    rests: Box<[usize]>,
+    rest_room: Box<[u8]>,
+    open: usize,
+    /// Readiness of several streams; a single one blocks in its receives.
+    ready: Option<Ready>,
+    /// When the last receive returned, and how many bytes it brought.
+    received_ns: Nanos,
+    received: usize,
+    coalescer: Coalescer,
+}
+
+struct Datagrams {
+    batch: Batch,
+    /// How many the last receive brought, and which of them is next, from which byte on.
+    count: usize,
+    place: usize,
+    offset: usize,
+    /// When the last receive returned, and how far the realtime clock was ahead then.
+    received_ns: Nanos,
+    realtime_offset_ns: i64,
+    /// Whether arrival times are kernel timestamps.
+    stamped: bool,
+    /// Whether receives are coalesced.
+    coalesces: bool,
+    coalescer: Coalescer,
+    /// Control messages of the last message.
+    meta: RecvMeta,
+}
+
+impl<'a> RxBatch<'a> {
+    /// Buffers for one channel, or for several streams of one trial.
+    pub fn new(channels: &'a [Channel]) -> io::Result<Self> {
+        let channel = &channels[0];
+        let size = channel.message_bytes;
+        let arrivals = match channel.transport {
+            Transport::Tcp => Arrivals::Streams(Streams::new(channels, size)?),
+            Transport::Udp => {
+                // One byte more than a datagram of the right size shows one that is too long.
+                let (count, each) = match (channel.gro, channel.io) {
+                    (true, _) => (MAX_GRO_DATAGRAMS, MAX_GRO_BYTES),
+                    (_, Io::Plain) => (1, size + 1),
+                    _ => (MOST_AT_ONCE, size + 1),
+                };
+                let batch = Batch::new(count, each);
+                let (received_ns, realtime_offset_ns) = (0, 0);
+                Arrivals::Datagrams(Datagrams {
+                    batch,
+                    count: 0,
+                    place: 0,
+                    offset: 0,
+                    received_ns,
+                    realtime_offset_ns,
+                    stamped: channel.stamped,
+                    coalesces: channel.coalesces,
+                    coalescer: Coalescer::default(),
+                    meta: RecvMeta::default(),
+                })
+            }
+        };
+        Ok(RxBatch { channels, arrivals })
+    }
+
+    /// Receives once.
+    pub fn fill(&mut self) -> io::Result<RxStatus> {
+        let Channel { socket, poll_ns, .. } = &self.channels[0];
+        let filled = match &mut self.arrivals {
+            Arrivals::Streams(streams) => streams.fill(self.channels),
+            Arrivals::Datagrams(datagrams) => datagrams.fill(socket, *poll_ns),
+        };
+        match filled {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(RxStatus::Timeout),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(RxStatus::Timeout),
+            // A datagram's port that nobody holds any more.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(RxStatus::Closed),
+            filled => filled,
+        }
+    }
+
+    /// The next whole message (of a datagram, whatever its length) and when it arrived, or `None` when more must be
+    /// received first.
+    pub fn next(&mut self) -> Option<(&mut [u8], Nanos)> {
+        match &mut self.arrivals {
+            Arrivals::Streams(streams) => streams.next(self.channels[0].message_bytes),
+            Arrivals::Datagrams(datagrams) => datagrams.next(),
+        }
+    }
+
+    /// Control messages of the last message; empty for streams.
+    pub fn recv_meta(&self) -> RecvMeta {
+        match &self.arrivals {
+            Arrivals::Streams(_) => RecvMeta::default(),
+            Arrivals::Datagrams(datagrams) => datagrams.meta,
+        }
+    }
+}
+
+impl Streams {
+    fn new(channels: &[Channel], size: usize) -> io::Result<Self> {
+        let several = channels.len() > 1;
+        let sockets = channels.iter().map(|channel| &channel.socket);
+        Ok(Streams {
+            buffer: vec![0; STREAM_BUFFER.max(2 * size)].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            current: 0,
+            rests: vec![0; if several { channels.len() } else { 0 }].into_boxed_slice(),
+            rest_room: vec![0; if several { channels.len() * size } else { 0 }].into_boxed_slice(),
+            open: channels.len(),
+            ready: if several { Some(Ready::watch(sockets, Interest::Readable)?) } else { None },
+            received_ns: 0,
+            received: 0,
+            coalescer: Coalescer::default(),
+        })
+    }
+
+    fn fill(&mut self, channels: &[Channel]) -> io::Result<RxStatus> {
+        if let Some(ready) = &mut self.ready {
+            let Some(next) = ready.next(RECEIVE_TICK)? else { return Ok(RxStatus::Timeout) };
+            self.bring(next, channels[0].message_bytes);
+        }
+        let Channel { socket, poll_ns, message_bytes, coalesces, stamped, .. } = &channels[self.current];
+        if *coalesces && self.ready.is_none() {
+            self.coalescer.rest(std::mem::take(&mut self.received), LITTLE, MUCH);
+        }
+        // Move a message's first part to the front only when its rest would not fit behind it.
+        if self.buffer.len() - self.start < *message_bytes || self.start == self.end {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        let room = &mut self.buffer[self.end..];
+        let waits = self.ready.is_none();
+        let mut stamp_ns = None;
+        let received = polling(*poll_ns, |wait| match (wait && waits, *stamped) {
+            (wait, true) => {
+                let (received, stamp) = sys::receive_with_timestamp(socket, room, wait)?;
+                stamp_ns = stamp;
+                Ok(received)
+            }
+            (false, false) => sys::receive_now(socket, room),
+            (true, false) => sys::receive(socket, room),
+        })?;
+        (self.received_ns, self.received) = (sys::now_ns(), received);
+        if let Some(stamp) = stamp_ns {
+            self.received_ns = arrived(stamp, sys::realtime_offset_ns(), self.received_ns);
+        }
+        self.end += received;
+        if received > 0 {
+            return Ok(RxStatus::Data);
+        }
+        self.open -= 1;
+        if let Some(ready) = &mut self.ready {
+            ready.forget(socket)?;
+        }
+        Ok(if self.open == 0 { RxStatus::Closed } else { RxStatus::Data })
+    }
+
+    /// Switches the buffer to another stream.
+    fn bring(&mut self, next: usize, size: usize) {
+        if next == self.current {
+            return;
+        }
+        // Whole messages were taken out: what is left is less than one.
+        let left = &self.buffer[self.start..self.end];
+        self.rest_room[self.current * size..][..left.len()].copy_from_slice(left);
+        self.rests[self.current] = left.len();
+        let rest = std::mem::take(&mut self.rests[next]);
+        self.buffer[..rest].copy_from_slice(&self.rest_room[next * size..][..rest]);
+        (self.start, self.end, self.current) = (0, rest, next);
+    }
+
+    fn next(&mut self, size: usize) -> Option<(&mut [u8], Nanos)> {
+        if self.end - self.start < size {
+            return None;
+        }
+        let start = self.start;
+        self.start += size;
+        Some((&mut self.buffer[start..start + size], self.received_ns))
+    }
+}
+
+impl Datagrams {
+    fn fill(&mut self, socket: &Socket, poll_ns: Nanos) -> io::Result<RxStatus> {
+        if self.coalesces {
+            let most = self.batch.count();
+            self.coalescer.rest(self.count, most / 4, most / 2);
+        }
+        (self.count, self.place, self.offset) = (0, 0, 0);
+        let batch = &mut self.batch;
+        self.count = polling(poll_ns, |wait| batch.receive(socket, wait))?;
+        self.received_ns = sys::now_ns();
+        if self.stamped {
+            self.realtime_offset_ns = sys::realtime_offset_ns();
+        }
+        Ok(RxStatus::Data)
+    }
+
+    fn next(&mut self) -> Option<(&mut [u8], Nanos)> {
+        if self.place == self.count {
+            return None;
+        }
+        let (place, start) = (self.place, self.offset);
+        let meta = self.batch.recv_meta(place);
+        let length = self.batch.length(place);
+        let end = meta.gro_segment_bytes.map_or(length, |each| length.min(start + each));
+        (self.place, self.offset) = if end < length { (place, end) } else { (place + 1, 0) };
+        self.meta = meta;
+        let stamp = meta.software_rx_ns.filter(|_| self.stamped);
+        let arrived =
+            stamp.map_or(self.received_ns, |stamp| arrived(stamp, self.realtime_offset_ns, self.received_ns));
+        let room = self.batch.slot(place);
+        let end = end.min(room.len());
+        Some((&mut room[start..end], arrived))
+    }
+}
+
+/// A realtime timestamp on the monotonic clock. If the realtime clock was set in between, a packet must not
+/// arrive after its receive.
+fn arrived(stamp_ns: Nanos, realtime_offset_ns: i64, received_ns: Nanos) -> Nanos {
+    received_ns.min((stamp_ns as i64 - realtime_offset_ns).max(0) as Nanos)
+}
+
+/// Busy-polls for `poll_ns`, then blocks.
+fn polling<T>(poll_ns: Nanos, mut receive: impl FnMut(bool) -> io::Result<T>) -> io::Result<T> {
+    if poll_ns > 0 {
+        let start = sys::now_ns();
+        while sys::now_ns() - start < poll_ns {
+            match receive(false) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => std::hint::spin_loop(),
+                received => return received,
+            }
+        }
+    }
+    receive(true)
+}

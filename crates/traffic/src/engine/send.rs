@@ -1,0 +1,92 @@
+//! The send loop.
+
+use crate::engine::header::{Header, Phase};
+use crate::engine::pacer::{Lateness, Pacer};
+use crate::engine::tx::TxBatch;
+use crate::sys::{self, Nanos};
+use stacklab_model::{Length, Pacing};
+use std::io;
+
+/// Which moment a message carries as its send time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamp {
+    /// When it really was sent.
+    Actual,
+    /// When it should have been sent, so that waiting for a late sender counts as delay.
+    Intended,
+}
+
+/// Parameters of one phase.
+pub struct SendPhase {
+    /// Token of the trial.
+    pub token: u32,
+    /// The phase.
+    pub phase: Phase,
+    /// When they leave.
+    pub pacing: Pacing,
+    /// When the phase ends.
+    pub length: Length,
+    /// Which send time they carry.
+    pub stamp: Stamp,
+}
+
+/// Result of one phase.
+#[derive(Default)]
+pub struct SendReport {
+    /// Messages.
+    pub messages: u64,
+    /// Calls repeated after ENOBUFS.
+    pub refused: u64,
+    /// The first send.
+    pub first_ns: Nanos,
+    /// After the last send.
+    pub last_ns: Nanos,
+    /// How long after the schedule each message left, where there was one.
+    pub lateness: Option<Lateness>,
+}
+
+/// Sends the messages of one phase. `sent` is called after each call with the last sequence number that it took; in
+/// lockstep it waits for the answer.
+pub fn send(
+    send_phase: &SendPhase,
+    tx: &mut TxBatch<'_>,
+    mut sent: impl FnMut(u64) -> io::Result<()>,
+) -> io::Result<SendReport> {
+    let mut pacer = Pacer::start(send_phase.pacing, send_phase.length);
+    let mut report = SendReport::default();
+    tx.begin_phase();
+    loop {
+        let flow = tx.ready()?;
+        tx.await_room()?;
+        let Some(slot) = pacer.next_slot(report.messages, tx.count()) else {
+            tx.keep(flow);
+            break;
+        };
+        let Some(flow) = flow else { continue };
+        if report.messages == 0 {
+            report.first_ns = slot.now;
+        }
+        let sent_ns = if send_phase.stamp == Stamp::Intended { slot.due } else { slot.now };
+        let header = Header {
+            token: send_phase.token,
+            phase: send_phase.phase,
+            markers_left: 0,
+            flow: 0,
+            sequence: 0,
+            sent_ns,
+        };
+        for place in 0..slot.messages {
+            tx.write(flow, place, header);
+        }
+        let taken = tx.send(flow, slot.messages, header)?;
+        report.refused += taken.refused;
+        report.messages += taken.messages as u64;
+        if taken.messages > 0 {
+            pacer.sent(slot);
+            sent(report.messages - 1)?;
+        }
+    }
+    report.last_ns = sys::now_ns();
+    report.lateness = pacer.finish();
+    Ok(report)
+}

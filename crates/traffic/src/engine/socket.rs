@@ -1,0 +1,254 @@
+//! A socket with a message size: what both loops work on through an [`TxBatch`](crate::engine::tx::TxBatch) and an
+//! [`RxBatch`](crate::engine::rx::RxBatch).
+
+use crate::engine::coalesce;
+use crate::engine::socket_options;
+use crate::error::{Attempt, EngineError};
+use crate::sys::{self, Batch, SEND_LIMIT};
+use socket2::{Domain, Protocol, Socket, Type};
+use stacklab_model::{Framing, Io, Pacing, Probe, TcpInfo, Transport, TrialSpec};
+use std::ffi::c_int;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// How long a connection may take to open.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Messages of one call, where several may go.
+const MOST_AT_ONCE: usize = 32;
+/// Largest GSO batch, bytes.
+const MAX_GSO_BYTES: usize = 65_000;
+/// Receive buffer of a UDP stream, bytes: several milliseconds of a flood, so that a receiver that was not
+/// running for a moment loses nothing.
+const WAITING_ROOM: usize = 8 << 20;
+
+/// A connected socket that carries messages of one size.
+pub struct Channel {
+    /// The socket.
+    pub socket: Socket,
+    pub(crate) transport: Transport,
+    pub(crate) message_bytes: usize,
+    /// How messages get into the kernel: as asked, or the nearest that this socket can do.
+    pub(crate) io: Io,
+    /// Messages of one call at most.
+    pub(crate) at_once: usize,
+    /// Bytes that one packet of the path holds at most.
+    pub(crate) packet_bytes: usize,
+    /// Whether the kernel says when a datagram, or the last packet of a stream's receive, arrived; else it is when the receive
+    /// that brought it returned.
+    pub(crate) stamped: bool,
+    /// Whether receives are coalesced.
+    pub(crate) coalesces: bool,
+    /// Whether messages may share segments.
+    pub(crate) shares_segments: bool,
+    /// Whether UDP_GRO is on.
+    pub(crate) gro: bool,
+    /// Flags of sends; end markers use plain or MSG_EOR flags.
+    pub(crate) flags: c_int,
+    /// How long a receive polls before it sleeps.
+    pub(crate) poll_ns: sys::Nanos,
+}
+
+/// Opens a socket of the trial's family and transport, bound to the host's own address, never mapped.
+pub fn open(spec: &TrialSpec, address: IpAddr) -> Result<Socket, EngineError> {
+    let (kind, protocol) = match spec.transport {
+        Transport::Tcp => (Type::STREAM, Protocol::TCP),
+        Transport::Udp => (Type::DGRAM, Protocol::UDP),
+    };
+    let address = SocketAddr::new(address, 0);
+    let bound = || -> io::Result<Socket> {
+        let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+        }
+        socket_options::set(&socket, spec)?;
+        socket.bind(&address.into())?;
+        Ok(socket)
+    };
+    bound().attempt(|| format!("open a {} socket on {address}", spec.transport))
+}
+
+impl Channel {
+    /// Connects to the receiver.
+    pub fn connect(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Self, EngineError> {
+        let socket = open(spec, from)?;
+        socket_options::destination(&socket, spec, to)
+            .and_then(|to| socket.connect_timeout(&to, CONNECT_LIMIT))
+            .and_then(|()| socket_options::set_pacing(&socket, spec))
+            .attempt(|| format!("connect {} from {from} to {to}", spec.transport))?;
+        Channel::new(spec, socket)
+    }
+
+    /// Takes over a connected socket.
+    pub fn new(spec: &TrialSpec, socket: Socket) -> Result<Self, EngineError> {
+        let attempt = || format!("prepare a {} socket for {} I/O", spec.transport, spec.io);
+        let message_bytes = spec.message_bytes as usize;
+        let mut channel = Channel {
+            socket,
+            transport: spec.transport,
+            message_bytes,
+            io: spec.io,
+            at_once: 1,
+            packet_bytes: 0,
+            stamped: false,
+            coalesces: false,
+            shares_segments: false,
+            gro: false,
+            flags: sys::SEND_PLAIN,
+            poll_ns: spec.poll_ns,
+        };
+        channel.prepare(spec).attempt(attempt)?;
+        Ok(channel)
+    }
+
+    fn prepare(&mut self, spec: &TrialSpec) -> io::Result<()> {
+        let socket = &self.socket;
+        sys::set_timeouts(socket)?;
+        let headers = (spec.family.header_bytes() + spec.transport.header_bytes()) as usize;
+        // A receiver of several flows has no peer, and so no path; it sends nothing.
+        let mtu = sys::path_mtu(socket, spec.family).map_or(usize::MAX, |mtu| mtu as usize);
+        self.packet_bytes = mtu.saturating_sub(headers);
+        if spec.transport == Transport::Tcp {
+            socket_options::set_connected(socket, spec)?;
+            if spec.framing == Framing::Segment {
+                self.flags = sys::SEND_EOR;
+            }
+        }
+        // A message that waits for its turn or its answer goes alone.
+        if spec.probe.pacing == Pacing::Flood && spec.io != Io::Plain && sys::BATCHED_CALLS {
+            self.at_once = MOST_AT_ONCE.min(MAX_GSO_BYTES / self.message_bytes).max(1);
+        }
+        if self.io == Io::Zerocopy {
+            sys::enable_zerocopy(socket)?;
+            self.flags |= sys::SEND_ZEROCOPY;
+        }
+        if self.io == Io::Segment {
+            // A fragmented datagram cannot be part of a GSO batch.
+            if self.message_bytes > self.packet_bytes || self.at_once < 2 {
+                self.io = Io::Batch;
+            } else {
+                sys::enable_gso(socket, self.message_bytes)?;
+            }
+        }
+        if spec.transport == Transport::Tcp && spec.probe.probe == Probe::Stream {
+            self.stamped = sys::enable_rx_timestamps(socket).is_ok();
+            self.coalesces = self.stamped && coalesce::coalesces(spec);
+        }
+        if self.io == Io::Batch && !sys::BATCHED_CALLS {
+            self.io = Io::Plain;
+        }
+        self.shares_segments = socket_options::shares_segments(spec);
+        if self.shares_segments && self.at_once > 1 {
+            self.flags = sys::SEND_MORE;
+        }
+        if spec.transport == Transport::Udp && spec.probe.probe == Probe::Stream {
+            if spec.tuning.receive_buffer.is_none() {
+                sys::set_receive_buffer(socket, WAITING_ROOM)?;
+            }
+            self.stamped = sys::enable_rx_timestamps(socket).is_ok();
+            // The kernel has said when each arrived, so that nothing is lost by looking later.
+            self.coalesces = self.stamped && coalesce::coalesces(spec);
+            self.gro =
+                self.io == Io::Segment && spec.framing == Framing::Message && sys::enable_gro(socket).is_ok();
+        }
+        Ok(())
+    }
+
+    /// Sends one whole message or a GSO batch. Returns how often it was retried after
+    /// ENOBUFS.
+    pub fn send(&self, message: &[u8]) -> io::Result<u64> {
+        self.send_with(message, self.flags)
+    }
+
+    /// Sends the last message and flushes what MSG_MORE held back: it would wait for
+    /// the other host's delayed acknowledgement otherwise, and the flood would seem to last as long.
+    pub fn send_last(&self, message: &[u8]) -> io::Result<u64> {
+        if !self.shares_segments {
+            return self.send(message);
+        }
+        self.socket.set_tcp_nodelay(true)?;
+        let refused = self.send_with(message, sys::SEND_PLAIN)?;
+        self.socket.set_tcp_nodelay(false)?;
+        Ok(refused)
+    }
+
+    fn send_with(&self, message: &[u8], flags: c_int) -> io::Result<u64> {
+        let mut left = message;
+        let mut refused = 0;
+        while !left.is_empty() {
+            refused += self.until_taken(|| {
+                let sent = sys::send(&self.socket, left, flags)?;
+                left = &left[sent..];
+                Ok(())
+            })?;
+        }
+        Ok(refused)
+    }
+
+    /// Sends the first `count` messages of a room whole. Gives how often the kernel had no buffer and it was tried again.
+    pub(crate) fn send_all(&self, room: &mut Batch, count: usize) -> io::Result<u64> {
+        if count == 1 || self.is_gso_batch(count) {
+            return self.send(room.slots(0, count));
+        }
+        let (mut from, mut refused) = (0, 0);
+        while from < count {
+            refused += self.until_taken(|| {
+                let (taken, bytes) = room.send(&self.socket, from, count, self.flags)?;
+                from += taken;
+                if taken > 0 && bytes < self.message_bytes {
+                    self.send(&room.slots(from - 1, from)[bytes..])?;
+                }
+                Ok(())
+            })?;
+        }
+        Ok(refused)
+    }
+
+    /// Whether so many messages go as one GSO batch. A batch that fits one packet is not segmented: it
+    /// would not be cut before it is queued, and a shaper would count it as one.
+    pub(crate) fn is_gso_batch(&self, count: usize) -> bool {
+        self.io == Io::Segment && count * self.message_bytes > self.packet_bytes
+    }
+
+    /// Calls again what was interrupted or found no buffer; gives how often it was the latter.
+    pub(crate) fn until_taken(&self, mut send: impl FnMut() -> io::Result<()>) -> io::Result<u64> {
+        let mut refused = 0;
+        loop {
+            match send() {
+                Ok(()) => return Ok(refused),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if sys::is_out_of_buffers(&error) => {
+                    refused += 1;
+                    std::thread::yield_now();
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let text = format!("the receiver took nothing for {} s", SEND_LIMIT.as_secs());
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}
+
+/// TCP_INFO of all flows: counts added up, the rest the first one's. `None` of datagrams.
+pub fn tcp_total(channels: &[Channel]) -> Option<TcpInfo> {
+    let info = |channel: &Channel| match channel.transport {
+        Transport::Tcp => sys::tcp_info(&channel.socket).ok(),
+        Transport::Udp => None,
+    };
+    let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+    channels.iter().map(info).reduce(|total, info| {
+        let (total, info) = (total?, info?);
+        Some(TcpInfo {
+            total_retrans: sum(total.total_retrans, info.total_retrans),
+            data_segs_out: sum(total.data_segs_out, info.data_segs_out),
+            data_segs_in: sum(total.data_segs_in, info.data_segs_in),
+            bytes_sent: sum(total.bytes_sent, info.bytes_sent),
+            bytes_retrans: sum(total.bytes_retrans, info.bytes_retrans),
+            // They share a path, so that the least of any is the path's.
+            min_rtt_us: total.min_rtt_us.into_iter().chain(info.min_rtt_us).min(),
+            ..total
+        })
+    })?
+}

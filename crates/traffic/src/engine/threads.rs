@@ -1,0 +1,66 @@
+//! Flows spread over threads, each pinned to a processor.
+
+use crate::sys;
+use std::io;
+use std::ops::Range;
+use std::thread;
+
+/// The flows of each thread: as many threads as there are flows and processors for.
+pub fn groups(flows: usize) -> Vec<Range<usize>> {
+    let threads = flows.min(sys::allowed_processors().count()).max(1);
+    (0..threads).map(|thread| thread * flows / threads..(thread + 1) * flows / threads).collect()
+}
+
+/// Does the work of each group on a thread of its own, of a single one on this thread. All are waited for; the first
+/// error is given.
+pub fn on_each<T: Send>(
+    groups: &[Range<usize>],
+    work: impl Fn(Range<usize>) -> io::Result<T> + Sync,
+) -> io::Result<Vec<T>> {
+    if let [one] = groups {
+        return Ok(vec![work(one.clone())?]);
+    }
+    let processors: Vec<usize> = sys::allowed_processors().collect();
+    thread::scope(|scope| {
+        let threads: Vec<_> = groups
+            .iter()
+            .zip(processors)
+            .map(|(group, processor)| {
+                let work = &work;
+                scope.spawn(move || {
+                    sys::pin_thread(processor)?;
+                    sys::precise_timers();
+                    work(group.clone())
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().expect("a loop does not panic")).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flow_is_in_one_group() {
+        for flows in [1, 2, 7, 10_000] {
+            let groups = groups(flows);
+            assert!(groups.len() <= flows);
+            let all: Vec<usize> = groups.into_iter().flatten().collect();
+            assert_eq!(all, (0..flows).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn an_error_of_one_thread_is_given_when_all_have_ended() {
+        let done = on_each(&[0..1, 1..2][..1], |group| Ok(group.start)).unwrap();
+        assert_eq!(done, [0]);
+        let failed = on_each(&[0..1, 1..2], |group| match group.start {
+            1 => Err(io::Error::other("the second")),
+            _ => Ok(()),
+        });
+        // On a machine with one processor there is no second thread to fail.
+        assert_eq!(failed.is_err(), sys::allowed_processors().count() > 1);
+    }
+}

@@ -1,0 +1,219 @@
+//! Send buffers: messages into the kernel, over one or several flows.
+
+use crate::engine::header::Header;
+use crate::engine::socket::Channel;
+use crate::engine::zerocopy::Zerocopy;
+use crate::sys::{self, Batch, Interest, RECEIVE_TICK, Ready};
+use stacklab_model::Io;
+use std::io;
+
+/// Buffers used in turn with MSG_ZEROCOPY, until the kernel completes each.
+const ZEROCOPY_ROOMS: usize = 8;
+
+/// The flows of one thread, and room for the messages of one call.
+pub struct TxBatch<'a> {
+    flows: Vec<Flow<'a>>,
+    /// The number of the first flow.
+    first: u16,
+    rooms: Vec<Batch>,
+    room: usize,
+    /// Writability of several flows; a single one blocks in its sends.
+    ready: Option<Ready>,
+    zerocopy: Option<Zerocopy>,
+}
+
+struct Flow<'a> {
+    channel: &'a Channel,
+    /// Messages of the phase.
+    messages: u64,
+    /// A partly sent message: its header and how many bytes remain.
+    rest: Option<(Header, usize)>,
+}
+
+/// Result of one send.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TxResult {
+    /// Messages, a partly sent last one included.
+    pub messages: usize,
+    /// Calls repeated after ENOBUFS.
+    pub refused: u64,
+}
+
+impl<'a> TxBatch<'a> {
+    /// Room for as many messages as the channels send at once, each filled with the same payload. The channels are of
+    /// one trial; the first one's flow has this number.
+    pub fn new(channels: &'a [Channel], first: u16) -> io::Result<Self> {
+        let channel = &channels[0];
+        let count = if channel.io == Io::Zerocopy { ZEROCOPY_ROOMS } else { 1 };
+        let rooms = (0..count).map(|_| room(channel.at_once, channel.message_bytes)).collect();
+        let sockets = channels.iter().map(|channel| &channel.socket);
+        Ok(TxBatch {
+            flows: channels.iter().map(|channel| Flow { channel, messages: 0, rest: None }).collect(),
+            first,
+            rooms,
+            room: 0,
+            ready: if channels.len() > 1 { Some(Ready::watch(sockets, Interest::Writable)?) } else { None },
+            zerocopy: (channel.io == Io::Zerocopy).then(|| Zerocopy::new(count)),
+        })
+    }
+
+    /// How many messages there is room for.
+    pub fn count(&self) -> usize {
+        self.rooms[self.room].count()
+    }
+
+    /// Counts from 0 again.
+    pub fn begin_phase(&mut self) {
+        self.flows.iter_mut().for_each(|flow| flow.messages = 0);
+    }
+
+    /// A flow that can take messages; `None` where none could for a while. A single flow always can: it waits when it
+    /// is sent to.
+    pub fn ready(&mut self) -> io::Result<Option<usize>> {
+        match &mut self.ready {
+            Some(ready) => ready.next(RECEIVE_TICK),
+            None => Ok(Some(0)),
+        }
+    }
+
+    /// Returns a ready flow unused.
+    pub fn keep(&mut self, flow: Option<usize>) {
+        if let (Some(ready), Some(flow)) = (&mut self.ready, flow) {
+            ready.again(flow);
+        }
+    }
+
+    /// Waits until a room can be written to: at once, but where the kernel still sends from all of them.
+    pub fn await_room(&mut self) -> io::Result<()> {
+        match &mut self.zerocopy {
+            Some(zerocopy) => zerocopy.await_room(&self.flows[0].channel.socket, self.room),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes the header of a flow's next message but `place` into its room.
+    pub fn write(&mut self, flow: usize, place: usize, header: Header) {
+        let header = self.numbered(flow, place, header);
+        header.write(self.rooms[self.room].slot(place));
+    }
+
+    fn numbered(&self, flow: usize, place: usize, header: Header) -> Header {
+        let sequence = self.flows[flow].messages + place as u64;
+        Header { flow: self.first + flow as u16, sequence, ..header }
+    }
+
+    /// Sends the first `count` messages, written with this header, by a flow. One of several flows takes what it has
+    /// room for.
+    pub fn send(&mut self, flow: usize, count: usize, header: Header) -> io::Result<TxResult> {
+        let header = self.numbered(flow, 0, header);
+        let taken = match &mut self.ready {
+            Some(ready) => {
+                let room = &mut self.rooms[0];
+                let (taken, has_room) = self.flows[flow].send_now(room, count, header)?;
+                if has_room {
+                    ready.again(flow);
+                }
+                taken
+            }
+            None => {
+                let room = &mut self.rooms[self.room];
+                let refused = self.flows[0].channel.send_all(room, count)?;
+                if let Some(zerocopy) = &mut self.zerocopy {
+                    zerocopy.sent(self.room, count);
+                    self.room = (self.room + 1) % self.rooms.len();
+                }
+                TxResult { messages: count, refused }
+            }
+        };
+        self.flows[flow].messages += taken.messages as u64;
+        Ok(taken)
+    }
+
+    /// Sends an end marker by every flow, waiting as long as it takes. Flows whose receiver has gone are passed over.
+    /// Gives how many went.
+    pub fn mark_end(&mut self, header: Header) -> io::Result<u64> {
+        let mut sent = 0;
+        self.await_room()?;
+        for (place, flow) in self.flows.iter_mut().enumerate() {
+            let message = self.rooms[self.room].slot(0);
+            if let Some((rest, bytes)) = flow.rest.take() {
+                rest.write(message);
+                flow.channel.send(&message[message.len() - bytes..])?;
+            }
+            Header { flow: self.first + place as u16, sequence: flow.messages, ..header }.write(message);
+            match flow.channel.send_last(message) {
+                // The receiver got an earlier marker and has closed.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
+                taken => taken?,
+            };
+            sent += 1;
+            if let Some(zerocopy) = &mut self.zerocopy {
+                zerocopy.sent(self.room, 1);
+                self.room = (self.room + 1) % self.rooms.len();
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Of the messages that the kernel was to send from this memory, how many it did, and how many it copied after all;
+    /// waits for the last. `None` where it was not asked to.
+    pub fn finish(self) -> io::Result<Option<(u64, u64)>> {
+        let socket = &self.flows[0].channel.socket;
+        self.zerocopy.map(|zerocopy| zerocopy.finish(socket)).transpose()
+    }
+}
+
+/// Room for messages with a payload that is not all zeros, in case something on the path compresses.
+fn room(count: usize, bytes: usize) -> Batch {
+    let mut batch = Batch::new(count, bytes);
+    for place in 0..count {
+        for (at, byte) in batch.slot(place).iter_mut().enumerate() {
+            *byte = (at * 167 % 251) as u8;
+        }
+    }
+    batch
+}
+
+impl Flow<'_> {
+    /// Sends what there is room for now; gives what was taken, and whether there is room left.
+    fn send_now(&mut self, room: &mut Batch, count: usize, header: Header) -> io::Result<(TxResult, bool)> {
+        let Channel { socket, message_bytes, flags, .. } = self.channel;
+        let mut taken = TxResult::default();
+        if let Some((rest, bytes)) = self.rest {
+            // The first buffer holds the rest of the previous message.
+            rest.write(room.slot(0));
+            match sys::send_now(socket, &room.slots(0, 1)[message_bytes - bytes..], *flags)? {
+                None => return Ok((taken, false)),
+                Some(sent) if sent < bytes => {
+                    self.rest = Some((rest, bytes - sent));
+                    return Ok((taken, false));
+                }
+                Some(_) => self.rest = None,
+            }
+            header.write(room.slot(0));
+        }
+        let gso_batch = self.channel.is_gso_batch(count);
+        let (messages, bytes) = if gso_batch {
+            match sys::send_now(socket, room.slots(0, count), *flags)? {
+                Some(_) => (count, *message_bytes),
+                None => (0, 0),
+            }
+        } else {
+            match room.send(socket, 0, count, flags | sys::DONTWAIT) {
+                Err(error) if sys::is_out_of_buffers(&error) => {
+                    taken.refused += 1;
+                    return Ok((taken, true));
+                }
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock) => (0, 0),
+                Err(error) if matches!(error.kind(), io::ErrorKind::Interrupted) => return Ok((taken, true)),
+                sent => sent?,
+            }
+        };
+        taken.messages = messages;
+        if messages > 0 && bytes < *message_bytes {
+            let sequence = header.sequence + messages as u64 - 1;
+            self.rest = Some((Header { sequence, ..header }, message_bytes - bytes));
+        }
+        Ok((taken, messages == count && self.rest.is_none()))
+    }
+}

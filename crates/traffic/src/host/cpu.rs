@@ -1,0 +1,158 @@
+//! CPU time of a host over a window.
+
+use crate::sys::{self, CpuReader, CpuTimes, Nanos};
+use stacklab_model::{CpuScope, CpuTime};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether this host's kernel is its own, whatever a trial says of all hosts.
+static ALONE: AtomicBool = AtomicBool::new(false);
+
+/// Says that this host's kernel, and so its processors, are no other host's.
+pub fn alone() {
+    ALONE.store(true, Ordering::Relaxed);
+}
+
+#[derive(Clone, Copy)]
+struct Snapshot {
+    at_ns: Nanos,
+    times: Option<CpuTimes>,
+    own: (u64, u64),
+}
+
+impl Snapshot {
+    fn take(reader: &mut CpuReader) -> Self {
+        let times = reader.read();
+        Snapshot { at_ns: sys::now_ns(), times, own: sys::own_cpu_ns() }
+    }
+}
+
+/// CPU time since a fixed moment, such as boot; `None` where the host counts
+/// none.
+pub fn so_far() -> Option<CpuTime> {
+    let mut window = CpuWindow::new(CpuScope::Shared);
+    let nothing = CpuTimes {
+        user_ns: 0,
+        system_ns: 0,
+        idle_ns: 0,
+        irq_ns: 0,
+        softirq_ns: 0,
+        steal_ns: 0,
+        undivided: false,
+    };
+    window.opened = Some(Snapshot { at_ns: 0, times: Some(nothing), own: (0, 0) });
+    window.finish()
+}
+
+/// A window over which CPU time is counted.
+pub struct CpuWindow {
+    scope: CpuScope,
+    /// Of the processors whose time counts. It has what it needs, so that a window opens and closes without asking for
+    /// memory.
+    reader: CpuReader,
+    opened: Option<Snapshot>,
+    closed: Option<Snapshot>,
+}
+
+impl CpuWindow {
+    /// A window that is not open yet.
+    pub fn new(scope: CpuScope) -> Self {
+        let scope = if ALONE.load(Ordering::Relaxed) { CpuScope::Host } else { scope };
+        // None stands for all.
+        let processors = match scope {
+            CpuScope::Processors => sys::allowed_processors().collect(),
+            _ => Vec::new(),
+        };
+        CpuWindow { scope, reader: CpuReader::new(processors), opened: None, closed: None }
+    }
+
+    /// Opens it.
+    pub fn open(&mut self) {
+        self.opened = Some(Snapshot::take(&mut self.reader));
+    }
+
+    /// Closes it; only the first call counts.
+    pub fn close(&mut self) {
+        if self.closed.is_none() {
+            self.closed = Some(Snapshot::take(&mut self.reader));
+        }
+    }
+
+    /// The same host's window of another thread: from the first opening of both to the last closing.
+    pub fn join(&mut self, other: CpuWindow) {
+        let both = |one: Option<Snapshot>, two: Option<Snapshot>| one.into_iter().chain(two);
+        self.opened = both(self.opened, other.opened).min_by_key(|snapshot| snapshot.at_ns);
+        self.closed = both(self.closed, other.closed).max_by_key(|snapshot| snapshot.at_ns);
+    }
+
+    /// The CPU time from opening to closing (now, where it was not closed); `None` where the host counts none or the
+    /// window never opened, or not before it was closed.
+    pub fn finish(mut self) -> Option<CpuTime> {
+        self.close();
+        let (from, to) = (self.opened?, self.closed?);
+        if to.at_ns < from.at_ns {
+            return None;
+        }
+        let (before, after) = (from.times?, to.times?);
+        // Counters of idle processors may step back by a tick; that is no time.
+        let ns = |read: fn(CpuTimes) -> u64| read(after).saturating_sub(read(before));
+        Some(CpuTime {
+            scope: self.scope,
+            window_ns: to.at_ns - from.at_ns,
+            user_ns: ns(|times| times.user_ns),
+            system_ns: ns(|times| times.system_ns),
+            irq_ns: ns(|times| times.irq_ns),
+            softirq_ns: ns(|times| times.softirq_ns),
+            idle_ns: ns(|times| times.idle_ns),
+            steal_ns: ns(|times| times.steal_ns),
+            undivided: after.undivided,
+            own_user_ns: to.own.0 - from.own.0,
+            own_system_ns: to.own.1 - from.own.1,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_loop_is_seen() {
+        let mut window = CpuWindow::new(CpuScope::Host);
+        window.open();
+        let start = sys::now_ns();
+        while sys::now_ns() - start < 100_000_000 {}
+        let time = window.finish().unwrap();
+        assert!(time.window_ns >= 100_000_000);
+        assert!(time.busy_ns() + sys::tick_ns() >= 50_000_000, "{time:?}");
+        assert!(time.own_user_ns + time.own_system_ns >= 50_000_000, "{time:?}");
+    }
+
+    #[test]
+    fn windows_of_two_threads_are_one_from_the_first_opening_to_the_last_closing() {
+        let mut windows = [CpuWindow::new(CpuScope::Host), CpuWindow::new(CpuScope::Host)];
+        windows.iter_mut().for_each(CpuWindow::open);
+        windows.iter_mut().for_each(CpuWindow::close);
+        let [mut one, two] = windows;
+        let ends = |window: &CpuWindow| (window.opened.unwrap().at_ns, window.closed.unwrap().at_ns);
+        let (first, last) = (ends(&one).0, ends(&two).1);
+        one.join(two);
+        assert_eq!(ends(&one), (first, last));
+        let mut unopened = CpuWindow::new(CpuScope::Host);
+        unopened.join(one);
+        assert_eq!(unopened.finish().unwrap().window_ns, last - first);
+    }
+
+    #[test]
+    fn a_window_that_was_closed_first_has_no_time() {
+        let mut window = CpuWindow::new(CpuScope::Host);
+        window.close();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        window.open();
+        assert_eq!(window.finish(), None);
+    }
+
+    #[test]
+    fn a_window_that_never_opened_has_no_time() {
+        assert_eq!(CpuWindow::new(CpuScope::Host).finish(), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! What a host is, counts and can do.
+
+pub(crate) mod abilities;
+pub(crate) mod counters;
+pub(crate) mod cpu;
+pub(crate) mod facts;
+pub(crate) mod noise;
+pub mod route;
+pub(crate) mod socket_memory;

@@ -1,0 +1,198 @@
+//! The noise floor: what this host's clock, timers and sockets add to every figure.
+
+use crate::sys::{self, Batch, Nanos};
+use socket2::{Domain, Protocol, Socket, Type};
+use stacklab_model::{EchoFloor, Family, NoiseFloor, Spread, Transport};
+use std::hint::black_box;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::OnceLock;
+use std::thread;
+use std::time::Duration;
+
+/// Readings of the clock in a batch, and batches.
+const READINGS: u64 = 500;
+const BATCHES: u64 = 101;
+/// As few as a 99th percentile takes: so many sleeps, and no fewer round trips.
+const LEAST: usize = 100;
+const SLEEP: Duration = Duration::from_millis(1);
+/// Round trips and arrivals of each kind, and how long they may take together where [`LEAST`] are had by then.
+const ROUNDS: usize = 2000;
+const LIMIT_NS: Nanos = 50_000_000;
+/// How long one message may take on loopback: a machine that is virtual itself may stand still for tens of milliseconds.
+const LOST_NS: Nanos = 200_000_000;
+/// Bytes of a message.
+const MESSAGE: usize = 64;
+
+/// This host's noise floor. Measured once, in about a sixth of a second, when first asked for: not while a trial runs.
+pub fn floor() -> NoiseFloor {
+    static FLOOR: OnceLock<NoiseFloor> = OnceLock::new();
+    // On a thread of its own, so that its timers can be set like those of the engine's and no other's are.
+    let measured = || thread::spawn(measure).join().expect("measuring the noise floor does not panic");
+    FLOOR.get_or_init(measured).clone()
+}
+
+fn measure() -> NoiseFloor {
+    sys::precise_timers();
+    let (clock_read_ns, clock_read_least_ns, clock_step_ns) = clock();
+    let kinds = Transport::ALL.iter().flat_map(|transport| Family::ALL.iter().map(|f| (*transport, *f)));
+    NoiseFloor {
+        clock_read_ns,
+        clock_read_least_ns,
+        clock_step_ns,
+        timer_late: Spread::of((0..LEAST).map(|_| overslept()).collect()),
+        arrival_stamp: arrival_stamps().ok().and_then(Spread::of),
+        echoes: kinds
+            .filter_map(|(transport, family)| {
+                let round_trip = Spread::of(round_trips(transport, family).ok()?)?;
+                Some(EchoFloor { transport, family, round_trip })
+            })
+            .collect(),
+    }
+}
+
+/// Median and least time of a reading, and the smallest step between two.
+fn clock() -> (Nanos, Nanos, Nanos) {
+    let mut step = Nanos::MAX;
+    let mut batch = || {
+        let start = sys::now_ns();
+        let mut last = start;
+        for _ in 0..READINGS {
+            let now = black_box(sys::now_ns());
+            if now > last {
+                step = step.min(now - last);
+            }
+            last = now;
+        }
+        (last - start) / READINGS
+    };
+    let mut batches: Vec<Nanos> = (0..BATCHES).map(|_| batch()).collect();
+    batches.sort_unstable();
+    (batches[batches.len() / 2], batches[0], step)
+}
+
+fn overslept() -> Nanos {
+    let start = sys::now_ns();
+    sys::sleep(SLEEP);
+    (sys::now_ns() - start).saturating_sub(SLEEP.as_nanos() as Nanos)
+}
+
+/// From the kernel's stamp of a datagram to the return of the receive, each.
+fn arrival_stamps() -> io::Result<Vec<Nanos>> {
+    let [here, there] = pair(Transport::Udp, Family::Ipv4)?;
+    sys::enable_rx_timestamps(&there)?;
+    let mut rx = Batch::new(1, MESSAGE);
+    let start = sys::now_ns();
+    let mut delays = Vec::with_capacity(ROUNDS);
+    while delays.len() < ROUNDS && (delays.len() < LEAST || sys::now_ns() - start < LIMIT_NS) {
+        sys::send(&here, &[0; MESSAGE], sys::SEND_PLAIN)?;
+        until_there(|| rx.receive(&there, false))?;
+        let now = sys::now_ns();
+        let arrived = rx.recv_meta(0).software_rx_ns;
+        let arrived = arrived.ok_or_else(|| io::Error::other("the kernel stamps no arrivals"))?;
+        delays.push((now as i64 - (arrived as i64 - sys::realtime_offset_ns())).max(0) as Nanos);
+    }
+    Ok(delays)
+}
+
+/// Times of a message out and back. One thread has both ends, so that no processor has to be woken and a host with a
+/// single one is measured like any other.
+fn round_trips(transport: Transport, family: Family) -> io::Result<Vec<Nanos>> {
+    let [here, there] = pair(transport, family)?;
+    let mut message = [0; MESSAGE];
+    let begun = sys::now_ns();
+    let mut times = Vec::with_capacity(ROUNDS);
+    while times.len() < ROUNDS && (times.len() < LEAST || sys::now_ns() - begun < LIMIT_NS) {
+        let start = sys::now_ns();
+        for [from, to] in [[&here, &there], [&there, &here]] {
+            sys::send(from, &message, sys::SEND_PLAIN)?;
+            // Messages of this size are never cut, over TCP neither.
+            until_there(|| sys::receive_now(to, &mut message))?;
+        }
+        times.push(sys::now_ns() - start);
+    }
+    Ok(times)
+}
+
+/// Polls until something is there.
+fn until_there(mut receive: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
+    let start = sys::now_ns();
+    loop {
+        match receive() {
+            Ok(1..) => return Ok(()),
+            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            Err(_) if sys::now_ns() - start > LOST_NS => return Err(io::ErrorKind::TimedOut.into()),
+            Err(_) => thread::yield_now(),
+        }
+    }
+}
+
+/// Two sockets on loopback, connected to each other.
+fn pair(transport: Transport, family: Family) -> io::Result<[Socket; 2]> {
+    let address = SocketAddr::new(family.loopback(), 0);
+    let open = |kind, protocol| Socket::new(Domain::for_address(address), kind, Some(protocol));
+    let ends = match transport {
+        Transport::Udp => {
+            let [here, there] = [open(Type::DGRAM, Protocol::UDP)?, open(Type::DGRAM, Protocol::UDP)?];
+            here.bind(&address.into())?;
+            there.bind(&address.into())?;
+            here.connect(&there.local_addr()?)?;
+            there.connect(&here.local_addr()?)?;
+            [here, there]
+        }
+        Transport::Tcp => {
+            let listener = open(Type::STREAM, Protocol::TCP)?;
+            listener.bind(&address.into())?;
+            listener.listen(1)?;
+            let here = open(Type::STREAM, Protocol::TCP)?;
+            here.connect(&listener.local_addr()?)?;
+            let (there, _) = listener.accept()?;
+            here.set_tcp_nodelay(true)?;
+            there.set_tcp_nodelay(true)?;
+            [here, there]
+        }
+    };
+    ends.iter().try_for_each(sys::set_timeouts)?;
+    Ok(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_floor_is_measured_of_every_kind_and_once() {
+        let found = floor();
+        assert!(
+            found.clock_read_least_ns > 0 && found.clock_read_least_ns <= found.clock_read_ns,
+            "{found:?}"
+        );
+        assert!(found.clock_step_ns >= 1 && found.clock_step_ns < 1_000_000, "{found:?}");
+        assert!(found.timer_late.is_some() && found.arrival_stamp.is_some(), "{found:?}");
+        assert_eq!(found.echoes.len(), Transport::ALL.len() * Family::ALL.len(), "{found:?}");
+        for EchoFloor { round_trip, .. } in &found.echoes {
+            // Four calls into the kernel at least, each longer than a reading of the clock.
+            assert!(round_trip.median_ns > 4 * found.clock_read_least_ns, "{found:?}");
+            assert!(round_trip.median_ns <= round_trip.p99_ns, "{found:?}");
+        }
+        // A second measurement of so many figures would not come out the same.
+        assert_eq!(floor(), found);
+    }
+
+    #[test]
+    fn no_more_is_measured_than_a_percentile_takes_and_the_limit_allows() {
+        let stamps = arrival_stamps().unwrap().len();
+        let rounds = round_trips(Transport::Udp, Family::Ipv6).unwrap().len();
+        assert!(
+            (LEAST..=ROUNDS).contains(&stamps) && (LEAST..=ROUNDS).contains(&rounds),
+            "{stamps}, {rounds}"
+        );
+    }
+
+    #[test]
+    fn a_message_that_never_comes_is_given_up() {
+        let nothing = until_there(|| Err(io::ErrorKind::WouldBlock.into())).unwrap_err();
+        assert_eq!(nothing.kind(), io::ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,240 @@
+//! The coordinator's end of an agent's byte stream.
+
+use crate::protocol::lines::{LONGEST_ANSWER, Lines};
+use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
+use stacklab_model::HostFacts;
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How much of a line that does not parse an error quotes, characters.
+const QUOTED_CHARS: usize = 80;
+/// How often a wait checks for an interrupt.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Why an agent gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The host answered that it could not.
+    #[error("{host} {reason}")]
+    Failed {
+        /// Name of the host.
+        host: String,
+        /// What was attempted and why it failed.
+        reason: String,
+    },
+    /// Its byte stream ended.
+    #[error(
+        "the agent on {host} is gone while asked to {asked}: see whether it was killed, then run again with --resume"
+    )]
+    Gone {
+        /// Name of the host.
+        host: String,
+        /// The request.
+        asked: String,
+    },
+    /// It did not answer in time.
+    #[error("the agent on {host} did not answer within {} s when asked to {asked}: see whether the host is overloaded, then run again with --resume", limit.as_secs())]
+    Silent {
+        /// Name of the host.
+        host: String,
+        /// The request.
+        asked: String,
+        /// How long was waited.
+        limit: Duration,
+    },
+    /// It answered something else.
+    #[error("the agent on {host} answered what was not asked ({asked}): is it another version of stacklab?")]
+    Confused {
+        /// Name of the host.
+        host: String,
+        /// The request.
+        asked: String,
+    },
+    /// It wrote a line that is no answer.
+    #[error("the agent on {host} answered what does not parse: {start}")]
+    Unreadable {
+        /// Name of the host.
+        host: String,
+        /// The start of the line.
+        start: String,
+    },
+    /// The user interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// An agent to ask.
+pub struct AgentClient {
+    host: String,
+    output: Box<dyn Write + Send>,
+    /// Answers; of a line that does not parse, its start.
+    answers: Receiver<Result<Numbered<Answer>, String>>,
+    next_id: u64,
+    /// Requests started and not finished, with the answers of those that have one.
+    started: BTreeMap<u64, Option<Answer>>,
+    interrupted: &'static AtomicBool,
+}
+
+/// How long an agent may take to say what its host is: it tries some things, and may be emulated.
+const FACTS_LIMIT: Duration = Duration::from_secs(60);
+
+/// A request under way at an agent, to be finished at the client that started it.
+#[derive(Debug)]
+#[must_use = "its answer is kept until it is finished"]
+pub struct Pending {
+    id: u64,
+    asked: String,
+}
+
+impl Pending {
+    /// The request's id, which other requests may name.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+impl AgentClient {
+    /// Takes over an agent's byte stream. Waits end early once `interrupted` is set.
+    pub fn new(
+        host: impl Into<String>,
+        input: impl Read + Send + 'static,
+        output: impl Write + Send + 'static,
+        interrupted: &'static AtomicBool,
+    ) -> Self {
+        let (sender, answers) = mpsc::channel();
+        thread::spawn(move || {
+            for line in Lines::new(BufReader::new(input), LONGEST_ANSWER).map_while(Result::ok) {
+                let answer =
+                    serde_json::from_str(&line).map_err(|_| line.chars().take(QUOTED_CHARS).collect());
+                if sender.send(answer).is_err() {
+                    break;
+                }
+            }
+        });
+        let started = BTreeMap::new();
+        AgentClient { host: host.into(), output: Box::new(output), answers, next_id: 1, started, interrupted }
+    }
+
+    /// Agrees on a version.
+    pub fn hello(&mut self) -> Result<(), AgentError> {
+        let request = Request::Hello { oldest: VERSIONS.0, newest: VERSIONS.1 };
+        match self.ask(request, "say hello", Duration::from_secs(10))? {
+            (_, Answer::Hello { .. }) => Ok(()),
+            _ => Err(self.confused("say hello")),
+        }
+    }
+
+    /// What the agent's host is.
+    ///
+    /// # Errors
+    /// As for [`AgentClient::ask`].
+    pub fn facts(&mut self) -> Result<HostFacts, AgentError> {
+        match self.ask(Request::Facts, "tell its facts", FACTS_LIMIT)? {
+            (_, Answer::Facts(facts)) => Ok(*facts),
+            _ => Err(self.confused("tell its facts")),
+        }
+    }
+
+    /// Asks and waits for the answer, which comes with the request's id. `asked` says it in words, for errors.
+    pub fn ask(
+        &mut self,
+        request: Request,
+        asked: &str,
+        limit: Duration,
+    ) -> Result<(u64, Answer), AgentError> {
+        let pending = self.start(request, asked)?;
+        let id = pending.id();
+        Ok((id, self.finish(pending, limit)?))
+    }
+
+    /// Asks and does not wait. Any number of requests may be under way at once, and be finished in any order.
+    ///
+    /// # Errors
+    /// When the agent is gone.
+    pub fn start(&mut self, request: Request, asked: &str) -> Result<Pending, AgentError> {
+        let id = self.next_id;
+        self.next_id += 1;
+        self.write(&Numbered { id, body: request }).map_err(|_| self.gone(asked))?;
+        self.started.insert(id, None);
+        Ok(Pending { id, asked: asked.to_owned() })
+    }
+
+    /// Waits for the answer to a request that was started, `limit` from now at most.
+    ///
+    /// # Errors
+    /// When the agent answers that it failed, does not answer or is gone, or the user interrupts; the request is given
+    /// up then.
+    pub fn finish(&mut self, pending: Pending, limit: Duration) -> Result<Answer, AgentError> {
+        let answer = self.wait(&pending, limit);
+        self.started.remove(&pending.id);
+        match answer? {
+            Answer::Failed { reason } => Err(AgentError::Failed { host: self.host.clone(), reason }),
+            answer => Ok(answer),
+        }
+    }
+
+    fn wait(&mut self, pending: &Pending, limit: Duration) -> Result<Answer, AgentError> {
+        let deadline = Instant::now() + limit;
+        loop {
+            if self.interrupted.load(Ordering::Relaxed) {
+                return Err(AgentError::Interrupted);
+            }
+            if let Some(answer) = self.started.get_mut(&pending.id).and_then(Option::take) {
+                return Ok(answer);
+            }
+            match self.answers.recv_timeout(LOOK) {
+                // Answers to abandoned requests are ignored.
+                Ok(Ok(answer)) => {
+                    if let Some(place) = self.started.get_mut(&answer.id) {
+                        *place = Some(answer.body);
+                    }
+                }
+                Ok(Err(start)) => return Err(AgentError::Unreadable { host: self.host.clone(), start }),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone(&pending.asked)),
+                Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {
+                    return Err(AgentError::Silent {
+                        host: self.host.clone(),
+                        asked: pending.asked.clone(),
+                        limit,
+                    });
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// The error for an answer of another kind than the request's.
+    pub fn confused(&self, asked: &str) -> AgentError {
+        AgentError::Confused { host: self.host.clone(), asked: asked.to_owned() }
+    }
+
+    fn gone(&self, asked: &str) -> AgentError {
+        AgentError::Gone { host: self.host.clone(), asked: asked.to_owned() }
+    }
+
+    fn write(&mut self, request: &Numbered<Request>) -> io::Result<()> {
+        serde_json::to_writer(&mut self.output, request)?;
+        self.output.write_all(b"\n")?;
+        self.output.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_does_not_parse_is_an_error_with_its_start() {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        let line = format!("{{\"id\":1,\"body\":{{\"fly\":\"{}\"}}}}\n", "x".repeat(200));
+        let mut client = AgentClient::new("far", io::Cursor::new(line.clone()), io::sink(), &NEVER);
+        let error = client.hello().unwrap_err();
+        let AgentError::Unreadable { host, start } = &error else { panic!("{error:?}") };
+        assert_eq!((host.as_str(), start.as_str()), ("far", &line[..QUOTED_CHARS]));
+        assert!(error.to_string().contains("far") && error.to_string().contains("\"fly\""), "{error}");
+    }
+}

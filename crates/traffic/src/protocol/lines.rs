@@ -1,0 +1,86 @@
+//! Lines of bounded length, so that a peer cannot fill memory.
+
+use std::io::{self, BufRead, Read};
+
+/// The longest request, bytes: a trial is told in less than two thousand.
+pub(crate) const LONGEST_REQUEST: usize = 64 << 10;
+/// The longest answer, bytes: a series of 4096 rows, two histograms and ten thousand flows take less than two million.
+pub(crate) const LONGEST_ANSWER: usize = 16 << 20;
+
+/// The lines of a byte stream without their ends. One that is longer than allowed is an error, and the last item.
+pub(crate) struct Lines<R> {
+    input: R,
+    longest: usize,
+    over: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Lines of at most so many bytes.
+    pub(crate) fn new(input: R, longest: usize) -> Self {
+        Lines { input, longest, over: false }
+    }
+
+    fn read(&mut self) -> io::Result<Option<String>> {
+        let mut line = Vec::new();
+        // One byte more for the line's end, by which a line that is as long as allowed is known to be whole.
+        let most = self.longest as u64 + 1;
+        if self.input.by_ref().take(most).read_until(b'\n', &mut line)? == 0 {
+            return Ok(None);
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        } else if line.len() > self.longest {
+            let text = format!("a line is longer than {} bytes", self.longest);
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+        }
+        // What is no text is no message either: let the reader of messages say so.
+        Ok(Some(String::from_utf8_lossy(&line).into_owned()))
+    }
+}
+
+impl<R: BufRead> Iterator for Lines<R> {
+    type Item = io::Result<String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.over {
+            return None;
+        }
+        let line = self.read();
+        self.over = !matches!(line, Ok(Some(_)));
+        line.transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(input: &[u8], longest: usize) -> Vec<Result<String, String>> {
+        Lines::new(input, longest).map(|line| line.map_err(|error| error.to_string())).collect()
+    }
+
+    #[test]
+    fn lines_come_whole_and_so_does_a_last_one_without_an_end() {
+        assert_eq!(read(b"ab\n\nc", 2), [Ok("ab".into()), Ok(String::new()), Ok("c".into())]);
+        assert_eq!(read(b"", 2), []);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_ends_them() {
+        assert_eq!(read(b"ab\nabc\nd\n", 2), [Ok("ab".into()), Err("a line is longer than 2 bytes".into())]);
+        assert_eq!(read(b"abc", 2), [Err("a line is longer than 2 bytes".into())]);
+    }
+
+    #[test]
+    fn memory_is_not_filled_by_a_line_without_end() {
+        // Endless: reading it whole would not return.
+        let mut lines = Lines::new(io::BufReader::new(io::repeat(b'x')), 1000);
+        assert!(lines.next().unwrap().is_err());
+        assert!(lines.next().is_none());
+    }
+
+    #[test]
+    fn what_is_no_text_is_a_line_all_the_same() {
+        assert_eq!(read(b"\xff\xfe\nb\n", 9).len(), 2);
+    }
+}

@@ -1,0 +1,8 @@
+//! The control protocol between coordinator and agent: messages, and the coordinator's client.
+
+pub(crate) mod client;
+pub(crate) mod lines;
+pub(crate) mod message;
+
+pub use client::{AgentClient, AgentError, Pending};
+pub use message::{Answer, Numbered, Request, VERSIONS};

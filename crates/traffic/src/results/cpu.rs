@@ -1,0 +1,70 @@
+//! CPU time as figures.
+
+use stacklab_model::{CpuScope, CpuTime, HostReport, Value};
+
+/// Nanoseconds of a tick, in which this machine counts CPU time.
+pub fn tick_ns() -> u64 {
+    crate::sys::tick_ns()
+}
+
+/// What makes nanoseconds of CPU time over it per cent of a core per Gbit/s: a bit a nanosecond is a Gbit/s.
+pub(super) fn gigabits(bytes: u64) -> f64 {
+    bytes as f64 * 8.0 / 100.0
+}
+
+/// The time that a sender was busy with what it sent in its measured window, nanoseconds: of a whole trial's the part that
+/// is these messages' among all.
+pub(super) fn sent_in(side: &HostReport) -> Option<f64> {
+    let sent = &side.sent;
+    side.cpu.as_ref().map(|time| of_measured(time, sent.measured, sent.warmup))
+}
+
+/// The same of a receiver and what arrived.
+pub(super) fn received_in(side: &HostReport) -> Option<f64> {
+    let received = &side.received;
+    side.cpu.as_ref().map(|time| of_measured(time, received.measured, received.warmup))
+}
+
+fn of_measured(time: &CpuTime, measured: u64, warmup: u64) -> f64 {
+    let share =
+        if time.scope == CpuScope::Outside { measured as f64 / (measured + warmup) as f64 } else { 1.0 };
+    time.busy_ns() as f64 * share
+}
+
+/// Busy time per unit of an amount.
+pub(super) fn busy_over(busy_ns: Option<f64>, amount: f64, otherwise: &str) -> Value {
+    match busy_ns {
+        Some(busy_ns) => Value::finite(busy_ns / amount, otherwise),
+        None => Value::Missing("the host counts no CPU time".to_owned()),
+    }
+}
+
+/// A part of the time, per cent of one core over the window.
+pub(super) fn of_window(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
+    match time {
+        Some(time) => {
+            Value::finite(part(time) as f64 * 100.0 / time.window_ns as f64, "the window was empty")
+        }
+        None => Value::Missing("the host counts no CPU time".to_owned()),
+    }
+}
+
+/// A part of the time: what is a guest's kernel and what are its programs cannot be told from outside.
+pub(super) fn divided(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
+    match time {
+        Some(time) if time.scope == CpuScope::Outside => Value::Missing(
+            "the guest is counted from outside, where its kernel and its programs are one".to_owned(),
+        ),
+        time => of_window(time, part),
+    }
+}
+
+/// Software interrupts, where the host tells them apart.
+pub(super) fn softirq(time: Option<&CpuTime>) -> Value {
+    match time {
+        Some(time) if time.undivided && time.scope != CpuScope::Outside => {
+            Value::Missing("the host counts interrupts as system time".to_owned())
+        }
+        time => divided(time, |time| time.softirq_ns),
+    }
+}

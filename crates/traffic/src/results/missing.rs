@@ -1,0 +1,8 @@
+//! Why a figure is missing.
+
+use stacklab_model::{Metric, Value};
+
+/// The value of a metric that is sampled only where it is asked for.
+pub(super) fn not_sampled(metric: Metric) -> Value {
+    Value::Missing(format!("not sampled: name {metric} among the probe's metrics"))
+}

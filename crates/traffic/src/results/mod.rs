@@ -1,0 +1,17 @@
+//! What two hosts reported, validated and turned into figures.
+
+mod cpu;
+mod delay;
+mod missing;
+pub(crate) mod options;
+mod rfc6349;
+mod tcp;
+mod throughput;
+pub(crate) mod validate;
+mod values;
+mod warnings;
+
+pub use cpu::tick_ns;
+pub use throughput::drops;
+pub use values::values;
+pub use warnings::warnings;

@@ -1,0 +1,174 @@
+//! Validates socket options: as set against as read back.
+
+use crate::engine::socket_options;
+use stacklab_model::{Endpoint, HostReport, Probe, Role, Transport, TrialSpec, Tuning, Warning};
+
+/// The most that TCP's options take of a segment, bytes: the timestamps. What the kernel says of a connection's segments
+/// is without them.
+const TCP_OPTION_BYTES: u32 = 12;
+
+/// Every contradiction between plan and socket. Buffers are no contradiction but a warning ([`resized`]).
+pub fn contradictions(spec: &TrialSpec, side: &HostReport) -> Vec<String> {
+    let Tuning { nodelay, congestion_control, dscp, flow_label, busy_poll_us, mss, .. } = &spec.tuning;
+    let Endpoint { options, congestion_control: observed_control, .. } = &side.endpoint;
+    let (name, mut found) = (side.role.name(), Vec::new());
+    let mut check = |option: &str, observed: Option<String>, planned: Option<String>| {
+        if planned.is_some() && observed != planned {
+            let (observed, planned) = (observed.unwrap_or("unknown".into()), planned.unwrap_or_default());
+            found.push(format!("the {name}'s {option} is {observed}, planned is {planned}"));
+        }
+    };
+    // The socket that connections are accepted from says only what they will be like.
+    let listening =
+        side.role == Role::Receiver && (side.endpoint.peer.port() == 0 || spec.probe.probe == Probe::Connect);
+    if spec.transport == Transport::Tcp {
+        check("congestion control", observed_control.clone(), congestion_control.clone());
+        if !listening {
+            check("TCP_NODELAY", text(options.nodelay), text(*nodelay));
+        }
+    }
+    if side.role == Role::Sender {
+        check("pacing rate", text(options.max_pacing_rate), text(socket_options::pacing_rate(spec)));
+    }
+    check("DSCP", text(options.dscp), text(*dscp));
+    check("busy polling", text(options.busy_poll_us), text(*busy_poll_us));
+    // A receiver may be refused it (`socket_options::set_listening`) or have no single peer; it answers at most.
+    let without = side.role == Role::Receiver && options.flow_label.is_none();
+    if !listening && !without {
+        check("flow label", text(options.flow_label), text(*flow_label));
+    }
+    found.extend(mss.and_then(|mss| segment_size(spec, side, mss)));
+    found
+}
+
+fn segment_size(spec: &TrialSpec, side: &HostReport, planned: u32) -> Option<String> {
+    let observed = side.endpoint.options.mss.unwrap_or(0);
+    // The receiver sends next to nothing, so that its own segments may stay small. A small window makes the
+    // sender's small as well.
+    let any = side.role == Role::Receiver || spec.tuning.receive_buffer.is_some();
+    let least = if any { 1 } else { planned.saturating_sub(TCP_OPTION_BYTES) };
+    (!(least..=planned).contains(&observed)).then(|| {
+        format!("the {}'s segments hold {observed} bytes, planned is an MSS of {planned}", side.role)
+    })
+}
+
+fn text(value: Option<impl ToString>) -> Option<String> {
+    value.map(|value| value.to_string())
+}
+
+/// Buffers that are not what was asked for. Linux keeps twice what is asked, half of it for its own bookkeeping, but no
+/// more than the machine's limit (which root may pass) and no less than a packet or two.
+pub fn resized(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Option<Warning> {
+    let mut found = Vec::new();
+    for side in host_reports {
+        let (asked, options) = (&spec.tuning, &side.endpoint.options);
+        for (what, asked, kept) in [
+            ("send", asked.send_buffer, options.send_buffer),
+            ("receive", asked.receive_buffer, options.receive_buffer),
+        ] {
+            let (Some(asked), Some(kept)) = (asked, kept) else { continue };
+            if u64::from(kept) != 2 * u64::from(asked) {
+                found.push(format!("the {}'s {what} buffer: {asked} asked, {} kept", side.role, kept / 2));
+            }
+        }
+    }
+    (!found.is_empty()).then(|| Warning {
+        code: "clamped".to_owned(),
+        text: format!("buffers are not as asked for, in bytes: {}", found.join("; ")),
+        advice: "run as root, raise net.core.wmem_max and net.core.rmem_max, or ask for a size between a few KiB and \
+                 those"
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::fixtures::{host_reports, spec};
+    use stacklab_model::Family;
+
+    /// A stream with every option set, and both of its sides as they should be.
+    fn tuned() -> (TrialSpec, [HostReport; 2]) {
+        let mut spec = spec(Family::Ipv6, Transport::Tcp);
+        spec.tuning = Tuning {
+            send_buffer: Some(100_000),
+            receive_buffer: None,
+            mss: Some(1200),
+            nodelay: Some(false),
+            congestion_control: Some("reno".into()),
+            dscp: Some(46),
+            flow_label: Some(7),
+            busy_poll_us: Some(50),
+            kernel_pacing: None,
+        };
+        let host_reports = host_reports(&spec);
+        let mut host_reports = [host_reports.0, host_reports.1];
+        for side in &mut host_reports {
+            side.endpoint.congestion_control = Some("reno".into());
+            side.endpoint.options = stacklab_model::SocketOptions {
+                send_buffer: Some(200_000),
+                receive_buffer: Some(131_072),
+                mss: Some(1188),
+                nodelay: Some(false),
+                dscp: Some(46),
+                flow_label: Some(7),
+                busy_poll_us: Some(50),
+                max_pacing_rate: None,
+            };
+        }
+        (spec, host_reports)
+    }
+
+    #[test]
+    fn sockets_as_planned_contradict_nothing() {
+        let (spec, [sender, receiver]) = tuned();
+        assert_eq!(contradictions(&spec, &sender), [""; 0]);
+        assert_eq!(contradictions(&spec, &receiver), [""; 0]);
+        assert_eq!(resized(&spec, [&sender, &receiver]), None);
+    }
+
+    #[test]
+    fn each_option_that_did_not_take_effect_is_named() {
+        let said = |change: &dyn Fn(&mut Endpoint)| {
+            let (spec, [mut sender, _]) = tuned();
+            change(&mut sender.endpoint);
+            contradictions(&spec, &sender).join("; ")
+        };
+        assert_eq!(said(&|e| e.options.dscp = Some(0)), "the sender's DSCP is 0, planned is 46");
+        assert_eq!(
+            said(&|e| e.options.nodelay = Some(true)),
+            "the sender's TCP_NODELAY is true, planned is false"
+        );
+        assert_eq!(
+            said(&|e| e.options.flow_label = None),
+            "the sender's flow label is unknown, planned is 7"
+        );
+        assert_eq!(
+            said(&|e| e.options.busy_poll_us = Some(0)),
+            "the sender's busy polling is 0, planned is 50"
+        );
+        assert_eq!(
+            said(&|e| e.congestion_control = Some("cubic".into())),
+            "the sender's congestion control is cubic, planned is reno"
+        );
+        for mss in [1187, 1201] {
+            assert_eq!(
+                said(&|e| e.options.mss = Some(mss)),
+                format!("the sender's segments hold {mss} bytes, planned is an MSS of 1200")
+            );
+        }
+    }
+
+    #[test]
+    fn a_buffer_that_was_clamped_is_a_warning() {
+        let (spec, [mut sender, receiver]) = tuned();
+        sender.endpoint.options.send_buffer = Some(180_000);
+        let warning = resized(&spec, [&sender, &receiver]).unwrap();
+        assert_eq!(warning.code, "clamped");
+        assert!(
+            warning.text.ends_with("the sender's send buffer: 100000 asked, 90000 kept"),
+            "{}",
+            warning.text
+        );
+    }
+}

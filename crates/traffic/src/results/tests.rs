@@ -1,0 +1,246 @@
+use super::values;
+use crate::results::delay::percentile;
+use crate::results::throughput::drops;
+use crate::trial::fixtures::{host_reports, path, spec};
+use crate::trial::path::Path;
+use stacklab_model::{
+    Buckets, CpuScope, CpuTime, Delays, Drops, Family, HostReport, Metric, Pacing, Probe, Rate, Transport,
+    TrialSpec, Value,
+};
+
+fn measured(metric: Metric, change: impl Fn(&mut HostReport, &mut HostReport)) -> Value {
+    of(&spec(Family::Ipv6, Transport::Udp), None, metric, change)
+}
+
+fn of(
+    spec: &TrialSpec,
+    rate: Option<Rate>,
+    metric: Metric,
+    change: impl Fn(&mut HostReport, &mut HostReport),
+) -> Value {
+    let (mut sender, mut receiver) = host_reports(spec);
+    change(&mut sender, &mut receiver);
+    let path = Path { rate, ..path(spec.family) };
+    values(spec, &path, &sender, &receiver)[&metric].clone()
+}
+
+fn tcp() -> TrialSpec {
+    spec(Family::Ipv4, Transport::Tcp)
+}
+
+/// Half a second, in which the machine was busy for 0.3 s, 0.1 s of it in programs.
+fn half_a_second() -> CpuTime {
+    CpuTime {
+        scope: CpuScope::Host,
+        window_ns: 500_000_000,
+        user_ns: 100_000_000,
+        system_ns: 120_000_000,
+        irq_ns: 20_000_000,
+        softirq_ns: 60_000_000,
+        idle_ns: 200_000_000,
+        steal_ns: 0,
+        undivided: false,
+        own_user_ns: 75_000_000,
+        own_system_ns: 50_000_000,
+    }
+}
+
+#[test]
+fn throughput_is_payload_over_first_to_last_arrival() {
+    // 1000 messages of 128 bytes, 999 of them after the first, within one second.
+    assert_eq!(measured(Metric::Throughput, |_, _| {}), Value::Measured(999.0 * 128.0 * 8.0 / 1e6));
+    assert_eq!(measured(Metric::PacketRate, |_, _| {}), Value::Measured(999.0));
+}
+
+#[test]
+fn loss_counts_the_tail_and_no_duplicate_cancels_it() {
+    let lost = |_: &mut HostReport, receiver: &mut HostReport| {
+        receiver.received.measured = 900;
+        receiver.received.duplicates = 90;
+    };
+    assert_eq!(measured(Metric::Loss, lost), Value::Measured(0.1));
+    assert_eq!(measured(Metric::Duplicate, lost), Value::Measured(0.1));
+}
+
+#[test]
+fn what_cannot_be_had_is_missing_and_never_zero() {
+    let nothing = |_: &mut HostReport, receiver: &mut HostReport| {
+        receiver.received = Default::default();
+        receiver.delays = None;
+        receiver.cpu = None;
+    };
+    for metric in
+        [Metric::Throughput, Metric::Jitter, Metric::OneWayDelay, Metric::CpuReceiver, Metric::Duplicate]
+    {
+        assert!(matches!(measured(metric, nothing), Value::Missing(_)), "{metric}");
+    }
+    assert!(matches!(measured(Metric::Retransmits, |_, _| {}), Value::Missing(_)));
+}
+
+#[test]
+fn parts_of_the_cpu_time_add_up_to_the_whole() {
+    let figure = |metric| {
+        let value = measured(metric, |sender, receiver| {
+            (sender.cpu, receiver.cpu) = (Some(half_a_second()), Some(half_a_second()));
+        });
+        value.measured().unwrap_or_else(|| panic!("{metric}: {value:?}"))
+    };
+    use Metric::*;
+    for (whole, parts) in
+        [(CpuSender, [CpuSenderUser, CpuSystem]), (CpuReceiver, [CpuReceiverUser, CpuReceiverSystem])]
+    {
+        assert_eq!((figure(whole), figure(parts[0]), figure(parts[1])), (60.0, 20.0, 40.0));
+    }
+    assert_eq!((figure(CpuSenderSoftirq), figure(CpuReceiverSoftirq)), (12.0, 12.0));
+    assert_eq!((figure(CpuEngineSender), figure(CpuEngineReceiver)), (15.0, 15.0));
+    // 0.3 s over 1000 messages of 128 bytes, which are 1.024 Mbit; in half a second, 2.048 Mbit/s.
+    assert_eq!((figure(CpuPerPacketSender), figure(CpuPerPacket)), (300_000.0, 300_000.0));
+    for metric in [CpuPerGbitSender, CpuPerGbitReceiver] {
+        assert!((figure(metric) - 60.0 / 0.002048).abs() < 1e-6, "{}", figure(metric));
+    }
+    for metric in [CpuSenderSoftirq, CpuReceiverSoftirq] {
+        let undivided = measured(metric, |sender, receiver| {
+            let time = Some(CpuTime { undivided: true, ..half_a_second() });
+            (sender.cpu, receiver.cpu) = (time.clone(), time);
+        });
+        assert!(matches!(undivided, Value::Missing(_)), "{metric}");
+    }
+    for metric in [CpuSystem, CpuSenderUser, CpuReceiverUser, CpuReceiverSystem, CpuReceiverSoftirq] {
+        let outside = measured(metric, |sender, receiver| {
+            let time = Some(CpuTime { scope: CpuScope::Outside, ..half_a_second() });
+            (sender.cpu, receiver.cpu) = (time.clone(), time);
+        });
+        assert!(matches!(outside, Value::Missing(_)), "{metric}");
+    }
+    // Of a whole trial, of which a fifth of the messages was warm-up.
+    let whole = |metric| {
+        measured(metric, |sender, receiver| {
+            let time = Some(CpuTime { scope: CpuScope::Outside, ..half_a_second() });
+            (sender.cpu, receiver.cpu) = (time.clone(), time);
+            (sender.sent.warmup, receiver.received.warmup) = (250, 250);
+        })
+    };
+    for metric in [CpuPerPacketSender, CpuPerPacket] {
+        assert_eq!(whole(metric), Value::Measured(240_000.0), "{metric}");
+    }
+    let nothing = |metric| {
+        measured(metric, |sender, receiver| {
+            (sender.cpu, receiver.cpu) = (Some(half_a_second()), None);
+            (sender.sent.measured, sender.sent.bytes) = (0, 0);
+        })
+    };
+    for metric in [CpuPerPacketSender, CpuPerGbitSender, CpuPerGbitReceiver, CpuEngineReceiver] {
+        assert!(matches!(nothing(metric), Value::Missing(_)), "{metric}");
+    }
+}
+
+#[test]
+fn a_transfer_that_took_half_again_as_long_as_the_link_needs_has_a_ratio_of_one_and_a_half() {
+    let mut spec = tcp();
+    spec.message_bytes = 1448;
+    let rate = Some(Rate(500_000_000));
+    // 325,097 full segments are 8 s of a link of 500 Mbit/s; they came in 12.
+    let value = of(&spec, rate, Metric::Ttr, |_, receiver| {
+        (receiver.received.measured, receiver.received.at_first) = (325_098, 1);
+        receiver.received.last_ns = 12_000_000_000;
+    });
+    assert!((value.measured().unwrap() - 1.5).abs() < 1e-5, "{value:?}");
+    let at_once = |_: &mut HostReport, receiver: &mut HostReport| receiver.received.last_ns = 0;
+    let mut scheduled = spec.clone();
+    scheduled.probe.pacing = Pacing::Schedule(100.0);
+    for missing in [
+        of(&spec, None, Metric::Ttr, |_, _| {}),
+        of(&spec, rate, Metric::Ttr, at_once),
+        of(&scheduled, rate, Metric::Ttr, |_, _| {}),
+    ] {
+        assert!(matches!(missing, Value::Missing(_)), "{missing:?}");
+    }
+    assert!(matches!(measured(Metric::Ttr, |_, _| {}), Value::Missing(_)), "over UDP");
+}
+
+#[test]
+fn efficiency_and_buffer_delay_come_from_tcp_info() {
+    let told = |sender: &mut HostReport, _: &mut HostReport| {
+        let tcp = sender.tcp.as_mut().unwrap();
+        (tcp.bytes_sent, tcp.bytes_retrans) = (Some(102_000), Some(2_000));
+        (tcp.srtt_mean_us, tcp.min_rtt_us) = (Some(32_000.0), Some(25_000));
+    };
+    let efficiency = of(&tcp(), None, Metric::TcpEfficiency, told).measured().unwrap();
+    assert!((efficiency - 98.03).abs() < 0.01, "{efficiency}");
+    assert_eq!(of(&tcp(), None, Metric::BufferDelay, told), Value::Measured(28.0));
+    for metric in [Metric::TcpEfficiency, Metric::BufferDelay] {
+        assert!(matches!(of(&tcp(), None, metric, |_, _| {}), Value::Missing(_)), "{metric}");
+    }
+}
+
+#[test]
+fn the_index_of_fairness_is_one_when_even_and_a_share_when_one_takes_all() {
+    let shared =
+        |flows: &[u64]| measured(Metric::Fairness, |_, receiver| receiver.flow_bytes = flows.to_vec());
+    assert_eq!(shared(&[7, 7, 7, 7]), Value::Measured(1.0));
+    assert_eq!(shared(&[100, 0, 0, 0]), Value::Measured(0.25));
+    // (1 + 3)^2 / (2 * 10)
+    assert_eq!(shared(&[1, 3]), Value::Measured(0.8));
+    for flows in [&[][..], &[5], &[0, 0]] {
+        assert!(matches!(shared(flows), Value::Missing(_)), "{flows:?}");
+    }
+}
+
+#[test]
+fn lateness_is_the_schedules_and_missing_without_one() {
+    let late = |sender: &mut HostReport, _: &mut HostReport| {
+        sender.lateness = Some(Delays {
+            buckets: Buckets(vec![(2_000, 98), (500_000, 2)]),
+            mean_ns: 1e4,
+            jitter_ns: None,
+            jitter_rfc3550_ns: None,
+        });
+    };
+    let mut open = spec(Family::Ipv6, Transport::Udp);
+    (open.probe.probe, open.probe.pacing) = (Probe::EchoOpen, Pacing::Schedule(100.0));
+    assert_eq!(measured(Metric::Lateness, late), Value::Measured(0.002));
+    assert_eq!(measured(Metric::LatenessP99, late), Value::Measured(0.5));
+    assert_eq!(of(&open, None, Metric::LatenessOpen, late), Value::Measured(0.002));
+    assert_eq!(of(&open, None, Metric::LatenessOpenP99, late), Value::Measured(0.5));
+    assert!(matches!(measured(Metric::Lateness, |_, _| {}), Value::Missing(_)));
+}
+
+#[test]
+fn socket_memory_is_the_larger_hosts_and_missing_where_one_was_not_sampled() {
+    let mut asked = spec(Family::Ipv6, Transport::Udp);
+    asked.probe.metrics = vec![Metric::MemorySockets];
+    let memory = |spec: &TrialSpec, kib: [Option<u64>; 2]| {
+        of(spec, None, Metric::MemorySockets, |sender, receiver| {
+            [sender.socket_memory_kib, receiver.socket_memory_kib] = kib;
+        })
+    };
+    assert_eq!(memory(&asked, [Some(64), Some(96)]), Value::Measured(96.0));
+    let Value::Missing(reason) = memory(&asked, [Some(64), None]) else { panic!("a host was not sampled") };
+    assert!(reason.contains("sockstat"), "{reason}");
+    let unasked = memory(&spec(Family::Ipv6, Transport::Udp), [None, None]);
+    assert!(matches!(&unasked, Value::Missing(reason) if reason.contains("name memory_sockets")));
+}
+
+#[test]
+fn losses_are_told_apart_by_the_counters() {
+    let spec = spec(Family::Ipv4, Transport::Udp);
+    let (mut sender, mut receiver) = host_reports(&spec);
+    receiver.received.measured -= 100;
+    sender.counters.0.insert("udp.SndbufErrors".to_owned(), 10);
+    receiver.counters.0.insert("socket.drops".to_owned(), 50);
+    receiver.counters.0.insert("interface.rx_dropped".to_owned(), 15);
+    let drops = drops(&spec, &sender, &receiver);
+    assert_eq!(drops, Drops { sender_queue: 10, interface: 15, socket_buffer: 50, network: 25 });
+}
+
+#[test]
+fn a_percentile_needs_messages_above_it() {
+    let few = Some(Delays {
+        buckets: stacklab_model::Buckets(vec![(1_000_000, 99)]),
+        mean_ns: 1e6,
+        jitter_ns: None,
+        jitter_rfc3550_ns: None,
+    });
+    assert_eq!(percentile(&few, 0.5), Value::Measured(1.0));
+    assert!(matches!(percentile(&few, 0.99), Value::Missing(_)));
+}

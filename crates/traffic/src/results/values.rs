@@ -1,0 +1,126 @@
+//! The figures of a trial, one arm for each metric.
+
+use crate::engine::coalesce;
+use crate::results::missing::not_sampled;
+use crate::results::{cpu, delay, tcp, throughput};
+use crate::trial::path::Path;
+use stacklab_model::{CpuTime, HostReport, Metric, TrialSpec, Value};
+use std::collections::BTreeMap;
+
+/// Every figure of the trial's probe.
+pub fn values(
+    spec: &TrialSpec,
+    path: &Path,
+    sender: &HostReport,
+    receiver: &HostReport,
+) -> BTreeMap<Metric, Value> {
+    let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
+    metrics.map(|metric| (metric, value(metric, spec, path, sender, receiver))).collect()
+}
+
+fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Value {
+    if !metric.applies_to(spec.transport) {
+        return Value::Missing(format!("{metric} does not apply to {}", spec.transport));
+    }
+    let (sent, received) = (&sender.sent, &receiver.received);
+    let seconds = (received.last_ns.saturating_sub(received.first_ns)) as f64 / 1e9;
+    let of_sent = |count: u64| Value::finite(count as f64 / sent.measured as f64, "no message was sent");
+    let of_received =
+        |count: u64| Value::finite(count as f64 / received.measured as f64, "no message arrived");
+    // What the first receive brought (several messages, in a TCP stream) arrived before the window's time began.
+    let arrived = received.measured.saturating_sub(received.at_first) as f64;
+    let rate = |amount: f64| throughput::rate(amount, seconds);
+    use Metric::*;
+    match metric {
+        Throughput => rate(arrived * f64::from(spec.message_bytes) * 8.0 / 1e6),
+        // Figures of other transfers of the trial: see `trial::transfers`.
+        ThroughputLoad => Value::Missing("the trial has no stream beside".to_owned()),
+        ThroughputReverse => Value::Missing("the trial has no stream in the other direction".to_owned()),
+        PacketRate => rate(arrived),
+        Loss => of_sent(sent.measured.saturating_sub(received.measured + received.beyond_window)),
+        Duplicate => of_received(received.duplicates),
+        Reorder => of_received(received.reordered),
+        metric if metric.is_one_way_delay() && !coalesce::knows_arrival_times(spec) => not_sampled(metric),
+        OneWayDelay => delay::percentile(&receiver.delays, 0.5),
+        OneWayDelayMean => delay::milliseconds(receiver.delays.as_ref().map(|delays| delays.mean_ns)),
+        Jitter => delay::milliseconds(receiver.delays.as_ref().and_then(|delays| delays.jitter_ns)),
+        JitterRfc3550 => delay::milliseconds(receiver.delays.as_ref().and_then(|delays| delays.jitter_rfc3550_ns)),
+        Pdv => delay::milliseconds(receiver.delays.as_ref().and_then(|delays| {
+            let (high, low) = (delays.buckets.percentile(0.999)?, delays.buckets.percentile(0.0)?);
+            Some((high - low) as f64)
+        })),
+        TcpSrtt => tcp::srtt(sender),
+        CpuSender => cpu::of_window(sender.cpu.as_ref(), CpuTime::busy_ns),
+        CpuReceiver => cpu::of_window(receiver.cpu.as_ref(), CpuTime::busy_ns),
+        CpuSystem => cpu::divided(sender.cpu.as_ref(), CpuTime::kernel_ns),
+        CpuSenderUser => cpu::divided(sender.cpu.as_ref(), |time| time.user_ns),
+        CpuSenderSoftirq => cpu::softirq(sender.cpu.as_ref()),
+        CpuReceiverUser => cpu::divided(receiver.cpu.as_ref(), |time| time.user_ns),
+        CpuReceiverSystem => cpu::divided(receiver.cpu.as_ref(), CpuTime::kernel_ns),
+        CpuReceiverSoftirq => cpu::softirq(receiver.cpu.as_ref()),
+        CpuEngineSender => cpu::of_window(sender.cpu.as_ref(), |time| time.own_user_ns),
+        CpuEngineReceiver => cpu::of_window(receiver.cpu.as_ref(), |time| time.own_user_ns),
+        CpuPerPacket => cpu::busy_over(cpu::received_in(receiver), received.measured as f64, "no message arrived"),
+        CpuPerPacketSender => cpu::busy_over(cpu::sent_in(sender), sent.measured as f64, "no message was sent"),
+        CpuPerGbitSender => cpu::busy_over(cpu::sent_in(sender), cpu::gigabits(sent.bytes), "no message was sent"),
+        CpuPerGbitReceiver => cpu::busy_over(cpu::received_in(receiver), cpu::gigabits(received.bytes), "no message arrived"),
+        MemorySockets => match (sender.socket_memory_kib, receiver.socket_memory_kib) {
+            (Some(sender), Some(receiver)) => Value::Measured(sender.max(receiver) as f64),
+            _ if !spec.probe.metrics.contains(&metric) => not_sampled(metric),
+            _ => Value::Missing(
+                "a host has no /proc/net/sockstat, or the window is shorter than the 10 ms between two samples"
+                    .to_owned(),
+            ),
+        },
+        Ttr => tcp::transfer_time_ratio(spec, path, arrived, seconds),
+        TcpEfficiency => tcp::efficiency(sender),
+        BufferDelay => tcp::buffer_delay(sender),
+        Fairness => throughput::jain(&receiver.flow_bytes),
+        Lateness | LatenessP99 if spec.kernel_paced().is_some() => {
+            Value::Missing("the kernel kept the schedule, and does not say how well".to_owned())
+        }
+        Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99 if sender.lateness.is_none() => {
+            Value::Missing("there was no schedule to be late for".to_owned())
+        }
+        Lateness | LatenessOpen => delay::percentile(&sender.lateness, 0.5),
+        LatenessP99 | LatenessOpenP99 => delay::percentile(&sender.lateness, 0.99),
+        Retransmits => tcp::retransmits(sender),
+        Fragments => {
+            let counters = &sender.counters;
+            Value::Measured((counters.get("ip.FragCreates") + counters.get("ip6.FragCreates")) as f64)
+        }
+        Reassembled => {
+            let counters = &receiver.counters;
+            Value::Measured((counters.get("ip.ReasmOKs") + counters.get("ip6.ReasmOKs")) as f64)
+        }
+        PathMtu => match sender.endpoint.path_mtu {
+            Some(bytes) => Value::Measured(f64::from(bytes)),
+            None => Value::Missing("the stack does not tell it".to_owned()),
+        },
+        // Of what routers count, which the coordinator asks them.
+        CpuRouter1 | CpuRouter2 | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond => {
+            Value::Missing("there are no routers between the hosts".to_owned())
+        }
+        Rtt | RttOpen | RttLoaded | ConnectTime => delay::percentile(&sender.delays, 0.5),
+        RttP99 | RttOpenP99 | RttLoadedP99 => delay::percentile(&sender.delays, 0.99),
+        RttInterface | RttInterfaceP99 if sender.interface_delays.is_none() => {
+            if spec.probe.metrics.contains(&metric) {
+                Value::Missing("the sending host's kernel does not say when a datagram left".to_owned())
+            } else {
+                not_sampled(metric)
+            }
+        }
+        RttInterface => delay::percentile(&sender.interface_delays, 0.5),
+        RttInterfaceP99 => delay::percentile(&sender.interface_delays, 0.99),
+        RttP999 | RttOpenP999 => delay::percentile(&sender.delays, 0.999),
+        RttMean | RttOpenMean | RttLoadedMean => delay::milliseconds(sender.delays.as_ref().map(|delays| delays.mean_ns)),
+        ConnectRate => {
+            let seconds = (sent.last_ns - sent.first_ns) as f64 / 1e9;
+            Value::finite(sent.measured as f64 / seconds, "no connection was opened")
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

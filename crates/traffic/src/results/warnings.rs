@@ -1,0 +1,97 @@
+//! What a reader of a run's figures should know.
+
+use crate::results::options;
+use stacklab_model::{HostReport, Pacing, Probe, Rate, Transport, TrialSpec, Warning, wire_size};
+
+/// Lateness against a schedule beyond which a run is flagged, nanoseconds.
+const LATE_NS: u64 = 5_000_000;
+/// Ticks of CPU time below which a run's CPU figure is flagged as coarse.
+const FEW_TICKS: u64 = 100;
+
+/// What a reader of a run's figures should know.
+pub fn warnings(
+    spec: &TrialSpec,
+    rate: Option<Rate>,
+    mtu: u32,
+    sender: &HostReport,
+    receiver: &HostReport,
+) -> Vec<Warning> {
+    let mut warnings: Vec<Warning> = options::resized(spec, [sender, receiver]).into_iter().collect();
+    let mut warn = |code: &str, text: String, advice: &str| {
+        warnings.push(Warning { code: code.to_owned(), text, advice: advice.to_owned() });
+    };
+    let received = if spec.probe.probe.echoes() { &sender.received } else { &receiver.received };
+    if received.beyond_window > 0 {
+        warn(
+            "beyond_window",
+            "messages arrived more than a million sequence numbers late: they are neither lost nor counted"
+                .to_owned(),
+            "look for a path that holds packets back",
+        );
+    }
+    if received.strays > 0 {
+        warn(
+            "strays",
+            "packets of another sender arrived at a trial's socket".to_owned(),
+            "keep the testbed to itself",
+        );
+    }
+    if sender.sent.max_late_ns.is_some_and(|late| late > LATE_NS) {
+        warn(
+            "late",
+            format!("messages left more than {} ms after their schedule", LATE_NS / 1_000_000),
+            "lower packet_rate, or give the sender a processor of its own",
+        );
+    }
+    if let Some(cpu) = &sender.cpu
+        && cpu.window_ns < FEW_TICKS * crate::sys::tick_ns()
+    {
+        warn(
+            "tick",
+            format!(
+                "CPU time counts in ticks of {} ms: over the measured window one run's CPU figure is coarse",
+                crate::sys::tick_ns() / 1_000_000
+            ),
+            "lengthen the runs (--scale standard) where CPU figures matter",
+        );
+    }
+    let tcp_segments = spec.transport == Transport::Tcp && spec.framing == stacklab_model::Framing::Segment;
+    if tcp_segments
+        && spec.probe.probe != Probe::Connect
+        && sender.tcp.as_ref().and_then(|tcp| tcp.sent_segments()).is_none()
+    {
+        warn(
+            "unproved",
+            "this stack's TCP_INFO counts no segments: that each message had one is not proved".to_owned(),
+            "read the sizes as those of `message` framing",
+        );
+    }
+    let datagrams = spec.transport == Transport::Udp && spec.framing == stacklab_model::Framing::Segment;
+    if datagrams && receiver.received.measured > 0 && receiver.counters.get("interface.rx_packets") == 0 {
+        warn(
+            "unproved",
+            "the receiver's interface counts no packets: that each message had its own is not proved"
+                .to_owned(),
+            "measure between two machines where their interfaces count",
+        );
+    }
+    if let Some(rate) = rate
+        && spec.transport == Transport::Udp
+        && spec.probe.pacing == Pacing::Flood
+        && spec.probe.probe == Probe::Stream
+    {
+        let wire = wire_size(spec.family, spec.transport, spec.message_bytes, mtu).wire_bytes;
+        let fills = rate.bits_per_second() as f64 / 8.0 / f64::from(wire);
+        let seconds = (sender.sent.last_ns - sender.sent.first_ns) as f64 / 1e9;
+        if (sender.sent.measured as f64) < 0.99 * fills * seconds {
+            warn(
+                "below_link",
+                format!(
+                    "the sender did not fill the link of {rate}: throughput is the sender's limit, not the link's"
+                ),
+                "compare larger sizes, or set a lower rate",
+            );
+        }
+    }
+    warnings
+}

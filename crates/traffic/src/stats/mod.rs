@@ -1,0 +1,6 @@
+//! Statistics with bounded memory: delays, sequence numbers, interval series, clock offset and skew.
+
+pub mod clock;
+pub(crate) mod delay;
+pub(crate) mod sequence;
+pub(crate) mod series;

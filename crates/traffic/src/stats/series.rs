@@ -1,0 +1,149 @@
+//! The interval series of a run in bounded memory.
+
+use stacklab_model::IntervalRow;
+
+/// Rows at most. When they are full, neighbours are joined and rows become twice as long.
+const MOST_ROWS: usize = 4096;
+
+#[derive(Clone, Copy, Default)]
+struct Row {
+    messages: u64,
+    bytes: u64,
+    /// Messages whose delay is known, and these delays' sum and least.
+    timed: u64,
+    delay_sum_ns: u128,
+    delay_min_ns: u64,
+}
+
+impl Row {
+    fn join(&mut self, other: Row) {
+        self.delay_min_ns = match (self.timed, other.timed) {
+            (_, 0) => self.delay_min_ns,
+            (0, _) => other.delay_min_ns,
+            _ => self.delay_min_ns.min(other.delay_min_ns),
+        };
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+        self.timed += other.timed;
+        self.delay_sum_ns += other.delay_sum_ns;
+    }
+}
+
+/// Counts arrivals by interval.
+pub struct Series {
+    interval_ns: u64,
+    rows: Vec<Row>,
+}
+
+impl Series {
+    /// An empty series with rows of so many nanoseconds.
+    pub fn new(interval_ns: u64) -> Self {
+        Series { interval_ns: interval_ns.max(1), rows: Vec::with_capacity(MOST_ROWS) }
+    }
+
+    /// Counts a message that arrived so long after the first, with its delay where that is known.
+    pub fn record(&mut self, since_first_ns: u64, bytes: u64, delay_ns: Option<u64>) {
+        let mut place = since_first_ns / self.interval_ns;
+        while place >= MOST_ROWS as u64 {
+            self.double();
+            place = since_first_ns / self.interval_ns;
+        }
+        let place = place as usize;
+        if place >= self.rows.len() {
+            self.rows.resize(place + 1, Row::default());
+        }
+        let (timed, delay_ns) = (u64::from(delay_ns.is_some()), delay_ns.unwrap_or(0));
+        let message =
+            Row { messages: 1, bytes, timed, delay_sum_ns: delay_ns.into(), delay_min_ns: delay_ns };
+        self.rows[place].join(message);
+    }
+
+    fn double(&mut self) {
+        self.interval_ns *= 2;
+        for place in 0..self.rows.len() {
+            let row = std::mem::take(&mut self.rows[place]);
+            self.rows[place / 2].join(row);
+        }
+        self.rows.truncate(self.rows.len().div_ceil(2));
+    }
+
+    /// Adds what another series counted from the same moment on.
+    pub fn join(&mut self, mut other: Series) {
+        while self.interval_ns < other.interval_ns {
+            self.double();
+        }
+        while other.interval_ns < self.interval_ns {
+            other.double();
+        }
+        if self.rows.len() < other.rows.len() {
+            self.rows.resize(other.rows.len(), Row::default());
+        }
+        for (row, more) in self.rows.iter_mut().zip(&other.rows) {
+            row.join(*more);
+        }
+    }
+
+    /// The least delay of each row that has any, with the middle of its time.
+    pub fn minima(&self) -> Vec<(u64, u64)> {
+        let rows = self.rows.iter().enumerate().filter(|(_, row)| row.timed > 0);
+        let middle = |place: usize| place as u64 * self.interval_ns + self.interval_ns / 2;
+        rows.map(|(place, row)| (middle(place), row.delay_min_ns)).collect()
+    }
+
+    /// The rows, in order.
+    pub fn finish(&self) -> Vec<IntervalRow> {
+        let rows = self.rows.iter().enumerate().map(|(place, row)| IntervalRow {
+            start_ns: place as u64 * self.interval_ns,
+            messages: row.messages,
+            bytes: row.bytes,
+            delay_mean_ns: (row.timed > 0).then(|| row.delay_sum_ns as f64 / row.timed as f64),
+        });
+        rows.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arrivals_fall_into_their_intervals() {
+        let mut series = Series::new(10);
+        for (at, delay) in [(0, 4), (9, 6), (25, 1)] {
+            series.record(at, 100, Some(delay));
+        }
+        let rows = series.finish();
+        assert_eq!(rows.iter().map(|row| row.messages).collect::<Vec<_>>(), [2, 0, 1]);
+        assert_eq!(rows[0].delay_mean_ns, Some(5.0));
+        assert_eq!(rows[1].delay_mean_ns, None);
+        assert_eq!(rows[2].start_ns, 20);
+        assert_eq!(series.minima(), [(5, 4), (25, 1)]);
+    }
+
+    #[test]
+    fn two_series_add_up_whatever_their_rows() {
+        let (mut short, mut long) = (Series::new(1), Series::new(1));
+        short.record(3, 10, None);
+        for at in 0..=MOST_ROWS as u64 {
+            long.record(at, 1, Some(1));
+        }
+        short.join(long);
+        let rows = short.finish();
+        assert_eq!(rows[1].start_ns, 2);
+        assert_eq!((rows[1].messages, rows[1].bytes), (3, 12));
+        assert_eq!(rows.iter().map(|row| row.messages).sum::<u64>(), MOST_ROWS as u64 + 2);
+    }
+
+    #[test]
+    fn a_long_run_has_longer_rows_instead_of_more() {
+        let mut series = Series::new(1);
+        for at in 0..100_000 {
+            series.record(at, 2, Some(0));
+        }
+        let rows = series.finish();
+        assert!(rows.len() <= MOST_ROWS);
+        assert_eq!(rows.iter().map(|row| row.messages).sum::<u64>(), 100_000);
+        assert_eq!(rows.iter().map(|row| row.bytes).sum::<u64>(), 200_000);
+        assert!(rows[..rows.len() - 1].iter().all(|row| row.messages == rows[1].start_ns));
+    }
+}

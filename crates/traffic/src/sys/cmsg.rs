@@ -1,0 +1,23 @@
+//! What control messages (cmsg) say of a packet.
+
+use crate::sys::types::Nanos;
+
+/// The control messages (cmsg) of a received datagram.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RecvMeta {
+    /// Software receive timestamp, nanoseconds of the realtime clock, where enabled.
+    pub software_rx_ns: Option<Nanos>,
+    /// Hardware receive timestamp, nanoseconds of the interface's own clock, where the interface takes it.
+    pub hardware_rx_ns: Option<Nanos>,
+    /// Segment size of datagrams that GRO coalesced, bytes.
+    pub gro_segment_bytes: Option<usize>,
+}
+
+/// A transmit timestamp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TxTimestamp {
+    /// Software timestamp: handed to the driver, nanoseconds of the realtime clock.
+    Software(Nanos),
+    /// Hardware timestamp, nanoseconds of the interface's own clock.
+    Hardware(Nanos),
+}

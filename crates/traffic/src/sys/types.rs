@@ -1,0 +1,73 @@
+//! Types and limits that every system shares.
+
+use std::time::Duration;
+
+/// Nanoseconds of a host's clock.
+pub type Nanos = u64;
+
+/// How long a receive waits before its sink may look at the time.
+pub const RECEIVE_TICK: Duration = Duration::from_millis(20);
+/// How long a send may block before the receiver counts as stuck.
+pub const SEND_LIMIT: Duration = Duration::from_secs(30);
+
+/// The readiness to wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Interest {
+    /// Something has arrived.
+    Readable,
+    /// There is room again after there was none.
+    Writable,
+}
+
+/// Completed zero-copy sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ZerocopyCompletion {
+    /// How many.
+    pub sends: u64,
+    /// Whether it copied them after all, as it does for a receiver on the same machine.
+    pub copied: bool,
+}
+
+/// What the processors did so far, nanoseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTimes {
+    /// User and nice.
+    pub user_ns: u64,
+    /// System; with interrupts and stolen time where these are not told apart.
+    pub system_ns: u64,
+    /// Idle and waiting for I/O.
+    pub idle_ns: u64,
+    /// Hardware interrupts.
+    pub irq_ns: u64,
+    /// Software interrupts.
+    pub softirq_ns: u64,
+    /// TxResult by the hypervisor.
+    pub steal_ns: u64,
+    /// Whether interrupts and stolen time are not told apart: then they are 0 here and unknown.
+    pub undivided: bool,
+}
+
+/// What a host is. What it does not say is empty, absent or zero.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Host {
+    /// Operating system.
+    pub os: String,
+    /// Release of its kernel.
+    pub kernel: String,
+    /// Processor architecture.
+    pub machine: String,
+    /// Processor model.
+    pub cpu_model: String,
+    /// Memory, KiB.
+    pub memory_kib: u64,
+    /// Frequency governor.
+    pub governor: Option<String>,
+    /// Clock source.
+    pub clock_source: Option<String>,
+    /// Number of this boot of the kernel.
+    pub boot_id: Option<String>,
+    /// Time namespace.
+    pub time_namespace: Option<String>,
+    /// Whether a hypervisor is below.
+    pub virtualised: bool,
+}

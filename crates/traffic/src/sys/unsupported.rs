@@ -1,0 +1,142 @@
+//! What only Linux supports: an `Unsupported` error elsewhere.
+
+use crate::sys::cmsg::TxTimestamp;
+use crate::sys::types::{Nanos, ZerocopyCompletion};
+#[cfg(unix)]
+use crate::sys::unix as os;
+#[cfg(windows)]
+use crate::sys::windows as os;
+use socket2::Socket;
+use stacklab_model::Offloads;
+use std::ffi::c_int;
+use std::io;
+use std::net::Ipv6Addr;
+use std::time::Duration;
+
+/// Whether one call can send or receive several messages.
+pub const BATCHED_CALLS: bool = false;
+/// Flags of a send whose message must not share a packet with the next one: there is none that sees to it.
+pub const SEND_EOR: c_int = os::SEND_PLAIN;
+/// Flags of a send that another one follows at once: there is none.
+pub const SEND_MORE: c_int = os::SEND_PLAIN;
+/// Flag of a send from the program's memory: there is none, and [`enable_zerocopy`] refuses.
+pub const SEND_ZEROCOPY: c_int = 0;
+
+pub(super) fn unsupported<T>(what: &str) -> io::Result<T> {
+    let text = format!("stacklab's agent for {} has no {what}", std::env::consts::OS);
+    Err(io::Error::new(io::ErrorKind::Unsupported, text))
+}
+
+/// Turns receive timestamps on.
+pub fn enable_rx_timestamps(_socket: &Socket) -> io::Result<()> {
+    unsupported("arrival times of the kernel")
+}
+
+/// Receives of a stream and says when it arrived.
+pub fn receive_with_timestamp(
+    _socket: &Socket,
+    _room: &mut [u8],
+    _wait: bool,
+) -> io::Result<(usize, Option<Nanos>)> {
+    unsupported("arrival times of the kernel")
+}
+
+/// Turns GSO on.
+pub fn enable_gso(_socket: &Socket, _bytes: usize) -> io::Result<()> {
+    unsupported("sends that are cut below IP")
+}
+
+/// Turns GRO on.
+pub fn enable_gro(_socket: &Socket) -> io::Result<()> {
+    unsupported("receives that are joined below IP")
+}
+
+/// Turns zero-copy sends on.
+pub fn enable_zerocopy(_socket: &Socket) -> io::Result<()> {
+    unsupported("sends from the program's memory")
+}
+
+/// Reads a zero-copy completion.
+pub fn zerocopy_completion(_socket: &Socket) -> io::Result<Option<ZerocopyCompletion>> {
+    unsupported("sends from the program's memory")
+}
+
+/// Waits until the kernel has something to say of earlier sends.
+pub fn wait_error_queue(_socket: &Socket, _limit: Duration) -> io::Result<()> {
+    unsupported("error queue")
+}
+
+/// Packets that the kernel dropped at this socket for want of room.
+pub fn socket_drops(_socket: &Socket) -> io::Result<u64> {
+    unsupported("count of what a socket dropped")
+}
+
+/// Offloads of an interface: not known.
+pub fn offloads(_socket: &Socket, _interface: &str) -> Offloads {
+    Offloads::default()
+}
+
+/// Bytes that this socket has sent and that have not left this host: not known.
+pub fn unsent_bytes(_socket: &Socket) -> io::Result<Option<u32>> {
+    Ok(None)
+}
+
+/// What TCP's and UDP's sockets hold together: not known.
+pub fn socket_memory_bytes() -> Option<u64> {
+    None
+}
+
+/// Has the kernel space what a TCP socket sends.
+pub fn set_pacing_rate(_socket: &Socket, _bytes_per_second: u64, _waiting: usize) -> io::Result<()> {
+    unsupported("pacing by the kernel")
+}
+
+/// The bytes a second to which the kernel spaces what a socket sends: it does not.
+pub fn pacing_rate(_socket: &Socket) -> Option<u64> {
+    None
+}
+
+/// Microseconds that a receive polls the device.
+pub fn busy_poll_us(_socket: &Socket) -> io::Result<u32> {
+    unsupported("busy polling")
+}
+
+/// Sets them.
+pub fn set_busy_poll_us(_socket: &Socket, _microseconds: u32) -> io::Result<()> {
+    unsupported("busy polling")
+}
+
+/// Leases a flow label for packets to a destination.
+pub fn lease_flow_label(_socket: &Socket, _destination: Ipv6Addr, _label: u32) -> io::Result<()> {
+    unsupported("flow label of a connection's own")
+}
+
+/// Has the connections of a listening TCP socket answer with the flow label of whoever connects.
+pub fn reflect_flow_label(_socket: &Socket) -> io::Result<()> {
+    unsupported("flow label of a connection's own")
+}
+
+/// Has packets leave without a flow label of the kernel's choice.
+pub fn no_flow_label(_socket: &Socket) -> io::Result<()> {
+    unsupported("flow label of a connection's own")
+}
+
+/// The flow label of an IPv6 socket's packets: the kernel chooses.
+pub fn flow_label(_socket: &Socket) -> Option<u32> {
+    None
+}
+
+/// Has the kernel say when it handed each packet to the interface.
+pub fn enable_tx_timestamps(_socket: &Socket) -> io::Result<()> {
+    unsupported("times of sends")
+}
+
+/// When a packet was handed to the interface.
+pub fn read_tx_timestamp(_socket: &Socket, _limit: Duration) -> io::Result<(u32, TxTimestamp)> {
+    unsupported("times of sends")
+}
+
+/// Whether an interface stamps packets itself.
+pub fn has_hardware_timestamps(_socket: &Socket, _interface: &str) -> io::Result<bool> {
+    unsupported("times of the interface's own")
+}

@@ -1,0 +1,52 @@
+//! Measures the clock offset between two agents' hosts.
+
+use crate::protocol::client::{AgentClient, AgentError};
+use crate::stats::clock::{self, Offset};
+use crate::trial::execute::execute;
+use crate::trial::path::Path;
+use crate::trial::transfers;
+use stacklab_model::{Direction, Framing, Io, Length, Pacing, Probe, TrialSpec, Tuning};
+
+/// How long an echo shows the least round trip.
+const ECHO_NS: u64 = 250_000_000;
+/// How long its ends poll, so that the round trip is without the time it takes to wake somebody.
+const POLL_NS: u64 = 1_000_000;
+
+/// How far the clock of the second agent's host is ahead of the first one's, by an echo over the path and the transport of
+/// the trial. Inside is the reason where it did not work.
+///
+/// # Errors
+/// When an agent is gone or silent, or the user interrupts.
+pub fn measure_offset(
+    first: &mut AgentClient,
+    second: &mut AgentClient,
+    path: &Path,
+    trial: &TrialSpec,
+) -> Result<Result<Offset, String>, AgentError> {
+    let mut spec = TrialSpec {
+        token: trial.token.rotate_left(8) ^ 0x0c10_0c10,
+        message_bytes: 64,
+        framing: Framing::Message,
+        poll_ns: POLL_NS,
+        io: Io::Plain,
+        flows: 1,
+        clock_offset_ns: 0,
+        // Of an ordinary socket: what a trial wants of its own may hold small messages back.
+        tuning: Tuning::default(),
+        ..trial.clone()
+    };
+    spec.probe.probe = Probe::Echo;
+    spec.probe.pacing = Pacing::Lockstep;
+    spec.probe.length = Length::Time(ECHO_NS);
+    spec.probe.warmup_ns = 0;
+    spec.probe.metrics = Vec::new();
+    let transfers = transfers::of(path, &spec, Direction::Forward);
+    match execute([first, second], &transfers) {
+        Ok(host_reports) => {
+            let least = host_reports.first().and_then(|[sender, _]| sender.received.least_round_trip);
+            Ok(clock::offset(least).ok_or_else(|| "no message came back, or the agent is older".to_owned()))
+        }
+        Err(AgentError::Failed { host, reason }) => Ok(Err(format!("{host} {reason}"))),
+        Err(error) => Err(error),
+    }
+}

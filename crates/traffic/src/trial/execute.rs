@@ -1,0 +1,116 @@
+//! Executes the transfers of a trial on two agents.
+
+use crate::protocol::client::{AgentClient, AgentError, Pending};
+use crate::protocol::message::{Answer, Request};
+use crate::trial::transfers::Transfer;
+use stacklab_model::{Family, HostReport, Length, Pacing, TrialSpec};
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a trial may take beyond its own length: connecting, draining and a busy machine.
+const SLACK: Duration = Duration::from_secs(120);
+/// Messages a second below which a trial that ends by count is given up.
+const SLOWEST_PER_SECOND: f64 = 100.0;
+
+/// Runs the transfers together and returns both reports of each, sender first.
+///
+/// # Errors
+/// The first agent's that could not do its part, when all others have ended; at once when one is gone.
+pub(crate) fn execute(
+    mut agents: [&mut AgentClient; 2],
+    transfers: &[Transfer],
+) -> Result<Vec<[HostReport; 2]>, AgentError> {
+    let limit =
+        transfers.iter().map(|transfer| transfer.starts + longest(&transfer.spec)).max().unwrap_or(SLACK);
+    let mut first_failure = None;
+    let mut listening = Vec::new();
+    for transfer in transfers {
+        match listen(agents[transfer.to()], transfer) {
+            Ok(place) => listening.push(place),
+            Err(error) => {
+                first_failure = Some(failure(error)?);
+                break;
+            }
+        }
+    }
+    let mut sent: Vec<Option<HostReport>> = transfers.iter().map(|_| None).collect();
+    if first_failure.is_none() {
+        let sends = start_all(&mut agents, transfers, &listening)?;
+        for (number, pending) in sends {
+            match finish(agents[transfers[number].from], pending, "send", limit) {
+                Ok(side) => sent[number] = Some(side),
+                Err(error) => drop(first_failure.get_or_insert(failure(error)?)),
+            }
+        }
+    }
+    // The receivers are told even when a sender failed, so that they do not wait for it for ever. When a sender is gone
+    // the campaign ends, and the receivers with it.
+    let mut host_reports = Vec::new();
+    for ((transfer, (id, _)), sent) in transfers.iter().zip(listening).zip(sent) {
+        let agent = &mut *agents[transfer.to()];
+        let pending = agent.start(Request::Collect { listen: id }, "collect")?;
+        match finish(agent, pending, "collect", limit) {
+            Ok(received) => host_reports.extend(sent.map(|sent| [sent, received])),
+            Err(error) => drop(first_failure.get_or_insert(failure(error)?)),
+        }
+    }
+    first_failure.map_or(Ok(host_reports), Err)
+}
+
+/// The same error where it is one that a run may have; else the end of all.
+fn failure(error: AgentError) -> Result<AgentError, AgentError> {
+    if matches!(error, AgentError::Failed { .. }) { Ok(error) } else { Err(error) }
+}
+
+fn listen(agent: &mut AgentClient, transfer: &Transfer) -> Result<(u64, SocketAddr), AgentError> {
+    // Behind a translator the receiver is of the other family.
+    let spec = TrialSpec { family: Family::of(transfer.path.receiver), ..transfer.spec.clone() };
+    let request = Request::Listen { spec: Box::new(spec), address: transfer.path.receiver };
+    match agent.ask(request, "listen", SLACK)? {
+        (id, Answer::Listening { address }) => Ok((id, address)),
+        _ => Err(agent.confused("listen")),
+    }
+}
+
+/// Starts every sender when its time has come; gives each one's transfer, by number.
+fn start_all(
+    agents: &mut [&mut AgentClient; 2],
+    transfers: &[Transfer],
+    listening: &[(u64, SocketAddr)],
+) -> Result<Vec<(usize, Pending)>, AgentError> {
+    let mut order: Vec<usize> = (0..transfers.len()).collect();
+    order.sort_by_key(|number| transfers[*number].starts);
+    let beginning = Instant::now();
+    let mut sends = Vec::new();
+    for number in order {
+        let Transfer { from, path, spec, starts, .. } = &transfers[number];
+        thread::sleep(starts.saturating_sub(beginning.elapsed()));
+        let to = SocketAddr::new(path.destination(), listening[number].1.port());
+        let spec = TrialSpec { family: Family::of(path.sender), ..spec.clone() };
+        let request = Request::Send { spec: Box::new(spec), from: path.sender, to };
+        sends.push((number, agents[*from].start(request, "send")?));
+    }
+    Ok(sends)
+}
+
+fn finish(
+    agent: &mut AgentClient,
+    pending: Pending,
+    asked: &str,
+    limit: Duration,
+) -> Result<HostReport, AgentError> {
+    match agent.finish(pending, limit)? {
+        Answer::Done(side) => Ok(*side),
+        _ => Err(agent.confused(asked)),
+    }
+}
+
+fn longest(spec: &TrialSpec) -> Duration {
+    let measured = match (spec.probe.length, spec.probe.pacing) {
+        (Length::Time(ns), _) => ns as f64 / 1e9,
+        (Length::Packets(packets), Pacing::Schedule(per_second)) => packets as f64 / per_second,
+        (Length::Packets(packets), _) => packets as f64 / SLOWEST_PER_SECOND,
+    };
+    SLACK + Duration::from_nanos(spec.probe.warmup_ns) + Duration::from_secs_f64(measured.min(1e9))
+}

@@ -1,0 +1,13 @@
+//! A trial as the coordinator runs it on two agents.
+
+mod clock_sync;
+mod execute;
+#[cfg(test)]
+pub(crate) mod fixtures;
+pub(crate) mod path;
+mod run;
+pub mod transfers;
+
+pub use clock_sync::measure_offset;
+pub use path::{NatPath, Path};
+pub use run::{Collected, Figures, collect, figures, run_trial};

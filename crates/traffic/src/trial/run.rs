@@ -1,0 +1,128 @@
+//! Runs one trial on two agents, and makes figures of their reports.
+
+use crate::protocol::client::{AgentClient, AgentError};
+use crate::results;
+use crate::results::validate;
+use crate::trial::execute::execute;
+use crate::trial::path::Path;
+use crate::trial::transfers::{self, TransferRole};
+use stacklab_model::{
+    Direction, Drops, HostReport, Metric, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
+};
+use std::collections::BTreeMap;
+use std::time::{Instant, SystemTime};
+
+/// What two agents reported of one trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Collected {
+    /// When the trial was started, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// How long it took, nanoseconds.
+    pub wall_ns: u64,
+    /// The reports of each of its transfers, the sender's first; or why an agent could not do its part.
+    pub reports: Result<Vec<[HostReport; 2]>, String>,
+}
+
+/// What one trial's reports come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// Whether the trial was as planned.
+    pub status: RunStatus,
+    /// Every figure of its probe.
+    pub values: BTreeMap<Metric, Value>,
+    /// Where messages were lost.
+    pub drops: Drops,
+    /// What a reader of the figures should know.
+    pub warnings: Vec<Warning>,
+    /// The reports that a record keeps: forward sender and receiver, then reverse sender and receiver.
+    pub host_reports: Vec<HostReport>,
+}
+
+/// Has two agents run one trial, and collects their reports. In reverse, the second one sends.
+///
+/// # Errors
+/// When an agent is gone or silent, or the user interrupts. What an agent could not do is no error but in the reports.
+pub fn collect(
+    sender: &mut AgentClient,
+    receiver: &mut AgentClient,
+    path: &Path,
+    spec: &TrialSpec,
+    direction: Direction,
+) -> Result<Collected, AgentError> {
+    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let clock = Instant::now();
+    let seen = execute([sender, receiver], &transfers::of(path, spec, direction));
+    let wall_ns = clock.elapsed().as_nanos() as u64;
+    let reports = match seen {
+        Ok(host_reports) => Ok(host_reports),
+        Err(AgentError::Failed { host, reason }) => Err(format!("{host} {reason}")),
+        Err(error) => return Err(error),
+    };
+    Ok(Collected { started_unix_ns: started.as_nanos() as u64, wall_ns, reports })
+}
+
+/// The figures of a trial, by its reports alone. Both ways at once, they are those of the stream from the first agent to
+/// the second, but for the metrics that say otherwise.
+pub fn figures(
+    path: &Path,
+    spec: &TrialSpec,
+    direction: Direction,
+    reports: Result<Vec<[HostReport; 2]>, String>,
+) -> Figures {
+    let host_reports = match reports {
+        Ok(host_reports) => host_reports,
+        Err(reason) => {
+            return Figures {
+                status: RunStatus::Invalid(vec![reason]),
+                values: BTreeMap::new(),
+                drops: Drops::default(),
+                warnings: Vec::new(),
+                host_reports: Vec::new(),
+            };
+        }
+    };
+    let transfers = transfers::of(path, spec, direction);
+    let (main, [sent, received]) = (&transfers[0], &host_reports[0]);
+    let status = validate::validate_all(&transfers, &host_reports);
+    let mut values = results::values(&main.spec, &main.path, sent, received);
+    values.extend(transfers::secondary_values(&transfers, &host_reports));
+    let drops = results::drops(&main.spec, sent, received);
+    let mut warnings = Vec::new();
+    for (transfer, [sent, received]) in transfers.iter().zip(&host_reports) {
+        let of_transfer =
+            results::warnings(&transfer.spec, transfer.path.rate, transfer.path.mtu, sent, received);
+        let said =
+            |warning: Warning| Warning { text: format!("{}{}", transfer.prefix(), warning.text), ..warning };
+        warnings.extend(of_transfer.into_iter().map(said));
+    }
+    warnings.extend(transfers::overlap_warning(&transfers, &host_reports, spec.clock_offset_ns));
+    warnings.extend(transfers::load_warning(&transfers, &host_reports, spec.clock_offset_ns));
+    // A record has room for the two directions of what is measured, and none for what flowed beside.
+    let kept = transfers.iter().zip(host_reports).filter(|(transfer, _)| transfer.role != TransferRole::Load);
+    let host_reports = kept.flat_map(|(_, host_reports)| host_reports).collect();
+    Figures { status, values, drops, warnings, host_reports }
+}
+
+/// Runs one trial between two agents and makes a run of what they alone report.
+///
+/// # Errors
+/// As [`collect`]. A trial that an agent could not do is a run all the same: invalid, with the agent's reason.
+pub fn run_trial(
+    sender: &mut AgentClient,
+    receiver: &mut AgentClient,
+    path: &Path,
+    trial: &Trial,
+    spec: TrialSpec,
+    direction: Direction,
+) -> Result<RunRecord, AgentError> {
+    let Collected { started_unix_ns, wall_ns, reports } = collect(sender, receiver, path, &spec, direction)?;
+    let Figures { status, values, drops, warnings, host_reports } = figures(path, &spec, direction, reports);
+    if status != RunStatus::Valid {
+        // A host that is gone takes the link with it and spoils what the other one sees: that is no run, and can be
+        // done again.
+        sender.hello()?;
+        receiver.hello()?;
+    }
+    let trial = trial.clone();
+    Ok(RunRecord { trial, spec, started_unix_ns, wall_ns, status, values, drops, host_reports, warnings })
+}

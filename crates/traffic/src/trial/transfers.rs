@@ -1,0 +1,303 @@
+//! Transfers of a trial: one forward or reverse, two both ways, or an echo with load streams.
+
+use crate::results;
+use crate::trial::path::Path;
+use stacklab_model::{Direction, HostReport, Io, Length, Metric, Pacing, Probe, TrialSpec, Value, Warning};
+use std::time::Duration;
+
+/// The least part of its own measured window that a stream both ways must share with the other.
+const TOGETHER: f64 = 0.9;
+/// How long before an echo's warm-up, and after its end, the stream beside it flows, its own warm-up not counted.
+const LEAD: Duration = Duration::from_millis(100);
+const TAIL: Duration = Duration::from_millis(300);
+
+/// One direction of a trial: one sender, one receiver, one or more flows.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Transfer {
+    /// Its role in the trial.
+    pub role: TransferRole,
+    /// Which of the two agents sends.
+    pub from: usize,
+    /// The path, sender first.
+    pub path: Path,
+    /// The spec sent to both agents.
+    pub spec: TrialSpec,
+    /// When its sender is started, from the beginning of the trial.
+    pub starts: Duration,
+}
+
+/// The role of a transfer in its trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TransferRole {
+    /// What is measured.
+    Main,
+    /// The same the other way.
+    Reverse,
+    /// The load stream of a loaded echo.
+    Load,
+}
+
+impl Transfer {
+    /// Which of the two agents receives.
+    pub(crate) fn to(&self) -> usize {
+        1 - self.from
+    }
+
+    /// Prefix of its reasons and warnings.
+    pub(crate) fn prefix(&self) -> &'static str {
+        match self.role {
+            TransferRole::Main => "",
+            TransferRole::Reverse => "in the other direction, ",
+            TransferRole::Load => "of the stream beside, ",
+        }
+    }
+}
+
+/// The transfers of a trial, what is measured first.
+pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Transfer> {
+    let transfer = |role, from, token| {
+        let path = if from == 0 { path.clone() } else { path.reversed() };
+        let spec = TrialSpec { token, clock_offset_ns: offset(spec, from), ..spec.clone() };
+        Transfer { role, from, path, spec, starts: Duration::ZERO }
+    };
+    let token = spec.token;
+    if spec.probe.probe == Probe::EchoLoaded {
+        return beside_a_stream(path, spec, direction);
+    }
+    match direction {
+        Direction::Forward => vec![transfer(TransferRole::Main, 0, token)],
+        Direction::Reverse => vec![transfer(TransferRole::Main, 1, token)],
+        Direction::Both => {
+            vec![transfer(TransferRole::Main, 0, token), transfer(TransferRole::Reverse, 1, !token)]
+        }
+    }
+}
+
+/// The agent (0 or 1) and the direction of each host report of a run, in the record's order: sender and receiver of the
+/// measured transfer, then those of the reverse one.
+pub fn hosts_of(direction: Direction) -> &'static [(usize, Direction)] {
+    use Direction::{Both, Forward, Reverse};
+    match direction {
+        Forward => &[(0, Forward), (1, Forward)],
+        Reverse => &[(1, Reverse), (0, Reverse)],
+        Both => &[(0, Forward), (1, Forward), (1, Reverse), (0, Reverse)],
+    }
+}
+
+/// How far the receiver's clock is ahead of the sender's, where the second agent's is ahead of the first one's.
+fn offset(spec: &TrialSpec, from: usize) -> i64 {
+    if from == 0 { spec.clock_offset_ns } else { -spec.clock_offset_ns }
+}
+
+/// An echo and its load stream, from the echo's sender or from both hosts. The load starts before
+/// the echo and ends after it.
+fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Transfer> {
+    let first = if direction == Direction::Reverse { 1 } else { 0 };
+    let lasts = spec.probe.warmup_ns
+        + match spec.probe.length {
+            Length::Time(ns) => ns,
+            // Studies give a time; whoever else asks gets a stream that is seen to end too early.
+            Length::Packets(_) => 0,
+        };
+    let transfer = |role, from, spec, starts| {
+        let path = if from == 0 { path.clone() } else { path.reversed() };
+        Transfer { role, from, path, spec, starts }
+    };
+    let mut echo = TrialSpec { io: Io::Plain, flows: 1, ..spec.clone() };
+    echo.probe.pacing = Pacing::Lockstep;
+    let load = |token| {
+        let mut load = TrialSpec { token, poll_ns: 0, ..spec.clone() };
+        load.probe.probe = Probe::Stream;
+        load.probe.length = Length::Time((LEAD + TAIL).as_nanos() as u64 + lasts);
+        load.probe.metrics = vec![Metric::Throughput];
+        load
+    };
+    let starts = LEAD + Duration::from_nanos(spec.probe.warmup_ns);
+    let mut transfers = vec![
+        transfer(TransferRole::Main, first, echo, starts),
+        transfer(TransferRole::Load, first, load(!spec.token), Duration::ZERO),
+    ];
+    if direction == Direction::Both {
+        transfers.push(transfer(
+            TransferRole::Load,
+            1 - first,
+            load(spec.token.rotate_left(16) ^ 0x5555_5555),
+            Duration::ZERO,
+        ));
+    }
+    transfers
+}
+
+/// A warning where a stream did not flow all the time that the echo beside it was measured. `offset_ns` is as for
+/// [`overlap_warning`].
+pub(crate) fn load_warning(
+    transfers: &[Transfer],
+    host_reports: &[[HostReport; 2]],
+    offset_ns: i64,
+) -> Option<Warning> {
+    let (echo, seen) = (transfers.first()?, &host_reports.first()?[0].received);
+    let on_second = |agent: usize, ns: u64| ns as i64 + if agent == 0 { offset_ns } else { 0 };
+    let (first, last) = (on_second(echo.from, seen.first_ns), on_second(echo.from, seen.last_ns));
+    let flowed = |(transfer, [_, received]): (&Transfer, &[HostReport; 2])| {
+        let window = &received.received;
+        on_second(transfer.to(), window.first_ns) <= first && last <= on_second(transfer.to(), window.last_ns)
+    };
+    let mut loads =
+        transfers.iter().zip(host_reports).filter(|(transfer, _)| transfer.role == TransferRole::Load);
+    (!loads.all(flowed)).then(|| Warning {
+        code: "unloaded".to_owned(),
+        text: "the stream did not flow all the time that the echo beside it was measured".to_owned(),
+        advice: "lengthen the warm-up, so that connections have opened, or lower the load".to_owned(),
+    })
+}
+
+/// Figures of the transfers other than the main one.
+pub(crate) fn secondary_values(
+    transfers: &[Transfer],
+    host_reports: &[[HostReport; 2]],
+) -> Vec<(Metric, Value)> {
+    let beside =
+        transfers.iter().zip(host_reports).filter_map(|(transfer, [sent, received])| match transfer.role {
+            TransferRole::Main => None,
+            TransferRole::Reverse | TransferRole::Load => {
+                let mut values = results::values(&transfer.spec, &transfer.path, sent, received);
+                let name = match transfer.role {
+                    TransferRole::Load => Metric::ThroughputLoad,
+                    _ => Metric::ThroughputReverse,
+                };
+                // Of streams both ways beside an echo, the one that flows as its messages go out.
+                let said = transfer.role == TransferRole::Reverse || transfer.from == transfers[0].from;
+                values.remove(&Metric::Throughput).filter(|_| said).map(|value| (name, value))
+            }
+        });
+    beside.collect()
+}
+
+/// A warning where streams both ways were not measured at the same time. `offset_ns` is how far the clock of the second
+/// agent's host is ahead of the first one's. Windows are the receivers': what a sender's buffer holds can be much of a
+/// short one.
+pub(crate) fn overlap_warning(
+    transfers: &[Transfer],
+    host_reports: &[[HostReport; 2]],
+    offset_ns: i64,
+) -> Option<Warning> {
+    let reverse = transfers.iter().position(|transfer| transfer.role == TransferRole::Reverse)?;
+    let [there, back] = [0, reverse].map(|transfer| &host_reports[transfer][1].received);
+    let on_second = |ns: u64| ns as i64 + offset_ns;
+    let (first, last) = (there.first_ns as i64, there.last_ns as i64);
+    let (other_first, other_last) = (on_second(back.first_ns), on_second(back.last_ns));
+    let together = (last.min(other_last) - first.max(other_first)) as f64;
+    let longest = (last - first).max(other_last - other_first) as f64;
+    (together < TOGETHER * longest).then(|| Warning {
+        code: "apart".to_owned(),
+        text: "the streams of both directions were not measured at the same time for a tenth of it or more"
+            .to_owned(),
+        advice: "lengthen the runs or their warm-up, and let them end after a time, not after some packets"
+            .to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::fixtures::{host_reports, path, spec};
+    use stacklab_model::{Family, Transport};
+
+    #[test]
+    fn each_direction_has_its_sender_and_its_path() {
+        for family in Family::ALL.iter().copied() {
+            let (path, spec) = (path(family), spec(family, Transport::Udp));
+            let of = |direction| {
+                let transfers = of(&path, &spec, direction);
+                transfers
+                    .into_iter()
+                    .map(|transfer| (transfer.from, transfer.path.sender, transfer.path.receiver))
+                    .collect::<Vec<_>>()
+            };
+            let (there, back) = ((0, path.sender, path.receiver), (1, path.receiver, path.sender));
+            assert_eq!(of(Direction::Forward), [there]);
+            assert_eq!(of(Direction::Reverse), [back]);
+            assert_eq!(of(Direction::Both), [there, back]);
+        }
+    }
+
+    #[test]
+    fn the_hosts_of_a_run_are_those_of_its_transfers() {
+        let (path, spec) = (path(Family::Ipv6), spec(Family::Ipv6, Transport::Tcp));
+        for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
+            let hosts: Vec<usize> = hosts_of(direction).iter().map(|(host, _)| *host).collect();
+            let transfers = of(&path, &spec, direction);
+            let planned = transfers.iter().flat_map(|transfer| [transfer.from, transfer.to()]);
+            assert_eq!(hosts, planned.collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn a_stream_beside_an_echo_begins_before_it_and_ends_after_it() {
+        for family in Family::ALL.iter().copied() {
+            let mut spec = spec(family, Transport::Tcp);
+            (spec.probe.probe, spec.probe.length) = (Probe::EchoLoaded, Length::Time(1_000_000_000));
+            (spec.probe.warmup_ns, spec.io, spec.flows) = (50_000_000, Io::Batch, 4);
+            for (direction, senders) in [
+                (Direction::Forward, &[0, 0][..]),
+                (Direction::Reverse, &[1, 1]),
+                (Direction::Both, &[0, 0, 1]),
+            ] {
+                let transfers = of(&path(family), &spec, direction);
+                assert_eq!(transfers.iter().map(|transfer| transfer.from).collect::<Vec<_>>(), senders);
+                let [echo, loads @ ..] = &transfers[..] else { panic!() };
+                assert_eq!((echo.role, echo.spec.probe.pacing), (TransferRole::Main, Pacing::Lockstep));
+                assert_eq!((echo.spec.io, echo.spec.flows), (Io::Plain, 1));
+                let end = |transfer: &Transfer| {
+                    let Length::Time(ns) = transfer.spec.probe.length else { panic!() };
+                    transfer.starts.as_nanos() as u64 + transfer.spec.probe.warmup_ns + ns
+                };
+                for load in loads {
+                    assert_eq!((load.role, load.spec.probe.probe), (TransferRole::Load, Probe::Stream));
+                    assert_eq!((load.spec.probe.pacing, load.spec.flows), (Pacing::Flood, 4));
+                    assert!(load.starts < echo.starts && end(load) > end(echo));
+                    assert_ne!(load.spec.token, echo.spec.token);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_echo_that_outlasts_the_stream_beside_is_said_to_be_unloaded() {
+        let mut spec = spec(Family::Ipv4, Transport::Udp);
+        spec.probe.probe = Probe::EchoLoaded;
+        let transfers = of(&path(Family::Ipv4), &spec, Direction::Forward);
+        let said = |first, last| {
+            let (echo, load) = (host_reports(&spec), host_reports(&spec));
+            let mut seen = [[echo.0, echo.1], [load.0, load.1]];
+            (seen[0][0].received.first_ns, seen[0][0].received.last_ns) = (first, last);
+            (seen[1][1].received.first_ns, seen[1][1].received.last_ns) = (100, 900);
+            load_warning(&transfers, &seen, 0).map(|warning| warning.code)
+        };
+        assert_eq!(said(100, 900), None);
+        assert_eq!(said(99, 900).as_deref(), Some("unloaded"));
+        assert_eq!(said(100, 901).as_deref(), Some("unloaded"));
+    }
+
+    #[test]
+    fn streams_that_ran_one_after_the_other_are_said_to_be_apart() {
+        let spec = spec(Family::Ipv6, Transport::Udp);
+        let transfers = of(&path(Family::Ipv6), &spec, Direction::Both);
+        let windows = |first, last, offset| {
+            let (there, back) = (host_reports(&spec), host_reports(&spec));
+            let mut seen = [[there.0, there.1], [back.0, back.1]];
+            (seen[1][1].received.first_ns, seen[1][1].received.last_ns) = (first, last);
+            overlap_warning(&transfers, &seen, offset).map(|warning| warning.code)
+        };
+        // The forward stream's window is the first second.
+        assert_eq!(windows(50_000_000, 1_040_000_000, 0), None);
+        assert_eq!(windows(1_000_000_000, 2_000_000_000, 0).as_deref(), Some("apart"));
+        assert_eq!(windows(1_000_000_000, 2_000_000_000, -1_010_000_000), None);
+        assert_eq!(windows(200_000_000, 1_200_000_000, 0).as_deref(), Some("apart"));
+        assert_eq!(windows(0, 500_000_000, 0).as_deref(), Some("apart"));
+        assert_eq!(
+            overlap_warning(&transfers[..1], &[[host_reports(&spec).0, host_reports(&spec).1]], 0),
+            None
+        );
+    }
+}
