@@ -1,16 +1,16 @@
 //! Figures that need both ends' clocks: taken by an offset, corrected for drift, or missing with the reason.
 
-use crate::trial::evidence::ClockSync;
+use crate::trial::evidence::{ClockSync, ReportSource};
 use stacklab_model::{Buckets, Compared, HostReport, Metric, Value};
 use stacklab_traffic::stats::clock::{Clocks, Offset};
 use stacklab_traffic::trial::Figures;
 use std::collections::BTreeMap;
 
 /// Corrects the figures that were made of the difference of two clocks, by what is known of these.
-pub fn corrected(made: Figures, clocks: &ClockSync) -> Figures {
+pub fn corrected(made: Figures, sources: &[ReportSource], clocks: &ClockSync) -> Figures {
     match clocks {
         ClockSync::Same => made,
-        ClockSync::Compared { before, after: Ok(after) } => without_drift(made, *before, *after),
+        ClockSync::Compared { before, after: Ok(after) } => without_drift(made, sources, *before, *after),
         ClockSync::Compared { after: Err(reason), .. } | ClockSync::Unknown(reason) => {
             without_one_way(made, reason)
         }
@@ -38,11 +38,12 @@ fn missing(reason: &str) -> Value {
 
 /// Corrects one-way figures that were taken by the offset before the trial: takes the drift out, states the bound, and
 /// leaves out what is smaller than it.
-fn without_drift(mut made: Figures, before: Offset, after: Offset) -> Figures {
+fn without_drift(mut made: Figures, sources: &[ReportSource], before: Offset, after: Offset) -> Figures {
     let clocks = Clocks { before, after };
     let Figures { values, host_reports, .. } = &mut made;
-    for (number, report) in host_reports.iter_mut().skip(1).step_by(2).enumerate() {
-        let clocks = if number == 0 { clocks } else { clocks.reversed() };
+    let receivers = host_reports.iter_mut().zip(sources).skip(1).step_by(2);
+    for (number, (report, source)) in receivers.enumerate() {
+        let clocks = if source.forward { clocks } else { clocks.reversed() };
         let corrected = correct(report, &clocks);
         // The figures are the first stream's.
         if number > 0 {
@@ -167,12 +168,18 @@ fn keep_significant(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
+    use stacklab_model::Direction;
 
     #[test]
     fn clocks_that_were_not_compared_tell_no_delay() {
         let (_, made) = stream_of(Vec::new());
-        let run = corrected(made, &ClockSync::Unknown("nobody answered".to_owned()));
+        let run = corrected(
+            made,
+            report_sources(Direction::Forward),
+            &ClockSync::Unknown("nobody answered".to_owned()),
+        );
         for metric in
             [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Jitter, Metric::JitterRfc3550, Metric::Pdv]
         {
@@ -183,11 +190,23 @@ mod tests {
 
     /// The figures when its clocks were compared a second before and after it.
     fn figures_of(report: HostReport, gained_ns: i64, bound_ns: u64) -> Figures {
+        figures_in(Direction::Forward, report, gained_ns, bound_ns)
+    }
+
+    /// The same of a stream in a direction; the offset is that of the testbed's receiver.
+    fn figures_in(direction: Direction, report: HostReport, gained_ns: i64, bound_ns: u64) -> Figures {
         let offset_ns = 5_000_000_000;
         let before = Offset { offset_ns, bound_ns, at_ns: 20_000_000_000 };
         let after = Offset { offset_ns: offset_ns + gained_ns, bound_ns, at_ns: 32_000_000_000 };
         let (_, made) = stream_of(vec![received(0, 0.0), report]);
-        corrected(made, &ClockSync::Compared { before, after: Ok(after) })
+        corrected(made, report_sources(direction), &ClockSync::Compared { before, after: Ok(after) })
+    }
+
+    #[test]
+    fn in_reverse_the_offset_is_the_other_way_round() {
+        let run = figures_in(Direction::Reverse, received(-5_000_000_000, 0.0), 0, 900_000);
+        assert_eq!(run.values[&Metric::OneWayDelay], Value::Measured(1.0));
+        assert_eq!(run.host_reports[1].delay_points.unwrap().compared.unwrap().offset_ns, -5_000_000_000);
     }
 
     #[test]

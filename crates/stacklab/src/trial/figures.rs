@@ -25,7 +25,7 @@ pub fn figures(
         made = routers::counted(made, sources, counted, &spec, path.mtu);
     }
     let Figures { status, values, drops, warnings, host_reports } =
-        clock_correction::corrected(made, &clocks);
+        clock_correction::corrected(made, sources, &clocks);
     RunRecord {
         trial: trial.clone(),
         spec,

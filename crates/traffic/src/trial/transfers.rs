@@ -73,17 +73,6 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Tra
     }
 }
 
-/// The agent (0 or 1) and the direction of each host report of a run, in the record's order: sender and receiver of the
-/// measured transfer, then those of the reverse one.
-pub fn hosts_of(direction: Direction) -> &'static [(usize, Direction)] {
-    use Direction::{Both, Forward, Reverse};
-    match direction {
-        Forward => &[(0, Forward), (1, Forward)],
-        Reverse => &[(1, Reverse), (0, Reverse)],
-        Both => &[(0, Forward), (1, Forward), (1, Reverse), (0, Reverse)],
-    }
-}
-
 /// How far the receiver's clock is ahead of the sender's, where the second agent's is ahead of the first one's.
 fn offset(spec: &TrialSpec, from: usize) -> i64 {
     if from == 0 { spec.clock_offset_ns } else { -spec.clock_offset_ns }
@@ -218,17 +207,6 @@ mod tests {
             assert_eq!(of(Direction::Forward), [there]);
             assert_eq!(of(Direction::Reverse), [back]);
             assert_eq!(of(Direction::Both), [there, back]);
-        }
-    }
-
-    #[test]
-    fn the_hosts_of_a_run_are_those_of_its_transfers() {
-        let (path, spec) = (path(Family::Ipv6), spec(Family::Ipv6, Transport::Tcp));
-        for direction in [Direction::Forward, Direction::Reverse, Direction::Both] {
-            let hosts: Vec<usize> = hosts_of(direction).iter().map(|(host, _)| *host).collect();
-            let transfers = of(&path, &spec, direction);
-            let planned = transfers.iter().flat_map(|transfer| [transfer.from, transfer.to()]);
-            assert_eq!(hosts, planned.collect::<Vec<_>>());
         }
     }
 
