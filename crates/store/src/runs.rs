@@ -17,8 +17,8 @@ impl Record {
         insert(&mut self.connection, run).map_err(|e| StoreError::from_sqlite(&self.path, "store a run", e))
     }
 
-    /// Every run in the order of measuring, with its figures and warnings and without its sides, which
-    /// [`Record::sides`] reads one run at a time: a campaign's sides together may be large.
+    /// Every run in the order of measuring, with its figures and warnings and without its host reports.
+    /// [`Record::host_reports`] reads those of one run; those of a whole campaign may be large.
     pub fn runs(&self) -> Result<Vec<RunRecord>, StoreError> {
         select(&self.connection, self.format).map_err(|e| self.error("read the runs", e))
     }

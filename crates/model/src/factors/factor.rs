@@ -9,33 +9,33 @@ named! {
         Family = "family",
         /// Transport protocol.
         Transport = "transport",
-        /// What size means.
+        /// The meaning of size.
         Framing = "framing",
         /// Bytes per message or frame.
         Size = "size",
         /// A label without any effect: two replicas of one arm must not differ (an A/A study).
         Replica = "replica",
-        /// What the hosts run.
+        /// The operating systems of the hosts.
         Os = "os",
-        /// What the receiver runs beside.
+        /// The services that run on the receiver.
         Services = "services",
         /// How packets cross the network between the routers.
         Mechanism = "mechanism",
-        /// What the routers run.
+        /// The operating systems of the routers.
         Routers = "routers",
-        /// What translates on the routers.
+        /// The translator on the routers.
         Translator = "translator",
-        /// How messages get into and out of the kernel.
+        /// How messages enter and leave the kernel.
         Io = "io",
-        /// Flows at once.
+        /// Number of parallel flows.
         Flows = "flows",
-        /// Which way a stream flows.
+        /// Direction of a stream.
         Direction = "direction",
         /// Largest IP packet of the link, bytes.
         Mtu = "mtu",
-        /// Packets that may wait at each end of the link.
+        /// Queue length at each end of the link, packets.
         QueueLength = "queue_length",
-        /// Which processors the hosts run on.
+        /// Processors of the hosts.
         Pinning = "pinning",
         /// SO_SNDBUF, bytes.
         SendBuffer = "send_buffer",
@@ -53,13 +53,13 @@ named! {
         FlowLabel = "flow_label",
         /// Microseconds of busy polling in the kernel (SO_BUSY_POLL).
         BusyPoll = "busy_poll",
-        /// Whether the kernel spaces a TCP stream's schedule.
+        /// Whether the kernel paces a TCP stream's schedule.
         KernelPacing = "kernel_pacing",
     }
 }
 
 impl Factor {
-    /// Whether its level is one of [`Cell::settings`]: a factor that most studies leave as it is.
+    /// Whether the factor's level is one of `Cell::settings`. Most studies leave these factors at their defaults.
     pub fn is_setting(self) -> bool {
         !matches!(self, Factor::Family | Factor::Transport | Factor::Framing | Factor::Size | Factor::Replica)
     }
