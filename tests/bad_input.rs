@@ -1,5 +1,5 @@
-//! What the program says to requests that it cannot meet: what is wrong, where, and what to do; with the exit code that
-//! `stacklab --help` lists, and nothing half made left behind. And the commands that measure nothing.
+//! Requests that the program must refuse. The message says what is wrong, where, and what to do; the exit code is as
+//! `stacklab --help` lists; no partial files remain. Also the commands that measure nothing.
 
 use crate::support;
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 use support::leftovers::Scene;
 use support::program::{Outcome, Program, code, count, names, require_root, require_tool};
 
-/// A study that measures little, in both families; line numbers count from its first line.
+/// A short study in both families; line numbers count from its first line.
 const SMALL: &str = r#"title = "small"
 [testbed]
 mtu = 1500
@@ -32,8 +32,8 @@ candidate = "ipv6"
 [scale.quick]
 "#;
 
-/// Fails unless a study with a replacement is refused by `run` and `plan` alike, with each of the texts, and no record is
-/// begun.
+/// Fails unless `run` and `plan` both refuse a study with a replacement, with each of the texts, and no record is
+/// created.
 #[track_caller]
 fn refused(old: &str, new: &str, texts: &[&str]) {
     assert!(SMALL.contains(old), "the study has no `{old}`");
@@ -46,7 +46,7 @@ fn refused(old: &str, new: &str, texts: &[&str]) {
     assert_eq!(program.files(), ["study.toml"], "a study that is refused leaves no record");
 }
 
-/// A line of the study (of the first nine) with carets below the text at fault.
+/// A line of the study (of the first nine), with carets below the invalid text.
 fn pointed_at(line: &str, fault: &str) -> String {
     let column = line.find(fault).expect("the fault is on the line");
     format!("{line}\n  | {}{}", " ".repeat(column), "^".repeat(fault.len()))
@@ -112,7 +112,7 @@ fn a_size_below_the_probes_own_header_is_refused() {
         "expected at least 32",
     ];
     refused("size = [64, 1024]", line, &texts);
-    // The smallest one that is possible is possible.
+    // The smallest possible size is accepted.
     let program = Program::new();
     program.write("study.toml", SMALL.replace("size = [64, 1024]", "size = [32]"));
     program.run(&["plan", "study.toml"]).expect(code::DONE);
@@ -283,7 +283,7 @@ fn a_record_is_neither_overwritten_nor_resumed_as_something_else() {
         refused.says(&[&format!("small.stacklab cannot be resumed with another {what}"), "leave it out"]);
     }
     assert_eq!(fs::read(&path).unwrap(), before, "a refused record is not touched");
-    // What it was begun with is no change; the campaign is complete, so that nothing is measured.
+    // A repeated original setting is not a change. The campaign is complete, and nothing is measured.
     program.run(&[&resume, &["study.toml", "--seed", "5"][..]].concat()).expect(code::DONE);
     assert_eq!(count(&path, "true"), 16);
 }
@@ -308,7 +308,7 @@ fn resuming_where_there_is_nothing_is_refused() {
     assert!(program.files().is_empty());
 }
 
-/// A shell in a mount namespace of its own, where a file system is mounted that nobody else sees.
+/// A shell in its own mount namespace; the file system mounted there is not visible elsewhere.
 const OWN_MOUNTS: [&str; 5] = ["unshare", "--mount", "sh", "-e", "-c"];
 
 #[test]
@@ -354,7 +354,7 @@ fn a_disk_that_is_full_from_the_beginning_is_left_empty() {
     scene.assert_restored(&program, &["study.toml", "disk"], Duration::from_secs(2));
 }
 
-/// A shell in a user namespace of its own, whose limits bind nobody else.
+/// A shell in its own user namespace; its limits affect no other process.
 const OWN_LIMITS: [&str; 6] = ["unshare", "--user", "--map-root-user", "sh", "-e", "-c"];
 
 #[test]
@@ -365,13 +365,13 @@ fn without_the_right_to_namespaces_it_says_how_to_get_it() {
     program.write("study.toml", SMALL);
     let scene = Scene::now();
     for (limit, drop, attempted) in [
-        // An ordinary user where user namespaces are closed.
+        // An ordinary user, while user namespaces are disabled.
         (
             "max_user_namespaces",
             "setpriv --bounding-set=-all --inh-caps=-all",
             "cannot enter a user namespace",
         ),
-        // Root, where network namespaces are.
+        // Root, while network namespaces are disabled.
         ("max_net_namespaces", "", "cannot make a network namespace"),
     ] {
         for verb in ["run study.toml", "doctor"] {
@@ -395,7 +395,7 @@ fn output_that_nobody_takes_is_no_failure_and_a_full_one_is() {
     full.expect(code::ELSE).says(&["could not write to standard output", "No space left"]);
 }
 
-/// The repository.
+/// The repository's folder.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
@@ -498,7 +498,7 @@ fn a_record_is_reported_in_every_format_and_always_the_same() {
     }
     assert!(markdown.lines().any(|line| line.starts_with("| ")), "no table in:\n{markdown}");
 
-    // Two transports, two sizes, two metrics: the families are compared eight times.
+    // Two transports, two sizes, two metrics: eight comparisons of the families.
     let mut rows = csv.lines().map(|line| line.split(',').count());
     let columns = rows.next().unwrap();
     assert!(columns > 30, "{csv}");
@@ -516,7 +516,7 @@ fn a_record_is_reported_in_every_format_and_always_the_same() {
         }
     }
     assert_eq!(planned, 16);
-    // The report and the record agree, as another program reads it.
+    // The report and the record agree, as read by another program.
     assert_eq!(findings["valid_runs"], count(&path, "status = 'valid'"));
     program
         .run(&["report", "small.stacklab", "--format", "jsno"])

@@ -1,4 +1,4 @@
-//! A witness for the record: the packets that tcpdump sees are those that the record states.
+//! Checks the record against tcpdump: the captured packets are the packets that the record states.
 
 use crate::support;
 
@@ -11,12 +11,12 @@ use support::capture::{Capture, Packet};
 use support::program::{Program, children, code, require_root};
 use support::records::{runs, side};
 
-/// How far a count may be from the record's: a TCP segment may be sent again.
+/// Allowed deviation of a count from the record's count: TCP may retransmit a segment.
 const TOLERANCE: f64 = 0.001;
-/// Packets of a trial that carry no message, beside acknowledgements: handshakes.
+/// Packets of a trial without a message, in addition to acknowledgements: handshakes.
 const OTHER_PACKETS: u64 = 16;
 
-/// Paced, so that nothing is lost on the way or by tcpdump.
+/// Paced, to avoid losses on the path and in tcpdump.
 const STUDY: &str = r#"
 title = "What tcpdump sees"
 [testbed]
@@ -48,7 +48,7 @@ candidate = "ipv6"
 margin = "2 %"
 "#;
 
-/// Packets by where they come from and go to.
+/// Packets by source and destination.
 type Flows = HashMap<(Transport, SocketAddr, SocketAddr), Vec<Packet>>;
 
 #[test]
@@ -59,7 +59,8 @@ fn captured_packets_have_the_families_sizes_and_counts_that_the_record_states() 
     let mut running = program.start(&["run", "study.toml", "--out", "study.stacklab", "--seed", "1"]);
 
     let sender = sender_of(running.pid(), || assert!(running.is_running(), "{}", running.stderr()));
-    // The namespaces stay as long as they are open here, so that the capture ends in order and not with its interface.
+    // The namespaces stay as long as they are open here. The capture therefore ends normally, before its interface is
+    // removed.
     let _namespaces: Vec<File> = children(running.pid())
         .iter()
         .map(|pid| File::open(format!("/proc/{pid}/ns/net")).unwrap())
@@ -74,7 +75,7 @@ fn captured_packets_have_the_families_sizes_and_counts_that_the_record_states() 
     }
     let mut seen = BTreeSet::new();
     for run in runs(&program.work().join("study.stacklab")) {
-        // What began before tcpdump was ready is not all there.
+        // A trial that began before tcpdump was ready is not captured completely.
         if run.started_unix_ns > listening {
             agree(&run, &flows);
             let cell = &run.trial.cell;
@@ -84,11 +85,11 @@ fn captured_packets_have_the_families_sizes_and_counts_that_the_record_states() 
     assert_eq!(seen.len(), 16, "not every cell was measured while tcpdump listened: {seen:?}");
 }
 
-/// The process of the sending host, once its interface is there.
+/// The process of the sending host, after its interface exists.
 fn sender_of(program: u32, still_running: impl FnMut()) -> u32 {
     let (start, mut still_running) = (Instant::now(), still_running);
     loop {
-        // The sender is the one with the address that ends in 1, whichever process was started first.
+        // The sender has the address that ends in 1, independently of the start order of the processes.
         let has = |pid: &u32, what: &str, path: &str| {
             fs::read_to_string(format!("/proc/{pid}/{path}")).is_ok_and(|text| text.contains(what))
         };
@@ -114,12 +115,12 @@ fn agree(run: &RunRecord, flows: &Flows) {
     if run.trial.probe == Probe::Stream {
         assert_eq!(back, 0, "{}: messages came back from a stream", run.trial);
     }
-    // Whatever was seen to leave has arrived, and the record says so.
+    // Every captured packet has arrived, and the record states it.
     let arrived = receiver.received.warmup + receiver.received.measured;
     close(run, "messages that arrived", arrived, there - sender.sent.markers);
 }
 
-/// Compares what one host says of its sending with its packets. Gives how many of them carried a message.
+/// Compares one host's report of its sending with its packets. Returns the number of packets that carried a message.
 fn direction(run: &RunRecord, side: &HostReport, flows: &Flows) -> u64 {
     let cell = &run.trial.cell;
     let endpoint = &side.endpoint;

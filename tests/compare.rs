@@ -1,11 +1,12 @@
-//! Two records side by side: of one arm, of links of two rates, and of studies that have nothing in common.
+//! Comparisons of two records: of one arm, of links with two rates, and of studies with nothing in common.
 
 use crate::support;
 
 use serde_json::Value;
 use support::program::{Program, code, require_root};
 
-/// Two families, half a second of measuring; the margin is wide, since this is an arm against itself on a busy machine.
+/// Two families, half a second of measuring. The margin is wide, because the arm is compared with itself on a busy
+/// machine.
 const STUDY: &str = r#"title = "a small study"
 [testbed]
 rate = "100 Mbit/s"
@@ -51,7 +52,7 @@ fn a_worse_record_is_told_from_an_equal_one() {
         serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
     };
 
-    // One arm, twice: two families by two metrics.
+    // One arm, measured twice: two families by two metrics.
     let alike = json("b.stacklab", &["--fail-on", "worse=40%"], code::DONE);
     let figures = alike["figures"].as_array().unwrap();
     assert_eq!(figures.len(), 4);
@@ -61,7 +62,7 @@ fn a_worse_record_is_told_from_an_equal_one() {
     }
     assert_eq!(alike["differences"].as_array().unwrap().len(), 0, "{}", alike["differences"]);
 
-    // Half the rate: every figure is worse, and beyond what is allowed only where less than half is.
+    // Half the rate: every figure is worse. It exceeds the allowance only if the allowance is less than half.
     let slow = json("slow.stacklab", &["--fail-on", "worse=5%"], code::WORSE);
     let figures = slow["figures"].as_array().unwrap();
     assert_eq!(figures.len(), 4);
@@ -76,7 +77,7 @@ fn a_worse_record_is_told_from_an_equal_one() {
     let named = json("slow.stacklab", &["--metric", "throughput"], code::DONE);
     assert_eq!(named["figures"].as_array().unwrap().len(), 2);
 
-    // What the two places differ in, and what only one of them measured, is said.
+    // The report lists the differences between the two environments, and the items that only one record measured.
     let told: Vec<(&str, &str, &str)> = slow["differences"]
         .as_array()
         .unwrap()
@@ -96,7 +97,7 @@ fn a_worse_record_is_told_from_an_equal_one() {
     let csv = compare("slow.stacklab", &["--format", "csv"]).expect(code::DONE).stdout;
     assert_eq!(csv.lines().count(), 1 + 4, "{csv}");
 
-    // Nothing in common, and requests that cannot be met.
+    // Nothing in common, and invalid requests.
     let outcome = compare("other.stacklab", &[]).expect(code::REQUEST);
     assert_eq!(outcome.says(&["a.stacklab and other.stacklab have no cell in common"]).stdout, "");
     compare("b.stacklab", &["--metric", "rtt"]).expect(code::REQUEST).says(&["do not both have rtt"]);

@@ -1,4 +1,4 @@
-//! The same link forward, in reverse and both ways: who sends, and what each way carries.
+//! The same link forward, in reverse and both ways: the sender of each direction, and the rate of each direction.
 
 use crate::support;
 
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use support::lab::Lab;
 use support::records::{figure, warns};
 
-/// Goodput of Ethernet at 100 Mbit/s with 512 bytes a packet, worked out by hand: 512 of 578 bytes of wire time over
-/// UDP and IPv4, 598 over UDP and IPv6, 602 over TCP and IPv4, 622 over TCP and IPv6.
+/// Goodput of Ethernet at 100 Mbit/s with 512 payload bytes per packet, calculated by hand: 512 of 578 bytes of wire
+/// time for UDP over IPv4, 598 for UDP over IPv6, 602 for TCP over IPv4, 622 for TCP over IPv6.
 const SIZE: u32 = 512;
 const LIMITS: [(Family, Transport, f64); 4] = [
     (Family::Ipv4, Transport::Udp, 88.58),
@@ -20,21 +20,21 @@ const LIMITS: [(Family, Transport, f64); 4] = [
     (Family::Ipv6, Transport::Tcp, 82.32),
 ];
 
-/// Of each figure the fastest that a link can have counts, of so many at most: whatever else the machine does slows a
-/// run down.
+/// Maximum number of attempts for each figure. The fastest run of a link counts, because other load on the machine
+/// only slows a run down.
 const RUNS: usize = 10;
 
-/// The most part of its limit that a link can carry. A TCP receiver that was kept from its processor when the window
-/// opened reads in the window what came before it; of one family no more than so many figures may meet that.
+/// The largest share of its limit that a link can carry. If a TCP receiver does not get its processor when the window
+/// opens, it reads earlier data inside the window. This may happen to at most this many figures of one family.
 const MOST: f64 = 1.01;
 const ABOVE: usize = 2;
 
-/// The least part of its limit that a stream must reach.
+/// The smallest share of its limit that a stream must reach.
 fn least(transport: Transport, what: &str) -> f64 {
     match (transport, what.starts_with("both")) {
         (_, false) | (Transport::Udp, true) => 0.98,
-        // Each way carries the acknowledgements of the other's TCP too: 90 or 110 bytes of wire time for every two
-        // segments. A stream that had to share the link with the other one would have half.
+        // Each direction also carries the acknowledgements of the other direction's TCP: 90 or 110 bytes of wire time
+        // for every two segments. A stream that had to share the link with the other stream would have half.
         (Transport::Tcp, true) => 0.8,
     }
 }
@@ -50,8 +50,8 @@ fn flood() -> ProbeSpec {
     }
 }
 
-/// That the sides are the ones of these senders (host 0 or 1), sender first, and that each sender's interface sent more
-/// than it received where only one sends.
+/// Checks that the sides belong to these senders (host 0 or 1), sender first. If only one host sends, each sender's
+/// interface must have sent more than it received.
 fn check_sides(run: &RunRecord, lab: &Lab, senders: &[usize]) {
     let addresses = lab.addresses(run.trial.cell.family);
     let seen: Vec<_> = run.host_reports.iter().map(|side| (side.role, side.endpoint.local.ip())).collect();

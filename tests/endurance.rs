@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use support::leftovers::Scene;
 use support::program::{Program, code, record, require_root, signal};
 
-/// A flood of small packets in one family, with a series so fine that a long run overflows it.
+/// A flood of small packets in one family. The series is so fine that a long run exceeds its maximum length.
 const STUDY: &str = r#"title = "endurance"
 [factors]
 family = ["FAMILY"]
@@ -25,26 +25,26 @@ min = 2
 max = 2
 "#;
 const SHORT: u64 = 200_000;
-/// Ten million take some forty seconds, so that one family has half as many.
+/// Ten million messages take about forty seconds; one family has half as many.
 const LONG: [(&str, u64); 2] = [("ipv6", 10_000_000), ("ipv4", 5_000_000)];
 
-/// What a long run may take more than a short one, and what any may take at all.
+/// How much more memory a long run may take than a short run, and the maximum for any run.
 const GROWTH_KIB: u64 = 2 * 1024;
 const MOST_KIB: u64 = 64 * 1024;
-/// Rows of a series at most, however long the run.
+/// Maximum rows of a series, for every length of run.
 const MOST_ROWS: u64 = 4096;
 
 /// Peaks of resident memory in KiB: coordinator, sender, receiver.
 type Peaks = [(&'static str, u64); 3];
 
-/// Does one run, and gives the peaks and the rows of its series.
+/// Does one run, and returns the peaks and the rows of its series.
 fn peaks(family: &str, packets: u64) -> (Peaks, u64) {
     let program = Program::new();
     program.write("study.toml", STUDY.replace("FAMILY", family).replace("PACKETS", &packets.to_string()));
     let scene = Scene::now();
     let start = Instant::now();
     let mut running = program.start(&["run", "study.toml", "--out", "x.stacklab"]);
-    // A study has two blocks at least. One is enough here: the second is interrupted when it begins.
+    // A study has at least two blocks. One is enough here: the second is interrupted at its start.
     let mut coordinator = 0;
     while !running.stderr().contains("block 2/2") {
         assert!(running.is_running(), "it ended early:\n{}", running.stderr());
@@ -81,7 +81,7 @@ fn peaks(family: &str, packets: u64) -> (Peaks, u64) {
     (peaks, rows.into())
 }
 
-/// A process's peak of resident memory, KiB; nothing where it has ended.
+/// A process's peak of resident memory, KiB; nothing if it has ended.
 fn peak(pid: u32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.split_whitespace().next()?.parse().ok())

@@ -1,5 +1,5 @@
-//! What the engine asks of the kernel: nothing but I/O and the clock, however many messages pass; and no more memory
-//! than was promised, however many flows there are.
+//! The engine's use of the kernel: only I/O and clock calls, for any number of messages; and memory within the
+//! promised limit, for any number of flows.
 
 use crate::support;
 
@@ -17,7 +17,7 @@ use support::program::{Program, require_root, require_tool};
 
 static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Calls that move messages, wait for a socket to, or wait for the clock.
+/// System calls that move messages, wait for a socket, or wait for the clock.
 const IO_AND_CLOCK: [&str; 16] = [
     "read",
     "write",
@@ -36,12 +36,12 @@ const IO_AND_CLOCK: [&str; 16] = [
     "nanosleep",
     "sched_yield",
 ];
-/// Connections at once, and the most memory that an agent with them may take, KiB.
+/// Parallel connections, and the maximum memory of an agent with them, KiB.
 const FLOWS: u32 = 10_000;
 const MOST_KIB: u64 = 512 * 1024;
 const FEW: u64 = 500;
 const MANY: u64 = 20_500;
-/// What a call may be made more often in the longer of two runs: its report is larger, and takes more memory.
+/// How many more times a call may occur in the longer of two runs: its report is larger, and needs more memory.
 const MORE: u64 = 60;
 
 /// An agent of the real program.
@@ -59,7 +59,7 @@ impl Agent {
         Agent { process, client }
     }
 
-    /// Ends it, and waits until it has.
+    /// Ends it, and waits until it has ended.
     fn end(mut self) {
         drop(self.client);
         assert!(self.process.wait().unwrap().success());
@@ -106,8 +106,8 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
     run.unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// How often each call was made by sender and receiver together. Traced programs are so slow that a flood of datagrams may
-/// be over before its receiver has looked; such a run is made again.
+/// How often sender and receiver together made each call. Traced programs are slow: a flood of datagrams may end
+/// before its receiver reads. Such a run is repeated.
 fn calls(spec: &TrialSpec) -> BTreeMap<String, u64> {
     (0..5).find_map(|_| counted(spec)).expect("one of five traced runs is valid")
 }
@@ -130,7 +130,7 @@ fn counted(spec: &TrialSpec) -> Option<BTreeMap<String, u64>> {
     let mut calls = BTreeMap::new();
     for file in files {
         for line in fs::read_to_string(&file).unwrap().lines() {
-            // % time, seconds, microseconds a call, calls, errors (where there were any), name
+            // % time, seconds, microseconds per call, calls, errors (if any), name
             let fields: Vec<&str> = line.split_whitespace().collect();
             if let [_, _, _, count, .., name] = fields[..]
                 && let Ok(count) = count.parse::<u64>()
@@ -163,7 +163,7 @@ fn messages_take_no_call_but_io_and_the_clock() {
             };
             let (few_io, many_io) = (io_calls(&few), io_calls(&many));
             println!("{probe} {transport} {family} {io}: {few_io} calls of I/O and clock, then {many_io}");
-            // The longer run is seen to be longer: a call moves at most 64 messages.
+            // The longer run must show more calls: one call moves at most 64 messages.
             assert!(many_io > few_io + (MANY - FEW) / 128, "{few:?}\n{many:?}");
             for (name, count) in &many {
                 let before = few.get(name).copied().unwrap_or(0);
@@ -181,7 +181,7 @@ fn ten_thousand_connections_fit_into_the_memory_promised() {
     require_root();
     for family in Family::ALL.iter().copied() {
         let program = Program::new();
-        // With a limit that has to be raised first.
+        // With a resource limit that must be raised first.
         let start = |host| {
             let script = r#"ulimit -S -n 512; exec "$STACKLAB" agent --stdio"#;
             Agent::start(host, program.script(&["sh", "-c"], script))

@@ -1,4 +1,4 @@
-//! Faults of a known kind and number on the path are reported as what they are.
+//! Faults of a known kind and number on the path are reported correctly.
 
 use crate::support;
 
@@ -10,8 +10,8 @@ use support::lab::Lab;
 use support::records::{figure, side};
 use support::tun::{Done, Faults, FaultyPath};
 
-/// What forwarding through this process and two wake-ups may add, beyond what the same path takes without delay, on a
-/// busy machine. The reported figure is a median, so a few late packets do not count.
+/// Maximum delay that forwarding through this process and two wake-ups may add on a busy machine, compared with the
+/// same path without delay. The reported figure is a median, so a few late packets do not count.
 const LATE_MS: f64 = 2.0;
 /// Histograms keep three significant digits.
 const DIGITS: f64 = 0.001;
@@ -21,7 +21,7 @@ fn probe(probe: Probe, pacing: Pacing, packets: u64) -> ProbeSpec {
     ProbeSpec { probe, pacing, length, warmup_ns: 50_000_000, interval_ns: 100_000_000, metrics: Vec::new() }
 }
 
-/// So many messages at so many a second.
+/// This many messages at this many per second.
 fn stream(packets: u64, per_second: f64) -> ProbeSpec {
     probe(Probe::Stream, Pacing::Schedule(per_second), packets)
 }
@@ -36,10 +36,10 @@ fn delayed(delay: Duration) -> Faults {
 
 #[test]
 fn a_known_delay_is_reported_in_each_direction() {
-    // They differ, so that a half of the round trip would not pass for the one-way delay.
+    // The delays differ, to distinguish half of the round trip from the one-way delay.
     const THERE: Duration = Duration::from_millis(20);
     const BACK: Duration = Duration::from_millis(30);
-    // TCP begins with 10 segments a round trip; faster than that, messages would wait in the sender.
+    // TCP begins with 10 segments per round trip; at a higher rate, messages would wait in the sender.
     let slow = stream(100, 100.0);
     let mut lab = Lab::build();
     let delays = |lab: &mut Lab| {
@@ -82,11 +82,11 @@ fn a_known_delay_is_reported_in_each_direction() {
 #[test]
 fn losses_duplicates_and_reordering_are_reported_exactly() {
     const SENT: u64 = 2000;
-    // A pace at which no buffer is ever full.
+    // A rate at which no buffer is ever full.
     let paced = stream(SENT, 1000.0);
     let delay = Duration::from_millis(2);
     let (drop, double, hold) = (Some((50, 49)), Some((40, 7)), Some((30, 11, 3)));
-    // With nothing behind them, lost messages at the end are told from late ones only by waiting.
+    // Lost messages at the end have no later messages; only waiting distinguishes them from late ones.
     let tail = Some(SENT - 10);
     let cases = [
         ("none", Faults { delay, ..Faults::default() }, (0, 0, 0)),
@@ -103,14 +103,14 @@ fn losses_duplicates_and_reordering_are_reported_exactly() {
             let done = path.take();
             println!("{family} {name}: {} {} {}", done.dropped, done.doubled, done.reordered);
             assert_eq!(done.came, SENT, "{family} {name}: the path has not seen every message");
-            // The path did what this test means it to do.
+            // The path applied the intended faults.
             assert_eq!((done.dropped, done.doubled, done.reordered), planned, "{family} {name}");
             reported(&run, &done, name);
         }
     }
 }
 
-/// Compares a run's figures with what the path did.
+/// Compares a run's figures with the faults that the path applied.
 fn reported(run: &RunRecord, done: &Done, name: &str) {
     let received = &side(run, Role::Receiver).received;
     let arrived = done.came - done.dropped;
@@ -138,9 +138,9 @@ fn tcp_over_a_lossy_path_shows_retransmissions_and_no_loss() {
             let retransmits = figure(&run, Metric::Retransmits);
             println!("{family}: {dropped} segments were dropped, {retransmits} sent again");
             assert_eq!(dropped > 0, lossy, "{family}");
-            // On a busy machine a segment may be so late that TCP sends it again in vain.
+            // On a busy machine a segment may be so late that TCP retransmits it unnecessarily.
             assert!(lossy || retransmits < 10.0, "{family}: {retransmits} on a path without loss");
-            // Each dropped segment is needed, so each is sent again, and perhaps some that were only late.
+            // Each dropped segment is retransmitted, and perhaps some that were only late.
             assert!(retransmits >= dropped as f64, "{family}: {retransmits} for {dropped}");
             for metric in [Metric::Loss, Metric::Duplicate, Metric::Reorder] {
                 assert!(

@@ -1,16 +1,16 @@
-//! A record that an earlier stacklab measured opens, and its reports are the same to the byte.
+//! A record measured by an earlier stacklab opens, and its reports are identical to the byte.
 
 use crate::support::program::{Program, code};
 use std::fs;
 use std::path::Path;
 
-/// Format 2 of the record, of the study beside it.
+/// A record of format 2, from the study in the same folder.
 const RECORD: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/records/format2.stacklab");
 
 #[test]
 fn the_reports_of_a_kept_record_do_not_change() {
     let program = Program::new();
-    // Beside it there may be a journal, which the program may need to write.
+    // The program may need to write a journal in the same folder.
     fs::copy(RECORD, program.work().join("kept.stacklab")).unwrap();
     for (format, file) in [("text", "format2.txt"), ("csv", "format2.csv")] {
         let expected = fs::read_to_string(Path::new(RECORD).with_file_name(file)).unwrap();
@@ -23,7 +23,7 @@ fn the_reports_of_a_kept_record_do_not_change() {
 fn a_kept_study_is_still_the_same_plan() {
     let program = Program::new();
     fs::copy(RECORD, program.work().join("kept.stacklab")).unwrap();
-    // Nothing is left to measure: every run of the plan is in the record.
+    // Nothing remains to be measured: every run of the plan is in the record.
     let resumed = program.run(&["run", "--resume", "--out", "kept.stacklab"]).expect(code::DONE);
     assert!(resumed.stdout.contains("16 valid runs in 2 blocks, 0 invalid"), "{}", resumed.stdout);
 }

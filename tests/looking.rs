@@ -1,5 +1,5 @@
-//! Results to look at, of a real campaign: figures for papers, runs as rows, and what is said where something is wrong.
-//! The page itself is tested in a browser (web/e2e).
+//! Output for viewing, from a real campaign: figures for papers, runs as rows, and error messages. The page itself is
+//! tested in a browser (web/e2e).
 
 use crate::support;
 

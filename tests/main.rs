@@ -1,6 +1,6 @@
-//! The end-to-end tests: the real program on real testbeds, one module for each thing that it promises. They need root and
-//! measure, so `make test` runs them one at a time, each in a process of its own (scripts/run-tests). One program, because each
-//! links everything.
+//! The end-to-end tests: the real program on real testbeds, one module for each promised property. They need root and
+//! measure; `make test` runs them one at a time, each in its own process (scripts/run-tests). They form one program,
+//! because each test links everything.
 
 mod bad_input;
 mod capture;

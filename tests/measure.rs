@@ -1,4 +1,4 @@
-//! A single measurement by hand: what it prints, how it fails, and what an agent that listens puts up with.
+//! A single measurement by hand: its output, its failures, and the invalid input that a listening agent tolerates.
 
 use crate::support;
 
@@ -25,13 +25,13 @@ impl Listening {
         stream
     }
 
-    /// Fails unless it can be measured to.
+    /// Fails unless this place can be measured to.
     fn serves(&self) {
         self.measure(&["tcp", "127.0.0.1", "-n", "10"]).expect(code::DONE);
     }
 }
 
-/// The whole of standard output, which must be one run.
+/// The whole standard output, which must be one run.
 fn json(outcome: &Outcome) -> Value {
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
 }
@@ -103,7 +103,7 @@ fn json_is_one_run_whose_figures_agree_with_each_other() {
         let throughput = measured(&run, "throughput");
         assert!((throughput / expected - 1.0).abs() < 1e-9, "{throughput} and {expected}");
         assert_eq!(run["hosts"][0]["boot_id"], run["hosts"][1]["boot_id"], "one machine");
-        // A flood's messages are left to gather, unless it is asked how long they take.
+        // Messages of a flood are coalesced, unless their delay is requested.
         assert!(run["sides"][1]["delays"].is_null(), "{run}");
         let asked =
             json(&there.measure(&["tcp", host, "-n", "300", "--delays", "--json"]).expect(code::DONE));
@@ -127,7 +127,7 @@ fn json_is_one_run_whose_figures_agree_with_each_other() {
         assert_eq!(sent, 400);
         let lost = 400.0 - received.as_f64().unwrap();
         assert!((measured(&run, "loss") - lost / 400.0).abs() < 1e-12, "{run}");
-        // 399 gaps of half a millisecond, however noisy the machine: a schedule does not run ahead.
+        // 399 gaps of half a millisecond, on a machine with any load: a schedule never runs ahead.
         let span = run["sides"][0]["sent"]["last_ns"].as_u64().unwrap()
             - run["sides"][0]["sent"]["first_ns"].as_u64().unwrap();
         assert!(span >= 399 * 490_000, "{span}");
@@ -152,7 +152,7 @@ fn reverse_has_the_other_host_send() {
     }
 }
 
-/// Another machine, as far as its kernel's boot tells.
+/// Simulates another machine, by another boot ID of the kernel.
 fn of_another_boot(answer: String) -> String {
     match answer.find("\"boot_id\":\"") {
         Some(at) => format!("{}x{}", &answer[..at + 11], &answer[at + 12..]),
@@ -160,7 +160,7 @@ fn of_another_boot(answer: String) -> String {
     }
 }
 
-/// One whose agent does not say when messages were sent back, as before clocks were compared.
+/// Simulates an agent that does not report when it answered messages, as before clocks were compared.
 fn of_an_older_agent(answer: String) -> String {
     of_another_boot(answer).replace("\"least_round_trip\"", "\"unheard_of\"")
 }
@@ -188,7 +188,7 @@ fn between_two_machines_whose_clocks_cannot_be_compared_one_way_delay_is_missing
     assert!(measured(&json(&measure(&["echo", "--json"])), "rtt") > 0.0);
 }
 
-/// How far the receiver's clock was found to be ahead, and how wrong that may be, nanoseconds.
+/// The measured offset of the receiver's clock, and its maximum error, nanoseconds.
 fn compared(run: &Value, side: usize) -> (i64, i64) {
     let compared = &run["sides"][side]["delay_points"]["compared"];
     let number = |name: &str| compared[name].as_i64().unwrap_or_else(|| panic!("no {name}: {run}"));
@@ -197,7 +197,7 @@ fn compared(run: &Value, side: usize) -> (i64, i64) {
 
 #[test]
 fn two_machines_are_compared_whatever_their_clocks_show() {
-    // They are one clock in truth.
+    // Both are really one clock.
     for args in [&["udp", "--json"][..], &["tcp", "-R", "--delays", "--json"]] {
         let run = json(&measure_to_another_machine(of_another_boot, args));
         let (offset, bound) = compared(&run, 1);
@@ -244,7 +244,7 @@ fn a_clock_that_is_ahead_by_a_quarter_of_an_hour_is_found_to_be() {
             }
         }
     }
-    // Whatever a busy machine does to the echoes, it does more to a flood.
+    // A busy machine disturbs a flood more than the echoes.
     assert!(told > 0, "no delay was larger than the clocks' bound");
 }
 
@@ -252,7 +252,7 @@ fn a_clock_that_is_ahead_by_a_quarter_of_an_hour_is_found_to_be() {
 fn a_measurement_that_contradicts_its_plan_says_why_and_ends_with_a_code_of_its_own() {
     let there = Listening::start("", &[]);
     for (_, host) in LOOPBACKS {
-        // No segment holds as much.
+        // No segment holds this many bytes.
         let args = ["tcp", host, "--framing", "segment", "-l", "128K", "-n", "200"];
         let outcome = there.measure(&args).expect(code::INVALID).says(&["not valid"]);
         assert!(
@@ -262,7 +262,7 @@ fn a_measurement_that_contradicts_its_plan_says_why_and_ends_with_a_code_of_its_
         let outcome = there.measure(&[&args[..], &["--json"]].concat()).expect(code::INVALID);
         assert!(json(&outcome)["status"]["invalid"][0].as_str().is_some(), "{outcome}");
     }
-    // A message shorter than its header is found before anybody is asked.
+    // A message shorter than its header is refused before any agent is contacted.
     there.measure(&["tcp", "127.0.0.1", "-n", "1", "-l", "16"]).expect(code::REQUEST).says(&["-l 32"]);
 }
 
@@ -318,15 +318,15 @@ fn a_busy_agent_says_so_and_serves_the_next_one() {
     }
     assert!(first.is_running(), "it was over before it could be asked twice, after {:?}", start.elapsed());
     first.end(SOON).expect(code::DONE);
-    // One after another, as a script would, without a pause between.
+    // One after another without a pause, as in a script.
     for _ in 0..5 {
         there.serves();
     }
 }
 
-/// The one line that is answered; then the connection has ended.
+/// The single line of the answer; the connection then ends.
 fn answer_to(stream: &TcpStream, request: &[u8]) -> Value {
-    // It may have been refused, and closed, before all of it was written.
+    // The agent may have refused and closed before all of it was written.
     let _ = (&mut &*stream).write_all(request);
     let mut line = String::new();
     BufReader::new(stream).read_line(&mut line).unwrap();
@@ -345,7 +345,7 @@ fn garbage_is_refused_and_the_agent_goes_on() {
         let answer = answer_to(&stream, request);
         let reason = answer["body"]["failed"]["reason"].as_str().unwrap_or_else(|| panic!("{answer}"));
         assert!(reason.contains("this is an agent of stacklab"), "{reason}");
-        // Closed, or reset where more had been sent than was read.
+        // Closed, or reset if more was sent than was read.
         match (&stream).read(&mut [0; 100]) {
             Ok(0) => {}
             Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
@@ -388,7 +388,7 @@ fn an_agent_is_free_again_when_its_coordinator_is_gone_in_the_middle() {
             assert!(first.is_running());
             thread::sleep(Duration::from_millis(5));
         }
-        // Into the trial.
+        // Proceeds into the trial.
         thread::sleep(Duration::from_millis(500));
         let here = children(first.pid());
         signal(first.pid(), how);
@@ -429,7 +429,7 @@ fn an_agent_ends_when_it_is_told_to() {
 #[test]
 fn once_is_once() {
     let there = Listening::start("[::1]", &["--once"]);
-    // What greets wrongly does not count.
+    // A peer with a wrong greeting does not count.
     let stream = TcpStream::connect(format!("[::1]:{}", there.port)).unwrap();
     stream.shutdown(Shutdown::Write).unwrap();
     (&stream).read_to_string(&mut String::new()).unwrap();

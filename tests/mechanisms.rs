@@ -1,6 +1,6 @@
-//! Transition mechanisms between two routers: what this kernel can do with namespaces alone, and the tunnels inside a real
-//! guest. They need root, tayga and images: user-mode Linux as Debian builds it (uml) and as it is built here (uml-full), and
-//! Linux 6.1; where one is missing they fail.
+//! Transition mechanisms between two routers: those that this kernel supports with namespaces alone, and the tunnels
+//! inside a real guest. The tests need root, tayga and images: Debian's build of user-mode Linux (uml), the build
+//! made here (uml-full), and Linux 6.1. If one is missing, they fail.
 
 use crate::support;
 
@@ -12,16 +12,16 @@ use support::program::{Outcome, Program, code, require_root, require_tool};
 use support::records::{figure, runs, side};
 use support::routed::model;
 
-/// What is offered: as much as can be sent, or as much as the headers leave.
+/// The offered load: a flood, or the rate that the headers leave.
 const FLOOD: &str = "";
 const PACED: &str = "packet_rate = \"link\"";
-/// How close to the header model a link of known rate must come.
+/// Allowed deviation from the header model on a link of known rate.
 const TOLERANCE: f64 = 0.01;
-/// At most one of so many runs may carry less than the headers leave: the machine may be somebody else's for a while, but a
-/// mechanism that fails now and then is at fault.
+/// At most one of this many runs may carry less than the headers leave. Other load may disturb the machine for a
+/// while, but a mechanism that fails occasionally is faulty.
 const MISSES: usize = 4;
-/// Rates of the middle link, Mbit/s: one that each kind of guest can fill on a busy machine, also with the smallest messages
-/// and emulated, and that of the published studies, for larger ones.
+/// Rates of the middle link, Mbit/s: one rate that each kind of guest can fill on a busy machine, even emulated and
+/// with the smallest messages; and the rate of the published studies, for larger messages.
 const SLOW: f64 = 5.0;
 const FAST: f64 = 100.0;
 
@@ -51,18 +51,19 @@ max = 3
     )
 }
 
-/// What a record says that was seen on the middle link.
+/// The record's statement about the packets seen on the middle link.
 fn seen(path: &std::path::Path) -> String {
     Record::read(path).unwrap().campaign().unwrap().testbed_description
 }
 
-/// Runs a study. Gives its runs, how many hosts its record has, and what the program said beside its report.
+/// Runs a study. Returns its runs, the number of hosts in its record, and the program's output in addition to its
+/// report.
 fn measured(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, String) {
     let (runs, hosts, said, _) = measured_and_seen(study, more);
     (runs, hosts, said)
 }
 
-/// The same, and what the record says that was seen on the middle links.
+/// The same, with the record's statement about the packets seen on the middle links.
 fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, String, String) {
     require_root();
     require_tool("tayga", "tayga");
@@ -74,13 +75,15 @@ fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, Stri
     (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr, seen(&path))
 }
 
-/// What every run must show, and the best of each cell: a machine that is busy meanwhile takes from a run, and adds to none.
+/// Checks of every run, and of the best run of each cell: a busy machine lowers a run's figures and never raises
+/// them.
 fn check(rate: f64, runs: &[RunRecord]) {
     let unfilled = unfilled(rate, runs);
     assert!(unfilled.is_empty(), "of what the headers leave: {unfilled:#?}");
 }
 
-/// What every run must show; gives the cells whose best run does not carry what the headers leave. Says which runs do not.
+/// Checks every run; returns the cells with a best run below the rate that the headers leave. Prints the runs below
+/// it.
 fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
     let mut best: BTreeMap<String, f64> = BTreeMap::new();
     let mut misses = 0;
@@ -96,7 +99,7 @@ fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
             "{cell}: {link_bytes} B on the link, not {bytes}"
         );
         let filled = figure(run, Metric::Throughput) / limit;
-        // What a translator has let wait goes on by a link on which it has smaller headers.
+        // Packets that a translator has queued continue on a link where they have smaller headers.
         let most = if mechanism.translates() { 1.0 + 3.0 * TOLERANCE } else { 1.0 + TOLERANCE };
         assert!(filled < most, "{cell}: {filled} of {limit} Mbit/s");
         if filled < 1.0 - TOLERANCE {
@@ -115,7 +118,7 @@ fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
     best
 }
 
-/// That each message has left in two fragments.
+/// Checks that each message left in two fragments.
 fn check_fragments(runs: &[RunRecord]) {
     for run in runs {
         let sent = &side(run, Role::Sender).sent;
@@ -140,7 +143,7 @@ fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
         measured_and_seen(&study(FAST, FLOOD, &tunnels, &[1024, 1408]), &["--in-vm"]);
     assert!(said.contains("inside a guest (uml)"), "{said}");
     for headers in [
-        // Protocol 41, by its two kinds of addresses; protocol 47 over either family; protocol 4 in IPv6 and in IPv4.
+        // Protocol 41, with both kinds of addresses; protocol 47 over either family; protocol 4 in IPv6 and in IPv4.
         "ipv4 198.18.0.1 > 198.18.0.2 / ipv6 2001:2:0:1::1 > 2001:2:0:2::1 / udp",
         "ipv4 198.18.0.1 > 198.18.0.2 / ipv6 2002:c612:1:1::1 > 2002:c612:2:2::1 / udp",
         "ipv4 198.18.0.1 > 198.18.0.2 / gre / ipv4 198.18.1.1 > 198.18.2.1 / udp",
@@ -151,7 +154,7 @@ fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
     ] {
         assert!(seen.contains(headers), "{headers}: {seen}");
     }
-    // Each of the four hosts has its facts in the record.
+    // The record has the facts of each of the four hosts.
     assert_eq!(hosts, tunnels.len() * 4);
     assert_eq!(runs.len(), 3 * 2 * cells);
     check(FAST, &runs);
@@ -169,7 +172,7 @@ fn translators_on_this_kernel_carry_what_the_header_model_says() {
     }
 }
 
-/// Names of the mechanisms of the table that fulfil a condition, and how many families they carry together.
+/// Names of the mechanisms in the table that meet a condition, and the number of families that they carry together.
 fn all(wanted: impl Fn(Mechanism) -> bool) -> (Vec<&'static str>, usize) {
     let wanted: Vec<Mechanism> =
         Mechanism::ALL.iter().copied().filter(|mechanism| wanted(*mechanism)).collect();
@@ -177,10 +180,10 @@ fn all(wanted: impl Fn(Mechanism) -> bool) -> (Vec<&'static str>, usize) {
     (wanted.iter().map(|mechanism| mechanism.name()).collect(), cells)
 }
 
-/// What user-mode Linux as Debian builds it has not.
+/// The features that Debian's build of user-mode Linux does not support.
 const LACKED: [&str; 3] = ["6rd", "wireguard4", "wireguard6"];
 
-/// How often what is not filled is measured: the machine may be somebody else's for a while.
+/// How often an unfilled cell is measured: other load may disturb the machine for a while.
 const TRIES: usize = 3;
 
 #[test]
@@ -199,7 +202,7 @@ fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here
             ] {
                 assert!(seen.contains(headers), "{headers}: {seen}");
             }
-            // Translated in the kernel, by a NAT64 that keeps state.
+            // Translated in the kernel, by a stateful NAT64.
             assert!(seen.contains("464xlat (Jool 4.") && seen.contains(", with state)"), "{seen}");
             assert_eq!(runs.len(), 3 * cells * sizes.len());
             every.extend(runs);
@@ -210,7 +213,7 @@ fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here
             eprintln!("round {attempt}: cells that carried less than the headers leave: {unfilled:#?}");
             assert!(attempt < TRIES, "of what the headers leave: {unfilled:#?}");
         }
-        // Its kernel takes for idle time what it does for packets while no process runs.
+        // Its kernel counts packet processing as idle time while no process runs.
         let outside = |run: &RunRecord| {
             let cpu = side(run, Role::Receiver).cpu.as_ref();
             cpu.is_some_and(|cpu| cpu.scope == CpuScope::Outside && cpu.busy_ns() > 0)
@@ -222,7 +225,7 @@ fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here
 #[test]
 fn what_debians_user_mode_linux_lacks_is_refused_there() {
     let program = Program::new();
-    // It is a program itself: no other one is needed for it.
+    // It is a program itself and needs no other one.
     program.write("few.toml", study(SLOW, FLOOD, &LACKED, &[128]));
     let few = ["run", "few.toml", "--in-vm=uml-full", "--set", "runs.max=2", "--set", "runs.min=2"];
     let mut alone = program.command(&few);
@@ -316,7 +319,7 @@ fn what_cannot_be_had_is_named_before_anything_starts() {
     assert!(!program.work().join("m.stacklab").exists());
 }
 
-/// What `stacklab lab` keeps in a folder of a program's own. The testbed goes with it, however its test ends.
+/// A folder of its own for `stacklab lab`. The testbed is removed with the folder, however its test ends.
 struct ByHand<'a>(&'a Program);
 
 impl ByHand<'_> {
@@ -333,7 +336,7 @@ impl ByHand<'_> {
         (done.status.code(), text(done.stdout), text(done.stderr))
     }
 
-    /// The process that the testbed lives by.
+    /// The process that keeps the testbed alive.
     fn holder(&self) -> u64 {
         let up = std::fs::read(self.0.work().join("stacklab-lab.json")).unwrap();
         serde_json::from_slice::<serde_json::Value>(&up).unwrap()["holder"].as_u64().unwrap()
@@ -346,7 +349,7 @@ impl Drop for ByHand<'_> {
     }
 }
 
-/// How many folders of guests' files a process has.
+/// The number of folders with guests' files that a process has.
 fn folders_of(process: u64) -> usize {
     let own = format!("stacklab-guests-{process}-");
     let all = std::fs::read_dir(std::env::temp_dir()).unwrap().flatten();
@@ -376,7 +379,7 @@ fn a_testbed_by_hand_inside_a_guest_is_entered_and_leaves_nothing() {
     let heard = std::thread::scope(|scope| {
         let capture = ["receiver", "timeout", "20", "tcpdump", "-nc", "1", "-i", "st0", "udp"];
         let heard = scope.spawn(move || enter(&capture));
-        // Until it listens, and then some.
+        // Until it listens, and a little longer.
         while !heard.is_finished() {
             enter(&["sender", "bash", "-c", send]);
             std::thread::sleep(std::time::Duration::from_millis(200));
@@ -434,7 +437,7 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     assert!(again != Some(0) && why.contains("is up already"), "{why}");
     let (entered, addresses, _) = lab(&["enter", "router1", "ip", "-br", "addr", "show", "dev", "st1"]);
     assert!(entered == Some(0) && addresses.contains("2001:2:0:ffff::1/64"), "{addresses}");
-    // What is left in the background there, whether it listens to a request to end or not.
+    // Processes left in the background there, whether they react to a termination request or not.
     let leave =
         "sleep 600 >/dev/null 2>&1 & echo $!; sh -c 'trap \"\" TERM; sleep 601' >/dev/null 2>&1 & echo $!";
     let (left, pids, _) = lab(&["enter", "receiver", "sh", "-c", leave]);

@@ -1,4 +1,4 @@
-//! Metrics that can be checked against arithmetic or against each other, by a stream that fills a link.
+//! Metrics that can be checked against arithmetic or against each other, with a stream that fills a link.
 
 use crate::support;
 
@@ -51,8 +51,8 @@ fn a_full_link_costs_what_its_parts_cost() {
         cpu(run);
         missing(run);
     }
-    // Measured, and maybe none: each processor holds up to 1 MiB that the kernel does not count (stacklab-traffic's
-    // memory.rs tests the figure with more than that).
+    // The figure is measured but may be zero: each processor holds up to 1 MiB that the kernel does not count
+    // (stacklab-traffic's memory.rs tests the figure with more memory than that).
     let held: Vec<f64> = runs.iter().map(|run| figure(run, Metric::MemorySockets)).collect();
     println!("sockets held {held:?} KiB");
     assert!(held.iter().all(|kib| *kib < 64.0 * 1024.0), "of a link whose queue holds some MiB: {held:?}");
@@ -69,7 +69,7 @@ fn a_full_link_costs_what_its_parts_cost() {
     assert_eq!(told, 2, "{outcome}");
 }
 
-/// RFC 6349's metrics of a link that a stream of nearly full segments has for itself.
+/// RFC 6349's metrics on a link without other traffic, with a stream of nearly full segments.
 fn transfer(run: &RunRecord) {
     let [ratio, efficiency, delay] =
         [Metric::Ttr, Metric::TcpEfficiency, Metric::BufferDelay].map(|metric| figure(run, metric));
@@ -83,7 +83,7 @@ fn transfer(run: &RunRecord) {
     assert!((delay - 100.0 * (mean / least - 1.0)).abs() < 1e-6 * delay.abs().max(1.0), "{}", run.trial);
 }
 
-/// The parts of each host's CPU time are the whole, and what it costs per packet and per bit agrees with it.
+/// The parts of each host's CPU time add up to the whole; the cost per packet and per bit agrees with it.
 fn cpu(run: &RunRecord) {
     use Metric::*;
     let bytes = f64::from(run.spec.message_bytes);
@@ -130,21 +130,21 @@ fn cpu(run: &RunRecord) {
         assert!((found(whole) - found(user) - found(kernel)).abs() <= tick, "{told}");
         assert!(found(softirq) <= found(kernel) + tick, "{told}");
         assert!(found(whole) > 0.0, "{told}");
-        // The kernel divides a process's time into user's and system's by the ticks that it happened to see, so that
-        // so little user time may be none; both together are exact.
+        // The kernel divides a process's time into user and system time by sampled ticks, and may count so little
+        // user time as zero; the sum is exact.
         let own = (time.own_user_ns + time.own_system_ns) as f64 * 100.0 / window;
         assert!(own > 0.0 && found(engine) <= own, "{told}: the process had {own} in all");
         assert!((found(engine) - time.own_user_ns as f64 * 100.0 / window).abs() < 1e-9, "{told}");
-        // Nanoseconds per packet over bits per packet are cores per Gbit/s.
+        // Nanoseconds per packet divided by bits per packet are cores per Gbit/s.
         let expected = found(per_packet) / (bytes * 8.0) * 100.0;
         assert!((found(per_gbit) / expected - 1.0).abs() < 1e-6, "{told}: {} {expected}", found(per_gbit));
-        // The window of the CPU time and the one of the rate are nearly the same: a second of nearly 94 Mbit/s.
+        // The windows of the CPU time and of the rate are nearly equal: a second of nearly 94 Mbit/s.
         let by_rate = found(whole) / (found(Throughput) / 1000.0);
         assert!((found(per_gbit) / by_rate - 1.0).abs() < 0.05, "{told}: {} {by_rate}", found(per_gbit));
     }
 }
 
-/// What a flood of one flow cannot have is said to be missing.
+/// Figures that a flood of one flow cannot have are reported as missing.
 fn missing(run: &RunRecord) {
     for metric in [Metric::Fairness, Metric::Lateness] {
         let value = &run.values[&metric];

@@ -1,4 +1,4 @@
-//! Published studies: looked up, audited, and replicated at a scale of seconds; the verdicts are recomputed from the record.
+//! Published studies: looked up, audited, and replicated within seconds; the verdicts are recomputed from the record.
 
 use crate::support;
 
@@ -60,7 +60,8 @@ fn every_stated_difference_is_audited_by_the_four_formulas() {
     assert!(text.contains(&format!("{none} by no formula")), "{text}");
 }
 
-/// The mean of the log ratios of IPv4 over IPv6 between equals, geometric over sizes within each block, as a ratio.
+/// The mean of the log ratios of IPv4 over IPv6 between hosts with the same system: geometric over sizes within each
+/// block, as a ratio.
 fn ratio(runs: &[RunRecord], transport: Transport, metric: Metric, size: u32) -> f64 {
     let mut blocks: BTreeMap<u32, f64> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.trial.probe == metric.probe()) {
@@ -73,7 +74,8 @@ fn ratio(runs: &[RunRecord], transport: Transport, metric: Metric, size: u32) ->
     (blocks.values().sum::<f64>() / blocks.len() as f64).exp()
 }
 
-/// What must become of a finding by its parts: each of these holds for all sizes, so one part that does not ends it.
+/// The expected verdict of a finding from its parts. Each finding holds for all sizes; one part that fails refutes
+/// it.
 fn outcome_of(finding: &Value) -> &'static str {
     let parts = finding["parts"].as_array().unwrap();
     let count = |outcome: &str| parts.iter().filter(|part| part["outcome"] == outcome).count();
@@ -84,7 +86,7 @@ fn outcome_of(finding: &Value) -> &'static str {
     }
 }
 
-/// What must become of a part by its 99 % interval of arm a over arm b, where that is clear.
+/// The expected verdict of a part from its 99 % interval of arm a over arm b, if that is clear.
 fn check_outcome(id: &str, part: &Value) {
     let interval = &part["effect"]["interval99"];
     let above = interval["low"].as_f64().unwrap() > 1.0;
@@ -93,7 +95,7 @@ fn check_outcome(id: &str, part: &Value) {
     let (claimed, opposite) = match id {
         "L1" | "L3" => (above, below),
         "L4" | "L5" => (below, above),
-        // The same in both: that it is not takes an interval that leaves out no difference.
+        // Equal in both: refuting this takes an interval that excludes no difference.
         "L2" => {
             assert!(outcome != "does not hold" || above || below, "{part}");
             return;
@@ -135,7 +137,7 @@ fn a_replication_judges_every_finding_by_its_record() {
     assert_eq!(ids, ["L1", "L2", "L3", "L4", "L5"]);
     for finding in findings {
         assert_eq!(finding["outcome"], outcome_of(finding), "{finding}");
-        // What is told is not passed off as Windows.
+        // Results of the replacement hosts are not labelled as Windows.
         assert!(finding["instead"].as_str().unwrap().contains("not the study's"), "{finding}");
         assert!(!finding["parts"].as_array().unwrap().is_empty(), "{finding}");
         for part in finding["parts"].as_array().unwrap() {
@@ -171,7 +173,7 @@ fn a_replication_judges_every_finding_by_its_record() {
     {
         assert!(text.contains(part), "`{part}` is not in {text}");
     }
-    // A record that is not there is said to be missing.
+    // A record that does not exist is reported as missing.
     program.run(&["replicate", "kolahi2009lan", "--from", "nothing.stacklab"]).expect(code::RECORD);
 }
 

@@ -1,6 +1,6 @@
-//! Real machines over ssh: a real sshd in a namespace of the test's own, which the program reaches from another one.
+//! Real machines over ssh: a real sshd in the test's own namespace; the program reaches it from another namespace.
 //!
-//! They need root. Where it is not had they fail; nothing is skipped.
+//! The tests need root. Without root they fail; nothing is skipped.
 
 use crate::support;
 
@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 use support::program::{Outcome, Program, code, require_root, require_tool};
 use support::records::{figure, runs};
 
-/// Both hosts of the test's testbed: this machine as the program sees it, and the one behind ssh.
+/// Both hosts of the test's testbed: this machine, and the machine behind ssh.
 const PORT: &str = "2222";
-/// How long sshd may take to listen.
+/// Maximum time until sshd listens.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// Within which time an error is to be said.
+/// Maximum time until an error is reported.
 const SOON: Duration = Duration::from_secs(15);
 
 const STUDY: &str = r#"
@@ -55,7 +55,7 @@ baseline = "ipv4"
 candidate = "ipv6"
 "#;
 
-/// Two namespaces, sshd in the second one, and a user's configuration of ssh for the first.
+/// Two namespaces, sshd in the second, and a user's ssh configuration for the first.
 struct Scene {
     program: Program,
     testbed: Testbed,
@@ -63,7 +63,7 @@ struct Scene {
     sshd: Option<Child>,
 }
 
-/// Where sshd is, installed or unpacked by scripts/setup.
+/// The path of sshd, installed or unpacked by scripts/setup.
 fn sshd() -> PathBuf {
     let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/openssh/usr/sbin/sshd");
     [PathBuf::from("/usr/sbin/sshd"), unpacked]
@@ -113,7 +113,8 @@ impl Scene {
         self.write("authorized", &public("user"));
         self.write("known", &format!("[198.18.0.2]:{PORT} {}", public("host")));
         self.allow("user");
-        // The program runs `ssh` as the user would; the test's user has another configuration than whoever runs the test.
+        // The program runs `ssh` as the user would; the test's user has a different configuration from the user who
+        // runs the test.
         fs::create_dir_all(self.path("bin")).unwrap();
         let ssh = self.write(
             "bin/ssh",
@@ -123,7 +124,7 @@ impl Scene {
         fs::create_dir_all(self.path("home")).unwrap();
     }
 
-    /// Has the user offer a key.
+    /// Makes the user offer a key.
     fn allow(&self, key: &str) {
         let path = |name: &str| self.path(name).display().to_string();
         self.write(
@@ -136,7 +137,7 @@ impl Scene {
         );
     }
 
-    /// Starts sshd in the second namespace, with users of the test's own.
+    /// Starts sshd in the second namespace, with the test's own users.
     fn start(&mut self) {
         let path = |name: &str| self.path(name).display().to_string();
         let sshd = sshd();
@@ -204,7 +205,7 @@ impl Scene {
         }
     }
 
-    /// The program in the first namespace, which is this machine to it.
+    /// The program in the first namespace, which it treats as this machine.
     fn command(&self, args: &[&str]) -> Command {
         let sender = self.testbed.hosts()[0].pid().to_string();
         let program = self.program.path();
@@ -237,7 +238,7 @@ impl Drop for Scene {
 #[test]
 fn a_study_runs_on_a_machine_behind_ssh() {
     let scene = Scene::set();
-    // Nothing is put on another machine without asking.
+    // Nothing is installed on another machine without asking.
     scene.fails(&["ssh:lab", "--copy-agent", "not there"]);
     assert_eq!(fs::read_dir(scene.path("home")).unwrap().count(), 0);
 
@@ -261,7 +262,7 @@ fn a_study_runs_on_a_machine_behind_ssh() {
     let hosts = Record::read(&record).unwrap().hosts().unwrap();
     assert_eq!(hosts.iter().map(|host| host.kind.as_str()).collect::<Vec<_>>(), ["here", "ssh"]);
 
-    // The agent that is there is used; one of another version is not.
+    // An existing agent is used; an agent of another version is not.
     scene.run(&["run", "study.toml", "--out", "y.stacklab", "--seed", "1"]).expect(code::DONE);
     let folder = scene.path("home/.cache/stacklab/bin");
     let [agent] = &fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>()[..]
@@ -297,7 +298,7 @@ fn a_machine_that_is_lost_in_the_middle_ends_the_campaign_which_is_resumed() {
         assert!(start.elapsed() < Duration::from_secs(30), "nothing was measured:\n{}", running.stderr());
         std::thread::sleep(Duration::from_millis(20));
     }
-    // The daemon's child of this connection is what goes when a machine does.
+    // The daemon's child process for this connection ends when a machine disappears.
     let connections = support::program::children(scene.sshd.as_ref().unwrap().id());
     connections.iter().for_each(|pid| support::program::signal(*pid, "KILL"));
     let outcome = running.end(Duration::from_secs(30)).expect(code::HOST);

@@ -1,7 +1,7 @@
-//! Clients of two routers, and routers, that are other systems, really running: user-mode Linux, a Debian kernel in a virtual
-//! machine, gVisor.
+//! Clients and routers with other systems, really running: user-mode Linux, a Debian kernel in a virtual machine,
+//! gVisor.
 //!
-//! They need root, tayga and the images of all; where one is missing they fail.
+//! The tests need root, tayga and all images; if one is missing they fail.
 
 use crate::support;
 
@@ -13,21 +13,21 @@ use support::program::{Program, code, require_root, require_tool};
 use support::records::{figure, runs, side};
 use support::routed::model;
 
-/// How close to the header model a link of known rate must come, and a guest that pauses now and then.
+/// Allowed deviation from the header model on a link of known rate, also for a guest that pauses occasionally.
 const TOLERANCE: f64 = 0.01;
 const FAR: f64 = 0.05;
-/// What emulated guests can fill, Mbit/s.
+/// The rate that emulated guests can fill, Mbit/s.
 const RATE: f64 = 5.0;
 /// The largest message that every mechanism carries in one packet, bytes.
 const LARGEST: u32 = 1400;
-/// Within which time everything is gone after an end.
+/// Maximum time after an end until everything is removed.
 const SOON: Duration = Duration::from_secs(3);
 
-/// How many messages a second are sent where they are no flood: a guest's is not held back by the shaper outside, and of a
-/// flood of fragments hardly two that belong together arrive.
+/// Messages per second on a schedule, instead of a flood. The shaper outside does not slow a guest down; in a flood
+/// of fragments, hardly any two fragments of one datagram both arrive.
 const PACED: u32 = 200;
 
-/// A study of floods, or of messages by a schedule.
+/// A study of floods, or of messages on a schedule.
 fn study(systems: &[&str], mechanisms: &[&str], transports: &[&str], size: u32, paced: bool) -> String {
     let pacing = if paced { format!("packet_rate = {PACED}") } else { String::new() };
     format!(
@@ -60,7 +60,7 @@ max = 2
     )
 }
 
-/// What messages of a size by a schedule come to, Mbit/s.
+/// The rate of messages of a size on a schedule, Mbit/s.
 fn scheduled(size: u32) -> f64 {
     f64::from(PACED * size * 8) / 1e6
 }
@@ -70,7 +70,7 @@ fn streams(all: &[RunRecord]) -> Vec<&RunRecord> {
     all.iter().filter(|run| run.values.contains_key(&Metric::Throughput)).collect()
 }
 
-/// What every stream of datagrams must show, whatever its ends are.
+/// The properties of every stream of datagrams, with any systems at its ends.
 fn check(run: &RunRecord) {
     let cell = &run.trial.cell;
     let (limit, bytes) = model(run, RATE);
@@ -82,7 +82,7 @@ fn check(run: &RunRecord) {
     let expected = if is_large { scheduled(cell.size) } else { limit };
     let throughput = figure(run, Metric::Throughput);
     assert!((throughput / expected - 1.0).abs() < FAR, "{cell}: {throughput} Mbit/s, not {expected}");
-    // Each message that is too large leaves in two fragments and is put together again; no other is.
+    // Each message that is too large leaves in two fragments and is reassembled; no other message is.
     let sent = &side(run, Role::Sender).sent;
     let messages = (sent.warmup + sent.measured + sent.markers) as f64;
     let fragments = figure(run, Metric::Fragments) / messages;
@@ -91,7 +91,7 @@ fn check(run: &RunRecord) {
     assert_eq!(figure(run, Metric::Reassembled) > 0.0, is_large, "{cell}");
 }
 
-/// What every stream by a schedule must show, also where it is of TCP or an end tells less.
+/// The properties of every stream on a schedule, also if it is TCP or an end reports less.
 fn check_schedule(run: &RunRecord) {
     let cell = &run.trial.cell;
     let (throughput, expected) = (figure(run, Metric::Throughput), scheduled(cell.size));
@@ -102,7 +102,7 @@ fn check_schedule(run: &RunRecord) {
     }
 }
 
-/// Measures a study into a record of that name; gives its runs, and what was said meanwhile.
+/// Measures a study into a record of that name; returns its runs, and the program's output.
 fn measure(program: &Program, study: String, name: &str) -> (Vec<RunRecord>, String) {
     program.write("study.toml", study);
     let done = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
@@ -121,11 +121,11 @@ fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespac
         let (all, said) = measure(&program, study, name);
         assert!(said.contains("both clients user-mode Linux"), "{said}");
         let streams: Vec<RunRecord> = streams(&all).into_iter().cloned().collect();
-        // Two systems and blocks, native in two families and each translator in one; a stream and an echo.
+        // Two systems and blocks; native in two families and each translator in one; a stream and an echo.
         let cells = 2 * (mechanisms.len() + 1);
         assert_eq!((all.len(), streams.len()), (cells * 2 * 2, cells * 2));
         streams.iter().for_each(check);
-        // It counts in ticks: a single run with little to forward may have none.
+        // Its CPU time counts in ticks: a single run with little to forward may have zero.
         let router: f64 = streams.iter().map(|run| figure(run, Metric::CpuRouter1)).sum();
         assert!(router > 0.0, "router1 has forwarded for nothing");
         streams
@@ -134,7 +134,7 @@ fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespac
     let streams = measured(&mechanisms, 1024, "x.stacklab");
     let path = program.work().join("x.stacklab");
 
-    // Runs of one cell came from different kernels, and the record says from which.
+    // Runs of one cell came from different kernels, and the record names the kernel of each run.
     let hosts = Record::read(&path).unwrap().hosts().unwrap();
     let kinds = |name: &str| -> Vec<&str> {
         hosts.iter().filter(|host| host.name == name).map(|host| &host.kind[..]).collect()
@@ -156,7 +156,8 @@ fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespac
             assert_eq!(cpu.scope, scope, "{}", run.trial);
         }
     }
-    // Two kernels are two clocks: a delay is told by their comparison over the routers, or is missing for their sake.
+    // Two kernels are two clocks: a delay is computed by their comparison over the routers, or is missing for that
+    // reason.
     for run in of("uml") {
         match &run.values[&Metric::OneWayDelay] {
             Value::Measured(delay) => assert!(*delay > 0.0, "{}: {delay}", run.trial),
@@ -182,7 +183,7 @@ fn a_virtual_machine_and_a_sandbox_speak_through_a_translator() {
     for run in streams {
         let cell = &run.trial.cell;
         check_schedule(run);
-        // A sandbox does not tell it.
+        // A sandbox does not report it.
         if Systems::of(cell).0[0] != System::Gvisor {
             assert_eq!(figure(run, Metric::PathMtu), 1480.0, "{cell}");
         }
@@ -210,7 +211,7 @@ fn user_mode_linux_as_routers_has_tunnels_that_need_no_module_of_this_kernel() {
     // Two families, two blocks, a stream and an echo.
     let (all, _) = measured("uml", &["gre6"], 1536, "large.stacklab");
     assert_eq!(all.len(), 2 * 2 * 2);
-    // What each of them has to translate: a program, and its kernel's own, which keeps state.
+    // The routers' translators: a program on one, a kernel module that keeps state on the other.
     let (all, said) = measured("namespace -> uml-full", &["native", "464xlat"], 1024, "mixed.stacklab");
     assert!(said.contains("464xlat (tayga and Jool 4.") && said.contains(", with state)"), "{said}");
     assert_eq!(all.len(), 3 * 2 * 2);
@@ -219,7 +220,7 @@ fn user_mode_linux_as_routers_has_tunnels_that_need_no_module_of_this_kernel() {
     let (all, said) = measured("uml", &["native", "6in4", "464xlat"], 1024, "x.stacklab");
     assert_eq!((all.len(), streams(&all).len()), (4 * 2 * 2, 4 * 2));
     assert!(said.contains("the clients namespaces, both routers user-mode Linux"), "{said}");
-    // What each of two kernels takes for it that do nothing else, in ticks of this machine's.
+    // Processor time of each of two kernels that do nothing else, in ticks of this machine.
     for metric in [Metric::CpuRouter1, Metric::CpuRouter2] {
         let busy: Vec<f64> = streams(&all).into_iter().map(|run| figure(run, metric)).collect();
         let mean = busy.iter().sum::<f64>() / busy.len() as f64;

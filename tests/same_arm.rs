@@ -1,4 +1,4 @@
-//! A study against itself: where two arms are one, hardly any comparison may name a better one.
+//! A study against itself: with two equal arms, hardly any comparison may report a better one.
 
 use crate::support;
 
@@ -11,10 +11,10 @@ use support::program::{Program, code, require_root};
 
 /// Two replicas of 36 cells, each compared by three metrics: 108 comparisons.
 ///
-/// A difference is declared where the 99 % interval leaves out none, so that one of them is expected by chance. All is
-/// measured a fixed number of times, since looking again and again finds more. Were their figures independent, more than five would
-/// be seen once in a thousand times; as two metrics come from the same runs, once in a hundred at the very worst. With the 90 %
-/// interval eleven would be expected.
+/// A difference is declared if the 99 % interval excludes no difference; one is expected by chance. Each cell is
+/// measured a fixed number of times, because repeated looks find more differences. If the figures were independent,
+/// more than five would occur once in a thousand times. Two metrics come from the same runs; the worst case is once
+/// in a hundred. With the 90 % interval, eleven would be expected.
 const STUDY: &str = r#"title = "an arm against itself"
 [factors]
 family = ["ipv4", "ipv6"]
@@ -78,7 +78,7 @@ fn an_arm_is_hardly_ever_better_than_itself() {
         "an arm beats itself in {} of {COMPARISONS}:\n{better}",
         named("better")
     );
-    // A comparison without an answer is no proof of anything.
+    // A comparison without an answer is not evidence.
     assert!(named("equivalent") + named("inconclusive") >= 100, "{verdicts:?}; invalid runs: {invalid}");
     scene.assert_restored(&program, &["study.toml", "x.stacklab"], Duration::from_secs(2));
 }

@@ -1,4 +1,4 @@
-//! A server and a pair of equals in one campaign: services run on the receiver in half of the cells.
+//! A server and two equal hosts in one campaign: services run on the receiver in half of the cells.
 
 use crate::support;
 
@@ -36,7 +36,7 @@ candidate = "dns+dhcp+directory"
 "#;
 const RUN: [&str; 6] = ["run", "study.toml", "--out", "x.stacklab", "--seed", "1"];
 
-/// Processes whose command line names a file under a folder.
+/// Processes with the name of a file under a folder in their command line.
 fn daemons(folder: &Path) -> Vec<String> {
     let folder = folder.display().to_string();
     let entries = fs::read_dir("/proc").unwrap().flatten();
@@ -65,7 +65,7 @@ fn a_server_answers_in_its_cells_and_every_run_is_proved() {
         assert_eq!(asked.is_empty(), !served, "{}: {asked:?}", run.trial);
         for name in asked.iter().filter(|name| name.ends_with(".answered")) {
             answered += counters.get(name);
-            // Where the link is not full, nothing is lost.
+            // A link that is not full loses nothing.
             if run.trial.probe == Probe::Echo {
                 assert!(counters.get(name) > 0, "{}: {name}", run.trial);
                 assert_eq!(
@@ -94,7 +94,7 @@ fn an_ordinary_user_has_services_too() {
         RUN.join(" ")
     );
     let mut command = program.script(&user, &script);
-    // This tree may be where that user cannot look.
+    // The test's user may be unable to read this tree.
     command.env("PATH", program.path_with("slapd"));
     let outcome = support::program::Outcome::of(command);
     outcome.expect(code::DONE).says(&["user namespace", "slapd 2."]);
@@ -109,7 +109,7 @@ fn a_program_that_is_missing_is_said_before_anything_starts() {
     let scene = Scene::now();
     program.write("study.toml", STUDY);
     for (missing, remedy) in [("slapd", "scripts/setup test"), ("dnsmasq", "apt-get install dnsmasq-base")] {
-        // In a namespace of mounts of its own the program is hidden, wherever it is.
+        // The program is hidden in its own mount namespace, wherever it is installed.
         let hide = "for folder in $(echo $PATH:/usr/local/sbin:/usr/sbin:/sbin | tr : ' '); do \
                     [ ! -e $folder/$0 ] || mount --bind /dev/null $folder/$0; done; exec $STACKLAB run study.toml";
         let mut command = program.script(&["unshare", "--mount", "sh", "-c"], hide);
@@ -133,7 +133,7 @@ fn daemons_die_with_a_program_that_is_killed() {
     while !daemons(&program.tmp()).is_empty() {
         assert!(start.elapsed() < Duration::from_secs(2), "{:?}", daemons(&program.tmp()));
     }
-    // What it left of files goes when the next one comes.
+    // The next run removes the files that it left.
     program.run(&["run", "--resume", "--out", "x.stacklab"]).expect(code::DONE);
     assert!(fs::read_dir(program.tmp()).unwrap().next().is_none());
 }

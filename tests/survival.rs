@@ -1,4 +1,4 @@
-//! Whatever ends the program, nothing of it is left but the record, and the campaign goes on from there.
+//! However the program ends, only the record remains, and the campaign resumes from it.
 
 use crate::support;
 
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use support::leftovers::{Scene, processes_of};
 use support::program::{Program, Running, children, code, count, invalid, record, require_root, signal};
 
-/// Four cells, streamed and echoed: 16 runs a block, some 0.8 s, and eight blocks whatever they say.
+/// Four cells, as streams and echoes: 16 runs per block, about 0.8 s, and eight blocks whatever the figures.
 const STUDY: &str = r#"title = "survival"
 [factors]
 family = ["ipv4", "ipv6"]
@@ -34,13 +34,13 @@ baseline = "ipv4"
 candidate = "ipv6"
 "#;
 const SEED: u64 = 20_241;
-/// The campaign, begun or gone on with.
+/// The campaign, started or resumed.
 const BEGIN: [&str; 6] = ["run", "study.toml", "--out", "x.stacklab", "--seed", "20241"];
 const RESUME: [&str; 4] = ["run", "--resume", "--out", "x.stacklab"];
-/// What may be in its folder, and within which time all else is to be gone.
+/// The files that may be in its folder, and the maximum time until everything else is removed.
 const FILES: [&str; 2] = ["study.toml", "x.stacklab"];
 const SOON: Duration = Duration::from_secs(2);
-/// No campaign here lasts so long.
+/// Maximum duration of a campaign here.
 const LIMIT: Duration = Duration::from_secs(40);
 
 fn program() -> (Program, Scene) {
@@ -68,7 +68,7 @@ fn measured(path: &Path) -> Vec<Row> {
     query.query_map([], row).unwrap().map(Result::unwrap).collect()
 }
 
-/// The runs that the study's plan dictates: all of its blocks, since it asks for as many at least as at most.
+/// The runs in the study's plan: all of its blocks, since its minimum and maximum number of blocks are equal.
 fn planned() -> Vec<Row> {
     let study = stacklab_study::parse(&Input::file("study.toml", STUDY)).unwrap();
     let row = |Trial { block, position, cell, probe }: Trial| {
@@ -79,7 +79,7 @@ fn planned() -> Vec<Row> {
     (0..study.rule.max).flat_map(|block| plan.block(block)).map(row).collect()
 }
 
-/// A small generator, so that a failure can be repeated from its printed seed (splitmix64).
+/// A small random generator (splitmix64). A failure can be repeated from its printed seed.
 struct Random(u64);
 
 impl Random {
@@ -91,7 +91,7 @@ impl Random {
         (mixed ^ (mixed >> 31)) % limit
     }
 
-    /// From the environment, to repeat a failure, or from the clock.
+    /// The seed: from the environment to repeat a failure, otherwise from the clock.
     fn seeded() -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
         let seed = std::env::var("SURVIVAL_SEED").map_or(now, |text| text.parse().expect("a number"));
@@ -105,14 +105,14 @@ fn a_campaign_killed_at_any_moment_leaves_its_record_alone_and_is_resumed_to_the
     let (program, scene) = program();
     let path = program.work().join("x.stacklab");
     let mut random = Random::seeded();
-    // While the testbed is built and the record begun, at the first runs, and anywhere.
+    // While the testbed is built and the record created, during the first runs, and at any time.
     let moments = [40, 150, 300, 500, 500, 500, 1000, 1000, 1000, 1000].map(|limit| random.below(limit));
     for moment in moments {
         let mut running = program.start(if path.exists() { &RESUME } else { &BEGIN });
         sleep(Duration::from_millis(moment));
         assert!(running.kill(), "the campaign ended before it was killed: it is too short for this test");
-        // A kill in the middle of a commit leaves the database's journal, by which the next opening undoes it; that of a
-        // commit which had changed nothing yet stays until the next one.
+        // A kill in the middle of a commit leaves the database's journal, and the next opening rolls the commit back.
+        // If the commit had not changed the database yet, its journal stays until the next commit.
         let files = [&FILES[..], &["x.stacklab-journal"]].concat();
         scene.assert_restored(&program, &files, SOON);
         let kept = path.exists().then(|| {
@@ -128,7 +128,7 @@ fn a_campaign_killed_at_any_moment_leaves_its_record_alone_and_is_resumed_to_the
     let resumed = measured(&path);
     scene.assert_restored(&program, &FILES, SOON);
 
-    // The same campaign in one go.
+    // The same campaign without interruption.
     std::fs::remove_file(&path).unwrap();
     let whole = program.start(&BEGIN).end(LIMIT).expect(code::DONE);
     let uninterrupted = measured(&path);
@@ -138,7 +138,7 @@ fn a_campaign_killed_at_any_moment_leaves_its_record_alone_and_is_resumed_to_the
     scene.assert_restored(&program, &FILES, SOON);
 }
 
-/// Ends a campaign by a signal in its second block, and sees that it is an end in good order.
+/// Ends a campaign by a signal in its second block, and checks that it ends cleanly.
 fn ended_by(name: &str) {
     let (program, scene) = program();
     let path = program.work().join("x.stacklab");
@@ -179,7 +179,7 @@ fn ctrl_c_while_the_testbed_is_built_leaves_nothing() {
     let (program, scene) = program();
     for _ in 0..5 {
         let mut running = program.start(&BEGIN);
-        // From here on it builds: its first host is there.
+        // The testbed is being built from here on: its first host exists.
         let start = Instant::now();
         while children(running.pid()).is_empty() {
             assert!(
@@ -194,7 +194,7 @@ fn ctrl_c_while_the_testbed_is_built_leaves_nothing() {
     }
 }
 
-/// Kills the process of a host in mid-campaign.
+/// Kills the process of a host during the campaign.
 fn host_killed(number: usize, name: &str) {
     let (program, scene) = program();
     let path = program.work().join("x.stacklab");

@@ -1,6 +1,6 @@
-//! Other systems' stacks, really running: gVisor's sandbox, a kernel of Debian's in a virtual machine, user-mode Linux.
+//! Other systems' stacks, really running: gVisor's sandbox, a Debian kernel in a virtual machine, user-mode Linux.
 //!
-//! They need images, which scripts/test has fetched before. Where one is missing they fail; nothing is skipped.
+//! The tests need images that scripts/test has fetched before. If one is missing they fail; nothing is skipped.
 
 use crate::support;
 
@@ -15,16 +15,16 @@ use support::leftovers::{Scene, processes_of};
 use support::program::{Program, children, code, require_root, signal};
 use support::records::{figure, runs, side, warns};
 
-/// How close to what the headers leave a full link must come.
+/// Allowed deviation of a full link from the rate that the headers leave.
 const TOLERANCE: f64 = 0.01;
-/// How far the median of its runs may be.
+/// Allowed deviation of the median of its runs.
 const FAR: f64 = 0.05;
-/// Links by the size of their packets, bytes and Mbit/s: an emulated machine, and a sandbox on a busy one, are near their own
-/// limit with 50 Mbit/s of small packets, and what they do there says nothing of the link.
+/// Links by packet size, bytes and Mbit/s. 50 Mbit/s of small packets is near the limit of an emulated machine, and
+/// of a sandbox on a busy machine; there the system limits the rate, not the link.
 const LINKS: [(u32, u32); 2] = [(1408, 50), (128, 10)];
 /// Runs of each cell.
 const BLOCKS: u32 = 3;
-/// Within which time everything is gone after an end.
+/// Maximum time after an end until everything is removed.
 const SOON: Duration = Duration::from_secs(3);
 
 /// A study of floods and echoes between the given systems.
@@ -59,14 +59,14 @@ candidate = "ipv6"
     )
 }
 
-/// The same study with packets of one size, on the link for them.
+/// The same study with packets of one size, on the link for that size.
 fn on_its_link(study: &str, (size, mbit): (u32, u32)) -> String {
     study
         .replace("size = [128, 1408]", &format!("size = [{size}]"))
         .replace("rate = \"50 Mbit/s\"", &format!("rate = \"{mbit} Mbit/s\""))
 }
 
-/// What headers leave of the link, Mbit/s.
+/// The payload rate that the headers leave on the link, Mbit/s.
 fn limit(run: &RunRecord) -> f64 {
     let cell = &run.trial.cell;
     let wire = wire_size(cell.family, cell.transport, cell.size, 1500).wire_bytes;
@@ -74,10 +74,10 @@ fn limit(run: &RunRecord) -> f64 {
     f64::from(link.1) * f64::from(cell.size) / f64::from(wire)
 }
 
-/// Shares of what headers leave, of each cell and system.
+/// Runs as shares of that rate, by cell and system.
 type Cells = BTreeMap<(String, String), Vec<f64>>;
 
-/// Adds the shares of runs that filled the link; one that did not says so, and is no figure of the link.
+/// Adds the shares of runs that filled the link. A run that did not fill it says so, and does not describe the link.
 fn gather(all: &[RunRecord], cells: &mut Cells) {
     for run in all.iter().filter(|run| run.values.contains_key(&Metric::Throughput)) {
         let cell = &run.trial.cell;
@@ -88,8 +88,8 @@ fn gather(all: &[RunRecord], cells: &mut Cells) {
     }
 }
 
-/// The cells that are not as the headers say. An emulated machine pauses now and then, and a sandbox is near its own limit with
-/// small packets: the run that came closest must be right, and the median not far from it.
+/// The cells that differ from the header model. An emulated machine pauses occasionally, and a sandbox is near its
+/// own limit with small packets: the closest run must be correct, and the median near it.
 fn far(cells: &Cells) -> Cells {
     let median = |shares: &[f64]| {
         let mut sorted = shares.to_vec();
@@ -117,7 +117,7 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
         let outcome = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
         let all = runs(&program.work().join(name));
         assert_eq!(all.len(), systems.len() * 2 * 2 * BLOCKS as usize);
-        // One record is looked at below.
+        // One record is inspected below.
         if name != "x.stacklab" {
             fs::remove_file(program.work().join(name)).unwrap();
         }
@@ -128,7 +128,7 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
     let mut cells: Cells = BTreeMap::new();
     gather(&all, &mut cells);
     gather(&measured(&systems, LINKS[1], "small.stacklab").1, &mut cells);
-    // What something else on the machine has disturbed is measured again, twice at most; what is wrong stays so.
+    // Cells disturbed by other load are measured again, twice at most; real faults remain.
     for round in 1..3 {
         for link in LINKS {
             let far = far(&cells);
@@ -145,7 +145,7 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
     let far = far(&cells);
     assert!(far.is_empty(), "of {} cells: {far:#?}", systems.len() * 4);
 
-    // Each is what its name says, by its own word.
+    // Each system is the one that its name states, by its own report.
     let hosts = Record::read(&path).unwrap().hosts().unwrap();
     let kernel = |name: &str| {
         let host = hosts.iter().find(|host| host.name == name).unwrap_or_else(|| panic!("no host {name}"));
@@ -159,7 +159,7 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
     }
     assert!(kernel("receiver (uml)").0.contains("user-mode Linux 7."), "{:?}", kernel("receiver (uml)"));
 
-    // Processor time is taken inside where the system counts it, and else outside.
+    // Processor time is measured inside the system if it counts it, and otherwise outside.
     let scope = |systems: &str, role: Role| {
         let systems: Systems = systems.parse().unwrap();
         let of = |run: &&RunRecord| {
@@ -224,7 +224,7 @@ fn what_is_missing_or_broken_is_said_before_anything_starts() {
     let missing = said(cache.path());
     assert!(missing.contains("stacklab image get linux-6.1"), "{missing}");
 
-    // An image that lost the end of a file.
+    // A truncated image.
     let own = std::env::var("STACKLAB_CACHE").expect("scripts/test names the folder of images");
     let folder = cache.path().join("images");
     fs::create_dir_all(&folder).unwrap();
@@ -240,7 +240,7 @@ fn what_is_missing_or_broken_is_said_before_anything_starts() {
     let broken = said(cache.path());
     assert!(broken.contains("not whole") && broken.contains("stacklab image get linux-6.1"), "{broken}");
 
-    // One that is another than was fetched: found by reading all of it.
+    // An image that differs from the fetched one: found by reading all of it.
     let mut other = bytes.clone();
     other[bytes.len() / 2] ^= 1;
     fs::write(&kernel, &other).unwrap();

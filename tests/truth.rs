@@ -1,4 +1,4 @@
-//! On a link of known rate the program reports what arithmetic says, for every size and both families.
+//! On a link of known rate, the program's figures agree with arithmetic, for every size and both families.
 
 use crate::support;
 
@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use support::program::{Outcome, require_root};
 use support::records::{figure, measure, warns};
 
-/// Goodput of Ethernet at 1 Gbit/s and MTU 1500 in Mbit/s, worked out by hand: payload, UDP over IPv4 and IPv6, TCP with
-/// timestamps over IPv4 and IPv6. 1536 bytes travel in two packets.
+/// Goodput of Ethernet at 1 Gbit/s and MTU 1500 in Mbit/s, calculated by hand: payload, UDP over IPv4 and IPv6, TCP
+/// with timestamps over IPv4 and IPv6. A payload of 1536 bytes takes two packets.
 const LIMITS: [(u32, [f64; 4]); 9] = [
     (64, [492.31, 426.67, 415.58, 367.82]),
     (128, [659.79, 598.13, 587.16, 537.82]),
@@ -21,18 +21,19 @@ const LIMITS: [(u32, [f64; 4]); 9] = [
     (1536, [925.30, 895.10, 895.10, 874.72]),
 ];
 
-/// How close to the limit a link that is full must be.
+/// Allowed deviation of a full link from the limit.
 const TOLERANCE: f64 = 0.01;
-/// How far a run may be from the limit without saying why. The sender decides by its own window whether it filled the
-/// link, and what waits in its queue separates that window from the receiver's.
+/// Allowed deviation of a run from the limit without a warning. The sender uses its own window to decide whether it
+/// filled the link, and packets in its queue separate that window from the receiver's.
 const UNSAID: f64 = 0.02;
-/// Sizes from here on are always held to the limit at 1 Gbit/s: 216 thousand packets a second. Below, 128 bytes need 644 and
-/// 64 need 962 thousand, which two processors can do while nobody else wants them; a run that does not, says so.
+/// Sizes from here on are always compared with the limit at 1 Gbit/s: 216 thousand packets per second. Below, 128
+/// bytes need 644 thousand and 64 bytes need 962 thousand. Two processors reach this if there is no other load; a run
+/// that does not reach it says so.
 const ALWAYS_HELD: u32 = 512;
-/// How often a study is measured at most. What else the machine does can only slow a run down.
+/// Maximum number of measurements of a study. Other load on the machine can only slow a run down.
 const ROUNDS: u32 = 3;
-/// The largest part of the runs held to the limit that may miss it: a fault that comes now and then would otherwise hide
-/// behind the best of several rounds.
+/// The largest share of runs compared with the limit that may miss it. Otherwise the best of several rounds would
+/// hide an occasional fault.
 const MOST_MISSED: f64 = 0.25;
 
 fn limit(run: &RunRecord, gigabits: f64) -> f64 {
@@ -78,7 +79,7 @@ margin = "2 %"
     )
 }
 
-/// Each cell's runs as shares of the limit. Fails where a run is beyond the limit, or below it without saying why.
+/// Each cell's runs as shares of the limit. Fails if a run exceeds the limit, or is below it without a warning.
 fn shares(runs: &[RunRecord], gigabits: f64) -> Cells {
     let mut cells = Cells::new();
     for run in runs {
@@ -105,8 +106,8 @@ fn shares(runs: &[RunRecord], gigabits: f64) -> Cells {
 /// Runs by size and family, as shares of the limit.
 type Cells = BTreeMap<(u32, Family), Vec<f64>>;
 
-/// Measures a study of floods, and once more the sizes of cells that are not full and that are held to be, a few times at most.
-/// Gives what the first study said, all runs and all shares.
+/// Measures a study of floods, and measures again, a few times at most, the sizes of cells that should be full but
+/// are not. Returns the first study's output, all runs and all shares.
 fn filled(
     (rate, gigabits): (&str, f64),
     transport: &str,
@@ -143,7 +144,7 @@ fn filled(
     (outcome, all, cells)
 }
 
-/// Whether a cell fills the link, by its fastest run: whatever else the machine does can only slow a run down.
+/// Whether a cell fills the link, by its fastest run: other load on the machine can only slow a run down.
 fn full(shares: &[f64]) -> bool {
     shares.iter().any(|share| *share >= 1.0 - TOLERANCE)
 }
@@ -153,7 +154,7 @@ fn udp_fills_a_link_of_100_mbit_and_the_report_gives_the_rest_to_headers() {
     require_root();
     let sizes = [64, 128, 384, 512, 640, 896, 1152, 1408, 1536];
     let (outcome, _, cells) = filled(("100 Mbit/s", 0.1), "udp", &sizes, (3, 300), |_| true);
-    // Where every run filled the link, the report's means leave nothing for the stacks.
+    // If every run filled the link, the report's means leave no part for the stacks.
     let steady = |size: u32| {
         let near = |share: &f64| (share - 1.0).abs() <= TOLERANCE / 2.0;
         Family::ALL.iter().all(|family| cells[&(size, *family)].iter().all(near))
@@ -180,7 +181,7 @@ fn reported(outcome: &Outcome, size: u32, column: &str) -> f64 {
     let title =
         lines().find(|line| line.contains(column)).unwrap_or_else(|| panic!("no `{column}` in {outcome}"));
     let characters = |text: &str| text.chars().count();
-    // Columns of figures are aligned at their right ends.
+    // Columns of figures are right-aligned.
     let end = characters(&title[..title.find(column).unwrap() + column.len()]);
     let row = lines().find(|line| line.trim_start().starts_with(&format!("{size} B ")));
     let row = row.unwrap_or_else(|| panic!("no row for {size} B in {outcome}"));
@@ -205,7 +206,7 @@ fn udp_fills_a_link_of_1_gbit_and_says_where_it_does_not() {
     for ((size, family), shares) in &cells {
         if !full(shares) {
             let of_cell = |run: &&RunRecord| run.trial.cell.size == *size && run.trial.cell.family == *family;
-            // Either end may be too slow: a sender is warned of, a receiver loses.
+            // Either end may be too slow: a slow sender gives a warning, a slow receiver loses packets.
             let said = |run: &RunRecord| warns(run, "below_link") || figure(run, Metric::Loss) > TOLERANCE;
             let said = runs.iter().filter(of_cell).any(said);
             assert!(said, "{size} B over {family}: {shares:?} of what the link carries, and nothing is said");

@@ -1,4 +1,4 @@
-//! What a study varies beside family and size takes effect: the sockets, the link and the traffic are as their cell says.
+//! Factors other than family and size take effect: the sockets, the link and the traffic match their cell.
 
 use crate::support;
 
@@ -6,7 +6,7 @@ use stacklab_model::{Cell, Factor, Family, HostReport, Role, RunRecord, Transpor
 use support::program::require_root;
 use support::records::{measure, side};
 
-/// Runs of every combination of the settings in `factors`; each must be valid.
+/// Runs of every combination of the settings in `factors`; each run must be valid.
 fn measured(factors: &str) -> Vec<RunRecord> {
     require_root();
     let study = format!(
@@ -108,7 +108,7 @@ pinning = ["none", "halves"]
         let flows: usize = level(cell, Factor::Flows);
         if flows > 1 {
             assert_eq!(received.flow_bytes.len(), flows, "{}", run.trial);
-            // So short a run may leave single flows behind, where a queue overflowed.
+            // In such a short run, single flows may fall behind after a queue overflow.
             let moved = received.flow_bytes.iter().filter(|bytes| **bytes > 0).count();
             assert!(moved > 1, "{}: {:?}", run.trial, received.flow_bytes);
         }

@@ -1,4 +1,4 @@
-//! An ordinary user measures as root does, in a user namespace, and leaves as little.
+//! An ordinary user measures like root, in a user namespace, and leaves nothing else behind.
 
 use crate::support;
 
@@ -34,14 +34,14 @@ factor = "family"
 baseline = "ipv4"
 candidate = "ipv6"
 "#;
-/// Runs: in each block four of stream, four of echo and, TCP alone, two of connect.
+/// Runs in each block: four of stream, four of echo and, for TCP only, two of connect.
 const RUNS: u64 = 3 * 10;
 
 /// The user and group "nobody", in no other group.
 const NOBODY: u32 = 65534;
 const AS_NOBODY: [&str; 4] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"];
 
-/// Runs the study as a user and sees that it ends well.
+/// Runs the study as a user and checks that it succeeds.
 fn measures(user: u32, prefix: &[&str], words: &[&str]) -> Outcome {
     require_root();
     require_tool("setpriv", "util-linux");

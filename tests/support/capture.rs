@@ -1,4 +1,4 @@
-//! Packets as tcpdump sees them on a host's interface: a witness that shares no code with the program.
+//! Packets captured by tcpdump on a host's interface: an independent check that shares no code with the program.
 
 use super::program::{require_tool, signal};
 use stacklab_model::{Family, Transport};
@@ -10,11 +10,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// How long tcpdump may take to begin or to end.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long packets may take from the kernel's buffer to tcpdump once all have passed.
+/// Maximum time from the kernel's buffer to tcpdump after the last packet.
 const DRAIN: Duration = Duration::from_millis(300);
-/// Bytes kept of a packet; every header fits, and lengths come from the headers.
+/// Captured bytes per packet. Every header fits, and lengths come from the headers.
 const KEPT_BYTES: &str = "128";
-/// KiB that may wait for tcpdump in the kernel.
+/// Size of tcpdump's kernel buffer, KiB.
 const BUFFER_KIB: &str = "65536";
 
 /// A running tcpdump.
@@ -22,7 +22,7 @@ pub struct Capture {
     tcpdump: Child,
     file: PathBuf,
     log: PathBuf,
-    /// Since when every packet is seen.
+    /// The time from which every packet is captured.
     pub listening: SystemTime,
 }
 
@@ -47,7 +47,7 @@ impl Capture {
         Capture { tcpdump, file, log, listening: SystemTime::now() }
     }
 
-    /// Ends the capture. Gives the TCP and UDP packets in order; fails where the kernel dropped any.
+    /// Ends the capture. Returns the TCP and UDP packets in order; fails if the kernel dropped any.
     pub fn stop(mut self) -> Vec<Packet> {
         std::thread::sleep(DRAIN);
         signal(self.tcpdump.id(), "INT");
@@ -65,7 +65,7 @@ impl Capture {
 
 impl Drop for Capture {
     fn drop(&mut self) {
-        // A test that fails leaves nothing running.
+        // A failed test leaves nothing running.
         let _ = self.tcpdump.kill();
         let _ = self.tcpdump.wait();
     }
@@ -86,10 +86,11 @@ pub struct Packet {
     pub payload: usize,
 }
 
-/// The TCP and UDP packets of a capture file (the classic format of libpcap, Ethernet); `None` where it is not one.
+/// The TCP and UDP packets of a capture file (the classic format of libpcap, Ethernet); `None` if it is not such a
+/// file.
 pub fn parse(file: &[u8]) -> Option<Vec<Packet>> {
     let word = |at: usize| Some(u32::from_ne_bytes(file.get(at..at + 4)?.try_into().ok()?));
-    // The file has this machine's byte order; the second number is that of nanosecond times.
+    // The file has this machine's byte order; the second number is the magic number for nanosecond timestamps.
     const MAGIC: [u32; 2] = [0xa1b2_c3d4, 0xa1b2_3c4d];
     const ETHERNET: u32 = 1;
     if !MAGIC.contains(&word(0)?) || word(20)? & 0xffff != ETHERNET {
@@ -106,7 +107,7 @@ pub fn parse(file: &[u8]) -> Option<Vec<Packet>> {
     Some(packets)
 }
 
-/// A packet from the beginning of its frame; `None` for anything but whole TCP and UDP over IP.
+/// Parses a packet from the beginning of its frame; `None` for anything but whole TCP and UDP over IP.
 fn packet(frame: &[u8]) -> Option<Packet> {
     let ip = frame.get(14..)?;
     let (family, version) = match frame.get(12..14)? {

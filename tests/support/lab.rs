@@ -1,4 +1,5 @@
-//! A testbed with agents of the real program, driven without the rest of it, so that a test can choose the path.
+//! A testbed with agents of the real program, used without the rest of the program. A test can therefore choose the
+//! path.
 
 use super::program::require_root;
 use super::tun::{MTU, address};
@@ -13,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 
 static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Two hosts whose agents have said hello. It must be built, used and dropped on one thread.
+/// Two hosts with agents that have greeted. It must be built, used and dropped on one thread.
 pub struct Lab {
     testbed: Testbed,
     agents: [AgentClient; 2],
@@ -22,7 +23,7 @@ pub struct Lab {
 }
 
 impl Lab {
-    /// Builds it, its own link without limits.
+    /// Builds it with its own link, without limits.
     pub fn build() -> Self {
         Lab::of(LinkConfig { rate: None, mtu: MTU, offloads: true })
     }
@@ -47,7 +48,7 @@ impl Lab {
         self.testbed.hosts().each_ref().map(|host| host.pid())
     }
 
-    /// Runs a probe with messages of 128 bytes over the path with faults; fails where the run is not valid.
+    /// Runs a probe with messages of 128 bytes over the path with faults; fails if the run is not valid.
     pub fn run(&mut self, family: Family, transport: Transport, probe: &ProbeSpec) -> RunRecord {
         let [sender, receiver] = [0, 1].map(|end| address(family, end));
         let path = Path {
@@ -63,7 +64,7 @@ impl Lab {
         self.run_trial(path, transport, 128, probe, Direction::Forward)
     }
 
-    /// Runs a probe with messages of a size over its own link; fails where the run is not valid.
+    /// Runs a probe with messages of a size over its own link; fails if the run is not valid.
     pub fn run_on_link(
         &mut self,
         (family, transport, size): (Family, Transport, u32),

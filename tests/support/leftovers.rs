@@ -1,4 +1,4 @@
-//! What a program must not leave behind: processes, network namespaces, links, files.
+//! Things that a program must not leave behind: processes, network namespaces, links, files.
 
 use crate::support::program::{Program, names};
 use std::collections::BTreeSet;
@@ -16,14 +16,14 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// As it is now.
+    /// The present state.
     pub fn now() -> Self {
         let namespaces = namespaces().into_iter().map(|(namespace, _)| namespace).collect();
         Scene { namespaces, links: links(), temporary: temporary() }
     }
 
-    /// Fails unless all is as it was within so long, no process of the program is left, and its folders hold nothing but
-    /// the files named.
+    /// Fails unless, within this time, the machine is in its earlier state, no process of the program remains, and
+    /// its folders contain only the named files.
     #[track_caller]
     pub fn assert_restored(&self, program: &Program, files: &[&str], within: Duration) {
         let start = Instant::now();
@@ -41,8 +41,8 @@ impl Scene {
         let mut left = Vec::new();
         let ours = processes_of(&program.path());
         left.extend(ours.iter().map(|pid| format!("process {pid}")));
-        // The namespace of a process that is not the program's is somebody else's, who came meanwhile. One of the
-        // program's, or one that is held only by an open file or a mount, is left behind.
+        // The namespace of a process outside the program belongs to another user who started it meanwhile. A
+        // namespace of the program's process, or held only by an open file or a mount, is a leftover.
         let found = namespaces();
         let foreign: BTreeSet<&String> = found
             .iter()
@@ -67,14 +67,14 @@ impl Scene {
     }
 }
 
-/// The processes whose program is this file. A process that has ended but was not waited for has no program any more.
+/// The processes that run this program file. A process that has ended but was not waited for has no program any more.
 pub fn processes_of(program: &Path) -> Vec<u32> {
     processes()
         .filter(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program))
         .collect()
 }
 
-/// What keeps a network namespace alive.
+/// The holder of a network namespace.
 #[derive(Debug)]
 enum Holder {
     /// A process, or a thread of it, is in it.
@@ -83,7 +83,7 @@ enum Holder {
     Path(#[expect(dead_code, reason = "for the failure's text")] PathBuf),
 }
 
-/// Every network namespace that something visible holds, with the holder.
+/// Every network namespace with a visible holder, with that holder.
 fn namespaces() -> Vec<(String, Holder)> {
     let mut found = Vec::new();
     for pid in processes() {
@@ -96,7 +96,7 @@ fn namespaces() -> Vec<(String, Holder)> {
     }
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     for mount in mounts.lines() {
-        // The fourth field is what of the file system is mounted: for a namespace its name.
+        // The fourth field is the mounted part of the file system: for a namespace, its name.
         let mut fields = mount.split(' ').skip(3);
         if let (Some(root), Some(place)) = (fields.next(), fields.next())
             && root.starts_with("net:[")
@@ -107,7 +107,7 @@ fn namespaces() -> Vec<(String, Holder)> {
     found
 }
 
-/// The namespace that a link of /proc leads to.
+/// The namespace that a link in /proc points to.
 fn network(link: &Path) -> Option<String> {
     let name = fs::read_link(link).ok()?.to_string_lossy().into_owned();
     name.starts_with("net:[").then_some(name)
@@ -117,7 +117,7 @@ fn processes() -> impl Iterator<Item = u32> {
     entries("/proc").into_iter().filter_map(|entry| entry.file_name()?.to_str()?.parse().ok())
 }
 
-/// What is in a folder; nothing where it has just gone.
+/// The contents of a folder; nothing if it has just been removed.
 fn entries(folder: &str) -> Vec<PathBuf> {
     fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
@@ -128,7 +128,7 @@ fn links() -> BTreeSet<String> {
     table.lines().skip(2).filter_map(|line| Some(line.split_once(':')?.0.trim().to_owned())).collect()
 }
 
-/// Files in /tmp that the program, or the database in it, could have made; tests' own folders apart.
+/// Files in /tmp that the program, or its database, could have created, except tests' own folders.
 fn temporary() -> BTreeSet<String> {
     let suspect = |name: &String| {
         (name.contains("stacklab") && !name.starts_with("stacklab-test-")) || name.starts_with("etilqs_")

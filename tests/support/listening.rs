@@ -1,4 +1,4 @@
-//! An agent of the real program that listens on a port which the kernel chose.
+//! An agent of the real program that listens on a port chosen by the kernel.
 
 use super::program::{Program, Running};
 use std::time::Duration;
@@ -7,12 +7,12 @@ use std::time::Duration;
 pub struct Listening {
     pub program: Program,
     pub agent: Running,
-    /// Its port, as the command line takes it.
+    /// Its port, in the command line's format.
     pub port: String,
 }
 
 impl Listening {
-    /// Starts one on a place without a port, such as `127.0.0.1` or `[::1]`, or nothing for any address.
+    /// Starts an agent on a place without a port, such as `127.0.0.1` or `[::1]`; an empty place means any address.
     pub fn start(place: &str, options: &[&str]) -> Self {
         let program = Program::new();
         let place = format!("{place}:0");
@@ -20,7 +20,7 @@ impl Listening {
         Self::of(program, agent)
     }
 
-    /// Starts one on any address whose monotonic clock is so many seconds ahead of this machine's.
+    /// Starts an agent on any address; its monotonic clock is this many seconds ahead of this machine's.
     pub fn with_a_clock_ahead(seconds: u32) -> Self {
         let program = Program::new();
         let ahead = seconds.to_string();

@@ -1,5 +1,5 @@
-//! What else the machine did while a test measured. A test that compares rates needs a quiet machine; where it fails, this is
-//! said beside the reason.
+//! Other load on the machine while a test measured. A test that compares rates needs a quiet machine; if it fails,
+//! the load is reported in addition to the reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -7,23 +7,23 @@ use std::fs;
 use std::sync::{Mutex, Once};
 use std::time::Instant;
 
-/// Processes with a smaller share of a processor than this are not named.
+/// Processes below this share of a processor are not named.
 const LEAST_SHARE: f64 = 0.01;
-/// How many are named at most.
+/// Maximum number of named processes.
 const NAMED: usize = 10;
-/// Ticks of a second in `/proc`: the same on every Linux that Rust's standard library runs on.
+/// Ticks per second in `/proc`: the same on every Linux that Rust's standard library supports.
 const TICKS: f64 = 100.0;
 
 static SINCE: Mutex<Option<Sample>> = Mutex::new(None);
 
-/// Watches from now on: a panic then says what else ran.
+/// Starts observing: a later panic then reports the other load.
 pub fn watch() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             before(panic);
-            // Nothing in here may panic.
+            // This code must not panic.
             if let Ok(since) = SINCE.lock()
                 && let Some(since) = since.as_ref()
             {
@@ -36,14 +36,14 @@ pub fn watch() {
     }
 }
 
-/// Processor time at a moment, in ticks.
+/// Processor time at one moment, in ticks.
 struct Sample {
     at: Instant,
     machine: Machine,
     processes: BTreeMap<u32, Process>,
 }
 
-/// Of all processors together.
+/// The total of all processors.
 #[derive(Default, Clone, Copy)]
 struct Machine {
     processors: usize,
@@ -55,7 +55,7 @@ struct Machine {
 struct Process {
     name: String,
     parent: u32,
-    /// Its own, and of the children that have ended and were waited for.
+    /// Its own time, and the time of children that have ended and were waited for.
     ticks: f64,
     own_ticks: f64,
 }
@@ -83,7 +83,7 @@ fn machine(stat: &str) -> Machine {
 
 /// `/proc/PID/stat`.
 fn process(stat: &str) -> Option<Process> {
-    // The name is in brackets, and may hold brackets and spaces itself.
+    // The name is in brackets, and may contain brackets and spaces itself.
     let (before, after) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = after.split_whitespace().collect();
     let of = |field: usize| fields.get(field)?.parse::<f64>().ok();
@@ -96,7 +96,7 @@ fn process(stat: &str) -> Option<Process> {
     })
 }
 
-/// The processes that descend from one, with it.
+/// A process and all its descendants.
 fn family(processes: &BTreeMap<u32, Process>, root: u32) -> BTreeSet<u32> {
     let descends = |mut pid: u32| {
         while let Some(process) = processes.get(&pid) {
@@ -125,7 +125,7 @@ fn report(since: &Sample, now: &Sample) -> String {
     let mut others: Vec<(f64, u32, &str)> = Vec::new();
     for (pid, process) in now.processes.iter().filter(|(pid, _)| !own.contains(pid)) {
         let begun = since.processes.get(pid).map_or(0.0, |process| process.ticks);
-        // What its children that have ended since had done before.
+        // The earlier time of its children that have ended since.
         let ended = since.processes.iter().filter(|(gone, _)| !now.processes.contains_key(gone));
         let earlier: f64 =
             ended.filter(|(_, gone)| gone.parent == *pid).map(|(_, gone)| gone.own_ticks).sum();
@@ -147,7 +147,7 @@ fn report(since: &Sample, now: &Sample) -> String {
 #[test]
 fn what_else_runs_is_told_with_its_share() {
     let since = Sample::now();
-    // Another's: its parent is no process of this one's any more.
+    // An unrelated process: its parent is no longer a process of this test.
     let script = "setsid sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!";
     let other = std::process::Command::new("sh").args(["-c", script]).output().unwrap();
     let other: u32 = String::from_utf8(other.stdout).unwrap().trim().parse().unwrap();

@@ -1,4 +1,4 @@
-//! The real program in a folder of its own, and what it answered.
+//! The real program in its own folder, and its output.
 
 use rusqlite::{Connection, OpenFlags};
 use std::fs;
@@ -22,15 +22,15 @@ pub mod code {
     pub const INTERRUPTED: i32 = 130;
 }
 
-/// A copy of the program. Its processes are known by the copy's path, whatever else runs on this machine; everything
-/// that it leaves behind is found in its folders.
+/// A copy of the program. Its processes are identified by the copy's path, independently of other programs on this
+/// machine. All its leftovers are in its folders.
 pub struct Program {
     folder: TempDir,
 }
 
 impl Program {
-    /// Three folders: `bin` with the copy, `work` to run it in, `tmp` as its TMPDIR. Any user may read the first and write
-    /// the others.
+    /// Three folders: `bin` with the copy, `work` as the current folder, `tmp` as its TMPDIR. Any user may read the
+    /// first and write the others.
     pub fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("stacklab-test-").tempdir().unwrap();
         for (name, mode) in [("", 0o755), ("bin", 0o755), ("work", 0o777), ("tmp", 0o777)] {
@@ -39,8 +39,8 @@ impl Program {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         }
         let program = Program { folder };
-        // Copied by another process: one that this process has open for writing could not be started ("text file busy")
-        // while another test forks.
+        // Another process makes the copy: a file that this process has open for writing could not be started ("text
+        // file busy") while another test forks.
         let source = env!("CARGO_BIN_EXE_stacklab");
         let copied = Command::new("cp").arg(source).arg(program.path()).status().expect("cp is installed");
         assert!(copied.success(), "{source} could not be copied into {}", program.folder.path().display());
@@ -62,14 +62,14 @@ impl Program {
         self.folder.path().join("tmp")
     }
 
-    /// Writes a file into its folder, for any user to read.
+    /// Writes a file into its folder; any user may read it.
     pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.work().join(name);
         fs::write(&path, text).unwrap();
         path
     }
 
-    /// Gives its folder to a user, so that what it makes there is that user's to make.
+    /// Gives its folder to a user, who then owns the files created there.
     pub fn give_to(&self, user: u32) {
         chown(self.work(), Some(user), Some(user)).unwrap();
     }
@@ -86,24 +86,24 @@ impl Program {
         self.placed(command)
     }
 
-    /// A shell script in which `$STACKLAB` is the program.
+    /// A shell script; `$STACKLAB` is the program.
     pub fn script(&self, shell: &[&str], script: &str) -> Command {
         let mut command = Command::new(shell[0]);
         command.args(&shell[1..]).arg(script);
         self.placed(command)
     }
 
-    /// Runs the program to its end.
+    /// Runs the program until it ends.
     pub fn run(&self, args: &[&str]) -> Outcome {
         Outcome::of(self.command(args))
     }
 
-    /// Starts the program with its output going to files beside its folders.
+    /// Starts the program; its output goes to files next to its folders.
     pub fn start(&self, args: &[&str]) -> Running {
         self.started(self.command(args))
     }
 
-    /// Starts one of its commands likewise.
+    /// Starts one of its commands in the same way.
     pub fn started(&self, mut command: Command) -> Running {
         let to = |name: &str| {
             let path = self.folder.path().join(name);
@@ -114,15 +114,15 @@ impl Program {
         Running { child, stdout, stderr, command: format!("{command:?}") }
     }
 
-    /// Copies a tool that scripts/setup has unpacked below this tree, with its libraries, to where any user may read it. Gives the
-    /// PATH that it is found by.
+    /// Copies a tool that scripts/setup has unpacked below this tree, with its libraries, to a folder that any user
+    /// may read. Returns the PATH for the tool.
     pub fn path_with(&self, tool: &str) -> String {
         let path = std::env::var("PATH").unwrap();
         let found = std::env::split_paths(&path)
             .map(|folder| folder.join(tool))
             .find_map(|file| file.canonicalize().ok());
         let found = found.unwrap_or_else(|| panic!("this test needs `{tool}`: scripts/setup test"));
-        // Installed, it is where all users find it.
+        // An installed tool is readable by all users.
         let (Some(folder), Some(usr)) = (found.parent(), found.ancestors().nth(2)) else { return path };
         if usr == Path::new("/usr") || usr == Path::new("/") {
             return path;
@@ -139,7 +139,7 @@ impl Program {
     }
 }
 
-/// The program on its way.
+/// The running program.
 pub struct Running {
     child: Child,
     stdout: PathBuf,
@@ -153,23 +153,23 @@ impl Running {
         self.child.id()
     }
 
-    /// Whether it has not ended yet.
+    /// Whether it is still running.
     pub fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Kills it as hard as can be and waits. Gives whether it was the kill that ended it.
+    /// Kills it with SIGKILL and waits. Returns whether the kill ended it.
     pub fn kill(&mut self) -> bool {
         let _ = self.child.kill();
         self.child.wait().unwrap().signal() == Some(9)
     }
 
-    /// What it said on standard error so far.
+    /// Its standard error output so far.
     pub fn stderr(&self) -> String {
         fs::read_to_string(&self.stderr).unwrap()
     }
 
-    /// Waits until it has said something on standard error; fails when it ends before, or stays silent.
+    /// Waits for its first output on standard error; fails if it ends before, or stays silent.
     pub fn wait_for(&mut self, text: &str, limit: Duration) {
         let start = Instant::now();
         while !self.stderr().contains(text) {
@@ -179,7 +179,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end; fails when it lasts longer than the limit.
+    /// Waits for its end; fails if it runs longer than the limit.
     pub fn end(mut self, limit: Duration) -> Outcome {
         let start = Instant::now();
         while self.is_running() {
@@ -197,13 +197,13 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // A test that fails leaves nothing running.
+        // A failed test leaves nothing running.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// How the program ended and what it said.
+/// The program's exit and output.
 pub struct Outcome {
     pub status: ExitStatus,
     pub stdout: String,
@@ -212,7 +212,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Runs a command to its end.
+    /// Runs a command until it ends.
     pub fn of(mut command: Command) -> Self {
         let output = command.stdin(Stdio::null()).output();
         let output = output.unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
@@ -225,14 +225,14 @@ impl Outcome {
         }
     }
 
-    /// Fails unless it ended with this code.
+    /// Fails unless the exit code is this code.
     #[track_caller]
     pub fn expect(self, code: i32) -> Self {
         assert_eq!(self.status.code(), Some(code), "{self}");
         self
     }
 
-    /// Fails unless standard error holds each of these texts.
+    /// Fails unless standard error contains each of these texts.
     #[track_caller]
     pub fn says(self, texts: &[&str]) -> Self {
         for text in texts {
@@ -255,7 +255,7 @@ pub fn signal(pid: u32, name: &str) {
     assert!(sent.success(), "SIG{name} could not be sent to {pid}");
 }
 
-/// The processes that this one has started, from whichever thread.
+/// The processes that this process has started, from any thread.
 pub fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
@@ -273,7 +273,7 @@ pub fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-/// Opens a record as another program would: read only, by SQLite alone.
+/// Opens a record like another program: read only, with SQLite alone.
 pub fn record(path: &Path) -> Connection {
     let opened = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     opened.unwrap_or_else(|error| panic!("{} does not open: {error}", path.display()))
@@ -297,14 +297,14 @@ pub fn invalid(path: &Path) -> Vec<String> {
     rows.map(Result::unwrap).collect()
 }
 
-/// How many runs of a record meet a condition.
+/// The number of runs of a record that meet a condition.
 pub fn count(path: &Path, condition: &str) -> u64 {
     let query = format!("SELECT count(*) FROM run WHERE {condition}");
     record(path).query_row(&query, [], |row| row.get::<_, u32>(0)).unwrap().into()
 }
 
-/// Fails with what to do where the tests do not run as root. A test that needs root measures: when it fails from here on, it
-/// says what else ran.
+/// Fails with instructions if the tests do not run as root. A test that needs root measures: if it fails after this
+/// call, it also reports the other load.
 pub fn require_root() {
     super::others::watch();
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -312,7 +312,7 @@ pub fn require_root() {
     assert_eq!(user.split_whitespace().nth(1), Some("0"), "this test needs root: sudo make test");
 }
 
-/// Fails with the package to install where a tool is missing.
+/// Fails with the package to install if a tool is missing.
 pub fn require_tool(tool: &str, package: &str) {
     let found = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     assert!(found.is_ok(), "this test needs `{tool}`: install the package {package}");

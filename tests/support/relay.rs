@@ -1,5 +1,5 @@
-//! A stand-in for an agent that listens: it passes everything on to a real one, keeps what was asked, and may change
-//! what is answered.
+//! A relay in place of a listening agent: it forwards everything to a real agent, stores the requests, and may change
+//! the answers.
 
 use super::program::Program;
 use std::io::{BufRead, BufReader, Write};
@@ -8,14 +8,14 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// The stand-in, for one coordinator.
+/// The relay, for one coordinator.
 pub struct Relay {
     pub port: String,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Relay {
-    /// Waits on 127.0.0.1 for one coordinator.
+    /// Listens on 127.0.0.1 for one coordinator.
     pub fn start(program: &Program, change: fn(String) -> String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port().to_string();

@@ -1,9 +1,9 @@
-//! Streams between the clients of two routers, and what the header model says of them.
+//! Streams between the clients of two routers, and their figures by the header model.
 
 use stacklab_model::{Mechanism, RunRecord, WirePath};
 
-/// What the headers leave of a middle link of a rate, Mbit/s, and the bytes of IP of a message on it. A link at an end, which is
-/// no faster, leaves less where a translator makes packets smaller.
+/// The payload rate that the headers leave on a middle link of a given rate, Mbit/s, and the IP bytes of a message on
+/// it. An end link is no faster, and leaves less if a translator makes packets smaller.
 pub fn model(run: &RunRecord, rate: f64) -> (f64, f64) {
     let cell = &run.trial.cell;
     let plain = WirePath::plain(cell.family, cell.transport, 1500);

@@ -1,5 +1,5 @@
-//! A path with known faults: packets pass between two TUN devices through this program, which delays, drops, doubles
-//! and holds them back, and counts what it did.
+//! A path with known faults: packets pass between two TUN devices through this program. It delays, drops, duplicates
+//! and reorders them, and counts its actions.
 
 use super::program::require_tool;
 use super::sys::{open_tun, wait_readable};
@@ -18,12 +18,13 @@ use std::time::{Duration, Instant};
 
 /// Name of the device, the same on both hosts.
 const DEVICE: &str = "faulty";
-/// Its MTU, the kernel's own choice for a TUN device.
+/// Its MTU: the kernel's default for a TUN device.
 pub const MTU: u32 = 1500;
-/// How often a waiting thread looks whether it should end.
+/// How often a waiting thread checks whether it should end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Address of the sending (0) or receiving (1) end, in the networks for benchmarks and apart from the testbed's own.
+/// Address of the sending (0) or receiving (1) end, in the benchmark networks (RFC 2544) but outside the testbed's
+/// own.
 pub fn address(family: Family, end: usize) -> IpAddr {
     let number = 1 + end as u8;
     match family {
@@ -32,32 +33,32 @@ pub fn address(family: Family, end: usize) -> IpAddr {
     }
 }
 
-/// What happens to the packets of one direction. A rule "every `n`th" counts messages of the measured window from 0 by
-/// their sequence number (for TCP, segments with payload) and takes those with the remainder given.
+/// The faults of one direction. A rule "every `n`th" counts messages of the measured window from 0 by their sequence
+/// number (for TCP, segments with payload), and applies to those with the given remainder.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Faults {
-    /// Every packet leaves so long after it came.
+    /// Delay of every packet.
     pub delay: Duration,
     /// Dropped: every `n`th, remainder.
     pub drop: Option<(u64, u64)>,
-    /// Dropped too: all from here on.
+    /// Dropped too: all packets from here on.
     pub drop_from: Option<u64>,
     /// Sent twice: every `n`th, remainder.
     pub double: Option<(u64, u64)>,
-    /// Held back until so many (third number) later ones have passed: every `n`th, remainder.
+    /// Held back until this many (third number) later packets have passed: every `n`th, remainder.
     pub hold: Option<(u64, u64, usize)>,
 }
 
-/// What was done to the messages of the measured window.
+/// The faults applied to messages of the measured window.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Done {
-    /// Messages that came in; of TCP, segments with payload.
+    /// Messages that entered; for TCP, segments with payload.
     pub came: u64,
-    /// Of these, not let out.
+    /// Messages dropped.
     pub dropped: u64,
-    /// Let out a second time.
+    /// Messages duplicated.
     pub doubled: u64,
-    /// Let out after a later one, by RFC 4737: below the next expected sequence number.
+    /// Messages reordered by RFC 4737: sent with a sequence number below the next expected one.
     pub reordered: u64,
     next_expected: u64,
     let_out: HashSet<u64>,
@@ -83,7 +84,7 @@ pub struct FaultyPath {
 }
 
 impl FaultyPath {
-    /// Lays it between the namespaces of two processes.
+    /// Creates it between the namespaces of two processes.
     pub fn lay(pids: [u32; 2], there: Faults, back: Faults) -> Self {
         let [near, far] = [0, 1].map(|end| device(pids[end], end));
         let mut path = FaultyPath { there: Arc::default(), ended: Arc::default(), threads: Vec::new() };
@@ -94,12 +95,12 @@ impl FaultyPath {
         path
     }
 
-    /// What was done to the messages from the sender to the receiver, and forgets it.
+    /// Returns and resets the faults applied to messages from the sender to the receiver.
     pub fn take(&self) -> Done {
         std::mem::take(&mut self.there.lock().unwrap())
     }
 
-    /// Starts a direction: one thread takes packets and decides, one lets them out when their time has come.
+    /// Starts a direction: one thread receives packets and decides, another sends them when they are due.
     fn direction(&mut self, faults: Faults, from: File, to: File, done: Arc<Mutex<Done>>) {
         let (sender, receiver) = channel();
         let ended = Arc::clone(&self.ended);
@@ -112,13 +113,13 @@ impl Drop for FaultyPath {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A thread that has panicked has said why.
+            // A panicked thread has already printed its reason.
             let _ = thread.join();
         }
     }
 }
 
-/// Makes a device in the namespace of a process, with an address of each family.
+/// Creates a device in the namespace of a process, with an address of each family.
 fn device(pid: u32, end: usize) -> File {
     require_tool("nsenter", "util-linux");
     let made = in_namespace(pid, || open_tun(DEVICE)).and_then(|made| made);
@@ -136,13 +137,13 @@ fn device(pid: u32, end: usize) -> File {
     file
 }
 
-/// A packet and when it leaves.
+/// A packet and its departure time.
 type Due = (Instant, Vec<u8>);
 
 fn take_in(faults: Faults, mut from: File, out: &Sender<Due>, done: &Mutex<Done>, ended: &AtomicBool) {
     let mut buffer = vec![0; MTU as usize];
     let mut segments = 0;
-    // What is held back, its sequence number, and how many more must pass it.
+    // The packet held back, its sequence number, and how many more packets must pass it.
     let mut held: Option<(Vec<u8>, u64, usize)> = None;
     while !ended.load(Ordering::Relaxed) {
         if !wait_readable(&from, LOOK).unwrap() {
@@ -192,8 +193,9 @@ fn let_out(mut to: File, packets: &Receiver<Due>) {
     }
 }
 
-/// The number of a message of the measured window: its own sequence number in a datagram (the probe's header says which
-/// window it belongs to); a running number for a TCP segment with payload, whatever it holds. `None` for anything else.
+/// The number of a message of the measured window. For a datagram it is the message's own sequence number (the
+/// probe's header identifies the window). For a TCP segment with payload it is a running number, independent of the
+/// content. `None` for all other packets.
 fn measured_message(packet: &[u8], segments: &mut u64) -> Option<u64> {
     let (protocol, header) = match packet.first()? >> 4 {
         4 => (*packet.get(9)?, usize::from(packet[0] & 15) * 4),

@@ -1,4 +1,4 @@
-//! Ctrl-C, and being asked to end.
+//! Ctrl-C and termination signals.
 
 #[cfg(unix)]
 use signal_hook::consts::SIGHUP;
@@ -16,12 +16,12 @@ const SIGNALS: [i32; 2] = [SIGINT, SIGTERM];
 /// A flag that is set once the user has interrupted. A second Ctrl-C ends the program at once.
 ///
 /// # Errors
-/// When the system takes no signal handlers.
+/// When the signal handlers cannot be installed.
 pub fn flag() -> io::Result<&'static AtomicBool> {
     static FLAG: OnceLock<Arc<AtomicBool>> = OnceLock::new();
     let flag = FLAG.get_or_init(|| Arc::new(AtomicBool::new(false)));
     for signal in SIGNALS {
-        // In this order: the first signal finds the flag unset and sets it, the second one finds it set.
+        // In this order: the first signal finds the flag unset and sets it, the second one finds it set and exits.
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(flag))?;
         signal_hook::flag::register(signal, Arc::clone(flag))?;
     }

@@ -1,5 +1,5 @@
-//! The agent's command line: `stacklab agent`, and the program `stacklab-agent` for systems where the rest of stacklab does
-//! not run (Windows, FreeBSD).
+//! The agent's command line: `stacklab agent`, and the program `stacklab-agent` for systems on which the rest of
+//! stacklab does not run (Windows, FreeBSD).
 
 pub mod interrupt;
 mod listen;
@@ -30,22 +30,22 @@ pub struct AgentOptions {
 /// Why an agent ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum AgentFailure {
-    /// It cannot wait for coordinators.
+    /// It cannot listen.
     #[error("{0}")]
     Listen(#[from] ListenError),
-    /// The system takes no signal handlers.
+    /// Signal handlers cannot be installed.
     #[error("could not write signal handlers: {0}")]
     Signals(io::Error),
-    /// Nobody takes its answers.
+    /// Its answers cannot be written.
     #[error("could not write an answer: {0}")]
     Answer(io::Error),
 }
 
-/// Serves a coordinator on standard input and output until the input ends, or whoever connects. `stdio` is what this
-/// program is told to do the former.
+/// Serves a coordinator on standard input and output until the input ends, or listens for coordinators. `stdio` is
+/// the command line with which this program serves on standard input and output.
 ///
 /// # Errors
-/// When it cannot listen where it is told to, or nobody takes its answers.
+/// When it cannot listen on the requested address, or an answer cannot be written.
 pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(), AgentFailure> {
     if let Some(place) = options.listen {
         let interrupted = interrupt::flag().map_err(AgentFailure::Signals)?;

@@ -1,8 +1,7 @@
-//! An agent that waits for coordinators on a TCP port and serves one at a time.
+//! A listening agent: waits for coordinators on a TCP port and serves one at a time.
 //!
-//! Each coordinator gets a process of its own, this program with `--stdio` and the connection as its input and output: it
-//! ends with the connection, in the middle of a trial too, and takes what the trial had taken of memory and sockets
-//! with it.
+//! Each coordinator gets a separate process: this program with `--stdio` and the connection as its input and output.
+//! The process ends with the connection, even during a trial, and this frees the trial's memory and sockets.
 
 use crate::sys;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
@@ -17,17 +16,17 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The port on which an agent listens unless told otherwise.
+/// The agent's default port.
 pub const PORT: u16 = 5202;
-/// How long a coordinator may take to greet.
+/// Time limit for a coordinator's first request.
 const GREETING_LIMIT: Duration = Duration::from_secs(5);
-/// How long a coordinator waits for the one before it to be gone.
+/// How long a coordinator waits for the previous one to be gone.
 const LEAVE_LIMIT: Duration = Duration::from_secs(1);
-/// The longest greeting, bytes.
+/// Maximum length of the first request, bytes.
 const LONGEST_GREETING: usize = 4096;
-/// Connections at once; more are closed.
+/// Maximum concurrent connections; more are closed.
 const MOST_CONNECTIONS: usize = 32;
-/// How often the wait for a connection looks whether it should end.
+/// How often the wait for a connection checks whether it should end.
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Where to listen, as written: nothing, `ADDRESS`, `:PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
@@ -60,20 +59,20 @@ impl FromStr for ListenAddress {
     }
 }
 
-/// Why an agent cannot wait for coordinators.
+/// Why an agent cannot listen.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "could not listen on {place}: {reason}; see whether another agent runs there, or name another port, as in --listen :7000"
 )]
 pub struct ListenError {
-    /// Where.
+    /// The requested address.
     place: String,
     /// The system's reason.
     reason: io::Error,
 }
 
-/// Listens and serves until interrupted, or with `once` until the first coordinator has gone. `stdio` is what this program
-/// is told to serve one on its standard input and output.
+/// Listens and serves until interrupted, or with `once` until the first coordinator has gone. `stdio` is the command
+/// line with which this program serves a coordinator on standard input and output.
 ///
 /// # Errors
 /// When it cannot listen there.
@@ -97,22 +96,22 @@ pub fn listen(
         match sys::accept(&socket, LOOK) {
             Ok(connection) => agent.meet(connection.into()),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
-            // A connection that was given up again, or no room for one more: neither is for ever.
+            // An aborted connection, or no free file descriptor: both are temporary.
             Err(_) => thread::sleep(LOOK),
         }
     }
-    // Its process ends with the connection.
+    // The coordinator's process ends with the connection.
     if let Some((_, stream)) = agent.served().as_ref() {
         let _ = stream.shutdown(Shutdown::Both);
     }
     Ok(())
 }
 
-/// Has the kernel end a connection whose other machine is gone.
+/// Enables TCP keepalive, so that the kernel closes a connection whose peer is gone.
 pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
     let keepalive =
         TcpKeepalive::new().with_time(Duration::from_secs(15)).with_interval(Duration::from_secs(5));
-    // Some systems retry as often as they like.
+    // Some systems choose the number of retries themselves.
     let thrice = keepalive.clone().with_retries(3);
     socket.set_tcp_keepalive(&thrice).or_else(|_| socket.set_tcp_keepalive(&keepalive))
 }
@@ -122,7 +121,7 @@ fn open(place: ListenAddress) -> io::Result<(Socket, SocketAddr)> {
         let address = SocketAddr::new(address, place.port);
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         if address.is_ipv6() {
-            // The unspecified address stands for both families, another one for itself.
+            // The unspecified address serves both families, any other address only its own.
             socket.set_only_v6(!address.ip().is_unspecified())?;
         }
         socket.set_reuse_address(true)?;
@@ -141,7 +140,7 @@ fn open(place: ListenAddress) -> io::Result<(Socket, SocketAddr)> {
     }
 }
 
-/// Where it listens, and how to measure to it.
+/// The announcement: where the agent listens, and how to measure to it.
 fn announcement(place: ListenAddress, bound: SocketAddr) -> String {
     let whom = if bound.ip().is_unspecified() { " for any host" } else { "" };
     let host = place.address.filter(|address| !address.is_unspecified()).map(|address| address.to_string());
@@ -153,11 +152,11 @@ fn announcement(place: ListenAddress, bound: SocketAddr) -> String {
 }
 
 struct Agent {
-    /// What a process for a coordinator is told.
+    /// The command line of a coordinator's process.
     stdio: &'static [&'static str],
-    /// Who is served, and the connection.
+    /// The coordinator being served, and its connection.
     served: Mutex<Option<(SocketAddr, TcpStream)>>,
-    /// Told when nobody is served any more.
+    /// Notified when no coordinator is being served any more.
     free: Condvar,
     connections: AtomicUsize,
     /// Whether a coordinator was served and has gone.
@@ -169,8 +168,8 @@ impl Agent {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes on a coordinator, or says who else is served. One that has just gone is given a moment: its process may
-    /// not have ended yet.
+    /// Accepts a coordinator, or returns which one is being served. Waits briefly for one that has just gone: its
+    /// process may not have ended yet.
     fn begin(&self, peer: SocketAddr, stream: &TcpStream) -> io::Result<Result<(), SocketAddr>> {
         let busy = |served: &mut Option<(SocketAddr, TcpStream)>| served.is_some();
         let (mut served, _) = self
@@ -184,7 +183,7 @@ impl Agent {
         Ok(Ok(()))
     }
 
-    /// Attends to a connection on a thread of its own, so that one that does not greet keeps nobody waiting.
+    /// Handles a connection on a separate thread, so that a silent connection does not block others.
     fn meet(self: &Arc<Self>, stream: TcpStream) {
         if self.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
             self.connections.fetch_sub(1, Ordering::Relaxed);
@@ -192,7 +191,7 @@ impl Agent {
         }
         let agent = Arc::clone(self);
         thread::spawn(move || {
-            // A coordinator that has gone again is nobody's failure.
+            // A coordinator that disconnects is not a failure.
             let _ = agent.attend(stream);
             agent.connections.fetch_sub(1, Ordering::Relaxed);
         });
@@ -225,7 +224,7 @@ impl Agent {
     }
 }
 
-/// Waits for the first request, leaves it unread, and gives its id; or says what is wrong with it.
+/// Waits for the first request, leaves it unread, and returns its id or an error.
 fn greeting(stream: &TcpStream) -> Result<u64, String> {
     let expected = "this is an agent of stacklab: it is asked by `stacklab measure`";
     let deadline = Instant::now() + GREETING_LIMIT;
@@ -249,20 +248,21 @@ fn greeting(stream: &TcpStream) -> Result<u64, String> {
                 };
             }
             _ if seen.len() == LONGEST_GREETING => return Err(expected.to_owned()),
-            // The line's beginning, which is seen again and again until its rest is there.
+            // The start of the line, which is peeked again until the rest arrives.
             _ => thread::sleep(Duration::from_millis(10)),
         }
     }
 }
 
-/// Answers that nothing will be done.
+/// Answers that the request is refused.
 fn refuse(mut stream: &TcpStream, id: u64, reason: String) -> io::Result<()> {
     let mut answer = serde_json::to_vec(&Numbered { id, body: Answer::Failed { reason } })?;
     answer.push(b'\n');
     stream.set_write_timeout(Some(GREETING_LIMIT))?;
     stream.write_all(&answer)?;
     stream.shutdown(Shutdown::Write)?;
-    // A connection that is closed with something unread is reset, and the answer lost. Not for ever, nor without bound.
+    // Closing a connection with unread data resets it and loses the answer. So the input is read first, with limits
+    // on time and size.
     stream.set_read_timeout(Some(Duration::from_secs(1)))?;
     let mut rest = [0; LONGEST_GREETING];
     for _ in 0..256 {
@@ -273,7 +273,7 @@ fn refuse(mut stream: &TcpStream, id: u64, reason: String) -> io::Result<()> {
     Ok(())
 }
 
-/// Has a process of its own serve a connection to its end.
+/// Serves a connection in a separate process until it ends.
 fn serve(stream: &TcpStream, stdio: &[&str]) -> io::Result<()> {
     stream.set_read_timeout(None)?;
     let mut command = Command::new(std::env::current_exe()?);

@@ -1,4 +1,4 @@
-//! The Windows agent, run by Wine, does what the Linux agent does, and the two measure together.
+//! The Windows agent, run by Wine, works like the Linux agent, and the two measure with each other.
 
 #[path = "../../traffic/tests/support/mod.rs"]
 mod support;
@@ -42,7 +42,7 @@ fn facts_are_windows_and_say_that_it_is_wine() {
     assert!(facts.memory_kib.abs_diff(here.memory_kib) < here.memory_kib / 10, "{}", facts.memory_kib);
     assert!(!facts.cpu_model.is_empty());
     assert!(facts.clock_source.unwrap().starts_with("QueryPerformanceCounter"));
-    // Not the same boot as far as this agent can tell, so that clocks are compared.
+    // The agent does not know that both are on the same boot, so clocks are compared.
     assert_eq!(facts.boot_id, None);
     let names: Vec<&String> = facts.abilities.keys().collect();
     assert_eq!(names, here.abilities.keys().collect::<Vec<_>>());
@@ -81,7 +81,7 @@ fn trials(pair: [On; 2], specs: &[TrialSpec], check: impl Fn(&TrialSpec, RunReco
         let path = path(spec.family);
         let offset = measure_offset(&mut from, &mut to, &path, spec).unwrap().unwrap();
         assert!(offset.bound_ns < 1_000_000_000, "{offset:?}");
-        // To agents 0 says that the clocks are one.
+        // For agents, 0 means that the hosts share a clock.
         let clock_offset_ns = if offset.offset_ns == 0 { 1 } else { offset.offset_ns };
         let spec = TrialSpec { clock_offset_ns, ..spec.clone() };
         let run =
@@ -126,7 +126,7 @@ fn streams_arrive_whole_and_every_byte_is_counted() {
                 assert!(side.cpu.is_some() && side.peak_rss_kib.is_some(), "{what}");
                 assert_eq!(side.endpoint.family, spec.family, "{what}");
             }
-            // By the offset between the clocks no message arrives long after it was sent.
+            // With the clock offset applied, no message arrives long after it was sent.
             let delays = receiver.delays.as_ref().unwrap();
             assert!(delays.mean_ns < 5e9, "{what}: {}", delays.mean_ns);
         });
@@ -136,7 +136,8 @@ fn streams_arrive_whole_and_every_byte_is_counted() {
 #[test]
 fn what_a_flood_of_datagrams_loses_was_counted_where_it_was_lost() {
     let mut specs = both(Transport::Udp, Probe::Stream, Pacing::Flood);
-    // What fits the receiver's buffer is sent in a few milliseconds; a receiver that has to wait for a processor sees more.
+    // Data that fits the receiver's buffer is sent in a few milliseconds; a receiver that waits for a processor
+    // measures more.
     specs.iter_mut().for_each(|spec| spec.probe.length = Length::Time(500_000_000));
     for pair in PAIRS {
         trials(pair, &specs, |spec, run| {
@@ -145,7 +146,7 @@ fn what_a_flood_of_datagrams_loses_was_counted_where_it_was_lost() {
             let arrived = receiver.received.warmup + receiver.received.measured;
             assert!(arrived > 0 && arrived <= sent, "{pair:?}: {arrived} of {sent}");
             assert_eq!(receiver.received.bytes, receiver.received.measured * 256);
-            // Windows counts them for the whole host, of each family.
+            // Windows counts them for the whole host, per family.
             let name = match (pair[1], spec.family) {
                 (On::Linux, _) => "socket.drops",
                 (_, Family::Ipv4) => "udp.InErrors",
@@ -202,7 +203,7 @@ fn many_flows_polled_and_both_directions_arrive_whole() {
             assert_eq!(sender.sent.measured, receiver.received.measured, "{what}");
             assert_eq!(receiver.flow_bytes.len(), 7, "{what}");
             assert_eq!(receiver.flow_bytes.iter().sum::<u64>(), receiver.received.bytes, "{what}");
-            // What one call of Windows cannot do is not said to have been done.
+            // Functions that Windows does not support are not reported as used.
             for (on, side) in pair.iter().zip([sender, receiver]) {
                 let io = if *on == On::Windows { Io::Plain } else { Io::Batch };
                 assert_eq!(side.io, Some(io), "{what}");
@@ -334,7 +335,7 @@ fn an_agent_whose_coordinator_goes_in_mid_trial_is_free_for_the_next() {
     let _pending = first.start(send, "send").unwrap();
     std::thread::sleep(Duration::from_millis(300));
     hang_up();
-    // The trial had a minute to go.
+    // The trial had a minute left.
     let start = Instant::now();
     let (mut next, _) = client("next", connected(&agent, "127.0.0.1"));
     assert_eq!(checks::facts(&mut next).os, "Windows");

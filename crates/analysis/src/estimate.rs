@@ -1,4 +1,4 @@
-//! One cell's runs of one metric, summed up.
+//! The summary of one cell's runs of one metric.
 
 use crate::runs::figure;
 use crate::statistics::moments::{Moments, mean};
@@ -6,15 +6,16 @@ use crate::statistics::order::order;
 use crate::statistics::{median, median_interval};
 use stacklab_model::{Estimate, Metric, RunRecord, RunStatus, Value};
 
-/// Sums up the runs of one cell, in the metric's unit. Only valid runs with a figure count; `missing` is the first
-/// reason where any valid run has none, or says why there is no valid run.
+/// Summarises the runs of one cell, in the metric's unit. Only valid runs with a figure count. `missing` is the first
+/// reason if any valid run has no figure, or says why there is no valid run.
 pub fn estimate(runs: &[&RunRecord], metric: Metric) -> Estimate {
     let figures: Vec<f64> = runs.iter().filter_map(|run| figure(run, metric)).collect();
     Estimate { missing: missing(runs, metric), ..estimate_of(&figures) }
 }
 
-/// Sums up finite figures, in the order in which they were measured: mean, standard deviation (n - 1), median, and the 95 % t interval of the mean, widened where
-/// each figure resembles the one before it ([`crate::statistics::autocorrelation`]). Spread and interval need two figures.
+/// Summarises finite figures, in the order of measuring: mean, standard deviation (n - 1), median, and the 95 % t
+/// interval of the mean, widened if consecutive figures are correlated ([`crate::statistics::autocorrelation`]).
+/// Standard deviation and interval need two figures.
 pub fn estimate_of(figures: &[f64]) -> Estimate {
     let moments = Moments::of(figures);
     let order = order(figures);

@@ -69,7 +69,7 @@ pub fn warned(mut run: RunRecord, codes: &[&str]) -> RunRecord {
     run
 }
 
-/// A host that received so many messages in each row of so many nanoseconds.
+/// A host that received this many messages in each row; each row lasts this many nanoseconds.
 pub fn side_with_series(row_ns: u64, messages: &[u64]) -> HostReport {
     let address = "198.18.0.1:9".parse().expect("a valid address");
     let row = |(place, messages): (usize, &u64)| IntervalRow {

@@ -1,4 +1,4 @@
-//! The difference that header bytes alone explain, and what is left to the stacks.
+//! The difference that header bytes alone explain, and the remainder caused by the stacks.
 
 use stacklab_model::{Cell, Effect, Explained, LinkConfig, Metric, Question, Rate, WireCost};
 
@@ -37,7 +37,7 @@ pub fn limit(cell: &Cell, metric: Metric, link_config: &LinkConfig) -> Option<f6
     Some(limit_of(&WireCost::of(cell, link_config).ok()?, metric, link_config.rate?))
 }
 
-/// The explained ratio and the reasoning, or why there is none.
+/// The explained ratio and the reasoning, or the reason for having none.
 fn full_link(
     question: &Question,
     means: [Option<f64>; 2],

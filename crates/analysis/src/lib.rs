@@ -1,5 +1,5 @@
-//! From runs to findings: what each cell measured, how far two cells are apart, what the headers explain of it, and
-//! the verdict.
+//! From runs to findings: the figures of each cell, the difference between two cells, the part that headers explain,
+//! and the verdict.
 //!
 //! Pure functions of the record: no I/O, no clock, no randomness, so the same record gives the same findings on
 //! every machine. The unit of replication is the run; comparisons pair runs within blocks.

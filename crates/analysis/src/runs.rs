@@ -1,9 +1,9 @@
-//! The record's runs, where they are quickly found.
+//! An index of the record's runs.
 
 use stacklab_model::{Cell, Metric, Probe, RunRecord};
 use std::collections::HashMap;
 
-/// Runs by cell and probe, in the order of their blocks. Made once, asked by every question.
+/// Runs by cell and probe, in the order of their blocks. Built once, used by every question.
 #[derive(Debug, Default)]
 pub struct Runs<'a> {
     by_cell: HashMap<&'a Cell, HashMap<Probe, Vec<&'a RunRecord>>>,
@@ -30,7 +30,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// The run's figure, where it is valid and has one.
+/// The run's figure, if the run is valid and has one.
 pub(crate) fn figure(run: &RunRecord, metric: Metric) -> Option<f64> {
     let figure = run.values.get(&metric)?.measured()?;
     (run.is_valid() && figure.is_finite()).then_some(figure)

@@ -4,7 +4,7 @@ use crate::statistics::{Warmup, median, mser5};
 use stacklab_model::{IntervalRow, Probe, RunRecord, SteadyState};
 use std::collections::BTreeMap;
 
-/// Looks at the interval series of every valid run, by probe. Probes without a series are left out.
+/// Tests the interval series of every valid run, by probe. Probes without a series are omitted.
 pub fn steady_state(runs: &[RunRecord]) -> Vec<SteadyState> {
     let mut by_probe: BTreeMap<Probe, Vec<(Warmup, u64)>> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.is_valid()) {
@@ -47,7 +47,7 @@ mod tests {
     use crate::fixtures::{cell, invalid, run, side_with_series};
     use stacklab_model::{Family, Metric};
 
-    /// A run of so many messages a row, 10 ms each; the last row is half a one.
+    /// A run with this many messages per row, 10 ms each; the last row is half a row.
     fn with(messages: impl Iterator<Item = u64>) -> RunRecord {
         let mut run = run(0, &cell(Family::Ipv4, 128), Metric::Throughput, 1.0);
         let rows: Vec<u64> = messages.chain([37]).collect();

@@ -1,4 +1,4 @@
-//! Statistics beside SciPy's, on the samples of `vectors/scipy.json` (made by `scripts/scipy-vectors`).
+//! Statistics compared with SciPy's, on the samples of `vectors/scipy.json` (made by `scripts/scipy-vectors`).
 
 use serde_json::Value;
 use stacklab_analysis::statistics as ours;
@@ -29,7 +29,7 @@ fn close(what: &str, case: &Value, found: f64, expected: &Value) {
     assert!(far < 1e-9, "{what} of {}: {found}, SciPy has {expected}", case["name"]);
 }
 
-/// p-values count in their smallness too: within 1e-7 of themselves.
+/// p-values are compared relatively: within 1e-7 of their own size.
 fn close_p(what: &str, case: &Value, found: f64, expected: &Value) {
     close(what, case, found, expected);
     let expected = number(expected);

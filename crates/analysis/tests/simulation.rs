@@ -1,4 +1,5 @@
-//! What the intervals and the stopping rule promise, they keep: seeded simulations, of which `bench/coverage` prints more.
+//! The intervals and the stopping rule meet their promises: seeded simulations, of which `bench/coverage` prints
+//! more.
 
 #[path = "../examples/coverage/campaign.rs"]
 mod campaign;

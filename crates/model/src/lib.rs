@@ -1,7 +1,7 @@
 //! The vocabulary of stacklab: factors, trials, host reports, metrics and findings.
 //!
-//! Data, parsing and printing only: no I/O and no clock. Every other crate depends on this one and on
-//! nothing else of the project; only the `stacklab` program puts them together.
+//! It contains data, parsing and printing only: no I/O and no clock. It is the only crate of the project that other
+//! library crates depend on; the `stacklab` program combines them.
 
 mod factors;
 mod findings;

@@ -5,9 +5,9 @@ use std::fmt;
 /// A name that is not in its set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownName {
-    /// What was written.
+    /// The invalid text.
     pub found: String,
-    /// What the set is called, for example `family`.
+    /// The name of the set, for example `family`.
     pub set: &'static str,
     /// Every valid name.
     pub valid: &'static [&'static str],
@@ -25,8 +25,8 @@ impl fmt::Display for UnknownName {
 
 impl std::error::Error for UnknownName {}
 
-/// The valid name closest to what was written, if one is close enough to be what was meant
-/// (at most a third of its letters are wrong, or one).
+/// The valid name closest to the text, if it is close enough to be the intended name (at most a third of its letters
+/// are wrong, or one).
 pub fn nearest<'a>(found: &str, valid: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let found = found.to_lowercase();
     valid
@@ -79,7 +79,7 @@ macro_rules! named {
 }
 pub(crate) use named;
 
-/// How a closed set that has `ALL`, `NAMES` and `name` is written and read.
+/// Reading and writing for a closed set with `ALL`, `NAMES` and `name`.
 macro_rules! text_of_names {
     ($type:ident, $set:literal) => {
         impl std::fmt::Display for $type {

@@ -6,9 +6,9 @@ use std::fmt;
 /// A quantity that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitError {
-    /// What was written.
+    /// The invalid text.
     pub found: String,
-    /// What would have been right, with an example.
+    /// A valid quantity, with an example.
     pub expected: &'static str,
 }
 
@@ -20,7 +20,7 @@ impl fmt::Display for UnitError {
 
 impl std::error::Error for UnitError {}
 
-/// A link rate in bits per second, counted on the wire (frame, preamble and gap included).
+/// A link rate in bits per second, measured on the wire (frame, preamble and gap included).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Rate(pub u64);
 
@@ -83,7 +83,7 @@ pub fn parse_duration(text: &str) -> Result<u64, UnitError> {
     if nanoseconds <= 1e18 { Ok(nanoseconds.round() as u64) } else { Err(error()) }
 }
 
-/// A duration in nanoseconds as people read it: `250 ms`, `1.5 s`, `2 min 5 s`.
+/// A duration in nanoseconds, printed for people: `250 ms`, `1.5 s`, `2 min 5 s`.
 pub fn print_duration(nanoseconds: u64) -> String {
     match nanoseconds {
         60_000_000_000.. => {

@@ -8,19 +8,19 @@ use serde::{Deserialize, Serialize};
 pub enum Value {
     /// The figure, finite.
     Measured(f64),
-    /// It cannot be measured here, and why.
+    /// The figure cannot be measured here; the text gives the reason.
     Missing(String),
-    /// It was measured but must not be used, and why.
+    /// The figure was measured but must not be used; the text gives the reason.
     Invalid(String),
 }
 
 impl Value {
-    /// A measured figure, or `Missing` with the reason where the arithmetic gave none (an empty window, 0/0).
+    /// A measured figure, or `Missing` with the reason if the arithmetic gave none (an empty window, 0/0).
     pub fn finite(figure: f64, otherwise: &str) -> Self {
         if figure.is_finite() { Value::Measured(figure) } else { Value::Missing(otherwise.to_owned()) }
     }
 
-    /// The figure, where there is one.
+    /// The figure, if there is one.
     pub fn measured(&self) -> Option<f64> {
         match self {
             Value::Measured(figure) => Some(*figure),

@@ -1,8 +1,9 @@
 //! Stated differences, recomputed.
 //!
-//! Studies state differences without saying of what they are per cent. Each is recomputed from the two figures beside it
-//! by every formula; a formula reproduces a difference that is its result rounded to the decimals printed. The figures
-//! count as exact: where a study computed from more digits than it prints, its difference may not be reproduced.
+//! Studies state differences in per cent without naming the base. Each is recomputed by every formula from the two
+//! figures printed with it. A formula reproduces a difference if its result, rounded to the printed decimals, equals
+//! it. The figures count as exact: if a study computed with more digits than it prints, its difference may not be
+//! reproduced.
 
 use crate::claim::Claim;
 use serde::Serialize;
@@ -15,17 +16,19 @@ pub struct Audited<'a> {
     pub claim: &'a Claim,
     /// The difference by each formula.
     pub recomputed: Recomputed,
-    /// The formula that gives what is printed; where several do, the one that most of the study's claims go by.
+    /// The formula that gives the printed difference. If several do, the formula that fits most of the study's
+    /// claims.
     pub reproduced_by: Option<Difference>,
-    /// Every formula that gives what is printed.
+    /// Every formula that gives the printed difference.
     pub formulas: Vec<Difference>,
-    /// Formulas that would give it if digits were cut off instead of rounded; named where none gives it.
+    /// Formulas that would give it with digits cut off instead of rounded; listed only if no formula gives it.
     pub cut: Vec<Difference>,
-    /// Whether the difference in the figures' own unit is theirs, where the study states it beside the per cent.
+    /// Whether the stated difference in the figures' own unit is correct, if the study states it in addition to the
+    /// per cent.
     pub difference_agrees: Option<bool>,
 }
 
-/// A difference by each formula, to six decimals; `None` where it divides by zero.
+/// The difference by each formula, to six decimals; `None` if the formula divides by zero.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Recomputed {
     /// Per cent of the mean of both.
@@ -46,7 +49,7 @@ pub fn audit(claims: &[Claim]) -> Vec<Audited<'_>> {
         own.filter(|(_, formulas)| formulas.contains(&formula)).count()
     };
     let audited = claims.iter().zip(&formulas).map(|(claim, formulas)| {
-        // The first of the most used, for `max_by_key` takes the last.
+        // The first of the most frequent formulas, because `max_by_key` takes the last.
         let usual = formulas.iter().rev().copied().max_by_key(|formula| used(&claim.source, *formula));
         let both = claim.percent.as_ref().and(claim.difference.as_ref());
         Audited {
@@ -72,8 +75,9 @@ fn cuts_to(claim: &Claim, exact: f64) -> bool {
     claim.stated().is_cut_from(exact)
 }
 
-/// The formulas whose result is what is printed. What is stated in the figures' unit is compared with points only; what
-/// is called per cent with points too, for studies call points of per cent so.
+/// The formulas that give the printed difference. A difference stated in the figures' unit is compared with points
+/// only. A difference stated in per cent is compared with points too, because studies also call percentage points per
+/// cent.
 fn matching(claim: &Claim, is: fn(&Claim, f64) -> bool) -> Vec<Difference> {
     let fits = |formula: &Difference| claim.percent.is_some() || *formula == Difference::Points;
     let gives = |formula: &Difference| formula.of(claim.a.value, claim.b.value).is_some_and(|d| is(claim, d));
@@ -100,7 +104,7 @@ struct AuditRow<'a> {
     reproduced_by: Option<Difference>,
 }
 
-/// The audit as a JSON list, one object a claim, one newline at the end.
+/// The audit as a JSON list, one object per claim, one newline at the end.
 pub fn audit_json(audited: &[Audited<'_>]) -> String {
     let rows: Vec<AuditRow<'_>> = audited
         .iter()
@@ -126,8 +130,8 @@ mod tests {
         Reference::built_in().unwrap().claims
     }
 
-    /// Each was computed by hand with a calculator from the two figures beside it: study, both figures, what is printed.
-    /// Behind it what the formulas give (symmetric, lower, higher; or points).
+    /// Each was computed by hand with a calculator from the two printed figures: study, both figures, printed
+    /// difference. The comment after each line has the formulas' results (symmetric, lower, higher; or points).
     const NOT_REPRODUCED: [(&str, &str, &str, &str); 22] = [
         ("soorty2013linux", "698.26", "798.67", "13.41"), // 13.4155, 14.3800, 12.5722: digits cut off
         ("soorty2013linux", "5.56", "7.53", "30.09"),     // 30.0993, 35.4317, 26.1620: digits cut off

@@ -4,18 +4,18 @@ use crate::rows::printed::Printed;
 use crate::rows::{CsvRow, ReferenceError, rows};
 use stacklab_model::Better;
 
-/// Two figures and how far apart a study says they are.
+/// Two figures and their difference as a study states it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
     /// The study.
     pub source: String,
     /// Table, figure or section.
     pub location: String,
-    /// What is compared, in words.
+    /// The compared quantity, in words.
     pub metric: String,
     /// Unit of both figures.
     pub unit: String,
-    /// Which figure is the better one.
+    /// Which figure is better.
     pub better: Better,
     /// One arm.
     pub a_label: String,
@@ -27,12 +27,12 @@ pub struct Claim {
     pub b: Printed,
     /// The stated difference in the figures' unit.
     pub difference: Option<Printed>,
-    /// The stated difference in per cent, or what is called so.
+    /// The stated difference in per cent, or in what the study calls per cent.
     pub percent: Option<Printed>,
 }
 
 impl Claim {
-    /// The stated difference that is audited: per cent where they are stated, else the one in the figures' unit.
+    /// The stated difference to audit: the per cent if stated, otherwise the difference in the figures' unit.
     pub fn stated(&self) -> &Printed {
         self.percent
             .as_ref()

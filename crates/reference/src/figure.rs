@@ -18,7 +18,7 @@ pub struct PublishedFigure {
     pub transport: String,
     /// Transition mechanism, or `none`.
     pub mechanism: String,
-    /// How the hosts are joined.
+    /// How the hosts are connected.
     pub topology: String,
     /// The link.
     pub link: String,

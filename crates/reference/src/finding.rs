@@ -5,7 +5,7 @@ use crate::scope::Scope;
 use stacklab_model::{Family, Mechanism, Metric, Transport};
 use std::mem::discriminant;
 
-/// One side of a finding.
+/// One arm of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arm {
     /// An address family.
@@ -14,11 +14,11 @@ pub enum Arm {
     Transport(Transport),
     /// A size, bytes.
     Size(u32),
-    /// A tunnel; of any kind, where none is named.
+    /// A tunnel; any kind if none is named.
     Tunnel(Option<Mechanism>),
-    /// The socket buffers: larger ones, or those that are there.
+    /// The socket buffers: enlarged or default.
     Buffers {
-        /// Larger than they are.
+        /// Larger than the default.
         larger: bool,
     },
     /// The link's MTU: a smaller one, or 1500.
@@ -46,7 +46,7 @@ pub enum FindingDirection {
 /// A direction that a study found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// Its name here, such as `S1`.
+    /// Its name in this project, such as `S1`.
     pub id: String,
     /// The study.
     pub source: String,
@@ -54,13 +54,13 @@ pub struct Finding {
     pub location: String,
     /// The metric.
     pub metric: Metric,
-    /// What is compared.
+    /// The arm compared.
     pub a: Arm,
-    /// With what.
+    /// The arm that it is compared with.
     pub b: Arm,
     /// The direction of a against b.
     pub direction: FindingDirection,
-    /// Under which conditions.
+    /// The conditions.
     pub scope: Scope,
     /// The conditions as written.
     pub scope_text: String,

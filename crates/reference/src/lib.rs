@@ -29,7 +29,7 @@ pub use scope::{LARGE_FROM, SMALL_BELOW, Scope, Sizes, Systems};
 pub use studies::{STUDIES, StudyName, study};
 pub use tables::{PublishedTable, published_tables};
 
-/// Everything that is published, read and checked.
+/// All published data, read and checked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reference {
     /// Figures.
@@ -38,7 +38,7 @@ pub struct Reference {
     pub claims: Vec<Claim>,
     /// Directional findings.
     pub findings: Vec<Finding>,
-    /// What presets do not have.
+    /// Conditions that presets do not reproduce.
     pub limits: Vec<Limit>,
 }
 
@@ -46,7 +46,7 @@ impl Reference {
     /// Reads the tables that are part of the program.
     ///
     /// # Errors
-    /// The first row that is not what its table holds, by file and line.
+    /// The first invalid row, with file and line.
     pub fn built_in() -> Result<Self, ReferenceError> {
         Ok(Reference {
             figures: figure::read(include_str!("../../../reference/published.csv"))?,
@@ -56,7 +56,7 @@ impl Reference {
         })
     }
 
-    /// What one study prints; empty where there is no study of that name.
+    /// The published data of one study; empty if no study has that name.
     pub fn of(&self, study: &str) -> Self {
         fn keep<T: Clone>(rows: &[T], source: impl Fn(&T) -> bool) -> Vec<T> {
             rows.iter().filter(|row| source(row)).cloned().collect()

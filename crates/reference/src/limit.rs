@@ -2,7 +2,7 @@
 
 use crate::rows::{ReferenceError, rows};
 
-/// The kind of condition: a finding about it cannot be judged without it.
+/// The kind of condition. A finding about it cannot be judged without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LimitKind {
     /// An operating system.
@@ -23,18 +23,18 @@ pub enum LimitKind {
     Tool,
 }
 
-/// A condition that a preset does not have.
+/// A condition that a preset does not reproduce.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limit {
     /// The study.
     pub source: String,
-    /// Of which kind.
+    /// Its kind.
     pub kind: LimitKind,
-    /// What the study had.
+    /// The study's condition.
     pub original: String,
-    /// What the preset has in its place.
+    /// The preset's replacement.
     pub stand_in: String,
-    /// What would make it possible.
+    /// The requirement for reproducing it.
     pub needs: String,
 }
 

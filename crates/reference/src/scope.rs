@@ -2,14 +2,14 @@
 
 use stacklab_model::{Family, Mechanism, Transport};
 
-/// Which sizes a finding is about.
+/// The sizes of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sizes {
-    /// Nothing is said, or the mean over sizes: all sizes together.
+    /// The study states no sizes, or uses the mean over sizes: all sizes together.
     Together,
     /// Each size alone.
     Every,
-    /// Each size but one.
+    /// Each size except one.
     EveryBut(u32),
     /// More than half of the sizes, each alone.
     Most,
@@ -25,13 +25,13 @@ pub enum Sizes {
     Large,
 }
 
-/// What counts as small where a study does not say: less than this, in bytes.
+/// The default limit for small sizes if a study states none: less than this, in bytes.
 pub const SMALL_BELOW: u32 = 512;
-/// What counts as large where a study does not say: this or more, in bytes.
+/// The default limit for large sizes if a study states none: this or more, in bytes.
 pub const LARGE_FROM: u32 = 1024;
 
 impl Sizes {
-    /// Whether a size is among them.
+    /// Whether a size is in the scope.
     pub fn contains(self, size: u32) -> bool {
         match self {
             Sizes::Together | Sizes::Every | Sizes::Most => true,
@@ -50,10 +50,10 @@ impl Sizes {
     }
 }
 
-/// Which systems a finding is about.
+/// The systems of a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Systems {
-    /// Nothing is said.
+    /// The study states no systems.
     Unsaid,
     /// One system.
     Named(String),
@@ -61,34 +61,34 @@ pub enum Systems {
     All,
     /// The mean of the study's systems.
     Mean,
-    /// The systems are what is compared.
+    /// The finding compares the systems.
     Compared,
 }
 
 /// The conditions of a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scope {
-    /// The transports, each judged alone; empty where none is named.
+    /// The transports, each judged alone; empty if none is named.
     pub transports: Vec<Transport>,
-    /// The family, where one is named.
+    /// The family, if one is named.
     pub family: Option<Family>,
-    /// Whether it is to hold in each family alone.
+    /// Whether the finding must hold in each family alone.
     pub each_family: bool,
     /// The sizes.
     pub sizes: Sizes,
     /// The systems.
     pub systems: Systems,
-    /// The tunnel, where the finding is about one.
+    /// The tunnel, if the finding is about one.
     pub tunnel: Option<Mechanism>,
-    /// The most that the arms may be apart, in the metric's unit.
+    /// The largest difference of the arms, in the metric's unit.
     pub within_points: Option<f64>,
 }
 
 impl Scope {
-    /// Reads the conditions, one after each `;`.
+    /// Reads the conditions, separated by `;`.
     ///
     /// # Errors
-    /// The condition that is not understood.
+    /// The condition that was not recognised.
     pub fn read(text: &str) -> Result<Self, String> {
         let mut scope = Scope {
             transports: Vec::new(),
@@ -123,7 +123,7 @@ impl Scope {
             "between systems" => self.systems = Systems::Compared,
             "RHES 5.5" | "Ubuntu 10.04" | "Ubuntu" => self.systems = Systems::Named(condition.to_owned()),
             "configured-tunnel" => self.tunnel = Some(Mechanism::SixInFour),
-            // The metric says it already.
+            // The metric already states it.
             "sender" => {}
             _ => {
                 let points = condition.strip_prefix("within ").and_then(|rest| rest.strip_suffix(" points"));

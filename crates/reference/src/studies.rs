@@ -5,13 +5,13 @@
 pub struct StudyName {
     /// Its name: first author, year, subject.
     pub name: &'static str,
-    /// What it compared, in a few words.
+    /// The subject of its comparison, in a few words.
     pub subject: &'static str,
-    /// The runs of each of its cells.
+    /// The number of runs of each of its cells.
     pub runs: Option<u32>,
 }
 
-/// The studies, in the order of their names here and everywhere.
+/// The studies, in the order of their names; the order is the same everywhere.
 pub const STUDIES: [StudyName; 5] = [
     StudyName {
         name: "soorty2013linux",
@@ -40,7 +40,7 @@ pub const STUDIES: [StudyName; 5] = [
     },
 ];
 
-/// The study of a name.
+/// The study with a name.
 pub fn study(name: &str) -> Option<&'static StudyName> {
     STUDIES.iter().find(|study| study.name == name)
 }

@@ -1,4 +1,4 @@
-//! Published figures as the tables they are printed in.
+//! Published figures, arranged as in their printed tables.
 
 use crate::figure::PublishedFigure;
 
@@ -7,13 +7,13 @@ use crate::figure::PublishedFigure;
 pub struct PublishedTable {
     /// Location, metric with its unit, transport, mechanism.
     pub title: String,
-    /// What each column is: systems, and family.
+    /// The systems and family of each column.
     pub columns: Vec<(String, String)>,
-    /// Size, then a figure for each column as printed; empty where none is.
+    /// Size, then a figure for each column as printed; empty if there is none.
     pub rows: Vec<(String, Vec<String>)>,
 }
 
-/// The tables of figures, in the order in which their first figures stand.
+/// The tables of figures, in the order of their first figures.
 pub fn published_tables(figures: &[PublishedFigure]) -> Vec<PublishedTable> {
     fn first_seen<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
         items.fold(Vec::new(), |mut seen, item| {
@@ -39,7 +39,7 @@ pub fn published_tables(figures: &[PublishedFigure]) -> Vec<PublishedTable> {
             let own: Vec<_> = figures.iter().filter(|figure| table(figure) == title).collect();
             let columns = first_seen(own.iter().map(|figure| column(figure)));
             let mut sizes = first_seen(own.iter().map(|figure| figure.size.clone()));
-            // Numbers first and in their order; words stay as they come.
+            // Numbers first, in ascending order; words keep their order.
             sizes.sort_by_key(|size| size.parse::<u32>().unwrap_or(u32::MAX));
             let rows = sizes.into_iter().map(|size| {
                 let cell = |name: &(String, String)| {

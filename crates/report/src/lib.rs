@@ -3,9 +3,9 @@
 //! One pure function, [`render`]: the same findings always give the same bytes. Nothing is computed here but what
 //! printing needs (percentages, rounding); every statistic comes with the findings.
 //!
-//! Text and Markdown are two renderings of one document: heading, tables, notes, and the verdicts last, where the
-//! eye falls. CSV and JSON carry the figures unrounded. A single run has a text and a JSON of its own ([`measurement`],
-//! [`measurement_json`]); so have two records side by side ([`between`]).
+//! Text and Markdown are two renderings of one document: heading, tables, notes, and the verdicts last, where readers
+//! look first. CSV and JSON contain the figures unrounded. A single run has its own text and JSON ([`measurement`],
+//! [`measurement_json`]); two compared records have theirs too ([`between`]).
 
 mod figure;
 mod findings;
@@ -34,7 +34,7 @@ use crate::findings::{comparisons, csv, estimates, groups, heading, json, matrix
 use crate::rendering::{columns, markdown, text};
 use stacklab_model::Findings;
 
-/// Columns that text is made for where the terminal does not say.
+/// Default text width if the terminal does not report one.
 pub const WIDTH: usize = 110;
 
 /// Renders findings. `width` is the number of columns for the prose and the closing matrix of text and Markdown;

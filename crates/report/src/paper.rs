@@ -8,7 +8,7 @@ use crate::rendering::{csv_tables, latex, markdown, text};
 use stacklab_model::{Difference, Estimate, Findings, UnknownName};
 use std::str::FromStr;
 
-/// What such tables are written as.
+/// The format of such tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PaperFormat {
     /// Plain text for a terminal.

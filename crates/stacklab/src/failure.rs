@@ -1,4 +1,4 @@
-//! How the program fails, and with which exit code.
+//! Errors of the program and their exit codes.
 
 use stacklab_agent::AgentFailure;
 use stacklab_store::StoreError;
@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// Everything that ends a command early.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// A study file is wrong, and where.
+    /// A study file is invalid, with the location of the error.
     #[error("the study cannot be run\n\n{0}")]
     Study(#[from] StudyErrors),
     /// A study file cannot be read.
@@ -22,13 +22,13 @@ pub enum Failure {
         path: PathBuf,
         /// The system's reason.
         reason: io::Error,
-        /// What to do, after a semicolon; empty where there is nothing to say.
+        /// Advice after a semicolon; empty if there is none.
         advice: String,
     },
-    /// Options that do not go together, or name what is not there.
+    /// Conflicting options, or names that do not exist.
     #[error("{0}")]
     Usage(String),
-    /// A table of published figures is wrong, which no installed program's are.
+    /// A table of published figures is invalid. This does not occur in an installed program.
     #[error("{0}")]
     Reference(#[from] stacklab_reference::ReferenceError),
     /// The program was built without its web page.
@@ -46,23 +46,23 @@ pub enum Failure {
     /// This machine cannot run the quickstart.
     #[error("this machine cannot run a study as it is: see what is missing above")]
     Unable,
-    /// Nothing that was measured counts.
+    /// No run is valid.
     #[error("no run was valid: nothing can be compared (the reasons are in the report above)")]
     NothingValid,
-    /// What a single measurement observed contradicts what was asked for.
+    /// A single measurement's observations contradict the request.
     #[error("the measurement is not valid (the reasons are in its output)")]
     InvalidRun,
-    /// A record is worse than it may be.
+    /// A record is worse than permitted.
     #[error(
         "B is worse than A by more than {percent} %, or has no figure where A has: {first}{}",
         and_more(*.others)
     )]
     Worse {
-        /// By how much it may be worse.
+        /// The permitted change, per cent.
         percent: f64,
-        /// The first figure that is.
+        /// The first figure that is worse.
         first: String,
-        /// How many more are.
+        /// How many more figures are worse.
         others: usize,
     },
     /// No agent serves at the other end of a measurement.
@@ -71,20 +71,20 @@ pub enum Failure {
     /// An agent ended early.
     #[error("{0}")]
     OwnAgent(#[from] AgentFailure),
-    /// A manual testbed cannot be had, entered or ended.
+    /// A manual testbed cannot be created, entered or ended.
     #[error("could not {attempted}: {reason}")]
     ManualTestbed {
-        /// The step.
+        /// The step that failed.
         attempted: String,
         /// The system's reason.
         reason: io::Error,
     },
-    /// The page cannot be served there.
+    /// The page cannot be served on this address.
     #[error(
         "could not serve the page on {address}: {reason}; see whether another program listens there, or name another --port"
     )]
     Serve {
-        /// Where.
+        /// The address.
         address: std::net::SocketAddr,
         /// The system's reason.
         reason: io::Error,
@@ -92,10 +92,10 @@ pub enum Failure {
     /// The user interrupted.
     #[error("interrupted; what was measured is in {}: go on with `stacklab run --resume --out {}`", .0.display(), .0.display())]
     Interrupted(PathBuf),
-    /// Something could not be written.
+    /// Output could not be written.
     #[error("could not write {what}: {reason}")]
     Output {
-        /// What was to be written, and where.
+        /// The output and its destination.
         what: String,
         /// The system's reason.
         reason: io::Error,
@@ -114,7 +114,7 @@ impl Failure {
             Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
             Failure::Testbed(_) | Failure::Unable | Failure::ManualTestbed { .. } => 3,
             Failure::Store(_) => 4,
-            // Before the first trial nothing was kept; the user has interrupted all the same.
+            // Before the first trial nothing was kept, but the exit code is the same: the user has interrupted.
             Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => 130,
             Failure::Agent(_) | Failure::Unreachable(_) => 5,
             Failure::NothingValid => 6,

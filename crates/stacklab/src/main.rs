@@ -1,7 +1,7 @@
 //! stacklab: what IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
 //!
-//! Study, testbed, traffic, record, analysis and report are rooms of their own (the `stacklab-*` crates), none of
-//! which knows the others; this program takes each one's hand-over to the next.
+//! Study, testbed, traffic, record, analysis and report are separate crates (`stacklab-*`) that do not depend on each
+//! other. This program passes the result of each one to the next.
 
 mod campaign;
 mod cli;

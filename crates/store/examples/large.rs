@@ -1,5 +1,5 @@
-//! Writes a record of many made-up runs, to see how reports of large campaigns do: `large FILE RUNS`. Each is committed as a
-//! real one is; in /dev/shm that takes seconds for thousands.
+//! Writes a record of many simulated runs, to test reports of large campaigns: `large FILE RUNS`. Each run is
+//! committed like a real one; in /dev/shm thousands of runs take seconds.
 
 use stacklab_model::{
     Buckets, Cell, CpuScope, Delays, Endpoint, Family, Framing, HostReport, IntervalRow, Length, Metric,
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// A number between 0 and 1 that seems to follow from nothing.
+/// A pseudorandom number between 0 and 1.
 fn noise(seed: u64) -> f64 {
     let mixed = (seed ^ 0x9e37_79b9_7f4a_7c15).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(31);
     (mixed.wrapping_mul(0x94d0_49bb_1331_11eb) >> 11) as f64 / (1u64 << 53) as f64

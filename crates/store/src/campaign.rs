@@ -2,7 +2,7 @@
 
 use stacklab_model::{CpuScope, HostFacts};
 
-/// The campaign's row: all that the same plan needs.
+/// The campaign's row: everything needed to make the same plan again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Campaign {
     /// Version of stacklab that started it.
@@ -13,15 +13,15 @@ pub struct Campaign {
     pub study_name: String,
     /// The study as written.
     pub study_text: String,
-    /// The scale asked for.
+    /// The requested scale.
     pub scale: Option<String>,
     /// Settings made on the command line, `KEY=VALUE`.
     pub settings: Vec<String>,
     /// Seed of the plan.
     pub seed: u64,
-    /// The testbed in a sentence.
+    /// The testbed in one sentence.
     pub testbed_description: String,
-    /// Whose CPU the hosts' CPU figures are.
+    /// The scope of the hosts' CPU figures.
     pub cpu_scope: CpuScope,
 }
 

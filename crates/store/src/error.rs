@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// A record that could not be made, opened, read or written.
+/// A record that could not be created, opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// There is no such file.
@@ -11,13 +11,13 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// A new record was to be made where a file is.
+    /// A new record was requested at the path of an existing file.
     #[error("{} exists already: name another file with --out, or go on with it by --resume", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// Another program writes it.
+    /// Another program is writing to it.
     #[error("{} is in use by another stacklab: wait until that campaign has ended", path.display())]
     Busy {
         /// The file.
@@ -53,12 +53,12 @@ pub enum StoreError {
         /// The file.
         path: PathBuf,
     },
-    /// It holds triggers, views or the like, which could run while it is read.
+    /// It contains triggers, views or similar objects, which could run while it is read.
     #[error("{} holds more than a record's tables ({what}), and is not read: stacklab wrote no such thing", path.display())]
     MoreThanTables {
         /// The file.
         path: PathBuf,
-        /// What it holds.
+        /// The object that it contains.
         what: String,
     },
     /// The disk is full.
@@ -76,7 +76,7 @@ pub enum StoreError {
         attempted: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the database said.
+        /// The database's message.
         reason: String,
     },
 }

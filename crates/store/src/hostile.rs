@@ -1,13 +1,13 @@
-//! Defence against hostile records: nothing in a file runs, and reading it ends.
+//! Defence against hostile records: no code in a file runs, and reading it always ends.
 
 use rusqlite::{Connection, Result};
 use std::ffi::c_int;
 
 /// Instructions of SQLite's virtual machine between two checks of the limit.
 const LOOK: c_int = 10_000;
-/// Instructions that reading any record may take.
+/// Maximum instructions for reading any record.
 const LEAST: u64 = 1_000_000;
-/// Instructions for each byte of a record: reading all of it takes less than one.
+/// Instructions per byte of a record: reading the whole record takes less than one.
 const A_BYTE: u64 = 4;
 
 /// Functions in a file's own schema do not run, and pages that contradict themselves are not followed.
@@ -16,11 +16,11 @@ pub fn distrust(connection: &Connection) -> Result<()> {
     connection.pragma_update(None, "cell_size_check", true)
 }
 
-/// What a record holds besides plain tables and their indices: a view, a trigger, a virtual table or a
-/// computed column could run for ever when it is read. None is in any that stacklab wrote.
+/// The objects of a record other than plain tables and their indices. A view, a trigger, a virtual table or a
+/// computed column could run forever when it is read. Records written by stacklab contain none.
 pub fn more_than_tables(connection: &Connection) -> Result<Option<String>> {
-    // Triggers are told by the file's own list; the rest by what SQLite made of that list, whatever words it
-    // has.
+    // The file's own list gives the triggers. SQLite's parse of that list gives the rest, independently of its
+    // wording.
     let mut query = connection.prepare(
         "SELECT type || ' ' || name FROM sqlite_schema WHERE type NOT IN ('table', 'index')
          UNION ALL
@@ -34,7 +34,7 @@ pub fn more_than_tables(connection: &Connection) -> Result<Option<String>> {
     rows.next()?.map(|row| row.get(0)).transpose()
 }
 
-/// Interrupts a query that takes more work than the file's size accounts for, as where its pages form a cycle.
+/// Interrupts a query that takes more work than the file's size allows, for example if its pages form a cycle.
 pub fn limit_work(connection: &mut Connection, bytes: u64) -> Result<()> {
     let mut looks = (LEAST + A_BYTE.saturating_mul(bytes)) / LOOK as u64;
     connection.progress_handler(

@@ -1,8 +1,8 @@
-//! The record: one SQLite file per campaign, append only, every run committed when it ends.
+//! The record: one SQLite file per campaign, append only. Each run is committed when it ends.
 //!
-//! Killing the program at any moment loses at most the run in flight. The tables are plain and documented in
+//! Killing the program at any moment loses at most the current run. The tables are plain and documented in
 //! `docs/record.md`; other programs may read them. A file that is not a record, is damaged, or was written by a newer
-//! stacklab is refused with a sentence.
+//! stacklab is refused with an error message.
 
 mod campaign;
 mod error;

@@ -9,34 +9,35 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The record format that this crate writes, and the newest it reads (PRAGMA user_version).
+/// The record format that this crate writes, and the newest that it reads (PRAGMA user_version).
 pub const FORMAT: i64 = 2;
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
 
-/// How long a campaign waits for readers before it commits: longer than any reader takes.
-/// It would fail otherwise.
+/// How long a campaign waits for readers before it commits: longer than any reader takes. Otherwise the commit would
+/// fail.
 const WRITER_WAITS: Duration = Duration::from_secs(60);
 /// How long a reader waits for a commit.
 const READER_WAITS: Duration = Duration::from_secs(5);
-/// How long a reader waits that can retry.
+/// How long a reader waits if it can retry.
 const GLANCE_WAITS: Duration = Duration::from_secs(1);
 
 /// An open record.
 pub struct Record {
-    // Before the lock, so that it is closed first: closing any other descriptor of the file drops SQLite's own locks.
+    // Declared before the lock, to be closed first: closing any other descriptor of the file drops SQLite's own
+    // locks.
     pub(crate) connection: Connection,
     pub(crate) path: PathBuf,
-    /// Its format: an older one than [`FORMAT`] is read as it is.
+    /// Its format. A format older than [`FORMAT`] is read without conversion.
     pub(crate) format: i64,
     _lock: Option<File>,
 }
 
 impl Record {
-    /// Makes a new record.
+    /// Creates a new record.
     ///
     /// # Errors
-    /// When the file exists, the folder does not, or the disk is full; nothing is left behind then.
+    /// If the file exists, the folder does not exist, or the disk is full; nothing is left behind then.
     pub fn create(path: &Path, campaign: &Campaign) -> Result<Self, StoreError> {
         let failed = |reason: std::io::Error| match reason.kind() {
             std::io::ErrorKind::AlreadyExists => StoreError::Exists { path: path.to_owned() },
@@ -52,9 +53,10 @@ impl Record {
         let image = image(campaign).map_err(|e| StoreError::from_sqlite(path, "make a record", e))?;
         let file = File::create_new(path).map_err(failed)?;
         let made = lock_file(path, file).and_then(|mut lock| {
-            // Of a record that had this name, was killed and then removed: it would be rolled back into this one.
+            // The journal of a killed and removed record with the same name: it would be rolled back into this
+            // record.
             let _ = std::fs::remove_file(journal(path));
-            // In one write, so that a killed program leaves a whole record or none.
+            // In one write: a killed program leaves a whole record or none.
             lock.write_all(&image).and_then(|()| lock.sync_all()).map_err(failed)?;
             Record::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE, WRITER_WAITS, Some(lock))
         });
@@ -65,8 +67,8 @@ impl Record {
         made
     }
 
-    /// Opens a record to append to it, exclusively. One of an older format is brought
-    /// up to this one, in one commit.
+    /// Opens a record exclusively to append to it. A record of an older format is converted to the current one, in
+    /// one commit.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let file =
             File::options().read(true).write(true).open(path).map_err(|reason| absent(path, &reason))?;
@@ -75,26 +77,26 @@ impl Record {
         record.known()?.sound()?.upgraded()
     }
 
-    /// Opens a record to read it, a campaign's in progress too. One of an older format stays as it is.
+    /// Opens a record to read it, even while a campaign writes it. A record of an older format stays unchanged.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
         File::open(path).map_err(|reason| absent(path, &reason))?;
         let opened = |flags| Record::connect(path, flags, READER_WAITS, None)?.known()?.sound();
         match opened(OpenFlags::SQLITE_OPEN_READ_ONLY) {
-            // A commit that a kill cut short must be rolled back first, which a read-only opening may not do.
+            // A commit interrupted by a kill must be rolled back first, which a read-only opening may not do.
             Err(StoreError::CutShort { .. }) => opened(OpenFlags::SQLITE_OPEN_READ_WRITE),
             other => other,
         }
     }
 
-    /// Opens a record to read some of it, again and again, beside a campaign that writes it: nothing is ever
-    /// written, not even to undo a commit that was cut short. It is not checked for damage first, which would
-    /// take as much time as it is long and keep its writer waiting; so what is read of it may take only as
-    /// much work as its length accounts for.
+    /// Opens a record for repeated partial reads while a campaign writes it. Nothing is ever written, not even to
+    /// roll back an interrupted commit. It is not checked for damage first, because the check takes time in
+    /// proportion to its length and makes its writer wait. Reads are therefore limited to the work that its length
+    /// allows.
     ///
     /// # Errors
-    /// Those of [`Record::read`], and where a commit was cut short.
+    /// The errors of [`Record::read`], and an interrupted commit.
     pub fn glance(path: &Path) -> Result<Self, StoreError> {
-        // Not opened: closing it would drop the locks by which another thread of this program reads it.
+        // Not opened: closing it would drop the locks of another thread of this program that reads the record.
         let bytes = std::fs::metadata(path).map_err(|reason| absent(path, &reason))?.len();
         let opened = Record::connection(path, OpenFlags::SQLITE_OPEN_READ_ONLY, GLANCE_WAITS);
         let limited = opened.and_then(|mut connection| {
@@ -171,8 +173,8 @@ impl Record {
     ) -> Result<Self, StoreError> {
         let opened = || -> rusqlite::Result<Connection> {
             let connection = Record::connection(path, flags, waits)?;
-            // A rollback journal and not a write-ahead log: between two commits the campaign is one file, whatever
-            // kills the program. FULL: what was said to be kept is on the disk.
+            // A rollback journal, not a write-ahead log: between two commits the campaign is one file, however the
+            // program is killed. FULL: committed data is on the disk.
             connection.pragma_update(None, "synchronous", "FULL")?;
             connection.pragma_update(None, "foreign_keys", true)?;
             Ok(connection)
@@ -181,7 +183,7 @@ impl Record {
         Ok(Record { connection, path: path.to_owned(), format: FORMAT, _lock: lock })
     }
 
-    /// A connection that has not read the file yet.
+    /// A connection that has not yet read the file.
     fn connection(path: &Path, flags: OpenFlags, waits: Duration) -> rusqlite::Result<Connection> {
         let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
         connection.busy_timeout(waits)?;
@@ -189,7 +191,7 @@ impl Record {
         Ok(connection)
     }
 
-    /// Refuses what is not a record, is newer, or holds what would run while it is read.
+    /// Refuses a file that is not a record, is newer, or contains objects that would run while it is read.
     fn known(mut self) -> Result<Self, StoreError> {
         let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let opening = |e| self.error("open the record", e);
@@ -208,7 +210,7 @@ impl Record {
         Ok(self)
     }
 
-    /// Refuses what is damaged. It reads the whole file.
+    /// Refuses a damaged file. It reads the whole file.
     fn sound(self) -> Result<Self, StoreError> {
         let sound = self.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
         match sound {
@@ -218,7 +220,7 @@ impl Record {
         }
     }
 
-    /// Brings an older format up to this one.
+    /// Converts an older format to the current one.
     fn upgraded(mut self) -> Result<Self, StoreError> {
         if self.format < FORMAT {
             let upgrade = |connection: &mut Connection| -> rusqlite::Result<()> {
@@ -280,7 +282,7 @@ fn lock_file(path: &Path, file: File) -> Result<File, StoreError> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StoreError::Busy { path: path.to_owned() }),
-        // A file system without locks: two campaigns at once would still meet the record's unique keys.
+        // A file system without locks: the record's unique keys still stop two campaigns that write at once.
         Err(TryLockError::Error(_)) => Ok(file),
     }
 }

@@ -9,29 +9,29 @@ use stacklab_model::{
 use std::collections::BTreeMap;
 
 impl Record {
-    /// Adds a run with all that belongs to it, in one commit.
+    /// Adds a run with all its data, in one commit.
     ///
     /// # Errors
-    /// When the disk is full, or the record holds a run of that block and position already.
+    /// If the disk is full, or the record already contains a run of that block and position.
     pub fn put_run(&mut self, run: &RunRecord) -> Result<(), StoreError> {
         insert(&mut self.connection, run).map_err(|e| StoreError::from_sqlite(&self.path, "store a run", e))
     }
 
-    /// Every run in the order of measuring, with its figures and warnings and without its host reports.
+    /// Every run in the order of measuring, with its figures and warnings but without its host reports.
     /// [`Record::host_reports`] reads those of one run; those of a whole campaign may be large.
     pub fn runs(&self) -> Result<Vec<RunRecord>, StoreError> {
         select(&self.connection, self.format).map_err(|e| self.error("read the runs", e))
     }
 
-    /// How many runs it holds.
+    /// The number of runs in the record.
     pub fn run_count(&self) -> Result<usize, StoreError> {
-        // Not `*`, which SQLite counts in one step that cannot be ended.
+        // Not `*`: SQLite counts that in one step that cannot be interrupted.
         let counted = self.connection.query_row("SELECT count(id) FROM run", [], |row| row.get::<_, i64>(0));
         counted.map(|count| count as usize).map_err(|e| self.error("count the runs", e))
     }
 
-    /// What the hosts saw of one run, sender first; of a run in both directions the forward ones first. Empty where the
-    /// record holds none.
+    /// The hosts' reports of one run, sender first. For a run in both directions, the forward ones come first. Empty
+    /// if the record contains none.
     pub fn host_reports(&self, trial: &Trial) -> Result<Vec<HostReport>, StoreError> {
         select_sides(&self.connection, self.format, trial).map_err(|e| self.error("read a run", e))
     }
@@ -82,7 +82,7 @@ fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> 
         add.execute(params![id, metric.name(), metric.unit().symbol(), kind, figure, reason])?;
     }
     drop(add);
-    // A run has two sides for each direction, forward first; one that flowed in reverse only has no forward ones.
+    // A run has two host reports for each direction, forward first. A run in reverse only has no forward ones.
     let directions = match Direction::of(cell) {
         Direction::Reverse => [Direction::Reverse; 2],
         Direction::Forward | Direction::Both => [Direction::Forward, Direction::Reverse],
@@ -108,7 +108,7 @@ fn insert_side(
     side: &HostReport,
 ) -> rusqlite::Result<()> {
     let (direction, role) = (direction.name(), side.role.name());
-    // Delays and series have tables of their own, where other programs find them.
+    // Delays and series have separate tables, for other programs to read.
     let report = HostReport { delays: None, series: Vec::new(), ..side.clone() };
     connection.execute(
         "INSERT INTO side (run, direction, role, report) VALUES (?1, ?2, ?3, ?4)",
@@ -227,12 +227,12 @@ fn select_sides(connection: &Connection, format: i64, trial: &Trial) -> rusqlite
     Ok(host_reports)
 }
 
-/// Whose delays and series are meant.
+/// The run and host report of the delays and series.
 struct Key {
     run: i64,
     role: String,
     direction: String,
-    /// What asks for the direction, where the format has any.
+    /// The query condition for the direction, if the format has directions.
     condition: &'static str,
 }
 

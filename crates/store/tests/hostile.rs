@@ -1,4 +1,4 @@
-//! Records that somebody made to do harm, and records beside a campaign that writes them.
+//! Records made to do harm, and records read while a campaign writes them.
 
 use rusqlite::Connection;
 use stacklab_model::CpuScope;
@@ -27,14 +27,14 @@ fn record() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// What is had within a time that is long for what it is, and short for what never ends.
+/// Returns a result within a time limit that is long for a normal operation and short for an endless one.
 fn soon<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || tell.send(what()));
     told.recv_timeout(Duration::from_secs(30)).expect("it should end")
 }
 
-/// The refusals of all three ways to open a record and to count its runs.
+/// The refusals of all three ways to open a record, and of counting its runs.
 fn refusals(path: &Path) -> Vec<String> {
     let path = path.to_owned();
     soon(move || {
@@ -66,7 +66,7 @@ fn what_would_run_while_it_is_read_is_refused() {
     }
 }
 
-/// Makes the pages of the table `run` a tree of few pages with more rows than ever could be read.
+/// Turns the pages of the table `run` into a tree of few pages with more rows than could ever be read.
 fn circle(path: &Path) {
     let raw = Connection::open(path).unwrap();
     raw.execute_batch(
@@ -81,7 +81,7 @@ fn circle(path: &Path) {
     let mut file = std::fs::read(path).unwrap();
     let at = (root as usize - 1) * size;
     let leaf = file[at..at + size].to_vec();
-    // An inner page of so many cells that are one: the page after it.
+    // An inner page with many cells that all point to one page: the next page.
     let inner = |next: u32| {
         let mut page = vec![0; size];
         let (cells, cell) = (600_u16, size as u16 - 5);

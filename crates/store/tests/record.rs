@@ -1,4 +1,4 @@
-//! Records on a real disk: what goes in comes out, and what is no sound record is refused by name.
+//! Records on a real disk: data is read back unchanged, and an invalid record is refused with its specific error.
 
 use stacklab_model::*;
 use stacklab_store::{Campaign, FORMAT, HostRow, Record, StoreError};
@@ -157,7 +157,7 @@ fn a_run_in_both_directions_keeps_its_four_sides_apart_and_in_order() {
     assert_eq!(record.host_reports(&both.trial).unwrap(), both.host_reports);
 }
 
-/// A record as the first stacklab left it: its tables, and a run with both sides.
+/// A record in the first stacklab's format: its tables, and a run with both host reports.
 fn first_format() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old.stacklab");
@@ -169,7 +169,7 @@ fn first_format() -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// What the record of the first format holds, whether read as it is or brought up to date.
+/// The contents of the record of the first format, whether read unchanged or converted.
 fn holds_the_first_formats_run(record: &Record) {
     assert_eq!(record.campaign().unwrap().study_name, "a.toml");
     let runs = record.runs().unwrap();
@@ -295,7 +295,7 @@ fn a_record_that_cannot_be_made_leaves_nothing() {
     assert!(!path.exists());
 }
 
-/// A record as a kill in the middle of a commit leaves it: partly overwritten, with the journal that undoes it.
+/// A record after a kill in the middle of a commit: partly overwritten, with the journal that rolls it back.
 fn killed(folder: &TempDir, path: &Path) -> PathBuf {
     let raw = rusqlite::Connection::open(path).unwrap();
     // Without a cache, changes reach the file before the commit.

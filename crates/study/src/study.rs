@@ -11,44 +11,45 @@ use std::net::IpAddr;
 /// A consistent study. Made by [`crate::parse`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Study {
-    /// What the study asks, as the heading of its reports.
+    /// The question of the study, used as the heading of its reports.
     pub title: String,
     /// The link, or each of the links, between its hosts.
     pub link_config: LinkConfig,
-    /// How the hosts are joined.
+    /// How the hosts are connected.
     #[serde(default)]
     pub topology: Topology,
-    /// The real machines of it.
+    /// Its real machines.
     #[serde(default)]
     pub hosts: Vec<RealHost>,
     /// Every combination of levels, each once.
     pub cells: Vec<Cell>,
     /// How cells are measured: at least one probe, each once.
     pub probes: Vec<ProbeSpec>,
-    /// When the campaign has measured enough.
+    /// The stopping rule.
     pub rule: StoppingRule,
-    /// What is compared; may be empty.
+    /// The comparisons; may be empty.
     pub comparisons: Vec<ComparisonSpec>,
 }
 
-/// A real machine, and where it is on the network under test.
+/// A real machine, and its place on the network under test.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RealHost {
     /// The machine.
     pub system: System,
-    /// Its interface on that network, where it is named.
+    /// Its interface on that network, if one is named.
     pub interface: Option<String>,
     /// Its addresses there that are named.
     pub addresses: BTreeMap<Family, IpAddr>,
 }
 
 impl Study {
-    /// What the hosts of its cells run: each pair once, in the order of the cells.
+    /// The systems of its cells' hosts: each pair once, in the order of the cells.
     pub fn systems(&self) -> Vec<Systems> {
         once_each(self.cells.iter().map(Systems::of))
     }
 
-    /// What the hosts of its cells run, and the services beside on the receiver: each once, in the order of the cells.
+    /// The systems of its cells' hosts, and the receiver's services: each combination once, in the order of the
+    /// cells.
     pub fn labs(&self) -> Vec<(Systems, Services)> {
         once_each(self.cells.iter().map(|cell| (Systems::of(cell), Services::of(cell))))
     }
@@ -59,7 +60,7 @@ impl Study {
         once_each(self.rows().into_iter().map(|row| row.mechanism))
     }
 
-    /// Its testbeds of routers: each once, in the order of the cells. None where there are no routers.
+    /// Its routed testbeds: each once, in the order of the cells. None if there are no routers.
     pub fn rows(&self) -> Vec<RoutedKind> {
         match self.topology {
             Topology::Routed(_) => once_each(self.cells.iter().map(RoutedKind::of)),
@@ -67,12 +68,12 @@ impl Study {
         }
     }
 
-    /// Whether all that it measures begins at the sender.
+    /// Whether all measured traffic begins at the sender.
     pub fn flows_forward_only(&self) -> bool {
         self.cells.iter().all(|cell| Direction::of(cell) == Direction::Forward)
     }
 
-    /// How a probe is run, where the study uses it.
+    /// How a probe runs, if the study uses it.
     pub fn probe(&self, probe: Probe) -> Option<&ProbeSpec> {
         self.probes.iter().find(|spec| spec.probe == probe)
     }
@@ -93,7 +94,7 @@ impl Study {
     }
 }
 
-/// The question that a comparison asks of a cell, where the cell is at its baseline.
+/// The question of a comparison for a cell, if the cell is at its baseline.
 fn question(comparison: &ComparisonSpec, metric: Metric, cell: &Cell) -> Option<Question> {
     if cell.level(comparison.factor) != comparison.baseline {
         return None;
@@ -114,7 +115,8 @@ fn question(comparison: &ComparisonSpec, metric: Metric, cell: &Cell) -> Option<
     })
 }
 
-/// The cell with another level of one factor; `None` where that is no level of it, which a checked study excludes.
+/// The cell with another level of one factor; `None` if that is not a level of the factor, which a checked study
+/// excludes.
 fn at_level(cell: &Cell, factor: Factor, level: &str) -> Option<Cell> {
     let mut cell = cell.clone();
     cell.set(factor, level).ok()?;
@@ -133,7 +135,7 @@ mod tests {
     #[test]
     fn the_quickstart_asks_every_metric_of_every_size_and_of_every_transport_that_has_it() {
         let questions = study(include_str!("../../../studies/quickstart.toml")).questions();
-        // Six metrics over both transports; TCP has no loss of its own.
+        // Six metrics over both transports; TCP has no loss metric.
         assert_eq!(questions.len(), 2 * 6 * 6 - 6);
         for (index, question) in questions.iter().enumerate() {
             assert!(question.baseline.same_but(&question.candidate, Factor::Family));

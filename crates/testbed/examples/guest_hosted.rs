@@ -1,4 +1,4 @@
-//! Boots a guest with testbeds of routers in it and prints what their packets look like on the middle link.
+//! Boots a guest with routed testbeds in it, and prints the headers of their packets on the middle link.
 //!
 //!     cargo run -p stacklab-testbed --example guest_hosted -- uml target/debug/stacklab 6in4 4in6
 

@@ -1,8 +1,9 @@
-//! Builds a testbed of two processes that do nothing, says who they are and how it was allowed, and holds it until killed.
+//! Builds a testbed of two idle processes, prints their process IDs and the privilege that was used, and holds the
+//! testbed until killed.
 //!
 //!     cargo run -p stacklab-testbed --example hold
 //!
-//! The tests kill it, to see that nothing is left; people can look around with `nsenter -t PID -n ip addr`.
+//! The tests kill it to check that nothing is left behind. A user can inspect it with `nsenter -t PID -n ip addr`.
 
 use stacklab_model::{LinkConfig, Rate};
 use stacklab_testbed::{Testbed, TestbedError, enter};
@@ -11,7 +12,7 @@ use std::path::Path;
 fn main() -> Result<(), TestbedError> {
     let privilege = enter()?;
     let link_config = LinkConfig { rate: Some(Rate(100_000_000)), mtu: 1500, offloads: false };
-    // They do not read, so the end of their input does not end them: only their parent's death does.
+    // They do not read their input, so its end does not end them. Only the death of their parent does.
     let testbed = Testbed::build(&link_config, Path::new("sleep"), &["600"])?;
     let [sender, receiver] = testbed.hosts();
     println!("{privilege:?} {} {}", sender.pid(), receiver.pid());

@@ -1,29 +1,29 @@
-//! What can go wrong, with what was attempted, where, and what to do next.
+//! Errors of testbeds. Each names the attempted step, the host, and what to do next.
 
 use crate::topology::Node;
 use stacklab_model::{Family, Mechanism, Rate, System};
 use std::io;
 use std::path::PathBuf;
 
-/// Why there is no testbed. Nothing of it is left behind.
+/// The reason why a testbed cannot be built or used. Nothing of it is left behind.
 #[derive(Debug, thiserror::Error)]
 pub enum TestbedError {
-    /// The process may not make network namespaces.
+    /// The process may not create network namespaces.
     #[error("cannot {attempted}: {reason}; {advice}")]
     Closed {
-        /// The step that was refused.
+        /// The step that the kernel refused.
         attempted: &'static str,
-        /// The kernel's answer.
+        /// The kernel's error.
         reason: io::Error,
-        /// What to do, with the exact command where there is one.
+        /// The advice, with the exact command if there is one.
         advice: String,
     },
-    /// No link of this kind has such an MTU.
+    /// The MTU is not possible on this kind of link.
     #[error("MTU {mtu} is not possible: IPv6 needs at least {}, a veth pair takes at most {}", limits.0, limits.1)]
     Mtu {
-        /// The MTU asked for, bytes.
+        /// The requested MTU, bytes.
         mtu: u32,
-        /// Least and largest possible, bytes.
+        /// The minimum and the maximum, bytes.
         limits: (u32, u32),
     },
     /// The shaper counts whole bytes per second.
@@ -36,10 +36,10 @@ pub enum TestbedError {
         host: Node,
         /// The program that was to run.
         program: PathBuf,
-        /// The answer of the kernel, to the namespace or to the program.
+        /// The kernel's error, about the namespace or the program.
         reason: io::Error,
     },
-    /// A file of a guest's cannot be made or read.
+    /// A guest's file cannot be created or read.
     #[error("cannot use {}: {reason}; see that it can be read, and that its disk has room", path.display())]
     File {
         /// The file or folder.
@@ -47,7 +47,7 @@ pub enum TestbedError {
         /// The system's reason.
         reason: io::Error,
     },
-    /// A program that is not stacklab's is missing.
+    /// A program that is not part of stacklab is missing.
     #[error("there is no program `{program}` here: {remedy}")]
     NoProgram {
         /// The program.
@@ -55,17 +55,17 @@ pub enum TestbedError {
         /// How to get it.
         remedy: &'static str,
     },
-    /// A daemon on the receiver does not serve.
+    /// A daemon on the receiver does not work.
     #[error("the {program} on receiver {what}; to get another one: {remedy}")]
     Service {
         /// The daemon, with its version.
         program: String,
-        /// What became of it, and what it said last.
+        /// The daemon's state, and its last output.
         what: String,
         /// How to get its program.
         remedy: &'static str,
     },
-    /// What a system boots from is not there, or not whole.
+    /// The image of a system is missing or incomplete.
     #[error("{system} cannot run here: {reason}; get it with: {command}")]
     NoImage {
         /// The system.
@@ -75,7 +75,7 @@ pub enum TestbedError {
         /// The command that gets an image of it.
         command: String,
     },
-    /// A real machine is not built.
+    /// The system is a real machine, which a testbed cannot build.
     #[error("{0} is a machine of its own and no part of a testbed that is built")]
     NotBuilt(System),
     /// Getting an image failed.
@@ -83,32 +83,33 @@ pub enum TestbedError {
     Get {
         /// The step.
         attempted: String,
-        /// What the program that did it said, or the system.
+        /// The error of the program that did the step, or the system's error.
         reason: String,
         /// What to do next, after a semicolon; may be empty.
         advice: String,
     },
-    /// What was built does not carry packets as it should.
+    /// The testbed does not carry packets as its mechanism should.
     #[error("{mechanism} does not carry {family}: {reason}")]
     NotCarried {
-        /// How packets were to cross the middle link.
+        /// The mechanism on the middle link.
         mechanism: Mechanism,
         /// The sender's family.
         family: Family,
-        /// What was found, and at which hop.
+        /// The observation, and the hop.
         reason: String,
     },
-    /// Hosts that are namespaces are on this kernel where others are its guests, and it has not what they need.
+    /// A testbed has both namespaces and guests as hosts. Its namespaces use this kernel, which does not support what
+    /// they need.
     #[error(
         "rows of hosts some of which are guests ({guests}) are on this kernel: {missing}; get it: {remedy}; or leave \
          factors.os and factors.routers out, which allows the whole row inside one guest"
     )]
     Guests {
-        /// What the guests run.
+        /// The systems of the guests.
         guests: String,
-        /// Which mechanism needs what of the kernel.
+        /// The mechanisms, and what each needs from the kernel.
         missing: String,
-        /// How the kernel gets it, or what does without.
+        /// How to add it to the kernel, or an alternative that does not need it.
         remedy: String,
     },
     /// A router's own kernel does not support its mechanism.
@@ -117,12 +118,12 @@ pub enum TestbedError {
          factors.routers = [\"uml-full\"]), or use linux-6.1, which has all but jool"
     )]
     RouterUnsupported {
-        /// What the router runs.
+        /// The router's system.
         router: System,
-        /// The mechanism, and what it needs of a kernel that this one has not.
+        /// The mechanism, and the kernel feature that it needs and that this kernel does not support.
         unsupported: String,
     },
-    /// The guest that was asked for cannot hold a study's testbeds.
+    /// The requested guest cannot host a study's testbeds.
     #[error(
         "{guest} lacks what the study needs ({unsupported}): build a guest that has it (stacklab image build uml-full, then \
          --in-vm=uml-full), or name --in-vm=linux-6.1, which has all but jool"
@@ -130,30 +131,30 @@ pub enum TestbedError {
     GuestUnsupported {
         /// The guest.
         guest: System,
-        /// What the study needs of a kernel that this one has not.
+        /// The kernel feature that the study needs and that this kernel does not support.
         unsupported: String,
     },
     /// A guest that hosts testbeds failed.
     #[error("the lab inside {guest} failed: {reason}")]
     Hosted {
-        /// What runs it.
+        /// The guest's name and version.
         guest: String,
-        /// What was attempted in it, and why it failed.
+        /// The step that was attempted in the guest, and why it failed.
         reason: String,
     },
     /// A step of building the testbed failed.
     #[error("cannot {attempted} on {host}: {reason}; {}", hint(reason))]
     Setup {
-        /// The host in whose namespace it was attempted.
+        /// The host. The step was attempted in its namespace.
         host: Node,
         /// The step.
         attempted: String,
-        /// The kernel's answer.
+        /// The kernel's error.
         reason: io::Error,
     },
 }
 
-/// What to do about a refusal.
+/// The advice for a kernel error.
 fn hint(reason: &io::Error) -> &'static str {
     match reason.kind() {
         io::ErrorKind::PermissionDenied => {
@@ -169,26 +170,26 @@ fn hint(reason: &io::Error) -> &'static str {
     }
 }
 
-/// A step that failed, not yet knowing on which host.
+/// A failed step, before its host is known.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {attempted}: {reason}")]
 pub(crate) struct Fault {
-    /// The step, in words that follow `cannot`.
+    /// The step, as text that follows `cannot`.
     pub attempted: String,
-    /// The kernel's answer, or what was found instead.
+    /// The kernel's error, or what was found instead.
     pub reason: io::Error,
 }
 
 impl Fault {
-    /// The same fault, knowing its host.
+    /// Adds the host to the fault.
     pub fn at(self, host: Node) -> TestbedError {
         TestbedError::Setup { host, attempted: self.attempted, reason: self.reason }
     }
 }
 
-/// Names the step that a result belongs to.
+/// Adds the attempted step to an error.
 pub(crate) trait Attempt<T> {
-    /// Says what was attempted, in words that follow `cannot`.
+    /// Adds the attempted step, as text that follows `cannot`.
     fn attempt(self, what: impl Into<String>) -> Result<T, Fault>;
 }
 

@@ -1,26 +1,27 @@
-//! Testbeds that undo themselves: hosts in network namespaces, joined by veth pairs.
+//! Testbeds that clean up after themselves: hosts in network namespaces, connected by veth pairs.
 //!
-//! [`enter`] gets the privilege once, early. [`Testbed::build`] starts two processes, each in a fresh network
-//! namespace, and builds a link between them: addresses of both families, a known MTU, offloads and rate as the
-//! [`LinkConfig`](stacklab_model::LinkConfig) says. [`Routed::build`] does so with four hosts and three links, and a transition
-//! mechanism between the routers. This crate does not read what the processes write on their pipes.
+//! [`enter`] gets the privilege once, early. [`Testbed::build`] starts two processes, each in a new network
+//! namespace, and builds a link between them: addresses of both families, a known MTU, and offloads and rate
+//! according to the [`LinkConfig`](stacklab_model::LinkConfig). [`Routed::build`] does the same with four hosts and
+//! three links, and adds a transition mechanism between the routers. This crate does not read what the processes
+//! write to their pipes.
 //!
-//! Nothing outlives the process that built it: a namespace has no name and no mount, only its process, and that
+//! Nothing outlives the process that built it. A namespace has no name and no mount, only its process, and that
 //! process dies with its parent (parent-death signal). The machine's own interfaces, routes, settings and firewall
-//! are never touched.
+//! are never changed.
 //!
 //! | folder or file | what it holds |
 //! |---|---|
-//! | `kernel` | privilege, namespaces, netlink, sysctl, processors, queueing disciplines, capabilities; `kernel::sys` has the only unsafe code |
+//! | `kernel` | privilege, namespaces, netlink, sysctl, processors, queues, capabilities; `sys`: all unsafe code |
 //! | `link` | veth pairs, addresses, routes, offloads, bridges, waiting until a link is quiet |
-//! | `host` | a host's process, and the guests that can take its place: gVisor, user-mode Linux, virtual machines |
-//! | `guest` | the guest's own side, and the messages that it is told its role by |
-//! | `mechanism` | what each transition mechanism builds on a router |
+//! | `host` | a host process, and the guests that can replace it: gVisor, user-mode Linux, virtual machines |
+//! | `guest` | the code that runs in a guest, and the messages that carry its role |
+//! | `mechanism` | the parts of each transition mechanism on a router |
 //! | `testbed` | two hosts and a link, four hosts and three links, and where they are built |
 //! | `image` | fetching and building what guests boot from |
-//! | `services` | daemons on the receiver that the sender asks |
-//! | `shell` | commands by hand on the hosts of a testbed inside a guest |
-//! | `requirements` | what a study's routed testbeds need of a kernel |
+//! | `services` | daemons on the receiver that the sender queries |
+//! | `shell` | manual commands on the hosts of a testbed in a guest |
+//! | `requirements` | what a study's routed testbeds need from a kernel |
 //! | `topology`, `error` | the hosts' places on the path, and what can go wrong |
 
 mod error;

@@ -1,4 +1,4 @@
-//! What a study's routed testbeds need of the kernels that they are built on, and whether those support it.
+//! What a study's routed testbeds need from the kernels that they are built on, and whether these support it.
 
 use crate::error::TestbedError;
 use crate::host::vm::qemu::emulator;
@@ -8,7 +8,7 @@ use crate::mechanism::translate::Translates;
 use crate::testbed::spec::RoutedSpec;
 use stacklab_model::{LinkConfig, Links, Mechanism, Method, RoutedKind, System, Translator, once_each};
 
-/// What a routed testbed needs of its routers' kernels, by the name of its [`Ability`]; `None` where it needs nothing.
+/// The name of the [`Ability`] that the routers' kernels need for a routed testbed. `None` if they need none.
 pub(crate) fn kernel_need(kind: &RoutedKind) -> Option<&'static str> {
     match &kind.mechanism.definition().method {
         Method::Forwarding => None,
@@ -20,17 +20,17 @@ pub(crate) fn kernel_need(kind: &RoutedKind) -> Option<&'static str> {
     }
 }
 
-/// Translators in the kernel, as an ability of it.
+/// The name of the ability for translation in the kernel.
 pub(crate) const JOOL: &str = "jool";
 
-/// Whether a guest's kernel does not support what is needed. Debian's user-mode Linux lacks some modules, and one that was built
-/// here the options that it was built without. Jool is in the kernels only that it was built into. Of a disk image of the user's
-/// own it shows when it is used.
+/// Whether a guest's kernel does not support the ability. Debian's user-mode Linux does not have some modules. A
+/// kernel that was built here does not support the options that were left out. Jool is only in kernels that were
+/// built with it. For a user's disk image, this is only known when it is used.
 pub(crate) fn is_unsupported(system: &System, need: &str) -> bool {
     let devices = Mechanism::devices();
     let device = devices.iter().find(|(_, device)| device.ability == need).map(|(_, device)| device);
     match system {
-        // One that is still to be built has it.
+        // A kernel that is not built yet will have it.
         System::OwnUml(_) => Image::find(system).is_ok_and(|image| match device {
             Some(device) => image.lacks_options(device.options),
             None => need == JOOL && image.jool.is_none(),
@@ -42,29 +42,29 @@ pub(crate) fn is_unsupported(system: &System, need: &str) -> bool {
     }
 }
 
-/// What a host that is a guest needs of this kernel.
+/// The abilities that this kernel needs to run a host as a guest.
 const TAPPED: [&str; 2] = ["bridge", "tun"];
 
-/// What a study's routed testbeds need.
+/// The requirements of a study's routed testbeds.
 #[derive(Debug, Clone)]
 pub struct Requirements {
     /// The kinds of testbeds.
     pub rows: Vec<RoutedKind>,
-    /// What its links have in common.
+    /// The settings that its links share.
     pub link_config: LinkConfig,
-    /// What each link has of its own.
+    /// The settings of each link.
     pub links: Links,
-    /// Whether all that is measured begins at the sender.
+    /// Whether all measured connections start at the sender.
     pub forward_only: bool,
 }
 
 impl Requirements {
-    /// How packets cross between the routers: each mechanism once.
+    /// The mechanisms between the routers, each once.
     pub fn mechanisms(&self) -> Vec<Mechanism> {
         once_each(self.rows.iter().map(|row| row.mechanism))
     }
 
-    /// Its testbeds with what translates in them, on this kernel and in guests of it, or all inside one guest.
+    /// The specifications of its testbeds with their translators: on this kernel and its guests, or all in one guest.
     pub fn specs(&self, inside: Option<&System>) -> Vec<RoutedSpec> {
         let spec = |kind: &RoutedKind| {
             let translates =
@@ -81,7 +81,7 @@ impl Requirements {
         self.rows.iter().map(spec).collect()
     }
 
-    /// What hosts run that are guests of this kernel's: each system once.
+    /// The guest systems on this kernel, each once.
     pub fn guests(&self) -> Vec<&System> {
         once_each(self.rows.iter().flat_map(|row| row.clients.guests().chain(row.routers.guests())))
     }
@@ -97,19 +97,19 @@ impl Requirements {
         if self.links.all().iter().any(|(_, link)| link.impairs()) {
             needs.push("netem");
         }
-        // A router that is a guest has a kernel of its own for it.
+        // A router in a guest uses the guest's kernel.
         let here = self.rows.iter().filter(|row| row.routers.0.contains(&System::Namespace));
         needs.extend(here.filter_map(kernel_need));
         needs
     }
 
-    /// What this kernel does not support of it: what was tried, and the answer.
+    /// The required abilities that this kernel does not support, with the attempted step and the kernel's answer.
     pub(crate) fn missing_here(&self) -> Vec<Ability> {
         let needs = self.of_kernel();
         abilities().into_iter().filter(|a| needs.contains(&a.name) && a.result.is_err()).collect()
     }
 
-    /// What this kernel has not, in words: what needs it, and what it is.
+    /// Describes an ability that this kernel does not have: what needs it, and what it is.
     pub(crate) fn describe_missing(&self, ability: &Ability) -> String {
         let users = self.rows.iter().filter(|row| kernel_need(row) == Some(ability.name));
         let users: Vec<&str> = once_each(users.map(|row| row.mechanism.name()));
@@ -117,7 +117,7 @@ impl Requirements {
         format!("{users} needs {}, which this kernel has not", ability.name)
     }
 
-    /// The advice to have other routers, where what is missing here is all theirs.
+    /// Advice to use other routers, if only the routers need what is missing.
     fn other_routers(&self, missing: &[Ability]) -> String {
         let theirs = |ability: &Ability| self.rows.iter().any(|row| kernel_need(row) == Some(ability.name));
         if !missing.iter().all(theirs) {
@@ -128,8 +128,8 @@ impl Requirements {
         format!("; or let the routers be guests that have it: factors.routers = [\"{router}\"]")
     }
 
-    /// Checks that testbeds can be on this kernel, some of whose hosts are guests of it, and that the guests have images and what
-    /// they need as routers.
+    /// Checks that testbeds with guests as hosts can be built on this kernel, and that the guests have images and
+    /// support what they need as routers.
     pub(crate) fn check_guests(&self, missing: &[Ability]) -> Result<(), TestbedError> {
         for row in &self.rows {
             for system in row.routers.guests() {
@@ -158,11 +158,11 @@ impl Requirements {
     }
 }
 
-/// Checks that a system can be started here that has routers in it or is one.
+/// Checks that a system can be started here and can be, or host, a router.
 pub(crate) fn router_image(system: &System) -> Result<(), TestbedError> {
     if !matches!(system, System::Disk(_)) {
         let image = Image::find(system)?;
-        // Images that were fetched before there were testbeds inside have no modules.
+        // Images that were fetched before guests could host testbeds have no modules.
         if *system == System::Uml && !image.file("modules.cpio").exists() {
             let reason = "its image here is an old one, without the modules of tunnels".to_owned();
             return Err(no_image(system, reason));
@@ -188,7 +188,7 @@ mod tests {
         for other in [None, Some(Translator::Tayga)] {
             assert!(needs(other).contains(&"tun") && !needs(other).contains(&JOOL));
         }
-        // It is no part of Debian's kernels, and of one that is still to be built.
+        // Jool is not part of Debian's kernels. A kernel that is not built yet will contain it.
         let own = System::OwnUml("of which there is no image".to_owned());
         assert!(is_unsupported(&System::Uml, JOOL) && is_unsupported(&System::Linux("6.1".to_owned()), JOOL));
         assert!(!is_unsupported(&own, JOOL) && !is_unsupported(&own, "wireguard"));

@@ -1,26 +1,26 @@
-//! The hosts of a testbed, by their place on the path.
+//! The hosts of a testbed, identified by their position on the path.
 
 use stacklab_model::Role;
 use std::fmt;
 
-/// A host by its place on the path. A direct link has the sender and the receiver only.
+/// A host, identified by its position on the path. A direct link has only the sender and the receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Node {
     /// The client that sends.
     Sender,
-    /// The router next to it.
+    /// The router next to the sender.
     Router1,
-    /// The router beyond the middle link.
+    /// The router next to the receiver.
     Router2,
     /// The client that receives.
     Receiver,
 }
 
 impl Node {
-    /// All four, in their order on the path.
+    /// All four hosts, in path order.
     pub const ALL: [Node; 4] = [Node::Sender, Node::Router1, Node::Router2, Node::Receiver];
 
-    /// What it is called, in messages and in the record.
+    /// The host's name in messages and in the record.
     pub fn name(self) -> &'static str {
         match self {
             Node::Sender => "sender",

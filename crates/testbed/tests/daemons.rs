@@ -1,6 +1,6 @@
-//! Real daemons on a receiver, asked from the sender.
+//! Real daemons on a receiver, with queries from the sender.
 //!
-//! They need root, and the daemons' programs (`scripts/setup test`); where something is missing they fail.
+//! The tests need root and the daemons' programs (`scripts/setup test`). They fail if anything is missing.
 
 use stacklab_model::{LinkConfig, Service, Services};
 use stacklab_testbed::{Testbed, services};
@@ -73,12 +73,12 @@ fn each_service_answers_over_both_families_and_only_when_it_is_asked() {
         let asked = serving.end().unwrap();
         assert_eq!(asked.keys().copied().collect::<Vec<_>>(), Service::ALL);
         for (service, count) in &asked {
-            // One each tenth of a second, in both families; a loaded machine is late.
+            // One query each tenth of a second, in both families; a loaded machine sends fewer.
             assert!((4..=11).contains(&count.asked), "{service}: {count:?}");
             assert_eq!(count.answered, count.asked, "{service}");
         }
     }
-    // Nothing is on the link while nobody asks, or the trials of other labs would be disturbed.
+    // Without queries the link must be silent, otherwise the trials of other testbeds would be disturbed.
     let sent = || fs::read_to_string(format!("/proc/{sender}/net/dev")).unwrap();
     sleep(Duration::from_millis(200));
     let before = sent();

@@ -1,6 +1,6 @@
-//! Real testbeds in real namespaces, with `ip` and `tc` as witnesses.
+//! Real testbeds in real namespaces, verified with `ip` and `tc`.
 //!
-//! They need root. Where it is not had they fail; nothing is skipped.
+//! The tests need root. Without it they fail; nothing is skipped.
 
 use serde_json::Value;
 use stacklab_model::{Family, LinkConfig, Rate, Role, Transport, wire_size};
@@ -18,12 +18,12 @@ use std::time::{Duration, Instant};
 
 const PLAIN: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
 
-/// A testbed whose processes only wait for their input to end.
+/// A testbed. Its processes only wait for the end of their input.
 fn build(link_config: &LinkConfig) -> Testbed {
     Testbed::build(link_config, Path::new("cat"), &[""; 0]).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What a command says, run in the network namespace of a process.
+/// The output of a command in the network namespace of a process.
 fn witness(pid: u32, command: &[&str]) -> String {
     let mut nsenter = Command::new("nsenter");
     nsenter.args(["-t", &pid.to_string(), "-n"]).args(command);
@@ -45,7 +45,7 @@ fn namespace_of(pid: u32) -> String {
     fs::read_link(format!("/proc/{pid}/ns/net")).unwrap().to_string_lossy().into_owned()
 }
 
-/// Who still holds one of the namespaces: a process in it, a thread in it, an open file or a mount.
+/// Everything that still holds one of the namespaces: a process in it, a thread in it, an open file or a mount.
 fn holders(namespaces: &[String]) -> Vec<String> {
     let is_one = |path: &Path| {
         fs::read_link(path).is_ok_and(|target| namespaces.iter().any(|n| Path::new(n) == target))
@@ -66,12 +66,12 @@ fn exists(pid: u32) -> bool {
     Path::new(&format!("/proc/{pid}")).exists()
 }
 
-/// Whether a process is more than an entry that nobody has waited for yet.
+/// Whether a process is running, not a zombie.
 fn runs(pid: u32) -> bool {
     fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// The machine's own interfaces, and the settings that a testbed makes in its namespaces.
+/// The machine's own interfaces, and the settings that a testbed changes in its namespaces.
 fn own_settings() -> String {
     let read =
         |path: PathBuf| format!("{} {}", path.display(), fs::read_to_string(&path).unwrap_or_default());
@@ -82,7 +82,7 @@ fn own_settings() -> String {
     settings.chain([output(Command::new("ip").args(["-br", "link"]))]).collect()
 }
 
-/// How long anything may take that takes no time on an idle machine.
+/// Timeout for anything that takes no time on an idle machine.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Waits for a condition.
@@ -197,7 +197,7 @@ fn offloads_are_off_only_where_the_bed_says_so() {
     }
 }
 
-/// Has the sender write to the receiver over TCP as fast as it can, while something is measured.
+/// Makes the sender write to the receiver over TCP as fast as it can during a measurement.
 fn tcp_flood<T>(testbed: &Testbed, family: Family, measure: impl FnOnce() -> T) -> T {
     let [sender, receiver] = testbed.hosts();
     let any_port = SocketAddr::new(receiver.address(family), 0);
@@ -216,14 +216,14 @@ fn tcp_flood<T>(testbed: &Testbed, family: Family, measure: impl FnOnce() -> T) 
     })
 }
 
-/// Has the sender send datagrams of a size to the receiver as fast as it can, while something is measured.
+/// Makes the sender send datagrams of a size to the receiver as fast as it can during a measurement.
 fn udp_flood<T>(testbed: &Testbed, family: Family, size: u32, measure: impl FnOnce() -> T) -> T {
     let [sender, receiver] = testbed.hosts();
     let bind = |host: &Host| {
         let address = SocketAddr::new(host.address(family), 0);
         in_namespace(host.pid(), move || UdpSocket::bind(address).unwrap()).unwrap()
     };
-    // Bound but never read: what counts is what arrives at the interface, and nothing answers.
+    // The socket is bound but never read: the test counts what arrives at the interface, and nothing may answer.
     let (outgoing, incoming) = (bind(sender), bind(receiver));
     let there = incoming.local_addr().unwrap();
     let done = AtomicBool::new(false);
@@ -239,7 +239,7 @@ fn udp_flood<T>(testbed: &Testbed, family: Family, size: u32, measure: impl FnOn
     })
 }
 
-/// Packets per second that arrive at a host's interface in a window, once the flood has been running for a while.
+/// Packets per second that arrive at a host's interface in a window, after the flood has run for a while.
 fn arrival_rate(pid: u32, window: Duration) -> f64 {
     let now = || {
         let counters = fs::read_to_string(format!("/proc/{pid}/net/dev")).unwrap();
@@ -253,14 +253,15 @@ fn arrival_rate(pid: u32, window: Duration) -> f64 {
     (end.0 - start.0) as f64 / (end.1 - start.1).as_secs_f64()
 }
 
-/// Sees that packets of so much payload arrive as fast as a rate of Ethernet lets them, and no faster.
+/// Checks that packets with this payload arrive as fast as an Ethernet of this rate allows, and no faster.
 fn keeps_the_rate(rate: Rate, family: Family, transport: Transport, payload: u32) {
     let testbed = build(&LinkConfig { rate: Some(rate), ..PLAIN });
     let receiver = testbed.hosts()[1].pid();
     let wire_bits = 8.0 * f64::from(wire_size(family, transport, payload, 1500).wire_bytes);
-    // Long enough for one packet more or less to make no difference.
+    // The window is long enough that one packet more or less makes no difference.
     let window = Duration::from_secs_f64((500.0 * wire_bits / rate.bits_per_second() as f64).max(0.5));
-    // A busy machine makes it slower but never faster: it has three tries to be fast enough, none to be too fast.
+    // A busy machine makes it slower but never faster. It gets three tries to be fast enough, and must never be too
+    // fast.
     let mut tries = Vec::new();
     while !tries.last().is_some_and(|ratio| *ratio > 0.99) && tries.len() < 3 {
         let packets = match transport {
@@ -275,8 +276,8 @@ fn keeps_the_rate(rate: Rate, family: Family, transport: Transport, payload: u32
 
 #[test]
 fn a_shaped_link_keeps_the_rate_of_ethernet_for_datagrams() {
-    // The smallest is padded on the wire. The rate is slow enough for the queue never to run dry, even on a busy
-    // machine.
+    // The smallest datagram is padded on the wire. The rate is low enough that the queue never runs empty, even on a
+    // busy machine.
     for (family, size) in Family::ALL.iter().flat_map(|family| [1, 128, 1408].map(|size| (*family, size))) {
         keeps_the_rate(Rate(2_000_000), family, Transport::Udp, size);
     }
@@ -284,14 +285,14 @@ fn a_shaped_link_keeps_the_rate_of_ethernet_for_datagrams() {
 
 #[test]
 fn a_shaped_link_keeps_the_rate_of_ethernet_for_tcp() {
-    // So slow that TCP queues packets of two segments, which must be cut before they are counted.
+    // The rate is so low that TCP queues packets of two segments, which must be segmented before they are counted.
     for family in Family::ALL {
         let segment = 1500 - family.header_bytes() - Transport::Tcp.header_bytes();
         keeps_the_rate(Rate(2_000_000), *family, Transport::Tcp, segment);
     }
 }
 
-/// The line of `tc` about an interface's root queue, without its number.
+/// The line of `tc` about an interface's root queue, without its handle.
 fn queue(pid: u32, interface: &str) -> String {
     let all = witness(pid, &["tc", "-d", "qdisc", "show", "dev", interface]);
     let line = all.lines().next().unwrap();
@@ -343,7 +344,7 @@ fn mtu_and_queue_change_at_both_ends_and_go_back() {
             assert!(queues.contains("pfifo") && queues.contains("limit 7p"), "{queues}");
             assert_eq!(queues.contains("tbf"), rate.is_some(), "{queues}");
         }
-        // Other links than those that it can be are refused, and it stays what it is.
+        // Impossible link settings are refused. `None` restores the original settings.
         assert!(testbed.set_link(Some(1279), None).is_err());
         testbed.set_link(None, None).unwrap();
         assert_eq!(seen(&testbed), first);
@@ -406,7 +407,7 @@ fn a_program_that_is_not_there_is_an_error_that_names_it() {
 
 #[test]
 fn a_program_that_ends_at_once_is_an_error_and_leaves_nothing() {
-    // Whether its namespace is entered before or after it ended, the link cannot be laid or used.
+    // The link cannot be built or used, whether its namespace is entered before or after the process ended.
     let mut failures = 0;
     for _ in 0..20 {
         if let Err(error) = Testbed::build(&PLAIN, Path::new("true"), &[""; 0]) {
@@ -431,7 +432,7 @@ fn abilities_are_found_by_doing_and_leave_nothing() {
     for ability in found.values() {
         assert!(!ability.what_for.is_empty() && !ability.remedy.is_empty(), "{}", ability.name);
     }
-    // `ip` and `tc` must come to the same answers.
+    // `ip` and `tc` must report the same abilities.
     for (name, command) in [
         ("veth", "ip link add x type veth"),
         ("bridge", "ip link add x type bridge"),
@@ -455,7 +456,7 @@ fn abilities_are_found_by_doing_and_leave_nothing() {
     assert_eq!(found.len(), 16);
 }
 
-/// The `hold` example, which `cargo test` builds beside this test.
+/// The path of the `hold` example, which `cargo test` builds together with this test.
 fn hold() -> PathBuf {
     let target = std::env::current_exe().unwrap();
     let path = target.parent().unwrap().parent().unwrap().join("examples/hold");
@@ -463,7 +464,7 @@ fn hold() -> PathBuf {
     path
 }
 
-/// Starts a command that ends in `hold`; its privilege and the numbers of its hosts.
+/// Starts a command that runs `hold`. Returns its privilege and the process IDs of its hosts.
 fn held(command: &mut Command) -> (Child, String, Vec<u32>) {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -473,7 +474,7 @@ fn held(command: &mut Command) -> (Child, String, Vec<u32>) {
     (child, privilege, words.map(|pid| pid.parse().unwrap()).collect())
 }
 
-/// Kills the process that holds a testbed as hard as can be, and sees that all goes with it.
+/// Kills the process that holds a testbed with SIGKILL, and checks that everything is gone.
 fn killed_leaves_nothing(mut child: Child, hosts: &[u32]) {
     assert_eq!(hosts.len(), 2);
     let namespaces: Vec<String> = hosts.iter().map(|pid| namespace_of(*pid)).collect();

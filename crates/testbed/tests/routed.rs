@@ -1,5 +1,5 @@
-//! Testbeds of routers in real namespaces: what this kernel can do without modules. They need root, and `tayga`; where
-//! either is missing they fail.
+//! Routed testbeds in real namespaces, as far as this kernel supports them without modules. The tests need root and
+//! `tayga`. They fail if either is missing.
 
 use stacklab_model::{Family, LinkConfig, Mechanism, Rate};
 use stacklab_testbed::{Node, Routed, RoutedSpec, TestbedError, ends, in_namespace, layers};
@@ -15,13 +15,13 @@ fn build(mechanism: Mechanism, link_config: &LinkConfig) -> Result<Routed, Testb
     Routed::build(&RoutedSpec::of_namespaces(mechanism, link_config), Path::new("cat"), &[""; 0])
 }
 
-/// Sends datagrams from end to end while tcpdump listens on the middle link, and gives what it prints of the first.
+/// Sends datagrams end to end while tcpdump captures on the middle link, and returns its line for the first one.
 fn witnessed(routed: &Routed, family: Family) -> String {
     let ends = ends(routed.mechanism(), family).unwrap();
     let mut tcpdump = Command::new("nsenter");
     tcpdump.args(["-t", &routed.pid(Node::Router1).to_string(), "-n", "tcpdump"]);
     tcpdump.args(["-i", "st1", "-n", "-v", "-t", "-c", "1", "--immediate-mode", "-l"]);
-    // The receiver says of each that nobody listens there: not that.
+    // Capture only UDP, not the receiver's ICMP "port unreachable" answers.
     tcpdump.arg("udp");
     let mut tcpdump = tcpdump.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     for _ in 0..100 {
@@ -68,7 +68,7 @@ fn translators_carry_their_family_as_ipv6_with_other_addresses() {
         let [from, to] = on_the_link;
         assert_eq!(carried.headers, [format!("ipv6 {from} > {to}"), "udp".to_owned()], "{mechanism}");
         assert_eq!(layers(&carried.frame).len(), 2);
-        // Another reader of the same link sees the same.
+        // Another capture on the same link shows the same headers.
         let said = witnessed(&routed, family);
         assert!(
             said.contains(&format!("{from}.")) && said.contains(&format!("{to}.9")),
@@ -83,7 +83,7 @@ fn a_tunnel_that_this_kernel_has_not_is_refused_with_its_router() {
     let build = || build(Mechanism::SixInFour, &PLAIN);
     match sit.result {
         Ok(()) => assert_eq!(build().unwrap().path_checks()[0].path_mtus, [1480, 1480]),
-        // Building it would load the module, and that put a device into the machine's own namespace.
+        // Building it would load the module, which would add a device to the machine's own namespace.
         Err(reason) if reason.contains("is not loaded") => {}
         Err(_) => {
             let said = build().unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! The agent: serves requests until its input ends; lasting requests run concurrently.
+//! The agent: serves requests until its input ends. Long requests run concurrently.
 
 use crate::engine::receiver::Receiver;
 use crate::engine::sender;
@@ -11,11 +11,11 @@ use std::io::{self, BufRead, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// Answers kept for requests that arrive twice.
+/// How many recent answers are kept for duplicate requests.
 const KEPT: usize = 16;
 
-/// Serves a coordinator until `input` ends. What is under way then goes on with nobody to report to: a process that
-/// serves one coordinator ends when this returns, in the middle of a trial too.
+/// Serves a coordinator until `input` ends. Requests in progress then continue, and their answers are lost. A process
+/// that serves one coordinator exits when this returns, even during a trial.
 ///
 /// # Errors
 /// When an answer cannot be written.
@@ -24,7 +24,7 @@ pub fn serve(input: impl BufRead, output: impl Write + Send + 'static) -> io::Re
     let mut agent = Agent::default();
     for line in Lines::new(input, LONGEST_REQUEST) {
         let line = match line {
-            // No message, and so answered as what is not understood.
+            // Not a message: answered like a request that was not understood.
             Err(error) if error.kind() == io::ErrorKind::InvalidData => error.to_string(),
             Err(_) => break,
             Ok(line) => line,
@@ -32,7 +32,7 @@ pub fn serve(input: impl BufRead, output: impl Write + Send + 'static) -> io::Re
         match serde_json::from_str(&line) {
             Ok(request) => agent.attend(request, &responder)?,
             Err(error) => {
-                // The id may still be legible, so that the coordinator learns which request was not understood.
+                // The id may still be readable. It shows the coordinator which request was not understood.
                 let id = serde_json::from_str::<serde_json::Value>(&line).ok().and_then(|v| v["id"].as_u64());
                 let reason = format!("this agent does not understand the request: {error}");
                 responder.write(&Numbered { id: id.unwrap_or(0), body: Answer::Failed { reason } })?;
@@ -42,19 +42,19 @@ pub fn serve(input: impl BufRead, output: impl Write + Send + 'static) -> io::Re
     Ok(())
 }
 
-/// Says that this process is on a host whose kernel is no other host's: a guest. CPU time is then its own, whatever a
-/// trial says.
+/// Declares that no other host shares this host's kernel: it is a guest. CPU time is then counted for this host
+/// alone, whatever the trial says.
 pub fn alone() {
     crate::host::cpu::alone();
 }
 
-/// Has this agent leave the noise floor out of its facts: for a single measurement, which would take longer for it and load
-/// both processors before it begins.
+/// Omits the noise floor from this agent's facts. For a single measurement: the noise floor takes longer than that
+/// and loads both processors.
 pub fn brief() {
     facts::brief();
 }
 
-/// What this host is and can do, as its agent would say it.
+/// The facts of this host, as its agent would report them.
 pub fn facts() -> HostFacts {
     facts::collect()
 }
@@ -78,7 +78,7 @@ enum Admission {
     New,
     /// In progress: one answer serves both copies.
     InProgress,
-    /// It was answered so.
+    /// Already answered, with this answer.
     Answered(Box<Numbered<Answer>>),
 }
 
@@ -113,7 +113,7 @@ impl<W: Write> Responder<W> {
     }
 }
 
-/// A thread that panicked has said why; what it held is whole between two statements.
+/// Locks a mutex, even after a panic: the data is consistent between two statements.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -147,7 +147,7 @@ impl Agent {
             Ok(Work::Lasting(work)) => {
                 let theirs = Arc::clone(responder);
                 let run = move || {
-                    // A coordinator that is gone ends the input too, which is where that is noticed.
+                    // A coordinator that is gone also ends the input. The input loop handles that.
                     let _ = theirs.answer(id, completed(work));
                 };
                 match thread::Builder::new().name(format!("request {id}")).spawn(run) {
@@ -198,7 +198,7 @@ impl Agent {
     }
 }
 
-/// Does it; a panic, which would leave the request without an answer, is a failure like others.
+/// Runs the work. A panic becomes a failure answer; otherwise the request would get no answer.
 fn completed(work: Box<dyn FnOnce() -> Result<Answer, String> + Send>) -> Result<Answer, String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err("broke off: see what the agent wrote to its standard error".to_owned()))

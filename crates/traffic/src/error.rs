@@ -1,4 +1,4 @@
-//! What went wrong on a host, with what was attempted.
+//! Errors on a host, with the operation that was attempted.
 
 use std::io;
 
@@ -8,11 +8,11 @@ use std::io;
 pub struct EngineError {
     /// What was attempted and on which addresses.
     pub attempted: String,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 
-/// Says what was attempted when it fails.
+/// Adds the attempted operation to an error.
 pub(crate) trait Attempt<T> {
     /// Names the attempt, in the infinitive: `connect tcp to [::1]:5`.
     fn attempt(self, what: impl FnOnce() -> String) -> Result<T, EngineError>;

@@ -1,17 +1,17 @@
 //! The traffic engine and the agent that runs it on a host.
 //!
-//! | module | holds |
+//! | module | contents |
 //! |---|---|
 //! | [`protocol`] | the messages between coordinator and agent, and the coordinator's client |
 //! | [`agent`] | the agent: does what a coordinator asks |
 //! | [`trial`] | one trial on two agents: its path, its transfers, clock synchronisation |
-//! | [`results`] | validation of what two hosts reported, and the figures made of it |
+//! | [`results`] | validation of the reports of two hosts, and their figures |
 //! | `engine` | the send loop and the receive loop, sender and receiver |
 //! | [`stats`] | delays, sequence numbers, interval series, clock offset and skew |
 //! | [`host`] | facts, counters, CPU time and noise floor of a host |
 //! | `sys` | the operating system: all platform code and all `unsafe` |
 //!
-//! IPv4 and IPv6 are one code path: a family is an address, and only `sys` asks which.
+//! IPv4 and IPv6 share one code path. The family follows from the address; only `sys` has family-specific code.
 
 pub mod agent;
 pub mod host;

@@ -1,4 +1,4 @@
-//! An agent does several things at once and answers each request when it is done.
+//! An agent runs several requests concurrently and answers each when it is done.
 
 mod support;
 

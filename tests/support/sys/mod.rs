@@ -1,4 +1,4 @@
-//! What the standard library has no safe call for. All unsafe code of the tests is here.
+//! System calls without a safe function in the standard library. All unsafe code of the tests is here.
 #![allow(dead_code, reason = "each test uses its own part")]
 
 use std::fs::{File, OpenOptions};
@@ -7,7 +7,8 @@ use std::mem::zeroed;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// Makes a TUN device of this name in the calling thread's namespace; it vanishes when the file is closed.
+/// Creates a TUN device of this name in the calling thread's namespace; the device is removed when the file is
+/// closed.
 pub fn open_tun(name: &str) -> io::Result<File> {
     let path = "/dev/net/tun";
     let file = OpenOptions::new().read(true).write(true).open(path);
@@ -19,16 +20,16 @@ pub fn open_tun(name: &str) -> io::Result<File> {
         *to = from as libc::c_char;
     }
     request.ifr_ifru.ifru_flags = (libc::IFF_TUN | libc::IFF_NO_PI) as libc::c_short;
-    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which outlives the call; its name is zero-terminated, being
-    // shorter than the zeroed array.
+    // SAFETY: TUNSETIFF reads and writes one `ifreq`, which outlives the call. Its name is zero-terminated, because
+    // it is shorter than the zeroed array.
     let answer = unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF as _, &mut request) };
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(file) }
 }
 
-/// Waits until a file can be read; `false` when the time is over first.
+/// Waits until a file is readable; `false` on timeout.
 pub fn wait_readable(file: &File, limit: Duration) -> io::Result<bool> {
     let mut wanted = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-    // SAFETY: one `pollfd` is given and outlives the call.
+    // SAFETY: one `pollfd` is passed and outlives the call.
     match unsafe { libc::poll(&mut wanted, 1, limit.as_millis() as libc::c_int) } {
         ..0 => Err(io::Error::last_os_error()),
         ready => Ok(ready > 0),

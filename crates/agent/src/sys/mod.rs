@@ -1,4 +1,4 @@
-//! What the system has to do with a listening agent: waiting for a connection, and handing it to a process.
+//! System-specific parts of a listening agent: accepting a connection and passing it to a process.
 
 #[cfg(unix)]
 mod unix;

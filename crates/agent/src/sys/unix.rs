@@ -1,4 +1,4 @@
-//! Unix: a connection is a file like others.
+//! Unix: a connection is a file descriptor, passed directly to the process.
 
 use socket2::Socket;
 use std::io;
@@ -8,16 +8,17 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The next connection; `WouldBlock` where none came for so long.
+/// The next connection; `WouldBlock` after the limit.
 pub fn accept(socket: &Socket, limit: Duration) -> io::Result<Socket> {
     socket.set_read_timeout(Some(limit))?;
     socket.accept().map(|(connection, _)| connection)
 }
 
-/// Has a process of its own serve a connection to its end.
+/// Serves a connection in a separate process until it ends.
 pub fn serve(stream: &TcpStream, mut command: Command) -> io::Result<()> {
     let end = || stream.try_clone().map(|stream| Stdio::from(OwnedFd::from(stream)));
-    // An interrupt from the terminal is for the agent that listens, which then ends the connection.
+    // The process does not receive Ctrl-C from the terminal: the listening agent does, and then closes the
+    // connection.
     let mut child = command.stdin(end()?).stdout(end()?).process_group(0).spawn()?;
     child.wait().map(drop)
 }

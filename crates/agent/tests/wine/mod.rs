@@ -1,4 +1,4 @@
-//! The Windows agent under Wine, in a Wine prefix of its own below `target`.
+//! The Windows agent under Wine, in a separate Wine prefix below `target`.
 
 use crate::support::End;
 use std::io::{BufRead, BufReader};
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-/// Wine as packages call it.
+/// Names of Wine's program in packages.
 const NAMES: [&str; 4] = ["wine64", "wine64-stable", "/usr/lib/wine/wine64", "wine"];
 
 /// Where `scripts/build-agents` puts the program.
@@ -17,8 +17,8 @@ fn program() -> PathBuf {
     program
 }
 
-/// Wine with what keeps it quiet and to itself: no messages of its own (they would stand among the agent's), no prompts
-/// for other runtimes, no menus, no display.
+/// Wine, quiet and isolated: without its own messages (they would mix with the agent's), prompts for other runtimes,
+/// menus or a display.
 fn wine() -> Command {
     let works = |name: &&str| Command::new(name).arg("--version").output().is_ok();
     let name = NAMES.iter().copied().find(works).expect("Wine is not there: install wine64");
@@ -33,8 +33,8 @@ fn wine() -> Command {
     command
 }
 
-/// The agent, told these options. The first time a prefix is made or brought up to date, which takes Wine some seconds:
-/// not within the time of an agent's first answer.
+/// The agent with these options. The first call creates or updates the prefix, which takes Wine some seconds; this
+/// must not count against the time limit of the agent's first answer.
 pub fn agent(options: &[&str]) -> Command {
     static PREFIX: OnceLock<()> = OnceLock::new();
     PREFIX.get_or_init(|| {
@@ -65,7 +65,7 @@ pub struct Listening {
     pub port: u16,
 }
 
-/// Starts one on a place without a port, such as `127.0.0.1` or `[::1]`.
+/// Starts one on an address without a port, such as `127.0.0.1` or `[::1]`.
 pub fn listening(place: &str, options: &[&str]) -> Listening {
     let place = format!("{place}:0");
     let mut child = agent(&[&["--listen", &place], options].concat()).stderr(Stdio::piped()).spawn().unwrap();

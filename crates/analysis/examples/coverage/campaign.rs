@@ -1,4 +1,4 @@
-//! A simulated campaign: blocks, looks, and where it stops.
+//! A simulated campaign: its blocks, its looks, and its stopping point.
 
 use crate::runs::{Simulation, Spread};
 use stacklab_analysis::{Paired, stopping_state_of, verdict};
@@ -9,11 +9,11 @@ use stacklab_model::{Cell, Factor, Family, Framing, Metric, Question, Scale, Tra
 pub struct Rule {
     /// Blocks before the first look.
     pub min: usize,
-    /// Blocks at most; the same as `min` for a fixed number.
+    /// Maximum number of blocks; equal to `min` for a fixed number.
     pub max: usize,
 }
 
-/// What became of simulated campaigns, each a count.
+/// The results of simulated campaigns, each a count.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Outcome {
     /// Campaigns.
@@ -50,7 +50,7 @@ pub fn question() -> Question {
     }
 }
 
-/// Runs so many campaigns of arms that are `ratio` apart, each stopped as a study stops.
+/// Runs this many campaigns with arms that differ by `ratio`; each stops by a study's rule.
 pub fn campaigns(count: usize, seed: u128, spread: Spread, sd: f64, ratio: f64, rule: Rule) -> Outcome {
     let mut simulation = Simulation::new(seed, spread, sd);
     let question = question();

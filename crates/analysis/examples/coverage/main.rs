@@ -1,6 +1,6 @@
-//! Prints how often intervals cover and how often an arm against itself comes out better, by simulation.
+//! Prints, by simulation, how often intervals cover and how often an arm against itself is reported as better.
 //!
-//! `bench/coverage` runs it. Every figure is seeded, so that it comes out the same again.
+//! `bench/coverage` runs it. Every figure is seeded and therefore reproducible.
 
 mod campaign;
 mod runs;
@@ -11,7 +11,7 @@ use stacklab_analysis::statistics::{RESAMPLES, bca, hodges_lehmann, median_inter
 use stacklab_analysis::{Paired, estimate_of};
 use stacklab_model::Scale;
 
-/// Standard deviations of a run: from so quiet that arms are soon equivalent to so noisy that campaigns run to the end.
+/// Standard deviations of a run, from low noise (arms are soon equivalent) to high noise (campaigns run to the end).
 const SDS: [f64; 5] = [0.003, 0.01, 0.02, 0.05, 0.2];
 
 /// Real differences, in standard deviations of a run.
@@ -31,7 +31,7 @@ fn main() {
     sequential(count);
 }
 
-/// 95 % intervals of so many runs, decided beforehand.
+/// 95 % intervals for a number of runs that is fixed beforehand.
 fn fixed(count: usize) {
     println!("Fixed number of blocks: per cent of 95 % intervals that cover (sd of a run 20 %)");
     println!(
@@ -59,7 +59,7 @@ fn fixed(count: usize) {
 }
 
 fn of_one_cell(count: usize, spread: Spread, blocks: usize) -> [String; 2] {
-    // Only spreads that are symmetric about their mean have it as their median.
+    // The mean is the median only for symmetric distributions.
     let symmetric = !matches!(spread, Spread::LogNormal | Spread::Skewed);
     let middle = if symmetric { 1.0 } else { middle_of(spread) };
     let mut simulation = Simulation::new(seed(1, spread, blocks), spread, 0.2);
@@ -73,7 +73,7 @@ fn of_one_cell(count: usize, spread: Spread, blocks: usize) -> [String; 2] {
     [mean.percent(), median.percent()]
 }
 
-/// The median of a spread with mean 1 and sd 0.2.
+/// The median of a distribution with mean 1 and sd 0.2.
 fn middle_of(spread: Spread) -> f64 {
     match spread {
         Spread::LogNormal => (-0.02_f64).exp(),
@@ -154,13 +154,13 @@ fn line(count: usize, spread: Spread, rule: Rule, sd: f64) {
     );
 }
 
-/// A seed of its own for each figure.
+/// A separate seed for each figure.
 fn seed(part: usize, spread: Spread, place: usize) -> u128 {
     let spread = Spread::ALL.iter().position(|other| *other == spread).expect("it is one of all");
     (((part * 10 + spread) * 1_000_000 + place) as u128) << 32
 }
 
-/// How many of those that could be told.
+/// The number of decided cases among those that were testable.
 #[derive(Debug, Clone, Copy, Default)]
 struct Share {
     hits: usize,

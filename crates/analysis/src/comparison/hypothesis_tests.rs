@@ -1,4 +1,4 @@
-//! Hypothesis tests and estimators of a comparison, apart from the interval that gives its verdict.
+//! Hypothesis tests and estimators of a comparison, in addition to the interval that gives its verdict.
 
 use crate::comparison::distance::{back, interval_back, margin_distance, ratio_of_medians};
 use crate::comparison::paired::Paired;
@@ -9,7 +9,7 @@ use crate::statistics::{
 };
 use stacklab_model::{Adjustment, Comparison, Interval, Metric, Question, Tests};
 
-/// The tests of one question. The adjusted p is the plain one until [`adjust`] has seen all of them.
+/// The tests of one question. The adjusted p equals the unadjusted one until [`adjust`] has processed all of them.
 pub fn tests(question: &Question, paired: &Paired, runs: &Runs, seed: u64) -> Option<Tests> {
     let distances = paired.distances();
     let scale = question.metric.scale();
@@ -36,8 +36,8 @@ pub fn tests(question: &Question, paired: &Paired, runs: &Runs, seed: u64) -> Op
     })
 }
 
-/// Adjusts the p of a study's comparisons: Holm's over those by the headline metric, which is the first that the study
-/// compares, Benjamini and Hochberg's over all others.
+/// Adjusts the p-values of a study's comparisons: Holm's method for the headline metric, which is the first metric
+/// compared; Benjamini and Hochberg's method for all others.
 pub fn adjust(comparisons: &mut [Comparison]) {
     let Some(headline) = comparisons.first().map(|comparison| comparison.question.metric) else { return };
     for adjustment in [Adjustment::Holm, Adjustment::BenjaminiHochberg] {
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn p_agrees_with_the_interval_that_the_verdict_is_from() {
         for shift in [0.0, 0.02, 0.05, 0.08, 0.11] {
-            // A wandering difference: its intervals are widened, and so is the error of the p.
+            // A difference that wanders: its intervals are widened, and so is the standard error of the p.
             let wander = [0.0, 0.02, 0.05, 0.06, 0.09, 0.07, 0.04, 0.02, 0.03, 0.0];
             let pairs = wander.map(|log: f64| (1.0, (log - shift).exp()));
             let effect = Paired::of(Scale::Ratio, &pairs).unwrap().effect();

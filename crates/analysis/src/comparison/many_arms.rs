@@ -1,4 +1,4 @@
-//! More than two arms of one factor: do they differ at all?
+//! Tests of more than two arms of one factor together.
 
 use crate::runs::{Runs, figure};
 use crate::statistics::friedman;
@@ -43,7 +43,7 @@ fn test(question: &Question, arms: &[&Cell], runs: &Runs) -> Option<ManyArms> {
             }
         }
     }
-    // A block without a figure of each arm is not looked at.
+    // A block without a figure for each arm is skipped.
     let complete: Vec<Vec<f64>> =
         blocks.into_values().filter(|figures| figures.len() == arms.len()).collect();
     let found = friedman(&complete)?;

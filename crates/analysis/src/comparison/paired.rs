@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 
 /// The pairs of a question: one for each block in which both arms have a figure.
 ///
-/// On the ratio scale the logarithms of candidate over baseline are what is averaged, so that swapping the arms
-/// inverts the answer and nothing else.
+/// On the ratio scale, the logarithms of candidate divided by baseline are averaged: swapping the arms only inverts
+/// the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Paired {
     scale: Scale,
     /// Log ratios or differences, in the order of their blocks.
     distances: Vec<f64>,
     moments: Moments,
-    /// By how much intervals are wider than Student's, because distances resemble the ones before them; 1 where the
-    /// check says that they do not.
+    /// The factor by which intervals are wider than Student's because consecutive distances are correlated; 1 if the
+    /// test finds no correlation.
     widening: f64,
 }
 
@@ -26,8 +26,8 @@ impl Paired {
     /// Pairs the runs of a question's two cells.
     ///
     /// # Errors
-    /// Why there is nothing to compare: an arm without figures, fewer than two pairs, or a ratio with a figure that
-    /// is not positive. Leaving such pairs out would flatter the arm that failed, so one of them is enough.
+    /// The reason why there is nothing to compare: an arm without figures, fewer than two pairs, or a ratio with a
+    /// figure that is not positive. One such pair is enough, because omitting it would favour the arm that failed.
     pub fn new(question: &Question, runs: &Runs) -> Result<Self, String> {
         let arms = [&question.baseline, &question.candidate].map(|cell| runs.of(cell, question.metric));
         let by_block = |arm: &[&RunRecord]| -> BTreeMap<u32, f64> {
@@ -85,7 +85,7 @@ impl Paired {
         Self::at(self.scale, self.distances[..known].to_vec())
     }
 
-    /// By how much intervals are wider than Student's.
+    /// The factor by which intervals are wider than Student's.
     pub(crate) fn widening(&self) -> f64 {
         self.widening
     }
@@ -106,8 +106,8 @@ impl Paired {
         back(self.scale, self.moments.mean)
     }
 
-    /// The t interval at the given confidence (0.95 is 95 %), on the estimate's scale; widened where each pair resembles
-    /// the one before it ([`crate::statistics::autocorrelation`]).
+    /// The t interval at the given confidence (0.95 is 95 %), on the estimate's scale; widened if consecutive pairs
+    /// are correlated ([`crate::statistics::autocorrelation`]).
     pub fn interval(&self, confidence: f64) -> Interval {
         let interval = self.moments.interval(confidence).widened(self.widening);
         interval_back(self.scale, interval)

@@ -5,7 +5,7 @@ use crate::comparison::verdict::{margin_interval, no_difference, verdict};
 use crate::runs::Runs;
 use stacklab_model::{Question, Scale, StoppingState, Verdict};
 
-/// Interim tests in a row that must agree: one block may be an outlier.
+/// Consecutive interim tests that must agree: one block may be an outlier.
 pub(crate) const LOOKS: usize = 4;
 
 /// Confidence at which a better arm stops the campaign.
@@ -18,8 +18,8 @@ const SURELY_EQUIVALENT: f64 = 0.98;
 ///
 /// `narrow`: half the width of the 99 % interval is inside `target`, as a share of the estimated ratio; inside the
 /// question's margin on the difference scale.
-/// `decided`: one arm is better by the 99.9 % interval, the same arm each time; or the verdict is `equivalent` and the
-/// 98 % interval too lies inside the margin.
+/// `decided`: one arm is better by the 99.9 % interval, the same arm each time; or the verdict is `equivalent` and
+/// the 98 % interval is also inside the margin.
 ///
 /// Both ask more than [`verdict`] does, and must hold at four looks in a row (so at the fifth pair at the earliest),
 /// because this is asked after every block and the campaign stops at the first yes. What that is good for is simulated
@@ -54,7 +54,7 @@ pub fn stopping_state_of(question: &Question, paired: &Paired, target: f64) -> S
 /// The test after one block.
 struct InterimTest {
     narrow: bool,
-    /// The verdict, where it is sure enough to stop for.
+    /// The verdict, if it is certain enough to stop.
     sure: Option<Verdict>,
 }
 
@@ -86,7 +86,7 @@ mod tests {
         stopping_state(&question(metric, margin), &Runs::new(&runs_of(metric, pairs)), target)
     }
 
-    /// Pairs whose log ratios lie about a middle, so that their spread is about the same after each of them.
+    /// Pairs with log ratios around a central value; their spread stays about the same after each pair.
     fn about(middle: f64, sd: f64, n: usize) -> Vec<(f64, f64)> {
         let place = |i: usize| [1.0, -1.0, 0.5, -0.5, 1.2, -1.2][i % 6];
         (0..n).map(|i| (1.0, (middle + sd * place(i)).exp())).collect()

@@ -3,12 +3,13 @@
 use stacklab_model::{Better, Effect, Interval, Metric, Question, Scale, Verdict};
 use std::cmp::Ordering;
 
-/// What the intervals of an effect show.
+/// The conclusions from the intervals of an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Significance {
-    /// Whether the 90 % interval lies inside the margin: two one-sided tests at 5 %.
+    /// Whether the 90 % interval is inside the margin: two one-sided tests at 5 %.
     pub is_equivalent: bool,
-    /// The side of "no difference" on which the whole 99 % interval lies; `None` where it contains it.
+    /// The side of "no difference" that contains the whole 99 % interval; `None` if the interval includes "no
+    /// difference".
     pub side: Option<Ordering>,
 }
 
@@ -23,9 +24,9 @@ pub fn significance(scale: Scale, interval90: &Interval, interval99: &Interval, 
     Significance { is_equivalent: interval90.is_within(&margin_interval(scale, margin)), side }
 }
 
-/// Judges a question by its effect, or by the reason why there is none.
+/// Judges a question by its effect, or by the reason for having none.
 ///
-/// * `Equivalent`: equivalent by [`significance`], even where the difference is significant.
+/// * `Equivalent`: equivalent by [`significance`], even if the difference is significant.
 /// * `Better`: significant and not equivalent.
 /// * `Inconclusive`: neither.
 pub fn verdict(question: &Question, effect: Result<&Effect, &str>) -> Verdict {
@@ -50,7 +51,7 @@ pub(crate) fn is_better(metric: Metric, side: Ordering) -> bool {
     side.is_gt() == (metric.better() == Better::Higher)
 }
 
-/// The effects that count as none.
+/// The effects that count as no difference.
 pub(crate) fn margin_interval(scale: Scale, margin: f64) -> Interval {
     match scale {
         Scale::Ratio => Interval { low: 1.0 / (1.0 + margin), high: 1.0 + margin },
@@ -58,7 +59,7 @@ pub(crate) fn margin_interval(scale: Scale, margin: f64) -> Interval {
     }
 }
 
-/// The effect that is none.
+/// The effect that means no difference.
 pub(crate) fn no_difference(scale: Scale) -> f64 {
     match scale {
         Scale::Ratio => 1.0,

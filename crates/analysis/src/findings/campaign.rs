@@ -1,8 +1,8 @@
-//! A campaign as its record has it.
+//! A campaign, as read from its record.
 
 use stacklab_model::{Cell, CpuScope, HostFacts, LinkConfig, ProbeSpec, Question, RunRecord, StopReason};
 
-/// A campaign as its record has it.
+/// A campaign, as read from its record.
 #[derive(Debug, Clone, Copy)]
 pub struct Campaign<'a> {
     /// Title of the study.
@@ -15,11 +15,11 @@ pub struct Campaign<'a> {
     pub seed: u64,
     /// The testbed.
     pub link_config: &'a LinkConfig,
-    /// The testbed in a sentence.
+    /// The testbed in one sentence.
     pub testbed_description: &'a str,
     /// The hosts' names and facts.
     pub hosts: &'a [(String, HostFacts)],
-    /// Whose CPU the CPU figures are.
+    /// The scope of the CPU figures.
     pub cpu_scope: CpuScope,
     /// Every cell of the study.
     pub cells: &'a [Cell],
@@ -27,7 +27,8 @@ pub struct Campaign<'a> {
     pub probes: &'a [ProbeSpec],
     /// Every question of the study.
     pub questions: &'a [Question],
-    /// Why each question was measured no further, in their order; questions beyond its end are unfinished.
+    /// Why the measurement of each question ended, in their order; questions beyond the end of the list are
+    /// unfinished.
     pub stop_reasons: &'a [StopReason],
     /// The runs, valid and not, in any order.
     pub runs: &'a [RunRecord],

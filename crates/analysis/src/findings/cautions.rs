@@ -1,27 +1,27 @@
-//! What the tests of many comparisons say together: claims that do not stand among all others, tests that disagree,
+//! Cautions from many comparisons together: claims that are not significant after adjustment, tests that disagree,
 //! campaigns that drift.
 //!
-//! A check of every comparison sees something in some of them by chance. So p are adjusted (Benjamini and Hochberg), and only
-//! what is left at 5 % is told.
+//! If every comparison is tested, some results are significant by chance. The p-values are therefore adjusted
+//! (Benjamini and Hochberg), and only results still below 5 % are reported.
 
 use crate::comparison::verdict::no_difference;
 use crate::statistics::benjamini_hochberg;
 use stacklab_model::{CellEstimate, Comparison, ManyArms, Order, SteadyState, Verdict, Warning};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// What p must be below.
+/// The limit for p.
 const LEVEL: f64 = 0.05;
 
-/// Fewest pairs of which the signed-rank test can have a p below 5 %.
+/// Minimum number of pairs with which the signed-rank test can have a p below 5 %.
 const LEAST_RANKED: usize = 6;
 
-/// The share of runs without a steady state by chance: of series without any change MSER-5 says so of one in six.
+/// The share of runs without a steady state by chance: MSER-5 reports this for one in six series without any change.
 const MOST_UNSETTLED: f64 = 0.25;
 
-/// How many places a caution names.
+/// Maximum number of places that a caution names.
 const NAMED: usize = 3;
 
-/// Everything that there is to say, with the number of comparisons or cells that it concerns.
+/// All cautions, with the number of comparisons or cells that each concerns.
 pub fn cautions(
     cells: &[CellEstimate],
     comparisons: &[Comparison],
@@ -75,7 +75,7 @@ pub fn cautions(
     all.into_iter().flatten().chain(steady_state.iter().filter_map(unsettled)).collect()
 }
 
-/// Runs of a probe without a steady state, where there are more than by chance.
+/// Runs of a probe without a steady state, if there are more than by chance.
 fn unsettled(steady_state: &SteadyState) -> Option<(usize, Warning)> {
     let looked_at = steady_state.runs - steady_state.too_short;
     (steady_state.unsettled as f64 > MOST_UNSETTLED * looked_at as f64).then(|| {
@@ -98,12 +98,12 @@ fn drift(order: &Order) -> f64 {
     order.drift_p
 }
 
-/// One-sided p that figures do not resemble the ones before them.
+/// One-sided p that consecutive figures are uncorrelated.
 fn resemblance(order: &Order, n: usize) -> Option<f64> {
     Some(Normal::standard().sf(order.autocorrelation? * (n as f64).sqrt()))
 }
 
-/// Those of which a check sees something that chance does not explain.
+/// The items with a test result that chance does not explain.
 fn seen<T>(items: &[T], p: impl Fn(&T) -> Option<f64>) -> impl Iterator<Item = &T> {
     let (checked, plain): (Vec<&T>, Vec<f64>) =
         items.iter().filter_map(|item| Some((item, p(item)?))).unzip();
@@ -129,9 +129,9 @@ fn caution<'a, T: Subject + 'a>(
     Some((places.len(), Warning { code: code.to_owned(), text, advice: advice.to_owned() }))
 }
 
-/// What a caution can concern.
+/// A subject of a caution.
 trait Subject {
-    /// Where it is, in a few words.
+    /// Its place, in a few words.
     fn name(&self) -> String;
 }
 
@@ -185,7 +185,7 @@ mod tests {
         findings.cautions.iter().map(|(n, caution)| (*n, caution.code.as_str())).collect()
     }
 
-    /// Noise without drift or resemblance.
+    /// Noise without drift or correlation.
     fn noise(n: usize) -> Vec<f64> {
         (0..n).map(|i| [0.01, -0.012, -0.004, 0.011, 0.006, -0.011][i % 6]).collect()
     }
@@ -210,13 +210,13 @@ mod tests {
 
     #[test]
     fn a_claim_that_is_weak_among_many_is_a_hint() {
-        // One of thirty comparisons leaves out no difference, at just above 99 %.
+        // One of thirty comparisons excludes no difference, at just above 99 %.
         let mut campaigns = vec![noise(12); 30];
         campaigns[4] = noise(12).iter().map(|log| log * 4.0 + 0.037).collect();
         let found = of(&campaigns);
         assert!(matches!(found.comparisons[4].verdict, Verdict::Better(_)), "{:?}", found.comparisons[4]);
         assert_eq!(codes(&found), [(1, "adjusted")]);
-        // Alone it stands.
+        // Alone, it is significant.
         assert_eq!(codes(&of(&campaigns[4..5])), []);
     }
 
@@ -226,7 +226,7 @@ mod tests {
         assert!(!disagrees(&comparison));
         comparison.tests.as_mut().unwrap().signed_rank_p = Some(0.2);
         assert!(disagrees(&comparison));
-        // So few pairs that the ranks could not.
+        // With so few pairs, the ranks cannot be significant.
         comparison.effect.as_mut().unwrap().pairs = 5;
         assert!(!disagrees(&comparison));
         comparison.tests.as_mut().unwrap().bootstrap95 =

@@ -51,7 +51,7 @@ pub fn findings(campaign: &Campaign) -> Findings {
     }
 }
 
-/// Every cell with every metric that means something over its transport.
+/// Every cell with every metric that is meaningful over its transport.
 fn cells(campaign: &Campaign, runs: &Runs) -> Vec<CellEstimate> {
     let mut estimates = Vec::new();
     for cell in campaign.cells {

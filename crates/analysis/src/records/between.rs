@@ -9,23 +9,23 @@ use crate::records::unpaired::{adjust, against};
 use crate::runs::Runs;
 use stacklab_model::{Alone, Between, Cell, Metric, Recorded, Scale};
 
-/// The margin of metrics on the ratio scale where the first campaign's study states none.
+/// The margin of metrics on the ratio scale if the first campaign's study states none.
 const MARGIN: f64 = 0.02;
 
-/// Two campaigns have no figure to compare: no cell is in both, or no metric.
+/// Two campaigns without a common figure: no common cell, or no common metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NothingInCommon {
     /// No cell is in both.
     Cells,
-    /// Cells are, but no metric of them.
+    /// Some cells are in both, but no metric of them.
     Metrics,
 }
 
-/// Compares every metric of every cell that both campaigns have; of `metrics` only, where it names any. `names` are the
-/// records', as printed. `allowed` is by how much the second one may be worse (0.05 is 5 %).
+/// Compares every metric of every cell that both campaigns contain; if `metrics` names any, only those. `names` are
+/// the records' names, as printed. `allowed` is by how much the second campaign may be worse (0.05 is 5 %).
 ///
 /// # Errors
-/// When there is nothing that both have.
+/// If they have nothing in common.
 pub fn between(
     [a, b]: [&Campaign; 2],
     names: [&str; 2],
@@ -67,7 +67,7 @@ pub fn between(
     })
 }
 
-/// The metrics that a campaign takes; of those asked for only, where any are.
+/// The metrics of a campaign; if some were requested, only those.
 fn taken(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
     let mut taken: Vec<Metric> = Vec::new();
     for metric in campaign.probes.iter().flat_map(|probe| &probe.metrics) {
@@ -78,7 +78,7 @@ fn taken(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
     taken
 }
 
-/// The margin of a metric: the study's own, else that of its other comparisons.
+/// The margin of a metric: the study's own, otherwise that of its other comparisons.
 fn margin_of(campaign: &Campaign, metric: Metric) -> f64 {
     if metric.scale() == Scale::Difference {
         return metric.difference_margin();
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn runs_that_resemble_the_ones_before_them_widen_the_interval() {
         let wander = [1.0, 1.02, 1.05, 1.06, 1.09, 1.07, 1.04, 1.02, 1.03, 1.0];
-        // The same figures in an order in which they do not resemble their neighbours.
+        // The same figures in an order without correlation between neighbours.
         let mixed = [2, 5, 0, 6, 3, 9, 4, 7, 1, 8].map(|i: usize| wander[i]);
         let width =
             |b: &[f64]| one(Metric::Throughput, &at(1.0), b, None).effect.unwrap().interval95.half_width();

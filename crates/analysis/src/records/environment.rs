@@ -29,7 +29,7 @@ fn apart(what: &str, a: String, b: String) -> Option<Apart> {
     (a != b).then(|| Apart { what: what.to_owned(), a, b })
 }
 
-/// Printed for a fact that a host does not know.
+/// Printed for a fact that a host does not report.
 const UNKNOWN: &str = "unknown";
 
 fn facts(campaign: &Campaign) -> Vec<(&'static str, String)> {
@@ -55,7 +55,7 @@ fn facts(campaign: &Campaign) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// A fact of all hosts: once where they agree, else by name.
+/// A fact of all hosts: once if they agree, otherwise by name.
 fn by_host(hosts: &[(String, HostFacts)], fact: fn(&HostFacts) -> String) -> String {
     let facts: Vec<String> = hosts.iter().map(|(_, facts)| fact(facts)).collect();
     match facts.split_first() {

@@ -1,4 +1,4 @@
-//! Two records side by side, not paired.
+//! The unpaired comparison of two records.
 
 pub(crate) mod between;
 mod environment;

@@ -1,4 +1,4 @@
-//! Two samples of runs that are not paired.
+//! Two unpaired samples of runs.
 
 use crate::comparison::distance::{back, interval_back, margin_distance, ratio_of_medians};
 use crate::comparison::verdict::{Significance, is_better, significance};
@@ -32,7 +32,7 @@ pub fn against(
         (_, Some(unlike)) => Err(unlike),
         ([Err(reason), _] | [_, Err(reason)], None) => Err(reason.clone()),
     };
-    // A cell that is no longer measured fails.
+    // A cell that is no longer measured fails the comparison.
     let vanished = fit[0].is_ok() && fit[1].is_err();
     let fails = allowed.is_some_and(|allowed| {
         vanished || effect.as_ref().is_ok_and(|effect| is_beyond(metric, effect, &a, margin, allowed))
@@ -64,7 +64,8 @@ fn fitness(scale: Scale, figures: &[f64], estimate: &Estimate) -> Result<(), Str
     }
 }
 
-/// The distance of two samples with its intervals and tests; `adjusted_p` is the plain one until [`adjust`] has seen all.
+/// The distance of two samples with its intervals and tests; `adjusted_p` is the unadjusted p until [`adjust`] has
+/// processed all.
 fn unpaired(scale: Scale, first: &[f64], second: &[f64], margin: f64) -> Option<Unpaired> {
     let on_scale = |figures: &[f64]| -> Vec<f64> {
         match scale {

@@ -1,29 +1,30 @@
-//! Lag-1 autocorrelation of runs, and by how much it widens the interval of the mean.
+//! Lag-1 autocorrelation of runs, and the factor by which it widens the interval of the mean.
 
 use crate::statistics::moments::Moments;
 
-/// Fewest figures of which autocorrelation is tested; with fewer, chance would widen the interval of a third of samples.
+/// Minimum number of figures for the test of autocorrelation; with fewer, chance would widen the interval of a third
+/// of samples.
 const LEAST: usize = 8;
 
-/// No factor widens further than this correlation's: beyond it the figures are as good as one.
+/// The correlation with the maximum widening factor; beyond it, the figures are worth no more than one figure.
 const MOST: f64 = 0.8;
 
-/// How figures resemble their predecessors.
+/// The correlation of consecutive figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Autocorrelation {
-    /// The correlation at lag 1 as figures have it, from -1 to 1.
+    /// The observed correlation at lag 1, from -1 to 1.
     pub lag1: f64,
-    /// The same, corrected for what estimating the mean takes from it: (n r + 1) / (n - 4).
+    /// The same, corrected for the bias from estimating the mean: (n r + 1) / (n - 4).
     pub corrected: f64,
-    /// Whether the check says that runs resemble each other: `corrected` is above 1 / sqrt(n), its standard error
-    /// where they do not.
+    /// Whether the test finds a correlation: `corrected` is above 1 / sqrt(n), its standard error without
+    /// correlation.
     pub alike: bool,
-    /// By how much the interval of the mean is to be widened: sqrt((1 + r) / (1 - r)) of `corrected` where runs are
-    /// alike, which makes n runs count as n (1 - r) / (1 + r); 1 where they are not.
+    /// The factor by which to widen the interval of the mean: sqrt((1 + r) / (1 - r)) of `corrected` if runs are
+    /// correlated, which makes n runs count as n (1 - r) / (1 + r); otherwise 1.
     pub widening: f64,
 }
 
-/// The correlation of each figure with the one before it. `None` with fewer than 8 figures, or where all are equal.
+/// The correlation of each figure with the previous one. `None` with fewer than 8 figures, or if all are equal.
 ///
 /// Source: Box and Jenkins, Time Series Analysis, section 2.1; bias by Kendall (1954): E r = rho - (1 + 4 rho) / n;
 /// effective number by Bartlett (1935) for a first-order autoregression.

@@ -5,11 +5,11 @@ use crate::statistics::moments::mean;
 use stacklab_model::Interval;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Resamples that a report takes.
+/// Number of resamples in a report.
 pub const RESAMPLES: usize = 10_000;
 
-/// The BCa interval that covers the mean with the given confidence, in the unit of the figures; the same seed gives the
-/// same interval. `None` with fewer than two figures, or where all are equal.
+/// The BCa interval that covers the mean with the given confidence, in the unit of the figures; the same seed gives
+/// the same interval. `None` with fewer than two figures, or if all are equal.
 ///
 /// It assumes no distribution, but with few figures it is too narrow: with 6 of them a 95 % interval covers the mean
 /// in about 85 % of cases, with 20 in about 93 % (`bench/coverage`). It is shown in addition to the t interval, never instead of it.
@@ -23,7 +23,7 @@ pub fn bca(figures: &[f64], resamples: usize, confidence: f64, seed: u64) -> Opt
     }
     let replicates = sorted(&replicates(figures, observed, resamples, seed));
 
-    // Bias: where the observed mean lies among the replicates, ties split.
+    // Bias: the position of the observed mean among the replicates, ties split.
     let below = replicates.partition_point(|replicate| *replicate < observed);
     let up_to = replicates.partition_point(|replicate| *replicate <= observed);
     let normal = Normal::standard();
@@ -71,7 +71,7 @@ impl SplitMix64 {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below a small bound; one is likelier than another by less than bound / 2^32.
+    /// A number below a small bound; the probabilities of two numbers differ by less than bound / 2^32.
     fn below(&mut self, bound: usize) -> usize {
         (((self.next() >> 32) * bound as u64) >> 32) as usize
     }

@@ -1,7 +1,7 @@
 //! Cliff's delta: how often one sample's figures exceed the other's.
 
-/// The share of pairs in which the second sample's figure is the larger, minus the share in which it is the smaller: 1 and
-/// -1 where the samples do not overlap, 0 where neither leads. `None` where a sample is empty.
+/// The share of pairs with a larger figure in the second sample, minus the share with a smaller one: 1 or -1 if the
+/// samples do not overlap, 0 if neither is larger on balance. `None` if a sample is empty.
 ///
 /// Source: Cliff (1993).
 pub fn cliffs_delta(first: &[f64], second: &[f64]) -> Option<f64> {

@@ -1,7 +1,7 @@
-//! Exact null distributions of rank sums, by counting. Counts are kept as probabilities, so that nothing overflows.
+//! Exact null distributions of rank sums, by counting. Counts are stored as probabilities, to avoid overflow.
 
-/// Signed ranks: how likely each sum of those ranks that come out positive is, each doing so with one half. The index
-/// is the sum.
+/// Signed ranks: the probability of each sum of positive ranks, if each rank is positive with probability one half.
+/// The index is the sum.
 pub(crate) fn signed_sums(ranks: &[usize]) -> Vec<f64> {
     let mut likely = vec![0.0; ranks.iter().sum::<usize>() + 1];
     likely[0] = 1.0;
@@ -16,8 +16,8 @@ pub(crate) fn signed_sums(ranks: &[usize]) -> Vec<f64> {
     likely
 }
 
-/// Two samples: how likely each sum of the ranks of `chosen` of all figures is, every choice being equally likely. The
-/// index is the sum.
+/// Two samples: the probability of each sum of the ranks of `chosen` figures out of all, if every choice is equally
+/// likely. The index is the sum.
 pub(crate) fn chosen_sums(ranks: &[usize], chosen: usize) -> Vec<f64> {
     let most: usize = ranks.iter().sum();
     // likely[k][sum] after some ranks: the probability that k of them were chosen, with that sum.
@@ -41,14 +41,14 @@ pub(crate) fn chosen_sums(ranks: &[usize], chosen: usize) -> Vec<f64> {
     likely.swap_remove(chosen)
 }
 
-/// Two-sided p of a sum: twice the smaller tail, its own probability counted, at most 1.
+/// Two-sided p of a sum: twice the smaller tail, including the sum's own probability, at most 1.
 pub(crate) fn two_sided(likely: &[f64], sum: usize) -> f64 {
     let below: f64 = likely[..=sum].iter().sum();
     let above: f64 = likely[sum..].iter().sum();
     (2.0 * below.min(above)).min(1.0)
 }
 
-/// The largest count c with P(sum < c) <= `share`: as many sums at the low end may be left out.
+/// The largest count c with P(sum < c) <= `share`: this many sums at the low end may be excluded.
 pub(crate) fn left_out(likely: &[f64], share: f64) -> usize {
     let mut below = 0.0;
     likely

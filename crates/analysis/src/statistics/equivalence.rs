@@ -1,23 +1,23 @@
-//! Two one-sided tests: is the middle inside a margin?
+//! Two one-sided tests of whether the mean is inside a margin.
 
 use super::mean::upper_tail;
 use crate::statistics::moments::Moments;
 use stacklab_model::Interval;
 
-/// The test's answer.
+/// The test's result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Equivalence {
-    /// The larger of the two one-sided p, which is the test's.
+    /// The larger of the two one-sided p-values, which is the p of the test.
     pub p: f64,
-    /// The 90 % interval of the mean, in the unit of the figures: inside the margin where p is at most 0.05.
+    /// The 90 % interval of the mean, in the unit of the figures: inside the margin if p is at most 0.05.
     pub interval90: Interval,
-    /// Whether it lies inside the margin.
+    /// Whether it is inside the margin.
     pub equivalent: bool,
 }
 
-/// Tests at 5 % whether the mean of the figures lies inside the margin (in their unit). `widening` is by how much the
-/// error of the mean is larger than that of independent figures ([`super::Autocorrelation`]), 1 for Student's. `None`
-/// with fewer than two figures.
+/// Tests at 5 % whether the mean of the figures is inside the margin (in their unit). `widening` is the factor by
+/// which the standard error of the mean exceeds that of independent figures ([`super::Autocorrelation`]), 1 for
+/// Student's. `None` with fewer than two figures.
 ///
 /// Source: Schuirmann (1987).
 pub fn equivalence(figures: &[f64], margin: &Interval, widening: f64) -> Option<Equivalence> {

@@ -7,6 +7,6 @@ use stacklab_model::Interval;
 pub struct PointEstimate {
     /// The estimate, in the unit of the figures.
     pub estimate: f64,
-    /// Its interval; `None` where there are too few figures for the confidence asked.
+    /// Its interval; `None` if there are too few figures for the requested confidence.
     pub interval: Option<Interval>,
 }

@@ -3,21 +3,22 @@
 use super::ranks::{midranks, tie_term};
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-/// The test's answer.
+/// The test's result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Friedman {
     /// The statistic, corrected for ties.
     pub statistic: f64,
-    /// p that all arms are alike (chi-squared with one degree of freedom less than there are arms).
+    /// p that all arms are equal (chi-squared; the degrees of freedom are the number of arms minus one).
     pub p: f64,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: usize,
-    /// Arms.
+    /// Number of arms.
     pub arms: usize,
 }
 
-/// Tests whether the arms differ at all. Each block holds a figure of each arm, in the arms' order. `None` with fewer
-/// than three arms or two blocks, or blocks of unequal length. Blocks all of whose figures are equal are no evidence.
+/// Tests whether the arms differ at all. Each block contains a figure of each arm, in the arms' order. `None` with
+/// fewer than three arms or two blocks, or with blocks of unequal length. Blocks with equal figures only are not
+/// evidence.
 ///
 /// Source: Friedman (1937); Conover, section 5.8.
 pub fn friedman(blocks: &[Vec<f64>]) -> Option<Friedman> {

@@ -1,4 +1,4 @@
-//! How well a mean is known.
+//! The precision of a mean.
 
 use crate::statistics::moments::Moments;
 

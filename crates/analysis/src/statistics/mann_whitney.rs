@@ -1,4 +1,4 @@
-//! Mann and Whitney's test of two samples that are not paired, and the shift between them.
+//! Mann and Whitney's test of two unpaired samples, and the shift between them.
 
 use super::counting::{chosen_sums, left_out, two_sided};
 use super::estimator::PointEstimate;
@@ -7,20 +7,20 @@ use super::ranks::{doubled, tie_term};
 use super::wilcoxon::ends;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Most figures of both samples together of which the distribution is counted.
+/// Maximum total figures of both samples for the exact distribution.
 const EXACT: usize = 40;
 
-/// The test's answer.
+/// The test's result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MannWhitney {
-    /// In how many pairs of a figure of each sample the second one's is the larger, ties counting one half.
+    /// The number of pairs, one figure of each sample, with the second sample's figure larger; ties count one half.
     pub u: f64,
     /// Two-sided p that both samples come from one distribution.
     pub p: f64,
 }
 
-/// Tests whether two samples come from one distribution. Up to 40 figures in all the distribution is counted, ties
-/// included; above, it is normal with corrections for ties and continuity. `None` where a sample is empty.
+/// Tests whether two samples come from one distribution. With up to 40 figures in total, the distribution is exact,
+/// ties included; above, it is normal with corrections for ties and continuity. `None` if a sample is empty.
 ///
 /// Source: Mann and Whitney (1947); Hollander, Wolfe and Chicken, section 4.1.
 pub fn mann_whitney(first: &[f64], second: &[f64]) -> Option<MannWhitney> {
@@ -44,8 +44,8 @@ pub fn mann_whitney(first: &[f64], second: &[f64]) -> Option<MannWhitney> {
     Some(MannWhitney { u, p })
 }
 
-/// By how much the second sample lies above the first: the median of the differences of all pairs (Hodges and Lehmann),
-/// with the interval that belongs to [`mann_whitney`], in the unit of the figures. `None` where a sample is empty.
+/// The shift of the second sample against the first: the median of the differences of all pairs (Hodges and Lehmann),
+/// with the interval that corresponds to [`mann_whitney`], in the unit of the figures. `None` if a sample is empty.
 ///
 /// Source: Hollander, Wolfe and Chicken, sections 4.2 and 4.3.
 pub fn shift(first: &[f64], second: &[f64], confidence: f64) -> Option<PointEstimate> {

@@ -1,4 +1,4 @@
-//! Student's t: the interval of a mean, and how likely a mean is none.
+//! Student's t: the interval of a mean, and the test of a mean against 0.
 
 use crate::statistics::moments::Moments;
 use stacklab_model::Interval;
@@ -32,7 +32,7 @@ pub(crate) fn upper_tail(t: f64, degrees_of_freedom: f64) -> f64 {
     student(degrees_of_freedom).sf(t)
 }
 
-/// The point below which a share `p` of Student's t distribution lies.
+/// The point with a share `p` of Student's t distribution below it.
 pub(crate) fn quantile(p: f64, degrees_of_freedom: f64) -> f64 {
     student(degrees_of_freedom).inverse_cdf(p)
 }

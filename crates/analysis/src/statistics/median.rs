@@ -3,7 +3,8 @@
 use stacklab_model::Interval;
 use statrs::distribution::{Binomial, DiscreteCDF};
 
-/// The median: between the two in the middle where the number is even (RFC 2330 section 11.3). `None` without figures.
+/// The median: the mean of the two middle figures if their number is even (RFC 2330 section 11.3). `None` without
+/// figures.
 pub fn median(figures: &[f64]) -> Option<f64> {
     let sorted = sorted(figures);
     let middle = sorted.len() / 2;
@@ -14,20 +15,20 @@ pub fn median(figures: &[f64]) -> Option<f64> {
     }
 }
 
-/// Two order statistics between which the median lies.
+/// Two order statistics that enclose the median.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MedianInterval {
     /// The interval, in the unit of the figures.
     pub interval: Interval,
     /// Ranks of its ends, from 1.
     pub ranks: (usize, usize),
-    /// How often such an interval covers the median: at least what was asked (0.95 is 95 %).
+    /// The coverage of such an interval: at least the requested confidence (0.95 is 95 %).
     pub confidence: f64,
 }
 
 /// The narrowest symmetric pair of order statistics that covers the median with at least the given confidence. 20
-/// figures take ranks 6 and 15 for 95 %. `None` where not even the least and the largest do (fewer than 6 figures for
-/// 95 %).
+/// figures take ranks 6 and 15 for 95 %. `None` if even the smallest and the largest figure do not cover it (fewer
+/// than 6 figures for 95 %).
 ///
 /// The number of figures below the median is binomial with one half (Conover, Practical Nonparametric Statistics,
 /// section 3.2).

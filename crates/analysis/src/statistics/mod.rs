@@ -1,7 +1,7 @@
 //! Statistics of small samples of runs: pure functions of slices of finite figures.
 //!
-//! Nothing here knows of cells or metrics. Each function names its source, gives `None` where the figures cannot
-//! answer, and is compared with SciPy (`tests/scipy.rs`, `scripts/scipy-vectors`).
+//! This module does not use cells or metrics. Each function names its source, returns `None` if the figures are
+//! insufficient, and is compared with SciPy (`tests/scipy.rs`, `scripts/scipy-vectors`).
 
 mod autocorrelation;
 mod bootstrap;

@@ -6,7 +6,7 @@ use stacklab_model::Interval;
 /// Mean and spread of at least two figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Moments {
-    /// How many figures.
+    /// Number of figures.
     pub n: usize,
     /// Their mean.
     pub mean: f64,
@@ -26,16 +26,16 @@ impl Moments {
         Some(Moments { n, mean, sd: (squares / (n - 1) as f64).sqrt() })
     }
 
-    /// The interval that covers the mean with the given confidence (0.95 is 95 %), for figures spread about normally.
+    /// The interval that covers the mean with the given confidence (0.95 is 95 %), for approximately normal figures.
     pub fn interval(&self, confidence: f64) -> Interval {
         let half = t_quantile(0.5 + confidence / 2.0, (self.n - 1) as f64) * self.sd / (self.n as f64).sqrt();
         Interval { low: self.mean - half, high: self.mean + half }
     }
 }
 
-/// Mean of the figures; `None` where there are none.
+/// Mean of the figures; `None` if there are none.
 ///
-/// Taken about the first figure, so that equal figures have exactly that mean and no spread at all.
+/// Computed relative to the first figure: equal figures then have exactly that mean and zero standard deviation.
 pub(crate) fn mean(figures: &[f64]) -> Option<f64> {
     let origin = *figures.first()?;
     Some(origin + figures.iter().map(|figure| figure - origin).sum::<f64>() / figures.len() as f64)

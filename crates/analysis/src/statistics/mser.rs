@@ -2,25 +2,25 @@
 
 use crate::statistics::moments::mean;
 
-/// Figures of a batch.
+/// Number of figures in a batch.
 const BATCH: usize = 5;
 
-/// Batches at the end that are never cut: so few of them may be alike by chance, and would then have no error at all.
+/// Number of batches at the end that are never cut: so few may be equal by chance, and would then have zero error.
 const KEPT_BATCHES: usize = 5;
 
 /// The warm-up of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Warmup {
-    /// So many figures at the start are warm-up (a multiple of 5, perhaps 0), and the rest is steady.
+    /// Number of figures at the start that are warm-up (a multiple of 5, perhaps 0); the rest is steady.
     Cut(usize),
-    /// The best cut lies in the second half: the series never settled.
+    /// The best cut is in the second half: the series never reached a steady state.
     Unsettled,
     /// Fewer than 30 figures: too few to test.
     TooShort,
 }
 
-/// MSER-5: of all beginnings the one to leave out, in batches of five, such that the standard error of the mean of the
-/// rest is least. A last batch that is not full is not looked at.
+/// MSER-5: chooses the cut, in batches of five, that minimises the standard error of the mean of the rest. An
+/// incomplete last batch is ignored.
 ///
 /// Source: White, Cobb and Spratt (2000); a cut in the second half is no cut (Hoad, Robinson and Davies 2008).
 pub fn mser5(series: &[f64]) -> Warmup {

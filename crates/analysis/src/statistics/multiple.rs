@@ -1,4 +1,4 @@
-//! Many tests at once: p adjusted so that the family of them errs no more often than one would.
+//! Multiple testing: adjusted p-values, to limit the errors of a whole family of tests.
 
 /// Holm's step-down p: reject where it is below 0.05, and the chance of any false claim is below 5 %. In the order given.
 ///

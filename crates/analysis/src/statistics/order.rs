@@ -3,7 +3,7 @@
 use crate::statistics::{autocorrelation, trend};
 use stacklab_model::Order;
 
-/// Looks at figures in the order in which they were measured. `None` with fewer than 6, or where all are equal.
+/// Tests figures in the order of measuring. `None` with fewer than 6, or if all are equal.
 pub fn order(figures: &[f64]) -> Option<Order> {
     let trend = trend(figures)?;
     let alike = autocorrelation(figures);

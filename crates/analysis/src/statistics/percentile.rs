@@ -1,11 +1,12 @@
-//! Percentiles by nearest rank; `None` where there are too few figures.
+//! Percentiles by nearest rank; `None` if there are too few figures.
 
 use super::median::sorted;
 
-/// Confidence that the percentile lies between the smallest and the largest figure.
+/// Confidence that the percentile is between the smallest and the largest figure.
 const CONFIDENCE: f64 = 0.95;
 
-/// The least figure such that a share `p` (0 to 1) of all are no larger (RFC 2330 section 11.3). `None` without figures.
+/// The smallest figure with at least a share `p` (0 to 1) of all figures at or below it (RFC 2330 section 11.3).
+/// `None` without figures.
 pub fn nearest_rank(figures: &[f64], p: f64) -> Option<f64> {
     let sorted = sorted(figures);
     // A product such as 0.07 * 100 exceeds the integer by a rounding error.
@@ -13,8 +14,8 @@ pub fn nearest_rank(figures: &[f64], p: f64) -> Option<f64> {
     sorted.get(rank - 1).or(sorted.last()).copied()
 }
 
-/// How many figures it takes to estimate the percentile at all: so many that with 95 % confidence one lies beyond it. 299
-/// for p99 and p1, 2995 for p99.9, 5 for the median. `p` lies between 0 and 1, both excluded.
+/// Minimum number of figures for estimating the percentile: with 95 % confidence, one figure is beyond it. 299 for
+/// p99 and p1, 2995 for p99.9, 5 for the median. `p` is between 0 and 1, both excluded.
 pub fn fewest_for(p: f64) -> usize {
     ((1.0 - CONFIDENCE).ln() / p.max(1.0 - p).ln()).ceil() as usize
 }
@@ -22,7 +23,7 @@ pub fn fewest_for(p: f64) -> usize {
 /// The percentile by nearest rank, in the unit of the figures.
 ///
 /// # Errors
-/// Says how many figures there are and how many it takes.
+/// States the number of figures and the number required.
 pub fn percentile(figures: &[f64], p: f64) -> Result<f64, String> {
     let fewest = fewest_for(p);
     match nearest_rank(figures, p) {

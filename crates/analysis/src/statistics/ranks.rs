@@ -1,6 +1,6 @@
-//! Ranks, equal figures sharing theirs.
+//! Ranks; equal figures share their rank.
 
-/// The rank of each figure, from 1; equal figures have the mean of the ranks that they take up together.
+/// The rank of each figure, from 1; equal figures have the mean of the ranks that they occupy.
 pub fn midranks(figures: &[f64]) -> Vec<f64> {
     doubled(figures).into_iter().map(|rank| rank as f64 / 2.0).collect()
 }

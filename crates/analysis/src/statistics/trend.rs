@@ -3,19 +3,19 @@
 use super::ranks::tie_term;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Fewest figures of which drift is tested.
+/// Minimum number of figures for the test of drift.
 const LEAST: usize = 6;
 
-/// The test's answer.
+/// The test's result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Trend {
-    /// Pairs that rise minus pairs that fall, over all pairs: 1 where every figure is above all before it.
+    /// Pairs that rise minus pairs that fall, divided by all pairs: 1 if every figure is above all earlier ones.
     pub tau: f64,
     /// Two-sided p of no trend (normal approximation, corrected for ties).
     pub p: f64,
 }
 
-/// Tests whether figures rise or fall over time. `None` with fewer than 6 figures, or where all are equal.
+/// Tests whether figures rise or fall over time. `None` with fewer than 6 figures, or if all are equal.
 ///
 /// Source: Mann (1945), Kendall (1975).
 pub fn trend(figures: &[f64]) -> Option<Trend> {

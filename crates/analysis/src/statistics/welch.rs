@@ -1,10 +1,10 @@
-//! Welch's t test of two samples that are not paired.
+//! Welch's t test of two unpaired samples.
 
 use super::mean::{quantile, two_sided, upper_tail};
 use crate::statistics::moments::Moments;
 use stacklab_model::Interval;
 
-/// The test's answer.
+/// The test's result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Welch {
     /// Mean of the second sample minus that of the first, in the unit of the figures.
@@ -41,14 +41,14 @@ impl Welch {
     }
 }
 
-/// Compares the means of two samples whose spreads may differ. `None` where either has fewer than two figures.
+/// Compares the means of two samples with possibly different variances. `None` if either has fewer than two figures.
 ///
 /// Source: Welch (1947).
 pub fn welch(first: &[f64], second: &[f64]) -> Option<Welch> {
     welch_widened(first, second, [1.0; 2])
 }
 
-/// The same, where the error of each sample's mean is so many times as large as that of independent figures
+/// The same, with the standard error of each sample's mean multiplied by a factor compared with independent figures
 /// ([`super::Autocorrelation`]).
 pub fn welch_widened(first: &[f64], second: &[f64], widening: [f64; 2]) -> Option<Welch> {
     let (first, second) = (Moments::of(first)?, Moments::of(second)?);

@@ -1,4 +1,4 @@
-//! Wilcoxon's signed-rank test, and the estimate that belongs to it.
+//! Wilcoxon's signed-rank test, and the corresponding estimate.
 
 use super::counting::{left_out, signed_sums, two_sided};
 use super::estimator::PointEstimate;
@@ -7,23 +7,23 @@ use super::ranks::{doubled, tie_term};
 use stacklab_model::Interval;
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Most figures of which the distribution is counted; above it is as good as normal.
+/// Maximum number of figures for the exact distribution; above it the normal approximation is accurate.
 const EXACT: usize = 50;
 
-/// The test's answer.
+/// The test's result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SignedRank {
     /// Sum of the ranks of the positive figures.
     pub positive: f64,
-    /// Two-sided p that the figures lie symmetrically about 0.
+    /// Two-sided p that the figures are symmetric about 0.
     pub p: f64,
-    /// How many figures counted: those that are not 0.
+    /// The number of figures other than 0.
     pub n: usize,
 }
 
-/// Tests whether figures (differences of pairs) lie symmetrically about 0. Zeros are left out, as Wilcoxon did; ties
-/// have midranks. Up to 50 figures the distribution is counted, with ties too; above, it is normal with the variance
-/// corrected for ties. `None` where no figure differs from 0.
+/// Tests whether figures (differences of pairs) are symmetric about 0. Zeros are omitted, as by Wilcoxon; ties have
+/// midranks. With up to 50 figures the distribution is exact, ties included; above, it is normal with the variance
+/// corrected for ties. `None` if no figure differs from 0.
 ///
 /// Source: Wilcoxon (1945); Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, section 3.1.
 pub fn signed_rank(figures: &[f64]) -> Option<SignedRank> {

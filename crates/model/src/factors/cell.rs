@@ -12,13 +12,13 @@ use std::fmt;
 pub struct Cell {
     /// Transport protocol.
     pub transport: Transport,
-    /// What `size` means.
+    /// The meaning of `size`.
     pub framing: Framing,
-    /// Bytes per message, or per frame where `framing` says so.
+    /// Bytes per message, or per frame if `framing` says so.
     pub size: u32,
     /// Address family.
     pub family: Family,
-    /// A label without effect; empty where the study has no replicas.
+    /// A label without effect; empty if the study has no replicas.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub replica: String,
     /// Levels of the factors that have no field above.
@@ -32,8 +32,8 @@ impl Cell {
         Cell { transport, framing, size, family, replica: String::new(), settings: CellSettings::default() }
     }
 
-    /// Bytes of application payload per message, the probe's own header included; 0 where a frame is too small for its
-    /// headers, which a study's check refuses.
+    /// Bytes of application payload per message, including the probe's own header. 0 if a frame is too small for its
+    /// headers; a study's check refuses such a cell.
     pub fn payload_bytes(&self) -> u32 {
         match self.framing {
             Framing::Segment | Framing::Message => self.size,
@@ -41,7 +41,7 @@ impl Cell {
         }
     }
 
-    /// The cell's level of a factor, as printed and as written in study files.
+    /// The cell's level of a factor, in the spelling of reports and study files.
     pub fn level(&self, factor: Factor) -> String {
         match factor {
             Factor::Family => self.family.to_string(),
@@ -53,10 +53,10 @@ impl Cell {
         }
     }
 
-    /// Gives the cell another level of a factor, as written in study files.
+    /// Sets the cell's level of a factor, given in the spelling of study files.
     ///
     /// # Errors
-    /// When the text is no level of the factor.
+    /// If the text is not a level of the factor.
     pub fn set(&mut self, factor: Factor, level: &str) -> Result<(), UnknownLevel> {
         let unknown = || UnknownLevel { factor, level: level.to_owned() };
         match factor {
@@ -70,7 +70,7 @@ impl Cell {
         Ok(())
     }
 
-    /// Whether two cells differ in nothing but the factor (or not even there).
+    /// Whether two cells are equal except for the factor. Equal cells count too.
     pub fn same_but(&self, other: &Cell, factor: Factor) -> bool {
         Factor::ALL.iter().all(|f| *f == factor || self.level(*f) == other.level(*f))
     }

@@ -1,10 +1,10 @@
-//! What a packet is made of: address family, transport, framing; and the probes that send it.
+//! The parts of a packet (address family, transport, framing) and the probes that send it.
 
 use crate::names::named;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 named! {
-    /// Address family of the tested traffic. Mandatory everywhere, planned and observed.
+    /// Address family of the tested traffic. It is always stated, both as planned and as observed.
     pub enum Family("family") {
         /// Internet Protocol version 4 (RFC 791).
         Ipv4 = "ipv4",
@@ -31,7 +31,7 @@ impl Family {
         }
     }
 
-    /// Bytes of the fragment header, which only IPv6 has apart from its own (RFC 8200).
+    /// Bytes of the IPv6 fragment extension header (RFC 8200). IPv4 fragments need no extra header.
     pub(crate) fn fragment_header_bytes(self) -> u32 {
         match self {
             Family::Ipv4 => 0,
@@ -55,7 +55,7 @@ impl Family {
         }
     }
 
-    /// The family of an address; a v4-mapped IPv6 address counts as IPv6, for it is an IPv6 socket that has it.
+    /// The family of an address. A v4-mapped IPv6 address counts as IPv6, because its socket is an IPv6 socket.
     pub fn of(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(_) => Family::Ipv4,
@@ -75,7 +75,8 @@ named! {
 }
 
 impl Transport {
-    /// Bytes of the transport header as Linux sends it in mid-flow: TCP carries the timestamp option (12 bytes).
+    /// Bytes of the transport header as Linux sends it on an established connection. TCP carries the timestamp option
+    /// (12 bytes).
     pub fn header_bytes(self) -> u32 {
         match self {
             Transport::Tcp => 20 + 12,
@@ -85,9 +86,9 @@ impl Transport {
 }
 
 named! {
-    /// What `size` means.
+    /// The meaning of `size`.
     pub enum Framing("framing") {
-        /// Each message of `size` bytes leaves in a packet of its own; proved for every run.
+        /// Each message of `size` bytes leaves in its own packet; every run is validated for this.
         Segment = "segment",
         /// `size` is what the program writes per call; the kernel may coalesce TCP writes.
         Message = "message",
@@ -97,7 +98,7 @@ named! {
 }
 
 named! {
-    /// A kind of measurement. Each metric is taken by exactly one of them ([`crate::Metric::probe`]).
+    /// A kind of measurement. Each metric is measured by exactly one probe ([`crate::Metric::probe`]).
     pub enum Probe("probe") {
         /// One direction: messages flow from the sender to the receiver.
         Stream = "stream",
@@ -118,12 +119,12 @@ impl Probe {
         self != Probe::Connect || transport == Transport::Tcp
     }
 
-    /// Whether a stream flows in it: what is measured, or what an echo runs beside.
+    /// Whether the probe has a stream: the measured stream, or the background stream of an echo.
     pub fn streams(self) -> bool {
         matches!(self, Probe::Stream | Probe::EchoLoaded)
     }
 
-    /// Whether its messages come back to the sender.
+    /// Whether the receiver sends the messages back to the sender.
     pub fn echoes(self) -> bool {
         matches!(self, Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded)
     }

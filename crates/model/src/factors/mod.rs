@@ -1,4 +1,4 @@
-//! What a study varies: one file for each factor that has levels of its own, and the cell that they make.
+//! What a study varies: one file for each factor with its own level type, and the cell that combines the levels.
 
 pub(crate) mod cell;
 pub(crate) mod factor;

@@ -1,4 +1,4 @@
-//! What a cell's settings come to, where a study leaves them out too.
+//! The effective settings of a cell, including the defaults for settings that the study does not give.
 
 use crate::factors::cell::Cell;
 use crate::factors::mechanism::{Mechanism, Translator};
@@ -14,33 +14,33 @@ impl Services {
 }
 
 impl Systems {
-    /// What the ends of a cell run: two namespaces where its study does not say.
+    /// The systems of a cell's hosts: two namespaces if the study does not name any.
     pub fn of(cell: &Cell) -> Self {
         cell.settings.os.as_deref().cloned().unwrap_or(Systems::NAMESPACES)
     }
 
-    /// The same of the two routers between them, the sender's first.
+    /// The systems of the two routers, the sender's first.
     pub fn of_routers(cell: &Cell) -> Self {
         cell.settings.routers.as_deref().cloned().unwrap_or(Systems::NAMESPACES)
     }
 }
 
 impl Mechanism {
-    /// How packets of a cell cross the link: as they are, where its study does not say.
+    /// How packets of a cell cross the link: unchanged if the study does not name a mechanism.
     pub fn of(cell: &Cell) -> Self {
         cell.settings.mechanism.unwrap_or(Mechanism::Native)
     }
 }
 
 impl Translator {
-    /// What a cell asks for; `None` where that is left to what its routers have.
+    /// The translator that a cell asks for; `None` if the routers' own translator is used.
     pub fn of(cell: &Cell) -> Option<Self> {
         cell.settings.translator
     }
 }
 
 impl Direction {
-    /// Of a cell: forward, where its study does not say.
+    /// The direction of a cell: forward if the study does not name one.
     pub fn of(cell: &Cell) -> Self {
         cell.settings.direction.unwrap_or(Direction::Forward)
     }

@@ -1,4 +1,4 @@
-//! Services that run on the receiver, as levels of the factor `services` name them.
+//! Services that run on the receiver. The levels of the factor `services` name them.
 
 use crate::names::UnknownName;
 use crate::names::named;
@@ -7,31 +7,31 @@ use std::fmt;
 use std::str::FromStr;
 
 named! {
-    /// A service that runs on the receiver, and that the sender asks.
+    /// A service that runs on the receiver and answers the sender's requests.
     pub enum Service("service") {
-        /// Names and addresses.
+        /// DNS.
         Dns = "dns",
-        /// Addresses for hosts.
+        /// DHCP.
         Dhcp = "dhcp",
-        /// An LDAP directory.
+        /// LDAP.
         Directory = "directory",
     }
 }
 
-/// The services of a cell, in the order of their definition; none, where its study does not say.
+/// The services of a cell, in the order of their definition; empty if the study does not name any.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Services(BTreeSet<Service>);
 
-/// The name of no service.
+/// The level without services.
 const NONE: &str = "none";
 
-/// What may be written, for messages.
+/// The valid levels, for messages.
 pub const SERVICES: &str = "\"none\", or names joined by + of dns, dhcp, directory";
 
-/// A level that is none.
+/// Text that is not a level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoServices {
-    /// A name that no service has.
+    /// A name that is not a service.
     Unknown(UnknownName),
     /// A service is named twice.
     Twice(Service),
@@ -49,17 +49,17 @@ impl fmt::Display for NoServices {
 impl std::error::Error for NoServices {}
 
 impl Services {
-    /// Whether there are none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether a service is among them.
+    /// Whether the set contains a service.
     pub fn contains(&self, service: Service) -> bool {
         self.0.contains(&service)
     }
 
-    /// Each of them.
+    /// Every service in the set.
     pub fn iter(&self) -> impl Iterator<Item = Service> {
         self.0.iter().copied()
     }

@@ -1,4 +1,4 @@
-//! The levels of a cell's factors that most studies leave as they are.
+//! The levels of a cell's factors that most studies leave at their defaults.
 
 use crate::factors::factor::Factor;
 use crate::factors::mechanism::{Mechanism, Translator};
@@ -16,14 +16,15 @@ use std::str::FromStr;
 /// The one table of settings: field, type and factor. A level's text is what its type prints and parses.
 macro_rules! settings {
     ($($(#[$doc:meta])* $field:ident: $type:ty = $factor:ident,)+) => {
-        /// A cell's settings ([`Factor::is_setting`]). One that is `None` is left as it is. In records and JSON they are a map
-        /// of factors to levels as written in study files.
+        /// A cell's settings ([`Factor::is_setting`]). A setting that is `None` keeps its default. In records and
+        /// JSON, settings are a map of factors to levels in the spelling of study files.
         #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
         #[serde(into = "BTreeMap<Factor, String>", try_from = "BTreeMap<Factor, String>")]
         pub struct CellSettings { $($(#[$doc])* pub $field: Option<$type>,)+ }
 
         impl CellSettings {
-            /// The level of a factor as written in study files; `None` where it is not set, or the factor is no setting.
+            /// The level of a factor in the spelling of study files; `None` if it is not set, or if the factor is not
+            /// a setting.
             pub fn get(&self, factor: Factor) -> Option<String> {
                 match factor {
                     $(Factor::$factor => self.$field.as_ref().map(ToString::to_string),)+
@@ -31,10 +32,10 @@ macro_rules! settings {
                 }
             }
 
-            /// Sets a factor to a level as written in study files.
+            /// Sets a factor to a level, given in the spelling of study files.
             ///
             /// # Errors
-            /// When the text is no level of the factor, or the factor is no setting.
+            /// If the text is not a level of the factor, or the factor is not a setting.
             pub fn set(&mut self, factor: Factor, level: &str) -> Result<(), UnknownLevel> {
                 let unknown = || UnknownLevel { factor, level: level.to_owned() };
                 match factor {
@@ -50,27 +51,27 @@ macro_rules! settings {
 }
 
 settings! {
-    /// What the hosts run.
+    /// The operating systems of the hosts.
     os: AsWritten<Systems> = Os,
-    /// What the receiver runs beside.
+    /// The services that run on the receiver.
     services: AsWritten<Services> = Services,
     /// How packets cross the network between the routers.
     mechanism: Mechanism = Mechanism,
-    /// What the routers run.
+    /// The operating systems of the routers.
     routers: AsWritten<Systems> = Routers,
-    /// What translates on the routers.
+    /// The translator on the routers.
     translator: Translator = Translator,
-    /// How messages get into and out of the kernel.
+    /// How messages enter and leave the kernel.
     io: IoChoice = Io,
-    /// Flows at once.
+    /// Number of parallel flows.
     flows: u32 = Flows,
-    /// Which way a stream flows.
+    /// Direction of a stream.
     direction: Direction = Direction,
     /// Largest IP packet of the link, bytes.
     mtu: u32 = Mtu,
-    /// Packets that may wait at each end of the link.
+    /// Queue length at each end of the link, packets.
     queue_length: u32 = QueueLength,
-    /// Which processors the hosts run on.
+    /// Processors of the hosts.
     pinning: Pinning = Pinning,
     /// SO_SNDBUF, bytes.
     send_buffer: u32 = SendBuffer,
@@ -88,22 +89,22 @@ settings! {
     flow_label: u32 = FlowLabel,
     /// Microseconds of busy polling in the kernel (SO_BUSY_POLL).
     busy_poll: u32 = BusyPoll,
-    /// Whether the kernel spaces a TCP stream's schedule (SO_MAX_PACING_RATE).
+    /// Whether the kernel paces a TCP stream's schedule (SO_MAX_PACING_RATE).
     kernel_pacing: bool = KernelPacing,
 }
 
 impl CellSettings {
-    /// Whether nothing is set.
+    /// Whether no setting is set.
     pub fn is_empty(&self) -> bool {
         *self == CellSettings::default()
     }
 
-    /// What is set, in the order of [`Factor::ALL`], with levels as written in study files.
+    /// The settings that are set, in the order of [`Factor::ALL`], with levels in the spelling of study files.
     pub fn levels(&self) -> impl Iterator<Item = (Factor, String)> {
         Factor::ALL.iter().filter_map(|factor| Some((*factor, self.get(*factor)?)))
     }
 
-    /// The socket options among them.
+    /// The socket options among the settings.
     pub fn tuning(&self) -> Tuning {
         Tuning {
             send_buffer: self.send_buffer,
@@ -119,7 +120,7 @@ impl CellSettings {
     }
 }
 
-/// By what is set, in the order of [`Factor::ALL`], and then by the text of its level.
+/// Orders by the settings that are set, in the order of [`Factor::ALL`], then by the text of the level.
 impl Ord for CellSettings {
     fn cmp(&self, other: &Self) -> Ordering {
         self.levels().cmp(other.levels())
@@ -147,12 +148,12 @@ impl TryFrom<BTreeMap<Factor, String>> for CellSettings {
     }
 }
 
-/// Text that is no level of a factor.
+/// Text that is not a level of a factor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownLevel {
     /// The factor.
     pub factor: Factor,
-    /// What was written.
+    /// The invalid text.
     pub level: String,
 }
 
@@ -164,8 +165,8 @@ impl fmt::Display for UnknownLevel {
 
 impl std::error::Error for UnknownLevel {}
 
-/// A value of which there are several spellings (`gvisor->uml` and `gvisor -> uml`), with the one that a study chose: reports
-/// and records keep it.
+/// A value with several spellings (`gvisor->uml` and `gvisor -> uml`) and the spelling that the study uses. Reports
+/// and records keep the study's spelling.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct AsWritten<T> {
     value: T,

@@ -1,36 +1,36 @@
-//! What a host runs, and so whose stack is measured.
+//! The system of a host: the stack under test.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// What a host is, as levels of the factors `os` and `routers` name it.
+/// A host's system. The levels of the factors `os` and `routers` name it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum System {
     /// `namespace`: this machine's kernel, in a network namespace.
     Namespace,
-    /// `gvisor`: gVisor's user-space stack, on such a namespace's link.
+    /// `gvisor`: gVisor's user-space stack, attached to the link of a namespace.
     Gvisor,
     /// `linux-6.1` and the like: Debian's kernel of that series in a virtual machine.
     Linux(String),
     /// `disk:PATH`: a disk image of the user's own in a virtual machine, which starts `stacklab guest` by itself.
     Disk(String),
-    /// `uml`: a Linux kernel as a process (user-mode Linux), as Debian builds it.
+    /// `uml`: a Linux kernel as a process (user-mode Linux), in Debian's build.
     Uml,
-    /// `uml-NAME`: one that was built on this machine under that name.
+    /// `uml-NAME`: a user-mode Linux kernel that was built on this machine under that name.
     OwnUml(String),
-    /// `here`: this machine as it is, on its own interfaces.
+    /// `here`: this machine unchanged, on its own interfaces.
     Here,
-    /// `ssh:HOST`: a machine reached by the user's ssh, HOST as ssh takes it.
+    /// `ssh:HOST`: a machine reached by the user's ssh. HOST has the syntax of ssh.
     Ssh(String),
 }
 
-/// A name that no system has.
+/// A name that is not a system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownSystem(String);
 
-/// What may be written, for messages.
+/// The valid names, for messages.
 pub const SYSTEMS: &str =
     "namespace, gvisor, linux-SERIES (such as linux-6.1), uml, uml-NAME, disk:PATH, here or ssh:USER@HOST";
 
@@ -49,23 +49,24 @@ impl fmt::Display for UnknownSystem {
 impl std::error::Error for UnknownSystem {}
 
 impl System {
-    /// Whether it is on a link of the testbed's own; else it is a real machine on real networks.
+    /// Whether the system is on a link that the testbed creates. Otherwise it is a real machine on real networks.
     pub fn is_built(&self) -> bool {
         !matches!(self, System::Here | System::Ssh(_))
     }
 
-    /// Whether it is a kernel that runs as a process, among this machine's files.
+    /// Whether the system is a kernel that runs as a process and uses this machine's files.
     pub fn is_uml(&self) -> bool {
         matches!(self, System::Uml | System::OwnUml(_))
     }
 
-    /// Whether its kernel tells what processor time it takes. gVisor tells none. User-mode Linux counts by sampling, and what
-    /// it does for packets while no process runs is idle time to it: a router that can do no more says that it does nothing.
+    /// Whether its kernel reports its own processor time. gVisor reports none. User-mode Linux counts by sampling,
+    /// and counts packet processing as idle time while no process runs: a fully loaded router reports that it is
+    /// idle.
     pub fn counts_cpu(&self) -> bool {
         !matches!(self, System::Gvisor | System::Uml | System::OwnUml(_))
     }
 
-    /// What kind of host it is, in a word.
+    /// The kind of host, in one word.
     pub fn kind(&self) -> &'static str {
         match self {
             System::Namespace => "namespace",
@@ -133,28 +134,28 @@ impl FromStr for System {
     }
 }
 
-/// Whether a name of the user's own can be a folder's, and part of a level: letters, digits, `.`, `_` and `-`.
+/// Whether a user-chosen name is valid as a folder name and as part of a level: letters, digits, `.`, `_` and `-`.
 fn names_a_folder(name: &str) -> bool {
     name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
 }
 
-/// What both ends of a cell run, or both routers between them; the sender's first.
+/// The systems of both ends of a cell, or of both routers between them; the sender's first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Systems(pub [System; 2]);
 
-/// Between the sender's system and the receiver's, where they differ.
+/// Separates the sender's system from the receiver's if they differ.
 const TO: &str = "->";
 
 impl Systems {
     /// Two hosts of this kernel.
     pub const NAMESPACES: Systems = Systems([System::Namespace, System::Namespace]);
 
-    /// Those of them that are no namespaces.
+    /// The systems of the pair that are not namespaces.
     pub fn guests(&self) -> impl Iterator<Item = &System> {
         self.0.iter().filter(|system| **system != System::Namespace)
     }
 
-    /// Whether both are joined by a link of the testbed's own.
+    /// Whether both systems are connected by a link that the testbed creates.
     pub fn are_built(&self) -> bool {
         self.0.iter().all(System::is_built)
     }
@@ -170,8 +171,8 @@ impl fmt::Display for Systems {
 impl FromStr for Systems {
     type Err = UnknownSystem;
 
-    /// One system for both hosts, or `SENDER -> RECEIVER`. A machine reached by ssh receives from this one where no
-    /// sender is named.
+    /// One system for both hosts, or `SENDER -> RECEIVER`. If only a machine reached by ssh is named, it receives,
+    /// and this machine sends.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once(TO) {
             Some((sender, receiver)) => Ok(Systems([sender.trim().parse()?, receiver.trim().parse()?])),

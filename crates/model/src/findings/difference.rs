@@ -17,7 +17,7 @@ named! {
 }
 
 impl Difference {
-    /// The difference of two figures, never negative; `None` where the formula divides by zero.
+    /// The difference of two figures, never negative; `None` if the formula divides by zero.
     pub fn of(self, a: f64, b: f64) -> Option<f64> {
         let apart = (a - b).abs();
         let difference = match self {
@@ -29,7 +29,7 @@ impl Difference {
         difference.is_finite().then_some(difference)
     }
 
-    /// What it is, in a few words.
+    /// The formula in a few words.
     pub fn definition(self) -> &'static str {
         match self {
             Difference::Symmetric => "200 * abs(a - b) / (a + b), per cent",

@@ -1,4 +1,4 @@
-//! What a campaign found.
+//! The findings of a campaign.
 
 use crate::factors::cell::Cell;
 use crate::factors::factor::Factor;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 /// A comparison asked for by a study: two levels of one factor, all else equal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonSpec {
-    /// What differs.
+    /// The factor that differs.
     pub factor: Factor,
     /// The level compared with.
     pub baseline: String,
@@ -20,11 +20,11 @@ pub struct ComparisonSpec {
     pub candidate: String,
     /// The metrics compared.
     pub metrics: Vec<Metric>,
-    /// The largest ratio of difference that counts as none (0.02 is 2 %).
+    /// The largest relative difference that counts as none (0.02 is 2 %).
     pub margin: f64,
 }
 
-/// An interval of confidence.
+/// A confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// Lower end.
@@ -34,12 +34,12 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether a value lies inside, ends included.
+    /// Whether a value is inside, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high
     }
 
-    /// Whether the whole of it lies inside another.
+    /// Whether the whole interval is inside another one.
     pub fn is_within(&self, other: &Interval) -> bool {
         other.low <= self.low && self.high <= other.high
     }
@@ -49,17 +49,17 @@ impl Interval {
         (self.high - self.low) / 2.0
     }
 
-    /// The interval about the same middle, so many times as wide.
+    /// The interval with the same midpoint, multiplied in width by a factor.
     pub fn widened(&self, times: f64) -> Interval {
         let more = self.half_width() * (times - 1.0);
         Interval { low: self.low - more, high: self.high + more }
     }
 }
 
-/// One cell's runs of one metric, summed up.
+/// The summary of one cell's runs of one metric.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
-    /// Valid runs with a figure.
+    /// Number of valid runs with a figure.
     pub n: usize,
     /// Mean over runs, in the metric's unit.
     pub mean: Option<f64>,
@@ -67,38 +67,40 @@ pub struct Estimate {
     pub sd: Option<f64>,
     /// Median over runs.
     pub median: Option<f64>,
-    /// 95 % interval of the mean (Student's t), widened where runs resemble the ones before them.
+    /// 95 % confidence interval of the mean (Student's t), widened if consecutive runs are correlated.
     pub interval: Option<Interval>,
-    /// 95 % interval of the median (order statistics); `None` with fewer than 6 runs.
+    /// 95 % confidence interval of the median (order statistics); `None` with fewer than 6 runs.
     #[serde(default)]
     pub median_interval: Option<Interval>,
-    /// What the order of the runs says; `None` where it says nothing.
+    /// The tests of the runs' order; `None` if they show nothing.
     #[serde(default)]
     pub order: Option<Order>,
-    /// Why runs have no figure, where any has none.
+    /// Why runs have no figure, if any run has none.
     pub missing: Option<String>,
 }
 
 /// Tests of the order of figures: drift and autocorrelation.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Order {
-    /// Kendall's tau of figures and order: 1 where every figure is above all before it, -1 where below.
+    /// Kendall's tau of figures and order: 1 if every figure is above all earlier ones, -1 if every figure is below
+    /// them.
     pub drift: f64,
-    /// Two-sided p that they do not drift (Mann and Kendall).
+    /// Two-sided p of no drift (Mann and Kendall).
     pub drift_p: f64,
-    /// Correlation with the figure before, corrected for bias; `None` with fewer than 8 figures.
+    /// Lag-1 autocorrelation, corrected for bias; `None` with fewer than 8 figures.
     pub autocorrelation: Option<f64>,
-    /// By how much the interval is wider than Student's for it; 1 where it is not.
+    /// The factor by which the interval is wider than Student's because of it; 1 if it is not wider.
     pub widening: f64,
 }
 
-/// How a p was adjusted for being one of many.
+/// How a p-value was adjusted for multiple comparisons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Adjustment {
-    /// Holm's, over the claims of the study: the comparisons by its headline metric, the first one that it compares.
+    /// Holm's adjustment, over the claims of the study: the comparisons by the headline metric, which is the first
+    /// metric compared.
     Holm,
-    /// Benjamini and Hochberg's, over all other comparisons.
+    /// Benjamini and Hochberg's adjustment, over all other comparisons.
     #[serde(rename = "benjamini-hochberg")]
     BenjaminiHochberg,
 }
@@ -113,93 +115,98 @@ impl Adjustment {
     }
 }
 
-/// Hypothesis tests and estimators of a comparison, apart from the t interval that gives its verdict.
+/// Hypothesis tests and estimators of a comparison, in addition to the t interval that gives its verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Tests {
-    /// Two-sided p of no difference (paired t, its error widened like the interval).
+    /// Two-sided p of no difference (paired t test, with the standard error widened like the interval).
     pub p: f64,
-    /// The same, adjusted for the number of comparisons. A p below 0.05 is a claim that stands among all others.
+    /// The same p, adjusted for the number of comparisons. An adjusted p below 0.05 is significant among all
+    /// comparisons.
     pub adjusted_p: f64,
-    /// How it was adjusted.
+    /// How the p was adjusted.
     pub adjustment: Adjustment,
     /// p of a difference as large as the margin or larger (two one-sided t tests).
     pub equivalence_p: f64,
-    /// 95 % BCa bootstrap interval of the effect; `None` where all pairs are alike.
+    /// 95 % BCa bootstrap interval of the effect; `None` if all pairs are equal.
     pub bootstrap95: Option<Interval>,
-    /// Two-sided p of Wilcoxon's signed-rank test; `None` where no pair differs.
+    /// Two-sided p of Wilcoxon's signed-rank test; `None` if no pair differs.
     pub signed_rank_p: Option<f64>,
-    /// Hodges and Lehmann's estimate of the effect, on its scale.
+    /// Hodges and Lehmann's estimate of the effect, on the scale of the effect.
     pub hodges_lehmann: f64,
     /// Its 95 % interval; `None` with fewer than 6 pairs.
     pub hodges_lehmann95: Option<Interval>,
-    /// Median of the candidate's runs over the baseline's; `None` where that is no number.
+    /// Median of the candidate's runs divided by the baseline's; `None` if the quotient is not a number.
     pub ratio_of_medians: Option<f64>,
-    /// How much more often the candidate's figure is above the baseline's than below, over all runs, -1 to 1.
+    /// Share of run pairs with the candidate's figure above the baseline's, minus the share with it below, over all
+    /// runs; -1 to 1.
     pub cliffs_delta: f64,
-    /// What the order of the pairs says; `None` where it says nothing.
+    /// The tests of the pairs' order; `None` if they show nothing.
     pub order: Option<Order>,
 }
 
-/// Whether runs of a probe were in steady state when they were measured (MSER-5 on the messages of each row of a run's interval
-/// series). Figures are of the whole measured window: this says what of it looks like warm-up still.
+/// Whether runs of a probe were in steady state while they were measured (MSER-5 on the messages in each row of a
+/// run's interval series). Figures cover the whole measured window; this test says how much of the window still looks
+/// like warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SteadyState {
     /// The probe.
     pub probe: Probe,
-    /// Valid runs with a series.
+    /// Number of valid runs with a series.
     pub runs: usize,
-    /// Those whose series is too short to tell (fewer than 30 whole rows).
+    /// Number of runs with a series too short for the test (fewer than 30 whole rows).
     pub too_short: usize,
-    /// Those with a transient at the beginning. Of series without any change, MSER-5 cuts something from nearly half.
+    /// Number of runs with a transient at the beginning. MSER-5 cuts something from nearly half of all series without
+    /// any change.
     pub late: usize,
-    /// The median over them of what should have been cut, nanoseconds after the window's beginning.
+    /// The median length of these transients, nanoseconds after the window's beginning.
     pub late_ns: Option<f64>,
-    /// Those without a steady state. Of series without any change, MSER-5 says so of up to one in six.
+    /// Number of runs without a steady state. MSER-5 reports this for up to one in six series without any change.
     pub unsettled: usize,
 }
 
-/// More than two arms of one factor, tested together before any two of them are compared (Friedman).
+/// A test of more than two arms of one factor together, before any two of them are compared (Friedman).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ManyArms {
-    /// What differs.
+    /// The factor that differs.
     pub factor: Factor,
     /// The metric.
     pub metric: Metric,
-    /// The cell of the first arm; the others differ from it in the factor alone.
+    /// The cell of the first arm. The other arms differ from it in the factor only.
     pub cell: Cell,
     /// The arms' levels.
     pub levels: Vec<String>,
-    /// Blocks in which all of them have a figure.
+    /// Number of blocks in which all arms have a figure.
     pub blocks: usize,
     /// Friedman's statistic, corrected for ties.
     pub statistic: f64,
-    /// p that all arms are alike.
+    /// p that all arms are equal.
     pub p: f64,
 }
 
-/// How far the candidate is from the baseline, paired within blocks.
+/// The difference between candidate and baseline, paired within blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Effect {
-    /// `ratio`: candidate over baseline, 1 is none. `difference`: candidate minus baseline, 0 is none.
+    /// `ratio`: candidate divided by baseline; 1 is no difference. `difference`: candidate minus baseline; 0 is no
+    /// difference.
     pub scale: Scale,
-    /// Blocks in which both arms have a figure.
+    /// Number of blocks in which both arms have a figure.
     pub pairs: usize,
     /// The estimate.
     pub estimate: f64,
-    /// 90 % interval, by which equivalence is judged (two one-sided tests at 5 %).
+    /// 90 % interval, used to judge equivalence (two one-sided tests at 5 %).
     pub interval90: Interval,
-    /// 95 % interval, the one printed.
+    /// 95 % interval, used in reports.
     pub interval95: Interval,
-    /// 99 % interval, by which a difference is judged, because it is looked at after every block.
+    /// 99 % interval, used to judge a difference. It is wider because the data are tested after every block.
     pub interval99: Interval,
 }
 
-/// The part of an effect that header bytes explain, and the rest.
+/// The part of an effect that header bytes explain, and the remainder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explained {
-    /// Candidate over baseline by header bytes alone; `None` where they explain nothing (no rate limit).
+    /// Candidate divided by baseline by header bytes alone; `None` if header bytes explain nothing (no rate limit).
     pub ratio: Option<f64>,
-    /// Measured ratio over explained ratio: the stacks' own part.
+    /// Measured ratio divided by explained ratio: the effect of the stacks.
     pub left: Option<f64>,
     /// The reasoning in a few words.
     pub because: String,
@@ -209,17 +216,17 @@ pub struct Explained {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// This level is the better one.
+    /// This level is better.
     Better(String),
     /// The difference is inside the margin.
     Equivalent,
     /// Neither a difference nor equivalence is significant.
     Inconclusive,
-    /// There is nothing to compare, and why.
+    /// There is nothing to compare; the text gives the reason.
     Nothing(String),
 }
 
-/// Why a comparison was measured no further.
+/// Why the measurement of a comparison ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StopReason {
@@ -227,27 +234,27 @@ pub enum StopReason {
     Narrow,
     /// Its verdict is decided.
     Decided,
-    /// The most blocks allowed were measured.
+    /// The maximum number of blocks was measured.
     Cap,
-    /// The time allowed was used up.
+    /// The maximum time was used.
     Budget,
-    /// The campaign ended before (interrupted, or still running).
+    /// The campaign ended earlier (interrupted, or still running).
     Unfinished,
 }
 
-/// What the stopping rule needs to know of one question.
+/// The state of one question for the stopping rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StoppingState {
-    /// Whether the half-width of its 99 % interval has been inside the target at the last four looks.
+    /// Whether the half-width of its 99 % interval was inside the target at the last four looks.
     pub narrow: bool,
-    /// Whether the verdict has been surely `better`, or surely `equivalent`, at the last four looks.
+    /// Whether the verdict was surely `better`, or surely `equivalent`, at the last four looks.
     pub decided: bool,
 }
 
-/// One question that a study asks: two cells that differ in one factor, by one metric.
+/// One question of a study: two cells that differ in one factor, compared by one metric.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
-    /// What differs.
+    /// The factor that differs.
     pub factor: Factor,
     /// The metric.
     pub metric: Metric,
@@ -255,8 +262,8 @@ pub struct Question {
     pub baseline: Cell,
     /// The candidate's cell.
     pub candidate: Cell,
-    /// The largest difference that counts as none: a ratio (0.02 is 2 %), or in the metric's unit on the difference
-    /// scale.
+    /// The largest difference that counts as none: a ratio (0.02 is 2 %), or a value in the metric's unit on the
+    /// difference scale.
     pub margin: f64,
 }
 
@@ -270,16 +277,16 @@ pub struct Comparison {
     pub baseline_estimate: Estimate,
     /// The candidate's runs.
     pub candidate_estimate: Estimate,
-    /// How far they are apart; `None` with fewer than two pairs.
+    /// The difference between both; `None` with fewer than two pairs.
     pub effect: Option<Effect>,
-    /// What other tests say; `None` without an effect.
+    /// The results of the other tests; `None` without an effect.
     #[serde(default)]
     pub tests: Option<Tests>,
-    /// What headers explain of it, for throughput and packet rate.
+    /// The part that headers explain, for throughput and packet rate.
     pub explained: Option<Explained>,
     /// The answer.
     pub verdict: Verdict,
-    /// Why no more was measured.
+    /// Why its measurement ended.
     #[serde(rename = "settled")]
     pub stop_reason: StopReason,
 }
@@ -306,35 +313,35 @@ pub struct Findings {
     pub started_unix_ns: u64,
     /// Seed of the plan.
     pub seed: u64,
-    /// Blocks of which something was measured.
+    /// Number of blocks with at least one measured run.
     pub blocks: u32,
-    /// Valid runs.
+    /// Number of valid runs.
     pub valid_runs: usize,
-    /// Runs that were not what was planned, by reason: how many and why.
+    /// Number of invalid runs (not measured as planned), by reason.
     pub invalid_runs: Vec<(usize, String)>,
-    /// The testbed in a sentence.
+    /// The testbed in one sentence.
     #[serde(rename = "bed")]
     pub testbed_description: String,
-    /// The hosts in a sentence each.
+    /// The hosts, one sentence each.
     pub hosts: Vec<String>,
-    /// The hosts' noise floors in a sentence each, where they were measured.
+    /// The hosts' noise floors, one sentence each, if they were measured.
     #[serde(default)]
     pub instruments: Vec<String>,
-    /// Whose CPU the CPU figures are.
+    /// The scope of the CPU figures.
     pub cpu_scope: CpuScope,
     /// Every cell and metric of the study.
     pub cells: Vec<CellEstimate>,
     /// Every question of the study, answered.
     pub comparisons: Vec<Comparison>,
-    /// Factors of which more than two arms are compared.
+    /// Factors with more than two compared arms.
     #[serde(default)]
     pub many_arms: Vec<ManyArms>,
-    /// The steady-state test of the runs, by probe.
+    /// The steady-state tests of the runs, by probe.
     #[serde(default, rename = "settling")]
     pub steady_state: Vec<SteadyState>,
-    /// What the tests of many comparisons say together, each with how many comparisons or cells it concerns.
+    /// Cautions from the tests of many comparisons, each with the number of comparisons or cells concerned.
     #[serde(default)]
     pub cautions: Vec<(usize, Warning)>,
-    /// What a reader should know, each once, with the number of runs that said it.
+    /// Warnings for the reader, each once, with the number of runs that gave it.
     pub warnings: Vec<(usize, Warning)>,
 }

@@ -1,4 +1,4 @@
-//! What a campaign found, and how two records compare.
+//! The findings of a campaign, and the comparison of two records.
 
 pub(crate) mod difference;
 pub(crate) mod finding;

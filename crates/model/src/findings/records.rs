@@ -1,4 +1,4 @@
-//! Two records compared: two kernels, two machines, before and after.
+//! The comparison of two records: two kernels, two machines, before and after.
 
 use crate::factors::cell::Cell;
 use crate::findings::finding::{Estimate, Interval};
@@ -11,15 +11,15 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
-    /// The second record's is the better one.
+    /// The second record is better.
     Better,
-    /// The second record's is the worse one.
+    /// The second record is worse.
     Worse,
     /// The difference is inside the margin.
     Equivalent,
     /// Neither a difference nor equivalence is significant.
     Inconclusive,
-    /// There is nothing to compare, and why.
+    /// There is nothing to compare; the text gives the reason.
     Nothing(String),
 }
 
@@ -36,68 +36,68 @@ impl Change {
     }
 }
 
-/// How far the second record's runs are from the first one's, not paired.
+/// The difference between the second record's runs and the first record's, unpaired.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Unpaired {
-    /// `ratio`: second over first, 1 is none. `difference`: second minus first, 0 is none.
+    /// `ratio`: second divided by first; 1 is no difference. `difference`: second minus first; 0 is no difference.
     pub scale: Scale,
-    /// The estimate: on the ratio scale, of the geometric means.
+    /// The estimate. On the ratio scale, it is the ratio of the geometric means.
     pub estimate: f64,
-    /// 90 % interval (Welch's t), by which equivalence is judged (two one-sided tests at 5 %).
+    /// 90 % interval (Welch's t), used to judge equivalence (two one-sided tests at 5 %).
     pub interval90: Interval,
-    /// 95 % interval, the one printed.
+    /// 95 % interval, used in reports.
     pub interval95: Interval,
-    /// 99 % interval, by which a difference is judged.
+    /// 99 % interval, used to judge a difference.
     pub interval99: Interval,
     /// Two-sided p of no difference (Welch's t test).
     pub p: f64,
-    /// The same, adjusted for the number of figures compared (Benjamini and Hochberg).
+    /// The same p, adjusted for the number of figures compared (Benjamini and Hochberg).
     pub adjusted_p: f64,
     /// p of a difference as large as the margin or larger (two one-sided tests).
     pub equivalence_p: f64,
-    /// Two-sided p of one distribution (Mann and Whitney).
+    /// Two-sided p that both have the same distribution (Mann and Whitney).
     pub mann_whitney_p: f64,
-    /// Median of the second record's runs over the first one's; `None` where that is no number.
+    /// Median of the second record's runs divided by the first record's; `None` if the quotient is not a number.
     pub ratio_of_medians: Option<f64>,
-    /// How much more often the second record's figure is above the first one's than below, -1 to 1.
+    /// Share of run pairs with the second record's figure above the first's, minus the share with it below; -1 to 1.
     pub cliffs_delta: f64,
 }
 
-/// One metric of one cell that both records have.
+/// One metric of one cell that both records contain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Against {
     /// The cell.
     pub cell: Cell,
     /// The metric.
     pub metric: Metric,
-    /// The largest difference that counts as none: a ratio (0.02 is 2 %), or in the metric's unit on the difference
-    /// scale.
+    /// The largest difference that counts as none: a ratio (0.02 is 2 %), or a value in the metric's unit on the
+    /// difference scale.
     pub margin: f64,
     /// The first record's runs.
     pub a: Estimate,
     /// The second record's runs.
     pub b: Estimate,
-    /// How far they are apart; `None` where there is nothing to compare.
+    /// The difference between both; `None` if there is nothing to compare.
     pub effect: Option<Unpaired>,
     /// The answer.
     pub change: Change,
-    /// Whether the second record is worse by more than what was allowed, or has no figure where the first one has;
-    /// always false where no allowance was given.
+    /// Whether the second record is worse by more than the allowance, or has no figure although the first record has
+    /// one. Always false if no allowance was given.
     pub fails: bool,
 }
 
 /// A difference between the environments of two records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Apart {
-    /// What it is, for example `kernel`.
+    /// The name of the item, for example `kernel`.
     pub what: String,
-    /// In the first record.
+    /// Its value in the first record.
     pub a: String,
-    /// In the second record.
+    /// Its value in the second record.
     pub b: String,
 }
 
-/// What only one of two records has.
+/// Items that only one of two records contains.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Alone {
     /// Cells.
@@ -106,7 +106,7 @@ pub struct Alone {
     pub metrics: Vec<Metric>,
 }
 
-/// A record in a few words.
+/// The summary of a record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Recorded {
     /// The record's file.
@@ -119,18 +119,18 @@ pub struct Recorded {
     pub started_unix_ns: u64,
     /// Seed of the plan.
     pub seed: u64,
-    /// The testbed in a sentence.
+    /// The testbed in one sentence.
     #[serde(rename = "bed")]
     pub testbed_description: String,
-    /// Whose CPU the CPU figures are.
+    /// The scope of the CPU figures.
     pub cpu_scope: CpuScope,
-    /// Valid runs.
+    /// Number of valid runs.
     pub valid_runs: usize,
-    /// Runs that were not what was planned.
+    /// Number of invalid runs (not measured as planned).
     pub invalid_runs: usize,
 }
 
-/// Two records side by side.
+/// The comparison of two records.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Between {
     /// The first record.
@@ -139,12 +139,12 @@ pub struct Between {
     pub b: Recorded,
     /// Differences between their testbeds, hosts and probes.
     pub differences: Vec<Apart>,
-    /// What only the first record has.
+    /// Items that only the first record contains.
     pub only_a: Alone,
-    /// What only the second record has.
+    /// Items that only the second record contains.
     pub only_b: Alone,
-    /// By how much the second record may be worse (0.05 is 5 %), where that was said.
+    /// By how much the second record may be worse (0.05 is 5 %), if an allowance was given.
     pub allowed: Option<f64>,
-    /// Every metric of every cell that both have.
+    /// Every metric of every cell that both records contain.
     pub figures: Vec<Against>,
 }

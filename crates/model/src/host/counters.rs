@@ -4,11 +4,11 @@ use crate::host::facts::CpuScope;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// CPU time of a host over its measured window, system-wide (/proc/stat), nanoseconds; of one whose kernel does not count it
-/// ([`CpuScope::Outside`]), of the processes that it is, over a whole trial.
+/// System-wide CPU time of a host over its measured window (/proc/stat), nanoseconds. If the host's kernel does not
+/// count CPU time ([`CpuScope::Outside`]), it is the CPU time of the host's processes over a whole trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTime {
-    /// Whose CPU it is.
+    /// The scope of the CPU time.
     pub scope: CpuScope,
     /// The window.
     pub window_ns: u64,
@@ -24,7 +24,7 @@ pub struct CpuTime {
     pub idle_ns: u64,
     /// Taken by the hypervisor.
     pub steal_ns: u64,
-    /// Whether the host tells only user, system and idle time apart, as Windows does: interrupts are then part of
+    /// Whether the host reports only user, system and idle time, as Windows does. Interrupts are then part of
     /// `system_ns`, and `irq_ns`, `softirq_ns` and `steal_ns` are unknown.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undivided: bool,
@@ -46,7 +46,7 @@ impl CpuTime {
     }
 }
 
-/// The fields of TCP_INFO that are used; `None` where the stack does not fill them.
+/// The TCP_INFO fields in use; `None` if the stack does not fill them.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TcpInfo {
     /// Sending maximum segment size, bytes.
@@ -55,53 +55,54 @@ pub struct TcpInfo {
     pub rtt_us: Option<u64>,
     /// Congestion window, segments.
     pub snd_cwnd: Option<u64>,
-    /// Segments sent again.
+    /// Retransmitted segments.
     pub total_retrans: Option<u64>,
-    /// Segments with data sent, those sent again included.
+    /// Data segments sent, retransmissions included.
     pub data_segs_out: Option<u64>,
-    /// Segments with data received.
+    /// Data segments received.
     pub data_segs_in: Option<u64>,
-    /// Payload bytes sent, those sent again included.
+    /// Payload bytes sent, retransmissions included.
     pub bytes_sent: Option<u64>,
-    /// Payload bytes sent again.
+    /// Payload bytes retransmitted.
     pub bytes_retrans: Option<u64>,
-    /// Least round-trip time of the last five minutes, microseconds.
+    /// Minimum round-trip time of the last five minutes, microseconds.
     #[serde(default)]
     pub min_rtt_us: Option<u64>,
-    /// Mean of the smoothed round-trip time sampled every 10 ms, microseconds.
+    /// Mean of the smoothed round-trip time, sampled every 10 ms, microseconds.
     pub srtt_mean_us: Option<f64>,
 }
 
 impl TcpInfo {
-    /// Payload bytes and data segments sent; `None` where the stack does not count them.
+    /// Payload bytes and data segments sent; `None` if the stack does not count them.
     pub fn sent_segments(&self) -> Option<(u64, u64)> {
         Some((self.bytes_sent?, self.data_segs_out.filter(|segments| *segments > 0)?))
     }
 }
 
-/// Counter increments over a trial, by name: `interface.*` (bytes, packets, drops of /proc/net/dev), `ip.*`,
-/// `ip6.*`, `udp.*`, `udp6.*`, `tcp.*` (/proc/net/snmp, snmp6), `socket.drops`; of services `services.NAME.asked` and
-/// `services.NAME.answered` at the host that asks. Counters without an increment are absent.
+/// Counter increments over a trial, by name: `interface.*` (bytes, packets and drops from /proc/net/dev), `ip.*`,
+/// `ip6.*`, `udp.*`, `udp6.*`, `tcp.*` (/proc/net/snmp, snmp6) and `socket.drops`. The host that sends requests to
+/// services also has `services.NAME.asked` and `services.NAME.answered`. Counters without an increment are absent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Counters(pub BTreeMap<String, u64>);
 
 impl Counters {
-    /// The increment of a counter; 0 where it did not change or does not exist.
+    /// The increment of a counter; 0 if it did not change or does not exist.
     pub fn get(&self, name: &str) -> u64 {
         self.0.get(name).copied().unwrap_or(0)
     }
 }
 
-/// Where the messages of a stream were lost, warm-up included. The parts are what the counters show; `network` is the rest.
+/// Where the messages of a stream were lost, warm-up included. Counters give the other parts; `network` is the
+/// remainder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drops {
-    /// Refused by the sender's socket or queue.
+    /// Rejected by the sender's socket or queue.
     pub sender_queue: u64,
     /// Dropped at an interface of either host.
     pub interface: u64,
-    /// Dropped for a full socket buffer at the receiver.
+    /// Dropped at the receiver because a socket buffer was full.
     pub socket_buffer: u64,
-    /// Elsewhere.
+    /// Lost elsewhere.
     pub network: u64,
 }

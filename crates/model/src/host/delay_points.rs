@@ -1,18 +1,18 @@
-//! The two points between which a delay is taken.
+//! The two points between which a delay is measured.
 
 use crate::names::named;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// A point on a message's way at which its time is taken.
+    /// A point on a message's path with a timestamp.
     pub enum Point("point") {
-        /// The time at which it should have been sent.
+        /// The scheduled send time.
         Schedule = "schedule",
-        /// The program's call: just before a send or a connect, just after a receive or a connect.
+        /// The program's system call: just before a send or a connect, just after a receive or a connect.
         Call = "call",
-        /// The kernel, by software, when the interface's driver hands the packet over (SO_TIMESTAMPNS).
+        /// The kernel's software timestamp, when the interface's driver hands the packet over (SO_TIMESTAMPNS).
         Kernel = "kernel",
-        /// The interface itself, where it stamps packets (SO_TIMESTAMPING, raw hardware).
+        /// The interface's timestamp, if it stamps packets (SO_TIMESTAMPING, raw hardware).
         Interface = "interface",
     }
 }
@@ -22,42 +22,42 @@ named! {
     pub enum Clock("clock") {
         /// CLOCK_MONOTONIC.
         Monotonic = "monotonic",
-        /// CLOCK_REALTIME, turned into the monotonic clock's time by the difference of both at the receive.
+        /// CLOCK_REALTIME, converted to the monotonic clock by the difference of both at the receive.
         Realtime = "realtime",
-        /// The interface's own.
+        /// The interface's clock.
         Interface = "interface",
     }
 }
 
-/// From where to where a side's delays are, and by which clocks.
+/// The start and end points of a host's delays, and the clocks read there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DelayPoints {
-    /// Where a delay begins.
+    /// The start of a delay.
     pub sent: Point,
     /// The clock that was read there.
     pub sent_clock: Clock,
-    /// Where it ends.
+    /// The end of a delay.
     pub received: Point,
     /// The clock that was read there.
     pub received_clock: Clock,
-    /// How the two hosts' clocks were compared; `None` where they are one.
+    /// How the two hosts' clocks were compared; `None` if both hosts share one clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compared: Option<Compared>,
 }
 
-/// How delays between two clocks were taken.
+/// How delays between two clocks were corrected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Compared {
     /// How far the receiver's clock is ahead of the sender's before the trial, nanoseconds.
     pub offset_ns: i64,
-    /// How wrong a delay may be for it, nanoseconds; 0 until both comparisons are known.
+    /// The largest error of a delay because of the comparison, nanoseconds; 0 until both comparisons are known.
     pub bound_ns: u64,
-    /// Nanoseconds that the receiver's clock gained a second, as they were taken out.
+    /// Clock drift: nanoseconds per second that the receiver's clock gained. The delays are corrected for it.
     pub skew_ns_per_s: i64,
 }
 
 impl DelayPoints {
-    /// Between a point where a message leaves and one where it arrives.
+    /// From the point of a message's departure to the point of its arrival.
     pub fn between(sent: Point, received: Point) -> Self {
         let clock = |point| match point {
             Point::Kernel => Clock::Realtime,

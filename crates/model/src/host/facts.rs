@@ -1,4 +1,4 @@
-//! Facts of a host, stored with every campaign, so that a figure can be traced to its machine.
+//! Facts of a host, stored with every campaign to trace a figure to its machine.
 
 use crate::host::noise::NoiseFloor;
 use crate::names::named;
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 named! {
-    /// Whose CPU a host's CPU figures are.
+    /// The scope of a host's CPU figures.
     pub enum CpuScope("CPU scope") {
         /// The host's own.
         Host = "host",
-        /// Of the processors that run this host and no other, on a machine with several hosts.
+        /// The processors that run only this host, on a machine with several hosts.
         Processors = "processors",
-        /// A guest's, which counts none itself or not all: of its processes, as the machine that it runs on counts them, over a
-        /// whole trial.
+        /// A guest that counts its CPU time not at all or incompletely. The machine under it counts the CPU time of
+        /// the guest's processes over a whole trial.
         Outside = "outside",
-        /// Differs between systems of a campaign: each host report has its own.
+        /// Differs between the systems of a campaign: each host report has its own scope.
         Various = "various",
         /// Shared with the other hosts of the testbed, which run on the same kernel.
         Shared = "shared",
     }
 }
 
-/// A host's facts, as its agent found them.
+/// A host's facts, as reported by its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {
     /// Version of the agent.
@@ -39,21 +39,22 @@ pub struct HostFacts {
     pub cores: u32,
     /// Memory, KiB.
     pub memory_kib: u64,
-    /// Frequency governor, where there is one.
+    /// Frequency governor, if there is one.
     pub governor: Option<String>,
     /// Kernel clock source.
     pub clock_source: Option<String>,
-    /// Number of this boot of the kernel, the same in all of its namespaces: two hosts with the same one share a clock.
+    /// Boot ID of the kernel, the same in all of its namespaces. Two hosts with the same boot ID share a clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
-    /// Time namespace, as its kernel names it: two hosts of one boot in the same one have the same clock.
+    /// Time namespace, in the kernel's naming. Two hosts with the same boot ID and time namespace have the same
+    /// clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_namespace: Option<String>,
-    /// Whether a hypervisor is below.
+    /// Whether the host runs under a hypervisor.
     pub virtualised: bool,
-    /// What the host can do, found by doing it: name to `yes` or the reason why not.
+    /// The host's abilities, each tested by use: name to `yes` or the reason why not.
     pub abilities: BTreeMap<String, String>,
-    /// What its clock, timers and sockets add to every figure.
+    /// The noise that its clock, timers and sockets add to every figure.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<NoiseFloor>,
 }

@@ -1,4 +1,4 @@
-//! What the instrument itself adds: below it, no difference can be seen.
+//! The noise floor of the instrument: a smaller difference cannot be detected.
 
 use crate::factors::family::{Family, Transport};
 use crate::units::print_duration;
@@ -15,7 +15,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of samples in any order; `None` with fewer than the 100 that a 99th percentile takes.
+    /// Computed from samples in any order; `None` with fewer than the 100 samples that a 99th percentile needs.
     pub fn of(mut samples: Vec<u64>) -> Option<Self> {
         if samples.len() < 100 {
             return None;
@@ -40,22 +40,22 @@ pub struct EchoFloor {
 /// A host's noise floor, measured once by its agent before a campaign.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NoiseFloor {
-    /// What a reading of the clock takes, median over batches, nanoseconds.
+    /// Time for one clock reading, median over batches, nanoseconds.
     pub clock_read_ns: u64,
     /// The same in the best batch.
     pub clock_read_least_ns: u64,
-    /// The smallest step that two different readings, one after another, were apart, nanoseconds.
+    /// Clock resolution: the smallest step between two consecutive readings that differ, nanoseconds.
     pub clock_step_ns: u64,
-    /// How much longer than asked a sleep of 1 ms took.
+    /// By how much a sleep of 1 ms exceeded 1 ms.
     pub timer_late: Option<Spread>,
-    /// From the kernel's time of arrival of a datagram to the return of the receive that brought it.
+    /// Time from the kernel's arrival timestamp of a datagram to the return of the receive call that delivered it.
     pub arrival_stamp: Option<Spread>,
-    /// 64 bytes out and back on loopback, both ends polled by one thread; what this host cannot do is absent.
+    /// Round trips of 64 bytes on loopback; one thread polls both ends. Tests that this host cannot run are absent.
     pub echoes: Vec<EchoFloor>,
 }
 
 impl fmt::Display for NoiseFloor {
-    /// The figures that matter most, in a line.
+    /// The most important figures, in one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "clock read {}", print_duration(self.clock_read_ns))?;
         if let Some(late) = self.timer_late {

@@ -1,4 +1,4 @@
-//! The report of one host on one trial, from which the run is validated and its figures are made.
+//! The report of one host on one trial. Validation and figures are based on it.
 
 use crate::factors::family::{Family, Transport};
 use crate::host::counters::{Counters, CpuTime, TcpInfo};
@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 named! {
     /// A host's role in a trial.
     pub enum Role("role") {
-        /// Sends (and, in an echo, receives what comes back).
+        /// Sends (and, in an echo, receives the answers).
         Sender = "sender",
         /// Receives (and, in an echo, sends it back).
         Receiver = "receiver",
@@ -23,53 +23,52 @@ named! {
 /// The report of one host on one trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostReport {
-    /// Its part.
+    /// Its role.
     pub role: Role,
-    /// The socket as the kernel has it, not as it was planned.
+    /// The socket as the kernel reports it, not as planned.
     pub endpoint: Endpoint,
-    /// How messages really got into and out of the kernel; `None` where no socket carried any.
+    /// How messages actually entered and left the kernel; `None` if no socket carried any.
     #[serde(default)]
     pub io: Option<Io>,
     /// Messages sent (or sent back).
     pub sent: Sent,
     /// Messages received.
     pub received: Received,
-    /// One-way delays at the receiver of a stream, round trips at the sender of an echo, times to connect.
+    /// One-way delays at the receiver of a stream, round trips at the sender of an echo, or times to connect.
     pub delays: Option<Delays>,
-    /// Where their two times were taken; `None` where there are no delays.
+    /// The points of the two timestamps; `None` if there are no delays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_points: Option<DelayPoints>,
-    /// Round trips at the sender of an echo from the message's leaving by the interface to its answer's arriving there, where
-    /// they were asked for.
+    /// Round trips at the sender of an echo, from the message's departure at the interface to the arrival of its
+    /// answer there, if they were requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface_delays: Option<Delays>,
-    /// Where these two times were taken: by the kernel's software, or by the interface.
+    /// The points of these two timestamps: the kernel's software, or the interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface_points: Option<DelayPoints>,
-    /// How long after its schedule each message left, where there was one.
+    /// By how much each message left after its scheduled time, if there was a schedule.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<Delays>,
-    /// Payload bytes of each flow in the measured window, where there were several.
+    /// Payload bytes of each flow in the measured window, if there were several flows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flow_bytes: Vec<u64>,
-    /// Interval series, where this host received.
+    /// Interval series, if this host received.
     pub series: Vec<IntervalRow>,
-    /// The host's CPU over the measured window, where it counts one.
+    /// The host's CPU over the measured window, if the host counts CPU time.
     pub cpu: Option<CpuTime>,
-    /// TCP_INFO at the end of the trial, where the socket is TCP.
+    /// TCP_INFO at the end of the trial, if the socket is TCP.
     pub tcp: Option<TcpInfo>,
     /// Increments of interface, IP, transport and socket counters over the whole trial, warm-up included.
     pub counters: Counters,
-    /// Most memory of all TCP and UDP sockets of this host's kernel in the measured window, KiB, where it was asked
-    /// for.
+    /// Peak memory of all TCP and UDP sockets of this host's kernel in the measured window, KiB, if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub socket_memory_kib: Option<u64>,
-    /// Largest resident set of the agent so far, KiB.
+    /// Peak resident set of the agent so far, KiB.
     pub peak_rss_kib: Option<u64>,
 }
 
 impl HostReport {
-    /// A host that saw nothing yet.
+    /// The report of a host without any traffic yet.
     pub fn new(role: Role, endpoint: Endpoint) -> Self {
         HostReport {
             role,
@@ -93,7 +92,7 @@ impl HostReport {
     }
 }
 
-/// A socket and its path as the kernel has them.
+/// A socket and its path, as the kernel reports them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     /// Family of the socket (SO_DOMAIN).
@@ -102,9 +101,9 @@ pub struct Endpoint {
     pub transport: Transport,
     /// Own address and port.
     pub local: SocketAddr,
-    /// Peer's address and port: where a receiver's messages really came from.
+    /// Peer's address and port: the actual source of a receiver's messages.
     pub peer: SocketAddr,
-    /// The interface that holds the own address.
+    /// The interface with the own address.
     pub interface: String,
     /// MTU of that interface, bytes.
     pub interface_mtu: u32,
@@ -119,7 +118,7 @@ pub struct Endpoint {
     pub options: SocketOptions,
 }
 
-/// Offloads of an interface that join or split packets; `None` where it does not say.
+/// Offloads of an interface that coalesce or split packets; `None` if the interface does not report them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Offloads {
     /// TCP segmentation (TSO, either family).
@@ -133,7 +132,7 @@ pub struct Offloads {
 }
 
 impl Offloads {
-    /// The names of those that are on.
+    /// The names of the enabled offloads.
     pub fn on(&self) -> Vec<&'static str> {
         let all = [("tso", self.tso), ("gso", self.gso), ("gro", self.gro), ("lro", self.lro)];
         all.into_iter().filter(|(_, on)| *on == Some(true)).map(|(name, _)| name).collect()
@@ -151,61 +150,61 @@ pub struct Sent {
     pub markers: u64,
     /// Payload bytes in the measured window.
     pub bytes: u64,
-    /// Calls that the kernel refused for want of a buffer, or connections that were refused; made again.
+    /// Calls that the kernel rejected for lack of buffer space, or refused connections; all were retried.
     pub refused: u64,
     /// Nanoseconds of the host's clock at the first measured send.
     pub first_ns: u64,
     /// Nanoseconds of the host's clock after the last measured send.
     pub last_ns: u64,
-    /// Largest time behind the schedule, nanoseconds, where there was one.
+    /// Largest delay behind the schedule, nanoseconds, if there was a schedule.
     pub max_late_ns: Option<u64>,
 }
 
 /// Messages received by a socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
-    /// First copies of warm-up messages.
+    /// Warm-up messages received, without duplicates.
     pub warmup: u64,
-    /// First copies of measured messages.
+    /// Measured messages received, without duplicates.
     pub measured: u64,
-    /// Those of them that the first receive of the window brought; a rate counts from there on.
+    /// Number of these that the first receive of the window returned. A rate counts from that receive on.
     pub at_first: u64,
-    /// Payload bytes of the first copies.
+    /// Payload bytes of these messages, without duplicates.
     pub bytes: u64,
-    /// Arrivals of measured messages that had arrived before.
+    /// Duplicates of measured messages.
     pub duplicates: u64,
-    /// First copies with a sequence number below the next expected one (RFC 4737).
+    /// Reordered messages: first copies with a sequence number below the next expected one (RFC 4737).
     pub reordered: u64,
-    /// Arrivals so late that the window of sequence numbers had passed them; counted nowhere else.
+    /// Messages that arrived after the window of sequence numbers had passed them; not counted elsewhere.
     pub beyond_window: u64,
-    /// Arrivals that were not of this trial, or truncated.
+    /// Messages of another trial, or truncated messages.
     pub strays: u64,
     /// Nanoseconds of the host's clock at the first measured arrival.
     pub first_ns: u64,
     /// Nanoseconds of the host's clock at the last measured arrival.
     pub last_ns: u64,
-    /// The answered message of an echo with the least round trip.
+    /// The echo message with the minimum round trip.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least_round_trip: Option<Exchange>,
-    /// The least delay in each interval of the series, nanoseconds after its start: time and delay. Where clocks are
-    /// compared, until their drift is known.
+    /// The minimum delay in each interval of the series, nanoseconds after its start: time and delay. If clocks are
+    /// compared, kept until their drift is known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub least_delays: Vec<(u64, u64)>,
 }
 
-/// A round trip in the clocks of both hosts.
+/// A round trip, with timestamps of both hosts' clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exchange {
-    /// When it was sent, nanoseconds of the sender's clock.
+    /// Send time, nanoseconds of the sender's clock.
     pub sent_ns: u64,
-    /// When it was sent back, nanoseconds of the other clock.
+    /// Time of the answer, nanoseconds of the other clock.
     pub reflected_ns: u64,
-    /// When it came back, nanoseconds of the sender's clock.
+    /// Arrival of the answer, nanoseconds of the sender's clock.
     pub returned_ns: u64,
 }
 
 impl Exchange {
-    /// From sending to return, nanoseconds.
+    /// The round-trip time, nanoseconds.
     pub fn round_trip_ns(&self) -> u64 {
         self.returned_ns.saturating_sub(self.sent_ns)
     }
@@ -220,7 +219,7 @@ pub struct Delays {
     pub mean_ns: f64,
     /// Mean absolute difference of consecutive delays, nanoseconds; `None` with fewer than two.
     pub jitter_ns: Option<f64>,
-    /// RFC 3550 jitter at the end, nanoseconds; `None` with fewer than two.
+    /// Final RFC 3550 jitter, nanoseconds; `None` with fewer than two.
     pub jitter_rfc3550_ns: Option<f64>,
 }
 
@@ -229,7 +228,7 @@ pub struct Delays {
 pub struct IntervalRow {
     /// Start of the row, nanoseconds after the first measured arrival.
     pub start_ns: u64,
-    /// First copies that arrived in it.
+    /// Messages that arrived in the row, without duplicates.
     pub messages: u64,
     /// Their payload bytes.
     pub bytes: u64,

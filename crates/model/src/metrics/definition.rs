@@ -3,7 +3,7 @@
 use crate::metrics::metric::Metric;
 
 impl Metric {
-    /// What it is, in one sentence.
+    /// The metric's definition, in one sentence.
     pub fn definition(self) -> &'static str {
         use Metric::*;
         match self {

@@ -1,4 +1,4 @@
-//! A histogram in transit and at rest.
+//! The form of a histogram in messages and in records.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 pub struct Buckets(pub Vec<(u64, u64)>);
 
 impl Buckets {
-    /// How many values were recorded.
+    /// The number of recorded values.
     pub fn count(&self) -> u64 {
         self.0.iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count))
     }
 
-    /// The smallest recorded value such that a share `p` (0 to 1) of all values is not above it: nearest rank,
-    /// RFC 2330 section 11.3. `None` when empty.
+    /// The smallest recorded value with at least a share `p` (0 to 1) of all values at or below it: nearest rank, RFC
+    /// 2330 section 11.3. `None` if the histogram is empty.
     pub fn percentile(&self, p: f64) -> Option<u64> {
         let rank = ((p * self.count() as f64).ceil() as u64).max(1);
         let mut seen = 0_u64;

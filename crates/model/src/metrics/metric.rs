@@ -11,13 +11,13 @@ named! {
         Throughput = "throughput",
         /// Messages received per second.
         PacketRate = "packet_rate",
-        /// Payload received per second by the stream of the other direction.
+        /// Payload received per second by the stream of the opposite direction.
         ThroughputReverse = "throughput_reverse",
-        /// Share sent and never received.
+        /// Share of sent messages that were never received.
         Loss = "loss",
-        /// Share of arrivals that had arrived before.
+        /// Share of arrivals that were duplicates.
         Duplicate = "duplicate",
-        /// Share of first copies that arrived after a later one.
+        /// Share of messages that arrived after a later one, without duplicates.
         Reorder = "reorder",
         /// Median one-way delay.
         OneWayDelay = "one_way_delay",
@@ -25,7 +25,7 @@ named! {
         OneWayDelayMean = "one_way_delay_mean",
         /// Mean absolute difference of consecutive one-way delays.
         Jitter = "jitter",
-        /// Smoothed jitter of RTP.
+        /// Smoothed jitter, as in RTP (RFC 3550).
         JitterRfc3550 = "jitter_rfc3550",
         /// Packet delay variation, 99.9th percentile.
         Pdv = "pdv",
@@ -59,39 +59,39 @@ named! {
         CpuPerGbitSender = "cpu_per_gbit_sender",
         /// Busy time of the receiving host per rate of payload.
         CpuPerGbitReceiver = "cpu_per_gbit_receiver",
-        /// Most memory that a host's sockets held.
+        /// Peak memory of a host's sockets.
         MemorySockets = "memory_sockets",
-        /// Actual over ideal transfer time.
+        /// Actual divided by ideal transfer time.
         Ttr = "ttr",
-        /// Share of the sent bytes that were not sent again.
+        /// Share of the sent bytes that were not retransmitted.
         TcpEfficiency = "tcp_efficiency",
-        /// How much longer round trips were during the transfer.
+        /// Increase of the round-trip time during the transfer.
         BufferDelay = "buffer_delay",
-        /// How evenly several flows shared what arrived.
+        /// Fairness among several flows.
         Fairness = "fairness",
         /// Median lateness of messages on a schedule.
         Lateness = "lateness",
         /// 99th percentile of it.
         LatenessP99 = "lateness_p99",
-        /// TCP segments sent again.
+        /// Retransmitted TCP segments.
         Retransmits = "retransmits",
-        /// IP fragments made by the sending host.
+        /// IP fragments created by the sending host.
         Fragments = "fragments",
-        /// IP datagrams put together from fragments by the receiving host.
+        /// IP datagrams reassembled by the receiving host.
         Reassembled = "reassembled",
-        /// Path MTU that the sending host found.
+        /// Path MTU found by the sending host.
         PathMtu = "path_mtu",
         /// Busy time of the router next to the sender.
         CpuRouter1 = "cpu_router1",
         /// Busy time of the router next to the receiver.
         CpuRouter2 = "cpu_router2",
-        /// IP fragments made by the routers.
+        /// IP fragments created by the routers.
         FragmentsRouters = "fragments_routers",
-        /// IP datagrams put together from fragments by the routers.
+        /// IP datagrams reassembled by the routers.
         ReassembledRouters = "reassembled_routers",
-        /// Bytes of IP on the link between the routers per message.
+        /// IP bytes per message on the link between the routers.
         LinkBytes = "link_bytes",
-        /// The same beyond what the headers make it.
+        /// IP bytes per message beyond the header model's value.
         LinkBytesBeyond = "link_bytes_beyond",
         /// Median round trip, closed loop.
         Rtt = "rtt",
@@ -101,7 +101,7 @@ named! {
         RttP99 = "rtt_p99",
         /// 99.9th percentile of the round trip, closed loop.
         RttP999 = "rtt_p999",
-        /// Median round trip between the kernel's own times of message and answer.
+        /// Median round trip between the kernel's timestamps of message and answer.
         RttInterface = "rtt_interface",
         /// 99th percentile of it.
         RttInterfaceP99 = "rtt_interface_p99",
@@ -117,13 +117,13 @@ named! {
         LatenessOpen = "lateness_open",
         /// 99th percentile of it.
         LatenessOpenP99 = "lateness_open_p99",
-        /// Median round trip beside a stream.
+        /// Median round trip during a stream.
         RttLoaded = "rtt_loaded",
-        /// Mean round trip beside a stream.
+        /// Mean round trip during a stream.
         RttLoadedMean = "rtt_loaded_mean",
-        /// 99th percentile of the round trip beside a stream.
+        /// 99th percentile of the round trip during a stream.
         RttLoadedP99 = "rtt_loaded_p99",
-        /// Payload per second of the stream that an echo runs beside.
+        /// Payload per second of the background stream of an echo.
         ThroughputLoad = "throughput_load",
         /// Median time to open a TCP connection.
         ConnectTime = "connect_time",
@@ -133,7 +133,7 @@ named! {
 }
 
 impl Metric {
-    /// The probe that takes it.
+    /// The probe that measures it.
     pub fn probe(self) -> Probe {
         use Metric::*;
         match self {
@@ -147,13 +147,13 @@ impl Metric {
         }
     }
 
-    /// Whether it means anything over a transport: TCP repairs losses and shows retransmissions instead.
+    /// Whether the metric is meaningful over a transport: TCP repairs losses and shows retransmissions instead.
     pub fn applies_to(self, transport: Transport) -> bool {
         use Metric::*;
         match self {
             Loss | Duplicate | Reorder => transport == Transport::Udp,
             LinkBytes | LinkBytesBeyond => transport == Transport::Udp,
-            // The kernel tells when a datagram left; a stream's messages share packets.
+            // The kernel reports a timestamp per datagram sent; a stream's messages share packets.
             RttInterface | RttInterfaceP99 => transport == Transport::Udp,
             TcpSrtt | Retransmits | Ttr | TcpEfficiency | BufferDelay => transport == Transport::Tcp,
             _ => self.probe().supports(transport),
@@ -195,12 +195,12 @@ impl Metric {
         }
     }
 
-    /// How two arms are compared by it: by difference where a figure may well be zero.
+    /// How two arms are compared by it: by difference if a figure may be zero.
     pub fn scale(self) -> Scale {
         use Metric::*;
         match (self, self.unit()) {
             (_, Unit::Ratio | Unit::Count | Unit::Percent | Unit::Kibibyte | Unit::Byte) => Scale::Difference,
-            // A part of the CPU time may be less than a tick of its clock.
+            // A part of the CPU time may be less than one tick of the CPU clock.
             (
                 CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser | CpuReceiverSystem | CpuReceiverSoftirq
                 | CpuEngineSender | CpuEngineReceiver,
@@ -211,10 +211,10 @@ impl Metric {
         }
     }
 
-    /// The largest difference, in its unit, that counts as none, for metrics on the difference scale: a tenth of a
-    /// percentage point for shares (a whole one for buffer delay, which is not bounded by 100), half an event for
-    /// counts, half a per cent of a core for parts of the CPU time, ten microseconds of lateness, and of memory the
-    /// mebibyte that a kernel sets aside for each processor. Metrics on the ratio scale use the study's margin.
+    /// The largest difference, in the metric's unit, that counts as none on the difference scale. Shares: a tenth of
+    /// a percentage point (one percentage point for buffer delay, which is not bounded by 100). Counts: half an
+    /// event. Parts of the CPU time: half a per cent of a core. Lateness: ten microseconds. Memory: one mebibyte, the
+    /// amount that a kernel reserves for each processor. Metrics on the ratio scale use the study's margin.
     pub fn difference_margin(self) -> f64 {
         match (self, self.unit()) {
             (Metric::BufferDelay, _) => 1.0,
@@ -226,13 +226,13 @@ impl Metric {
         }
     }
 
-    /// Whether it is made of one-way delays.
+    /// Whether it is computed from one-way delays.
     pub fn is_one_way_delay(self) -> bool {
         use Metric::*;
         matches!(self, OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv)
     }
 
-    /// Whether it is the CPU time of a host, whose scope must be told with it.
+    /// Whether it is the CPU time of a host and must be reported with its scope.
     pub fn is_host_cpu(self) -> bool {
         use Metric::*;
         match self {

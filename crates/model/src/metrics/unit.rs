@@ -23,13 +23,13 @@ pub enum Unit {
     /// Per cent of one core: two busy cores are 200.
     #[serde(rename = "% of a core")]
     CorePercent,
-    /// The same over a rate of payload.
+    /// Per cent of one core per rate of payload.
     #[serde(rename = "% of a core per Gbit/s")]
     CorePercentPerGigabit,
-    /// Per cent of what the metric's definition names.
+    /// Per cent of the quantity that the metric's definition names.
     #[serde(rename = "%")]
     Percent,
-    /// So many times what the metric's definition names; 1 is the same.
+    /// A multiple of the quantity that the metric's definition names; 1 is equal.
     #[serde(rename = "times")]
     Times,
     /// Kibibytes (1024 bytes).
@@ -47,7 +47,7 @@ pub enum Unit {
 }
 
 impl Unit {
-    /// The unit as printed behind a figure.
+    /// The unit as printed after a figure.
     pub fn symbol(self) -> &'static str {
         match self {
             Unit::MegabitPerSecond => "Mbit/s",
@@ -67,7 +67,7 @@ impl Unit {
     }
 }
 
-/// Which direction of a metric is the better one.
+/// Which direction of a metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -83,6 +83,6 @@ pub enum Better {
 pub enum Scale {
     /// By the ratio of their figures: rates and times, which are never zero.
     Ratio,
-    /// By the difference of their figures: shares and counts, which may well be zero.
+    /// By the difference of their figures: shares and counts, which may be zero.
     Difference,
 }

@@ -1,4 +1,4 @@
-//! The header model: bytes on an Ethernet wire per message.
+//! The header model: bytes per message on an Ethernet wire.
 
 use crate::factors::family::{Family, Transport};
 use crate::factors::mechanism::Carriage;
@@ -6,24 +6,24 @@ use crate::factors::mechanism::Mechanism;
 use crate::units::Rate;
 use serde::{Deserialize, Serialize};
 
-/// Bytes of an Ethernet header, which a network interface's own counters include and the FCS they do not.
+/// Bytes of an Ethernet header. An interface's own counters include the header, but not the FCS.
 pub const ETHERNET_HEADER_BYTES: u32 = 14;
 /// Bytes of the Ethernet header and frame check sequence.
 const FRAMING_BYTES: u32 = ETHERNET_HEADER_BYTES + 4;
-/// Bytes of preamble, start delimiter and gap between frames (IEEE 802.3).
+/// Bytes of preamble, start delimiter and interframe gap (IEEE 802.3).
 const GAP_BYTES: u32 = 20;
-/// The least an Ethernet frame can be, FCS included.
+/// Minimum size of an Ethernet frame, FCS included.
 const MIN_FRAME_BYTES: u32 = 64;
 
-/// The least MTU of an IPv6 link (RFC 8200).
+/// Minimum MTU of an IPv6 link (RFC 8200).
 const LEAST_IPV6_MTU: u32 = 1280;
 
 /// One message on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireSize {
-    /// Packets it takes.
+    /// Number of packets.
     pub packets: u32,
-    /// Bytes of all its IP packets together.
+    /// Bytes of all its IP packets.
     pub ip_bytes: u32,
     /// Bytes of wire time: frames, preambles and gaps.
     pub wire_bytes: u32,
@@ -36,25 +36,26 @@ pub struct WirePath {
     pub family: Family,
     /// Transport protocol.
     pub transport: Transport,
-    /// Largest IP packet of the link, bytes, tunnel headers counted.
+    /// Largest IP packet of the link, bytes, tunnel headers included.
     pub mtu: u32,
     /// How packets cross the link.
     pub mechanism: Mechanism,
 }
 
 impl WirePath {
-    /// Packets as they are.
+    /// Native packets, unchanged on the link.
     pub fn plain(family: Family, transport: Transport, mtu: u32) -> Self {
         WirePath { family, transport, mtu, mechanism: Mechanism::Native }
     }
 
-    /// How one message of `payload` bytes travels: UDP by fragments where it does not fit, TCP (with the timestamp
-    /// option) by further segments. The sender knows what fits: inside a tunnel it cuts to the link's MTU less the
-    /// tunnel's headers, and each piece is carried alone. `None` where the mechanism does not carry the family.
+    /// The packets of one message of `payload` bytes. A larger UDP message is fragmented; a larger TCP message takes
+    /// further segments (with the timestamp option). The sender knows the path MTU: inside a tunnel it cuts to the
+    /// link's MTU minus the tunnel's headers, and each piece is encapsulated alone. `None` if the mechanism does not
+    /// carry the family.
     pub fn wire_size(&self, payload: u32) -> Option<WireSize> {
         let (family, transport) = (self.family, self.transport.header_bytes());
         let (ip, mtu) = (family.header_bytes(), self.mechanism.leaves(family, self.mtu)?);
-        // Each packet repeats `repeated` bytes of header and takes up to `room` of the rest.
+        // Each packet repeats `repeated` header bytes and has up to `room` bytes for the rest.
         let (first_only, repeated, room) = match self.transport {
             Transport::Tcp => (0, ip + transport, mtu.saturating_sub(ip + transport)),
             Transport::Udp if ip + transport + payload <= mtu => (transport, ip, payload + transport),
@@ -83,8 +84,8 @@ impl WirePath {
         }
     }
 
-    /// What a packet holds at most that is a fragment behind the link's entrance: a translator to IPv6 cuts what may be
-    /// cut to packets of 1280 bytes (RFC 7915, section 4).
+    /// The maximum size of a fragment after the link's entrance. A translator to IPv6 fragments packets that may be
+    /// fragmented to 1280 bytes (RFC 7915, section 4).
     fn translated_piece(&self) -> u32 {
         match self.mechanism.carriage(self.family) {
             Some(Carriage::Plain(family)) if family != self.family => {
@@ -94,7 +95,7 @@ impl WirePath {
         }
     }
 
-    /// Bytes on the link of a packet of the sender's, which may be a fragment.
+    /// Bytes on the link for one packet of the sender, which may be a fragment.
     fn carried(&self, packet: u32, fragment: bool, most: u32) -> Option<u32> {
         Some(match self.mechanism.carriage(self.family)? {
             Carriage::Plain(family) if fragment => {
@@ -108,24 +109,24 @@ impl WirePath {
     }
 }
 
-/// Messages per second that a link carries, each taking this many bytes of wire.
+/// Messages per second that a link carries, if each takes this many bytes of wire time.
 pub(crate) fn messages_per_second(rate: Rate, wire_bytes: f64) -> f64 {
     rate.bits_per_second() as f64 / 8.0 / wire_bytes
 }
 
-/// Payload that a link carries in messages of this payload and this many bytes of wire, Mbit/s.
+/// Payload rate of a link in Mbit/s, for messages with this payload and this many bytes of wire time.
 pub(crate) fn goodput(rate: Rate, payload_bytes: f64, wire_bytes: f64) -> f64 {
     rate.bits_per_second() as f64 / 1e6 * payload_bytes / wire_bytes
 }
 
-/// How one message of `payload` bytes travels on Ethernet with the given MTU, without a mechanism
+/// The packets of one message of `payload` bytes on Ethernet with the given MTU, without a mechanism
 /// ([`WirePath::wire_size`]).
 pub fn wire_size(family: Family, transport: Transport, payload: u32, mtu: u32) -> WireSize {
     let path = WirePath::plain(family, transport, mtu);
     path.wire_size(payload).expect("either family is carried where there is no mechanism")
 }
 
-/// Payload bytes of a UDP datagram in an Ethernet frame of `frame` bytes (header and FCS counted); `None` where the
+/// Payload bytes of a UDP datagram in an Ethernet frame of `frame` bytes (header and FCS included); `None` if the
 /// headers alone do not fit.
 pub fn payload_of_frame(family: Family, transport: Transport, frame: u32) -> Option<u32> {
     frame.checked_sub(FRAMING_BYTES + family.header_bytes() + transport.header_bytes())
@@ -188,7 +189,8 @@ mod tests {
                 for alike in [SixToFour, SixRd] {
                     assert_eq!(of(Ipv6, alike), of(Ipv6, SixInFour));
                 }
-                // A translated packet is the other family's: 20 bytes more than IPv4 until it has to be cut.
+                // A translated packet has the other family's header: 20 bytes more than IPv4, until it must be
+                // fragmented.
                 assert_eq!(of(Ipv6, Nat64), of(Ipv6, Mechanism::Native));
                 assert_eq!(of(Ipv4, Siit), of(Ipv4, Xlat464));
                 if transport == Tcp || payload < 1500 {
@@ -222,7 +224,7 @@ mod tests {
     #[test]
     fn wireguard_fills_packets_up_to_sixteen_bytes_but_not_beyond_its_mtu() {
         let ip_bytes = |payload| path(Ipv4, Udp, WireGuard4).wire_size(payload).unwrap().ip_bytes;
-        // 156 bytes of packet become 160, and 60 around them.
+        // 156 bytes of packet are padded to 160, plus 60 bytes of outer headers.
         assert_eq!((ip_bytes(128), ip_bytes(132)), (160 + 60, 160 + 60));
         assert_eq!(ip_bytes(1440 - 28), 1500);
         let six = path(Ipv6, Udp, WireGuard6).wire_size(1420 - 48).unwrap();
@@ -231,7 +233,8 @@ mod tests {
 
     #[test]
     fn a_translator_cuts_fragments_to_what_every_ipv6_link_takes() {
-        // 1544 bytes behind the IPv4 header: 1456 and 88 of them in fragments, the first of which becomes 1232 and 224.
+        // 1544 bytes after the IPv4 header: fragments with 1456 and 88 bytes. The first is split again into 1232 and
+        // 224.
         let size = path(Ipv4, Udp, Siit).wire_size(1536).unwrap();
         assert_eq!((size.packets, size.ip_bytes), (3, 1544 + 3 * 48));
     }
@@ -257,12 +260,13 @@ mod tests {
 
     #[test]
     fn segments_of_a_long_message_are_cut_to_what_the_tunnel_leaves() {
-        // 1500 - 20 - 72 = 1408 bytes in each: two full ones and a rest of 184.
+        // 1500 - 20 - 72 = 1408 bytes in each: two full packets and a remainder of 184.
         let size = path(Ipv6, Tcp, SixInFour).wire_size(3000).unwrap();
         assert_eq!((size.packets, size.wire_bytes), (3, 2 * 1538 + 184 + 92 + 38));
     }
 
-    /// Frames per second, each of `frame` bytes (header and FCS counted) before the mechanism (RFC 8219, appendix A).
+    /// Frames per second, for frames of `frame` bytes (header and FCS included) before the mechanism (RFC 8219,
+    /// appendix A).
     fn frame_rate(path: WirePath, frame: u32) -> f64 {
         let carried = path
             .carried(frame - FRAMING_BYTES, false, path.mechanism.leaves(path.family, path.mtu).unwrap())

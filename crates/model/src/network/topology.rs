@@ -7,18 +7,18 @@ use crate::network::link_config::LinkConfig;
 use crate::units::{Rate, print_duration};
 use serde::{Deserialize, Serialize};
 
-/// How a study's hosts are joined.
+/// How a study's hosts are connected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Topology {
     /// Two hosts, one link.
     #[default]
     Link,
-    /// Client, router, router, client, in a row, joined by three links.
+    /// Client, router, router, client: a chain with three links.
     Routed(Links),
 }
 
-/// The three links of a row of hosts.
+/// The three links of a routed testbed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Links {
     /// Between the sender and its router.
@@ -29,16 +29,16 @@ pub struct Links {
     pub far: OwnLink,
 }
 
-/// What routed testbeds differ in within a study.
+/// The differences between routed testbeds within a study.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct RoutedKind {
-    /// How packets cross between the routers.
+    /// How packets cross the link between the routers.
     pub mechanism: Mechanism,
-    /// What the clients run.
+    /// The systems of the clients.
     pub clients: Systems,
-    /// What the routers run.
+    /// The systems of the routers.
     pub routers: Systems,
-    /// What translates on them, where that is not left to what they have.
+    /// The translator on the routers; unset if the routers' own translator is used.
     pub translator: Option<Translator>,
 }
 
@@ -56,33 +56,33 @@ impl RoutedKind {
     }
 }
 
-/// What a link has for itself, in each direction.
+/// The properties of one link, in each direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct OwnLink {
-    /// Its rate, where it is not the link configuration's.
+    /// Its rate, if it differs from the link configuration's.
     pub rate: Option<Rate>,
-    /// Largest IP packet, bytes, where it is not the link configuration's.
+    /// Largest IP packet, bytes, if it differs from the link configuration's.
     pub mtu: Option<u32>,
-    /// How much later packets arrive, nanoseconds.
+    /// Added delay, nanoseconds.
     pub delay_ns: u64,
-    /// The share of packets that is lost.
+    /// The share of packets that the link drops.
     pub loss: f64,
 }
 
 impl Links {
-    /// All of them with their names, in the order of the hosts.
+    /// All links with their names, in the order of the hosts.
     pub fn all(&self) -> [(&'static str, OwnLink); 3] {
         [("near", self.near), ("middle", self.middle), ("far", self.far)]
     }
 }
 
 impl OwnLink {
-    /// Whether it adds delay or loss beyond that of its rate.
+    /// Whether the link adds delay or loss in addition to its rate limit.
     pub fn impairs(&self) -> bool {
         self.delay_ns > 0 || self.loss > 0.0
     }
 
-    /// The link, with what it does not say itself from the link configuration.
+    /// The complete link: values that it does not set come from the link configuration.
     pub fn of(&self, link_config: &LinkConfig) -> LinkConfig {
         LinkConfig {
             rate: self.rate.or(link_config.rate),
@@ -91,7 +91,7 @@ impl OwnLink {
         }
     }
 
-    /// Its delay and loss in words, `delay 5 ms`, `loss 0.1 %`; empty where it has neither.
+    /// Its delay and loss in words, `delay 5 ms`, `loss 0.1 %`; empty if it has neither.
     pub fn impairments(&self) -> Vec<String> {
         let delay = (self.delay_ns > 0).then(|| format!("delay {}", print_duration(self.delay_ns)));
         let loss = (self.loss > 0.0).then(|| format!("loss {} %", (self.loss * 1e8).round() / 1e6));

@@ -1,4 +1,4 @@
-//! What a cell's messages take on the wire of a link, and so how many of them it carries.
+//! The wire time of a cell's messages, and the message rate that a link carries.
 
 use crate::factors::cell::Cell;
 use crate::factors::family::Framing;
@@ -8,22 +8,22 @@ use crate::network::headers::{WirePath, goodput, messages_per_second};
 use crate::network::link_config::LinkConfig;
 use crate::units::Rate;
 
-/// What a message of a cell takes on the wire, TCP writes being spread over full segments.
+/// The wire time of one message of a cell; TCP writes are spread over full segments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WireCost {
     /// Payload of a message, bytes.
     pub payload_bytes: f64,
     /// Its share of wire time, bytes.
     pub wire_bytes: f64,
-    /// How `wire_bytes` was found, in a few words.
+    /// How `wire_bytes` was computed, in a few words.
     pub because: String,
 }
 
 impl WireCost {
-    /// Of a cell's messages on a link.
+    /// The wire cost of a cell's messages on a link.
     ///
     /// # Errors
-    /// Why such a message cannot be.
+    /// Why such a message is impossible.
     pub fn of(cell: &Cell, link_config: &LinkConfig) -> Result<Self, String> {
         let mtu = link_config.mtu_of(cell);
         let Cell { family, transport, framing, size, .. } = *cell;
@@ -40,9 +40,9 @@ impl WireCost {
             .checked_sub(headers)
             .filter(|most| *most > 0)
             .ok_or_else(|| format!("an MTU of {mtu} bytes has no room for {family} payload"))?;
-        // The kernel joins TCP writes, so their headers are spread over full segments whatever the size of the write.
+        // The kernel coalesces TCP writes, so the headers are spread over full segments for every write size.
         let joined = framing == Framing::Message && transport == Transport::Tcp;
-        // TCP_MAXSEG counts the options after TCP's first 20 bytes of header.
+        // TCP_MAXSEG includes the options after the first 20 bytes of the TCP header.
         let mss = cell.settings.mss.map(|mss| mss + 20 - transport.header_bytes());
         let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
         let wire = path.wire_size(unit).ok_or_else(|| format!("{mechanism} does not carry {family}"))?;
@@ -63,12 +63,12 @@ impl WireCost {
         Ok(WireCost { payload_bytes, wire_bytes: payload_bytes * wire_per_byte, because })
     }
 
-    /// The most messages per second that a link of this rate carries.
+    /// Maximum messages per second on a link of this rate.
     pub fn messages_per_second(&self, rate: Rate) -> f64 {
         messages_per_second(rate, self.wire_bytes)
     }
 
-    /// The most payload that a link of this rate carries, Mbit/s.
+    /// Maximum payload rate on a link of this rate, Mbit/s.
     pub fn goodput(&self, rate: Rate) -> f64 {
         goodput(rate, self.payload_bytes, self.wire_bytes)
     }

@@ -1,30 +1,30 @@
-//! How messages get into and out of the kernel.
+//! How messages enter and leave the kernel.
 
 use crate::names::{UnknownName, named};
 use std::fmt;
 use std::str::FromStr;
 
 named! {
-    /// How messages get into and out of the kernel.
+    /// How messages enter and leave the kernel.
     pub enum Io("I/O path") {
-        /// One call a message.
+        /// One system call per message.
         Plain = "plain",
-        /// Several messages a call (sendmmsg, recvmmsg), each going through the stack alone; those of a TCP flood in
-        /// `message` framing with the word that more follow (MSG_MORE), so that they fill segments.
+        /// Several messages per system call (sendmmsg, recvmmsg); each passes through the stack alone. A TCP flood in
+        /// `message` framing sets MSG_MORE to fill segments.
         Batch = "batch",
-        /// One call a train of datagrams, cut below the IP layer (UDP_SEGMENT); UDP only.
+        /// One system call per GSO batch: datagrams that are segmented below the IP layer (UDP_SEGMENT); UDP only.
         Segment = "segment",
         /// The kernel sends from the program's memory (MSG_ZEROCOPY); TCP only.
         Zerocopy = "zerocopy",
     }
 }
 
-/// How messages get into and out of the kernel, as a study says.
+/// A study's choice of how messages enter and leave the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum IoChoice {
-    /// `auto`: as the program chooses, as if the study did not say.
+    /// `auto`: the program chooses, as if the study had no choice.
     Auto,
-    /// In this way.
+    /// In the given way.
     Path(Io),
 }
 

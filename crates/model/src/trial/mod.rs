@@ -15,11 +15,11 @@ use std::fmt;
 pub struct Trial {
     /// Block, from 0. A block holds every cell and probe of the study once.
     pub block: u32,
-    /// Place in the block's full shuffled order, from 0; kept when other trials of the block are left out.
+    /// Position in the block's full shuffled order, from 0; unchanged if other trials of the block are omitted.
     pub position: u32,
-    /// What is measured.
+    /// The cell to measure.
     pub cell: Cell,
-    /// How it is measured.
+    /// The probe's specification.
     pub probe: Probe,
 }
 

@@ -1,4 +1,4 @@
-//! One run as the record keeps it.
+//! One run, as stored in the record.
 
 use crate::host::counters::Drops;
 use crate::host::report::HostReport;
@@ -15,27 +15,27 @@ use std::collections::BTreeMap;
 pub enum RunStatus {
     /// The observation agrees with the plan.
     Valid,
-    /// It does not; each reason names what was planned and what was observed.
+    /// The observation differs from the plan; each reason names the planned and the observed value.
     Invalid(Vec<String>),
 }
 
-/// Something a reader of the figures should know.
+/// A warning for the reader of the figures.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Warning {
-    /// A short name that does not change, for example `tick`.
+    /// A short, stable name, for example `tick`.
     pub code: String,
-    /// What was seen.
+    /// The observation.
     pub text: String,
-    /// What to do about it.
+    /// The recommended action.
     pub advice: String,
 }
 
 /// One measured trial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// What was planned.
+    /// The plan.
     pub trial: Trial,
-    /// What the agents were told.
+    /// The specification that the agents received.
     pub spec: TrialSpec,
     /// Start, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
@@ -47,10 +47,10 @@ pub struct RunRecord {
     pub values: BTreeMap<Metric, Value>,
     /// Where messages were lost.
     pub drops: Drops,
-    /// What each host saw, sender first.
+    /// The report of each host, sender first.
     #[serde(rename = "sides")]
     pub host_reports: Vec<HostReport>,
-    /// What a reader should know.
+    /// Warnings for the reader.
     pub warnings: Vec<Warning>,
 }
 

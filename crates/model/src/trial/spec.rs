@@ -1,21 +1,21 @@
-//! What a run is told to do.
+//! The specification of a run.
 
 use crate::trial::io::{Io, IoChoice};
 use crate::{Cell, CpuScope, Family, Framing, Metric, Probe, Transport, Tuning, print_duration};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Bytes of the probe's own header, the least a message can hold: sequence number, send time, reflector's receive
-/// time, token and phase.
+/// Bytes of the probe's own header, which is the minimum message size: sequence number, send time, reflector's
+/// receive time, token and phase.
 pub const HEADER_BYTES: u32 = 32;
 
-/// When the measured part of a run ends.
+/// The end of the measured part of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Length {
-    /// After so many messages (or connections).
+    /// After this many messages (or connections).
     Packets(u64),
-    /// After so many nanoseconds.
+    /// After this many nanoseconds.
     Time(u64),
 }
 
@@ -29,18 +29,18 @@ impl fmt::Display for Length {
     }
 }
 
-/// When the next message leaves.
+/// The departure time of the next message.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pacing {
-    /// At once.
+    /// Immediately.
     Flood,
-    /// When the answer to the one before has arrived.
+    /// On arrival of the answer to the previous message.
     Lockstep,
-    /// On a fixed schedule of so many messages a second.
+    /// On a fixed schedule of this many messages per second.
     Schedule(f64),
-    /// On a fixed schedule of as many as their headers leave of the link's rate: the greatest load that can be carried without
-    /// loss (RFC 2544, section 26.1). A study's word; a trial has the schedule that it comes to.
+    /// On a fixed schedule at the link's rate minus the headers: the highest load without loss (RFC 2544, section
+    /// 26.1). Only a study uses this value; a trial has the resulting schedule.
     Link,
 }
 
@@ -56,55 +56,55 @@ impl fmt::Display for Pacing {
     }
 }
 
-/// How a probe is run, alike for all of its trials.
+/// How a probe runs; the same for all of its trials.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProbeSpec {
     /// Which probe.
     pub probe: Probe,
-    /// When messages leave; of an echo beside a stream, the stream's.
+    /// The departure times of messages. For an echo during a stream, those of the stream.
     pub pacing: Pacing,
-    /// When the measured part ends.
+    /// The end of the measured part.
     pub length: Length,
     /// Nanoseconds of the same traffic before the measured part.
     pub warmup_ns: u64,
     /// Nanoseconds of one row of the interval series.
     pub interval_ns: u64,
-    /// The metrics taken from it.
+    /// The metrics computed from it.
     pub metrics: Vec<Metric>,
 }
 
-/// One trial as the agents are told it.
+/// The specification of one trial, as the agents receive it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialSpec {
-    /// Carried in every message, so that a stray from another trial is known as one.
+    /// Carried in every message, to recognise stray messages of another trial.
     pub token: u32,
-    /// Address family; what the sockets then really have is compared with it.
+    /// Address family; the sockets' actual family is compared with it.
     pub family: Family,
     /// Transport protocol.
     pub transport: Transport,
-    /// Whether every message must leave in a packet of its own (`segment`, `frame`).
+    /// Whether each message must leave in its own packet (`segment`, `frame`).
     pub framing: Framing,
     /// Bytes per message, the probe's header included.
     pub message_bytes: u32,
-    /// Whose CPU the host's CPU figures are.
+    /// The scope of the host's CPU figures.
     pub cpu_scope: CpuScope,
-    /// Nanoseconds that a receive polls before it sleeps; 0 is not at all.
+    /// Nanoseconds for which a receive polls before it sleeps; 0 disables polling.
     pub poll_ns: u64,
-    /// How messages get into and out of the kernel.
+    /// How messages enter and leave the kernel.
     #[serde(default = "plain")]
     pub io: Io,
-    /// Flows at once, each a socket of its own.
+    /// Number of parallel flows, one socket each.
     #[serde(default = "one")]
     pub flows: u32,
-    /// What the sockets are told beside.
+    /// Additional socket options.
     #[serde(default, skip_serializing_if = "Tuning::is_default")]
     pub tuning: Tuning,
-    /// How far the clock of the receiver's host is ahead of the sender's, nanoseconds, where they were compared: what a
-    /// receiver adds to the time at which a message was sent. A trial both ways, or in reverse, has it of the second
+    /// How far the clock of the receiver's host is ahead of the sender's, nanoseconds, if they were compared. A
+    /// receiver adds it to the send time of a message. In trials both ways or in reverse, it applies to the second
     /// agent's host.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub clock_offset_ns: i64,
-    /// How the probe is run.
+    /// How the probe runs.
     pub probe: ProbeSpec,
 }
 
@@ -112,7 +112,7 @@ fn is_zero(number: &i64) -> bool {
     *number == 0
 }
 
-/// What records of trials before there was a choice mean.
+/// The meaning of records of trials from before this setting existed.
 fn plain() -> Io {
     Io::Plain
 }
@@ -122,8 +122,9 @@ fn one() -> u32 {
 }
 
 impl TrialSpec {
-    /// A trial of a cell, as its settings say; one call a message where they leave that to the program. CPU time is of both
-    /// hosts together, nothing polls and clocks are not compared, unless these fields are set afterwards.
+    /// A trial of a cell, with the cell's settings; one system call per message if the cell leaves that to the
+    /// program. Unless these fields are set afterwards, CPU time covers both hosts together, nothing polls and clocks
+    /// are not compared.
     pub fn new(token: u32, cell: &Cell, probe: ProbeSpec) -> Self {
         TrialSpec {
             token,
@@ -137,7 +138,7 @@ impl TrialSpec {
                 Some(IoChoice::Path(io)) => io,
                 Some(IoChoice::Auto) | None => Io::Plain,
             },
-            // Only streams have several; other probes have one message or connection under way.
+            // Only streams have several; other probes have one message or connection at a time.
             flows: if probe.probe.streams() { cell.settings.flows.unwrap_or(1) } else { 1 },
             tuning: cell.settings.tuning(),
             clock_offset_ns: 0,
@@ -145,12 +146,13 @@ impl TrialSpec {
         }
     }
 
-    /// Whether it is a stream of messages of which each follows the one before at once.
+    /// Whether it is a stream that sends each message immediately after the previous one.
     pub fn is_flood(&self) -> bool {
         self.probe.probe == Probe::Stream && self.probe.pacing == Pacing::Flood
     }
 
-    /// Messages a second that the kernel is to space, of all flows together; `None` where it is not asked to.
+    /// Messages per second at which the kernel is to pace all flows together; `None` if kernel pacing is not
+    /// requested.
     pub fn kernel_paced(&self) -> Option<f64> {
         match (self.probe.probe, self.transport, self.probe.pacing) {
             (Probe::Stream, Transport::Tcp, Pacing::Schedule(per_second)) => {
@@ -161,15 +163,16 @@ impl TrialSpec {
     }
 }
 
-/// When a campaign has measured enough.
+/// The condition for ending a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StoppingRule {
-    /// Blocks before the first look.
+    /// Number of blocks before the first look.
     pub min: u32,
-    /// Blocks at most.
+    /// Maximum number of blocks.
     pub max: u32,
-    /// Half-width of a comparison's 99 % interval at which it stops, at four looks in a row, as a ratio (0.02 is 2 %).
+    /// Target half-width of a comparison's 99 % interval, as a ratio (0.02 is 2 %). A comparison stops after four
+    /// looks in a row within the target.
     pub target: f64,
-    /// Nanoseconds of measuring at most; looked at after each block.
+    /// Maximum measuring time in nanoseconds; checked after each block.
     pub budget_ns: Option<u64>,
 }

@@ -1,10 +1,10 @@
-//! What a socket is told beyond what a trial needs.
+//! Socket options beyond those that a trial needs.
 
 use crate::names::named;
 use serde::{Deserialize, Serialize};
 
 named! {
-    /// Which way a stream flows between the testbed's two hosts.
+    /// The direction of a stream between the testbed's two hosts.
     pub enum Direction("direction") {
         /// From the sender to the receiver.
         Forward = "forward",
@@ -16,31 +16,31 @@ named! {
 }
 
 named! {
-    /// Which processors the two hosts of a trial run on.
+    /// The processors of the two hosts of a trial.
     pub enum Pinning("pinning") {
         /// Each host has half of the cores.
         Halves = "halves",
-        /// They also do its receive work.
+        /// Each host has half of the cores, and these cores also do its receive processing.
         Steered = "steered",
-        /// Any.
+        /// Any processor.
         None = "none",
     }
 }
 
-/// Socket options of a trial, the same on both hosts. What is `None` stays as the system has it.
+/// Socket options of a trial, the same on both hosts. `None` keeps the system's default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Tuning {
-    /// SO_SNDBUF, bytes as asked (Linux doubles them).
+    /// SO_SNDBUF, bytes as requested (Linux doubles them).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_buffer: Option<u32>,
-    /// SO_RCVBUF, bytes as asked (Linux doubles them).
+    /// SO_RCVBUF, bytes as requested (Linux doubles them).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receive_buffer: Option<u32>,
     /// TCP_MAXSEG, bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mss: Option<u32>,
-    /// TCP_NODELAY; on where it is not said, though a flood in `message` framing then joins its messages.
+    /// TCP_NODELAY; on by default, but a flood in `message` framing then coalesces its messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodelay: Option<bool>,
     /// TCP_CONGESTION.
@@ -55,35 +55,36 @@ pub struct Tuning {
     /// SO_BUSY_POLL, microseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub busy_poll_us: Option<u32>,
-    /// Whether the kernel spaces a TCP stream's schedule (SO_MAX_PACING_RATE), in place of the program.
+    /// Whether the kernel paces a TCP stream's schedule (SO_MAX_PACING_RATE), instead of the program.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel_pacing: Option<bool>,
 }
 
 impl Tuning {
-    /// Whether nothing is told.
+    /// Whether no option is set.
     pub fn is_default(&self) -> bool {
         *self == Tuning::default()
     }
 }
 
-/// Socket options as the kernel says that they are, whether they were told or not; `None` where it does not say.
+/// Socket options as the kernel reports them, whether they were set or not; `None` if the kernel does not report
+/// them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SocketOptions {
-    /// SO_SNDBUF, bytes as kept: twice what was asked, or what TCP makes of it as it goes.
+    /// SO_SNDBUF, bytes as reported: twice the request, or the size that TCP's autotuning chose.
     pub send_buffer: Option<u32>,
-    /// SO_RCVBUF, bytes as kept: twice what was asked, or what TCP makes of it as it goes.
+    /// SO_RCVBUF, bytes as reported: twice the request, or the size that TCP's autotuning chose.
     pub receive_buffer: Option<u32>,
-    /// Bytes of payload that a TCP segment to the peer may hold (before there is a peer: TCP_MAXSEG as asked).
+    /// Maximum payload bytes of a TCP segment to the peer (without a peer: TCP_MAXSEG as requested).
     pub mss: Option<u32>,
     /// TCP_NODELAY.
     pub nodelay: Option<bool>,
     /// Differentiated services code point.
     pub dscp: Option<u8>,
-    /// IPv6 flow label, 0 is none; `None` where the kernel chooses one.
+    /// IPv6 flow label, 0 is none; `None` if the kernel chooses one.
     pub flow_label: Option<u32>,
-    /// SO_MAX_PACING_RATE, bytes of payload per second; `None` where there is no limit.
+    /// SO_MAX_PACING_RATE, bytes of payload per second; `None` if there is no limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_pacing_rate: Option<u64>,
     /// SO_BUSY_POLL, microseconds.

@@ -40,7 +40,7 @@ impl CsvRow<'_> {
         }
     }
 
-    /// A column read as something; an error says which column.
+    /// A parsed column; an error names the column.
     pub fn read<T, E: Display>(
         &self,
         column: &str,
@@ -64,7 +64,7 @@ impl CsvRow<'_> {
     }
 }
 
-/// Reads every row of a file whose header is these columns.
+/// Reads every row of a file; its header must consist of these columns.
 pub(crate) fn rows<T>(
     file: &'static str,
     text: &str,

@@ -1,21 +1,21 @@
-//! A figure as it is printed.
+//! A figure as printed.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// A decimal figure with the digits that are printed.
+/// A decimal figure with its printed digits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Printed {
     text: String,
     /// Its value.
     pub value: f64,
-    /// Digits behind the point.
+    /// Digits after the decimal point.
     pub decimals: u32,
 }
 
 impl Printed {
-    /// Whether an exact figure is printed like this: rounded to the nearest figure with so many decimals. A figure
-    /// halfway may go either way; what was cut off instead of rounded is not this.
+    /// Whether an exact figure is printed like this: rounded to the nearest figure with this many decimals. A figure
+    /// halfway between two may be rounded either way. A truncated figure does not count.
     pub fn is_rounded_from(&self, exact: f64) -> bool {
         (exact - self.value).abs() <= 0.5 * self.unit() + SLACK
     }
@@ -78,7 +78,7 @@ mod tests {
     fn rounding_is_to_the_last_printed_digit_and_cutting_is_told_apart() {
         assert!(printed("13.42").is_rounded_from(13.4155) && !printed("13.42").is_cut_from(13.4155));
         assert!(!printed("13.41").is_rounded_from(13.4155) && printed("13.41").is_cut_from(13.4155));
-        // Halfway goes either way, and binary fractions do not decide.
+        // A figure halfway may be rounded either way; binary fractions do not decide.
         assert!(printed("0.12").is_rounded_from(0.125) && printed("0.13").is_rounded_from(0.125));
         assert!(printed("8.32").is_rounded_from(90.35 - 82.03) && printed("8.32").is_cut_from(90.35 - 82.03));
         assert!(!printed("8.32").is_rounded_from(8.3251));

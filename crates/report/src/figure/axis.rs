@@ -16,7 +16,7 @@ impl Axis {
     /// An axis over the figures, with about this many ticks at round figures.
     pub fn round(figures: impl Iterator<Item = f64>, from: f64, to: f64, wanted: usize) -> Self {
         let (low, high) = spread(extent(figures));
-        // An axis that would begin near zero begins there, so that lengths can be compared.
+        // An axis that would begin near zero begins at zero, to make lengths comparable.
         let low = if low > 0.0 && low < 0.35 * high { 0.0 } else { low };
         let step = step((high - low) / wanted as f64);
         let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
@@ -27,7 +27,7 @@ impl Axis {
         Axis { from, to, low: first * step, high: last * step, log: false, ticks: ticks.collect() }
     }
 
-    /// An axis with a tick at each figure; logarithmic where they are far apart.
+    /// An axis with a tick at each figure; logarithmic if they are far apart.
     pub fn told(figures: &[f64], from: f64, to: f64) -> Self {
         let (low, high) = spread(extent(figures.iter().copied()));
         let log = low > 0.0 && high / low > 4.0;

@@ -19,7 +19,7 @@ const SIGN: f64 = 24.0;
 const INK: Colour = [0x16, 0x19, 0x1d];
 const FAINT: Colour = [0x50, 0x57, 0x5f];
 const GRID: Colour = [0xe2, 0xe6, 0xea];
-/// Colours that people with any colour vision tell apart, as those of the page.
+/// Colours that people with any colour vision can distinguish, the same as on the page.
 pub const COLOURS: [Colour; 8] = [
     [0x00, 0x64, 0xa8],
     [0xb8, 0x4a, 0x00],
@@ -55,7 +55,7 @@ pub fn draw(plot: &Plot) -> Drawing {
     Drawing { title: plot.title.clone(), width: WIDTH, height, items }
 }
 
-/// A title in lines of its axis' length: the unit on one of its own where all of it is too long for one.
+/// A title in lines of its axis' length: the unit has a separate line if the whole title is too long for one.
 fn lines_of(title: &str, room: f64) -> Vec<String> {
     match title.rsplit_once(", ") {
         Some((name, unit)) if width(title, LETTERS) > room => {
@@ -108,7 +108,7 @@ fn x_axis(plot: &Plot, from: f64, to: f64) -> XAxis {
     }
 }
 
-/// The horizontal offset of a line, so that intervals of several lines do not overlap.
+/// The horizontal offset of a line, to keep the intervals of several lines apart.
 fn offset(line: usize, lines: usize) -> f64 {
     (line as f64 - (lines as f64 - 1.0) / 2.0) * (2.4f64).min(9.0 / lines.max(1) as f64)
 }
@@ -195,7 +195,7 @@ fn marks(line: &Line, number: usize, x: impl Fn(usize) -> f64, y: &Axis) -> Vec<
     let mut items = Vec::new();
     match limits[..] {
         [] => {}
-        // Of a single size it has no length of its own.
+        // With a single size, it has no length.
         [(x, y)] => items.push(path(vec![vec![(x - 7.0, y), (x + 7.0, y)]], 0.8, LIMIT_DASH)),
         _ => items.push(path(vec![limits], 0.8, LIMIT_DASH)),
     }
@@ -205,7 +205,7 @@ fn marks(line: &Line, number: usize, x: impl Fn(usize) -> f64, y: &Axis) -> Vec<
     items
 }
 
-/// The mark of a line, each with a form of its own.
+/// The mark of a line; each mark has a different form.
 fn marker(number: usize, x: f64, y: f64) -> Item {
     let (colour, _) = look(number);
     let r = 2.2;

@@ -1,4 +1,4 @@
-//! What all formats draw: paths and texts, in points from the upper left corner.
+//! The common input of all formats: paths and texts, in points from the upper left corner.
 
 /// A colour: red, green, blue.
 pub type Colour = [u8; 3];
@@ -15,7 +15,7 @@ pub struct Drawing {
 /// An element of a drawing.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Item {
-    /// Joined points, one list for each piece.
+    /// Connected points, one list for each piece.
     Path { pieces: Vec<Vec<(f64, f64)>>, closed: bool, stroke: Option<LineStyle>, fill: Option<Colour> },
     /// A line of text.
     Text { x: f64, y: f64, size: f64, anchor: Anchor, turned: bool, colour: Colour, text: String },

@@ -1,9 +1,9 @@
-//! The font that figures are set in, how wide texts are in it, and where they break.
+//! The font of figures, the width of texts in it, and their line breaks.
 
 use std::sync::LazyLock;
 use ttf_parser::Face;
 
-/// What texts are set in, wherever this runs.
+/// The font of all texts, on every machine.
 pub const FONT: &[u8] = notosans::REGULAR_TTF;
 
 /// The font, understood.
@@ -19,7 +19,7 @@ pub fn width(text: &str, size: f64) -> f64 {
     text.chars().map(advance).sum::<f64>() * size / f64::from(FACE.units_per_em())
 }
 
-/// A text in lines no wider than the room: broken between words, and within a word where that alone is too wide.
+/// A text in lines no wider than the room: broken between words, and within a word that is too wide alone.
 pub fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {

@@ -21,10 +21,10 @@ use crate::page::Page;
 use stacklab_model::UnknownName;
 use std::str::FromStr;
 
-/// What a figure is written as.
+/// The format of a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FigureFormat {
-    /// Text that any program scales.
+    /// Vector graphics with text, scalable by any program.
     Svg,
     /// 300 dots per inch.
     Png,
@@ -52,12 +52,12 @@ impl FromStr for FigureFormat {
     }
 }
 
-/// The figures that a campaign has: names, and what each shows.
+/// The figures of a campaign: names and contents.
 pub fn figures(page: &Page) -> Vec<(String, String)> {
     series::all(page).into_iter().map(|plot| (plot.name, plot.title)).collect()
 }
 
-/// A figure by its name, as the bytes of a file; `None` where there is none of that name.
+/// A figure by its name, as the bytes of a file; `None` if no figure has that name.
 pub fn figure(page: &Page, name: &str, format: FigureFormat) -> Option<Vec<u8>> {
     let plot = series::all(page).into_iter().find(|plot| plot.name == name)?;
     let drawing = chart::draw(&plot);

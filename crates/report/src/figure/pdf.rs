@@ -1,4 +1,4 @@
-//! A drawing as PDF: one page of its size. Text is drawn as outlines, so that it needs no fonts.
+//! A drawing as PDF: one page of its size. Text is drawn as outlines and needs no fonts.
 
 use super::drawing::{Anchor, Colour, Drawing, Item};
 use super::letters::{FACE, width};

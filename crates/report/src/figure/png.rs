@@ -15,7 +15,7 @@ pub fn render(drawing: &Drawing) -> Vec<u8> {
     options.fontdb_mut().load_font_data(FONT.to_vec());
     let tree = Tree::from_str(&svg::render(drawing), &options).expect("our own SVG is understood");
     let size = tree.size();
-    // A point is more than a pixel of the tree, whose inch has 96.
+    // A point is more than one pixel of the tree, because its inch has 96 pixels.
     let scale = SCALE * drawing.width as f32 / size.width();
     let dots = |length: f32| (length * scale).ceil() as u32;
     let mut picture = Pixmap::new(dots(size.width()), dots(size.height())).expect("a figure has a size");

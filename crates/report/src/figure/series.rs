@@ -70,7 +70,8 @@ pub fn all(page: &Page) -> Vec<Plot> {
     plots
 }
 
-/// The factor of the horizontal axis: size where there are several, else another factor with several levels that is not compared.
+/// The factor of the horizontal axis: size if there are several sizes, otherwise another factor with several levels
+/// that is not compared.
 fn across(page: &Page) -> Option<usize> {
     let several: Vec<usize> =
         (0..page.factors.len()).filter(|factor| page.factors[*factor].levels.len() > 1).collect();

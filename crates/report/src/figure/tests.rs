@@ -37,7 +37,7 @@ fn a_figure_has_arms_units_sizes_and_a_limit() {
     );
 }
 
-/// Fails where a text reaches beyond the picture, by the font's own widths.
+/// Fails if a text extends beyond the picture, by the font's own widths.
 fn everything_is_inside(plot: &series::Plot) {
     let drawing = chart::draw(plot);
     for item in &drawing.items {

@@ -3,11 +3,11 @@
 use crate::rendering::columns::{Column, figure};
 use stacklab_model::{Cell, Estimate, Factor, Metric};
 
-/// What a row is about.
+/// The subject of a row.
 pub struct Subject<'a> {
     pub metric: Metric,
     pub cell: &'a Cell,
-    /// The factor that the row compares, whose level stands in columns of its own.
+    /// The factor that the row compares. Its level has separate columns.
     pub compared: Option<Factor>,
 }
 
@@ -52,7 +52,7 @@ pub fn settings<R: 'static>(of: fn(&R) -> Subject<'_>, compares: bool) -> Vec<Co
         .collect()
 }
 
-/// A name's ending, what it holds, and the field.
+/// A name's ending, its content, and the field.
 type EstimateField = (&'static str, &'static str, fn(&Estimate) -> String);
 
 /// The fields of an estimate.

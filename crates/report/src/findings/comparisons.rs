@@ -103,7 +103,7 @@ pub fn mean_decimals<'a>(
     decimals(means.map(|mean| shown.factor * mean), half_widths.map(|half_width| shown.factor * half_width))
 }
 
-/// `58.72 ± 0.05`, with a mark where runs have no figure.
+/// `58.72 ± 0.05`, with a mark if some runs have no figure.
 pub fn means(
     estimates: &[&Estimate],
     shown: &DisplayUnit,
@@ -181,7 +181,7 @@ fn explained(
     }
 }
 
-/// The verdict, and why no more was measured where that was not the interval's doing.
+/// The verdict, and why the measurement ended if the interval was not the reason.
 pub fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
     let verdict = match &row.verdict {
         Verdict::Better(level) => format!("{} better", arm(row, level)),

@@ -128,7 +128,7 @@ pub fn scale(scale: Scale) -> String {
     }
 }
 
-/// What headers explain.
+/// The part that headers explain.
 fn explained() -> [Column<FindingRow>; 3] {
     let column = |name: &str, doc: &str, value: fn(&Explained) -> String| {
         Column::new(name, doc, move |row: &FindingRow| {

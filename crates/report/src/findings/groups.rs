@@ -6,20 +6,20 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The factors that label the rows of a table; transport and framing are in its heading.
 const ROWS: [Factor; 3] = [Factor::Family, Factor::Size, Factor::Replica];
 
-/// What puts comparisons into one group, in the order of groups: the pair of levels compared, by its first mention.
+/// The key of a group, in the order of groups: the pair of levels compared, by its first mention.
 type Key = (usize, Metric, Option<Transport>, Option<Framing>);
 
 /// The same two levels compared by the same metric over one transport and framing.
 pub struct Group<'a> {
-    /// What is compared.
+    /// The factor compared.
     pub factor: Factor,
     /// The baseline's level, as printed.
     pub baseline: String,
     /// The candidate's level, as printed.
     pub candidate: String,
-    /// By what.
+    /// The metric.
     pub metric: Metric,
-    /// Transport and framing, as far as they are not what is compared: `tcp segment`.
+    /// Transport and framing, unless they are the factor compared: `tcp segment`.
     pub place: String,
     /// The comparisons, by family, size and replica.
     pub rows: Vec<&'a Comparison>,
@@ -94,7 +94,7 @@ pub fn groups(findings: &Findings) -> Vec<Group<'_>> {
 }
 
 impl Group<'_> {
-    /// What is compared with what: `ipv6 against ipv4`.
+    /// Both levels of the comparison: `ipv6 against ipv4`.
     pub fn arms(&self) -> String {
         format!("{} against {}", self.candidate, self.baseline)
     }
@@ -107,7 +107,7 @@ impl Group<'_> {
     }
 }
 
-/// The factors that tell the rows of a table of cells apart: replicas only where there are any, and of the settings those
+/// The factors that distinguish the rows of a table of cells: replicas only if there are any, and only those settings
 /// that the study varies.
 pub fn row_factors<'a>(
     mut cells: impl Iterator<Item = &'a Cell>,
@@ -127,7 +127,7 @@ pub fn sort_key(cell: &Cell) -> impl Ord + use<> {
     (cell.family, cell.transport, cell.framing, cell.size, cell.replica.clone(), settings)
 }
 
-/// A level as printed where nothing else says whose it is: sizes with their unit, settings with their name.
+/// A level as printed without its factor's name nearby: sizes with their unit, settings with their name.
 pub fn level(cell: &Cell, factor: Factor) -> String {
     match cell.settings.get(factor) {
         Some(level) => format!("{factor}={level}"),

@@ -5,7 +5,7 @@ use crate::rendering::document::Block;
 use jiff::Timestamp;
 use stacklab_model::Findings;
 
-/// What intervals and verdicts mean.
+/// The meaning of intervals and verdicts.
 pub const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and stands with \
      its 95 % interval. An arm is better where the 99 % interval leaves out no difference; arms are \
      equivalent where the 90 % interval is inside the margin.";

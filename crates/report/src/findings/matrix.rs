@@ -8,7 +8,7 @@ use crate::rendering::numbers::{DisplayUnit, NONE, fixed, range};
 use stacklab_model::{Comparison, Factor, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The matrix, with magnitudes where they fit the width. Comparisons of sizes have no place in it.
+/// The matrix, with magnitudes if they fit the width. Comparisons of sizes are not included.
 pub fn blocks(groups: &[Group], width: usize) -> Vec<Block> {
     let groups: Vec<&Group> = groups.iter().filter(|group| group.factor != Factor::Size).collect();
     if groups.is_empty() {

@@ -5,7 +5,7 @@ use crate::rendering::document::Block;
 use stacklab_model::{Findings, StopReason, Warning};
 use std::collections::BTreeMap;
 
-/// Most kinds of invalid runs, warnings and the like that are listed; the rest is counted.
+/// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
 const LISTED: usize = 10;
 
 /// Comparisons cut short, cautions, headers that explain nothing, invalid runs, warnings.
@@ -49,7 +49,7 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
     why.into_iter().filter_map(sentence).collect()
 }
 
-/// Friedman's test, where more than two arms are compared.
+/// Friedman's test, if more than two arms are compared.
 fn many_arms(findings: &Findings) -> Option<String> {
     let total = findings.many_arms.len();
     let differ = findings.many_arms.iter().filter(|arms| arms.p < 0.05).count();
@@ -61,7 +61,7 @@ fn many_arms(findings: &Findings) -> Option<String> {
     })
 }
 
-/// Why headers explain nothing, where they could have.
+/// Why headers explain nothing, although they could have.
 fn headers(findings: &Findings) -> Vec<String> {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for explained in findings.comparisons.iter().filter_map(|comparison| comparison.explained.as_ref()) {

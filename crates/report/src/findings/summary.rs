@@ -81,7 +81,7 @@ pub fn magnitude(group: &Group, row: &Comparison) -> Option<f64> {
     Some(DisplayUnit::of(group.metric).difference(effect.scale, effect.estimate).abs())
 }
 
-/// What headers explain and what is left, where they explain anything.
+/// The part that headers explain and the remainder, if headers explain anything.
 fn headers(group: &Group) -> String {
     let explained = || group.rows.iter().filter_map(|row| row.explained.as_ref());
     let ratios: Vec<f64> = explained().filter_map(|explained| explained.ratio).map(percent).collect();

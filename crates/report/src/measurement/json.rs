@@ -11,7 +11,7 @@ struct Document<'a> {
     format: u32,
     #[serde(flatten)]
     run: &'a RunRecord,
-    /// What the hosts are, sender first.
+    /// The hosts' facts, sender first.
     hosts: [&'a HostFacts; 2],
 }
 

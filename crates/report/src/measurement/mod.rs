@@ -13,7 +13,7 @@ use stacklab_model::{
 };
 use std::fmt::Write;
 
-/// What the text of a run needs besides the run.
+/// The input of a run's text in addition to the run.
 #[derive(Debug, Clone, Copy)]
 pub struct MeasurementText<'a> {
     /// Version of the program.
@@ -24,7 +24,7 @@ pub struct MeasurementText<'a> {
     pub rows: bool,
 }
 
-/// Renders one run. A run without sides (an agent could not do its part) has no figures, only the reason.
+/// Renders one run. A run without host reports (an agent could not do its part) has no figures, only the reason.
 pub fn measurement(run: &RunRecord, about: &MeasurementText<'_>) -> String {
     let mut text = heading(run, about);
     if let [sender, receiver, ..] = run.host_reports.as_slice() {

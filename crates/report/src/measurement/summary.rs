@@ -202,7 +202,7 @@ fn extremes(delays: Option<&Delays>) -> String {
     }
 }
 
-/// From where to where delays are taken, and by which clocks.
+/// The start and end points of delays, and their clocks.
 fn points(side: &HostReport) -> Option<(&'static str, String)> {
     let DelayPoints { sent, sent_clock, received, received_clock, compared } = side.delay_points?;
     side.delays.as_ref()?;

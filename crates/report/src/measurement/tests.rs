@@ -1,4 +1,4 @@
-//! Texts of single runs, as they are read.
+//! Texts of single runs, as the user reads them.
 
 use crate::measurement::json::measurement_json;
 use crate::measurement::{MeasurementText, measurement};

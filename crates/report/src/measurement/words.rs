@@ -7,7 +7,7 @@ pub fn dash() -> String {
     "-".to_owned()
 }
 
-/// A figure in its words, or why there is none.
+/// A figure in words, or the reason for its absence.
 pub fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String {
     match value {
         Some(Value::Measured(figure)) => words(*figure),
@@ -17,7 +17,7 @@ pub fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String
     }
 }
 
-/// Two figures in one sentence; where one is missing, the reason stands for both.
+/// Two figures in one sentence; if one is missing, the reason replaces both.
 pub fn both(one: Option<&Value>, other: Option<&Value>, words: impl FnOnce(f64, f64) -> String) -> String {
     match (one, other) {
         (Some(Value::Measured(one)), Some(Value::Measured(other))) => words(*one, *other),

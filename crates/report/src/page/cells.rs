@@ -52,7 +52,7 @@ impl<'a> Index<'a> {
         self.cell_numbers.get(cell).copied()
     }
 
-    /// A metric's number; `None` where the study does not take it.
+    /// A metric's number; `None` if the study does not use it.
     pub fn metric(&self, metric: Metric) -> Option<usize> {
         self.metrics.iter().position(|known| *known == metric)
     }

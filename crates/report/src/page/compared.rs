@@ -1,11 +1,11 @@
-//! Two records side by side, as parts that the page lays out.
+//! The comparison of two records, as parts that the page lays out.
 
 use crate::page::document::{BlockView, Compared};
 use crate::page::rounding::facts;
 use crate::rendering::document::Block;
 use stacklab_model::Between;
 
-/// What the page shows of two records side by side.
+/// The page's content for the comparison of two records.
 pub fn compared(found: &Between) -> Compared {
     Compared { blocks: crate::records::document(found).into_iter().map(view).collect() }
 }

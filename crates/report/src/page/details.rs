@@ -1,4 +1,4 @@
-//! What the hosts saw of one run.
+//! The hosts' reports of one run.
 
 use crate::page::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideView};
 use crate::page::rounding::{facts, rounded};
@@ -8,7 +8,7 @@ use stacklab_model::{
     print_duration,
 };
 
-/// Most rows of a series; more are joined.
+/// Maximum rows of a series; more rows are merged.
 const ROWS: usize = 120;
 /// Bars of a histogram to a factor of ten.
 const BARS_PER_DECADE: f64 = 20.0;
@@ -23,16 +23,16 @@ const PERCENTILES: [(&str, f64); 7] = [
     ("most", 1.0),
 ];
 
-/// How much of a run is shown.
+/// The level of detail of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detailed {
     /// All of it.
     Fully,
-    /// Without counters and options of sockets, so that more runs find room.
+    /// Without counters and socket options, to make room for more runs.
     Briefly,
 }
 
-/// A run with its sides.
+/// A run with its host reports.
 pub fn detail(run: &RunRecord, detailed: Detailed) -> RunDetail {
     let spec = &run.spec;
     let mut told_first: Vec<_> = run.values.iter().collect();
@@ -143,8 +143,8 @@ fn what(probe: Probe, role: Role) -> &'static str {
     }
 }
 
-/// The rows, joined so that there are not too many: messages and bytes add up, delays weigh by their
-/// messages. `None` where they are out of order, as no record of stacklab's has them.
+/// The rows, merged down to the maximum number. Messages and bytes are added; delays are averaged, weighted by
+/// messages. `None` if they are out of order, which no record of stacklab is.
 fn series(rows: &[IntervalRow], interval_ns: u64) -> Option<SeriesView> {
     let last = rows.last().filter(|_| rows.is_sorted_by_key(|row| row.start_ns))?;
     // The series of a long run has rows of more than the interval that was asked for.
@@ -168,8 +168,8 @@ fn series(rows: &[IntervalRow], interval_ns: u64) -> Option<SeriesView> {
     Some(view)
 }
 
-/// Bars of equal width on a logarithmic axis from the least delay to the most. `None` where the delays are
-/// out of order, as no record of stacklab's has them.
+/// Bars of equal width on a logarithmic axis from the minimum to the maximum delay. `None` if the delays are out of
+/// order, which no record of stacklab is.
 fn histogram(delays: &Delays, what: &str) -> Option<HistogramView> {
     let Buckets(buckets) = &delays.buckets;
     if !buckets.is_sorted_by_key(|(ns, _)| ns) {
@@ -178,7 +178,7 @@ fn histogram(delays: &Delays, what: &str) -> Option<HistogramView> {
     let (least, most) = (buckets.first()?.0.max(1) as f64, buckets.last()?.0.max(1) as f64);
     let bar = |ns: f64| (ns.log10() * BARS_PER_DECADE).floor() as i64;
     let (first, last) = (bar(least), bar(most));
-    // Rounding must not make a bar of its own for the last delay, nor hostile figures a bar for every ns.
+    // Rounding must not create a separate bar for the last delay, nor hostile figures a bar for every ns.
     let bars = usize::try_from(last - first + 1).ok().filter(|bars| *bars <= 512)?;
     let mut counts = vec![0.0; bars];
     for (ns, count) in buckets {
@@ -204,7 +204,7 @@ fn cpu(time: &CpuTime) -> Option<CpuView> {
     }
     let percent = |ns: u64| rounded(100.0 * ns as f64 / time.window_ns as f64, 4).unwrap_or(0.0);
     let parts = match time.scope {
-        // A guest's kernel and its programs are one there.
+        // A guest's kernel and its programs count as one there.
         CpuScope::Outside => vec![("busy", time.busy_ns()), ("idle", time.idle_ns)],
         _ => vec![
             ("user", time.user_ns),

@@ -1,28 +1,28 @@
-//! What a page is made from.
+//! The input of a page.
 
 use crate::page::document::RunDetail;
 use stacklab_model::{Cell, Findings, HostFacts, LinkConfig, Links, Metric, RunRecord};
 
-/// What a page is made from.
+/// The input of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct PageSource<'a> {
-    /// What the campaign found.
+    /// The campaign's findings.
     pub findings: &'a Findings,
     /// The testbed.
     pub link_config: &'a LinkConfig,
     /// The hosts' names and facts.
     pub hosts: &'a [(String, HostFacts)],
-    /// What kind each of them is, in the same order.
+    /// The kind of each host, in the same order.
     pub kinds: &'a [String],
-    /// How they are joined.
+    /// How they are connected.
     pub rows: &'a [TestbedDrawing],
     /// Every run.
     pub runs: &'a [RunRecord],
-    /// The most that the link carries: cell, metric, and figure in the metric's unit.
+    /// The maximum that the link carries: cell, metric, and figure in the metric's unit.
     pub limits: &'a [(Cell, Metric, f64)],
     /// Figures of the published study that this one repeats.
     pub published: &'a [Published],
-    /// What the hosts saw of some runs.
+    /// The hosts' reports of some runs.
     pub details: &'a [RunDetail],
 }
 
@@ -33,7 +33,7 @@ pub struct Published {
     pub label: String,
     /// The metric.
     pub metric: Metric,
-    /// The transport's name, where the figures are of one.
+    /// The transport's name, if the figures are of one transport.
     pub transport: Option<String>,
     /// Sizes, bytes, and figures in the unit that reports show.
     pub points: Vec<(f64, f64)>,
@@ -44,8 +44,8 @@ pub struct Published {
 pub struct TestbedDrawing {
     /// Their names, in the order of the traffic.
     pub names: Vec<String>,
-    /// How packets cross the middle link, where there is one.
+    /// How packets cross the middle link, if there is one.
     pub mechanisms: Vec<String>,
-    /// What the links have for themselves, where there are three.
+    /// The properties of each link, if there are three.
     pub links: Links,
 }

@@ -1,5 +1,5 @@
-//! Two records side by side as CSV: a row for each figure, unrounded, in the metric's unit; an empty field is an absent
-//! figure.
+//! The comparison of two records as CSV: a row for each figure, unrounded, in the metric's unit; an empty field is an
+//! absent figure.
 
 use crate::findings::columns::{Subject, estimate, settings, subject};
 use crate::findings::csv::scale;

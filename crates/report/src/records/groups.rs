@@ -1,4 +1,4 @@
-//! The tables of two records side by side: one for each metric, transport and framing.
+//! The tables of two compared records: one for each metric, transport and framing.
 
 use crate::findings::comparisons::{definition, mean_decimals, means};
 use crate::findings::groups::{is_number, level_alone, row_factors, sort_key, varied};

@@ -11,10 +11,10 @@ use crate::rendering::{markdown, text};
 use serde::Serialize;
 use stacklab_model::{Alone, Apart, Between, Recorded};
 
-/// Version of the JSON of two records side by side.
+/// Version of the JSON of two compared records.
 pub const BETWEEN_FORMAT_VERSION: u32 = 1;
 
-/// Renders two records side by side, A being the first one. `width` is the number of columns for prose.
+/// Renders the comparison of two records, A being the first one. `width` is the number of columns for prose.
 pub fn between(found: &Between, format: Format, width: usize) -> String {
     match format {
         Format::Text => text::render(&document(found), width),

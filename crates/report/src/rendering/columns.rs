@@ -1,10 +1,10 @@
 //! CSV (RFC 4180) from a list of columns, which documents it too.
 
-/// A column of CSV whose rows are made from an `R`.
+/// A CSV column. Its rows are made from an `R`.
 pub struct Column<R> {
     /// Its name in the header.
     pub name: String,
-    /// What it holds, for `docs/columns.md`.
+    /// Its content, for `docs/columns.md`.
     pub doc: String,
     /// A row's field.
     pub value: Box<dyn Fn(&R) -> String>,
@@ -39,7 +39,7 @@ pub fn documentation<R>(columns: &[Column<R>]) -> String {
     format!("| column | what it holds |\n|---|---|\n{}", rows.collect::<String>())
 }
 
-/// A figure unrounded; empty where there is none.
+/// A figure unrounded; empty if there is none.
 pub fn figure(figure: Option<f64>) -> String {
     figure.filter(|figure| figure.is_finite()).map(|figure| figure.to_string()).unwrap_or_default()
 }

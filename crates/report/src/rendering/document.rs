@@ -64,7 +64,7 @@ impl Footnotes {
     }
 }
 
-/// A text without its footnote mark, where the footnote is shown elsewhere.
+/// A text without its footnote mark, for a footnote that is shown elsewhere.
 pub fn without_mark(text: &str) -> String {
     text.split(" [").next().unwrap_or_default().to_owned()
 }

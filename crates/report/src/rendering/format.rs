@@ -4,7 +4,7 @@ use stacklab_model::UnknownName;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a report is written as.
+/// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Plain text for a terminal.

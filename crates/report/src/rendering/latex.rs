@@ -37,7 +37,7 @@ fn table(table: &Table, caption: &str) -> String {
     )
 }
 
-/// Text that LaTeX prints as it is.
+/// Text escaped for LaTeX.
 fn escaped(text: &str) -> String {
     let escape = |c: char| match c {
         '\\' => "\\textbackslash{}".to_owned(),

@@ -12,7 +12,7 @@ pub struct DisplayUnit {
     pub unit: &'static str,
     /// Unit of a difference between two arms.
     pub difference_unit: &'static str,
-    /// What a figure in the metric's unit is multiplied by: shares are shown in per cent.
+    /// The factor for a figure in the metric's unit: shares are shown in per cent.
     pub factor: f64,
 }
 
@@ -40,7 +40,7 @@ impl DisplayUnit {
         }
     }
 
-    /// An effect in the difference's unit: a ratio as per cent more or less, a difference as it is.
+    /// An effect in the difference's unit: a ratio as per cent more or less, a difference unchanged.
     pub fn difference(&self, scale: Scale, effect: f64) -> f64 {
         match scale {
             Scale::Ratio => percent(effect),
@@ -70,7 +70,7 @@ fn extent(figures: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
         .reduce(|(low, high), (figure, _)| (low.min(figure), high.max(figure)))
 }
 
-/// Decimals for a column of differences: two where an interval is narrower than a tenth either way, else one.
+/// Decimals for a column of differences: two if an interval is narrower than a tenth either way, otherwise one.
 pub fn difference_decimals(half_widths: impl IntoIterator<Item = f64>) -> usize {
     if half_widths.into_iter().any(|half_width| half_width < 0.1) { 2 } else { 1 }
 }
@@ -102,7 +102,7 @@ pub fn signed(figure: f64, decimals: usize) -> String {
     if positive { format!("+{text}") } else { text }
 }
 
-/// A p value with no more digits than anybody reads.
+/// A p-value with no more digits than readers need.
 pub fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
@@ -123,7 +123,7 @@ pub fn range(figures: &[f64], write: impl Fn(f64, usize) -> String) -> String {
     if low == high { low } else { format!("{low} to {high}") }
 }
 
-/// Joins the parts of each row, each padded to the width of its column, so that decimal points align.
+/// Concatenates the parts of each row, each padded to the width of its column, to align decimal points.
 pub fn aligned<const N: usize>(rows: &[Option<[String; N]>]) -> Vec<Option<String>> {
     let width = |part: usize| rows.iter().flatten().map(|row| row[part].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);

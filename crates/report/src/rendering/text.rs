@@ -61,7 +61,8 @@ pub fn fill(table: &Table, style: TableStyle, padding: (u16, u16), write: impl F
     drawn.trim_fmt() + "\n"
 }
 
-/// Breaks a paragraph between words, but not before a per cent sign; `first` stands before its first line, `rest` before the others.
+/// Breaks a paragraph between words, but not before a per cent sign; `first` precedes its first line, `rest` the
+/// others.
 fn wrap(text: &str, width: usize, first: &str, rest: &str) -> String {
     let mut lines = vec![first.to_owned()];
     let mut empty = true;

@@ -89,7 +89,7 @@ fn explained(mut comparison: Comparison, ratio: f64) -> Comparison {
     comparison
 }
 
-/// A small campaign with something of everything.
+/// A small campaign with an example of everything.
 pub fn findings() -> Findings {
     use Metric::{CpuReceiver, Loss, Rtt, Throughput};
     use Transport::{Tcp, Udp};

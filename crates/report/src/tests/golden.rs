@@ -1,4 +1,4 @@
-//! Whole reports, as they are read, beside what holds for all of them.
+//! Complete reports, as the user reads them, and the properties that all of them have.
 
 use crate::rendering::format::Format;
 use crate::tests::fixtures::{cell, compared, findings, without_comparisons};

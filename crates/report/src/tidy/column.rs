@@ -2,7 +2,7 @@
 
 use stacklab_model::{Metric, RunRecord, Value};
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// A whole number.
@@ -17,7 +17,7 @@ pub(super) enum Kind {
 pub(super) struct TidyColumn {
     /// Its name.
     pub name: &'static str,
-    /// What it holds.
+    /// Its type.
     pub kind: Kind,
     /// The same in words, for `docs/export.md`.
     #[cfg_attr(not(test), expect(dead_code, reason = "read by the test that compares docs/export.md"))]

@@ -8,7 +8,7 @@ use crate::tidy::column::{Field, Kind, TidyColumn, TidyRow};
 use stacklab_model::{Factor, RunRecord, RunStatus, UnknownName, Value};
 use std::str::FromStr;
 
-/// What rows are written as.
+/// The format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TidyFormat {
     /// RFC 4180.
@@ -87,7 +87,7 @@ fn first_columns() -> [TidyColumn; 16] {
     ]
 }
 
-/// All columns: the settings (`io` and so on) are texts, absent where they are left as they are.
+/// All columns: the settings (`io` and so on) are texts, absent if they keep their defaults.
 fn columns() -> Vec<TidyColumn> {
     let settings = Factor::ALL.iter().copied().filter(|factor| factor.is_setting());
     let settings = settings.map(|factor| TidyColumn {

@@ -1,22 +1,22 @@
-//! A small chart of what a campaign has measured so far: a line of bars for each arm, a bar for each size.
+//! A small chart of a campaign's results so far: one line per arm, one bar per size.
 
 use stacklab_model::{Cell, Factor, Metric, RunRecord};
 use std::collections::BTreeMap;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// Most lines: a chart that does not fit its terminal shows nothing.
+/// Maximum number of lines: a chart that does not fit its terminal shows nothing.
 const LINES: usize = 6;
 
-/// Means of one metric by size, a line for each combination of everything else that is varied.
+/// Means of one metric by size, one line for each combination of the other varied factors.
 pub struct LiveChart {
-    /// The factors that name a line, as printed: transport and family first, for they are in most studies.
+    /// The factors that name a line, as printed: transport and family first, since most studies vary them.
     factors: Vec<Factor>,
     metric: Metric,
     lines: BTreeMap<String, BTreeMap<u32, (f64, u32)>>,
 }
 
 impl LiveChart {
-    /// Of a metric of a study's cells.
+    /// A chart of a metric for a study's cells.
     pub fn new(cells: &[Cell], metric: Metric) -> Self {
         let mut factors = vec![Factor::Transport, Factor::Family];
         factors.extend(Factor::ALL.iter().filter(|factor| {
@@ -26,7 +26,7 @@ impl LiveChart {
         LiveChart { factors, metric, lines: BTreeMap::new() }
     }
 
-    /// Takes a run's figure, where it has one that counts.
+    /// Adds a run's figure, if it has a valid one.
     pub fn add(&mut self, run: &RunRecord) {
         let figure = run.values.get(&self.metric).and_then(|value| value.measured());
         let Some(figure) = figure.filter(|_| run.is_valid()) else { return };
@@ -74,7 +74,7 @@ fn bar(figure: f64, most: f64) -> char {
     BARS[(share * (BARS.len() - 1) as f64).round() as usize]
 }
 
-/// Three significant digits.
+/// Formats three significant digits.
 fn short(figure: f64) -> String {
     if figure >= 100.0 {
         format!("{figure:.0}")
@@ -116,11 +116,11 @@ mod tests {
         let lines: Vec<String> = cells.iter().map(|cell| chart.line(cell)).collect();
         assert_eq!(lines[..2], ["tcp ipv4 os=namespace", "udp ipv4 os=namespace"]);
         chart.lines = lines.into_iter().map(|line| (line, [(128, (10.0, 1))].into())).collect();
-        // Eight, of which the terminal has room for six.
+        // Eight lines, but the terminal has room for six.
         let drawn = chart.draw();
         assert_eq!((chart.lines.len(), drawn.lines().count()), (8, 7), "{drawn}");
         assert!(drawn.ends_with("\nand 2 more"), "{drawn}");
-        // A factor with one level names no line.
+        // A factor with one level is not part of a line's name.
         let alike = LiveChart::new(&cells[..4], Metric::Throughput);
         assert_eq!(alike.line(&cells[0]), "tcp ipv4");
     }

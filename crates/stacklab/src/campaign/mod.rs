@@ -1,4 +1,4 @@
-//! A campaign: trials in the plan's order, each stored when it ends, until the stopping rule is content.
+//! A campaign: trials in the plan's order, each stored when it ends, until the stopping rule is met.
 
 pub mod chart;
 pub mod progress;
@@ -16,10 +16,10 @@ use stacklab_study::{Plan, Study};
 use stacklab_traffic::protocol::AgentError;
 use std::collections::HashMap;
 
-/// Measures until the campaign has ended; runs that the record holds already are not measured again.
+/// Measures until the campaign has ended. Runs that the record already holds are not repeated.
 ///
 /// # Errors
-/// When the user interrupts, a host is gone or the record cannot be written; what was committed is kept.
+/// When the user interrupts, a host is gone or the record cannot be written. What was committed is kept.
 pub fn measure(
     study: &Study,
     plan: &Plan,
@@ -49,7 +49,7 @@ pub fn measure(
                 failure => failure,
             })?;
             record.put_run(&run)?;
-            // What the hosts saw is in the record; a long campaign need not carry it along.
+            // The host reports are in the record; a long campaign does not keep them in memory.
             run.host_reports = Vec::new();
             progress.done(&run);
             runs.push(run);

@@ -1,5 +1,5 @@
-//! How a campaign is going: on a terminal a bar, the verdicts so far and a small chart; elsewhere a line a block. All of
-//! it on standard error.
+//! Progress of a campaign, on standard error. On a terminal: a bar, the verdicts so far and a small chart. Elsewhere:
+//! one line per block.
 
 use crate::campaign::chart::LiveChart;
 use crate::campaign::schedule::Schedule;
@@ -9,22 +9,22 @@ use stacklab_study::Study;
 use std::io::IsTerminal;
 use std::time::Instant;
 
-/// Shows how a campaign is going.
+/// Shows the progress of a campaign.
 pub struct Progress {
     bar: Option<ProgressBar>,
     started: Instant,
-    /// Runs since the program started, and the nanoseconds that they took.
+    /// Number of runs since the program started, and their total duration in nanoseconds.
     runs: u64,
     spent_ns: u64,
-    /// Trials that will have been run when the campaign ends, at most.
+    /// Maximum number of trials when the campaign ends.
     at_most: u64,
     passed: u64,
-    /// Nanoseconds that the study may still measure, where it has a budget.
+    /// Nanoseconds left in the study's budget, if it has one.
     budget_ns: Option<u64>,
     block: String,
-    /// What the last run brought.
+    /// Result of the last run.
     latest: String,
-    /// Verdicts that hold already.
+    /// Verdicts that are already settled.
     verdicts: String,
     chart: Option<LiveChart>,
 }
@@ -53,7 +53,7 @@ impl Progress {
         }
     }
 
-    /// A block begins.
+    /// Called when a block begins.
     pub fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: &[Trial]) {
         let blocks_left = u64::from(study.rule.max - schedule.block());
         self.at_most = self.passed + blocks_left * trials.len() as u64;
@@ -82,7 +82,7 @@ impl Progress {
         }
     }
 
-    /// A trial begins.
+    /// Called when a trial begins.
     pub fn trial(&mut self, trial: &Trial) {
         let Some(bar) = &self.bar else { return };
         let left = self.left_ns().map_or_else(String::new, |ns| {
@@ -91,7 +91,7 @@ impl Progress {
         bar.set_message(format!("{}{left}  {}{}", self.block, trial.cell, self.latest));
     }
 
-    /// A trial's run was there already.
+    /// Called when a trial's run was already in the record.
     pub fn kept(&mut self, run: &RunRecord) {
         self.pass();
         if let Some(chart) = &mut self.chart {
@@ -99,7 +99,7 @@ impl Progress {
         }
     }
 
-    /// A run has ended.
+    /// Called when a run has ended.
     pub fn done(&mut self, run: &RunRecord) {
         self.runs += 1;
         self.spent_ns += run.wall_ns;
@@ -132,7 +132,7 @@ impl Progress {
         }
     }
 
-    /// The campaign has ended, one way or another.
+    /// Called when the campaign has ended, for any reason.
     pub fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -146,7 +146,7 @@ impl Progress {
         }
     }
 
-    /// Nanoseconds that are left at most, going by the runs so far.
+    /// Maximum remaining nanoseconds, estimated from the runs so far.
     fn left_ns(&self) -> Option<u64> {
         let each = self.spent_ns.checked_div(self.runs)?;
         let by_count = each * (self.at_most - self.passed.min(self.at_most));

@@ -8,20 +8,20 @@ use stacklab_model::{Findings, HostFacts, Question, RunRecord, StopReason};
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
 
-/// Everything that a report says of a record, and nothing from anywhere else.
+/// The findings of a record. A report uses nothing else.
 ///
 /// # Errors
-/// When the record cannot be read, or its study is not understood by this version.
+/// When the record cannot be read, or this version does not understand its study.
 pub fn conclude(record: &Record) -> Result<Findings, Failure> {
     Ok(findings(&Recorded::read(record)?.campaign()))
 }
 
-/// What a record holds, understood.
+/// The parsed contents of a record.
 pub struct Recorded {
     campaign: stacklab_store::Campaign,
     study: Study,
     hosts: Vec<(String, HostFacts)>,
-    /// What kind each host is.
+    /// The kind of each host.
     kinds: Vec<String>,
     questions: Vec<Question>,
     stop_reasons: Vec<StopReason>,
@@ -29,10 +29,10 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// Reads all of a record but what the hosts saw of each run.
+    /// Reads a record without the host reports of each run.
     ///
     /// # Errors
-    /// When the record cannot be read, or its study is not understood by this version.
+    /// When the record cannot be read, or this version does not understand its study.
     pub fn read(record: &Record) -> Result<Self, Failure> {
         let campaign = record.campaign()?;
         let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
@@ -42,7 +42,7 @@ impl Recorded {
         let (questions, stop_reasons) = Schedule::new(&study, &plan).walk(&runs);
         let (mut hosts, mut kinds): (Vec<(String, HostFacts)>, Vec<String>) = (Vec::new(), Vec::new());
         for host in record.hosts()? {
-            // A resumed campaign on an unchanged machine has the same facts again, though perhaps after another boot.
+            // A resumed campaign on an unchanged machine has the same facts again, but possibly another boot id.
             let facts = HostFacts { boot_id: None, time_namespace: None, ..host.facts };
             if !hosts.iter().any(|(name, known)| *name == host.name && *known == facts) {
                 hosts.push((host.name, facts));
@@ -52,7 +52,7 @@ impl Recorded {
         Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, runs })
     }
 
-    /// Title of a campaign's study, where this version understands it.
+    /// Title of a campaign's study, if this version understands it.
     pub fn title(campaign: &stacklab_store::Campaign) -> Option<String> {
         let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
         Some(source.check(campaign.scale.as_deref(), &campaign.settings).ok()?.title)
@@ -68,12 +68,12 @@ impl Recorded {
         &self.study
     }
 
-    /// What kind each of the campaign's hosts is, in their order.
+    /// The kind of each host of the campaign, in their order.
     pub fn kinds(&self) -> &[String] {
         &self.kinds
     }
 
-    /// The campaign, as the analysis takes it.
+    /// The campaign, in the form that the analysis takes.
     pub fn campaign(&self) -> Campaign<'_> {
         Campaign {
             title: &self.study.title,

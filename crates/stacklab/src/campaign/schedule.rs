@@ -1,26 +1,26 @@
-//! Where a campaign stands, from its study, plan and runs alone.
+//! The state of a campaign, from its study, plan and runs alone.
 //!
-//! The same runs always give the same schedule. So a campaign that goes on after having been killed decides what it
-//! would have decided, and a report of a record knows why each question was measured no further.
+//! The same runs always give the same schedule. So a resumed campaign makes the same decisions as an uninterrupted
+//! one, and a report of a record shows why measuring stopped for each question.
 
 use stacklab_analysis::{Paired, Runs, stopping_state, verdict};
 use stacklab_model::{Question, RunRecord, StopReason, Trial, Verdict};
 use stacklab_study::{Plan, Study, look};
 use std::collections::BTreeMap;
 
-/// A campaign on its way through its blocks.
+/// A campaign's progress through its blocks.
 pub struct Schedule<'a> {
     study: &'a Study,
     plan: &'a Plan,
     questions: Vec<Question>,
     stop_reasons: Vec<Option<StopReason>>,
-    /// How often which verdict was given to questions that are settled.
+    /// Number of settled questions per verdict.
     verdicts: BTreeMap<String, usize>,
     block: u32,
 }
 
 impl<'a> Schedule<'a> {
-    /// At the first block.
+    /// Starts at the first block.
     pub fn new(study: &'a Study, plan: &'a Plan) -> Self {
         let questions = study.questions();
         Schedule {
@@ -33,12 +33,12 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// The present block, from 0.
+    /// The current block, from 0.
     pub fn block(&self) -> u32 {
         self.block
     }
 
-    /// The trials of the present block; none when the campaign has ended.
+    /// The trials of the current block; none when the campaign has ended.
     pub fn trials(&self) -> Vec<Trial> {
         if self.block >= self.study.rule.max {
             return Vec::new();
@@ -46,7 +46,8 @@ impl<'a> Schedule<'a> {
         Plan::active(self.plan.block(self.block), &self.stop_reasons, &self.questions)
     }
 
-    /// Goes to the next block, every trial of the present one having been run, and decides what is settled, and how.
+    /// Goes to the next block, after every trial of the current one has been run, and decides which questions are
+    /// settled, and how.
     pub fn advance(&mut self, runs: &[RunRecord]) {
         let (index, newly) = self.settle(runs);
         for number in newly {
@@ -54,7 +55,8 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Goes to the next block and decides what is settled. Gives the runs before it and which questions are newly so.
+    /// Goes to the next block and decides which questions are settled. Returns the runs before it and the newly
+    /// settled questions.
     fn settle<'r>(&mut self, runs: &'r [RunRecord]) -> (Runs<'r>, Vec<usize>) {
         self.block += 1;
         let block = self.block;
@@ -72,7 +74,7 @@ impl<'a> Schedule<'a> {
                 }
             }
         }
-        // Trials that no question asks for have the rule's limits too.
+        // The rule's limits also apply to trials without a question.
         let budget_is_spent = self.study.rule.budget_ns.is_some_and(|budget| spent_ns >= budget);
         if self.questions.is_empty() && budget_is_spent {
             self.block = self.study.rule.max;
@@ -80,12 +82,12 @@ impl<'a> Schedule<'a> {
         (index, newly)
     }
 
-    /// Questions, and how many of them are settled.
+    /// The number of questions, and how many of them are settled.
     pub fn answered(&self) -> (usize, usize) {
         (self.questions.len(), self.stop_reasons.iter().flatten().count())
     }
 
-    /// The verdicts of the questions that are settled, each with their number, the commonest first.
+    /// The verdicts of the settled questions with their counts, the most common first.
     pub fn verdicts(&self) -> Vec<(&str, usize)> {
         let mut told: Vec<(&str, usize)> =
             self.verdicts.iter().map(|(verdict, n)| (verdict.as_str(), *n)).collect();
@@ -93,7 +95,7 @@ impl<'a> Schedule<'a> {
         told
     }
 
-    /// Walks through runs as far as they go. Gives the questions and why each was measured no further.
+    /// Replays the runs. Returns the questions and why measuring stopped for each.
     pub fn walk(mut self, runs: &[RunRecord]) -> (Vec<Question>, Vec<StopReason>) {
         let measured: std::collections::HashSet<(u32, u32)> = runs.iter().map(key).collect();
         loop {
@@ -103,7 +105,7 @@ impl<'a> Schedule<'a> {
             {
                 break;
             }
-            // Nobody asks for verdicts on the way.
+            // Intermediate verdicts are not needed here.
             self.settle(runs);
         }
         let stop_reason =
@@ -112,7 +114,7 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// A verdict in a word or two.
+/// A verdict in one or two words.
 fn answer(question: &Question, runs: &Runs) -> String {
     let effect = Paired::new(question, runs).map(|paired| paired.effect());
     match verdict(question, effect.as_ref().map_err(String::as_str)) {
@@ -123,7 +125,7 @@ fn answer(question: &Question, runs: &Runs) -> String {
     }
 }
 
-/// What identifies a run within its campaign.
+/// The key of a run within its campaign.
 pub fn key(run: &RunRecord) -> (u32, u32) {
     (run.trial.block, run.trial.position)
 }

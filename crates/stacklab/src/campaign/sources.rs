@@ -1,4 +1,4 @@
-//! Where studies come from and records go.
+//! Sources of studies and names of records.
 
 use crate::cli::run::StudyOptions;
 use crate::failure::Failure;
@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The program holds these studies, so that they run by name from any folder: all files of studies/.
+/// Built-in studies, which run by name from any folder: all files of studies/.
 const PRESETS: [(&str, &str); 8] = [
     (QUICKSTART, include_str!("../../../../studies/quickstart.toml")),
     ("systems", include_str!("../../../../studies/systems.toml")),
@@ -19,9 +19,9 @@ const PRESETS: [(&str, &str); 8] = [
     ("kolahi2011wlan", include_str!("../../../../studies/kolahi2011wlan.toml")),
     ("kolahi2009lan", include_str!("../../../../studies/kolahi2009lan.toml")),
 ];
-/// The one that runs where none is named.
+/// The default study.
 const QUICKSTART: &str = "quickstart";
-/// The ending of records' names.
+/// The file extension of records.
 const ENDING: &str = "stacklab";
 
 /// A study's text with its name.
@@ -33,10 +33,10 @@ pub struct StudySource {
 }
 
 impl StudySource {
-    /// Reads the file, or takes the preset of that name; the quickstart where nothing was asked for.
+    /// Reads the file, or takes the preset of that name; without a name, the quickstart.
     ///
     /// # Errors
-    /// When there is neither, with the names that are near.
+    /// When neither exists; lists similar names.
     pub fn read(asked: Option<&Path>) -> Result<Self, Failure> {
         let path = asked.unwrap_or(Path::new(QUICKSTART));
         let preset = PRESETS.iter().find(|(name, _)| Path::new(name) == path);
@@ -51,13 +51,13 @@ impl StudySource {
         Ok(StudySource { name: path.display().to_string(), text })
     }
 
-    /// Checks it with a scale and settings.
+    /// Checks the study with a scale and settings.
     pub fn check(&self, scale: Option<&str>, settings: &[String]) -> Result<Study, Failure> {
         Ok(stacklab_study::parse(&Input { name: &self.name, text: &self.text, scale, settings })?)
     }
 }
 
-/// Which presets have names near to what was written, or all of them.
+/// Presets with similar names, or all of them.
 fn near(path: &Path) -> String {
     let written = path.file_stem().unwrap_or_default().to_string_lossy();
     let names = PRESETS.map(|(name, _)| name);
@@ -67,7 +67,7 @@ fn near(path: &Path) -> String {
     }
 }
 
-/// The study that options ask for, checked.
+/// The study that the options name, checked.
 pub fn study_of(options: &StudyOptions) -> Result<(StudySource, Study), Failure> {
     let source = StudySource::read(options.study.as_deref())?;
     let study = source.check(options.scale.as_deref(), &options.settings)?;
@@ -79,7 +79,7 @@ pub fn now_unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }
 
-/// A seed for who names none: any number will do, since it is recorded; short enough to be typed.
+/// A default seed: any number will do, since it is recorded. Short enough to be typed.
 pub fn new_seed() -> u64 {
     now_unix_ns() / 1000 % 1_000_000
 }
@@ -90,7 +90,7 @@ pub fn new_record(study: &str) -> PathBuf {
     PathBuf::from(format!("{}-{time}.{ENDING}", stem(study)))
 }
 
-/// The newest record in this folder, of any study or of the one named.
+/// The newest record in this folder, of any study or of the named one.
 pub fn newest_record(study: Option<&Path>) -> Result<PathBuf, Failure> {
     let nothing = |reason: String| {
         Failure::Usage(format!("there is nothing to resume: {reason}; name the record with --out"))

@@ -5,10 +5,10 @@ use stacklab_model::{NoiseFloor, Spread, print_duration};
 use stacklab_testbed::{Ability, Privilege, abilities, enter, kinds, services};
 use std::fmt::Write;
 
-/// What a study cannot do without.
+/// What every study requires.
 const NEEDED: [&str; 4] = ["network namespace", "ipv6", "veth", "offload control"];
 
-/// Says what this machine can do, found by doing it, and how to get what is missing.
+/// Tests this machine's capabilities, and says how to get what is missing.
 pub fn doctor() -> Result<(), Failure> {
     let privilege = enter()?;
     let mut text = match privilege {
@@ -68,7 +68,7 @@ fn listed(abilities: &[Ability]) -> String {
     text
 }
 
-/// A table of the noise floor, and what it means.
+/// A table of the noise floor, with explanations.
 fn noise(floor: &NoiseFloor) -> String {
     let none = || ["-".to_owned(), "-".to_owned()];
     let spread = |spread: Option<Spread>| {

@@ -1,4 +1,4 @@
-//! `stacklab schema`, `completions` and `man`: texts made from the program itself.
+//! `stacklab schema`, `completions` and `man`: texts generated from the program itself.
 
 use crate::cli::Cli;
 use crate::cli::tools::{CompletionsOptions, ManOptions};

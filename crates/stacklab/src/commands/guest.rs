@@ -5,18 +5,18 @@ use crate::failure::Failure;
 use stacklab_testbed::guest;
 use std::io::BufReader;
 
-/// Takes a host's part on the link of the testbed outside, and is its agent until the coordinator is gone; or holds
-/// testbeds of its own until then.
+/// Runs one host of the outer testbed inside a guest, as its agent until the coordinator is gone; or holds testbeds
+/// inside the guest until then.
 pub fn guest(options: &GuestOptions) -> Result<(), Failure> {
     let served = guest::take_role(options.channel.as_deref()).and_then(|stream| {
-        // A guest that held whole testbeds is done with them.
+        // A guest that held whole testbeds is done.
         let Some(stream) = stream else { return Ok(()) };
-        // The kernel is this host's alone.
+        // No other host shares this kernel.
         stacklab_traffic::agent::alone();
         stacklab_traffic::agent::serve(BufReader::new(stream.try_clone()?), stream)
     });
     if let Err(error) = &served {
-        // Before the system goes, so that it is seen on its console.
+        // Printed before the system shuts down, so that it appears on the console.
         eprintln!("stacklab: {error}");
     }
     guest::leave();

@@ -34,7 +34,7 @@ fn build(options: &ImageBuildOptions) -> Result<(), Failure> {
     print_text(&format!("{}: {} is here ({})\n", options.system, image.version, image.source))
 }
 
-/// Those that can be fetched, and those that were built here.
+/// Images that can be fetched, and images that were built here.
 fn every() -> Vec<System> {
     image::known().into_iter().chain(image::built()).collect()
 }

@@ -1,4 +1,4 @@
-//! Where what is made of a record goes: into a file, or on standard output.
+//! Writes the output of a command: into a file, or on standard output.
 
 use crate::failure::Failure;
 use std::ffi::OsString;
@@ -6,11 +6,11 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes what was made of a record into a file, or on standard output where none is named. The file is there
-/// as a whole or as it was before.
+/// Writes output made from a record into a file, or on standard output without a file name. The file is replaced
+/// atomically.
 ///
 /// # Errors
-/// When it is the record itself, or cannot be written.
+/// When the file is the record itself, or cannot be written.
 pub fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     let Some(path) = path else { return print_bytes(bytes) };
     let is_record =
@@ -25,11 +25,11 @@ pub fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result<(), Fa
 }
 
 fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    // Through links, as any writing goes.
+    // Symbolic links are followed, as for any write.
     let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let before = std::fs::metadata(&path).ok();
     let name = match (path.file_name(), &before) {
-        // A terminal, a pipe: there is nothing to put in its place.
+        // A terminal or a pipe cannot be replaced, so it is written directly.
         (_, Some(data)) if !data.is_file() => return std::fs::write(&path, bytes),
         (None, _) => return std::fs::write(&path, bytes),
         (Some(name), _) => name,
@@ -47,13 +47,13 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
         std::fs::rename(&part, &path)
     });
     if written.is_err() {
-        // The error that matters is the one above.
+        // The error above is the relevant one.
         let _ = std::fs::remove_file(&part);
     }
     written
 }
 
-/// Prints a text on standard output. A reader that has seen enough (`| head`) is no failure.
+/// Prints text on standard output. A reader that closes early (`| head`) is not a failure.
 pub fn print_text(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
@@ -103,7 +103,7 @@ mod tests {
         }
         let names = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name());
         assert_eq!(names().collect::<Vec<_>>(), ["a.html"]);
-        // Nothing can be written where the part would be.
+        // The temporary file cannot be written.
         std::fs::create_dir(folder.path().join(".a.html.part")).unwrap();
         let failure = output(&record, Some(&out), b"new").unwrap_err();
         assert!(matches!(failure, Failure::Output { .. }), "{failure}");

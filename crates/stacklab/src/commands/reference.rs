@@ -9,7 +9,7 @@ use stacklab_reference::{
 };
 use stacklab_report::{Block, Footnotes, Table, WIDTH, text};
 
-/// Lists, shows or audits what studies publish.
+/// Lists, shows or audits published studies.
 pub fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
     let all = Reference::built_in()?;
     print_text(&match command {
@@ -25,10 +25,10 @@ pub fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
     })
 }
 
-/// The study of a name.
+/// The study with this name.
 ///
 /// # Errors
-/// When there is none, with those that there are.
+/// When there is none; lists the existing names.
 pub fn named(name: &str) -> Result<&'static StudyName, Failure> {
     let names = STUDIES.each_ref().map(|study| study.name);
     study(name).ok_or_else(|| {
@@ -77,7 +77,7 @@ fn show(study: &StudyName, all: &Reference) -> Vec<Block> {
     blocks
 }
 
-/// The table, its systems written out, or below it where they are too long to stand above their figures.
+/// The table, with the names of its systems in the header, or below it if they are too long.
 fn published(published: &PublishedTable) -> Table {
     let with_systems = |name: &dyn Fn(&mut Footnotes, &str) -> String| {
         let mut table = Table::default();
@@ -146,7 +146,7 @@ fn what(claim: &Claim) -> String {
     format!("{metric}: {a_label}, {b_label}")
 }
 
-/// What is stated: per cent, or the difference in the unit of the figures, or the one and the other.
+/// The stated difference: per cent, or in the unit of the figures, or both.
 fn stated(claim: &Claim) -> String {
     match (&claim.percent, &claim.difference) {
         (Some(percent), Some(difference)) => format!("{percent} % ({difference} {})", claim.unit),

@@ -10,7 +10,7 @@ use crate::replication::{json, replicate as judged, text};
 use stacklab_reference::Reference;
 use stacklab_store::Record;
 
-/// Runs a published study's preset, or takes a record of one, and tests the study's findings on it.
+/// Runs a published study's preset, or reads a record of one, and tests the study's findings on it.
 pub fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
     let study = named(&options.study)?;
     let all = Reference::built_in()?;

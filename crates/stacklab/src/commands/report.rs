@@ -12,7 +12,7 @@ use stacklab_store::Record;
 
 /// Prints the findings of a record.
 pub fn report(options: &ReportOptions) -> Result<(), Failure> {
-    // What is asked for is understood before the record is read.
+    // The options are parsed before the record is read.
     let wrong = |error: UnknownName| Failure::Usage(error.to_string());
     if options.format == "html" && options.difference.is_none() && options.figure.is_none() {
         let page = document(&Record::read(&options.record)?, ROOM)?;

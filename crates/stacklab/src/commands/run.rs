@@ -18,7 +18,7 @@ use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
 use std::path::{Path, PathBuf};
 
-/// Runs a study, or goes on with one, and prints its report.
+/// Runs or resumes a study, and prints its report.
 pub fn run(options: RunOptions) -> Result<(), Failure> {
     let (record, measured) = campaign(&options)?;
     let findings = conclude(&record)?;
@@ -28,13 +28,14 @@ pub fn run(options: RunOptions) -> Result<(), Failure> {
     if findings.valid_runs == 0 { Err(Failure::NothingValid) } else { Ok(()) }
 }
 
-/// Measures a study, or goes on with one. Gives the record, and how measuring ended: what was measured before an
-/// interruption is worth telling.
+/// Measures or resumes a study. Returns the record and how measuring ended: after an interruption, the measured part
+/// is still reported.
 ///
 /// # Errors
-/// When there is no record to report: the request is wrong, the testbed cannot be made, a host or the record failed.
+/// When there is no record to report: the request is invalid, the testbed cannot be made, or a host or the record
+/// failed.
 pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), Failure> {
-    // Everything that can be wrong with the request is found before anything is built.
+    // All errors of the request are detected before anything is built.
     let mut request = if options.resume { Request::resumed(options)? } else { Request::new(options)? };
     let interrupted =
         interrupt::flag().map_err(|reason| Failure::Output { what: "signal handlers".to_owned(), reason })?;
@@ -84,11 +85,11 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
     Ok((record, measured))
 }
 
-/// What is to be run, and where it is recorded.
+/// What to run, and where to record it.
 struct Request {
     study: Study,
     campaign: Campaign,
-    /// A record to go on with.
+    /// The record to resume.
     record: Option<Record>,
     path: PathBuf,
 }
@@ -109,13 +110,13 @@ impl Request {
             settings: options.study.settings.clone(),
             seed: options.study.seed.unwrap_or_else(new_seed),
             testbed_description: String::new(),
-            // Known when the testbed stands, as is what it is.
+            // Set when the testbed is up, together with its description.
             cpu_scope: CpuScope::Shared,
         };
         Ok(Request { study, campaign, record: None, path })
     }
 
-    /// The request that a record was begun with.
+    /// The original request of a record.
     fn resumed(options: &RunOptions) -> Result<Self, Failure> {
         let asked = &options.study;
         let path = match &options.out {
@@ -131,7 +132,7 @@ impl Request {
     }
 }
 
-/// The testbeds of routers may be on this kernel or in a guest: a campaign stays where it was begun.
+/// Routed testbeds may be on this kernel or in a guest. A resumed campaign must use the same place.
 fn refuse_another_place(request: &Request, testbed_description: &str) -> Result<(), Failure> {
     let routed = matches!(request.study.topology, Topology::Routed(_));
     if !routed || request.campaign.testbed_description == testbed_description {

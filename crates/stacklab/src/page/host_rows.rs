@@ -1,4 +1,4 @@
-//! How a study's hosts are joined, for the drawing of the testbed.
+//! The hosts and links of a study, for the drawing of the testbed.
 
 use crate::rig::names::{names, router_name};
 use stacklab_model::{RoutedKind, Services, Systems, Topology, once_each};
@@ -6,7 +6,8 @@ use stacklab_report::page::TestbedDrawing;
 use stacklab_study::Study;
 use stacklab_testbed::Node;
 
-/// A row for each pair of systems and set of services; with routers one for all mechanisms, whose testbeds are alike.
+/// A row for each pair of systems and set of services. With routers, one row for all mechanisms, which have the same
+/// hosts.
 pub fn of(study: &Study) -> Vec<TestbedDrawing> {
     let Topology::Routed(links) = study.topology else {
         let pair = |(systems, services): &(Systems, Services)| TestbedDrawing {
@@ -61,7 +62,7 @@ mod tests {
         let plain = rows(study);
         assert_eq!(plain.len(), 1, "{plain:?}");
         assert_eq!(plain[0].names, ["sender", "router1", "router2", "receiver"]);
-        // Each once, in the order of the cells.
+        // Each mechanism once, in the order of the cells.
         assert_eq!(plain[0].mechanisms.len(), 12);
         assert_eq!(plain[0].mechanisms[0], "native");
         assert!(

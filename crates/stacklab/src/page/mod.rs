@@ -1,4 +1,4 @@
-//! From a record to the document that the page shows.
+//! Builds the document that the page shows from a record.
 
 mod host_rows;
 mod published;
@@ -12,18 +12,18 @@ use stacklab_report::page::{Detailed, Page, PageSource, RunDetail, detail, page}
 use stacklab_store::Record;
 use std::collections::HashMap;
 
-/// Bytes of JSON that a document may have in one file: with the page's script and style it stays below a megabyte.
+/// Maximum JSON size of a document in one file: with the page's script and style, the file stays below a megabyte.
 pub const ROOM: usize = 880_000;
-/// Bytes of it that runs' details take at most.
+/// Maximum JSON size of the runs' details in a document.
 const DETAILS: usize = 400_000;
-/// Runs in a row for which there is no room, after which it is taken to be full.
+/// Consecutive runs that do not fit, after which the document counts as full.
 const MISSES: usize = 20;
 
-/// The document of a record, with the details of as many runs as leave it within so many bytes of JSON; none, where everything
-/// else fills them.
+/// The document of a record, at most this many bytes of JSON. Includes the details of as many runs as fit, possibly
+/// none.
 ///
 /// # Errors
-/// When the record cannot be read, or its study is not understood by this version.
+/// When the record cannot be read, or this version does not understand its study.
 pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
     let recorded = Recorded::read(record)?;
     let campaign = recorded.campaign();
@@ -51,7 +51,7 @@ pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
     Ok(document)
 }
 
-/// What the hosts saw of one run; `None` where the record has no such run.
+/// The host reports of one run; `None` if the record has no such run.
 ///
 /// # Errors
 /// When the record cannot be read.
@@ -64,11 +64,11 @@ pub fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<R
     Ok(Some(detail(&run, Detailed::Fully)))
 }
 
-/// The details of as many runs as there is room for: first what is not valid, then block by block, so that every cell has
-/// some before any has many.
+/// The details of as many runs as fit: first the invalid runs, then block by block, so that every cell has some
+/// before any has many.
 fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDetail>, Failure> {
     let mut wanted: Vec<&RunRecord> = runs.iter().collect();
-    // Of each kind of invalid run a few are enough to see why.
+    // A few invalid runs of each kind are enough to show the reason.
     let mut shown: HashMap<&str, usize> = HashMap::new();
     wanted.sort_by_cached_key(|run| {
         let reason = match &run.status {
@@ -92,12 +92,12 @@ fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDe
     Ok(details)
 }
 
-/// Of its JSON.
+/// Length of a value's JSON.
 fn bytes(value: &impl Serialize) -> usize {
     serde_json::to_string(value).map_or(usize::MAX, |json| json.len())
 }
 
-/// Makes what there is room for, in order. What is too large for what is left of it is passed over.
+/// Makes as many items as fit, in order. An item that is too large for the remaining space is skipped.
 fn fill<T, D>(
     wanted: Vec<T>,
     room: usize,
@@ -131,7 +131,7 @@ mod tests {
         assert!(none.unwrap().is_empty());
         let of = |sizes: Vec<usize>| fill(sizes, 100, |size, _| Ok((size, size))).unwrap();
         assert_eq!(of(vec![40, 101, 30, 31, 30, 1]), [40, 30, 30]);
-        // After MISSES too large in a row, the rest is skipped.
+        // After MISSES consecutive items that are too large, the rest is skipped.
         assert_eq!(of([vec![90], vec![50; MISSES], vec![1]].concat()), [90]);
     }
 }

@@ -1,4 +1,4 @@
-//! What a published study prints of the metrics that its repetition takes.
+//! Published figures of a study, for the metrics of its replication.
 
 use crate::failure::Failure;
 use crate::replication::published_name;
@@ -8,13 +8,13 @@ use stacklab_report::page::Published;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What figures of one series share: metric, transport where there is one, and label.
+/// The key of a series: metric, transport if there is one, and label.
 type Key = (Metric, Option<String>, String);
 
-/// Its figures by size, one series for each place and system; none where the study is not a published one.
+/// Published figures by size, one series for each place and system; empty if the study is not a published one.
 ///
 /// # Errors
-/// When a table of published figures is wrong, which no installed program's are.
+/// When a table of published figures is invalid, which does not occur in an installed program.
 pub fn of(study_name: &str) -> Result<Vec<Published>, Failure> {
     let study = Path::new(study_name).file_stem().unwrap_or_default().to_string_lossy();
     let own = Reference::built_in()?.of(&study);
@@ -32,7 +32,7 @@ pub fn of(study_name: &str) -> Result<Vec<Published>, Failure> {
     Ok(published.collect())
 }
 
-/// The metric of a figure, where both have the same unit: CPU times of the publications are shares of a whole machine.
+/// The metric of a figure, if both have the same unit: published CPU times are shares of a whole machine.
 fn metric(figure: &PublishedFigure) -> Option<Metric> {
     let same =
         |metric: &&Metric| published_name(**metric) == figure.metric && metric.unit().symbol() == figure.unit;

@@ -1,4 +1,4 @@
-//! Which cells of a study stand for the two arms of a finding.
+//! Selects the cells of a study that represent the two arms of a finding.
 
 use stacklab_model::{Cell, Factor, Mechanism, Services};
 use stacklab_reference::{Arm, Finding, Limit, LimitKind, Systems};
@@ -7,13 +7,13 @@ use stacklab_study::Study;
 /// Cells that are judged together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// Its name among the parts; empty where there is one.
+    /// Label of the part; empty if there is only one part.
     pub label: String,
-    /// Cells of arm a, each with its like of arm b.
+    /// Cells of arm a, each with the matching cell of arm b.
     pub pairs: Vec<(Cell, Cell)>,
 }
 
-/// That a tunnel was not measured, and how it would be.
+/// States that a tunnel was not measured, and how to measure it.
 fn absent_tunnel(tunnel: Option<Mechanism>) -> String {
     let name = tunnel.unwrap_or(Mechanism::Native).name();
     format!("it is about {name}, which was not measured: add \"{name}\" to factors.mechanism")
@@ -22,7 +22,7 @@ fn absent_tunnel(tunnel: Option<Mechanism>) -> String {
 /// The parts of a finding, in the study's order.
 ///
 /// # Errors
-/// Why there are no such cells, and what would make it possible.
+/// The reason why there are no such cells, and what would make it possible.
 pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<Part>, String> {
     let missing = |kinds: &[LimitKind], what: &str| {
         let needs: Vec<&str> = limits
@@ -68,7 +68,7 @@ pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<P
     Ok(parts)
 }
 
-/// The factor that a finding's arms are levels of, and the levels.
+/// The factor that distinguishes a finding's arms, and its levels.
 fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), String> {
     Ok(match (finding.a, finding.b) {
         (Arm::Family(a), Arm::Family(b)) => (Factor::Family, [a.to_string(), b.to_string()]),
@@ -109,7 +109,7 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
     })
 }
 
-/// The lowest and the highest level of the first of the factors that the study varies.
+/// The lowest and highest level of the first of these factors that the study varies.
 fn extremes(factors: &[Factor], study: &Study) -> Option<(Factor, [String; 2])> {
     factors.iter().find_map(|factor| {
         let number = |cell: &Cell| cell.settings.get(*factor)?.parse().ok();
@@ -119,7 +119,8 @@ fn extremes(factors: &[Factor], study: &Study) -> Option<(Factor, [String; 2])> 
     })
 }
 
-/// Whether a cell meets the finding's conditions. Settings that it does not speak of are at their first levels.
+/// Whether a cell meets the finding's conditions. Settings that the finding does not mention must be at their first
+/// levels.
 fn applies(cell: &Cell, finding: &Finding, factor: Factor, study: &Study) -> bool {
     let scope = &finding.scope;
     let first = |setting: &Factor| match (setting, scope.tunnel) {
@@ -135,7 +136,7 @@ fn applies(cell: &Cell, finding: &Finding, factor: Factor, study: &Study) -> boo
         && Factor::ALL.iter().filter(|other| other.is_setting() && **other != factor).all(first)
 }
 
-/// What a finding is to hold for alone.
+/// The label of the part that a cell belongs to.
 fn label(cell: &Cell, finding: &Finding, factor: Factor) -> String {
     let scope = &finding.scope;
     let mut label = Vec::new();
@@ -215,7 +216,7 @@ mod tests {
         let levels = |pair: &(Cell, Cell)| [&pair.0, &pair.1].map(|cell| cell.level(Factor::Services));
         assert_eq!(levels(&parts[0].pairs[0]), ["none", "dns+dhcp+directory"]);
         assert_eq!(levels(&of("L4", &[]).unwrap()[0].pairs[0]), ["dns+dhcp+directory", "none"]);
-        // What is not about servers is judged between equals.
+        // Findings that are not about servers are judged between equal hosts.
         assert_eq!(levels(&of("L2", &[]).unwrap()[0].pairs[0]), ["none", "none"]);
         let reason = of("L4", &["factors.services=[\"none\"]", "comparison=[]"]).unwrap_err();
         assert!(reason.contains("no server") && reason.contains("factors.services"), "{reason}");

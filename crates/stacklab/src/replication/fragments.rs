@@ -1,35 +1,35 @@
-//! Messages that do not fit a packet: the fragments that were counted, and the loss of throughput that headers explain.
+//! Messages larger than a packet: the counted fragments, and the loss of throughput that the header model predicts.
 
 use serde::Serialize;
 use stacklab_model::{Cell, HostReport, Mechanism, Metric, Role, RunRecord, Transport, WirePath, WireSize};
 use stacklab_store::{Record, StoreError};
 use stacklab_study::Study;
 
-/// A cell whose messages do not fit a packet, and the largest size of it that does.
+/// A cell whose messages do not fit a packet, and the largest size of the same cell that fits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FragmentedCell {
-    /// The cell that is cut.
+    /// The fragmented cell.
     pub cell: String,
     /// The largest size of the same cell that fits.
     pub fits: u32,
-    /// Messages that left the sender, all valid runs together.
+    /// Messages that left the sender, over all valid runs.
     pub messages: u64,
-    /// Fragments that the sender made of them.
+    /// Fragments that the sender made from them.
     pub fragments: u64,
-    /// Messages that arrived, and those that the receiver's kernel put together from fragments.
+    /// Messages that arrived.
     pub arrived: u64,
-    /// See `arrived`.
+    /// Messages that the receiver's kernel reassembled from fragments.
     pub reassembled: u64,
-    /// Packets that the header model makes of a message.
+    /// Packets per message by the header model.
     pub model_packets: u32,
-    /// Throughput of the cut size over that of the one that fits, by the header model.
+    /// Throughput of the fragmented size relative to the size that fits, by the header model.
     pub model_ratio: f64,
-    /// The same as measured.
+    /// The measured ratio.
     pub ratio: f64,
 }
 
 impl FragmentedCell {
-    /// In a sentence.
+    /// The result in a sentence.
     pub fn text(&self) -> String {
         let FragmentedCell { cell, fits, messages, fragments, arrived, reassembled, model_packets, .. } =
             self;
@@ -44,7 +44,7 @@ impl FragmentedCell {
     }
 }
 
-/// Every cell of UDP whose messages are cut, where a smaller size of the same cell is not.
+/// Every UDP cell whose messages are fragmented, if a smaller size of the same cell is not.
 ///
 /// # Errors
 /// When the record cannot be read.
@@ -83,7 +83,8 @@ pub fn cuts(study: &Study, runs: &[RunRecord], record: &Record) -> Result<Vec<Fr
     Ok(cuts)
 }
 
-/// The largest cell of the same kind that fits a packet, where this one does not; and both on the wire, this one first.
+/// The largest cell of the same kind that fits a packet, if this one does not; and the on-wire sizes of both, this
+/// one first.
 fn pair<'a>(cell: &Cell, study: &'a Study) -> Option<(&'a Cell, [WireSize; 2])> {
     let size = |cell: &Cell| {
         let path = WirePath::plain(cell.family, cell.transport, study.link_config.mtu_of(cell));

@@ -3,7 +3,7 @@
 use crate::replication::Replication;
 use serde::Serialize;
 
-/// Version of the shape, its field `format`: raised when a field changes its meaning or goes.
+/// Format version (the field `format`): raised when a field is removed or changes its meaning.
 pub const FORMAT_VERSION: u32 = 1;
 
 #[derive(Serialize)]
@@ -21,7 +21,7 @@ struct Versioned<'a> {
     limits: Vec<Missing<'a>>,
 }
 
-/// Pretty-printed, one newline at the end.
+/// Pretty-printed, with one newline at the end.
 pub fn render(replication: &Replication) -> String {
     let limits = replication.limits.iter();
     let limits = limits

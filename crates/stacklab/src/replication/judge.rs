@@ -1,4 +1,4 @@
-//! What the runs say of a finding.
+//! Judges a finding by the runs.
 
 use crate::replication::arms::{Part, parts};
 use crate::replication::published::{PublishedPair, published_pairs};
@@ -10,13 +10,13 @@ use stacklab_study::Study;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// What becomes of a finding.
+/// The outcome of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Outcome {
-    /// The runs show what the study found.
+    /// The runs confirm the finding.
     #[serde(rename = "holds")]
     Holds,
-    /// They show something else.
+    /// The runs contradict the finding.
     #[serde(rename = "does not hold")]
     DoesNotHold,
     /// The intervals are too wide, or there are no runs.
@@ -25,7 +25,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// As printed.
+    /// The printed name.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Holds => "holds",
@@ -35,41 +35,41 @@ impl Outcome {
     }
 }
 
-/// A part of a finding, judged.
+/// A judged part of a finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JudgedPart {
-    /// Its name among the parts; empty where there is one.
+    /// Label of the part; empty if there is only one part.
     pub part: String,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
     /// Arm a against arm b: `None` with fewer than two blocks.
     pub effect: Option<Effect>,
-    /// The reasoning in a few words.
+    /// The reason in a few words.
     pub because: String,
 }
 
-/// A finding, judged.
+/// A judged finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Judged {
     /// Its name, such as `S1`.
     pub id: String,
-    /// Where the study has it.
+    /// Location in the publication.
     pub location: String,
-    /// In words.
+    /// The finding in words.
     pub statement: String,
     /// Its conditions.
     pub scope: String,
     /// The metric.
     pub metric: Metric,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Why it cannot be told, or how several parts make one answer.
+    /// Why there is no answer, or how several parts were combined into one answer.
     pub because: String,
-    /// What was judged instead of what the study had; empty where nothing was.
+    /// What was judged instead of the study's subject; empty if nothing was replaced.
     pub instead: String,
-    /// What was judged alone.
+    /// The parts that were judged separately.
     pub parts: Vec<JudgedPart>,
-    /// The study's own figures.
+    /// The published figures.
     pub published: Vec<PublishedPair>,
 }
 
@@ -97,7 +97,7 @@ pub fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Runs) -> 
     }
 }
 
-/// What a judged finding is about here, and is not.
+/// States what was judged instead of the finding's subject.
 fn instead(finding: &Finding, own: &Reference) -> String {
     use stacklab_reference::LimitKind::{Router, System, Wifi};
     let system = match &finding.scope.systems {
@@ -116,7 +116,7 @@ fn instead(finding: &Finding, own: &Reference) -> String {
     words.join(", ")
 }
 
-/// All parts must hold, or more than half of them where the study speaks of most.
+/// All parts must hold, or more than half of them if the study says "most".
 fn together(parts: &[JudgedPart], most: bool) -> (Outcome, String) {
     if let [part] = parts {
         return (part.outcome, part.because.clone());
@@ -159,8 +159,8 @@ fn judge_part(finding: &Finding, part: &Part, study: &Study, runs: &Runs) -> Jud
     JudgedPart { part: part.label.clone(), outcome, effect, because }
 }
 
-/// Arm b and arm a in each block in which all cells of a part have a figure: the mean over its cells, geometric where arms
-/// are compared by their ratio.
+/// Arm b and arm a in each block in which all cells of a part have a figure: the mean over the cells, geometric if
+/// arms are compared by their ratio.
 fn blocks(part: &Part, metric: Metric, scale: Scale, runs: &Runs) -> Vec<(f64, f64)> {
     let of = |cell: &Cell| -> BTreeMap<u32, f64> {
         let figure = |run: &&stacklab_model::RunRecord| {
@@ -177,7 +177,7 @@ fn blocks(part: &Part, metric: Metric, scale: Scale, runs: &Runs) -> Vec<(f64, f
         let n = figures.len() as f64;
         Some(match scale {
             Scale::Difference => figures.iter().sum::<f64>() / n,
-            // A figure of zero has no logarithm, and its pair no ratio: it stays zero and is refused as such.
+            // Zero has no logarithm and gives no ratio: the mean stays zero, and the pair is later refused.
             Scale::Ratio if figures.iter().any(|figure| *figure <= 0.0) => 0.0,
             Scale::Ratio => (figures.iter().map(|figure| figure.ln()).sum::<f64>() / n).exp(),
         })
@@ -186,7 +186,7 @@ fn blocks(part: &Part, metric: Metric, scale: Scale, runs: &Runs) -> Vec<(f64, f
     first.keys().filter_map(|block| Some((mean(&b, *block)?, mean(&a, *block)?))).collect()
 }
 
-/// The largest difference that counts as none: that of the study's comparison of the same arms, else 2 %.
+/// The equivalence margin: that of the study's comparison of the same arms, else 2 %.
 fn margin(finding: &Finding, part: &Part, study: &Study) -> f64 {
     let metric = finding.metric;
     let (a, b) = &part.pairs[0];
@@ -201,9 +201,9 @@ fn margin(finding: &Finding, part: &Part, study: &Study) -> f64 {
     }
 }
 
-/// By the rule of every verdict ([`significance`]): a direction holds where the effect is significant on its side, and does
-/// not where it is on the other, or equivalent. Sameness holds where the effect is equivalent, and does not where it is
-/// significant and not equivalent.
+/// Applies the rule of every verdict ([`significance`]). A direction holds if the effect is significant in that
+/// direction; it does not hold if the effect is significant in the opposite direction, or equivalent. Sameness holds
+/// if the effect is equivalent; it does not hold if the effect is significant and not equivalent.
 fn compare(direction: FindingDirection, effect: &Effect, margin: f64) -> (Outcome, String) {
     let found = significance(effect.scale, &effect.interval90, &effect.interval99, margin);
     let same = found.is_equivalent;
@@ -228,7 +228,7 @@ fn compare(direction: FindingDirection, effect: &Effect, margin: f64) -> (Outcom
     }
 }
 
-/// Whether the arms are also no further apart than the study says, in the metric's unit.
+/// Whether the difference of the arms also stays within the study's limit, in the metric's unit.
 fn within(most: f64, part: &Part, metric: Metric, runs: &Runs) -> (Outcome, String) {
     match Paired::of(Scale::Difference, &blocks(part, metric, Scale::Difference, runs)) {
         Err(reason) => (Outcome::CannotTell, reason),

@@ -1,9 +1,9 @@
-//! A published study's findings, tested on a record of this machine.
+//! Replication: tests a published study's findings on a record of this machine.
 //!
-//! * `arms`: which cells of the record stand for a finding's two arms, or why none do
-//! * `judge`: what the runs say of a finding
-//! * `fragments`: what becomes of messages that do not fit a packet
-//! * `published`: the study's own figures for the same arms
+//! * `arms`: which cells of the record represent a finding's two arms, or why none do
+//! * `judge`: judges a finding by the runs
+//! * `fragments`: messages that do not fit a packet
+//! * `published`: the published figures for the same arms
 //! * `precision`: how many runs the study's precision took
 //! * `text`, `json`: the output formats
 
@@ -27,31 +27,31 @@ use stacklab_analysis::Runs;
 use stacklab_reference::{Limit, Reference, StudyName};
 use stacklab_store::Record;
 
-/// What a record says of a published study.
+/// The results of a record for a published study.
 #[derive(Debug, Serialize)]
 pub struct Replication {
     /// The study.
     pub study: &'static str,
-    /// Title of what was measured in its place.
+    /// Title of the measured study.
     pub measured: String,
     /// The testbed in a sentence.
     pub testbed: String,
-    /// The kernel that stands in for the study's systems.
+    /// The kernel that replaces the study's systems.
     pub stand_in: String,
-    /// Valid runs.
+    /// Number of valid runs.
     pub runs: usize,
-    /// Minutes that all runs took.
+    /// Total duration of all runs, minutes.
     pub minutes: f64,
     /// Every finding of the study.
     pub findings: Vec<Judged>,
-    /// What became of messages that do not fit a packet.
+    /// Results for messages that do not fit a packet.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<FragmentedCell>,
-    /// How many runs the answers took, against the study's.
+    /// Number of runs that the answers took, compared with the study's.
     pub answers: Option<Answers>,
-    /// How many runs the study's precision took, where it states one.
+    /// Number of runs that the study's precision took, if it states one.
     pub precision: Option<Precision>,
-    /// What is not here.
+    /// Parts of the study that are not replicated here.
     #[serde(skip)]
     pub limits: Vec<Limit>,
 }

@@ -1,5 +1,5 @@
-//! Time to an answer: how many runs it took until the preset's questions were answered, and until each cell's mean was as
-//! well known as the study's; against the study's fixed number of runs.
+//! Time to an answer: how many runs it took until the preset's questions were answered, and until each cell's mean
+//! was as precise as the study's, compared with the study's fixed number of runs.
 
 use crate::campaign::schedule::Schedule;
 use serde::Serialize;
@@ -15,28 +15,28 @@ use std::collections::BTreeMap;
 pub struct Answers {
     /// Comparisons of the preset.
     pub asked: usize,
-    /// Those whose interval became narrow enough, or whose verdict was decided.
+    /// Comparisons whose interval became narrow enough, or whose verdict was decided.
     pub answered: usize,
-    /// Blocks that were measured, wholly or in part.
+    /// Blocks that were measured, including a partial one.
     pub blocks: u32,
     /// Valid runs.
     pub runs: usize,
-    /// Minutes of them.
+    /// Duration of these runs, minutes.
     pub minutes: f64,
     /// Runs of each cell in the study.
     pub published_runs: u32,
-    /// Runs of every cell and probe in the study's way.
+    /// Runs of all cells and probes with the study's fixed number of runs.
     pub fixed_runs: usize,
-    /// Minutes of these, each as long as its like here.
+    /// Duration of the fixed runs, minutes; each takes as long as the same trial here.
     pub fixed_minutes: f64,
 }
 
-/// Goes through the campaign as it decided. `None` where the study does not say how many runs it made.
+/// Replays the campaign's decisions. `None` if the study does not state its number of runs.
 pub fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]) -> Option<Answers> {
     let published_runs = study.runs?;
     let blocks = Plan::new(plan, seed);
     let (questions, stop_reason) = Schedule::new(plan, &blocks).walk(records);
-    // In an order, so that the same record adds up to the same figures.
+    // A sorted map, so that the same record gives the same sums.
     let mut lengths: BTreeMap<_, (u64, u64)> = BTreeMap::new();
     for run in records.iter().filter(|run| run.is_valid()) {
         let (runs, ns) = lengths.entry((&run.trial.cell, run.trial.probe)).or_default();
@@ -60,7 +60,7 @@ pub fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]
     })
 }
 
-/// Packets of one run of the studies that count them.
+/// Packets per run in the studies that count packets.
 const PACKETS: f64 = 1e6;
 
 /// How many runs the study's precision took.
@@ -68,46 +68,47 @@ const PACKETS: f64 = 1e6;
 pub struct Precision {
     /// Runs of each cell in the study.
     pub published_runs: u32,
-    /// Cells whose precision the study states, and which were measured here.
+    /// Measured cells with a published precision.
     pub cells: usize,
-    /// Those whose mean is as well known here.
+    /// Cells whose mean is as precise here.
     pub reached: usize,
-    /// Runs that these took, in all, and minutes.
+    /// Total number of runs that these cells took.
     pub runs: usize,
-    /// Minutes of these runs.
+    /// Duration of these runs, minutes.
     pub minutes: f64,
-    /// Runs of one such cell, at most.
+    /// Maximum number of runs of one such cell.
     pub most_runs: usize,
-    /// Runs that the same cells take in the study's way.
+    /// Runs of the same cells with the study's fixed number of runs.
     pub fixed_runs: usize,
-    /// Minutes of so many runs as long as these.
+    /// Duration of the fixed runs, minutes, each as long as the runs here.
     pub fixed_minutes: f64,
-    /// Minutes of so many runs of a million packets each, at the rates measured.
+    /// Duration of the fixed runs, minutes, with a million packets each at the measured rates.
     pub fixed_minutes_of_a_million_packets: f64,
     /// Every cell.
     pub each: Vec<CellPrecision>,
 }
 
-/// How well one cell's mean is known.
+/// The precision of one cell's mean.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CellPrecision {
     /// The cell.
     pub cell: String,
     /// The metric.
     pub metric: Metric,
-    /// Half of the 95 % interval of the study's mean, from its standard deviation, in the metric's unit.
+    /// Half-width of the 95 % interval of the published mean, from its standard deviation, in the metric's unit.
     pub published_half_width: f64,
-    /// Half of the 95 % interval here, after all runs.
+    /// Half-width of the 95 % interval here, after all runs.
     pub half_width: Option<f64>,
-    /// Runs after which it was as narrow; `None` where it never was.
+    /// Number of runs after which the interval was as narrow; `None` if it never was.
     pub runs: Option<usize>,
 }
 
-/// Goes through the runs of every cell whose throughput's standard deviation the study prints, and looks after each run from
-/// the plan's least number on, as a campaign does. `None` where it prints none.
+/// Replays the runs of every cell with a published standard deviation of throughput, and checks the interval after
+/// each run, starting at the plan's minimum number of runs, as a campaign does. `None` without published standard
+/// deviations.
 ///
-/// Throughput only: the link has the study's rate, so that a megabit per second is the same there and here. Round trips
-/// here are far shorter, and a millisecond is not.
+/// Throughput only: the link has the study's rate, so a megabit per second means the same in both. Round trips are
+/// far shorter here, so milliseconds cannot be compared.
 pub fn precision(
     study: &StudyName,
     figures: &[PublishedFigure],
@@ -169,7 +170,7 @@ pub fn precision(
     (found.cells > 0).then_some(found)
 }
 
-/// The cell of the plan that a published figure stands for.
+/// The cell of the plan that matches a published figure.
 fn cell_of<'a>(figure: &PublishedFigure, plan: &'a Study) -> Option<&'a Cell> {
     let family: Family = figure.ip.parse().ok()?;
     let transport: Transport = figure.transport.parse().ok()?;

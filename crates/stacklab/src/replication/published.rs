@@ -1,13 +1,13 @@
-//! A study's own figures for the arms of a finding.
+//! Published figures for the arms of a finding.
 
 use serde::Serialize;
 use stacklab_model::{Mechanism, Metric};
 use stacklab_reference::{Arm, Finding, PublishedFigure, Sizes, Systems};
 
-/// Two published figures, arm a's and arm b's, as printed.
+/// Two published figures, of arm a and of arm b, as printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PublishedPair {
-    /// Where, for which systems, and what else they share.
+    /// Location, systems and other settings that both share.
     pub what: String,
     /// Arm a's figure.
     pub a: String,
@@ -17,7 +17,7 @@ pub struct PublishedPair {
     pub unit: String,
 }
 
-/// The pairs of figures that differ in nothing but a finding's arms.
+/// The pairs of figures that differ only in a finding's arms.
 pub fn published_pairs(finding: &Finding, figures: &[PublishedFigure]) -> Vec<PublishedPair> {
     let is_meant =
         |figure: &&PublishedFigure| figure.metric == name(finding.metric) && meant(figure, finding);
@@ -37,7 +37,7 @@ pub fn published_pairs(finding: &Finding, figures: &[PublishedFigure]) -> Vec<Pu
     found
 }
 
-/// What the tables call a metric.
+/// The name of a metric in the tables.
 pub fn name(metric: Metric) -> &'static str {
     match metric {
         Metric::OneWayDelay => "delay",
@@ -47,7 +47,7 @@ pub fn name(metric: Metric) -> &'static str {
     }
 }
 
-/// Whether a figure is of an arm.
+/// Whether a figure belongs to an arm.
 fn is(figure: &PublishedFigure, arm: Arm) -> bool {
     match arm {
         Arm::Family(family) => figure.ip == family.name(),
@@ -64,7 +64,7 @@ fn mechanism(tunnel: Mechanism) -> &'static str {
     if tunnel == Mechanism::SixInFour { "configured-tunnel" } else { tunnel.name() }
 }
 
-/// Whether two figures share everything but what the arms are about. Systems differ with the topology.
+/// Whether two figures share everything except the arms' factor. Systems differ with the topology.
 fn alike(a: &PublishedFigure, b: &PublishedFigure, arm: Arm) -> bool {
     let free = |is_free: bool, same: bool| is_free || same;
     let topology = matches!(arm, Arm::ClientServer(_));
@@ -73,11 +73,11 @@ fn alike(a: &PublishedFigure, b: &PublishedFigure, arm: Arm) -> bool {
         && free(matches!(arm, Arm::Transport(_)), a.transport == b.transport)
         && free(matches!(arm, Arm::Size(_)), a.size == b.size)
         && free(matches!(arm, Arm::Tunnel(_)), a.mechanism == b.mechanism)
-        // Figures of one location, but for arms that have one each.
+        // Both figures are from one location, except for arms with separate locations.
         && free(matches!(arm, Arm::Size(_) | Arm::Transport(_) | Arm::Tunnel(_)), a.location == b.location)
 }
 
-/// Whether a figure meets the finding's conditions, as far as it tells.
+/// Whether a figure meets the finding's conditions, as far as the figure states them.
 fn meant(figure: &PublishedFigure, finding: &Finding) -> bool {
     let scope = &finding.scope;
     let transport = matches!(finding.a, Arm::Transport(_))

@@ -6,7 +6,7 @@ use crate::replication::precision::{Answers, CellPrecision, Precision};
 use stacklab_model::{Effect, Interval, Metric, Scale};
 use stacklab_report::{Block, Table, WIDTH, text};
 
-/// What is not here, before anything is measured.
+/// Parts of the study that are not replicated here, listed before measuring.
 pub fn limits(limits: &[stacklab_reference::Limit]) -> String {
     let line = |limit: &stacklab_reference::Limit| {
         let (original, stand_in, needs) = (&limit.original, &limit.stand_in, &limit.needs);
@@ -19,7 +19,7 @@ pub fn limits(limits: &[stacklab_reference::Limit]) -> String {
     )
 }
 
-/// Findings with verdicts, figures beside them, and how long it took.
+/// Findings with their verdicts, the published figures, and the time it took.
 pub fn render(replication: &Replication) -> String {
     let mut blocks = vec![
         Block::Title(format!("{}, its findings tested here", replication.study)),
@@ -105,7 +105,7 @@ fn finding_blocks(finding: &Judged) -> Vec<Block> {
     ]
 }
 
-/// Arm a against arm b in a part.
+/// The effect of arm a against arm b in a part.
 fn here(part: &JudgedPart, metric: Metric) -> Option<String> {
     let effect = part.effect.as_ref()?;
     let why = if part.outcome == Outcome::CannotTell { "; too wide to tell" } else { "" };
@@ -116,7 +116,7 @@ fn here(part: &JudgedPart, metric: Metric) -> Option<String> {
     })
 }
 
-/// A ratio as per cent more or less, a difference in its unit.
+/// Formats a ratio as a difference in per cent, and a difference in its unit.
 fn percent(effect: &Effect, metric: Metric) -> String {
     let Interval { low, high } = effect.interval95;
     match effect.scale {
@@ -155,7 +155,7 @@ fn answer_lines(answers: &Answers, precision: Option<&Precision>) -> Vec<String>
     lines
 }
 
-/// Every cell's precision, there and here.
+/// The precision of every cell, published and here.
 fn precision_table(precision: &Precision) -> Table {
     let column =
         |cell: &dyn Fn(&CellPrecision) -> String| precision.each.iter().map(cell).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! Two hosts on a link that is built for them.
+//! Two hosts on a virtual link.
 
 use crate::campaign::sources::now_unix_ns;
 use crate::failure::Failure;
@@ -20,19 +20,19 @@ use std::sync::atomic::AtomicBool;
 pub struct DirectRig {
     testbed: Box<Testbed>,
     ends: HostPair,
-    /// Whether the hosts' receive work is done by their own processors in streams: where a link of known rate is to be
-    /// filled. Else the sender's processor does both hosts' work, and is the limit.
+    /// Whether, in streams, each host's receive work runs on its own processors: used to fill a link of known rate.
+    /// Otherwise the sender's processor does both hosts' work, and is the limit.
     steers: bool,
-    /// What guests' processes had run when the trial began.
+    /// CPU time of the guests' processes when the trial began.
     ticks: [Option<Ticks>; 2],
 }
 
 impl DirectRig {
-    /// Builds the testbed for a pair of systems with the receiver's services. Call it from the main thread: the hosts end
-    /// with the thread that made them.
+    /// Builds the testbed for a pair of systems with the receiver's services. Call it from the main thread: the hosts
+    /// end with the thread that made them.
     ///
     /// # Errors
-    /// When this machine cannot make it, or an agent does not speak.
+    /// When this machine cannot build it, or an agent does not answer.
     pub fn build(
         study: &Study,
         systems: &Systems,
@@ -55,7 +55,7 @@ impl DirectRig {
         Ok(DirectRig { ends, testbed: Box::new(testbed), steers, ticks: [None, None] })
     }
 
-    /// What the processes of guests that do not count all of their time themselves have run until now.
+    /// CPU time so far of the processes of guests that do not count all of their CPU time themselves.
     fn ticks(&self) -> [Option<Ticks>; 2] {
         self.ends.uncounted(|| self.testbed.hosts().each_ref().map(|host| host.guest_ticks()))
     }

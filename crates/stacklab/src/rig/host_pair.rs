@@ -16,23 +16,23 @@ use stacklab_traffic::trial::{Collected, Path, collect};
 
 /// Two hosts with agents that have said hello.
 pub struct HostPair {
-    /// What each host runs, sender first.
+    /// The system of each host, sender first.
     pub systems: Systems,
-    /// What the receiver serves.
+    /// The receiver's services.
     pub services: Services,
     sender: AgentClient,
     receiver: AgentClient,
-    /// Each host's facts, sender first; known once they were asked for.
+    /// Each host's facts, sender first; empty until they are first requested.
     facts: Vec<HostFacts>,
-    /// The last comparison of the hosts' clocks in a family, where they have two.
+    /// The last clock offset of the hosts in a family, if they have two clocks.
     compared: Option<(Family, Offset)>,
 }
 
 impl HostPair {
-    /// Greets both agents.
+    /// Sends hello to both agents.
     ///
     /// # Errors
-    /// When one does not speak.
+    /// When an agent does not answer.
     pub fn greet(
         systems: &Systems,
         services: &Services,
@@ -44,7 +44,7 @@ impl HostPair {
         Ok(pair)
     }
 
-    /// Asks whether both hosts are still there.
+    /// Checks that both hosts are still there.
     ///
     /// # Errors
     /// When one is not.
@@ -53,12 +53,12 @@ impl HostPair {
         self.receiver.hello()
     }
 
-    /// Whether a cell is measured between hosts of these systems and services.
+    /// Whether a cell belongs to hosts with these systems and services.
     pub fn is_for(&self, cell: &Cell) -> bool {
         Systems::of(cell) == self.systems && Services::of(cell) == self.services
     }
 
-    /// Each host's facts, for the record, with what kind of host it is.
+    /// Each host's facts and kind, for the record.
     ///
     /// # Errors
     /// When one is gone.
@@ -73,8 +73,8 @@ impl HostPair {
         Ok(rows)
     }
 
-    /// Whose CPU the CPU figures of a cell's runs are; `steers` is whether streams have processors of their own unless the
-    /// cell says otherwise.
+    /// Whose CPU time the CPU figures of a cell's runs cover. `steers` is whether streams have separate processors by
+    /// default.
     pub fn cpu_scope(&self, cell: &Cell, steers: bool) -> CpuScope {
         if self.systems.0.iter().all(|system| !system.counts_cpu()) {
             return CpuScope::Outside;
@@ -86,7 +86,7 @@ impl HostPair {
         settings::cpu_scope(cell, steers)
     }
 
-    /// Of what both hosts' processes have run, what is of guests that do not count all of their CPU time themselves.
+    /// Keeps the CPU time of those guests that do not count all of their CPU time themselves.
     pub fn uncounted(&self, all: impl FnOnce() -> [Option<Ticks>; 2]) -> [Option<Ticks>; 2] {
         if self.systems.0.iter().all(System::counts_cpu) {
             return [None, None];
@@ -95,8 +95,8 @@ impl HostPair {
         [0, 1].map(|number| all[number].filter(|_| !self.systems.0[number].counts_cpu()))
     }
 
-    /// What is known of the hosts' clocks before a trial: the comparison after the one before serves, where it was over the
-    /// same family.
+    /// The clock offset before a trial. The measurement after the previous trial is reused if it was over the same
+    /// family.
     ///
     /// # Errors
     /// When a host is gone.
@@ -114,7 +114,7 @@ impl HostPair {
         Ok(ClockOffset::of(one, before))
     }
 
-    /// What is known of the hosts' clocks after a trial.
+    /// The clock synchronisation after a trial.
     ///
     /// # Errors
     /// When a host is gone.
@@ -137,7 +137,7 @@ impl HostPair {
         Ok(compared)
     }
 
-    /// Has both run one trial, and collects what they report.
+    /// Runs one trial on both hosts and collects their reports.
     ///
     /// # Errors
     /// When a host is gone, or the user interrupts.
@@ -151,7 +151,7 @@ impl HostPair {
     }
 }
 
-/// For each host, both ends of a span of CPU time, where both are known.
+/// For each host, the CPU times before and after a trial, if both are known.
 pub fn spans(before: [Option<Ticks>; 2], after: [Option<Ticks>; 2]) -> [Option<[Ticks; 2]>; 2] {
     [0, 1].map(|host| Some([before[host]?, after[host]?]))
 }

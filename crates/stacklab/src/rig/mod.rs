@@ -1,4 +1,4 @@
-//! What a trial runs on: two hosts with agents, and the path between them.
+//! Rigs: two hosts with agents, and the path between them.
 
 pub mod direct;
 pub mod host_pair;
@@ -21,18 +21,18 @@ use stacklab_testbed::TestbedError;
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::trial::{Collected, Path};
 
-/// Two hosts with agents, on a link built for them, as real machines, or with two routers between them.
+/// Two hosts with agents: on a virtual link, as real machines, or with two routers between them.
 pub trait Rig {
     /// The hosts at the ends.
     fn ends(&self) -> &HostPair;
 
-    /// The same, to ask them.
+    /// The hosts at the ends, mutable.
     fn ends_mut(&mut self) -> &mut HostPair;
 
     /// Whether a cell is measured here.
     fn is_for(&self, cell: &Cell) -> bool;
 
-    /// What it is, in a sentence.
+    /// A description in a sentence.
     fn describe(&self, link_config: &LinkConfig) -> String;
 
     /// Each host's facts, for the record.
@@ -41,18 +41,18 @@ pub trait Rig {
     /// When a host is gone.
     fn hosts(&mut self) -> Result<Vec<HostRow>, Failure>;
 
-    /// Whose CPU the hosts' CPU figures are in a cell's runs.
+    /// Whose CPU time the hosts' CPU figures cover in a cell's runs.
     fn cpu_scope(&self, cell: &Cell) -> CpuScope;
 
     /// The path of a cell's trials.
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path;
 
-    /// Which processors the hosts of a trial run on.
+    /// The processors that the hosts of a trial run on.
     fn pinning(&self, cell: &Cell, probe: Probe) -> CpuAffinity {
         CpuAffinity::of(cell, probe, false, false)
     }
 
-    /// Puts the hosts and their receive work on processors, where they are this machine's to give.
+    /// Pins the hosts and their receive work to processors, if the hosts are on this machine.
     ///
     /// # Errors
     /// When this machine cannot do it.
@@ -60,10 +60,10 @@ pub trait Rig {
         Ok(())
     }
 
-    /// Gives the path what a cell sets of it.
+    /// Applies a cell's path settings.
     ///
     /// # Errors
-    /// When the path cannot be set so.
+    /// When the path cannot be configured.
     fn prepare(&mut self, _cell: &Cell) -> Result<(), TestbedError> {
         Ok(())
     }
@@ -71,15 +71,14 @@ pub trait Rig {
     /// Begins to observe: called right before a trial.
     ///
     /// # Errors
-    /// When a host is gone or its path is not as it was.
+    /// When a host is gone or its path has changed.
     fn begin(&mut self) -> Result<(), Failure> {
         Ok(())
     }
 
-    /// Ends observing. Gives what was observed, with what the agents of both hosts reported; the clocks are compared
-    /// after it.
+    /// Ends observing. Returns the observations with the reports of both agents. The clocks are compared afterwards.
     ///
     /// # Errors
-    /// Those of the agents, of routers and of services.
+    /// Errors of the agents, the routers and the services.
     fn end(&mut self, collected: Result<Collected, AgentError>) -> Result<Evidence, Failure>;
 }

@@ -1,9 +1,9 @@
-//! What hosts are called, in the record and on the page.
+//! Names of hosts, in the record and on the page.
 
 use stacklab_model::{Role, Services, System, Systems};
 use stacklab_testbed::Node;
 
-/// What the two hosts at the ends are called, sender first.
+/// Names of the two end hosts, sender first.
 pub fn names(systems: &Systems, services: &Services) -> [String; 2] {
     let [sender, receiver] = &systems.0;
     let name = |role: Role, system: &System, part: &str| match (system, services.is_empty()) {
@@ -14,7 +14,7 @@ pub fn names(systems: &Systems, services: &Services) -> [String; 2] {
     [name(Role::Sender, sender, "client"), name(Role::Receiver, receiver, "server")]
 }
 
-/// What a router is called.
+/// Name of a router.
 pub fn router_name(router: Node, routers: &Systems) -> String {
     match &routers.0[usize::from(router == Node::Router2)] {
         System::Namespace => router.name().to_owned(),

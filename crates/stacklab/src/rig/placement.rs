@@ -1,4 +1,4 @@
-//! Where the testbeds of a study with routers are, and building them.
+//! Places and builds the testbeds of a study with routers.
 
 use crate::failure::Failure;
 use crate::rig::routed::RoutedRig;
@@ -13,16 +13,16 @@ use std::sync::atomic::AtomicBool;
 /// The testbeds of a study, before they are built.
 pub struct RoutedPlacement {
     needs: Requirements,
-    /// The guest that they are in, where they are not on this kernel.
+    /// The guest that holds them, if they are not on this kernel.
     system: Option<System>,
 }
 
 impl RoutedPlacement {
-    /// Finds where a study's testbeds can be; `None` where it has no routers. Nothing is started but what this kernel can
-    /// do is tried.
+    /// Finds where a study's testbeds can run; `None` if it has no routers. Starts nothing, but tests this kernel's
+    /// capabilities.
     ///
     /// # Errors
-    /// Which mechanism cannot be had here, why, and what to do.
+    /// Names the mechanism that is not possible here, the reason and what to do.
     pub fn of(study: &Study, inside: &Placement) -> Result<Option<Self>, Failure> {
         let asked = *inside != Placement::WhereNeeded;
         let Topology::Routed(links) = study.topology else {
@@ -49,10 +49,10 @@ impl RoutedPlacement {
         Ok(Some(RoutedPlacement { needs, system }))
     }
 
-    /// Builds them all, and the guest that they are in where there is one. Call it from the main thread.
+    /// Builds all testbeds, and the guest that holds them if there is one. Call it from the main thread.
     ///
     /// # Errors
-    /// The first that cannot be built.
+    /// Those of the first testbed that cannot be built.
     pub fn build(
         self,
         interrupted: &'static AtomicBool,
@@ -84,7 +84,7 @@ impl RoutedPlacement {
     }
 }
 
-/// That `--in-vm` was said of a study that has no routers.
+/// The error for `--in-vm` with a study that has no routers.
 pub fn without_routers() -> Failure {
     let what = "--in-vm is for studies with routers (testbed.topology \"routed\")";
     Failure::Usage(format!("{what}; a host in a virtual machine is factors.os = [\"linux-6.1\"]"))

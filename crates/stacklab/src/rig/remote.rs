@@ -1,4 +1,4 @@
-//! Two real machines on networks that are as they are.
+//! Two real machines on existing networks.
 
 use crate::campaign::sources::now_unix_ns;
 use crate::failure::Failure;
@@ -14,17 +14,17 @@ use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::trial::{Collected, Path};
 use std::sync::atomic::AtomicBool;
 
-/// Two machines that were reached.
+/// Two connected machines.
 pub struct RemoteRig {
     machines: [RemoteHost; 2],
     ends: HostPair,
 }
 
 impl RemoteRig {
-    /// Greets the agents on both machines.
+    /// Sends hello to the agents on both machines.
     ///
     /// # Errors
-    /// When one does not speak.
+    /// When an agent does not answer.
     pub fn new(
         systems: &Systems,
         services: &Services,

@@ -1,4 +1,4 @@
-//! Real machines: this one as it is, and those that the user's ssh reaches.
+//! Real machines: this one, and machines reached with the user's ssh.
 
 use crate::failure::Failure;
 use stacklab_model::{Family, System, Systems};
@@ -12,11 +12,11 @@ use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
-/// Where this program puts itself on another machine, below the user's home.
+/// Where this program installs itself on another machine, below the user's home.
 const FOLDER: &str = ".cache/stacklab/bin";
-/// What a machine answers `stacklab --version` with.
+/// The output of `stacklab --version`.
 const OWN_VERSION: &str = concat!("stacklab ", env!("CARGO_PKG_VERSION"));
-/// Nobody can answer a question of ssh's while a campaign starts; and a machine that is gone is to be noticed.
+/// ssh must not ask questions while a campaign starts, and must detect a machine that is gone.
 const SSH: [&str; 9] = [
     "-T",
     "-o",
@@ -36,20 +36,20 @@ pub struct RemoteHost {
     addresses: BTreeMap<Family, IpAddr>,
 }
 
-/// Whether this program may put itself on other machines.
+/// Whether this program may copy itself to other machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Copying {
-    /// The user has said so.
+    /// The user has permitted it.
     Allowed,
     /// The user is asked.
     Asked,
 }
 
-/// Reaches the machines of each pair that is not built. To be called before anything else: ssh looks for the user's keys by
-/// who runs it, which changes where namespaces are made without root.
+/// Connects to the real machines of each pair. Call it before anything else: ssh finds the user's keys by user id,
+/// which changes when namespaces are created without root.
 ///
 /// # Errors
-/// The first that cannot be reached.
+/// Those of the first machine that cannot be reached.
 pub fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [RemoteHost; 2])>, Failure> {
     let pairs = study.systems().into_iter().filter(|systems| !systems.are_built());
     let reached = pairs.map(|systems| {
@@ -70,16 +70,16 @@ impl RemoteHost {
         let known = study.hosts.iter().find(|host| host.system == *system);
         let addresses = addresses(system, known)?;
         let mut command = on(system, &[&program, "agent", "--stdio"]);
-        // An interrupt from the terminal is for this process; the agent ends when its input does.
+        // The agent does not receive Ctrl-C from the terminal: this process does. The agent ends when its input does.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
         let agent = command.spawn().map_err(|reason| no_agent(system, reason))?;
         Ok(RemoteHost { system: system.clone(), agent, addresses })
     }
 
-    /// What its agent writes and reads. Once.
+    /// The agent's streams. Call it once.
     ///
     /// # Panics
-    /// The second time.
+    /// On the second call.
     pub fn take_streams(&mut self) -> Streams {
         let streams = self.agent.stdout.take().zip(self.agent.stdin.take());
         let (output, input) = streams.expect("a machine's streams are taken once");
@@ -89,7 +89,7 @@ impl RemoteHost {
     /// Its address on the network under test.
     ///
     /// # Panics
-    /// In a family of which a checked study has said none.
+    /// For a family without an address in a checked study.
     pub fn address(&self, family: Family) -> IpAddr {
         *self.addresses.get(&family).expect("a checked study's machines have addresses of its families")
     }
@@ -103,7 +103,7 @@ impl fmt::Display for RemoteHost {
 
 impl Drop for RemoteHost {
     fn drop(&mut self) {
-        // The end of its input is what an agent on another machine notices, and ssh with it; it may have ended by itself.
+        // The end of its input ends an agent on another machine, and ssh with it; the process may have ended already.
         drop(self.agent.stdin.take());
         let _ = self.agent.kill();
         let _ = self.agent.wait();
@@ -114,7 +114,7 @@ fn no_agent(system: &System, reason: io::Error) -> Failure {
     Failure::Unreachable(format!("could not start an agent on {system}: {reason}"))
 }
 
-/// A command on a machine. On another one a shell reads it.
+/// Builds a command for a machine. On another machine a shell interprets it.
 fn on(system: &System, words: &[&str]) -> Command {
     match system {
         System::Ssh(host) => {
@@ -130,7 +130,7 @@ fn on(system: &System, words: &[&str]) -> Command {
     }
 }
 
-/// What a command printed on a machine.
+/// The output of a command on a machine.
 fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, Failure> {
     let failed =
         |reason: String| Failure::Unreachable(format!("could not {attempted} on {system}: {reason}"));
@@ -139,7 +139,7 @@ fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, Failu
         return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-    // What ssh itself fails with.
+    // ssh's own exit code for errors.
     let advice = match (system, done.status.code()) {
         (System::Ssh(host), Some(255)) => format!("; see that `ssh {host} true` works without a question"),
         _ => String::new(),
@@ -147,7 +147,7 @@ fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, Failu
     Err(failed(format!("{}{advice}", if said.is_empty() { done.status.to_string() } else { said })))
 }
 
-/// The program on another machine that is this version, put there where it is not.
+/// The path of this version of the program on another machine; copies it there if it is missing.
 fn agent_on(host: &str, copying: Copying) -> Result<String, Failure> {
     let system = System::Ssh(host.to_owned());
     let own = format!("{FOLDER}/stacklab-{}", env!("CARGO_PKG_VERSION"));
@@ -176,7 +176,7 @@ fn agent_on(host: &str, copying: Copying) -> Result<String, Failure> {
     })
 }
 
-/// Of lines of a program and its version, the first program of this version.
+/// The first program of this version, from lines of program and version.
 fn fitting(found: &str) -> Option<String> {
     let fits = |line: &str| Some(line.strip_suffix(OWN_VERSION)?.trim_end().to_owned());
     found.lines().find_map(fits)
@@ -192,7 +192,7 @@ fn agreed(question: &str) -> bool {
     io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
 }
 
-/// Puts this program on another machine; until it is whole it has another name.
+/// Copies this program to another machine, under a temporary name until it is complete.
 fn copy(system: &System, to: &str) -> Result<(), Failure> {
     let failed =
         |reason: String| Failure::Unreachable(format!("could not put stacklab on {system}: {reason}"));
@@ -207,7 +207,7 @@ fn copy(system: &System, to: &str) -> Result<(), Failure> {
     Err(failed(String::from_utf8_lossy(&done.stderr).trim().to_owned()))
 }
 
-/// The addresses that the study names, and else those of the interface that it names.
+/// The addresses that the study names, otherwise those of the interface that it names.
 fn addresses(system: &System, known: Option<&RealHost>) -> Result<BTreeMap<Family, IpAddr>, Failure> {
     let Some(RealHost { interface, addresses, .. }) = known else { return Ok(BTreeMap::new()) };
     let mut found = addresses.clone();

@@ -12,19 +12,19 @@ use stacklab_study::Study;
 use stacklab_testbed::GuestHosted;
 use std::sync::atomic::AtomicBool;
 
-/// The rigs of a study: one for each pair of systems and for each set of services, or for each mechanism between routers and
-/// pair of systems; all up until the campaign ends, so that blocks hold all of them.
+/// The rigs of a study: one for each pair of systems and set of services, or for each mechanism between routers and
+/// pair of systems. All stay up until the campaign ends, so that each block can use all of them.
 pub struct Rigs {
     rigs: Vec<Box<dyn Rig>>,
-    /// The guest that routed testbeds are in, where they are not on this kernel. It ends after them.
+    /// The guest that holds routed testbeds, if they are not on this kernel. It ends after them.
     _guest: Option<GuestHosted>,
 }
 
 impl Rigs {
-    /// Builds them all, but for the machines that were reached. Call it from the main thread.
+    /// Builds all rigs, except for the real machines, which are already connected. Call it from the main thread.
     ///
     /// # Errors
-    /// The first that cannot be had; those before it are gone again.
+    /// Those of the first rig that cannot be built; the rigs before it are removed again.
     pub fn build(
         study: &Study,
         mut reached: Vec<(Systems, [RemoteHost; 2])>,
@@ -48,7 +48,7 @@ impl Rigs {
         Ok(Rigs { rigs, _guest: None })
     }
 
-    /// What each is, in a sentence.
+    /// A description of each rig in a sentence.
     pub fn describe(&self, study: &Study) -> String {
         let said: Vec<String> = self.rigs.iter().map(|rig| rig.describe(&study.link_config)).collect();
         said.join(if study.rows().is_empty() { "; " } else { "\n" })
@@ -66,14 +66,14 @@ impl Rigs {
         Ok(rows)
     }
 
-    /// Whose CPU the hosts' CPU figures are in all of a study's runs.
+    /// Whose CPU time the hosts' CPU figures cover in all of a study's runs.
     pub fn cpu_scope(&self, study: &Study) -> CpuScope {
         let mut scopes = self.rigs.iter().map(|rig| cpu_scope(rig.as_ref(), study));
         let first = scopes.next().unwrap_or(CpuScope::Shared);
         if scopes.all(|scope| scope == first) { first } else { CpuScope::Various }
     }
 
-    /// The rig that a cell is measured on.
+    /// The rig of a cell.
     ///
     /// # Panics
     /// For a cell of another study.
@@ -83,7 +83,7 @@ impl Rigs {
     }
 }
 
-/// Tries what a study asks of the processors, so that no trial fails for it.
+/// Tests a study's processor pinning in advance, so that no trial fails because of it.
 fn try_processors(rig: &mut dyn Rig, study: &Study) -> Result<(), Failure> {
     for cell in study.cells.iter().filter(|cell| cell.settings.pinning.is_some()) {
         if rig.is_for(cell) {
@@ -94,7 +94,7 @@ fn try_processors(rig: &mut dyn Rig, study: &Study) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whose CPU the hosts' CPU figures are in all of a study's runs on a rig.
+/// Whose CPU time the hosts' CPU figures cover in all of a study's runs on a rig.
 fn cpu_scope(rig: &dyn Rig, study: &Study) -> CpuScope {
     let [sender, receiver] = &rig.ends().systems.0;
     if sender.counts_cpu() != receiver.counts_cpu() {

@@ -1,4 +1,5 @@
-//! Four hosts in a row: two clients with two routers between them, which are asked around a trial what they counted.
+//! A routed testbed: two clients with two routers between them. The routers' counters are read before and after a
+//! trial.
 
 use crate::campaign::sources::now_unix_ns;
 use crate::failure::Failure;
@@ -19,24 +20,24 @@ use stacklab_traffic::trial::{Collected, NatPath, Path};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// How long a router may take to say what it has counted.
+/// Time limit for reading a router's counters.
 const COUNT_LIMIT: Duration = Duration::from_secs(20);
 
-/// Two hosts behind two routers.
+/// Two hosts with two routers between them.
 pub struct RoutedRig {
     source: RoutedSource,
     routers: [AgentClient; 2],
     since: Instant,
     ends: HostPair,
-    /// What the routers had counted, and guests' processes run, when the trial began.
+    /// The routers' counters and the guests' CPU times when the trial began.
     before: Option<([RouterCount; 2], [Option<Ticks>; 2])>,
 }
 
 impl RoutedRig {
-    /// Greets the agents, which speak by these streams: the sender's, both routers' and the receiver's.
+    /// Sends hello to the agents on these streams: the sender's, both routers' and the receiver's.
     ///
     /// # Errors
-    /// When an agent does not speak.
+    /// When an agent does not answer.
     pub fn new(
         source: RoutedSource,
         streams: [Streams; 4],
@@ -62,7 +63,7 @@ impl RoutedRig {
         Ok(RoutedRig { source, routers, since, ends, before: None })
     }
 
-    /// What both routers have counted until now.
+    /// The current counters of both routers.
     fn count(&mut self) -> Result<[RouterCount; 2], AgentError> {
         let mut ask = |number: usize| {
             let agent = &mut self.routers[number];
@@ -85,8 +86,8 @@ impl RoutedRig {
         Ok(counts)
     }
 
-    /// What the processes of guests that do not count all of their time themselves have run until now. A testbed inside such
-    /// a guest is one of them.
+    /// CPU time so far of the processes of guests that do not count all of their CPU time themselves. This includes a
+    /// guest that holds the whole testbed.
     fn ticks(&self) -> [Option<Ticks>; 2] {
         if self.source.is_counted_outside() {
             return [self.source.guest_ticks(); 2];
@@ -154,7 +155,7 @@ impl Rig for RoutedRig {
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
-        // Both ends are to know the path MTU during the trial.
+        // Both ends must know the path MTU during the trial.
         if let Some(own) = &mut self.source.own {
             own.keep_path_mtus()?;
         }

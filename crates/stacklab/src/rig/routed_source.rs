@@ -1,46 +1,46 @@
-//! Where a testbed with routers comes from, and what is known of it without asking its agents.
+//! A routed testbed's location, and its properties that are known without its agents.
 
 use stacklab_model::System;
 use stacklab_testbed::Ticks;
 use stacklab_testbed::{PathCheck, Routed, RoutedSpec};
 
-/// A testbed of four hosts that stands, on this kernel or inside a guest.
+/// A running testbed of four hosts, on this kernel or inside a guest.
 pub struct RoutedSource {
-    /// What was built.
+    /// The specification that was built.
     pub plan: RoutedSpec,
-    /// What was seen of packets on it.
+    /// Packets observed on its path.
     pub carried: Vec<PathCheck>,
-    /// What the testbed is in, where it is not on this kernel.
+    /// The guest that holds the testbed, if it is not on this kernel.
     pub guest: Option<String>,
-    /// The process of that guest, where its kernel does not count what time it takes.
+    /// The process of that guest, if its kernel does not count its own CPU time.
     pub process: Option<u32>,
-    /// The testbed, where it is on this kernel; it goes with this.
+    /// The testbed, if it is on this kernel; it is removed when this is dropped.
     pub own: Option<Box<Routed>>,
 }
 
 impl RoutedSource {
-    /// What the clients are where they are guests, and what the routers are; the sender's first.
+    /// Guest systems of the clients, if they are guests, and of the routers; the sender's first.
     pub fn guests(&self) -> [[Option<String>; 2]; 2] {
         let own = self.own.as_ref();
         own.map_or_else(Default::default, |own| [own.clients(), own.routers()])
     }
 
-    /// Whether the whole testbed is in a guest whose kernel does not count its time itself.
+    /// Whether the whole testbed is in a guest whose kernel does not count its own CPU time.
     pub fn is_counted_outside(&self) -> bool {
         self.process.is_some()
     }
 
-    /// What that guest's process has run until now.
+    /// CPU time so far of that guest's process.
     pub fn guest_ticks(&self) -> Option<Ticks> {
         self.process.map(Ticks::of)
     }
 
-    /// What the processes of clients that are guests have run until now; the sender's first.
+    /// CPU time so far of the processes of clients that are guests; the sender's first.
     pub fn client_ticks(&self) -> [Option<Ticks>; 2] {
         self.own.as_ref().map_or([None, None], |own| own.client_ticks())
     }
 
-    /// What routers' processes have run until now, where their kernels do not count that themselves.
+    /// CPU time so far of the routers' processes, if their kernels do not count it themselves.
     pub fn router_ticks(&self) -> [Option<Ticks>; 2] {
         let routers = &self.plan.kind.routers;
         match (self.guest_ticks(), &self.own) {

@@ -1,10 +1,10 @@
-//! What a testbed with routers is, in sentences.
+//! Descriptions of a routed testbed.
 
 use crate::rig::routed_source::RoutedSource;
 use stacklab_model::{LinkConfig, OwnLink, RoutedKind, System, once_each};
 use stacklab_testbed::RoutedSpec;
 
-/// What a routed testbed is, in a sentence.
+/// Describes a routed testbed in a sentence.
 pub fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
     let RoutedSource { plan, carried, guest, .. } = source;
     let (mechanism, links) = (plan.kind.mechanism, &plan.links);
@@ -31,7 +31,7 @@ pub fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
     )
 }
 
-/// What kind of host each is, in their order on the path.
+/// The kind of each host, in their order on the path.
 pub fn kinds(source: &RoutedSource) -> [String; 4] {
     let RoutedSource { plan, guest: inside, .. } = source;
     let RoutedKind { mechanism, clients, routers, .. } = &plan.kind;
@@ -44,14 +44,14 @@ pub fn kinds(source: &RoutedSource) -> [String; 4] {
     [of(&clients.0[0], sender), of(&routers.0[0], near), of(&routers.0[1], far), of(&clients.0[1], receiver)]
 }
 
-/// What translates between the routers, and how, for a sentence; empty where nothing does.
+/// The translation between the routers, for a sentence; empty without translation.
 pub fn translators(plan: &RoutedSpec) -> String {
     let names = once_each(plan.translators().into_iter().map(ToString::to_string));
     let how = if plan.keeps_state() { "with state" } else { "one address to one" };
     if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }
 }
 
-/// Two parts of the sentence: what the four hosts are, and whether packets were captured while the clients were namespaces.
+/// Two parts of the sentence: the four hosts, and whether packets were captured while the clients were namespaces.
 fn hosts(place: &str, [clients, routers]: &[[Option<String>; 2]; 2]) -> (String, &'static str) {
     let pair = |guests: &[Option<String>; 2], names: [&str; 3]| match guests {
         [None, None] => format!("the {}s namespaces", names[0]),

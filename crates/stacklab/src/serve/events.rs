@@ -1,4 +1,4 @@
-//! Records that change, as server-sent events.
+//! Changes of records, as server-sent events.
 
 use crate::serve::json::to_json;
 use crate::serve::library::{Library, Stamp};
@@ -14,7 +14,7 @@ use tokio::sync::OwnedSemaphorePermit;
 /// How often files are polled.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// One stream of events, and what it has reported.
+/// One stream of events, and the state that it has reported.
 struct Follower {
     server: Arc<Server>,
     /// The record; `None` for the folder.
@@ -23,18 +23,18 @@ struct Follower {
     _place: OwnedSemaphorePermit,
 }
 
-/// How files differ from what was reported of them.
+/// How files differ from the reported state.
 enum Change {
-    /// What was reported already, or what cannot be read in this moment.
+    /// Already reported, or unreadable at the moment.
     NothingNew,
-    /// Another state of them, and how many runs or records there are now.
+    /// A new state of the files, and the current number of runs or records.
     Changed(Vec<(String, Stamp)>, usize),
-    /// The record is there no more.
+    /// The record no longer exists.
     Gone,
 }
 
-/// One event now, and one whenever the record, or any of the folder, has changed. It ends when the record is
-/// removed.
+/// One event at once, and one whenever the record, or any record of the folder, has changed. The stream ends when the
+/// record is removed.
 pub fn events(
     server: Arc<Server>,
     name: Option<String>,
@@ -66,7 +66,8 @@ pub fn events(
     Sse::new(stream).keep_alive(KeepAlive::default())
 }
 
-/// Compares the files with what was reported of them. What could not be reported is new at the next look too.
+/// Compares the files with the reported state. A change that could not be reported counts as new at the next check
+/// too.
 fn look(library: &Library, name: Option<&str>, reported: Option<Vec<(String, Stamp)>>) -> Change {
     let stamps = match name {
         None => library.files(),

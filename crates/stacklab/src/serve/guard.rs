@@ -1,5 +1,5 @@
-//! Who may ask: on loopback whoever names this machine as loopback, so that no page of elsewhere asks in a browser's name;
-//! elsewhere whoever knows the token.
+//! Access control. On loopback: requests whose Host header names loopback, so that no foreign web page can send
+//! requests through a browser. Elsewhere: requests with the token.
 
 use crate::failure::Failure;
 use axum::http::HeaderMap;
@@ -7,36 +7,36 @@ use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
-/// The cookie that carries the token once it was shown. Browsers keep one for all ports of a host, so the
-/// port is added.
+/// The cookie with the token, set once the token was given. Browsers share cookies between all ports of a host, so
+/// the port is added to the name.
 const COOKIE_NAME: &str = "stacklab-token";
 
-/// Lets requests pass or not.
+/// Accepts or rejects requests.
 pub enum Guard {
-    /// The server is reached from this machine only.
+    /// The server is reachable from this machine only.
     Loopback,
-    /// The server is reached from elsewhere.
+    /// The server is reachable from other machines.
     Token {
-        /// What one has to know.
+        /// The secret token.
         token: String,
-        /// Name of the cookie that says it.
+        /// Name of the cookie with the token.
         cookie: String,
     },
 }
 
-/// How a request stands.
+/// The decision on a request.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Pass {
-    /// It may pass.
+    /// Accepted.
     Yes,
-    /// It showed the token in its address: it may pass, and is given this cookie.
+    /// Accepted: the token was in the address. The answer sets this cookie.
     Welcome(String),
-    /// It may not, and why.
+    /// Rejected, and why.
     No(&'static str),
 }
 
 impl Guard {
-    /// For an address that is bound. Elsewhere than on loopback there is always a token: the one that is named, or a new
+    /// A guard for a bound address. An address other than loopback always requires a token: the given one, or a new
     /// one.
     ///
     /// # Errors
@@ -64,14 +64,15 @@ impl Guard {
         }
     }
 
-    /// Whether a request may pass: by its headers and its query.
+    /// Decides on a request by its headers and its query.
     pub fn pass(&self, headers: &HeaderMap, query: &str) -> Pass {
         let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
         match self {
             Guard::Loopback if header(HOST).is_some_and(is_loopback) => Pass::Yes,
             Guard::Loopback => Pass::No("this server answers to the names of this machine's loopback only"),
             Guard::Token { token, cookie } => {
-                // First, so that it does not stay in the address of who has the cookie already.
+                // Checked first, so that the token is removed from the address even if the browser already has the
+                // cookie.
                 let shown = query.split('&').find_map(|part| part.strip_prefix("token="));
                 if shown.is_some_and(|shown| same(shown, token)) {
                     return Pass::Welcome(format!(
@@ -92,13 +93,13 @@ impl Guard {
     }
 }
 
-/// An address by which others reach what is bound to all of this machine's: the one that leads out. Loopback
-/// where none does.
+/// An address by which other machines reach a socket bound to all addresses: the one with the default route. Loopback
+/// without such a route.
 fn named(bound: SocketAddr) -> SocketAddr {
     if !bound.ip().is_unspecified() {
         return bound;
     }
-    // Addresses of documentation. Nothing is sent: the system only says by which of its own it would be.
+    // Documentation addresses. Nothing is sent: the system only selects its source address for them.
     let by_ipv4 = || outward(Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into());
     let by_ipv6 = || {
         let there = Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1);
@@ -128,7 +129,7 @@ fn is_loopback(host: &str) -> bool {
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Compares all of both, so that the time it takes tells nothing of where they differ.
+/// Compares in constant time, so that the duration does not reveal where the strings differ.
 fn same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).fold(0, |apart, (a, b)| apart | (a ^ b)) == 0
 }

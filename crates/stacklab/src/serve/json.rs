@@ -1,8 +1,8 @@
-//! Answers as JSON.
+//! JSON answers.
 
 use serde::Serialize;
 
-/// An answer's text.
+/// A value as JSON text.
 pub fn to_json(what: &impl Serialize) -> String {
     serde_json::to_string(what).expect("names and finite numbers become JSON")
 }

@@ -1,7 +1,7 @@
 //! The records of a folder.
 //!
-//! A request names a file of the folder; the name is looked for among those that are there, and never made into a path of
-//! the request's choosing. Links, folders and other endings are not there.
+//! A request names a file of the folder. The name is compared with the existing names, and never becomes a path.
+//! Symbolic links, folders and other file extensions are ignored.
 
 use crate::campaign::record::Recorded;
 use crate::failure::Failure;
@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// Most records that are listed.
+/// Maximum number of listed records.
 const LISTED: usize = 200;
-/// Bytes of a record beyond which it is listed and not read: reading one takes as much time as it is long.
+/// Records larger than this are listed but not read, bytes: reading time grows with the size.
 const LARGEST: u64 = 512 << 20;
-/// Documents that are kept.
+/// Maximum number of cached documents.
 const KEPT: usize = 8;
 
-/// A folder.
+/// A folder of records.
 pub struct Library {
     folder: PathBuf,
     rows: Mutex<HashMap<String, Cached<CampaignRow>>>,
@@ -43,7 +43,7 @@ impl Stamp {
     }
 }
 
-/// What was made of a record: from which state of its file, and in which time.
+/// A cached result of a record, with the state of its file and the time that it took.
 #[derive(Clone)]
 struct Cached<T> {
     what: T,
@@ -53,25 +53,25 @@ struct Cached<T> {
 }
 
 impl<T> Cached<T> {
-    /// Makes it.
+    /// Computes the result.
     fn now(stamp: Stamp, make: impl FnOnce() -> T) -> Self {
         let begun = Instant::now();
         let what = make();
         Cached { what, stamp, took: begun.elapsed(), at: Instant::now() }
     }
 
-    /// Whether it is still what is told of the record. While that changes, it is made anew only as often as
-    /// takes a tenth of the time, since it may be measured on this machine.
+    /// Whether the result is still current. While the record changes, the result is recomputed at most for a tenth of
+    /// the time, since a campaign may be running on this machine.
     fn is_fresh(&self, stamp: Stamp) -> bool {
         self.stamp == stamp || self.at.elapsed() < 9 * self.took
     }
 }
 
 impl Library {
-    /// Takes a folder.
+    /// Opens a folder.
     ///
     /// # Errors
-    /// When it is none, or cannot be read.
+    /// When it is not a folder, or cannot be read.
     pub fn open(folder: &Path) -> Result<Self, Failure> {
         std::fs::read_dir(folder).map_err(|reason| {
             Failure::Usage(format!("the folder {} cannot be read: {reason}", folder.display()))
@@ -79,13 +79,13 @@ impl Library {
         Ok(Library { folder: folder.to_owned(), rows: Mutex::default(), documents: Mutex::default() })
     }
 
-    /// The records that are there, with the stamps of their files, the last changed first.
+    /// The existing records, with the stamps of their files, the last changed first.
     pub fn files(&self) -> Vec<(String, Stamp)> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mut files: Vec<(String, Stamp)> = entries
             .filter_map(|entry| {
                 let name = entry.file_name().into_string().ok()?;
-                // Of the entry itself: a link is not followed.
+                // Metadata of the entry itself: a symbolic link is not followed.
                 let data = entry.metadata().ok()?;
                 (data.is_file() && name.ends_with(".stacklab")).then(|| (name, Stamp::of(&data)))
             })
@@ -94,7 +94,7 @@ impl Library {
         files
     }
 
-    /// The stamp of a record's file; `None` where none of that name is there.
+    /// The stamp of a record's file; `None` without a file of that name.
     pub fn stamp(&self, name: &str) -> Option<Stamp> {
         Some(self.files().into_iter().find(|(known, _)| known == name)?.1)
     }
@@ -113,15 +113,15 @@ impl Library {
         Listing { folder: self.folder.display().to_string(), campaigns: campaigns.collect(), unlisted }
     }
 
-    /// Runs in a record, which has that stamp; `None` where they cannot be told just now.
+    /// Number of runs in a record with that stamp; `None` if it cannot be read at the moment.
     pub fn run_count(&self, name: &str, stamp: Stamp) -> Option<usize> {
         let row = self.row(name, stamp);
         (row.stamp == stamp && row.what.error.is_none()).then_some(row.what.runs)
     }
 
-    /// A record's row of the list, made once for all who ask.
+    /// A record's row of the list, computed once for all requests.
     fn row(&self, name: &str, stamp: Stamp) -> Cached<CampaignRow> {
-        // Held while it is made: who asks meanwhile would make the same.
+        // Locked during the computation: a concurrent request would compute the same row.
         let mut rows = locked(&self.rows);
         if let Some(known) = rows.get(name).filter(|known| known.is_fresh(stamp)) {
             return known.clone();
@@ -145,7 +145,7 @@ impl Library {
             }
             row
         });
-        // What is over in a moment is not kept for as long as the file stays as it is.
+        // A temporary error is not cached until the file changes.
         match is_passing {
             true => drop(rows.remove(name)),
             false => drop(rows.insert(name.to_owned(), made.clone())),
@@ -153,7 +153,7 @@ impl Library {
         made
     }
 
-    /// A record's title, beginning and number of runs.
+    /// A record's title, start time and number of runs.
     fn summary(&self, name: &str, stamp: Stamp) -> Result<(String, String, usize), Failure> {
         let record = self.open_record(name, stamp)?;
         let campaign = record.campaign()?;
@@ -161,7 +161,7 @@ impl Library {
         Ok((title, stacklab_report::time(campaign.created_unix_ns), record.run_count()?))
     }
 
-    /// Opens a record that is there, to be read; one that is too long is not.
+    /// Opens an existing record for reading; one that is too large is refused.
     fn open_record(&self, name: &str, stamp: Stamp) -> Result<Record, Failure> {
         if stamp.bytes > LARGEST {
             return Err(Failure::Usage(format!(
@@ -172,8 +172,8 @@ impl Library {
         Ok(Record::glance(&self.folder.join(name))?)
     }
 
-    /// The document of a record, as JSON, without details of runs; `None` where there is no such record. While it changes,
-    /// it may be one of a moment ago.
+    /// The document of a record, as JSON, without details of runs; `None` if there is no such record. While the
+    /// record changes, the document may be slightly out of date.
     pub fn document(&self, name: &str) -> Option<Result<String, Failure>> {
         let stamp = self.stamp(name)?;
         let known = locked(&self.documents)
@@ -196,14 +196,14 @@ impl Library {
         Some(what)
     }
 
-    /// What the hosts saw of a run, as JSON; `None` where there is no such record or run.
+    /// The host reports of a run, as JSON; `None` if there is no such record or run.
     pub fn detail(&self, name: &str, block: u32, position: u32) -> Option<Result<String, Failure>> {
         let stamp = self.stamp(name)?;
         let read = || run_detail(&self.open_record(name, stamp)?, block, position);
         read().map(|detail| detail.map(|detail| to_json(&detail))).transpose()
     }
 
-    /// Two records side by side, as JSON; `None` where one of them is not there.
+    /// A comparison of two records, as JSON; `None` if one of them does not exist.
     pub fn compare(&self, a: &str, b: &str) -> Option<Result<String, Failure>> {
         let both = [(a, self.stamp(a)?), (b, self.stamp(b)?)];
         let compare = || -> Result<String, Failure> {
@@ -221,7 +221,7 @@ impl Library {
     }
 }
 
-/// A list that a panicking reader left is still a list.
+/// Locks a mutex, even after a panic: the list stays valid.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -252,7 +252,7 @@ pub mod tests {
         (folder, path, library)
     }
 
-    /// The record, held by a commit that goes on.
+    /// The record, locked by a commit in progress.
     pub fn held(path: &Path) -> rusqlite::Connection {
         let writer = rusqlite::Connection::open(path).unwrap();
         writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
@@ -277,7 +277,7 @@ pub mod tests {
         let (_folder, path, library) = folder();
         let stamp = library.stamp("a.stacklab").unwrap();
         assert_eq!(library.run_count("a.stacklab", stamp), Some(0));
-        // It could not be read anew now.
+        // It could not be recomputed now.
         let writer = held(&path);
         assert_eq!(library.run_count("a.stacklab", stamp), Some(0));
         assert_eq!(library.listing().campaigns[0].error, None);
@@ -296,7 +296,7 @@ pub mod tests {
             |took_ms: u64| Cached { took: Duration::from_millis(took_ms), ..Cached::now(stamp, || ()) };
         assert!(made(0).is_fresh(stamp) && made(60_000).is_fresh(stamp));
         assert!(!made(0).is_fresh(later) && made(60_000).is_fresh(later));
-        // A row of another state of the file is not used for this one.
+        // A row of another state of the file is not reused for this one.
         let slow = Cached { took: Duration::from_secs(60), ..library.row("a.stacklab", stamp) };
         locked(&library.rows).insert("a.stacklab".to_owned(), slow);
         assert_eq!(library.run_count("a.stacklab", later), None);
@@ -371,7 +371,7 @@ pub mod tests {
         }
         let listing = library.listing();
         assert_eq!(listing.campaigns.len(), 2);
-        // What is no record is listed with the reason, and breaks nothing.
+        // A file that is not a record is listed with the reason, and does not break the list.
         assert!(listing.campaigns.iter().all(|row| row.error.is_some()), "{listing:?}");
         assert!(library.document("a.stacklab").unwrap().is_err());
     }

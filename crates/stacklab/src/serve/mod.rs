@@ -1,12 +1,12 @@
 //! `stacklab serve`: the page over a folder of records.
 //!
-//! * `library`: the records of the folder, by name and nothing else
-//! * `guard`: who may ask
-//! * `routes`: what is answered
-//! * `events`: records that change, as server-sent events
+//! * `library`: the records of the folder, by name only
+//! * `guard`: access control
+//! * `routes`: the answers
+//! * `events`: changes of records, as server-sent events
 //!
-//! It reads, and never writes. A campaign that is measured beside it goes on: of its record only what is
-//! shown is read, and while it changes only for a tenth of the time.
+//! It only reads, and never writes. A campaign can run at the same time: only the requested parts of its record are
+//! read, and while the record changes only for a tenth of the time.
 
 mod events;
 mod guard;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 /// Serves until it is interrupted.
 ///
 /// # Errors
-/// When the folder cannot be read, or the address is taken.
+/// When the folder cannot be read, or the address is already in use.
 pub fn serve(options: &ServeOptions) -> Result<(), Failure> {
     stacklab_report::page::shell()?;
     let library = Library::open(&options.folder)?;
@@ -34,7 +34,7 @@ pub fn serve(options: &ServeOptions) -> Result<(), Failure> {
     let failed = |reason| Failure::Serve { address, reason };
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
-        // Records are read on these; more at once would only take more of the processors that measure.
+        // Threads that read records. More of them would only take processor time from a running campaign.
         .max_blocking_threads(2)
         .build()
         .map_err(failed)?;

@@ -1,4 +1,4 @@
-//! What is answered: the page, its script and style, and what it asks for as JSON.
+//! Answers: the page, its script and style, and its data as JSON.
 
 use crate::failure::Failure;
 use crate::serve::events::events;
@@ -19,7 +19,7 @@ use serde::Deserialize;
 use stacklab_report::page::{Refused, SCRIPT, STYLE, shell};
 use std::sync::Arc;
 
-/// Nothing of elsewhere is loaded, framed or run.
+/// Nothing from other origins is loaded, framed or run.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data: blob:; \
      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -42,14 +42,14 @@ pub fn routes(server: Arc<Server>) -> Router {
         .with_state(server)
 }
 
-/// Lets those pass who may, and gives every answer its policy.
+/// Rejects requests without access, and adds the security policy to every answer.
 async fn guarded(State(server): ServerState, request: Request, next: Next) -> Response {
     let query = request.uri().query().unwrap_or_default();
     let mut response = match server.guard.pass(request.headers(), query) {
         Pass::Yes => next.run(request).await,
         Pass::No(why) => refused(StatusCode::FORBIDDEN, why),
-        // The token does not stay in the address, where it would be seen and kept. Not to the path that was
-        // asked for: one that begins with two slashes is another host's address.
+        // Redirects, so that the token does not stay visible in the address. Not to the requested path: a path that
+        // begins with two slashes is another host's address.
         Pass::Welcome(cookie) => {
             (StatusCode::SEE_OTHER, [(SET_COOKIE, cookie), (LOCATION, "/".to_owned())]).into_response()
         }
@@ -85,7 +85,7 @@ fn refused(status: StatusCode, error: &str) -> Response {
     (status, json(to_json(&Refused { error: error.to_owned() }))).into_response()
 }
 
-/// Reads records away from the thread that answers.
+/// Reads records on a separate thread, so that the server can still answer.
 async fn read(
     server: Arc<Server>,
     read: impl FnOnce(&Server) -> Option<Result<String, Failure>> + Send + 'static,

@@ -1,16 +1,16 @@
-//! What the routes share.
+//! State shared by the routes.
 
 use crate::serve::guard::Guard;
 use crate::serve::library::Library;
 use std::sync::Arc;
 
-/// What every answer is made of.
+/// The shared state.
 pub struct Server {
     pub library: Library,
     pub guard: Guard,
-    /// Limits how many streams of events are open at once.
+    /// Limits the number of concurrent event streams.
     pub streams: Arc<tokio::sync::Semaphore>,
 }
 
-/// Streams of events at once.
+/// Maximum number of concurrent event streams.
 pub const STREAMS: usize = 64;

@@ -1,4 +1,4 @@
-//! Figures that need both ends' clocks: taken by an offset, corrected for drift, or missing with the reason.
+//! Figures that depend on both clocks: computed with an offset, corrected for drift, or missing with the reason.
 
 use crate::trial::evidence::{ClockSync, ReportSource};
 use stacklab_model::{Buckets, Compared, HostReport, Metric, Value};
@@ -6,7 +6,7 @@ use stacklab_traffic::stats::clock::{Clocks, Offset};
 use stacklab_traffic::trial::Figures;
 use std::collections::BTreeMap;
 
-/// Corrects the figures that were made of the difference of two clocks, by what is known of these.
+/// Corrects the figures that depend on both clocks, by the clock synchronisation of the trial.
 pub fn corrected(made: Figures, sources: &[ReportSource], clocks: &ClockSync) -> Figures {
     match clocks {
         ClockSync::Same => made,
@@ -17,7 +17,7 @@ pub fn corrected(made: Figures, sources: &[ReportSource], clocks: &ClockSync) ->
     }
 }
 
-/// Takes out what was made of the difference of two clocks of which too little is known.
+/// Removes the figures that depend on both clocks, because the clock offset is not known well enough.
 fn without_one_way(mut made: Figures, reason: &str) -> Figures {
     for metric in Metric::ALL.iter().copied().filter(|metric| metric.is_one_way_delay()) {
         if let Some(value) = made.values.get_mut(&metric) {
@@ -36,8 +36,8 @@ fn missing(reason: &str) -> Value {
     Value::Missing(format!("clock: {reason}"))
 }
 
-/// Corrects one-way figures that were taken by the offset before the trial: takes the drift out, states the bound, and
-/// leaves out what is smaller than it.
+/// Corrects one-way figures computed with the offset from before the trial: removes the drift, states the bound, and
+/// omits figures smaller than the bound.
 fn without_drift(mut made: Figures, sources: &[ReportSource], before: Offset, after: Offset) -> Figures {
     let clocks = Clocks { before, after };
     let Figures { values, host_reports, .. } = &mut made;
@@ -45,7 +45,7 @@ fn without_drift(mut made: Figures, sources: &[ReportSource], before: Offset, af
     for (number, (report, source)) in receivers.enumerate() {
         let clocks = if source.forward { clocks } else { clocks.reversed() };
         let corrected = correct(report, &clocks);
-        // The figures are the first stream's.
+        // Only the first stream gives figures.
         if number > 0 {
             continue;
         }
@@ -57,19 +57,19 @@ fn without_drift(mut made: Figures, sources: &[ReportSource], before: Offset, af
     made
 }
 
-/// How wrong figures may still be, nanoseconds.
+/// Maximum errors of the figures, nanoseconds.
 struct Uncertainty {
-    /// A delay's mean.
+    /// For a mean delay.
     mean_ns: f64,
-    /// A percentile of delays, from which the drift was taken as if all had arrived at their mean time.
+    /// For a percentile of delays; the drift was removed as if all messages had arrived at their mean time.
     median_ns: f64,
-    /// The difference of two delays at both ends of the window.
+    /// For the difference of two delays at both ends of the window.
     spread_ns: f64,
-    /// That of two messages in a row.
+    /// For the difference of two successive messages.
     step_ns: f64,
 }
 
-/// Takes the drift out of a receiver's delays.
+/// Removes the drift from a receiver's delays.
 fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, String> {
     let minima = std::mem::take(&mut report.received.least_delays);
     let Some(delays) = &mut report.delays else { return Err("no delay was measured".to_owned()) };
@@ -91,7 +91,7 @@ fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, Stri
     }
     let (first_ns, last_ns) = (report.received.first_ns, report.received.last_ns);
     let window_ns = last_ns.saturating_sub(first_ns);
-    // By how much a delay that ended so long after the first arrival is too long.
+    // The error of a delay, by the time of its arrival since the first one.
     let gained =
         |since_ns: f64| drift.skew * (first_ns.saturating_sub(clocks.before.at_ns) as f64 + since_ns);
     let ends: Vec<u64> = report.series.iter().skip(1).map(|row| row.start_ns).chain([window_ns]).collect();
@@ -132,7 +132,7 @@ fn shifted(buckets: &Buckets, by_ns: f64) -> Buckets {
     Buckets(moved)
 }
 
-/// Puts the corrected figures in their places, and leaves out those that are smaller than what they may be wrong by.
+/// Replaces the figures by the corrected ones, and omits those that are smaller than their error.
 fn keep_significant(
     values: &mut BTreeMap<Metric, Value>,
     report: &mut HostReport,
@@ -188,12 +188,12 @@ mod tests {
         assert_eq!(run.values[&Metric::Throughput], Value::Measured(1.0));
     }
 
-    /// The figures when its clocks were compared a second before and after it.
+    /// The figures when the clocks were compared a second before and a second after the trial.
     fn figures_of(report: HostReport, gained_ns: i64, bound_ns: u64) -> Figures {
         figures_in(Direction::Forward, report, gained_ns, bound_ns)
     }
 
-    /// The same of a stream in a direction; the offset is that of the testbed's receiver.
+    /// The same for a stream in a direction; the offset is that of the testbed's receiver.
     fn figures_in(direction: Direction, report: HostReport, gained_ns: i64, bound_ns: u64) -> Figures {
         let offset_ns = 5_000_000_000;
         let before = Offset { offset_ns, bound_ns, at_ns: 20_000_000_000 };
@@ -214,12 +214,12 @@ mod tests {
         let run = figures_of(received(5_000_000_000, 20_000.0), 240_000, 10_000);
         let figure = |metric: Metric| run.values[&metric].measured().unwrap();
         assert!((figure(Metric::OneWayDelayMean) - 1.0).abs() < 1e-5);
-        // Of ten seconds the fifth is the one below the middle.
+        // Of ten seconds, the fifth is just below the middle.
         assert!((figure(Metric::OneWayDelay) - 0.99).abs() < 1e-5);
         let side = &run.host_reports[1];
         let compared = side.delay_points.unwrap().compared.unwrap();
         assert_eq!((compared.offset_ns, compared.skew_ns_per_s), (5_000_000_000, 20_000));
-        // The bound, and half of what the clock gained in the window.
+        // The bound, and half of the clock's gain in the window.
         assert!((110_000..=111_000).contains(&compared.bound_ns), "{compared:?}");
         for row in &side.series {
             assert!((row.delay_mean_ns.unwrap() - 1e6).abs() < 2.0, "{row:?}");
@@ -237,13 +237,13 @@ mod tests {
         for metric in [Metric::OneWayDelay, Metric::OneWayDelayMean, Metric::Pdv] {
             assert!(missing(&run, metric).starts_with("clock: "), "{metric}");
         }
-        // Two messages in a row differ by far less than the clocks could part between them.
+        // Two successive messages differ by far less than the clocks could drift between them.
         assert_eq!(run.values[&Metric::Jitter], Value::Measured(1.0));
         assert!(run.host_reports[1].series.iter().all(|row| row.delay_mean_ns.is_none()));
         let run = figures_of(received(5_000_000_000, 0.0), 0, 900_000);
         assert_eq!(run.values[&Metric::OneWayDelay], Value::Measured(1.0));
         assert_eq!(run.host_reports[1].delay_points.unwrap().compared.unwrap().bound_ns, 900_000);
-        // Delays that a clock that loses has cut off at 0, and an agent that took no offset.
+        // Delays cut off at 0 by a slow clock, and an agent that applied no offset.
         let cut = figures_of(received(5_000_000_000, -200_000.0), -2_400_000, 10_000);
         assert!(missing(&cut, Metric::OneWayDelay).contains("delays are shorter"));
         let older = figures_of(received(0, 0.0), 0, 10_000);

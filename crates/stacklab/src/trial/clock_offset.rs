@@ -1,38 +1,39 @@
-//! How far two hosts' clocks are apart, before and after a trial.
+//! Clock offset between two hosts, before and after a trial.
 
 use crate::trial::evidence::ClockSync;
 use stacklab_model::HostFacts;
 use stacklab_traffic::stats::clock::Offset;
 
-/// Whether two hosts run on one kernel, and so share processors, and their clock too but for time namespaces.
+/// Whether two hosts run on one kernel, and so share processors, and (except with time namespaces) a clock.
 pub fn one_machine(one: &HostFacts, other: &HostFacts) -> bool {
     one.boot_id.is_some() && one.boot_id == other.boot_id
 }
 
-/// Whether two hosts read the same clock, as their kernel says; an older one knows no time namespaces.
+/// Whether two hosts read the same clock, as their kernel reports; an older kernel has no time namespaces.
 pub fn one_clock(one: &HostFacts, other: &HostFacts) -> bool {
     one_machine(one, other) && one.time_namespace.is_some() && one.time_namespace == other.time_namespace
 }
 
-/// What is known of two hosts' clocks before a trial.
+/// The clock offset of two hosts before a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClockOffset {
-    /// They are one clock.
+    /// Both hosts have the same clock.
     Same,
-    /// The second one is ahead of the first one by so much.
+    /// The second clock is ahead of the first one by this offset.
     Measured(Offset),
-    /// Nothing, and why.
+    /// Unknown, with the reason.
     Unknown(String),
 }
 
 impl ClockOffset {
-    /// From their comparison, for hosts on one machine or not. A time namespace on one machine has a clock of its own.
+    /// The result of a clock comparison, for hosts on one machine or not. Hosts on one machine have two clocks only
+    /// with time namespaces.
     pub fn of(one_machine: bool, compared: Result<Offset, String>) -> Self {
         match compared {
             Ok(offset) if one_machine && offset.offset_ns.unsigned_abs() <= offset.bound_ns => {
                 ClockOffset::Same
             }
-            // To agents 0 says that the clocks are one. A nanosecond is less than any bound.
+            // For agents, 0 means that the hosts share a clock. One nanosecond is less than any bound.
             Ok(offset) if offset.offset_ns == 0 => ClockOffset::Measured(Offset { offset_ns: 1, ..offset }),
             Ok(offset) => ClockOffset::Measured(offset),
             Err(_) if one_machine => ClockOffset::Same,
@@ -40,7 +41,7 @@ impl ClockOffset {
         }
     }
 
-    /// The offset that the agents are given, nanoseconds; 0 where they have one clock.
+    /// The offset that the agents are given, nanoseconds; 0 if they share a clock.
     pub fn offset_ns(&self) -> i64 {
         match self {
             ClockOffset::Measured(offset) => offset.offset_ns,
@@ -48,10 +49,10 @@ impl ClockOffset {
         }
     }
 
-    /// With the comparison after the trial, which is made where there are two clocks.
+    /// Adds the comparison after the trial, which is made if there are two clocks.
     ///
     /// # Errors
-    /// The comparison's; inside is the reason where it did not work.
+    /// Those of the comparison. The inner result is the reason if it failed.
     pub fn with_after<E>(
         self,
         compare: impl FnOnce() -> Result<Result<Offset, String>, E>,
@@ -74,7 +75,7 @@ mod tests {
         assert_eq!(ClockOffset::of(true, Ok(offset(-40))), ClockOffset::Same);
         assert_eq!(ClockOffset::of(true, Ok(offset(41))), ClockOffset::Measured(offset(41)));
         assert_eq!(ClockOffset::of(false, Ok(offset(-40))).offset_ns(), -40);
-        // 0 would mean that they are one.
+        // 0 would mean that the hosts share a clock.
         assert_eq!(ClockOffset::of(false, Ok(offset(0))).offset_ns(), 1);
         assert_eq!(ClockOffset::of(true, Err("no".to_owned())), ClockOffset::Same);
         assert_eq!(ClockOffset::of(false, Err("no".to_owned())), ClockOffset::Unknown("no".to_owned()));

@@ -1,4 +1,4 @@
-//! What is known of a trial when it has ended, before any figure is made of it.
+//! The evidence of a trial, before any figure is computed.
 
 use stacklab_model::{Counters, Direction, Mechanism, Service};
 use stacklab_testbed::Ticks;
@@ -7,76 +7,76 @@ use stacklab_traffic::stats::clock::Offset;
 use stacklab_traffic::trial::Collected;
 use std::collections::BTreeMap;
 
-/// All that a rig observed of one trial.
+/// A rig's observations of one trial.
 #[derive(Debug)]
 pub struct Evidence {
-    /// What the agents of both hosts reported.
+    /// The reports of both agents.
     pub collected: Collected,
-    /// For the sender's and the receiver's host: what a guest's processes had run before and after the trial, counted on
-    /// this machine, where the guest does not count all of its CPU time itself.
+    /// For the sender's and the receiver's host: CPU time of a guest's processes before and after the trial, counted
+    /// on this machine, if the guest does not count all of its CPU time itself.
     pub guest_cpu: [Option<[Ticks; 2]>; 2],
-    /// Queries to each service that the receiver's host runs; `None` where none runs.
+    /// Queries to each service on the receiver's host; `None` without services.
     pub services: Option<BTreeMap<Service, Asked>>,
-    /// What the routers counted, where there are any.
+    /// The routers' counters, if there are routers.
     pub routers: Option<RouterEvidence>,
-    /// What is known of the hosts' clocks.
+    /// The clock synchronisation of the hosts.
     pub clocks: ClockSync,
 }
 
 impl Evidence {
-    /// What two agents reported, of hosts with one clock; no other evidence.
+    /// The reports of two agents on hosts with one clock, without other evidence.
     pub fn of(collected: Collected) -> Self {
         let (guest_cpu, clocks) = ([None, None], ClockSync::Same);
         Evidence { collected, guest_cpu, services: None, routers: None, clocks }
     }
 }
 
-/// What the two routers counted around a trial, and what they do to packets.
+/// The counters of the two routers before and after a trial, and their mechanism.
 #[derive(Debug)]
 pub struct RouterEvidence {
-    /// What is between the routers.
+    /// The mechanism between the routers.
     pub mechanism: Mechanism,
-    /// Of the sender's router and the receiver's, before the trial.
+    /// Counters of the sender's router and the receiver's router, before the trial.
     pub before: [RouterCount; 2],
-    /// The same after it.
+    /// The same after the trial.
     pub after: [RouterCount; 2],
 }
 
-/// What a router has counted until now.
+/// The counters of a router at one moment.
 #[derive(Debug)]
 pub struct RouterCount {
     /// Its packet counters.
     pub counters: Counters,
-    /// Its CPU time; `None` where it counts none.
+    /// Its CPU time; `None` if it does not count it.
     pub busy: Option<Busy>,
 }
 
-/// CPU time until now.
+/// CPU time at one moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Busy {
-    /// Nanoseconds that it was busy.
+    /// Busy time, nanoseconds.
     pub ns: u64,
-    /// Nanoseconds of which that is a part.
+    /// Total time, nanoseconds.
     pub of_ns: u64,
 }
 
 /// How two hosts' clocks were synchronised for a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClockSync {
-    /// They read the same clock.
+    /// Both hosts read the same clock.
     Same,
-    /// The offset before the trial, and the one after it or why there is none.
+    /// The offset before the trial, and the offset after it or the reason why it is missing.
     Compared {
-        /// By this one delays were taken.
+        /// The offset with which delays were computed.
         before: Offset,
-        /// By this one they are corrected for drift.
+        /// The offset for the correction of drift.
         after: Result<Offset, String>,
     },
-    /// No offset was known before the trial, and why.
+    /// No offset was known before the trial, with the reason.
     Unknown(String),
 }
 
-/// Where a host report of a run is from.
+/// The host and direction of a host report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReportSource {
     /// The rig's host: 0 is the sender of the testbed, 1 its receiver.
@@ -85,7 +85,8 @@ pub struct ReportSource {
     pub forward: bool,
 }
 
-/// Where each of a run's host reports is from: a stream's sender and its receiver, then those of a stream back.
+/// The host and direction of each host report of a run: a stream's sender and receiver, then those of the reverse
+/// stream.
 pub fn report_sources(direction: Direction) -> &'static [ReportSource] {
     const FORWARD: [ReportSource; 2] =
         [ReportSource { host: 0, forward: true }, ReportSource { host: 1, forward: true }];

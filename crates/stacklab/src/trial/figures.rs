@@ -1,12 +1,12 @@
-//! From a trial's evidence to its run.
+//! Makes a run from a trial's evidence.
 
 use crate::trial::evidence::{Evidence, report_sources};
 use crate::trial::{clock_correction, guest_cpu, routers, services};
 use stacklab_model::{Direction, RunRecord, Trial, TrialSpec};
 use stacklab_traffic::trial::{Figures, Path, figures as reported};
 
-/// Makes the run of a trial: first the figures that the hosts' reports alone give, then what other evidence adds to them or
-/// takes out. A pure function: the same evidence gives the same run.
+/// Makes the run of a trial: first the figures from the hosts' reports alone, then the figures that other evidence
+/// adds or removes. A pure function: the same evidence gives the same run.
 pub fn figures(
     trial: &Trial,
     spec: TrialSpec,

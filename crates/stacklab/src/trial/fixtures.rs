@@ -9,7 +9,7 @@ use stacklab_model::{
 };
 use stacklab_traffic::trial::{Figures, Path};
 
-/// A stream of datagrams, as one is measured by hand.
+/// A stream of datagrams, as in a single measurement.
 pub fn trial_and_spec() -> (Trial, TrialSpec) {
     let Ok(Cli { command: Command::Measure(options) }) =
         Cli::try_parse_from(["stacklab", "measure", "udp", "host"])
@@ -27,7 +27,7 @@ pub fn path() -> Path {
     Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, nat }
 }
 
-/// A stream of datagrams with these reports, each figure of which is 1.
+/// A stream of datagrams with these reports; each figure is 1.
 pub fn stream_of(host_reports: Vec<HostReport>) -> (TrialSpec, Figures) {
     let (_, spec) = trial_and_spec();
     let values = spec.probe.metrics.iter().map(|metric| (*metric, Value::Measured(1.0))).collect();
@@ -35,7 +35,7 @@ pub fn stream_of(host_reports: Vec<HostReport>) -> (TrialSpec, Figures) {
     (spec, Figures { status, values, drops, warnings, host_reports })
 }
 
-/// What a receiver saw in ten seconds from its time 21 s on: delays of 1 ms, as they look to a clock that gains.
+/// A receiver's report over ten seconds from its time 21 s on: delays of 1 ms, measured with a clock that gains.
 pub fn received(offset_ns: i64, gained_ns_per_s: f64) -> HostReport {
     let address = "[2001:2::1]:5000".parse().unwrap();
     let looks = |second: u64| (1_000_000.0 + gained_ns_per_s * (second as f64 + 1.5)) as u64;

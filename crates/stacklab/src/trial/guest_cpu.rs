@@ -1,4 +1,4 @@
-//! CPU time of guests that count none themselves, or not all, taken on this machine over a whole trial.
+//! CPU time of guests that do not count all of it themselves, measured on this machine over a whole trial.
 
 use crate::trial::evidence::ReportSource;
 use stacklab_model::{CpuScope, CpuTime, TrialSpec};
@@ -6,8 +6,8 @@ use stacklab_testbed::Ticks;
 use stacklab_traffic::results;
 use stacklab_traffic::trial::{Figures, Path};
 
-/// Replaces what guests report of CPU time by what their processes ran, and the figures made of it. The time is that of the
-/// whole trial, set-up and warm-up included.
+/// Replaces the CPU time that guests report by that of their processes, and recomputes the figures. It covers the
+/// whole trial, including set-up and warm-up.
 pub fn counted(
     mut made: Figures,
     sources: &[ReportSource],
@@ -29,12 +29,12 @@ pub fn counted(
     made
 }
 
-/// Nanoseconds that processes have run.
+/// CPU time of processes, nanoseconds.
 pub fn busy_ns(ticks: Ticks) -> u64 {
     (ticks.user + ticks.system) * results::tick_ns()
 }
 
-/// `reported` is what the guest says itself, of which the agent's own part is taken.
+/// `reported` is the guest's own CPU time; the agent's own part is taken from it.
 fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -> CpuTime {
     let ns = |read: fn(Ticks) -> u64| read(after).saturating_sub(read(before)) * results::tick_ns();
     let (user_ns, system_ns) = (ns(|ticks| ticks.user), ns(|ticks| ticks.system));

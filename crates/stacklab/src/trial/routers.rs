@@ -1,4 +1,4 @@
-//! What the routers between a trial's hosts counted, as figures.
+//! Figures from the counters of the routers between a trial's hosts.
 
 use crate::trial::evidence::{ReportSource, RouterEvidence};
 use stacklab_model::{
@@ -52,7 +52,7 @@ pub fn counted(
         }
         return made;
     }
-    // A trial in reverse has its sender behind the far router, and translators do the opposite for it.
+    // In reverse, the sender is at the far router, and translators work in the opposite direction.
     let forward = sources[sent].forward;
     let sent = &made.host_reports[sent];
     let family = Family::of(sent.endpoint.local.ip());

@@ -28,8 +28,8 @@ pub fn run(rig: &mut dyn Rig, study: &Study, seed: u64, trial: &Trial) -> Result
     let clocks = rig.ends_mut().clock_sync(offset, &path, &spec)?;
     let run = figures(trial, spec, &path, direction, Evidence { clocks, ..evidence });
     if !run.is_valid() {
-        // A host that is gone takes the link with it and spoils what the other one sees: that is no run, and can be
-        // done again.
+        // A host that is gone takes the link down and distorts the other host's report. The trial then gives no run,
+        // and can be repeated.
         rig.ends_mut().see_alive()?;
     }
     Ok(run)

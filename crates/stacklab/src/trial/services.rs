@@ -1,4 +1,4 @@
-//! Queries to the services of a testbed while a trial ran.
+//! Queries to the services of a testbed during a trial.
 
 use crate::trial::evidence::ReportSource;
 use stacklab_model::{Service, Warning};
@@ -6,9 +6,9 @@ use stacklab_testbed::services::Asked;
 use stacklab_traffic::trial::Figures;
 use std::collections::BTreeMap;
 
-/// Adds the counts to the counters of the host that asks, and a warning for each service that did not answer all.
+/// Adds the counts to the counters of the querying host, and a warning for each service with unanswered queries.
 pub fn counted(mut made: Figures, sources: &[ReportSource], asked: &BTreeMap<Service, Asked>) -> Figures {
-    // The sender of the testbed asks.
+    // The sender of the testbed sends the queries.
     let asks = sources.iter().position(|source| source.host == 0);
     if let Some(report) = asks.and_then(|place| made.host_reports.get_mut(place)) {
         for (service, Asked { asked, answered }) in asked {
@@ -20,7 +20,7 @@ pub fn counted(mut made: Figures, sources: &[ReportSource], asked: &BTreeMap<Ser
     made
 }
 
-/// That not all was answered, where it was not.
+/// A warning if not all queries were answered.
 fn warning(service: Service, Asked { asked, answered }: Asked) -> Option<Warning> {
     (answered < asked).then(|| Warning {
         code: "services".to_owned(),

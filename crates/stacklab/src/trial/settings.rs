@@ -1,21 +1,21 @@
-//! A cell's settings as what agents and testbed are told.
+//! Converts a cell's settings for agents and testbed.
 
 use stacklab_model::{
     Cell, CpuScope, Io, IoChoice, LinkConfig, Mechanism, Pacing, Pinning, Probe, ProbeSpec, Transport,
 };
 
-/// Which processors the hosts of a trial run on, and whether these do their receive work too.
+/// The processors that the hosts of a trial run on, and whether these also do the receive work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuAffinity {
-    /// Each host has its own half; else any.
+    /// Each host uses its own half of the processors; otherwise any.
     pub divided: bool,
-    /// Receive work is done by the receiving host's processors.
+    /// Receive work runs on the receiving host's processors.
     pub steered: bool,
 }
 
 impl CpuAffinity {
-    /// Of a probe in a cell. What a study does not say is as good as the testbed can: `divides` and `steers` say
-    /// whether it would, where the link is to be filled.
+    /// The affinity of a probe in a cell. Unset values take the best that the testbed supports: `divides` and
+    /// `steers` are its defaults when the link is to be filled.
     pub fn of(cell: &Cell, probe: Probe, divides: bool, steers: bool) -> Self {
         match cell.settings.pinning {
             Some(Pinning::Steered) => CpuAffinity { divided: true, steered: true },
@@ -26,15 +26,15 @@ impl CpuAffinity {
     }
 }
 
-/// Whose CPU the CPU figures of a cell's runs are, where the testbed steers streams unless told otherwise.
+/// Whose CPU time the CPU figures of a cell's runs cover; `steers` is the testbed's default for streams.
 pub fn cpu_scope(cell: &Cell, steers: bool) -> CpuScope {
     let own = CpuAffinity::of(cell, Probe::Stream, true, steers).steered;
     if own { CpuScope::Processors } else { CpuScope::Shared }
 }
 
-/// How a trial's messages get into the kernel: as the study says, else chosen. On a link of known rate the link is to
-/// be filled, and a train of datagrams is cut before the link; else the stack is measured, and each message goes
-/// through all of it.
+/// I/O mode of a trial: the study's choice, else the default. On a link of known rate the goal is to fill the link,
+/// so UDP uses GSO batches, which are segmented before the link. Otherwise the goal is to measure the stack, so each
+/// message passes through the whole stack separately.
 pub fn io(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
     if let Some(IoChoice::Path(io)) = cell.settings.io {
         return io;
@@ -50,7 +50,7 @@ pub fn io(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
     }
 }
 
-/// When a trial's messages leave: where the study says at the link's rate, by the schedule that this comes to.
+/// When a trial's messages are sent. Pacing at the link's rate becomes the schedule for that rate.
 pub fn pacing(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Pacing {
     match (probe.pacing, link_config.messages_per_second(cell)) {
         (Pacing::Link, Some(rate)) => Pacing::Schedule(rate),
@@ -58,8 +58,8 @@ pub fn pacing(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Pacin
     }
 }
 
-/// Whether each message takes one packet; one that takes several cannot be part of a train. The packets of a train may be cut
-/// on their way (Linux leaves DF out), which a translator to IPv6 then does.
+/// Whether each message takes one packet: a fragmented message cannot be part of a GSO batch. The packets of a GSO
+/// batch may be fragmented on their way (Linux clears DF), and a translator to IPv6 then does so.
 fn fits_a_packet(link_config: &LinkConfig, cell: &Cell) -> bool {
     if Mechanism::of(cell).translates() {
         return false;
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(io(&shaped, &cell(plain.clone()), &flood), Io::Segment);
         assert_eq!(io(&shaped, &asked(IoChoice::Auto), &flood), Io::Segment);
         assert_eq!(io(&shaped, &asked(IoChoice::Path(Io::Plain)), &flood), Io::Plain);
-        // 1400 bytes take two packets of 1280.
+        // 1400 bytes take two packets with an MTU of 1280.
         let narrow = cell(CellSettings { mtu: Some(1280), ..plain.clone() });
         assert_eq!(io(&shaped, &narrow, &flood), Io::Batch);
         assert_eq!(io(&link_config(None), &cell(plain), &flood), Io::Batch);

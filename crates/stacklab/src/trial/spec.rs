@@ -1,4 +1,4 @@
-//! The specification of a cell's trial, as both agents get it.
+//! The specification of a cell's trial, as sent to both agents.
 
 use crate::trial::settings::{self, CpuAffinity};
 use stacklab_model::{
@@ -6,11 +6,11 @@ use stacklab_model::{
 };
 use stacklab_study::Study;
 
-/// How long both ends of a closed loop poll before they sleep, where they have processors of their own. Waking a
-/// sleeping processor takes several times as long as the stack under test, and now more, now less.
+/// How long both ends of a closed loop poll before they sleep, if they have separate processors. Waking a sleeping
+/// processor takes several times as long as the stack under test, and varies.
 const POLL_NS: u64 = 1_000_000;
 
-/// The specification of a study's trial between hosts of these systems, as if their clocks were one.
+/// The specification of a study's trial between hosts of these systems, with a clock offset of zero.
 pub fn spec(
     study: &Study,
     seed: u64,
@@ -30,7 +30,7 @@ pub fn spec(
     spec
 }
 
-/// How messages get into the kernel where the study does not say: a guest's may support GSO in name only.
+/// Default I/O mode: a guest may report GSO but not support it.
 fn io(systems: &Systems, link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
     let own = |system: &System| matches!(system, System::Namespace | System::Here | System::Ssh(_));
     let said = matches!(cell.settings.io, Some(IoChoice::Path(_)));
@@ -40,7 +40,7 @@ fn io(systems: &Systems, link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpe
     }
 }
 
-/// A number that differs from those of the trials before and after.
+/// A token that differs from those of the trials before and after.
 fn token(seed: u64, trial: &Trial) -> u32 {
     (seed as u32)
         ^ trial.block.wrapping_mul(0x9e37_79b1).wrapping_add(trial.position.wrapping_mul(0x85eb_ca6b))

@@ -28,15 +28,15 @@ impl Location {
     }
 }
 
-/// One thing that is wrong.
+/// One problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub place: Location,
-    /// What is wrong, in a sentence.
+    /// The problem, in one sentence.
     pub title: String,
     /// What was expected, shown at the location; may be empty.
     pub label: String,
-    /// A related location, and how it is related.
+    /// A related location, and its relation.
     pub related: Option<(Location, String)>,
     /// What to do next.
     pub help: Option<String>,
@@ -57,7 +57,7 @@ impl Problem {
         self
     }
 
-    /// Offers the nearest valid name, where one is near.
+    /// Offers the nearest valid name, if one is near.
     pub(crate) fn nearest<'a>(mut self, found: &str, valid: impl IntoIterator<Item = &'a str>) -> Self {
         if let Some(name) = stacklab_model::nearest(found, valid) {
             self.help = Some(format!("did you mean `{name}`?"));
@@ -74,7 +74,7 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
-    /// Takes a source in and returns its index.
+    /// Adds a source and returns its index.
     pub(crate) fn source(&mut self, name: impl Into<String>, text: impl Into<String>) -> usize {
         self.sources.push(Source { name: name.into(), text: text.into() });
         self.sources.len() - 1
@@ -87,7 +87,7 @@ impl Problems {
         }
     }
 
-    /// Whether a problem is known at a location, so that no further one is reported there.
+    /// Whether a location already has a problem; no further one is then reported there.
     pub(crate) fn known_at(&self, place: &Location) -> bool {
         self.list.iter().any(|problem| problem.place == *place)
     }
@@ -103,8 +103,8 @@ impl Problems {
     }
 }
 
-/// Everything that is wrong with a study, found in one pass. Its text shows each thing at its place: file, line,
-/// column, the line itself with a caret, what was expected and the nearest valid name.
+/// All problems of a study, found in one pass. The text shows each problem at its place: file, line, column, the line
+/// itself with a caret, what was expected and the nearest valid name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StudyErrors {
     sources: Vec<Source>,

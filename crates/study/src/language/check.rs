@@ -92,7 +92,7 @@ fn repetitions(items: &[Node], path: &str, problems: &mut Problems) {
     }
 }
 
-/// A key that a table does not have: what it has, and the nearest of it.
+/// A key that a table does not have: lists the table's keys, and the nearest of them.
 fn unknown_key(place: Location, name: &str, keys: &[Key], path: &str) -> Problem {
     let known = || keys.iter().filter(|key| !matches!(key.kind, Kind::Refused(_))).map(|key| key.name);
     let expected = format!("expected one of {}", known().collect::<Vec<_>>().join(", "));

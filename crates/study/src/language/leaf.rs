@@ -10,8 +10,7 @@ use stacklab_model::{
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// An error in a value: what was expected, and the title where there is a better one than
-/// that the value cannot be read.
+/// An error in a value: what was expected, and a title if a better one exists than that the value cannot be read.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct ValueError {
     expected: String,
@@ -24,7 +23,7 @@ impl ValueError {
         ValueError { expected: expected.into(), title: None, help: None }
     }
 
-    /// The problem at its place, `path` being the value's dotted name.
+    /// The problem at its place; `path` is the value's dotted name.
     pub(crate) fn problem(self, node: &Node, path: &str) -> Problem {
         let title = self.title.unwrap_or_else(|| format!("cannot use this value for `{path}`"));
         let mut problem = Problem::at(node.place.clone(), title, self.expected);
@@ -125,7 +124,7 @@ fn unknown_name(node: &Node, set: &str, valid: &[&str]) -> ValueError {
     misfit
 }
 
-/// A metric, taken by the probe where one is given.
+/// A metric, of the probe if one is given.
 pub(crate) fn metric(node: &Node, probe: Option<Probe>) -> Result<Metric, ValueError> {
     let found = if let Value::Text(text) = &node.value { text } else { "" };
     match (found.parse::<Metric>(), probe) {
@@ -159,7 +158,7 @@ pub(crate) fn level(node: &Node) -> Result<String, ValueError> {
     }
 }
 
-/// What both hosts run, as written.
+/// The systems of both hosts, as written.
 pub(crate) fn systems(node: &Node) -> Result<String, ValueError> {
     let text = text(node).map_err(|_| ValueError::expected(format!("expected {SYSTEMS}")))?;
     match text.parse::<Systems>() {
@@ -194,7 +193,7 @@ pub(crate) fn address(node: &Node, family: Family) -> Result<IpAddr, ValueError>
     address.ok_or_else(|| ValueError::expected(format!("expected an {family} address in quotes")))
 }
 
-/// Whether the value is of a kind that is no table and no list; those are always right here.
+/// Whether the value has a kind other than table or list; such values are always valid here.
 pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), ValueError> {
     match kind {
         Kind::Text => text(node).map(drop),

@@ -97,7 +97,7 @@ fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
     }
 }
 
-/// The pattern of services joined.
+/// The pattern of a list of services.
 fn services() -> String {
     let one = format!("({})", Service::NAMES.join("|"));
     format!("^\\s*(none|{one}(\\s*\\+\\s*{one})*)\\s*$")

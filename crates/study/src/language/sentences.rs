@@ -1,8 +1,8 @@
-//! What is said of mechanisms in the language, made of their definitions when the program is compiled.
+//! The language's sentences about mechanisms, made from their definitions at compile time.
 
 use stacklab_model::Mechanism;
 
-/// Factor mechanism: what it is, and a sentence of each level.
+/// The description of factor mechanism, with a sentence for each level.
 pub(crate) const MECHANISM: &str = match str::from_utf8(&TEXT) {
     Ok(text) => text,
     Err(_) => panic!("the sentences are text"),
@@ -10,7 +10,7 @@ pub(crate) const MECHANISM: &str = match str::from_utf8(&TEXT) {
 
 const TEXT: [u8; written::<0>().1] = written().0;
 
-/// Writes all of it as far as there is room, and tells how long it is.
+/// Writes the whole text as far as there is room, and returns its length.
 const fn written<const ROOM: usize>() -> ([u8; ROOM], usize) {
     let mut text = ([0; ROOM], 0);
     text = put(text, "How packets cross the link between two routers (testbed.topology \"routed\"). ");

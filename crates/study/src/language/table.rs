@@ -11,7 +11,7 @@ pub(crate) struct Key {
     pub name: &'static str,
     pub kind: Kind,
     pub presence: Presence,
-    /// What it means, in a sentence; goes into the JSON Schema.
+    /// The meaning of the key, in one sentence; included in the JSON Schema.
     pub doc: &'static str,
 }
 
@@ -24,7 +24,7 @@ pub(crate) enum Presence {
     Default(&'static str),
 }
 
-/// What a key holds.
+/// The kind of value that a key has.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// Text, not empty.
@@ -56,15 +56,15 @@ pub(crate) enum Kind {
         set: &'static str,
         names: &'static [&'static str],
     },
-    /// A metric; of one probe, where one is given.
+    /// A metric; of one probe, if one is given.
     Metric(Option<Probe>),
-    /// What a host runs, or what two run: `gvisor`, `namespace -> linux-6.1`.
+    /// The system of a host, or of two hosts: `gvisor`, `namespace -> linux-6.1`.
     System,
     /// Services that run on the receiver: `none`, `dns+dhcp`.
     Services,
     /// An IP address of this family.
     Address(Family),
-    /// A level of a factor: text, a whole number or a boolean, as the factor's own list has it.
+    /// A level of a factor: text, a whole number or a boolean, as in the factor's own list.
     Level,
     /// A list, not empty, nothing twice.
     List(&'static Kind),
@@ -196,7 +196,7 @@ const LOST: Key = optional(
     "The share of packets lost on the link between the routers, or on the one that the table is about, in each direction. Routed topology only.",
 );
 
-/// A link of a row of hosts that is not the middle one.
+/// A link of a routed testbed, other than the middle one.
 const END_LINK: &[Key] = &[
     optional(
         "rate",
@@ -212,7 +212,7 @@ const END_LINK: &[Key] = &[
     LOST,
 ];
 
-/// How hosts are joined.
+/// How hosts are connected.
 const TOPOLOGIES: &[&str] = &["link", "routed"];
 
 const HOSTS: &[Key] = &[
@@ -535,7 +535,7 @@ mod tests {
                 Kind::Name { names, .. } => names.iter().map(|name| (*name).to_owned()).collect(),
                 Kind::Integer { least, most } => vec![least.to_string(), most.to_string()],
                 Kind::Boolean => vec!["true".to_owned(), "false".to_owned()],
-                // What is read by the model's own parsers, and text of any kind.
+                // Values read by the model's own parsers, and text of any kind.
                 Kind::System | Kind::Services | Kind::Text => continue,
                 _ => panic!("{factor} has levels of a kind that this test does not know"),
             };

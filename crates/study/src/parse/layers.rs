@@ -1,4 +1,4 @@
-//! A study's layers: defaults, file, scale, `--set`, each merged over the one before.
+//! A study's layers: defaults, file, scale, `--set`; each is merged over the previous one.
 
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::check::join;
@@ -63,7 +63,7 @@ pub(crate) fn complete(
     }
 }
 
-/// A default as a source of its own, so that an error that involves it can show it.
+/// A default as a separate source, to show it in errors that involve it.
 fn default(name: &str, path: &str, text: &str, problems: &mut Problems) -> Option<KeyValue> {
     let prefix = format!("{name} = ");
     let source = problems.source(format!("default of {path}"), format!("{prefix}{text}"));

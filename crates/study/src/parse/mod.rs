@@ -11,14 +11,14 @@ use crate::parse::tree::{Node, Table, Value};
 use crate::read;
 use crate::study::Study;
 
-/// What a study is made from.
+/// The input of a study.
 #[derive(Debug, Clone, Copy)]
 pub struct Input<'a> {
     /// Name of the study file, as errors show it.
     pub name: &'a str,
     /// Text of the study file.
     pub text: &'a str,
-    /// The scale to merge over the study, where one is asked for.
+    /// The scale to merge over the study, if one is requested.
     pub scale: Option<&'a str>,
     /// `KEY=VALUE` settings, merged over all else in this order. KEY is a dotted path such as `runs.min`, VALUE is TOML;
     /// a bare word that is not (`1 Gbit/s`) counts as text.
@@ -26,7 +26,7 @@ pub struct Input<'a> {
 }
 
 impl<'a> Input<'a> {
-    /// A study file as it is, without scale or settings.
+    /// A study file unchanged, without scale or settings.
     pub fn file(name: &'a str, text: &'a str) -> Self {
         Input { name, text, scale: None, settings: &[] }
     }
@@ -35,7 +35,7 @@ impl<'a> Input<'a> {
 /// Reads and checks a study.
 ///
 /// # Errors
-/// Everything that is wrong, in one pass, each thing with its place.
+/// All problems in one pass, each with its place.
 pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
     let mut problems = Problems::default();
     let file = problems.source(input.name, input.text);

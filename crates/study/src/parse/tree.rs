@@ -11,7 +11,7 @@ pub(crate) struct Node {
     pub place: Location,
 }
 
-/// What TOML can hold.
+/// A TOML value.
 #[derive(Debug, Clone)]
 pub(crate) enum Value {
     Text(String),
@@ -55,12 +55,12 @@ impl Node {
         }
     }
 
-    /// The value of a key, where this is a table that has it.
+    /// The value of a key, if this is a table with that key.
     pub(crate) fn get(&self, name: &str) -> Option<&Node> {
         self.table()?.get(name)
     }
 
-    /// The items, where this is a list; of anything else none.
+    /// The items, if this is a list; otherwise none.
     pub(crate) fn items(&self) -> &[Node] {
         match &self.value {
             Value::List(items) => items,
@@ -94,7 +94,8 @@ pub(crate) fn parse(source: usize, text: &str, problems: &mut Problems) -> Optio
     if wrong { None } else { Some(convert_table(source, table.get_ref())) }
 }
 
-/// Whether text was written without quotes; the parser, seeing `i` or `t`, speaks of a wrong `inf` or `true`.
+/// Whether text was written without quotes; in that case the parser, seeing `i` or `t`, reports a wrong `inf` or
+/// `true`.
 fn is_bare_word(reason: &str, word: &str) -> bool {
     reason == "string values must be quoted"
         || (reason.starts_with("invalid") && word.starts_with(|c: char| c.is_ascii_alphabetic()))

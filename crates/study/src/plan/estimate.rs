@@ -6,25 +6,25 @@ use stacklab_model::{Cell, Length, Pacing, Probe, ProbeSpec};
 
 /// Overhead of a trial, nanoseconds: opening sockets, draining, reading counters, storing the run.
 pub const TRIAL_OVERHEAD_NS: u64 = 20_000_000;
-/// Messages per second that a flood is taken to reach where the link sets no lower limit.
+/// Assumed messages per second of a flood, if the link sets no lower limit.
 pub const ASSUMED_FLOOD_RATE: f64 = 100_000.0;
-/// Round trips (or connections) per second that a closed loop is taken to reach.
+/// Assumed round trips (or connections) per second of a closed loop.
 pub const ASSUMED_LOCKSTEP_RATE: f64 = 10_000.0;
 
-/// How long a campaign may take.
+/// The estimated duration of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanEstimate {
     /// Trials of one block.
     pub trials_per_block: usize,
     /// Nanoseconds of one block with all its trials.
     pub block_ns: u64,
-    /// Least number of blocks.
+    /// Minimum number of blocks.
     pub min_blocks: u32,
-    /// Blocks at most, the budget considered.
+    /// Maximum number of blocks, given the budget.
     pub max_blocks: u32,
-    /// Least duration, nanoseconds.
+    /// Minimum duration, nanoseconds.
     pub min_ns: u64,
-    /// Nanoseconds at most.
+    /// Maximum duration, nanoseconds.
     pub max_ns: u64,
     /// Whether a run that ends after a number of packets had to be taken at an assumed rate
     /// ([`ASSUMED_FLOOD_RATE`], [`ASSUMED_LOCKSTEP_RATE`]).
@@ -32,7 +32,7 @@ pub struct PlanEstimate {
 }
 
 impl Plan {
-    /// How long a campaign of the study that this plan was made of may take.
+    /// The estimated duration of a campaign of this plan's study.
     pub fn estimate(&self, study: &Study) -> PlanEstimate {
         let mut block_ns = 0_u64;
         let mut assumed = false;
@@ -44,7 +44,7 @@ impl Plan {
                 block_ns = block_ns.saturating_add(part);
             }
         }
-        // The budget is looked at after each block, from the second on.
+        // The budget is checked after each block, from the second on.
         let afforded =
             study.rule.budget_ns.map_or(u64::MAX, |budget| budget.div_ceil(block_ns.max(1)).max(2));
         let blocks = |wanted: u32| wanted.min(u32::try_from(afforded).unwrap_or(u32::MAX));

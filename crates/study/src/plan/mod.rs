@@ -9,15 +9,15 @@ use crate::study::Study;
 use stacklab_model::{Cell, Factor, Probe, Question, StopReason, Trial};
 use std::collections::{HashMap, HashSet};
 
-/// The trials of a study in their order. A block holds every cell once for every probe that supports its transport, in
-/// an order drawn from the seed and the block's number alone, so that a campaign is resumed without its history.
+/// The trials of a study in their order. A block contains every cell once for every probe that supports its
+/// transport. Only the seed and the block's number determine its order: a campaign is resumed without its history.
 ///
-/// Cells that differ only in the compared factor are adjacent, so that compared cells are measured under
-/// the same conditions. That factor is the first comparison's, or the family in a study without comparisons.
+/// Cells that differ only in the compared factor are adjacent, to measure compared cells under the same conditions.
+/// That factor is the first comparison's, or the family in a study without comparisons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     seed: u64,
-    /// What stands side by side, in the study's order.
+    /// The adjacent cells, in the study's order.
     groups: Vec<Vec<(Cell, Probe)>>,
 }
 
@@ -51,7 +51,7 @@ impl Plan {
         self.groups.iter().map(Vec::len).sum()
     }
 
-    /// What one block measures, in the study's order.
+    /// The trials of one block, in the study's order.
     pub(crate) fn arms(&self) -> impl Iterator<Item = &(Cell, Probe)> {
         self.groups.iter().flatten()
     }
@@ -68,9 +68,9 @@ impl Plan {
         (0..).zip(groups.into_iter().flatten()).map(trial).collect()
     }
 
-    /// The trials of a block that are still worth running: all except those whose every question has stopped. A trial
-    /// that no question asks for stays. `stop_reason` has an item for each of `questions`; a missing one is open.
-    /// Trials keep their order and positions.
+    /// The trials of a block that are still needed: all except trials with stopped questions only. A trial without
+    /// any question stays. `stop_reason` has an item for each of `questions`; a missing one is open. Trials keep
+    /// their order and positions.
     pub fn active(
         trials: Vec<Trial>,
         stop_reason: &[Option<StopReason>],
@@ -238,7 +238,8 @@ candidate = "{candidate}"
         assert_eq!(active(&vec![None; questions.len()]), plan.block(0));
         assert!(active(&vec![Some(StopReason::Cap); questions.len()]).is_empty());
 
-        // Round trips are the only questions of echo, so that all echo trials go; a stream stays for its other metrics.
+        // Round trips are the only questions of echo: all echo trials are dropped. A stream stays for its other
+        // metrics.
         let rtt: Vec<_> =
             questions.iter().map(|q| (q.metric == Metric::Rtt).then_some(StopReason::Narrow)).collect();
         let left = active(&rtt);

@@ -1,4 +1,4 @@
-//! A shuffle that is the same for the same seed, on every machine and with every version of every library.
+//! A shuffle that gives the same result for the same seed, on every machine and with every library version.
 
 use rand_pcg::Pcg64;
 use rand_pcg::rand_core::Rng;
@@ -18,7 +18,7 @@ pub(crate) fn shuffle<T>(items: &mut [T], generator: &mut Pcg64) {
     }
 }
 
-/// A number below the bound, every one equally likely: draws that would favour the small ones are drawn again.
+/// A number below the bound, all equally likely: draws that would favour small numbers are repeated.
 fn below(bound: u64, generator: &mut Pcg64) -> u64 {
     let fair = u64::MAX - u64::MAX % bound;
     loop {

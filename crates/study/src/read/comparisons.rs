@@ -1,4 +1,4 @@
-//! The questions that a study asks.
+//! The questions of a study.
 
 use super::factors::Factors;
 use crate::diagnostics::{Problem, Problems};
@@ -90,7 +90,7 @@ fn comparison(
     })
 }
 
-/// Two levels of a factor that a study may leave out, as they are written.
+/// Two levels, as written, of a factor that a study may omit.
 fn example(factor: Factor) -> &'static str {
     match factor {
         Factor::Replica => "[\"a\", \"b\"]",

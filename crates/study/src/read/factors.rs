@@ -1,4 +1,4 @@
-//! What is varied, and the cells that this makes.
+//! The varied factors, and the resulting cells.
 
 use super::settings::Setting;
 use crate::diagnostics::{Location, Problem, Problems};
@@ -7,10 +7,10 @@ use crate::parse::tree::Node;
 use crate::read::node::{At, items, whole};
 use stacklab_model::{Cell, Factor, Family, Framing, Transport};
 
-/// Most cells of a study: more would not be measured in a lifetime, and is a slip of the pen.
+/// Maximum number of cells of a study: more could not be measured in a lifetime, and indicate a typing error.
 const MOST_CELLS: usize = 10_000;
 
-/// The levels of every factor. A factor whose levels are all wrong, or missing, has none.
+/// The levels of every factor. A factor has no levels if they are all wrong or missing.
 pub(super) struct Factors {
     pub place: Option<Location>,
     pub family: Vec<At<Family>>,
@@ -20,12 +20,12 @@ pub(super) struct Factors {
     pub replica: Vec<At<String>>,
     /// The other factors that the study has.
     pub settings: Vec<Setting>,
-    /// The least MTU that a link of the study has; `None` where it is itself wrong.
+    /// The minimum MTU of the study's links; `None` if it is itself wrong.
     pub least_mtu: Option<At<u32>>,
 }
 
 impl Factors {
-    /// Reads them; `bed_mtu` is the MTU where the study does not vary it.
+    /// Reads them; `bed_mtu` is the MTU if the study does not vary it.
     pub(super) fn read(node: Option<&Node>, bed_mtu: Option<At<u32>>, problems: &Problems) -> Self {
         let key = |name| node.and_then(|node| node.get(name));
         Factors {
@@ -40,12 +40,12 @@ impl Factors {
         }
     }
 
-    /// A setting, where the study has it.
+    /// A setting, if the study has it.
     pub(super) fn setting(&self, factor: Factor) -> Option<&Setting> {
         self.settings.iter().find(|setting| setting.factor == factor)
     }
 
-    /// The levels of a setting; none, where the study has not got it.
+    /// The levels of a setting; none if the study does not have it.
     pub(super) fn setting_levels(&self, factor: Factor) -> &[At<String>] {
         self.setting(factor).map_or(&[], |setting| &setting.levels)
     }

@@ -1,4 +1,4 @@
-//! Real machines, and what the systems of a study ask of the rest of it.
+//! Real machines, and the requirements that a study's systems set for the rest of it.
 
 use super::factors::Factors;
 use crate::diagnostics::{Problem, Problems};
@@ -8,8 +8,8 @@ use crate::read::node::{At, at};
 use crate::study::RealHost;
 use stacklab_model::{Factor, Family, System, Systems, Topology};
 
-/// Factors that change the two ends of a link, which only the machine's own kernel lets the program do between trials; and
-/// services, which run and are asked beside the agents.
+/// Factors that change the two ends of a link, which the program can do between trials only on the machine's own
+/// kernel; and services, which run in addition to the agents.
 const OF_NAMESPACES: [Factor; 4] = [Factor::Mtu, Factor::QueueLength, Factor::Pinning, Factor::Services];
 
 /// Reads the real machines, and checks that each one's addresses are known. Behind routers there are none, which is said with

@@ -7,10 +7,10 @@ use crate::parse::tree::Node;
 use crate::read::node::{At, at, nanoseconds, whole};
 use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Systems, Topology, Translator};
 
-/// Factors that a testbed of routers does not have: they change an end of the one link of two hosts.
+/// Factors that routed testbeds do not support: they change an end of the one link between two hosts.
 const OF_ONE_LINK: [Factor; 4] = [Factor::Services, Factor::Mtu, Factor::QueueLength, Factor::Pinning];
 
-/// Reads how the hosts are joined.
+/// Reads how the hosts are connected.
 pub(super) fn topology(link_config: Option<&Node>, problems: &Problems) -> Option<At<Topology>> {
     let key = |name| link_config.and_then(|node| node.get(name));
     let said: At<String> = at(key("topology"), leaf::text, problems)?;
@@ -30,7 +30,8 @@ pub(super) fn topology(link_config: Option<&Node>, problems: &Problems) -> Optio
     Some(At { value, place: said.place })
 }
 
-/// Adds what makes another link narrower than the middle one: that is the one whose headers are counted.
+/// Adds the settings that make another link narrower than the middle one. The header model counts the middle link's
+/// headers.
 fn check_ends(link_config: Option<&Node>, problems: &mut Problems) {
     let key = |name| link_config.and_then(|node| node.get(name));
     for end in ["near", "far"] {
@@ -63,7 +64,7 @@ fn check_ends(link_config: Option<&Node>, problems: &mut Problems) {
     }
 }
 
-/// Adds the systems that cannot be in a row of hosts: those that are not built, and as a router one that has no tunnels.
+/// Adds the systems that a routed testbed does not support: real machines, and as a router a system without tunnels.
 fn check_systems(topology: &At<Topology>, factors: &Factors, problems: &mut Problems) {
     let places = [
         (Factor::Os, "a client behind routers", "clients are namespace, gvisor, "),
@@ -90,8 +91,8 @@ fn check_systems(topology: &At<Topology>, factors: &Factors, problems: &mut Prob
     }
 }
 
-/// Adds translators where nothing is translated, and those that let connections begin at one end only where streams flow from the
-/// other.
+/// Adds translators without anything to translate, and stateful translators if streams flow from the end at which
+/// connections cannot begin.
 fn check_translators(factors: &Factors, problems: &mut Problems) {
     let mechanisms = factors.setting_levels(Factor::Mechanism);
     let known = |level: &At<String>| level.value.parse::<Mechanism>().ok();
@@ -159,7 +160,7 @@ pub(super) fn check(
     check_systems(topology, factors, problems);
     check_translators(factors, problems);
     for factor in OF_ONE_LINK {
-        // What a factor is where it is left out may be said.
+        // A factor's value may be stated even if it is the default.
         let plain = match factor {
             Factor::Services => Some("none"),
             _ => None,

@@ -1,7 +1,7 @@
 //! A complete tree (see [`crate::parse::layers`]) read as a study, with the checks that need more than one key.
 //!
-//! Errors in single values were reported before ([`crate::language::check`]): such values are skipped here,
-//! so that one mistake gives one error.
+//! Errors in single values were reported before ([`crate::language::check`]). Such values are skipped here, because
+//! one mistake should give one error.
 
 mod comparisons;
 mod factors;
@@ -21,7 +21,7 @@ use factors::Factors;
 use node::{at, whole};
 use stacklab_model::LinkConfig;
 
-/// Reads a study; `None` where something is wrong that the problems say.
+/// Reads a study; `None` if it has an error. The problems contain the error.
 pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let title = at(tree.get("title"), leaf::text, problems).map(|title| title.value);
     let link_config = link_config(tree.get("testbed"), problems);

@@ -7,7 +7,7 @@ use crate::parse::tree::Node;
 use crate::read::node::{at, items, nanoseconds};
 use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, print_duration};
 
-/// Most rows of a run's interval series; each is kept in the record.
+/// Maximum rows of a run's interval series; each row is stored in the record.
 const MOST_ROWS: u64 = 100_000;
 
 /// Reads the probes, in the model's order.
@@ -100,7 +100,7 @@ fn check_link(spec: &ProbeSpec, node: &Node, link_config: Option<&Node>, problem
     );
 }
 
-/// What the kernel is to space must have a schedule.
+/// Kernel pacing needs a schedule.
 fn check_kernel_pacing(spec: &ProbeSpec, node: &Node, factors: &Factors, problems: &mut Problems) {
     let Some(setting) = factors.setting(Factor::KernelPacing) else { return };
     let Some(level) = setting.levels.iter().find(|level| level.value == "true") else { return };

@@ -1,4 +1,4 @@
-//! Factors whose levels are a cell's settings: read, and checked against what each of them needs.
+//! Factors that are cell settings: their levels are read, and checked against the requirements of each.
 
 use super::factors::Factors;
 use crate::diagnostics::{Location, Problem, Problems};
@@ -7,7 +7,7 @@ use crate::parse::tree::Node;
 use crate::read::node::{At, items};
 use stacklab_model::{Cell, Factor, Family, Mechanism, Transport};
 
-/// The most that the messages of all flows together may take, bytes: each flow holds one at each end.
+/// Maximum total size of the messages of all flows, bytes: each flow has one at each end.
 const MOST_IN_FLIGHT: u64 = 256 << 20;
 /// The longest name of a congestion control, bytes (TCP_CA_NAME_MAX without its end).
 const LONGEST_CONGESTION_CONTROL: usize = 15;
@@ -23,7 +23,7 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// Those that the study has, in the model's order.
+    /// The settings of the study, in the model's order.
     pub(super) fn read(factors: Option<&Node>, problems: &Problems) -> Vec<Self> {
         let read = |factor: &Factor| {
             let read = match factor {
@@ -37,12 +37,12 @@ impl Setting {
         Factor::ALL.iter().filter(|factor| factor.is_setting()).filter_map(read).collect()
     }
 
-    /// Whether it is set alike in every cell that can have it.
+    /// Whether it has the same value in every cell that can have it.
     fn is_fixed(&self) -> bool {
         self.levels.len() == 1
     }
 
-    /// The cells that a cell becomes by it. Where a fixed setting does not apply the cell stays as it is.
+    /// The cells that result from applying it to a cell. If a fixed setting does not apply, the cell stays unchanged.
     pub(super) fn spread(&self, cell: Cell) -> Vec<Cell> {
         if self.is_fixed() && !need(self.factor, &self.levels[0].value).is_met(&cell) {
             return vec![cell];
@@ -66,7 +66,7 @@ impl Setting {
     }
 }
 
-/// What a level asks of a cell.
+/// The requirements of a level on a cell.
 #[derive(Clone, Copy, PartialEq)]
 enum Need {
     Nothing,
@@ -157,7 +157,8 @@ fn check_needs(setting: &Setting, factors: &Factors, problems: &mut Problems) {
     }
 }
 
-/// The place of a level that does not meet a need: any such level, or, of a fixed setting, where none meets it.
+/// The place of a level that does not meet a requirement: any such level, or for a fixed setting only if no level
+/// meets it.
 fn unmet<T: PartialEq>(levels: &[At<T>], needed: T, fixed: bool) -> Option<Location> {
     if fixed && levels.iter().any(|level| level.value == needed) {
         return None;
@@ -165,7 +166,7 @@ fn unmet<T: PartialEq>(levels: &[At<T>], needed: T, fixed: bool) -> Option<Locat
     levels.iter().find(|level| level.value != needed).map(|level| level.place.clone())
 }
 
-/// A maximum segment size must fit the link, and hold a message where each message is a segment.
+/// A maximum segment size must fit the link, and must hold a whole message if each message is a segment.
 fn check_segment_size(factors: &Factors, problems: &mut Problems) {
     let Some(mss) = factors.setting(Factor::Mss) else { return };
     let headers = factors.family.iter().map(|family| family.value.header_bytes()).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Can every size be sent in every framing, transport and family? Found here, and not by an agent after an hour.
+//! Checks that every size can be sent in every framing, transport and family, before the campaign starts.
 
 use super::factors::Factors;
 use crate::diagnostics::{Problem, Problems};
@@ -10,7 +10,7 @@ use stacklab_model::{
 /// Bytes of the Ethernet header and frame check sequence around an IP packet.
 const FRAMING_BYTES: u32 = ETHERNET_HEADER_BYTES + 4;
 
-/// Adds the sizes that cannot be sent. What fits the least MTU fits all.
+/// Adds the sizes that cannot be sent. A size that fits the minimum MTU fits all.
 pub(super) fn check(factors: &Factors, problems: &mut Problems) {
     let mtu = factors.least_mtu.as_ref().map(|mtu| mtu.value);
     let mechanisms: Vec<Mechanism> = match factors.setting(Factor::Mechanism) {

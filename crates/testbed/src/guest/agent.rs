@@ -1,4 +1,4 @@
-//! What a guest does from its boot until it is an agent.
+//! The start-up of a guest, from its boot until it is an agent.
 
 use crate::error::{Attempt, Fault};
 use crate::guest::channel::{self, LOOK, PATIENCE};
@@ -25,20 +25,20 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// How soon a translator has ended that cannot do what it should.
+/// The time within which a translator with a wrong setup has ended.
 const TRANSLATES: Duration = Duration::from_millis(200);
 
-/// Whether this process is the first of its system, which nobody has prepared anything for.
+/// Whether this process is the init process of its system.
 pub fn is_first() -> bool {
     std::process::id() == 1
 }
 
-/// Waits until it is told a role, and takes it. As a host on a link, gives the stream that the agent is then asked on: the
-/// device `channel`, or the port named `stacklab` of a virtual machine. As the host of whole testbeds, returns when they are
-/// no longer needed.
+/// Waits for a role, and takes it. For a host on a link, returns the agent's stream: the device `channel`, or a
+/// virtual machine's port named `stacklab`. For a host of whole testbeds, returns when the testbeds are no longer
+/// needed.
 ///
 /// # Errors
-/// When there is no channel. What fails afterwards is also told to whoever waits at its other end.
+/// There is no channel. Later errors are also sent over the channel.
 pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
     if is_first() {
         init::prepare()?;
@@ -58,7 +58,7 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
             write_message(&mut stream, &greeting)?;
             match built {
                 None => Ok(Some(stream)),
-                // Until nobody is at the other end any more.
+                // This runs until the other end is closed.
                 Some(mut built) => {
                     let streams = std::mem::take(&mut built.streams);
                     mux::serve(stream.try_clone()?, stream, streams).map(|()| None)
@@ -67,14 +67,14 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
         }
         Err(reason) => {
             write_message(&mut stream, &Greeting::Failed { reason: reason.clone() })?;
-            // What is on its way to the other end would go with the system.
+            // Messages in transit would be lost when the system ends.
             std::thread::sleep(Duration::from_secs(1));
             Err(io::Error::other(reason))
         }
     }
 }
 
-/// Ends the system where this is its first process, with which it cannot go on anyway; else returns.
+/// Ends the system if this is its init process; the system cannot continue without it. Otherwise returns.
 pub fn leave() {
     if is_first() {
         init::power_off();
@@ -85,7 +85,7 @@ fn read_role(stream: &mut File) -> io::Result<GuestRole> {
     Ok(serde_json::from_slice(&read_line(stream, LOOK, || Ok(()))?)?)
 }
 
-/// Takes a host's role: the interface with the host's hardware address becomes the link's end.
+/// Takes a host's role: the interface with the host's hardware address becomes the end of the link.
 fn take(role: &GuestRole) -> Result<(), Fault> {
     sysctl::silence()?;
     for interface in role.interfaces() {
@@ -102,13 +102,13 @@ fn take(role: &GuestRole) -> Result<(), Fault> {
         GuestRole::Hosted(_) => return Ok(()),
     };
     for interface in role.interfaces().iter().filter(|_| !offloads) {
-        // Some devices have them on again when they are raised (user-mode Linux's).
+        // Some devices turn offloads on again when they are set up (for example, in user-mode Linux).
         switch_off_all(interface.link)?;
     }
     wait_until_quiet(INTERFACE, &own)
 }
 
-/// Configures this system as the client's namespace would be. Gives its addresses.
+/// Configures this system like the client's namespace. Returns its addresses.
 fn be_client(client: &ClientRole) -> Result<[IpAddr; 2], Fault> {
     let ClientRole { site, mechanism, mtu, middle_mtu, .. } = *client;
     sysctl::prepare_routing()?;
@@ -118,16 +118,17 @@ fn be_client(client: &ClientRole) -> Result<[IpAddr; 2], Fault> {
     Ok(site.client_addresses(mechanism))
 }
 
-/// Configures this system as the router's namespace would be. Gives its addresses on its client's network.
+/// Configures this system like the router's namespace. Returns its addresses on its client's network.
 fn be_router(role: &RouterRole) -> Result<[IpAddr; 2], Fault> {
     let router = &role.router;
     sysctl::prepare_routing()?;
-    // Kernels before 5.16 have it too, in a namespace that is the only one.
+    // Kernels before 5.16 also have the setting, in the initial namespace, which a guest uses.
     sysctl::keep_path_mtus();
     raise(INTERFACE, role.near_mtu)?;
     raise(MIDDLE, router.mtu)?;
     configure_router(router)?;
-    // Both last as long as the system: nobody ends the one or takes the other away before. What it says is on the console.
+    // The translator and its folder exist as long as the system. Nothing ends or removes them earlier. The
+    // translator's output goes to the console.
     let folder = std::env::temp_dir();
     if let Some(mut translator) = tayga::command(router, &folder)? {
         let mut child = translator.stderr(Stdio::inherit()).spawn().attempt("start the translator")?;

@@ -1,4 +1,4 @@
-//! The device that leads out of the guest.
+//! The guest's channel to this program on the machine outside.
 
 use crate::kernel::sys::make_raw;
 use std::fs::{self, File, OpenOptions};
@@ -6,16 +6,16 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long devices may take to show after the kernel has booted.
+/// Timeout for devices to appear after the kernel has booted.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 pub(crate) const LOOK: Duration = Duration::from_millis(10);
 
-/// The name that the virtual machine gives its port.
+/// The name of the virtual machine's port.
 const NAME: &str = "stacklab";
-/// Where the kernel lists ports.
+/// The folder in which the kernel lists virtio ports.
 const PORTS: &str = "/sys/class/virtio-ports";
 
-/// Opens the device, or the virtual machine's port of that name; waits until it is there.
+/// Opens the device, or the virtual machine's port with that name. Waits until it exists.
 pub(crate) fn open(device: Option<&Path>) -> io::Result<File> {
     let start = Instant::now();
     loop {
@@ -43,7 +43,7 @@ fn port() -> Option<PathBuf> {
     Some(Path::new("/dev").join(port.file_name()?))
 }
 
-/// A line for people would echo what it reads and change the ends of lines.
+/// Puts a serial line into raw mode. Otherwise it would echo its input and convert line ends.
 fn as_it_comes(file: &File) -> io::Result<()> {
     if file.is_terminal() {
         make_raw(file)?;

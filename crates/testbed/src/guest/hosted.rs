@@ -1,4 +1,4 @@
-//! A guest as the host of whole testbeds.
+//! A guest that hosts whole testbeds.
 
 use crate::error::{Attempt, TestbedError};
 use crate::guest::protocol::{HostedRole, PathCheck};
@@ -14,10 +14,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// This program, as the first process of a system finds it.
+/// The path of this program in a guest where it is the init process.
 const PROGRAM: &str = "/proc/self/exe";
 
-/// Testbeds that stand, with the streams of their agents.
+/// The built testbeds, with the streams of their agents.
 pub(crate) struct Testbeds {
     _all: Vec<Routed>,
     pub streams: Vec<Streams>,
@@ -27,7 +27,8 @@ pub(crate) struct Testbeds {
 /// Builds a testbed for each mechanism.
 pub(crate) fn build(role: &HostedRole) -> Result<Testbeds, TestbedError> {
     let mut testbeds = Testbeds { _all: Vec::new(), streams: Vec::new(), carried: Vec::new() };
-    // Kernels before 5.16 have one such setting for all namespaces, where only this one shows it.
+    // Kernels before 5.16 have one such setting for all namespaces, and show it only in the initial namespace, which
+    // is this one.
     let _ = sysctl::write("ipv4/route/mtu_expires", "1000000");
     let program = std::fs::read_link(PROGRAM).unwrap_or_else(|_| Path::new("/stacklab").to_owned());
     for (mechanism, by) in &role.mechanisms {
@@ -50,7 +51,7 @@ pub(crate) fn build(role: &HostedRole) -> Result<Testbeds, TestbedError> {
     Ok(testbeds)
 }
 
-/// Has this system know terminals.
+/// Makes terminals available in this system.
 fn terminals() -> io::Result<()> {
     const PLACE: &str = "/dev/pts";
     fs::create_dir_all(PLACE)?;

@@ -1,4 +1,4 @@
-//! What the first process of a system has to do, there being nobody else.
+//! The tasks of a system's init process.
 
 use crate::kernel::tc::htb::ask_for_bursts;
 use nix::errno::Errno;
@@ -8,10 +8,10 @@ use nix::sys::reboot::{RebootMode, reboot};
 use std::fs;
 use std::io;
 
-/// Where the initramfs has modules, in the order of their names.
+/// The folder of modules in the initramfs. Their names give their order.
 const MODULES: &str = "/modules";
 
-/// Mounts what the kernel shows of itself and loads the modules.
+/// Mounts the kernel's virtual file systems, and loads the modules.
 pub(crate) fn prepare() -> io::Result<()> {
     for (kind, place) in [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")] {
         fs::create_dir_all(place)?;
@@ -26,12 +26,13 @@ pub(crate) fn prepare() -> io::Result<()> {
         }
     }
     load_modules();
-    // Where a kernel has no htb, links are shaped by what it has.
+    // Without htb, links use another shaper.
     let _ = ask_for_bursts();
     Ok(())
 }
 
-/// A module that this kernel does not take is told on the console: what needs it fails by itself.
+/// Loads the modules. A module that fails to load is reported on the console; whatever needs it then reports its own
+/// error.
 fn load_modules() {
     let mut files: Vec<_> =
         fs::read_dir(MODULES).into_iter().flatten().flatten().map(|file| file.path()).collect();
@@ -46,6 +47,6 @@ fn load_modules() {
 
 /// Ends the system.
 pub(crate) fn power_off() {
-    // Only a process that is not allowed to comes back from it, and then ends.
+    // This call returns only without the permission to power off. The process then ends.
     let _ = reboot(RebootMode::RB_POWER_OFF);
 }

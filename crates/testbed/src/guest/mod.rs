@@ -1,5 +1,5 @@
-//! The guest's own side: from a kernel that has just booted, or a system that has started this program, to a host on the
-//! link.
+//! The guest's side: the steps from a freshly booted kernel, or from a system that has started this program, to a
+//! host on the link.
 
 pub(crate) mod agent;
 pub(crate) mod channel;

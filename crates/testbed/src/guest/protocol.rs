@@ -1,5 +1,5 @@
-//! What a guest is told before it is an agent, and what it answers: one JSON object a line, on the stream that the agent
-//! then uses.
+//! The messages that give a guest its role, and the guest's answers: one JSON object per line, on the stream that the
+//! agent uses afterwards.
 
 use crate::link::addressing::{INTERFACE, MIDDLE, Site, hardware_address, routed_hardware_address};
 use crate::mechanism::router::Router;
@@ -15,8 +15,8 @@ pub(crate) fn write_message(stream: &mut impl Write, message: &impl Serialize) -
     stream.write_all(&line)
 }
 
-/// Reads one line that is not empty, and no byte behind it. `go_on` is asked after each byte, and every `idle` while the other
-/// end is not open or silent; its error ends the wait.
+/// Reads one non-empty line, and no byte after it. Calls `go_on` after each byte, and every `idle` while the other
+/// end is closed or silent. An error from `go_on` ends the wait.
 pub(crate) fn read_line(
     stream: &mut impl Read,
     idle: Duration,
@@ -26,7 +26,7 @@ pub(crate) fn read_line(
     loop {
         let mut byte = [0];
         match stream.read(&mut byte) {
-            // The other end is not open yet, or closed for good.
+            // The other end is not open yet, or is closed permanently.
             Ok(0) => std::thread::sleep(idle),
             Ok(_) if byte[0] == b'\n' && !line.is_empty() => return Ok(line),
             Ok(_) if byte[0] == b'\n' => {}
@@ -46,26 +46,26 @@ pub(crate) fn read_line(
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GuestRole {
-    /// A host at an end of the link outside.
+    /// A host at an end of a link outside the guest.
     Host {
-        /// Which end it is.
+        /// The end of the link.
         role: Role,
         /// MTU of its interface, bytes.
         mtu: u32,
         /// Whether offloads stay on.
         offloads: bool,
     },
-    /// A client behind its router outside.
+    /// A client (sender or receiver). Its router is outside the guest.
     Client(ClientRole),
-    /// A router between its client and the other router outside.
+    /// A router. Its client and the other router are outside the guest.
     Router(RouterRole),
-    /// The host of whole testbeds.
+    /// A host of whole testbeds.
     #[serde(rename = "lab")]
     Hosted(HostedRole),
 }
 
 impl GuestRole {
-    /// Its interfaces on links outside.
+    /// The guest's interfaces on links outside the guest.
     pub fn interfaces(&self) -> Vec<Interface> {
         let of = |node, link, mtu| Interface { link, hardware: routed_hardware_address(node, link), mtu };
         match self {
@@ -82,12 +82,12 @@ impl GuestRole {
     }
 }
 
-/// A guest's interface on a link outside.
+/// A guest's interface on a link outside the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Interface {
-    /// Its name, in the guest as in the namespace whose end of the link it takes over.
+    /// Its name in the guest, which is also the name of the namespace's link end that it takes over.
     pub link: &'static str,
-    /// Its hardware address, by which its neighbours know it.
+    /// Its hardware address, which its neighbours use.
     pub hardware: [u8; 6],
     /// The link's MTU, bytes.
     pub mtu: u32,
@@ -96,9 +96,9 @@ pub struct Interface {
 /// A client of a routed testbed. Addresses are the same in every testbed (`link/addressing.rs`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ClientRole {
-    /// Which end of the path it is at.
+    /// The client's end of the path.
     pub site: Site,
-    /// How packets cross between the routers.
+    /// The mechanism between the routers.
     pub mechanism: Mechanism,
     /// MTU of its own link, bytes.
     pub mtu: u32,
@@ -111,7 +111,7 @@ pub struct ClientRole {
 /// A router of a routed testbed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RouterRole {
-    /// Whose router it is, and what is built on it.
+    /// The router's site, and its mechanism.
     pub router: Router,
     /// MTU of the link to its client, bytes.
     pub near_mtu: u32,
@@ -119,49 +119,49 @@ pub struct RouterRole {
     pub offloads: bool,
 }
 
-/// Testbeds of routers inside a guest: one for each mechanism, all at once.
+/// Routed testbeds in a guest: one for each mechanism, all at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HostedRole {
-    /// What its links have in common.
+    /// The settings that its links share.
     pub link_config: LinkConfig,
-    /// What each link has of its own.
+    /// The settings of each link.
     pub links: Links,
-    /// What the testbeds differ in: how packets cross, and what translates.
+    /// The mechanism and the translator of each testbed.
     pub mechanisms: Vec<(Mechanism, Translator)>,
-    /// How many commands can run at once on the hosts of the first one.
+    /// The number of commands that can run at once on the hosts of the first testbed.
     pub doors: usize,
 }
 
-/// What was seen of a family's packets.
+/// The result of a path check for one family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathCheck {
     /// The sender's family.
     pub family: Family,
-    /// A packet's headers on the middle link, from outside to inside.
+    /// The headers of a packet on the middle link, outermost first.
     pub headers: Vec<String>,
-    /// Its frame as it was captured there.
+    /// The frame that was captured there.
     pub frame: Vec<u8>,
-    /// The path MTU that each end found towards the other, bytes; the sender's first.
+    /// The path MTU that each end discovered towards the other, bytes; the sender's first.
     pub path_mtus: [u32; 2],
 }
 
-/// What a guest says of itself.
+/// A guest's report about its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Greeting {
-    /// It has booted, and waits to be told its role.
+    /// It has booted and waits for its role.
     Waiting,
     /// It has taken its role and is an agent from now on.
     Ready,
-    /// Its testbeds stand, and it carries their agents' streams from now on: four for each testbed, then
-    /// one for each door.
+    /// Its testbeds are built. From now on it carries their agents' streams: four for each testbed, then one for each
+    /// door.
     Built {
-        /// What was seen of packets in each testbed.
+        /// The path checks of each testbed.
         carried: Vec<Vec<PathCheck>>,
     },
     /// It cannot take its role.
     Failed {
-        /// What was attempted, and why it failed.
+        /// The attempted step, and why it failed.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! Which kinds of hosts can be had here.
+//! The kinds of hosts that can run on this machine.
 
 use crate::host::program::program_in_path;
 use crate::host::vm::accelerator::Accelerator;
@@ -10,7 +10,7 @@ use stacklab_model::System;
 const GET: &str = "stacklab image get gvisor linux-6.1 .. (see: stacklab image list)";
 const QEMU: &str = "sudo apt-get install --no-install-recommends qemu-system-x86";
 
-/// Each system that a study can name, and whether it can run here. Nothing is started.
+/// Each system that a study can name, and whether it can run here. Starts nothing.
 pub fn kinds() -> Vec<Ability> {
     let image = |name, what_for, system: &System| Ability {
         name,
@@ -32,7 +32,7 @@ pub fn kinds() -> Vec<Ability> {
     ]
 }
 
-/// Virtual machines: QEMU, and a kernel.
+/// Whether virtual machines can run here: they need QEMU and a kernel.
 fn machines() -> Ability {
     let kernels: Vec<String> = known()
         .iter()

@@ -3,10 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-/// Lines that are worth reading.
+/// The number of console lines to keep.
 const LINES: usize = 8;
 
-/// The last lines of its console, to be put behind a reason; empty where it said nothing.
+/// The last lines of the guest's console, to append to an error message. Empty if the console is empty.
 pub(crate) fn last_words(console: &Path) -> String {
     let text =
         fs::read(console).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
@@ -15,7 +15,7 @@ pub(crate) fn last_words(console: &Path) -> String {
     if lines.is_empty() {
         return String::new();
     }
-    // Behind what this program said stands only how the kernel went down without it.
+    // The lines after this program's last message are only the kernel's shutdown messages.
     let own = lines.iter().rposition(|line| line.contains("stacklab:") || line.contains("Kernel panic"));
     let end = own.map_or(lines.len(), |own| own + 1);
     let last = &lines[end.saturating_sub(LINES)..end];

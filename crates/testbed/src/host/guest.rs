@@ -1,4 +1,4 @@
-//! The trait of guests: a stack of its own at a namespace's end of the link; and a guest that runs.
+//! The `Guest` trait: a system with its own network stack at a namespace's end of the link; and a running guest.
 
 use crate::error::{Attempt, Fault};
 use crate::guest::protocol::{Greeting, GuestRole, read_line, write_message};
@@ -15,81 +15,82 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-/// How long a guest may take to build a testbed.
+/// Timeout for a guest to build one testbed.
 const BUILDING: Duration = Duration::from_secs(30);
 
-/// A kind of guest: a stack that takes the place of its namespace's end of the link.
+/// A kind of guest. Its network stack replaces its namespace's end of the link.
 pub(crate) trait Guest: fmt::Debug {
-    /// Whether the link's end is bridged to a tap device for it; else it takes the namespace's own interface.
+    /// Whether the link's end is bridged to a tap device for the guest. If not, the guest takes over the namespace's
+    /// own interface.
     fn wants_a_tap(&self) -> bool;
 
-    /// Starts it and does not wait until it can be spoken to.
+    /// Starts the guest. Does not wait until it accepts messages.
     fn start(&self, spec: &GuestSpec<'_>) -> Result<Running, Fault>;
 
-    /// What exactly it is, for people and the record: `Linux 6.1.0-40-cloud-amd64 in QEMU`.
+    /// The exact name and version, for messages and the record: `Linux 6.1.0-40-cloud-amd64 in QEMU`.
     fn version(&self) -> String;
 }
 
-/// What a guest is started with.
+/// The parameters to start a guest with.
 pub(crate) struct GuestSpec<'a> {
-    /// What the host is called among those of its testbed.
+    /// The host's name in its testbed.
     pub name: &'a str,
     /// A process in its network namespace.
     pub namespace: u32,
-    /// The processors it may use; any, where there are none.
+    /// The processors that it may use. Empty: any.
     pub processors: &'a [usize],
-    /// Whether its links' offloads stay on.
+    /// Whether offloads stay on for its links.
     pub offloads: bool,
-    /// This program, which is the agent in it.
+    /// The path of this program, which runs as the agent in the guest.
     pub program: &'a Path,
-    /// A folder of its own, which goes with it.
+    /// The guest's own folder. It is removed together with the guest.
     pub folder: &'a Path,
-    /// Its role, where it is told one.
+    /// The role to send to the guest, if it takes one.
     pub role: GuestRole,
 }
 
 impl GuestSpec<'_> {
-    /// Whether it is to host whole testbeds, and joins no link.
+    /// Whether the guest hosts whole testbeds. Such a guest is on no link of this machine.
     pub fn hosts_testbeds(&self) -> bool {
         matches!(self.role, GuestRole::Hosted(_))
     }
 
-    /// Starts a program in the namespace, in a process group of its own, killed when this thread ends.
+    /// Starts a program in the namespace, in its own process group. The kernel kills it when this thread ends.
     pub fn spawn(&self, command: &mut Command) -> Result<Child, Fault> {
         spawn_in_namespace(self.namespace, command, self.processors)
     }
 }
 
-/// A guest that was started.
+/// A started guest.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
     ended: bool,
     talk: Talk,
-    /// What its console says goes there.
+    /// The file that its console is written to.
     console: PathBuf,
 }
 
-/// How it is spoken to.
+/// How this program exchanges messages with the guest.
 #[derive(Debug)]
 enum Talk {
-    /// By its standard input and output, at once.
+    /// Over its standard input and output, without a role.
     Pipes,
-    /// By a socket, and it must be told its role first.
+    /// Over a socket. The role must be sent first.
     Socket { stream: UnixStream, role: GuestRole, patience: Duration },
-    /// By this socket: it has taken its role.
+    /// Over this socket. The guest has taken its role.
     Ready(UnixStream),
-    /// It has been handed over.
+    /// The streams were handed over to the caller.
     Elsewhere,
 }
 
 impl Running {
-    /// A guest that speaks as an agent as soon as it starts, by its standard input and output.
+    /// A guest that runs the agent from its start, over its standard input and output.
     pub fn on_pipes(child: Child, console: PathBuf) -> Self {
         Running { child, ended: false, talk: Talk::Pipes, console }
     }
 
-    /// A guest that boots, and is then told its role by this socket.
+    /// A guest that boots and then takes its role over this socket.
     pub fn on_socket(
         child: Child,
         console: PathBuf,
@@ -100,7 +101,7 @@ impl Running {
         Running { child, ended: false, talk: Talk::Socket { stream, role, patience }, console }
     }
 
-    /// Waits until it has booted and taken its role, where it is told one.
+    /// Waits until the guest has booted and taken its role, if it takes one.
     pub fn come_up(&mut self) -> Result<(), Fault> {
         self.talk = match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
             Talk::Socket { stream, role, patience } => Talk::Ready(self.meet_by(stream, &role, patience)?.1),
@@ -109,7 +110,7 @@ impl Running {
         Ok(())
     }
 
-    /// Waits until it can be spoken to, and gives its byte stream.
+    /// Waits until the guest accepts messages, and returns its byte streams.
     pub fn meet(&mut self) -> Result<Streams, Fault> {
         self.come_up()?;
         match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
@@ -124,8 +125,8 @@ impl Running {
         }
     }
 
-    /// Waits until a guest that hosts testbeds has built them; gives what it says of them, and its channel, to be
-    /// read and to be written.
+    /// Waits until a guest that hosts testbeds has built them. Returns its greeting, which describes them, and its
+    /// channel as two streams: one to read from and one to write to.
     pub fn meet_hosted(&mut self) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
         match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
             Talk::Socket { stream, role, patience } => {
@@ -148,7 +149,7 @@ impl Running {
         };
         let booted = self.hear_of_boot(&stream, Instant::now() + patience);
         booted.map_err(|reason| said(&self.console, reason)).attempt("boot it")?;
-        // Each testbed takes about a second, and several where the guest is emulated.
+        // Each testbed takes about one second to build, and several seconds in an emulated guest.
         let (patience, attempted) = match role {
             GuestRole::Hosted(testbeds) => {
                 (BUILDING * testbeds.mechanisms.len() as u32, "build testbeds in it")
@@ -168,7 +169,7 @@ impl Running {
         }
     }
 
-    /// Tells it its role and waits until it has taken it.
+    /// Sends the guest its role and waits until the guest has taken it.
     fn tell(&mut self, stream: &UnixStream, role: &GuestRole, until: Instant) -> io::Result<Greeting> {
         write_message(&mut &*stream, role)?;
         match self.hear(stream, until)? {
@@ -181,7 +182,7 @@ impl Running {
         }
     }
 
-    /// The next greeting; whatever else it says is skipped.
+    /// Reads the next greeting. Skips all other output.
     fn hear(&mut self, mut stream: &UnixStream, until: Instant) -> io::Result<Greeting> {
         const LOOK: Duration = Duration::from_millis(200);
         stream.set_read_timeout(Some(LOOK))?;
@@ -204,7 +205,7 @@ impl Running {
         }
     }
 
-    /// Kills it and what it started, and waits for it.
+    /// Kills the guest and the processes that it started, and waits for it.
     pub fn kill(&mut self) -> io::Result<()> {
         if !std::mem::replace(&mut self.ended, true) {
             kill_group(self.child.id())?;
@@ -213,25 +214,25 @@ impl Running {
         Ok(())
     }
 
-    /// What its processes have run until now, as this machine counts it.
+    /// The CPU time that its processes have used, counted by this machine's kernel.
     pub fn ticks(&self) -> Ticks {
         Ticks::of(self.pid())
     }
 
-    /// Its process number.
+    /// Its process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 }
 
-/// A channel to be read and to be written.
+/// Splits a channel into a stream to read from and a stream to write to.
 fn both_ways(stream: UnixStream) -> Result<(UnixStream, UnixStream), Fault> {
     Ok((stream.try_clone().attempt("use its channel")?, stream))
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Nobody is left to tell.
+        // Nobody is left to report an error to.
         let _ = self.kill();
     }
 }

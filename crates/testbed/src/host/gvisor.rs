@@ -1,4 +1,5 @@
-//! gVisor as a host: `runsc` takes over the namespace's interface with its addresses, and the agent runs on its stack.
+//! gVisor as a host. `runsc` takes over the namespace's interface with its addresses, and the agent runs on the
+//! network stack of gVisor.
 
 use crate::error::{Attempt, Fault};
 use crate::host::guest::{Guest, GuestSpec, Running};
@@ -8,12 +9,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A sandbox of gVisor's.
+/// A gVisor sandbox.
 #[derive(Debug)]
 pub(crate) struct Gvisor {
-    /// The program `runsc`.
+    /// The path of `runsc`.
     pub runsc: PathBuf,
-    /// As it says itself.
+    /// The version that `runsc` reports.
     pub version: String,
 }
 
@@ -48,7 +49,7 @@ impl Guest for Gvisor {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(log);
-        // It keeps a network namespace of its own by a mount.
+        // `runsc` keeps its own network namespace alive by a mount.
         mount_unseen(&mut command);
         Ok(Running::on_pipes(spec.spawn(&mut command)?, console))
     }
@@ -58,7 +59,7 @@ impl Guest for Gvisor {
     }
 }
 
-/// The bundle's description: this machine's files, which it cannot change, and the agent as its only process.
+/// The bundle's configuration: this machine's files, read-only, and the agent as the only process.
 fn config_of(program: &Path, namespace: u32) -> String {
     let all = ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_NICE"];
     let config = json!({

@@ -1,5 +1,5 @@
-//! A host: a process in a network namespace of its own, and where its stack is not this kernel's, the guest that is at the
-//! namespace's end of the link.
+//! A host: a process in its own network namespace. If the host does not use this kernel's network stack, a guest
+//! takes the namespace's end of the link.
 
 use crate::error::{Fault, TestbedError};
 use crate::host::guest::{Guest, GuestSpec, Running};
@@ -17,25 +17,25 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// A process in a network namespace of its own, and those that were started beside it. Dropping it kills them and waits for
-/// them; the namespace goes with them.
+/// A process in its own network namespace, with its companion processes. Dropping it kills all of them and waits for
+/// them. The namespace then vanishes.
 #[derive(Debug)]
 pub struct Host {
     node: Node,
-    /// On its interface, IPv4 first.
+    /// The addresses of its interface, IPv4 first.
     addresses: [IpAddr; 2],
     child: Child,
-    /// Set once the child has been waited for; its number may then be another's.
+    /// Set once the child has been waited for. After that another process may get its process ID.
     status: Option<ExitStatus>,
     companions: Vec<Child>,
-    /// The guest, with its version.
+    /// The guest and its version.
     guest: Option<(Running, String)>,
 }
 
 impl Host {
-    /// Starts the program with its standard input and output on pipes and its standard error inherited, in a fresh network
-    /// namespace. It leads a process group of its own, so that an interrupt from the terminal does not reach it, and runs on the
-    /// given processors only (on any, where there are none). The addresses are those that its interface is to have.
+    /// Starts the program in a new network namespace. Its standard input and output are pipes; its standard error is
+    /// inherited. It leads its own process group, which keeps interrupts from the terminal away from it. It runs on
+    /// the given processors only (empty: on any). The addresses are those that its interface will have.
     pub(crate) fn start(
         node: Node,
         addresses: [IpAddr; 2],
@@ -54,17 +54,17 @@ impl Host {
         }
     }
 
-    /// Its place on the path, by which it is known.
+    /// The host's place on the path, which identifies it.
     pub fn node(&self) -> Node {
         self.node
     }
 
-    /// Its process number.
+    /// Its process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// The name of its interface; a router's towards its client.
+    /// The name of its interface. For a router, this is the interface towards its client.
     pub fn interface(&self) -> &'static str {
         INTERFACE
     }
@@ -79,16 +79,16 @@ impl Host {
         self.addresses
     }
 
-    /// What the process in the namespace writes and reads, to be handed elsewhere; `None` once taken.
+    /// The output and input streams of the process in the namespace. `None` once taken.
     pub fn take_streams(&mut self) -> Option<Streams> {
         streams_of(&mut self.child)
     }
 
-    /// The byte stream of the agent whose stack is on the link: the guest's, where there is one; waits until it has
-    /// booted. Once.
+    /// The byte streams of the agent that uses the link: the guest's agent, if there is a guest. Waits until the
+    /// guest has booted. Call it once.
     ///
     /// # Errors
-    /// When a guest does not come up.
+    /// The guest does not start.
     pub fn meet(&mut self) -> Result<Streams, TestbedError> {
         match &mut self.guest {
             Some((guest, _)) => guest.meet().map_err(|fault| fault.at(self.node)),
@@ -96,7 +96,8 @@ impl Host {
         }
     }
 
-    /// Starts a guest in its namespace, whose stack takes the place of the namespace's own; does not wait until it has booted.
+    /// Starts a guest in the host's namespace. The guest's network stack replaces the namespace's. Does not wait
+    /// until the guest has booted.
     pub(crate) fn start_guest(
         &mut self,
         guest: &dyn Guest,
@@ -107,39 +108,40 @@ impl Host {
         Ok(())
     }
 
-    /// Waits until its guest, where there is one, has booted and taken its role.
+    /// Waits until the guest, if there is one, has booted and taken its role.
     pub(crate) fn come_up(&mut self) -> Result<(), TestbedError> {
         let Some((guest, _)) = &mut self.guest else { return Ok(()) };
         guest.come_up().map_err(|fault| fault.at(self.node))
     }
 
-    /// What its guest is, with its version; `None` where there is none.
+    /// The guest's name and version. `None` if there is no guest.
     pub(crate) fn guest_version(&self) -> Option<String> {
         Some(self.guest.as_ref()?.1.clone())
     }
 
-    /// What the guest's processes have run until now, as this machine counts it; `None` where there is no guest.
+    /// The CPU time that the guest's processes have used, counted by this machine's kernel. `None` if there is no
+    /// guest.
     pub fn guest_ticks(&self) -> Option<Ticks> {
         Some(self.guest.as_ref()?.0.ticks())
     }
 
-    /// Starts another program in its namespace, which ends with it.
+    /// Starts another program (a companion) in the host's namespace. It is killed together with the host.
     pub(crate) fn start_companion(&mut self, command: &mut Command) -> Result<(), TestbedError> {
         let child = spawn_in_namespace(self.pid(), command, &[]).map_err(|fault| fault.at(self.node))?;
         self.companions.push(child);
         Ok(())
     }
 
-    /// That a companion has ended by itself, which none should.
+    /// Reports a companion that has ended by itself, which is an error.
     pub(crate) fn lost_companion(&mut self) -> Option<String> {
         let ended = self.companions.iter_mut().find_map(|child| child.try_wait().ok().flatten())?;
         Some(format!("what translates on {} has ended ({ended})", self.node))
     }
 
-    /// How the process ended, where it has; it does not wait.
+    /// The exit status of the process, if it has ended. Does not wait.
     ///
     /// # Errors
-    /// The kernel's, where it does not say.
+    /// The kernel's error, if the status cannot be read.
     pub fn exit_status(&mut self) -> io::Result<Option<ExitStatus>> {
         if self.status.is_none() {
             self.status = self.child.try_wait()?;
@@ -147,16 +149,16 @@ impl Host {
         Ok(self.status)
     }
 
-    /// Kills the process and what it started in its group, at once, and waits for it. Does nothing where it has
-    /// ended.
+    /// Kills the process group at once and waits for the process. Does nothing if the process has ended.
     ///
     /// # Errors
-    /// The kernel's, where it cannot be killed or waited for.
+    /// The kernel's error, if the process cannot be killed or waited for.
     pub fn kill(&mut self) -> io::Result<()> {
         if let Some((guest, _)) = &mut self.guest {
             guest.kill()?;
         }
-        // A companion that has been waited for has no number any more. The host itself is killed whatever becomes of these.
+        // A companion that has been waited for has no process ID any more. The host itself is killed even if killing
+        // a companion fails.
         for mut child in self.companions.drain(..) {
             if matches!(child.try_wait(), Ok(None)) {
                 let _ = kill_group(child.id());
@@ -170,7 +172,7 @@ impl Host {
         Ok(())
     }
 
-    /// Does one step of building the testbed in the host's namespace.
+    /// Runs one step of building the testbed in the host's namespace.
     pub(crate) fn inside<T: Send>(
         &self,
         step: impl FnOnce() -> Result<T, Fault> + Send,
@@ -185,7 +187,7 @@ impl Host {
 
 impl Drop for Host {
     fn drop(&mut self) {
-        // Nobody is left to tell; and the child dies with this process at the latest.
+        // Nobody is left to report an error to. The child dies with this process at the latest.
         let _ = self.kill();
     }
 }

@@ -1,4 +1,4 @@
-//! Hosts: a process in a network namespace, and the guest whose stack takes its place.
+//! Hosts: a process in a network namespace, and the guest whose network stack replaces the namespace's.
 
 pub(crate) mod available;
 pub(crate) mod console;

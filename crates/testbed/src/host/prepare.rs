@@ -1,4 +1,4 @@
-//! From a system's name to a guest that can be started.
+//! Prepares a guest from a system's name.
 
 use crate::error::TestbedError;
 use crate::host::guest::Guest;
@@ -14,11 +14,11 @@ use crate::image::installed::Image;
 use stacklab_model::System;
 use std::path::{Path, PathBuf};
 
-/// What runs on a host of this system; `None` for a plain namespace. What the guest boots from is put into the folder, with
-/// these other programs in it.
+/// The guest for a host of this system. `None` for a plain namespace. Writes the files that the guest boots from to
+/// the folder, including the given other programs.
 ///
 /// # Errors
-/// When the system has no image here, or QEMU is missing; both say how to get it.
+/// The system has no image here, or QEMU is missing. Both errors say how to get it.
 pub(crate) fn prepare(
     system: &System,
     program: &Path,
@@ -46,7 +46,7 @@ pub(crate) fn prepare(
         }
         System::Uml | System::OwnUml(_) => {
             let image = Image::find(system)?;
-            // One that was built here has all in its kernel.
+            // A kernel that was built here has everything built in.
             let modules: Vec<PathBuf> =
                 [image.file("modules.cpio")].into_iter().filter(|path| path.exists()).collect();
             Box::new(Uml {
@@ -64,13 +64,14 @@ fn machine(boots: Boots) -> Result<Box<dyn Guest>, TestbedError> {
     let qemu = emulator()?;
     let accelerator = match &boots {
         Boots::Kernel { kernel, initramfs, .. } => kvm::that_works(&qemu, kernel, initramfs),
-        // Nothing is known of what is on it: what a kernel of Debian's has told, where one was booted.
+        // The system on the disk image is unknown. Use the accelerator that was found earlier with a Debian kernel,
+        // if one was booted.
         Boots::Disk(_) => kvm::known().unwrap_or(Accelerator::Tcg),
     };
     Ok(Box::new(Vm { qemu, accelerator, boots }))
 }
 
-/// The files that a kernel unpacks when it boots: its modules, and this program. Made once for both hosts.
+/// The initramfs with the modules and this program. Made once and used for both hosts.
 fn ramdisk(
     system: &System,
     program: &Path,

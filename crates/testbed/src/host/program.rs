@@ -1,9 +1,9 @@
-//! Programs of other people's.
+//! Programs that are not part of stacklab.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// Where a program is, by PATH and the folders of system programs.
+/// Finds a program in PATH and the folders of system programs.
 pub(crate) fn program_in_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let system = ["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from);

@@ -1,14 +1,15 @@
-//! The CPU time of a guest's processes as this machine counts it, for guests whose own kernel counts none or not all.
+//! The CPU time of a guest's processes, counted by this machine's kernel. It is for guests whose own kernel counts no
+//! CPU time or not all of it.
 
 use std::collections::HashMap;
 use std::fs;
 
-/// Ticks that processes ran, in programs and in the kernel.
+/// CPU time in clock ticks, in user mode and in the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Ticks {
-    /// In programs.
+    /// User mode.
     pub user: u64,
-    /// In the kernel.
+    /// Kernel mode.
     pub system: u64,
 }
 
@@ -20,14 +21,15 @@ struct Process {
 }
 
 impl Ticks {
-    /// What a process and all below it have run until now, those that have ended and been waited for not counted.
+    /// The CPU time that a process and all its descendants have used. Processes that have ended and been waited for
+    /// are not counted.
     pub fn of(root: u32) -> Self {
         let mut processes = HashMap::new();
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Some(number) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
                 continue;
             };
-            // One that has ended meanwhile has no file.
+            // A process that has ended in the meantime has no file.
             let stat = fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
             if let Some(process) = parse(&stat) {
                 processes.insert(number, process);
@@ -37,7 +39,7 @@ impl Ticks {
     }
 }
 
-/// `PID (NAME) STATE PARENT ..`: a name may hold anything; times of user and system are fields 14 and 15.
+/// Parses `PID (NAME) STATE PARENT ..`. The name may hold any characters. User and system time are fields 14 and 15.
 fn parse(stat: &str) -> Option<Process> {
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
@@ -46,7 +48,8 @@ fn parse(stat: &str) -> Option<Process> {
 
 fn sum(root: u32, processes: &HashMap<u32, Process>) -> Ticks {
     let below = |mut process: u32| {
-        // Deeper than any tree of processes: a number may have become another's while they were read.
+        // The limit is deeper than any process tree. It ends a loop that appears if a process ID was reused during
+        // the reads.
         for _ in 0..64 {
             if process == root {
                 return true;

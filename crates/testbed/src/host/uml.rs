@@ -1,5 +1,5 @@
-//! User-mode Linux as a host: a Linux kernel that is a process, with this program as its first one. It is spoken to over
-//! its serial line; its network interfaces are tap devices.
+//! User-mode Linux as a host: a Linux kernel that runs as a process, with this program as its init process. Its
+//! channel is its serial line. Its network interfaces are tap devices.
 
 use crate::error::{Attempt, Fault};
 use crate::guest::protocol::Interface;
@@ -16,17 +16,17 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// How long it may take to boot; it takes about a second.
+/// Timeout for the boot, which takes about one second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A user-mode Linux.
+/// A user-mode Linux guest.
 #[derive(Debug)]
 pub(crate) struct Uml {
-    /// The folder of a C library that is new enough for it, with its loader.
+    /// The folder of a C library that is new enough for this kernel, with its loader.
     pub libraries: PathBuf,
     /// The kernel.
     pub kernel: PathBuf,
-    /// This program and what it needs.
+    /// The initramfs with this program and its libraries.
     pub initramfs: PathBuf,
     /// The kernel's release.
     pub release: String,
@@ -44,9 +44,9 @@ impl Guest for Uml {
         let errors = log.try_clone().attempt("write its console")?;
         let mut command = Command::new(&self.kernel);
         command
-            // Where the kernel file says that its loader is.
+            // The kernel file names its loader relative to this folder.
             .current_dir(&self.libraries)
-            // Calls of its processes are caught by seccomp where this kernel allows, which is faster than tracing them.
+            // With seccomp, if this kernel allows it, the guest's system calls are caught faster than with ptrace.
             .args([if spec.hosts_testbeds() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"])
             .arg(format!("initrd={}", self.initramfs.display()))
             .arg(format!("uml_dir={}", spec.folder.display()));
@@ -57,8 +57,8 @@ impl Guest for Uml {
         command
             .args(["con=null", "con0=null,fd:1", "ssl=null"])
             .arg(format!("ssl0=fd:{0},fd:{0}", its.as_raw_fd()))
-            // The words that a kernel does not know go to its first process; behind a `--` there would be options of its own,
-            // which it puts at the end.
+            // The kernel passes unknown words to its init process. After a `--`, the kernel would add its own options
+            // at the end.
             .args(["quiet", "loglevel=4", "panic=-1", "rdinit=/stacklab", "guest", "--channel", "/dev/ttyS0"])
             .env_clear()
             .env("LD_LIBRARY_PATH", &self.libraries)
@@ -67,7 +67,8 @@ impl Guest for Uml {
             .stdout(log)
             .stderr(errors);
         keep_open(&mut command, its.as_raw_fd());
-        // It has one processor: its kernel and its processes are processes here, which wait for each other.
+        // The guest has one processor. Its kernel and its processes are processes on this machine that wait for each
+        // other.
         let processors = cpus::one(spec.processors);
         let child = spawn_in_namespace(spec.namespace, &mut command, &processors)?;
         drop(its);

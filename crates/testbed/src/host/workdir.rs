@@ -1,4 +1,4 @@
-//! The files of a testbed's guests, in a folder that goes with it.
+//! The files of a testbed's guests, in a folder that is removed with the testbed.
 
 use crate::error::TestbedError;
 use std::fs;
@@ -7,15 +7,15 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What its name begins with; the process that made it and a number follow.
+/// The prefix of the folder's name. The ID of the creating process and a number follow.
 const PREFIX: &str = "stacklab-guests-";
 
-/// A folder that is removed when dropped. What a killed process left is removed when the next one is made.
+/// A folder that is removed when dropped. The folders of killed processes are removed when the next one is made.
 #[derive(Debug)]
 pub(crate) struct Workdir(PathBuf);
 
 impl Workdir {
-    /// A new one, under the folder for temporary files, which only this user may enter.
+    /// Creates a folder in the directory for temporary files. Only this user may enter it.
     pub fn create() -> Result<Self, TestbedError> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let above = std::env::temp_dir();
@@ -27,12 +27,12 @@ impl Workdir {
         Ok(Workdir(path))
     }
 
-    /// Where it is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         &self.0
     }
 
-    /// The part of it that is one host's.
+    /// The subfolder of one host.
     pub fn for_host(&self, name: &str) -> Result<PathBuf, TestbedError> {
         let path = self.0.join(name);
         fs::create_dir_all(&path).map_err(|reason| TestbedError::File { path: path.clone(), reason })?;
@@ -42,12 +42,12 @@ impl Workdir {
 
 impl Drop for Workdir {
     fn drop(&mut self) {
-        // What cannot be removed now is swept by the next one.
+        // If the folder cannot be removed now, the next `Workdir::create` removes it.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Removes the folders of processes that are gone.
+/// Removes the folders of processes that have ended.
 fn sweep(above: &Path) {
     let entries = fs::read_dir(above).into_iter().flatten().flatten();
     for entry in entries {
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn a_folder_goes_when_dropped_and_that_of_a_dead_process_with_the_next() {
-        // No process has this number: Linux has at most 2^22.
+        // No process has this ID: Linux allows at most 2^22.
         let dead = std::env::temp_dir().join(format!("{PREFIX}{}-0", u32::MAX));
         fs::create_dir_all(dead.join("x")).unwrap();
         let folder = Workdir::create().unwrap();

@@ -1,5 +1,5 @@
-//! Packages of Debian's archive, fetched and unpacked without installing anything: apt-get with a state of its own, which
-//! checks the archive's signatures as it does for the machine.
+//! Fetches and unpacks packages of Debian's archive without installing them. apt-get runs with a separate state, and
+//! checks the archive's signatures as on the machine itself.
 
 use crate::error::TestbedError;
 use crate::image::command::{Step, run};
@@ -9,18 +9,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where Debian's archive is when the machine's own settings name no mirror.
+/// The archive's address if the machine's settings name no mirror.
 const MIRROR: &str = "http://deb.debian.org/debian";
-/// The archive's keys, of the package debian-archive-keyring.
+/// The archive's keys, from the package debian-archive-keyring.
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
-/// A view of some suites of Debian's archive.
+/// An apt state for some suites of Debian's archive.
 pub(super) struct Apt {
     folder: PathBuf,
 }
 
 impl Apt {
-    /// A view of these suites, in a folder that is kept: what was fetched before is not fetched again.
+    /// Opens an apt state for these suites in a folder that is kept. Packages in it are not fetched again.
     pub fn open(folder: PathBuf, suites: &[&str], step: &mut Step<'_>) -> Result<Self, TestbedError> {
         let apt = Apt { folder };
         let write = |name: &str, text: &str| {
@@ -81,7 +81,7 @@ impl Apt {
         command
     }
 
-    /// The package of the highest number among those whose name begins and ends so.
+    /// The package with the highest version number in its name, among those with this prefix and suffix.
     pub fn newest(&self, begins: &str, ends: &str) -> Result<String, TestbedError> {
         let mut names = self.command("apt-cache");
         names.args(["pkgnames", begins]);
@@ -99,7 +99,7 @@ impl Apt {
         })
     }
 
-    /// Fetches a package, or finds it fetched, and unpacks it into a folder. Gives its version.
+    /// Fetches a package, unless it was fetched before, and unpacks it into a folder. Returns its version.
     pub fn unpack(&self, package: &str, into: &Path, step: &mut Step<'_>) -> Result<String, TestbedError> {
         let attempted = format!("fetch the package {package}");
         let mut uris = self.command("apt-get");
@@ -130,7 +130,7 @@ impl Apt {
     }
 }
 
-/// The mirror of the machine's own settings.
+/// The mirror in the machine's settings.
 fn mirror() -> String {
     let listed = Command::new("apt-get").args(["indextargets", "--format", "$(REPO_URI)"]).output();
     let text = listed.map(|listed| String::from_utf8_lossy(&listed.stdout).into_owned()).unwrap_or_default();
@@ -142,7 +142,7 @@ fn mirror_among(uris: &str) -> Option<String> {
     uris.lines().map(str::trim).find(debian).map(|uri| uri.trim_end_matches('/').to_owned())
 }
 
-/// Numbers in names by their value: `-9-` before `-10-`.
+/// Compares names with numbers by value: `-9-` before `-10-`.
 fn by_numbers(one: &str, other: &str) -> Ordering {
     parts(one).cmp(&parts(other))
 }

@@ -1,5 +1,5 @@
-//! Getting an image: fetched or built into a folder beside its own, which then takes its place; so an image is whole or not
-//! there.
+//! Fetches or builds an image in a temporary folder, which then replaces the image's folder. An image is therefore
+//! either complete or absent.
 
 use crate::error::TestbedError;
 use crate::image::cache::folder_of;
@@ -11,11 +11,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Fetches the newest image of a system and puts it in place of the one that is there.
+/// Fetches the newest image of a system, and replaces the existing one.
 ///
 /// # Errors
-/// What failed, in the words of the program that did it. What was downloaded is kept for the next attempt, and an image
-/// that was there before stays.
+/// The failed step, with the error of the program that did it. Downloads are kept for the next attempt. An existing
+/// image stays.
 pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> {
     put(system, |into| match system {
         System::Gvisor => gvisor::make(into, step),
@@ -35,17 +35,18 @@ pub fn get(system: &System, step: &mut Step<'_>) -> Result<Image, TestbedError> 
     })
 }
 
-/// Builds user-mode Linux from a folder with a kernel's source, or from Debian's stable one where none is named, with Jool, and puts it in
-/// place of what is there under that name. What was compiled of a folder is kept for the next time.
+/// Builds user-mode Linux from a folder with a kernel's source or, if none is named, from Debian's stable kernel with
+/// Jool. Replaces the existing image of that name. The objects that were compiled from a folder are kept for the next
+/// build.
 ///
 /// # Errors
-/// As [`get`]; a compiler or another program that is missing; a kernel too old to have all that it should.
+/// Like [`get`]; also a missing compiler or other program, or a kernel that is too old for the required features.
 pub fn build(name: &str, source: Option<&Path>, step: &mut Step<'_>) -> Result<Image, TestbedError> {
     let system = System::OwnUml(name.to_owned());
     put(&system, |into| tree::make(&system, source, into, step))
 }
 
-/// Makes an image in a folder beside its own, and has that folder take its place.
+/// Creates an image in a temporary folder, which then replaces the image's folder.
 fn put(
     system: &System,
     make: impl FnOnce(&Path) -> Result<ImageInfo, TestbedError>,

@@ -1,4 +1,4 @@
-//! The programs that fetch and build images, and what they report.
+//! Runs the programs that fetch and build images.
 
 use crate::error::TestbedError;
 use std::fs;
@@ -6,23 +6,23 @@ use std::io;
 use std::path::Path;
 use std::process::Command;
 
-/// Of what a program said when it failed; a compiler says much before that.
+/// The number of output lines to keep from a failed program. A compiler prints many lines before its errors.
 const LAST_LINES: usize = 12;
 
-/// Is told each step before it is done.
+/// Called with the description of each step before the step starts.
 pub type Step<'a> = dyn FnMut(&str) + 'a;
 
-/// What an image was made of.
+/// The origin of an image.
 pub(crate) struct ImageInfo {
     /// Its exact version.
     pub version: String,
-    /// Where it came from.
+    /// Its source.
     pub source: String,
-    /// The version of Jool in it.
+    /// The version of Jool in the image.
     pub jool: Option<String>,
 }
 
-/// Removes a folder with all that is in it, where it is there.
+/// Removes a folder and its content, if it exists.
 pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
@@ -30,10 +30,10 @@ pub(crate) fn remove(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Runs a program to its end and gives what it printed.
+/// Runs a program to its end, and returns its output.
 ///
 /// # Errors
-/// What it said when it failed, or that it is not there.
+/// The output of a failed program, or that the program is missing.
 pub(crate) fn run(mut command: Command, attempted: &str, advice: &str) -> Result<String, TestbedError> {
     let name = command.get_program().to_string_lossy().into_owned();
     let failed = |reason: String, advice: &str| TestbedError::Get {

@@ -1,10 +1,10 @@
-//! The archives that a kernel unpacks when it boots: cpio in its "newc" form (the kernel's
+//! Archives that a kernel unpacks when it boots: cpio in the "newc" format (the kernel's
 //! Documentation/driver-api/early-userspace/buffer-format.rst).
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-/// Writes an archive; folders are made as files need them.
+/// Writes an archive. Creates folders as files need them.
 pub(crate) struct Archive<W> {
     out: W,
     folders: BTreeSet<String>,
@@ -15,12 +15,12 @@ const FOLDER: u32 = 0o040_755;
 const PROGRAM: u32 = 0o100_755;
 
 impl<W: Write> Archive<W> {
-    /// An empty one.
+    /// Creates an empty archive.
     pub fn new(out: W) -> Self {
         Archive { out, folders: BTreeSet::new(), number: 0 }
     }
 
-    /// Adds a folder and those above it. The path begins with no slash.
+    /// Adds a folder and its parent folders. The path has no leading slash.
     pub fn folder(&mut self, path: &str) -> io::Result<()> {
         if path.is_empty() || self.folders.contains(path) {
             return Ok(());
@@ -32,7 +32,7 @@ impl<W: Write> Archive<W> {
         self.entry(path, FOLDER, &[])
     }
 
-    /// Adds a file that may be run. The path begins with no slash.
+    /// Adds an executable file. The path has no leading slash.
     pub fn file(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
         if let Some((above, _)) = path.rsplit_once('/') {
             self.folder(above)?;
@@ -40,7 +40,7 @@ impl<W: Write> Archive<W> {
         self.entry(path, PROGRAM, content)
     }
 
-    /// Ends it.
+    /// Ends the archive.
     pub fn finish(mut self) -> io::Result<W> {
         self.entry("TRAILER!!!", 0, &[])?;
         Ok(self.out)
@@ -51,7 +51,8 @@ impl<W: Write> Archive<W> {
             io::Error::new(io::ErrorKind::InvalidInput, format!("{path} is larger than 4 GiB"))
         })?;
         self.number += 1;
-        // inode, mode, user, group, links, time, size, device (2), device it is (2), length of the name, checksum
+        // The fields are: inode, mode, user, group, links, time, size, device (2), rdev (2), length of the name,
+        // checksum.
         let name = path.len() as u32 + 1;
         let fields = [self.number, mode, 0, 0, 1, 0, size, 0, 0, 0, 0, name, 0];
         let mut head = String::from("070701");
@@ -66,7 +67,7 @@ impl<W: Write> Archive<W> {
         self.pad(content.len())
     }
 
-    /// Names and contents begin at whole words.
+    /// Pads to a word boundary: names and contents start at whole words.
     fn pad(&mut self, written: usize) -> io::Result<()> {
         self.out.write_all(&[0; 3][..written.next_multiple_of(4) - written])
     }

@@ -1,4 +1,4 @@
-//! Programs without what only debuggers read, which is most of them: a guest's memory has to hold the file twice.
+//! Removes symbols and debug data, which are most of a program's file. A guest's memory has to hold the file twice.
 
 /// Offsets in an ELF file of 64 bits, little-endian (the System V ABI's `Elf64_Ehdr` and `Elf64_Phdr`).
 const PROGRAM_HEADERS_AT: usize = 32;
@@ -10,7 +10,7 @@ const SECTION_NAMES: usize = 62;
 const SEGMENT_OFFSET: usize = 8;
 const SEGMENT_BYTES: usize = 32;
 
-/// The file up to the end of its last segment, and with no sections; as it is where it is no such file.
+/// The file up to the end of its last segment, without sections. Other files are returned unchanged.
 pub(super) fn without_symbols(mut file: Vec<u8>) -> Vec<u8> {
     let Some(end) = end_of_segments(&file) else { return file };
     file.truncate(end);
@@ -20,7 +20,7 @@ pub(super) fn without_symbols(mut file: Vec<u8>) -> Vec<u8> {
     file
 }
 
-/// Whether the file names a loader of its own (`PT_INTERP`), as those do that are linked to libraries.
+/// Whether the file names a loader (`PT_INTERP`), as dynamically linked programs do.
 pub(super) fn needs_a_loader(file: &[u8]) -> bool {
     const INTERPRETER: u32 = 3;
     let kind = |header: usize| Some(u32::from_le_bytes(file.get(header..header + 4)?.try_into().ok()?));
@@ -40,14 +40,14 @@ fn end_of_segments(file: &[u8]) -> Option<usize> {
     (end <= file.len()).then_some(end)
 }
 
-/// Where the program headers begin.
+/// The offsets of the program headers.
 fn program_headers(file: &[u8]) -> Option<Vec<usize>> {
     if !file.starts_with(b"\x7fELF\x02\x01") {
         return None;
     }
     let first = long(file, PROGRAM_HEADERS_AT)?;
     let (each, count) = (short(file, PROGRAM_HEADER_BYTES)?, short(file, PROGRAM_HEADERS)?);
-    // None of them ends beyond the file.
+    // Check that all program headers are within the file.
     first.checked_add(each * count).filter(|end| *end <= file.len())?;
     Some((0..count).map(|number| first + number * each).collect())
 }

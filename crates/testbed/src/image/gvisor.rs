@@ -1,4 +1,4 @@
-//! gVisor's `runsc`: the one that is installed, else built from its module by Go.
+//! gVisor's `runsc`: the installed program, or one that Go builds from its module.
 
 use crate::error::TestbedError;
 use crate::host::program::program_in_path;
@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Its Go module, at the branch that builds with plain Go; a proxy may know that branch's versions and not its name.
+/// Its Go module, at the branch that builds with plain Go. A proxy may know that branch's versions but not its name.
 const MODULES: [&str; 2] = ["gvisor.dev/gvisor/runsc@go", "gvisor.dev/gvisor/runsc@latest"];
 const NAME: &str = "runsc";
 
@@ -26,7 +26,7 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, Testbe
     let build = |module: &str| {
         let mut build = Command::new("go");
         build.args(["install", module]).env("CGO_ENABLED", "0").env("GOBIN", into);
-        // A toolchain that is too old fetches the one that the module asks for.
+        // A toolchain that is too old fetches the version that the module requires.
         build.env("GOTOOLCHAIN", "auto").env("GOFLAGS", "-modcacherw").env("GOPATH", cache().join("go"));
         run(build, &format!("build {module}"), advice).map(|_| module.to_owned())
     };
@@ -34,8 +34,9 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, Testbe
     Ok(ImageInfo { version: version_of(&own)?, source, jool: None })
 }
 
-/// What Go has written into the program: `mod<tab>gvisor.dev/gvisor<tab>v0.0.0-20260101000000-0123456789ab<tab>h1:..`; else what
-/// the program says itself.
+/// The version that Go has recorded in the program:
+/// `mod<tab>gvisor.dev/gvisor<tab>v0.0.0-20260101000000-0123456789ab<tab>h1:..`. Without it, the version that the
+/// program reports.
 fn version_of(runsc: &Path) -> Result<String, TestbedError> {
     const MODULE: &[u8] = b"mod\tgvisor.dev/gvisor\t";
     let bytes = fs::read(runsc).map_err(|reason| TestbedError::File { path: runsc.to_owned(), reason })?;

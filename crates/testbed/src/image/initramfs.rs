@@ -1,4 +1,4 @@
-//! What a kernel finds when it has booted: this program as its first process, with the libraries that it is linked to.
+//! The initramfs of a guest: this program as the init process, with its shared libraries.
 
 use crate::image::cpio::Archive;
 use crate::image::elf::{needs_a_loader, without_symbols};
@@ -8,14 +8,14 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The program's name in the guest, at the root.
+/// The program's name in the guest's root folder.
 const PROGRAM: &str = "stacklab";
 
-/// Writes an archive that begins with others (modules) and holds the program, and other programs by their own paths. Nothing
-/// half-written is left.
+/// Writes an archive: first other archives (modules), then this program, then other programs at their own paths.
+/// Leaves no incomplete file.
 ///
 /// # Errors
-/// The system's.
+/// The system's error.
 pub(crate) fn write(path: &Path, before: &[PathBuf], program: &Path, others: &[PathBuf]) -> io::Result<()> {
     let part = path.with_extension("part");
     let write = || -> io::Result<()> {
@@ -42,10 +42,9 @@ pub(crate) fn write(path: &Path, before: &[PathBuf], program: &Path, others: &[P
     write().inspect_err(|_| drop(fs::remove_file(&part)))
 }
 
-/// The libraries that a program is linked to, and its loader, as the loader itself lists them; none for one that needs
-/// none.
+/// The shared libraries of a program, and its loader, as listed by the loader. Empty for a program without a loader.
 fn libraries(program: &Path) -> io::Result<BTreeSet<PathBuf>> {
-    // What needs no loader would be run.
+    // A program without a loader would be executed.
     if !needs_a_loader(&fs::read(program)?) {
         return Ok(BTreeSet::new());
     }
@@ -54,7 +53,7 @@ fn libraries(program: &Path) -> io::Result<BTreeSet<PathBuf>> {
     Ok(paths(&text).into_iter().filter(|path| path.is_file()).collect())
 }
 
-/// `libc.so.6 => /lib/libc.so.6 (0x7f..)`, and of the loader `/lib64/ld-linux-x86-64.so.2 (0x7f..)`.
+/// Parses `libc.so.6 => /lib/libc.so.6 (0x7f..)`, and for the loader `/lib64/ld-linux-x86-64.so.2 (0x7f..)`.
 fn paths(listed: &str) -> Vec<PathBuf> {
     let word = |line: &str| {
         let path = line.split_whitespace().find(|word| word.starts_with('/'))?;

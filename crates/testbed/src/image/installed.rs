@@ -1,4 +1,4 @@
-//! The images that are here, each with a label that lists its files.
+//! The installed images. Each has a label that lists its files.
 
 use crate::error::TestbedError;
 use crate::image::cache::{cache, folder_of};
@@ -12,17 +12,17 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The systems that images can be fetched of.
+/// The systems with images that can be fetched.
 pub fn known() -> Vec<System> {
     let kernels = SERIES.iter().map(|(series, _)| System::Linux((*series).to_owned()));
     [System::Gvisor].into_iter().chain(kernels).chain([System::Uml]).collect()
 }
 
-/// The user-mode Linuxes that were built here.
+/// The user-mode Linux images that were built here.
 pub fn built() -> Vec<System> {
     let entries = fs::read_dir(cache().join("images")).into_iter().flatten().flatten();
     let systems = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    // One that is being built has no label yet.
+    // An image that is being built has no label yet.
     let built =
         |system: &System| matches!(system, System::OwnUml(_)) && folder_of(system).join(LABEL).exists();
     let mut systems: Vec<System> = systems.filter(built).collect();
@@ -36,43 +36,43 @@ pub fn how_to_get(system: &System) -> String {
     format!("stacklab image {way} {system}")
 }
 
-/// That a system has no image here, or none that is whole, with the command that gets one.
+/// An error: a system has no image here, or its image is incomplete. It names the command that gets one.
 pub(crate) fn no_image(system: &System, reason: String) -> TestbedError {
     TestbedError::NoImage { system: system.clone(), reason, command: how_to_get(system) }
 }
 
-/// What a system boots from.
+/// The image that a system boots from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Image {
     /// The system.
     pub system: System,
     /// Its exact version.
     pub version: String,
-    /// What it was fetched or built from.
+    /// The source that it was fetched or built from.
     pub source: String,
-    /// The version of Jool that its kernel has, where it has it.
+    /// The version of Jool in its kernel, if there is one.
     pub jool: Option<String>,
     folder: PathBuf,
 }
 
-/// What is written beside an image's files.
+/// The label of an image, stored next to its files.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Label {
     version: String,
     source: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     jool: Option<String>,
-    /// Name to size and SHA-256.
+    /// The size and SHA-256 of each file, by name.
     files: BTreeMap<String, (u64, String)>,
 }
 
 const LABEL: &str = "image.json";
 
 impl Image {
-    /// The image of a system, all of its files being there in their size.
+    /// The image of a system. Checks that all of its files exist with the right size.
     ///
     /// # Errors
-    /// When it was not fetched, or is not whole; says how to get it.
+    /// The image was not fetched, or is incomplete. The error says how to get it.
     pub fn find(system: &System) -> Result<Self, TestbedError> {
         let folder = folder_of(system);
         let missing = |reason: String| no_image(system, reason);
@@ -91,18 +91,18 @@ impl Image {
         Ok(Image { system: system.clone(), version, source, jool, folder })
     }
 
-    /// Whether its kernel was configured without one of these options. Only images that were built here say.
+    /// Whether its kernel was configured without one of these options. Known only for images that were built here.
     pub(crate) fn lacks_options(&self, options: &[&str]) -> bool {
         let config = fs::read_to_string(self.file("config"));
         config.is_ok_and(|config| !options.iter().all(|option| config.lines().any(|line| line == *option)))
     }
 
-    /// Where a file of it is.
+    /// The path of one of its files.
     pub fn file(&self, name: &str) -> PathBuf {
         self.folder.join(name)
     }
 
-    /// Reads all of it and compares it with what was fetched.
+    /// Reads all of its files and compares them with the label.
     ///
     /// # Errors
     /// The first file that differs, or cannot be read.
@@ -129,7 +129,7 @@ impl Label {
         serde_json::from_slice(&text).map_err(|error| with_path(error.into()))
     }
 
-    /// Describes a folder's files and puts the description beside them.
+    /// Writes the label for a folder's files.
     pub(crate) fn write(folder: &Path, info: ImageInfo) -> io::Result<()> {
         let mut files = BTreeMap::new();
         let mut folders = vec![folder.to_owned()];

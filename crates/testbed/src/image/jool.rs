@@ -1,5 +1,5 @@
-//! Jool, a translator between IPv4 and IPv6 in the kernel: its modules compiled for a kernel that was just built, and the programs
-//! that set them up, with the libraries that they need.
+//! Jool, a translator between IPv4 and IPv6 in the kernel: modules that are compiled for a newly built kernel, and
+//! the programs that configure them, with their libraries.
 
 use crate::error::TestbedError;
 use crate::image::apt::Apt;
@@ -11,17 +11,17 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Where a guest that has it finds its programs: a folder at the root.
+/// The folder of Jool's programs in a guest, below the root.
 pub(crate) const FOLDER: &str = "jool";
-/// Their loader in it, which also finds their libraries there.
+/// The programs' loader in that folder, which also finds their libraries there.
 pub(crate) const LOADER: &str = "ld-linux-x86-64.so.2";
 
-/// The source of its modules, and its programs.
+/// The packages with the source of its modules and with its programs.
 const MODULES: &str = "jool-dkms";
 const PROGRAMS: &str = "jool-tools";
-/// What has the programs' libraries.
+/// The packages with the programs' libraries.
 const LIBRARIES: [&str; 3] = ["libc6", "libnl-3-200", "libnl-genl-3-200"];
-/// The programs and the libraries that they are linked to.
+/// The programs and their shared libraries.
 const FILES: [&str; 7] = [
     "usr/bin/jool",
     "usr/bin/jool_siit",
@@ -31,11 +31,11 @@ const FILES: [&str; 7] = [
     "usr/lib/x86_64-linux-gnu/libnl-3.so.200",
     "usr/lib/x86_64-linux-gnu/libnl-genl-3.so.200",
 ];
-/// The folders of its modules and their names, each after those that it needs.
+/// The folders and names of its modules, each after its dependencies.
 const COMPILED: [(&str, &str); 3] = [("common", "jool_common"), ("nat64", "jool"), ("siit", "jool_siit")];
 
-/// Compiles the modules, by way of a folder, and packs all that a guest needs as an archive for its initramfs. `make` gives a command
-/// that makes a target of the kernel's. Gives the version.
+/// Compiles the modules in a temporary folder, and packs all that a guest needs as an archive for its initramfs.
+/// `make` returns a command that builds a target of the kernel. Returns the version.
 pub(super) fn pack(
     apt: &Apt,
     by_way_of: &Path,
@@ -60,11 +60,11 @@ pub(super) fn pack(
         run(compile, &format!("compile {MODULES} {version}"), "")?;
     }
     write(&folder, &source, archive).map_err(at(archive))?;
-    // 4.1.13-1.1: its own, then Debian's.
+    // 4.1.13-1.1: the version of Jool, then Debian's revision.
     Ok(version.split('-').next().unwrap_or(&version).to_owned())
 }
 
-/// Where the modules' source is: `usr/src/jool-VERSION/src/mod`.
+/// The folder of the modules' source: `usr/src/jool-VERSION/src/mod`.
 fn source(unpacked: &Path) -> io::Result<PathBuf> {
     let found = fs::read_dir(unpacked.join("usr/src"))?.flatten().map(|entry| entry.path().join("src/mod"));
     let mut found = found.filter(|path| path.exists());

@@ -1,4 +1,5 @@
-//! Debian's kernels: the newest one of a series, in the flavour for virtual machines, with the modules that guests load.
+//! Debian's kernels: the newest one of a series, in the cloud flavour for virtual machines, with the modules that
+//! guests load.
 
 use crate::error::TestbedError;
 use crate::image::apt::Apt;
@@ -10,7 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A series, and the suites of Debian's archive that have it.
+/// Each series, and the suites of Debian's archive that contain it.
 pub(super) const SERIES: &[(&str, &[&str])] = &[
     ("5.10", &["bullseye-security"]),
     ("6.1", &["bookworm", "bookworm-security"]),
@@ -37,7 +38,7 @@ pub(super) fn make(series: &str, into: &Path, step: &mut Step<'_>) -> Result<Ima
         reason: reason.to_string(),
         advice: String::new(),
     };
-    // Newer ones have their kernel and modules in packages of their own, which the one of this name asks for.
+    // Newer kernels have their kernel and modules in separate packages, on which the package of this name depends.
     if kernel_in(&unpacked).is_err() {
         for part in ["linux-binary", "linux-modules"] {
             apt.unpack(&image.replacen("linux-image", part, 1), &unpacked, step)?;
@@ -51,7 +52,7 @@ pub(super) fn make(series: &str, into: &Path, step: &mut Step<'_>) -> Result<Ima
     Ok(ImageInfo { version: release, source: format!("{image} {version}"), jool: None })
 }
 
-/// The kernel and its release: `boot/vmlinuz-RELEASE`, or `usr/lib/modules/RELEASE/vmlinuz`.
+/// Finds the kernel and its release: `boot/vmlinuz-RELEASE`, or `usr/lib/modules/RELEASE/vmlinuz`.
 fn kernel_in(unpacked: &Path) -> io::Result<(PathBuf, String)> {
     let files = |folder: &str| {
         let entries = fs::read_dir(unpacked.join(folder)).into_iter().flatten().flatten();
@@ -67,7 +68,7 @@ fn kernel_in(unpacked: &Path) -> io::Result<(PathBuf, String)> {
     found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "there is no vmlinuz"))
 }
 
-/// Writes the wanted modules as an archive for the initramfs, named in the order in which they are to be loaded.
+/// Writes the wanted modules as an archive for the initramfs. Their names give the order of loading.
 pub(super) fn pack(unpacked: &Path, archive: &Path) -> io::Result<()> {
     let folders =
         ["lib/modules", "usr/lib/modules", "usr/lib/uml/modules"].map(|folder| unpacked.join(folder));

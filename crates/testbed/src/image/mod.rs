@@ -1,4 +1,5 @@
-//! What systems boot from, in a folder of the program's own: fetched once, checked, and never installed on the machine.
+//! The images that systems boot from, in the program's own folder: fetched once, checked, and never installed on the
+//! machine.
 
 mod apt;
 mod build;

@@ -1,4 +1,4 @@
-//! The modules that a guest loads, each after those it depends on.
+//! The modules that a guest loads, each after its dependencies.
 
 use crate::image::cpio::Archive;
 use stacklab_model::Mechanism;
@@ -8,8 +8,8 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What guests need: an interface, a channel, and the mechanisms between networks. Those that a kernel has built in, or
-/// does not know, are not there.
+/// The modules that guests need: for an interface, a channel, and the mechanisms. Modules that a kernel has built in
+/// or does not have are left out.
 pub(super) fn wanted() -> Vec<&'static str> {
     let devices = Mechanism::devices();
     OF_LINKS.iter().copied().chain(devices.iter().map(|(_, device)| device.module)).collect()
@@ -31,7 +31,7 @@ const OF_LINKS: &[&str] = &[
     "tcp_bbr",
 ];
 
-/// All modules under a folder, by name.
+/// All modules below a folder, by name.
 pub(super) fn find(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -49,12 +49,12 @@ pub(super) fn find(folder: &Path) -> io::Result<BTreeMap<String, PathBuf>> {
     Ok(found)
 }
 
-/// A module's name is written with either of both.
+/// A module's name in one form: `-` and `_` are interchangeable in it.
 fn same(name: &str) -> String {
     name.replace('-', "_")
 }
 
-/// The wanted modules and all that they depend on, decompressed, each after those that it needs.
+/// The wanted modules and all their dependencies, decompressed, each after its dependencies.
 pub(super) fn in_order(
     found: &BTreeMap<String, PathBuf>,
     wanted: &[&str],
@@ -66,7 +66,7 @@ pub(super) fn in_order(
     Ok(ordered)
 }
 
-/// Adds modules to an archive for the initramfs, named in the order in which they are to be loaded.
+/// Adds modules to an archive for the initramfs. Their names give the order of loading.
 pub(super) fn pack<W: Write>(modules: Vec<(String, Vec<u8>)>, out: &mut Archive<W>) -> io::Result<()> {
     modules
         .into_iter()
@@ -82,7 +82,7 @@ fn add(
     if ordered.iter().any(|(known, _)| known == name) {
         return Ok(());
     }
-    // One that is built in has no file.
+    // A built-in module has no file.
     let Some(path) = found.get(name) else { return Ok(()) };
     let module = read(path)?;
     for needed in depends(&module) {
@@ -107,7 +107,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
     Err(io::Error::other(format!("{tool} {}: {}", path.display(), String::from_utf8_lossy(&unpacked.stderr))))
 }
 
-/// The names behind `depends=` in the module's own description.
+/// The names after `depends=` in the module's description.
 fn depends(module: &[u8]) -> Vec<String> {
     const KEY: &[u8] = b"\0depends=";
     let Some(at) = module.windows(KEY.len()).position(|window| window == KEY) else { return Vec::new() };

@@ -1,5 +1,5 @@
-//! User-mode Linux built on this machine from a kernel's source: with all mechanisms between networks, of which Debian's lacks
-//! some, and of any tree that somebody works on.
+//! User-mode Linux that is built on this machine from a kernel's source: with all mechanisms, of which Debian's build
+//! does not support some, and from any source tree.
 
 use crate::error::TestbedError;
 use crate::host::program::program_in_path;
@@ -15,22 +15,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Debian's stable release, whose Jool is kept up with its kernel.
+/// Debian's stable release. Its Jool package matches its kernel.
 const SUITES: &[&str] = &["trixie"];
-/// What it is built with, besides what mechanisms need.
+/// The kernel configuration, in addition to the options that mechanisms need.
 const CONFIG: &str = include_str!("uml.config");
 const PACKAGE: &str = "linux-source";
-/// What a guest loads, in the image.
+/// The image's file with the modules that a guest loads.
 const MODULES: &str = "modules.cpio";
-/// What it is built by, and how to get it.
+/// The programs that the build needs, and how to get them.
 const PROGRAMS: [&str; 7] = ["make", "gcc", "flex", "bison", "bc", "tar", "xz"];
 const GET_PROGRAMS: &str =
     "sudo apt-get install --no-install-recommends make gcc libc6-dev flex bison bc tar xz-utils";
-/// What of a kernel's source no user-mode Linux is made of, but for the files that say so.
+/// The parts of a kernel's source that user-mode Linux does not use. Their Kconfig and make files are still unpacked.
 const LEFT_OUT: [&str; 3] = ["*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/Documentation/*.rst"];
 
-/// Builds it into a folder: `kernel`, `config`, `modules.cpio` with Jool, empty where the source is somebody's own, and `lib`, empty,
-/// as it needs no libraries but this machine's.
+/// Builds it into a folder: `kernel`, `config`, `modules.cpio` with Jool (empty for a user's own source), and `lib`
+/// (empty, because it needs only this machine's libraries).
 pub(super) fn make(
     system: &System,
     source: Option<&Path>,
@@ -44,7 +44,7 @@ pub(super) fn make(
         let path = path.to_owned();
         move |reason| TestbedError::File { path, reason }
     };
-    // The compilation is elsewhere than this process.
+    // The compiler runs in another folder than this process.
     let at_hand = |path: &Path| std::path::absolute(path).map_err(failed(path));
     let kept = at_hand(&cache().join("build").join(system.to_string()))?;
     let unpacked = at_hand(&into.join("unpacked"))?;
@@ -62,15 +62,16 @@ pub(super) fn make(
     let version = built.build(step)?;
     built.place(into).map_err(failed(into))?;
     let jool = jool::pack(&apt, &unpacked, &into.join(MODULES), |target| built.make(target), step)?;
-    // Some GiB that are made again from the package in seconds; and what was compiled of a tree under this name, which is of no use to
-    // another source.
+    // The first folder takes some GiB and is restored from the package in seconds. The second holds objects compiled
+    // from a tree under this name, which another source cannot use.
     for folder in [&unpacked, &kept] {
         remove(folder).map_err(failed(folder))?;
     }
     Ok(ImageInfo { version, source: format!("built from {origin}"), jool: Some(jool) })
 }
 
-/// Unpacks Debian's newest source of these suites, by way of a folder; gives its package with the version.
+/// Unpacks Debian's newest kernel source of these suites, through a temporary folder. Returns its package and
+/// version.
 fn debians(apt: &Apt, by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Result<String, TestbedError> {
     let package = apt.newest(PACKAGE, "")?;
     let version = apt.unpack(&package, by_way_of, step)?;
@@ -85,14 +86,14 @@ fn debians(apt: &Apt, by_way_of: &Path, tree: &Path, step: &mut Step<'_>) -> Res
     Ok(format!("{package} {version}"))
 }
 
-/// Where a kernel is built.
+/// The folders of a kernel build.
 struct Build {
     tree: PathBuf,
     out: PathBuf,
 }
 
 impl Build {
-    /// Compiles the kernel; what was compiled before is not compiled again. Gives its release.
+    /// Compiles the kernel. Objects that are up to date are not compiled again. Returns the kernel's release.
     fn build(&self, step: &mut Step<'_>) -> Result<String, TestbedError> {
         let at = |path: PathBuf| move |reason| TestbedError::File { path, reason };
         let asked = self.out.join("wanted.config");
@@ -111,7 +112,7 @@ impl Build {
         }
         let release = run(self.make("kernelrelease"), "ask for the kernel's release", "")?.trim().to_owned();
         step(&format!("compiling user-mode Linux {release}, which takes some minutes"));
-        // What modules are compiled for is told beside the kernel.
+        // The `modules` target writes the data that modules are compiled against.
         let mut compile = self.make("linux");
         compile.arg("modules").arg(format!("-j{}", allowed().len()));
         run(compile, &format!("compile the kernel in {}", self.tree.display()), "")?;
@@ -121,7 +122,7 @@ impl Build {
     fn make(&self, target: &str) -> Command {
         let mut make = Command::new("make");
         make.arg("-s").arg("-C").arg(&self.tree).arg("ARCH=um").arg(format!("O={}", self.out.display()));
-        // What a `make` around this one says to its own parts.
+        // Remove the variables that an outer `make` passes to its children.
         make.arg(target).env_remove("MAKEFLAGS").env_remove("MAKELEVEL").env_remove("MFLAGS");
         make
     }
@@ -137,10 +138,11 @@ impl Build {
     }
 }
 
-/// What some kernels have another way: the first by what their tree is, the second by not asking for it.
+/// Options that some kernels do not have in this form: the first depends on the source tree, and some kernels do not
+/// offer the second.
 const NOT_EVERYWHERE: [&str; 2] = ["CONFIG_LOCALVERSION_AUTO=y", "CONFIG_UML_NET=y"];
 
-/// The first thing asked for that a configuration has not.
+/// The first requested option that a configuration does not have.
 fn lacking(has: &str) -> Option<&'static str> {
     let wanted = CONFIG.lines().filter(|line| line.starts_with("CONFIG_"));
     let wanted = wanted.filter(|line| !NOT_EVERYWHERE.contains(line));
@@ -153,7 +155,7 @@ fn of_mechanisms() -> Vec<&'static str> {
     once_each(devices.iter().flat_map(|(_, device)| device.options).copied())
 }
 
-/// All that is asked for.
+/// All requested options.
 fn wanted() -> String {
     format!("{CONFIG}\n{}\n", of_mechanisms().join("\n"))
 }

@@ -1,4 +1,5 @@
-//! User-mode Linux as Debian builds it, with the C library that it needs beside it: newer than that of most machines.
+//! Debian's build of user-mode Linux, together with the C library that it needs, which is newer than that of most
+//! machines.
 
 use crate::error::TestbedError;
 use crate::image::apt::Apt;
@@ -11,10 +12,10 @@ use std::path::{Path, PathBuf};
 
 const SUITES: &[&str] = &["forky"];
 const PACKAGE: &str = "user-mode-linux";
-/// Where its C library is, in its package.
+/// The folder of the C library in its package.
 const LIBRARIES: &str = "usr/lib/x86_64-linux-gnu";
 const LOADER: &str = "ld-linux-x86-64.so.2";
-/// What the kernel file names as its loader, and what it names instead: the one in the folder in which it is started.
+/// The loader that the kernel file names, and its replacement: a loader in the folder in which the kernel is started.
 const NAMED: &[u8] = b"/lib64/ld-linux-x86-64.so.2\0";
 const OWN: &[u8] = b"./ld.so\0";
 
@@ -30,7 +31,7 @@ pub(super) fn make(into: &Path, step: &mut Step<'_>) -> Result<ImageInfo, Testbe
         reason: reason.to_string(),
         advice: String::new(),
     })?;
-    // 7.2um1+b1: the kernel's, then Debian's.
+    // 7.2um1+b1: the kernel's version, then Debian's.
     let release = version.split("um").next().unwrap_or(&version).to_owned();
     Ok(ImageInfo { version: release, source: format!("{PACKAGE} {version}"), jool: None })
 }
@@ -56,7 +57,7 @@ fn place(unpacked: &Path, into: &Path) -> io::Result<()> {
     fs::remove_dir_all(unpacked)
 }
 
-/// The kernel file with the loader beside it, so that it finds that loader when it starts itself again, too.
+/// The kernel file, changed to use the bundled loader, so that it also finds that loader when it restarts itself.
 fn with_own_loader(mut file: Vec<u8>) -> io::Result<Vec<u8>> {
     let at = file.windows(NAMED.len()).position(|window| window == NAMED);
     let at = at.ok_or_else(|| io::Error::other("the kernel file names no loader that is known"))?;

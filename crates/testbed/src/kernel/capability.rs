@@ -1,4 +1,4 @@
-//! What this kernel can do, found by doing it in a network namespace that is thrown away.
+//! The abilities of this kernel, found by trying them in a temporary network namespace.
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::namespace::in_new_namespace;
@@ -20,24 +20,24 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-/// Something that a testbed may need of the kernel.
+/// A kernel feature or program that a testbed may need.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ability {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
-    /// What it is needed for.
+    /// The purpose that it is needed for.
     pub what_for: &'static str,
-    /// Whether it was done, or what was attempted and what the kernel answered.
+    /// Success, or the attempted step and the kernel's error.
     pub result: Result<(), String>,
-    /// What to do where it was refused.
+    /// The advice for an ability that is missing.
     pub remedy: &'static str,
 }
 
-/// Tries everything once, in a network namespace that is gone when this returns; call it after [`crate::enter`].
+/// Tries each ability once, in a network namespace that is gone on return. Call it after [`crate::enter`].
 ///
-/// A module that would put a device into every namespace as soon as it is loaded, the machine's own included
-/// (`sit`, `ip_gre`, `ip6_tunnel`), is not loaded by trying: where it is only loadable, that is the answer.
-/// Other modules are loaded by the kernel as it needs them.
+/// Some modules (`sit`, `ip_gre`, `ip6_tunnel`) add a device to every namespace when they are loaded, including the
+/// machine's own. The check does not load such a module. If the module is not loaded but loadable, the result says
+/// so. The kernel loads other modules as needed.
 pub fn abilities() -> Vec<Ability> {
     let devices = Mechanism::devices();
     let tried = in_new_namespace(|| {
@@ -62,7 +62,7 @@ pub fn abilities() -> Vec<Ability> {
     [vec![namespace], others].concat()
 }
 
-/// How one ability is found.
+/// The test for one ability.
 struct Probe {
     name: &'static str,
     what_for: &'static str,
@@ -70,8 +70,8 @@ struct Probe {
     attempt: fn() -> Result<(), Fault>,
 }
 
-/// Ends of tunnels, from the networks for documentation. They must be given: a tunnel without ends is the device
-/// that the module itself has made.
+/// Tunnel endpoints from the documentation networks. They must be set: a tunnel without endpoints is the device that
+/// the module itself creates.
 const ENDS_V4: [Ipv4Addr; 2] = [Ipv4Addr::new(192, 0, 2, 1), Ipv4Addr::new(192, 0, 2, 2)];
 const ENDS_V6: [Ipv6Addr; 2] =
     [Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 2)];
@@ -93,7 +93,7 @@ const PROBES: [Probe; 9] = [
         name: "offload control",
         what_for: "packets on the link as they are in the kernel",
         remedy: "needs veth, and CAP_NET_ADMIN",
-        // The interface is the one that the probe before has made.
+        // This is the interface that the previous probe has created.
         attempt: || switch_off_all(INTERFACE),
     },
     Probe {
@@ -131,7 +131,7 @@ const PROBES: [Probe; 9] = [
         what_for: "translators in the kernel, NAT64 with state",
         remedy: "sudo apt-get install jool-dkms jool-tools, then sudo modprobe jool && sudo modprobe jool_siit; or a guest that has it: \
                  stacklab image build uml-full",
-        // Trying it loads no module.
+        // This probe loads no module.
         attempt: || jool_here().map(drop),
     },
     Probe {
@@ -152,7 +152,7 @@ impl Probe {
     }
 }
 
-/// The ability to make a tunnel's device. The number tells devices of one namespace apart.
+/// The ability to create a tunnel device. The number distinguishes the devices in one namespace.
 fn of_tunnel(number: usize, mechanism: Mechanism, device: &'static Device) -> Ability {
     let result = if device.intrusive && is_only_loadable(device.module, Path::new("/")) {
         Err(format!(
@@ -182,7 +182,7 @@ fn add_tunnel(name: &str, mechanism: Mechanism) -> Result<(), Fault> {
     }
 }
 
-/// Whether a module is among the running kernel's modules, but not in the kernel yet.
+/// Whether a module is available for the running kernel, but not loaded.
 fn is_only_loadable(module: &str, root: &Path) -> bool {
     if root.join("sys/module").join(module).exists() {
         return false;
@@ -198,7 +198,8 @@ fn add_link(link: LinkMessage, kind: &str) -> Result<(), Fault> {
     })
 }
 
-/// A kernel without 6rd makes the device and passes over the prefix: a device that has it tells it.
+/// Checks the 6rd prefix of a device. A kernel without 6rd creates the device but ignores the prefix; a kernel with
+/// 6rd reports it.
 fn has_sixrd_prefix(name: &str, prefix: Ipv6Addr) -> Result<(), Fault> {
     let link = with_netlink(async |netlink| interface(&netlink, name).await)?;
     let told = link.attributes.iter().any(|attribute| match attribute {

@@ -1,4 +1,4 @@
-//! Which processors a host runs on: two hosts on one machine must not take each other's.
+//! The processors of each host: two hosts on one machine must not share processors.
 
 use crate::error::{Attempt, Fault};
 use nix::errno::Errno;
@@ -13,17 +13,17 @@ pub(crate) fn allowed() -> Vec<usize> {
     (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect()
 }
 
-/// Moves every thread of a process to some processors; threads that they start are there too.
+/// Moves every thread of a process to some processors. Threads that are started later inherit this.
 pub(crate) fn move_to(process: u32, processors: &[usize]) -> Result<(), Fault> {
     let mut set = CpuSet::new();
     let mut moved = || -> io::Result<()> {
         processors.iter().try_for_each(|cpu| set.set(*cpu))?;
-        // Twice, for a thread that an unmoved one starts meanwhile.
+        // Run twice: a thread that was not moved yet may start another one in the meantime.
         for _ in 0..2 {
             for thread in fs::read_dir(format!("/proc/{process}/task"))? {
                 let number = thread?.file_name().to_string_lossy().parse().map_err(io::Error::other)?;
                 match sched_setaffinity(Pid::from_raw(number), &set) {
-                    // It has ended since.
+                    // The thread has ended in the meantime.
                     Err(Errno::ESRCH) => {}
                     moved => moved?,
                 }
@@ -34,27 +34,27 @@ pub(crate) fn move_to(process: u32, processors: &[usize]) -> Result<(), Fault> {
     moved().attempt(format!("move process {process} to CPU {}", print(processors)))
 }
 
-/// Keeps the calling thread on some processors; on those that it may use, where there are none.
+/// Restricts the calling thread to some processors. Empty: does not restrict it.
 pub(crate) fn stay_on(processors: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     processors.iter().try_for_each(|cpu| set.set(*cpu))?;
     if processors.is_empty() { Ok(()) } else { Ok(sched_setaffinity(Pid::from_raw(0), &set)?) }
 }
 
-/// The machine's processors divided between the sender and the receiver, each a half of the physical cores that this
-/// process may use; `None` where it has but one. Unpinned, the scheduler now puts both hosts on one core and now on
-/// two, and figures jump between two values.
+/// The machine's processors, divided between the sender and the receiver: each gets half of the physical cores that
+/// this process may use. `None` on a single core. Without this division, the scheduler places both hosts sometimes on
+/// one core and sometimes on two, and results alternate between two values.
 pub(crate) fn halves() -> Option<[Vec<usize>; 2]> {
     split(allowed().into_iter().map(|cpu| (cpu, core(cpu))).collect())
 }
 
-/// One of some processors, or of all that this process may use where none are named, for what takes turns with itself:
-/// on several, each turn would wake another one.
+/// One processor of the given ones, or, if none are given, of those that this process may use. It is for processes
+/// that run in turns: on several processors, each turn would wake another processor.
 pub(crate) fn one(processors: &[usize]) -> Vec<usize> {
     processors.last().copied().or_else(|| allowed().last().copied()).into_iter().collect()
 }
 
-/// The physical core of a processor; processors of which the kernel says nothing are a core each.
+/// The physical core of a processor. A processor without topology data counts as a separate core.
 fn core(cpu: usize) -> (i64, i64) {
     let read = |file: &str| {
         let text = fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/{file}")).ok()?;
@@ -63,8 +63,7 @@ fn core(cpu: usize) -> (i64, i64) {
     (read("physical_package_id").unwrap_or(0), read("core_id").unwrap_or(cpu as i64))
 }
 
-/// Divides processors in two, all of a core's in the same half; threads of one core only where there is no second
-/// core.
+/// Divides processors into two halves. All threads of a core are in the same half, unless there is only one core.
 fn split(mut processors: Vec<(usize, (i64, i64))>) -> Option<[Vec<usize>; 2]> {
     processors.sort_by_key(|(cpu, core)| (*core, *cpu));
     let cores: Vec<_> = processors.chunk_by(|a, b| a.1 == b.1).collect();
@@ -83,7 +82,7 @@ fn split(mut processors: Vec<(usize, (i64, i64))>) -> Option<[Vec<usize>; 2]> {
     }
 }
 
-/// Processors as people write them: `0-3,8`.
+/// Formats processors as a list: `0-3,8`.
 pub(crate) fn print(processors: &[usize]) -> String {
     let mut sorted = processors.to_vec();
     sorted.sort_unstable();
@@ -100,7 +99,7 @@ mod tests {
 
     #[test]
     fn threads_of_one_core_stay_together() {
-        // Four cores of two threads each, numbered as Linux does: 0-3, and their siblings 4-7.
+        // Four cores with two threads each, in Linux's numbering: 0-3, and their siblings 4-7.
         let processors = (0..8).map(|cpu| (cpu, (0, cpu as i64 % 4))).collect();
         assert_eq!(split(processors), Some([vec![0, 4, 1, 5], vec![2, 6, 3, 7]]));
     }

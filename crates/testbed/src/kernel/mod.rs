@@ -1,4 +1,4 @@
-//! The kernel: namespaces, netlink, sysctl, processors, queueing disciplines.
+//! Access to the kernel: namespaces, netlink, sysctl, processors, queueing disciplines.
 
 pub(crate) mod capability;
 pub(crate) mod cpus;

@@ -1,5 +1,5 @@
-//! Doing something inside a network namespace: on a thread of its own, which ends there, so that no other thread ever leaves
-//! the machine's namespace; or as the whole process, before it runs another program there ([`join`]).
+//! Runs code in a network namespace: on a separate thread that ends there, so no other thread leaves the machine's
+//! namespace; or as the whole process, before it starts another program there ([`join`]).
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::sys::die_with_parent_in;
@@ -14,11 +14,11 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Runs `work` on a new thread in the network namespace of a living process, and waits for it. Sockets made there
-/// stay in that namespace wherever they are used.
+/// Runs `work` on a new thread in the network namespace of a living process, and waits for it. Sockets that are
+/// created there stay in that namespace wherever they are used.
 ///
 /// # Errors
-/// The process is gone, or its namespace is not to be entered (neither root nor [`crate::enter`]).
+/// The process has ended, or its namespace cannot be entered (it needs root or [`crate::enter`]).
 ///
 /// # Panics
 /// When `work` panics.
@@ -26,15 +26,15 @@ pub fn in_namespace<T: Send>(pid: u32, work: impl FnOnce() -> T + Send) -> io::R
     on_a_thread(work, || enter_namespace(pid))
 }
 
-/// Takes the calling thread, which must end there, into the network namespace of a living process.
+/// Moves the calling thread into the network namespace of a living process. The thread must end there.
 pub(crate) fn enter_namespace(pid: u32) -> io::Result<()> {
     let path = format!("/proc/{pid}/ns/net");
     let enter = || setns(File::open(&path)?, CloneFlags::CLONE_NEWNET).map_err(io::Error::from);
     enter().map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))
 }
 
-/// Starts a program in the network namespace of a living process, on these processors (on any, where there are none), in a
-/// process group of its own. It is killed when the calling thread ends.
+/// Starts a program in the network namespace of a living process, on these processors (empty: on any), in its own
+/// process group. The kernel kills it when the calling thread ends.
 pub(crate) fn spawn_in_namespace(
     pid: u32,
     command: &mut Command,
@@ -48,16 +48,16 @@ pub(crate) fn spawn_in_namespace(
     command.spawn().attempt(format!("start {program}"))
 }
 
-/// Takes this process into the network namespace of another, and into its user namespace where that is not the same. It
-/// must have one thread, as a program has that is about to run another.
+/// Moves this process into the network namespace of another process, and into its user namespace if that is a
+/// different one. This process must have one thread, like a program that is about to execute another.
 ///
 /// # Errors
-/// The other process is gone, or is another user's.
+/// The other process has ended, or belongs to another user.
 pub fn join(pid: u32) -> io::Result<()> {
     let path = |of: &str, name: &str| format!("/proc/{of}/ns/{name}");
     let pid = pid.to_string();
     let user = path(&pid, "user");
-    // Both are opened before the first is entered: what may be opened changes with it.
+    // Open both before entering the first: entering changes what may be opened.
     let (network, other) = (File::open(path(&pid, "net"))?, File::open(&user)?);
     if std::fs::read_link(&user)? != std::fs::read_link(path("self", "user"))? {
         setns(other, CloneFlags::CLONE_NEWUSER)?;
@@ -65,21 +65,21 @@ pub fn join(pid: u32) -> io::Result<()> {
     Ok(setns(network, CloneFlags::CLONE_NEWNET)?)
 }
 
-/// Asks a process to end.
+/// Asks a process to end, with SIGTERM.
 ///
 /// # Errors
-/// It is gone, or another user's.
+/// The process has ended, or belongs to another user.
 pub fn end(pid: u32) -> io::Result<()> {
-    // A process number fits: Linux has at most 2^22.
+    // A process ID fits: Linux allows at most 2^22.
     Ok(kill(Pid::from_raw(pid as i32), Signal::SIGTERM)?)
 }
 
-/// How long a process may take to end that is asked to, and how often it is looked.
+/// The time that a process has to end after the request, and the polling interval.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Ends what else runs in the network namespaces of these processes, which would otherwise keep them: it is asked to, and killed
-/// where it does not. The machine's own namespace is left alone.
+/// Ends all other processes in the network namespaces of these processes, because they would keep the namespaces
+/// alive. Asks each to end, and kills it if it does not. Leaves the machine's own namespace alone.
 pub fn clear(processes: &[u32]) {
     let own = namespace_of("self");
     let spaces: Vec<PathBuf> = processes
@@ -96,7 +96,7 @@ pub fn clear(processes: &[u32]) {
     };
     let start = Instant::now();
     for pid in others() {
-        // One that has ended meanwhile needs it no more.
+        // A process that has ended in the meantime does not need this.
         let _ = end(pid);
     }
     while !others().is_empty() && start.elapsed() < PATIENCE {
@@ -107,12 +107,12 @@ pub fn clear(processes: &[u32]) {
     }
 }
 
-/// What the network namespace of a process is called; `None` where it is gone, or another user's.
+/// The identity of a process's network namespace. `None` if the process has ended or belongs to another user.
 fn namespace_of(process: &str) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{process}/ns/net")).ok()
 }
 
-/// Runs `work` on a new thread in a fresh network namespace, which vanishes with the thread.
+/// Runs `work` on a new thread in a new network namespace, which vanishes with the thread.
 pub(crate) fn in_new_namespace<T: Send>(work: impl FnOnce() -> T + Send) -> io::Result<T> {
     on_a_thread(work, || unshare(CloneFlags::CLONE_NEWNET).map_err(io::Error::from))
 }

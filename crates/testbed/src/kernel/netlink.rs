@@ -1,4 +1,4 @@
-//! Speaking to the kernel about links, addresses and queues of the network namespace that the calling thread is in.
+//! Netlink access to links, addresses and queues of the calling thread's network namespace.
 
 use crate::error::{Attempt, Fault};
 use futures_util::TryStreamExt;
@@ -18,7 +18,7 @@ pub(crate) fn with_netlink<T>(work: impl AsyncFnOnce(Handle) -> Result<T, Fault>
     })
 }
 
-/// An interface as the kernel has it.
+/// The kernel's data about an interface.
 pub(crate) async fn interface(netlink: &Handle, name: &str) -> Result<LinkMessage, Fault> {
     let mut found = netlink.link().get().match_name(name).execute();
     let link = found.try_next().await.attempt(format!("find interface {name}"))?;

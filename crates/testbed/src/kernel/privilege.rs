@@ -1,4 +1,4 @@
-//! The right to make network namespaces: root's, or one's own in a user namespace.
+//! The privilege to create network namespaces: root, or a user namespace of this process.
 
 use crate::error::TestbedError;
 use crate::kernel::namespace::in_new_namespace;
@@ -7,22 +7,22 @@ use nix::unistd::{getegid, geteuid};
 use std::fs;
 use std::io;
 
-/// How the process may make network namespaces.
+/// The privilege by which the process can create network namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Privilege {
-    /// It could already: root, or whatever has root's capabilities here. Nothing was changed.
+    /// The process already had the privilege: root or equivalent capabilities. Nothing was changed.
     Root,
-    /// It has entered a user namespace, in which it is root over what it makes there and over nothing else.
+    /// The process has entered a user namespace. It is root over what it creates there, and over nothing else.
     UserNamespace,
 }
 
-/// Makes sure that the process can make network namespaces, and enters a user namespace where it needs one.
+/// Makes sure that the process can create network namespaces. Enters a user namespace if needed.
 ///
-/// To be called once, early: the kernel lets only a process with a single thread enter a user namespace.
+/// Call it once, early: the kernel lets only a process with a single thread enter a user namespace.
 ///
 /// # Errors
-/// [`TestbedError::Closed`], with what to do, where the kernel allows neither way. The process can go on without
-/// testbeds; it may then be in a user namespace in which it has no rights.
+/// [`TestbedError::Closed`], with advice, if the kernel allows neither way. The process can continue without
+/// testbeds. It may then be in a user namespace in which it has no privileges.
 pub fn enter() -> Result<Privilege, TestbedError> {
     let privilege = if has_capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default()) {
         Privilege::Root
@@ -30,7 +30,7 @@ pub fn enter() -> Result<Privilege, TestbedError> {
         enter_user_namespace()?;
         Privilege::UserNamespace
     };
-    // Having a capability is not yet being allowed to use it: AppArmor and seccomp may refuse.
+    // A capability alone is not enough: AppArmor and seccomp may still refuse.
     in_new_namespace(|| ()).map_err(closed("make a network namespace"))?;
     Ok(privilege)
 }
@@ -47,12 +47,12 @@ fn has_capabilities(status: &str) -> bool {
 }
 
 fn enter_user_namespace() -> Result<(), TestbedError> {
-    // To be read before entering, where they become unmapped.
+    // Read them before entering the user namespace, where they are unmapped.
     let (user, group) = (geteuid(), getegid());
     unshare(CloneFlags::CLONE_NEWUSER)
         .map_err(io::Error::from)
         .map_err(closed("enter a user namespace (not being root)"))?;
-    // In this order: without privilege, groups can be mapped only once they can no longer be dropped.
+    // The order matters: without privilege, groups can be mapped only after setgroups is denied.
     for (file, text) in [
         ("/proc/self/setgroups", "deny".to_owned()),
         ("/proc/self/uid_map", format!("0 {user} 1")),
@@ -70,7 +70,8 @@ fn closed(attempted: &'static str) -> impl FnOnce(io::Error) -> TestbedError {
     }
 }
 
-/// Settings that close user namespaces: the file under `/proc/sys`, the value that closes them, one that opens them.
+/// Settings that can disable user namespaces: the file under `/proc/sys`, the value that disables them, and a value
+/// that enables them.
 const LOCKS: [(&str, &str, &str); 4] = [
     ("kernel/apparmor_restrict_unprivileged_userns", "1", "0"), // Ubuntu from 23.10
     ("kernel/unprivileged_userns_clone", "0", "1"),             // Debian until 10, Arch's hardened kernel
@@ -78,7 +79,7 @@ const LOCKS: [(&str, &str, &str); 4] = [
     ("user/max_net_namespaces", "0", "15000"),
 ];
 
-/// What to do, by the answer of the kernel and its settings.
+/// The advice for the kernel's error and its settings.
 fn advice(reason: &io::Error, setting: impl Fn(&str) -> Option<String>) -> String {
     if reason.raw_os_error() == Some(libc::EINVAL) {
         return "the process has several threads already: it must enter before it starts any".to_owned();

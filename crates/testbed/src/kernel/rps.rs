@@ -1,9 +1,9 @@
-//! Receive work on the receiving host's own processors (receive packet steering, RPS).
+//! Receive packet steering (RPS): receive work on the receiving host's own processors.
 //!
-//! A veth pair hands a packet over on the processor that sent it: unless told otherwise, the sender's processor also
-//! does the receiver's IP and transport work, as no two machines do, and becomes the limit of both. Steered, every
-//! packet interrupts the other processor instead, which in a virtual machine takes longer than the work itself: it is
-//! for filling a link, not for measuring a round trip.
+//! A veth pair delivers a packet on the processor that sent it. By default, the sender's processor therefore also
+//! does the receiver's IP and transport work and limits both hosts. Two separate machines do not behave like this.
+//! With RPS, each packet interrupts the receiver's processor instead. In a virtual machine this takes longer than the
+//! work itself. Use RPS to fill a link, not to measure round-trip times.
 
 use crate::error::{Attempt, Fault};
 use crate::link::addressing::INTERFACE;
@@ -13,20 +13,21 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-/// The RPS setting of one end of the link. It stays usable wherever the thread that opened it went.
+/// The RPS setting of one end of the link. It stays usable after the thread that opened it has changed namespaces.
 #[derive(Debug)]
 pub(crate) struct Rps {
     file: File,
-    /// The end's own processors, as the file takes them.
+    /// The processors of this end, in the format of the sysfs file.
     own: String,
 }
 
 impl Rps {
-    /// Opens the switch of the end in the calling thread's namespace. The calling thread gets a mount namespace of its
-    /// own, in which alone that namespace's /sys is seen, and should end soon.
+    /// Opens the RPS setting of this end in the calling thread's namespace. The calling thread gets a private mount
+    /// namespace, which shows that namespace's /sys, and should end soon.
     ///
     /// # Errors
-    /// The kernel's; without root it refuses (it wants CAP_NET_ADMIN outside of any user namespace).
+    /// The kernel's error. Without root, the kernel refuses (it requires CAP_NET_ADMIN in the initial user
+    /// namespace).
     pub(crate) fn open(processors: &[usize]) -> Result<Self, Fault> {
         let private = || {
             unshare(CloneFlags::CLONE_NEWNS)?;
@@ -37,18 +38,18 @@ impl Rps {
         let path = format!("/sys/class/net/{INTERFACE}/queues/rx-0/rps_cpus");
         let file = File::options().write(true).open(&path).attempt(format!("open {path}"))?;
         let rps = Rps { file, own: mask(processors) };
-        // Opening is not enough to know whether it may be used.
+        // A successful open does not show whether writing is allowed.
         rps.switch(true).and_then(|()| rps.switch(false)).attempt(format!("write to {path}"))?;
         Ok(rps)
     }
 
-    /// Gives the receive work to the end's own processors, or leaves it where packets come from.
+    /// Moves the receive work to this end's processors (on), or leaves it on the sending processor (off).
     pub(crate) fn switch(&self, on: bool) -> io::Result<()> {
         self.file.write_all_at(if on { self.own.as_bytes() } else { b"0" }, 0)
     }
 }
 
-/// A set of processors as sysfs takes it: hexadecimal words of 32, the highest first.
+/// A set of processors in the format of sysfs: hexadecimal 32-bit words, highest first.
 fn mask(processors: &[usize]) -> String {
     let words = processors.iter().max().map_or(1, |most| most / 32 + 1);
     let word = |word: usize| -> u32 {

@@ -1,33 +1,33 @@
-//! Who has which address, where each mechanism's packets go, and what becomes of their addresses. All of it from the
-//! networks set aside for benchmarks (RFC 2544, RFC 5180), but for 6to4, whose prefix is its own.
+//! The addresses of all hosts, the routes of each mechanism's packets, and the translation of addresses. All
+//! addresses are from the networks for benchmarks (RFC 2544, RFC 5180), except 6to4, which has its own prefix.
 
 use crate::topology::Node;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, Mechanism, Remote, Role, Translation};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A host's interface: a client's only one, and a router's towards its client.
+/// A host's interface: a client's only one, or a router's interface towards its client.
 pub(crate) const INTERFACE: &str = "st0";
 /// A router's interface on the middle link.
 pub(crate) const MIDDLE: &str = "st1";
-/// A router's tunnel, or the device of its translator.
+/// A router's tunnel device, or its translator's device.
 pub(crate) const TUNNEL: &str = "tunnel";
 
-/// The prefix in which translators write IPv4 addresses as IPv6 ones (RFC 6052). A network's own: the well-known one
-/// does not carry addresses that are not global.
+/// The prefix in which translators embed IPv4 addresses (RFC 6052). It is a network-specific prefix: the well-known
+/// prefix does not carry non-global addresses.
 pub(crate) const TRANSLATED: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0x64, 0, 0, 0, 0), 96);
-/// Where 464XLAT's near translator puts the addresses of its clients.
+/// The prefix to which 464XLAT's near translator maps the addresses of its clients.
 pub(crate) const XLAT: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0, 0, 0), 64);
-/// The IPv4 addresses that stand for hosts with IPv6 ones.
+/// The IPv4 addresses that represent IPv6 hosts.
 pub(crate) const POOL: (Ipv4Addr, u8) = (Ipv4Addr::new(198, 18, 64, 0), 24);
-/// The translator's own address in it, and those of the hosts behind.
+/// The translator's own address in the pool, and the addresses of the hosts behind it.
 pub(crate) const POOL_OWN: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 1);
 pub(crate) const POOL_HOST: Ipv4Addr = Ipv4Addr::new(198, 18, 64, 2);
-/// The client's address on 464XLAT's middle.
+/// The client's address on the middle link with 464XLAT.
 pub(crate) const XLAT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0, 0, 1);
 
-/// A host's address on a direct link, and the length of the link's prefix: 198.18.0.0/15 is for benchmarks by RFC 2544,
-/// 2001:2::/48 by RFC 5180.
+/// A host's address on a direct link, and the length of the link's prefix. RFC 2544 reserves 198.18.0.0/15 for
+/// benchmarks, and RFC 5180 reserves 2001:2::/48.
 pub(crate) fn address(family: Family, role: Role) -> (IpAddr, u8) {
     let number = number(role);
     match family {
@@ -41,18 +41,18 @@ pub(crate) fn addresses(role: Role) -> [IpAddr; 2] {
     [Family::Ipv4, Family::Ipv6].map(|family| address(family, role).0)
 }
 
-/// A host's hardware address on a direct link: locally administered, and the same in every testbed, so that the
-/// neighbour entries can be written before the interfaces exist.
+/// A host's hardware address on a direct link: locally administered, and the same in every testbed. Neighbour entries
+/// can therefore be written before the interfaces exist.
 pub(crate) fn hardware_address(role: Role) -> [u8; 6] {
     [0x02, 0, 0, 0, 0, number(role)]
 }
 
-/// A hardware address as text, as virtual machines take it: `02:00:00:00:00:01`.
+/// A hardware address as text, in the format for virtual machines: `02:00:00:00:00:01`.
 pub(crate) fn hardware_address_text(address: [u8; 6]) -> String {
     address.map(|byte| format!("{byte:02x}")).join(":")
 }
 
-/// The hardware address of an end of a link that is bridged to a guest, whose interface has the host's own.
+/// The hardware address of a link end that is bridged to a guest. The guest's interface has the host's address.
 pub(crate) fn bridged_address(own: [u8; 6]) -> [u8; 6] {
     let mut other = own;
     other[0] |= 0x04;
@@ -113,12 +113,12 @@ impl Site {
         }
     }
 
-    /// Its router's address on the middle link.
+    /// Its router's IPv4 address on the middle link.
     pub fn outer_v4(self) -> Ipv4Addr {
         Ipv4Addr::new(198, 18, 0, self.number())
     }
 
-    /// The same of IPv6.
+    /// Its router's IPv6 address on the middle link.
     pub fn outer_v6(self) -> Ipv6Addr {
         Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, self.number().into())
     }
@@ -166,8 +166,8 @@ impl Site {
         [Family::Ipv4, Family::Ipv6].map(|family| self.gateway(mechanism, family))
     }
 
-    /// What its client calls the other one, with the path MTU to there, where the middle link has this MTU: one for each of
-    /// the sender's families that is carried.
+    /// The address that its client uses for the other client, with the path MTU to it for this MTU of the middle
+    /// link: one for each of the sender's families that is carried.
     pub fn paths(self, mechanism: Mechanism, mtu: u32) -> Vec<(IpAddr, u32)> {
         let paths = Family::ALL.iter().filter_map(|family| {
             let (ends, [there, back]) = ends(mechanism, *family).zip(path_mtus(mechanism, *family, mtu))?;
@@ -179,8 +179,8 @@ impl Site {
         paths.collect()
     }
 
-    /// 2001:2:0:SITE::/64; where routers are found by their address in the destination, what the mechanism makes of it, with the
-    /// site's number behind it where that leaves room: 2002:V4ADDR:SITE::/64 with 6to4.
+    /// 2001:2:0:SITE::/64. If routers derive each other's address from the destination, the prefix that the mechanism
+    /// defines, followed by the site's number if there is room: 2002:V4ADDR:SITE::/64 with 6to4.
     fn network_v6(self, mechanism: Mechanism, host: u16) -> Ipv6Addr {
         let site = u16::from(self.number());
         let remote = mechanism.tunnel().map(|tunnel| tunnel.remote);
@@ -195,20 +195,20 @@ impl Site {
     }
 }
 
-/// The addresses of a trial's two ends, as each of them and as the other sees them.
+/// The addresses of a trial's two ends, as each end has them and as the other end sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ends {
-    /// The sender's own.
+    /// The sender's own address.
     pub sender: IpAddr,
-    /// The receiver's own.
+    /// The receiver's own address.
     pub receiver: IpAddr,
-    /// What the sender calls the receiver.
+    /// The receiver's address as seen by the sender.
     pub destination: IpAddr,
-    /// What the receiver calls the sender.
+    /// The sender's address as seen by the receiver.
     pub source: IpAddr,
 }
 
-/// The two ends of a trial whose sender is of a family; `None` where the mechanism does not carry it.
+/// The two ends of a trial for a family of the sender. `None` if the mechanism does not carry that family.
 pub fn ends(mechanism: Mechanism, family: Family) -> Option<Ends> {
     if !mechanism.carries(family) {
         return None;
@@ -239,15 +239,15 @@ pub fn ends(mechanism: Mechanism, family: Family) -> Option<Ends> {
     })
 }
 
-/// The path MTU of each end towards the other, the sender's first, where links have this MTU.
+/// The path MTU of each end towards the other, the sender's first, for links with this MTU.
 pub fn path_mtus(mechanism: Mechanism, family: Family, mtu: u32) -> Option<[u32; 2]> {
     let there = mechanism.leaves(family, mtu)?;
     let receiver = Family::of(ends(mechanism, family)?.receiver);
-    // What a translator makes smaller it carries whole.
+    // A translator does not fragment packets that become smaller.
     Some([there, mechanism.reversed().leaves(receiver, mtu)?])
 }
 
-/// An IPv4 address in the translators' prefix.
+/// An IPv4 address embedded in the translators' prefix.
 pub(crate) fn embedded(address: Ipv4Addr) -> Ipv6Addr {
     let [a, b, c, d] = address.octets().map(u16::from);
     let mut words = TRANSLATED.0.segments();
@@ -297,7 +297,7 @@ mod tests {
         };
         assert_eq!(paths(Site::Near, Mechanism::Native), ["198.18.2.1 1500", "2001:2:0:2::1 1500"]);
         assert_eq!(paths(Site::Far, Mechanism::Native), ["198.18.1.1 1500", "2001:2:0:1::1 1500"]);
-        // Each in its own family, and smaller where IPv4 becomes IPv6.
+        // Each client uses its own family. The path MTU is smaller where IPv4 becomes IPv6.
         assert_eq!(paths(Site::Near, Mechanism::Nat64), ["2001:2:0:64::c612:201 1500"]);
         assert_eq!(paths(Site::Far, Mechanism::Nat64), ["198.18.64.2 1480"]);
         assert_eq!(paths(Site::Near, Mechanism::Siit), ["198.18.64.2 1480"]);

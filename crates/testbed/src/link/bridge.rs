@@ -1,4 +1,5 @@
-//! A namespace's end of a link handed over to a guest: bridged to a tap device, without addresses of the namespace.
+//! Hands a namespace's end of a link over to a guest: bridges it to a tap device, and removes the namespace's
+//! addresses.
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::netlink::{interface, with_netlink};
@@ -10,14 +11,14 @@ use futures_util::TryStreamExt;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::{LinkBridge, LinkUnspec};
 
-/// The tap device's name at the end of a link that is this interface.
+/// The name of the tap device for a link's interface.
 pub(crate) fn tap_of(link: &str) -> String {
     format!("tap-{link}")
 }
 
-/// Takes from a link's end in the calling thread's namespace what makes it the namespace's own: its IPv4 addresses, with
-/// which the routes go, and the hardware address `own`, which is to be the guest's. What it has of IPv6 goes when it is handed
-/// over.
+/// Removes the namespace's addresses from a link's end in the calling thread's namespace: its IPv4 addresses, with
+/// their routes, and the hardware address `own`, which the guest will use. Its IPv6 addresses are removed at the
+/// handover.
 pub(crate) fn vacate(link: &str, own: [u8; 6]) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         let index = interface(&netlink, link).await?.header.index;
@@ -33,7 +34,8 @@ pub(crate) fn vacate(link: &str, own: [u8; 6]) -> Result<(), Fault> {
     })
 }
 
-/// Makes the tap device in the calling thread's namespace, bridges it to the link's end and raises all three.
+/// Creates the tap device in the calling thread's namespace, bridges it to the link's end, and sets all three
+/// interfaces up.
 pub(crate) fn hand_over(link: &str, mtu: u32, offloads: bool) -> Result<(), Fault> {
     let (tap, bridge) = (&*tap_of(link), &*format!("br-{link}"));
     create_tap(tap).attempt(format!("create the tap device {tap}"))?;
@@ -50,7 +52,7 @@ pub(crate) fn hand_over(link: &str, mtu: u32, offloads: bool) -> Result<(), Faul
             netlink.link().change(joined).execute().await.attempt(format!("put {port} into the bridge"))?;
         }
         for name in [tap, link, bridge] {
-            // Else each of them sends IPv6 packets of its own.
+            // Otherwise each of them sends its own IPv6 packets.
             sysctl::write(&format!("ipv6/conf/{name}/disable_ipv6"), "1")?;
             let index = interface(&netlink, name).await?.header.index;
             let up = LinkUnspec::new_with_index(index).up().build();

@@ -1,4 +1,4 @@
-//! Addresses, neighbours and routes of a host, alike in its namespace and in its guest.
+//! Addresses, neighbours and routes of a host. The code is the same for a namespace and a guest.
 
 use crate::error::Fault;
 use crate::kernel::sysctl;
@@ -12,7 +12,7 @@ use crate::topology::Node;
 use stacklab_model::{Family, Mechanism, Role};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Gives an end of a direct link its addresses and its neighbour. Its interface is raised.
+/// Configures the addresses and the neighbour of an end of a direct link. Its interface must be up.
 pub(crate) fn configure_end(role: Role) -> Result<(), Fault> {
     for family in Family::ALL {
         let (own, prefix) = address(*family, role);
@@ -24,8 +24,8 @@ pub(crate) fn configure_end(role: Role) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Configures a router: its addresses and neighbours on both links, and the mechanism. To be called in its namespace or in
-/// its guest, whose interfaces are raised.
+/// Configures a router: its addresses and neighbours on both links, and the mechanism. Call it in its namespace or
+/// its guest. Its interfaces must be up.
 pub(crate) fn configure_router(router: &Router) -> Result<(), Fault> {
     let Router { site, mechanism, .. } = *router;
     sysctl::forward()?;
@@ -42,8 +42,8 @@ pub(crate) fn configure_router(router: &Router) -> Result<(), Fault> {
     mechanism::build(router)
 }
 
-/// Gives a host its addresses on the network of a client, which it is or whose router it is; its neighbour there; and a
-/// client its routes. To be called in its namespace or in its guest, whose interface is raised.
+/// Configures a host on a client's network. The host is the client or its router. Sets its addresses, its neighbour
+/// and, for a client, its routes. Call it in its namespace or its guest. Its interface must be up.
 pub(crate) fn configure_on_client_network(node: Node, site: Site, mechanism: Mechanism) -> Result<(), Fault> {
     let is_router = node == site.router();
     for family in Family::ALL {
@@ -64,8 +64,8 @@ pub(crate) fn configure_on_client_network(node: Node, site: Site, mechanism: Mec
     Ok(())
 }
 
-/// Sets a client's path MTU to the other client by routes, which, unlike discovered path MTUs, never expire. To be called in
-/// its namespace or in its guest.
+/// Sets a client's path MTU to the other client with routes. Unlike discovered path MTUs, routes never expire. Call
+/// it in its namespace or its guest.
 pub(crate) fn fix_path_mtus(site: Site, mechanism: Mechanism, middle_mtu: u32) -> Result<(), Fault> {
     for (to, mtu) in site.paths(mechanism, middle_mtu) {
         let bits = if to.is_ipv4() { 32 } else { 128 };

@@ -1,4 +1,4 @@
-//! Addresses, routes, neighbours and devices of the namespace that the calling thread is in.
+//! Addresses, routes, neighbours and devices of the calling thread's namespace.
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::netlink::{self, interface, with_netlink};
@@ -10,7 +10,7 @@ use rtnetlink::{LinkUnspec, RouteMessageBuilder};
 use std::io;
 use std::net::IpAddr;
 
-/// Adds an address, usable at once.
+/// Adds an address that is usable at once.
 pub(crate) fn add_address(device: &str, address: IpAddr, prefix: u8) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         let index = interface(&netlink, device).await?.header.index;
@@ -22,20 +22,20 @@ pub(crate) fn add_address(device: &str, address: IpAddr, prefix: u8) -> Result<(
     })
 }
 
-/// Where packets to some network go.
+/// A route to a network.
 pub(crate) struct Route<'a> {
-    /// The network; all there is, with a prefix of no length.
+    /// The network. A prefix of length zero is the default route.
     pub to: (IpAddr, u8),
     /// The device.
     pub device: &'a str,
-    /// The next router, where the device has several neighbours.
+    /// The next hop, if the device has several neighbours.
     pub via: Option<IpAddr>,
-    /// The largest packet that may go there, where that is less than the device's.
+    /// The route's MTU, if it is less than the device's MTU.
     pub mtu: Option<u32>,
 }
 
 impl Route<'_> {
-    /// Enters it.
+    /// Adds the route to the kernel.
     pub fn add(&self) -> Result<(), Fault> {
         let (network, prefix) = self.to;
         let what = || format!("route {network}/{prefix} to {}", self.device);
@@ -58,9 +58,9 @@ impl Route<'_> {
     }
 }
 
-/// Adds a permanent neighbour entry, which asks nothing and never goes stale: no ARP and no neighbour discovery among the
-/// counted packets. It is flagged as a router: the path MTU that another neighbour reports is soon forgotten
-/// (`rt6_age_exceptions`).
+/// Adds a permanent neighbour entry, which causes no queries and never becomes stale: there is no ARP or neighbour
+/// discovery among the counted packets. The entry has the router flag: without it the kernel soon forgets a path MTU
+/// that the neighbour reports (`rt6_age_exceptions`).
 pub(crate) fn add_neighbour(device: &str, address: IpAddr, hardware: [u8; 6]) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         let index = interface(&netlink, device).await?.header.index;
@@ -70,12 +70,12 @@ pub(crate) fn add_neighbour(device: &str, address: IpAddr, hardware: [u8; 6]) ->
     })
 }
 
-/// Makes a device.
+/// Creates a device.
 pub(crate) fn add_device(device: LinkMessage, what: &str) -> Result<(), Fault> {
     with_netlink(async |netlink| netlink.link().add(device).execute().await.attempt(format!("create {what}")))
 }
 
-/// Gives a device an MTU and raises it.
+/// Sets a device's MTU and sets the device up.
 pub(crate) fn raise(device: &str, mtu: u32) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         let index = interface(&netlink, device).await?.header.index;
@@ -84,7 +84,7 @@ pub(crate) fn raise(device: &str, mtu: u32) -> Result<(), Fault> {
     })
 }
 
-/// Gives a device another MTU.
+/// Sets a device's MTU.
 pub(crate) fn set_mtu(device: &str, mtu: u32) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         let index = interface(&netlink, device).await?.header.index;

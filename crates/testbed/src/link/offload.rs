@@ -1,18 +1,20 @@
-//! Segmentation and receive offloads (TSO, GSO, GRO, LRO), switched off so that a packet in the kernel is a packet on the wire.
+//! Switches off segmentation and receive offloads (TSO, GSO, GRO, LRO), so that a packet in the kernel is a packet on
+//! the wire.
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::sys::{features, switch_off};
 use std::io;
 
-/// Whether a feature, by its name in the kernel, is a segmentation offload (TCP, UDP, tunnels, generic) or receive coalescing. Checksum offload stays on: a veth pair hands over
-/// memory, there is no wire to corrupt anything, and without it every byte would be summed twice for nothing.
+/// Whether a feature, by its kernel name, is a segmentation offload (TCP, UDP, tunnels, generic) or receive
+/// coalescing. Checksum offload stays on: a veth pair passes memory, so data cannot be corrupted, and checksums would
+/// read every byte twice for no benefit.
 fn joins_or_splits(feature: &str) -> bool {
-    // "robust" says only that the device takes GSO packets of a guest of its own.
+    // "robust" only says that the device accepts GSO packets from a guest.
     feature != "tx-gso-robust"
         && ["segmentation", "-gso", "-gro", "-lro"].iter().any(|part| feature.contains(part))
 }
 
-/// Switches off every such feature of an interface in the calling thread's namespace, and makes sure.
+/// Switches off every such feature of an interface in the calling thread's namespace, and verifies it.
 pub(crate) fn switch_off_all(interface: &str) -> Result<(), Fault> {
     let reading = || format!("read the offloads of {interface}");
     let found = features(interface).attempt(reading())?;

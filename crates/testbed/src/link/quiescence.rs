@@ -10,14 +10,15 @@ use std::io;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
-/// It takes a fraction of a second; a loaded machine may take longer.
+/// Timeout for the link. It normally takes a fraction of a second; a loaded machine may take longer.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(2);
-/// IPv6 reports its multicast groups a few times when a link comes up, a few kernel ticks (of up to 10 ms) apart.
+/// The required silence. When a link comes up, IPv6 sends a few multicast listener reports, a few kernel ticks (of up
+/// to 10 ms) apart.
 const SILENCE: Duration = Duration::from_millis(50);
 
-/// Waits until the interface in the calling thread's namespace is up, these addresses of it are usable, and it sends nothing by
-/// itself any more.
+/// Waits until the interface in the calling thread's namespace is up, these addresses are usable, and it sends
+/// nothing by itself any more.
 pub(crate) fn wait_until_quiet(name: &str, addresses: &[IpAddr]) -> Result<(), Fault> {
     with_netlink(async |netlink| {
         let start = Instant::now();
@@ -42,14 +43,14 @@ pub(crate) fn wait_until_quiet(name: &str, addresses: &[IpAddr]) -> Result<(), F
     })
 }
 
-/// What is not ready yet.
+/// The part that is not ready yet.
 async fn missing(
     netlink: &Handle,
     name: &str,
     addresses: &[IpAddr],
     link: &LinkMessage,
 ) -> Result<Option<String>, Fault> {
-    // A device that does not follow its link's state (user-mode Linux's) is up as soon as it is raised.
+    // A device that does not track its link's state (as in user-mode Linux) is usable as soon as it is set up.
     let up = [State::Up, State::Unknown].map(LinkAttribute::OperState);
     if !link.attributes.iter().any(|attribute| up.contains(attribute)) {
         return Ok(Some("it is not up".to_owned()));

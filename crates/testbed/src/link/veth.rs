@@ -7,11 +7,12 @@ use rtnetlink::{LinkMessageBuilder, LinkUnspec, LinkVeth};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 
-/// Least and largest MTU: what IPv6 asks of every link (RFC 8200), and what the driver takes.
+/// The minimum and maximum MTU: the minimum is required by IPv6 (RFC 8200), the maximum is the driver's.
 pub(crate) const MTU_LIMITS: (u32, u32) = (1280, 65535);
 
-/// Creates a pair, both ends of this name: one in the calling thread's namespace, the other in that of process `other`, so no
-/// end ever shows in the machine's own namespace. The ends have these hardware addresses, this one first.
+/// Creates a pair. Both ends have this name. One end is in the calling thread's namespace, the other in the namespace
+/// of process `other`, so neither end ever appears in the machine's namespace. The hardware addresses are for this
+/// end and the other end, in this order.
 pub(crate) fn create(name: &str, mtu: u32, other: u32, hardware: [[u8; 6]; 2]) -> Result<(), Fault> {
     let path = format!("/proc/{other}/ns/net");
     let namespace = File::open(&path).attempt(format!("open the next host's namespace {path}"))?;

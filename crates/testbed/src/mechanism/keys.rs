@@ -1,4 +1,4 @@
-//! Keys of a tunnel that encrypts.
+//! The keys of an encrypted tunnel.
 
 use crate::error::{Attempt, Fault};
 use serde::{Deserialize, Serialize};
@@ -6,17 +6,17 @@ use stacklab_model::{Mechanism, Tunnel};
 use std::io;
 use x25519_dalek::{X25519_BASEPOINT_BYTES, x25519};
 
-/// What a router has to know of keys.
+/// The keys that a router needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Keys {
-    /// Its own private one.
+    /// Its private key.
     pub(super) own: [u8; 32],
-    /// The other router's public one.
+    /// The other router's public key.
     pub(super) other: [u8; 32],
 }
 
 impl Keys {
-    /// New ones for the near and the far router; none where the mechanism does not encrypt.
+    /// Generates keys for the near and the far router. `None` if the mechanism does not encrypt.
     pub fn draw(mechanism: Mechanism) -> Result<[Option<Self>; 2], Fault> {
         if !mechanism.tunnel().is_some_and(Tunnel::encrypts) {
             return Ok([None, None]);

@@ -1,4 +1,4 @@
-//! What a packet on the middle link is made of, read from the packet itself.
+//! The headers of a packet on the middle link, decoded from the packet itself.
 
 use crate::mechanism::wireguard::PORT;
 use stacklab_model::{Family, Header, Mechanism};
@@ -14,7 +14,7 @@ pub enum Layer {
     Gre,
     /// UDP.
     Udp,
-    /// WireGuard; what is inside cannot be read.
+    /// WireGuard. Its content is encrypted.
     WireGuard,
     /// Another protocol, by its number.
     Other(u8),
@@ -32,7 +32,7 @@ impl fmt::Display for Layer {
     }
 }
 
-/// Reads an Ethernet frame's headers from outside to inside, as far as they go.
+/// Decodes an Ethernet frame's headers, outermost first, as far as they are known.
 pub fn layers(frame: &[u8]) -> Vec<Layer> {
     let mut layers = Vec::new();
     let Some(kind) = frame.get(12..14) else { return layers };
@@ -81,7 +81,7 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
         }
         17 => {
             into.push(Layer::Udp);
-            // Transport data is of type 4.
+            // Type 4 is transport data.
             if rest.get(2..4) == Some(&PORT.to_be_bytes()) && rest.get(8) == Some(&4) {
                 into.push(Layer::WireGuard);
             }
@@ -91,7 +91,7 @@ fn inside(protocol: u8, rest: &[u8], into: &mut Vec<Layer>) {
 }
 
 impl Layer {
-    /// What header it is, of those that mechanisms have.
+    /// The corresponding header of mechanism definitions, if there is one.
     fn header(self) -> Option<Header> {
         match self {
             Layer::Ip(from, _) => Some(Header::ip(Family::of(from))),
@@ -103,7 +103,7 @@ impl Layer {
     }
 }
 
-/// Whether these are the headers of a mechanism's packets, of a datagram of a family sent from the near client.
+/// Whether these are the headers that a mechanism gives a datagram of a family from the near client.
 pub(crate) fn are_of(mechanism: Mechanism, family: Family, layers: &[Layer]) -> bool {
     let found: Option<Vec<Header>> = layers.iter().map(|layer| layer.header()).collect();
     found.is_some() && found == mechanism.datagram_headers(family)
@@ -113,7 +113,7 @@ pub(crate) fn are_of(mechanism: Mechanism, family: Family, layers: &[Layer]) -> 
 mod tests {
     use super::*;
 
-    /// An Ethernet frame of IPv4 that holds IPv6 that holds UDP.
+    /// An Ethernet frame with UDP in IPv6 in IPv4.
     fn six_in_four() -> Vec<u8> {
         let mut frame = vec![0; 12];
         frame.extend([0x08, 0x00, 0x45, 0, 0, 68, 0, 0, 0x40, 0, 64, 41, 0, 0, 198, 18, 0, 1, 198, 18, 0, 2]);
@@ -134,12 +134,12 @@ mod tests {
             assert!(!are_of(other, Family::Ipv6, &layers(&frame)), "{other}");
         }
         for length in 0..frame.len() {
-            // Whatever is missing, nothing is read beyond the end.
+            // A truncated frame is not read beyond its end.
             let _ = layers(&frame[..length]);
         }
     }
 
-    /// A frame of an Ethernet type that holds these headers one after the other.
+    /// A frame of an Ethernet type with these headers in order.
     fn frame(kind: u16, headers: &[&[u8]]) -> Vec<u8> {
         [&[0; 12][..], &kind.to_be_bytes(), &headers.concat()].concat()
     }
@@ -175,12 +175,12 @@ mod tests {
                 assert!(!are_of(*other, *family, &layers(frame)), "{mechanism} is no {other}");
             }
         }
-        // A handshake is of WireGuard too, but carries nothing.
+        // A handshake is also WireGuard, but carries no data.
         let handshake = frame(0x800, &[&four(17), &[&data[..8], &[1, 0, 0, 0]].concat()]);
         assert!(!are_of(Mechanism::WireGuard4, Ipv6, &layers(&handshake)));
     }
 
-    /// A datagram's frame on the link by a mechanism's definition.
+    /// The frame of a datagram on the link, according to a mechanism's definition.
     fn made(headers: &[Header]) -> Vec<u8> {
         let (port_high, port_low) = (PORT.to_be_bytes()[0], PORT.to_be_bytes()[1]);
         let kind = |header: Option<&Header>| if header == Some(&Header::Ipv6) { 0x86dd } else { 0x800_u16 };

@@ -1,6 +1,6 @@
-//! Transition mechanisms, as they are built on a router, in its namespace or its guest, once its links and addresses are there.
-//! Each is built from its definition ([`stacklab_model::MechanismDef`]), whatever its name: packets are forwarded, tunnelled or
-//! translated.
+//! Transition mechanisms on a router, in its namespace or its guest. They are built after its links and addresses.
+//! Each is built from its definition ([`stacklab_model::MechanismDef`]), regardless of its name: packets are
+//! forwarded, tunnelled or translated.
 
 mod attribute;
 pub(crate) mod keys;
@@ -15,7 +15,7 @@ use crate::error::Fault;
 use crate::mechanism::router::Router;
 use stacklab_model::Method;
 
-/// Builds a mechanism on its router. To be called in the router's namespace or its guest.
+/// Builds a mechanism on its router. Call it in the router's namespace or its guest.
 pub(crate) fn build(router: &Router) -> Result<(), Fault> {
     match &router.mechanism.definition().method {
         Method::Forwarding => native::build(router),

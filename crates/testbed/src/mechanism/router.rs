@@ -10,26 +10,26 @@ use stacklab_model::{Family, Mechanism, Translator};
 /// A router on which a mechanism is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Router {
-    /// Whose router it is.
+    /// The router's site.
     pub site: Site,
-    /// What is built.
+    /// The mechanism to build.
     pub mechanism: Mechanism,
     /// MTU of the middle link, bytes.
     pub mtu: u32,
-    /// What translates on it, where the mechanism does.
+    /// The translator on it, if the mechanism translates.
     pub translator: Translator,
-    /// What it has to know of keys, where it encrypts.
+    /// The keys that it needs, if the mechanism encrypts.
     pub keys: Option<Keys>,
 }
 
 impl Router {
-    /// Raises the tunnel with what the mechanism leaves.
+    /// Sets the tunnel device up, with the MTU that the mechanism leaves.
     pub(super) fn raise_tunnel(&self) -> Result<(), Fault> {
         let carried = Family::ALL.iter().filter_map(|family| self.mechanism.leaves(*family, self.mtu));
         raise(TUNNEL, carried.min().unwrap_or(self.mtu))
     }
 
-    /// Routes the other client's network of each family that is carried into the tunnel.
+    /// Adds routes into the tunnel to the other client's network, for each family that is carried.
     pub(super) fn route_into_tunnel(&self) -> Result<(), Fault> {
         for family in Family::ALL.iter().filter(|family| self.mechanism.carries(**family)) {
             let to = self.site.other().network(self.mechanism, *family);

@@ -27,13 +27,13 @@ const GRE_LOCAL: u16 = 6;
 const GRE_REMOTE: u16 = 7;
 const GRE_TTL: u16 = 8;
 const GRE_FLAGS: u16 = 13;
-/// IP6_TNL_F_IGN_ENCAP_LIMIT: outer IPv6 headers are sent without the tunnel encapsulation limit (RFC 2473), a destination
-/// options header of 8 bytes.
+/// IP6_TNL_F_IGN_ENCAP_LIMIT: sends outer IPv6 headers without the tunnel encapsulation limit (RFC 2473), a
+/// destination options header of 8 bytes.
 const NO_ENCAPSULATION_LIMIT: u32 = 1;
-/// The prefix that `sit` devices look for without being told.
+/// The default prefix of `sit` devices (6to4).
 const SIX_TO_FOUR: Ipv6Addr = Ipv6Addr::new(0x2002, 0, 0, 0, 0, 0, 0, 0);
 
-/// Makes the device, configures it and routes the other client's networks into it.
+/// Creates and configures the device, and adds routes into it to the other client's networks.
 pub(super) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
     let outer = tunnel.outer();
     let (own, other) = (router.site.outer(outer), router.site.other().outer(outer));
@@ -51,21 +51,21 @@ pub(super) fn build(router: &Router, tunnel: &Tunnel) -> Result<(), Fault> {
     }
 }
 
-/// The netlink message that makes a mechanism's device between two addresses, its own first.
+/// The netlink message that creates a mechanism's device between two addresses, this router's first.
 pub(crate) fn device(name: &str, mechanism: Mechanism, tunnel: &Tunnel, ends: [IpAddr; 2]) -> LinkMessage {
     let kind = InfoKind::from(tunnel.device.kind);
     let device = LinkMessageBuilder::<LinkUnspec>::new_with_info_kind(kind).name(name.to_owned());
     let attributes = match tunnel.device.setup {
         Setup::IpTunnel => ip_tunnel(mechanism, tunnel, ends),
         Setup::Gre => gre(tunnel, ends),
-        // It is configured once it is there.
+        // It is configured after its creation.
         Setup::WireGuard => return device.build(),
     };
     device.set_info_data(InfoData::Other(attributes.concat())).build()
 }
 
 fn ip_tunnel(mechanism: Mechanism, tunnel: &Tunnel, [own, other]: [IpAddr; 2]) -> Vec<Vec<u8>> {
-    // The protocol number of what is inside; either, where it is none.
+    // The protocol number of the inner packets; zero for both families.
     let inside = match mechanism.definition().carries {
         [Family::Ipv4] => libc::IPPROTO_IPIP as u8,
         [Family::Ipv6] => libc::IPPROTO_IPV6 as u8,
@@ -116,7 +116,7 @@ mod tests {
     use crate::link::addressing::Site;
     use rtnetlink::packet_route::link::{LinkAttribute, LinkInfo};
 
-    /// The kind of the near router's device, and its attributes as `number:bytes`.
+    /// The type of the near router's device, and its attributes as `number:bytes`.
     fn told(mechanism: Mechanism) -> String {
         let tunnel = mechanism.tunnel().unwrap();
         let ends = [Site::Near, Site::Far].map(|site| site.outer(tunnel.outer()));

@@ -1,5 +1,5 @@
-//! WireGuard: either family encrypted in UDP, over IPv4 or over IPv6. The kernel is spoken to by generic netlink
-//! (linux/wireguard.h); keys are drawn at random.
+//! WireGuard: both families encrypted in UDP, over IPv4 or over IPv6. It is configured over generic netlink
+//! (linux/wireguard.h). The keys are random.
 
 use crate::error::{Attempt, Fault};
 use crate::link::addressing::TUNNEL;
@@ -13,7 +13,7 @@ use std::net::IpAddr;
 /// The port that both routers listen on.
 pub(crate) const PORT: u16 = 51820;
 
-/// The controller's family, its request for another one's number, and attributes (linux/genetlink.h).
+/// The controller's family, its request for another family's number, and attributes (linux/genetlink.h).
 const CONTROLLER: u16 = 16;
 const GET_FAMILY: u8 = 3;
 const FAMILY_ID: u16 = 1;
@@ -30,12 +30,12 @@ const PEER_ALLOWED: u16 = 9;
 const ALLOWED_FAMILY: u16 = 1;
 const ALLOWED_ADDRESS: u16 = 2;
 const ALLOWED_MASK: u16 = 3;
-/// Bits of a message's flags, and its kind (linux/netlink.h).
+/// Flag bits of a message, and message types (linux/netlink.h).
 const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
 const ERROR: u16 = 2;
 
-/// Tells the device of the other router's, which is at this address.
+/// Configures the device with the other router as its peer at this address.
 pub(super) fn set_up(router: &Router, other: IpAddr) -> Result<(), Fault> {
     let keys = router.keys.ok_or_else(|| io::Error::other("it was given none"));
     let keys = keys.attempt("find the router's keys for WireGuard")?;
@@ -48,7 +48,7 @@ pub(super) fn set_up(router: &Router, other: IpAddr) -> Result<(), Fault> {
     tell(&told.concat()).attempt("give the WireGuard device its key and its peer")
 }
 
-/// What the router's device is told of the other router's.
+/// The configuration of the other router as the device's peer.
 fn peer(other: IpAddr, key: &[u8; 32]) -> Vec<u8> {
     let all = Family::ALL.iter().flat_map(|family| {
         let (number, bytes): (u16, &[u8]) = match family {
@@ -83,7 +83,7 @@ fn socket_address(address: IpAddr) -> Vec<u8> {
     }
 }
 
-/// The value of the first attribute of a kind.
+/// The value of the first attribute of a type.
 fn find(mut attributes: &[u8], wanted: u16) -> Option<Vec<u8>> {
     while attributes.len() >= 4 {
         let half = |at: usize| u16::from_ne_bytes([attributes[at], attributes[at + 1]]);
@@ -96,7 +96,7 @@ fn find(mut attributes: &[u8], wanted: u16) -> Option<Vec<u8>> {
     None
 }
 
-/// Tells WireGuard something of a device.
+/// Sends a configuration of a device to WireGuard.
 fn tell(attributes: &[u8]) -> io::Result<()> {
     let mut socket = Socket::new(NETLINK_GENERIC)?;
     socket.bind_auto()?;
@@ -109,7 +109,7 @@ fn tell(attributes: &[u8]) -> io::Result<()> {
     exchange(&socket, number, SET_DEVICE, attributes).map(drop)
 }
 
-/// Asks and gives the attributes of each answer before the acknowledgement.
+/// Sends a request, and returns the attributes of each answer before the acknowledgement.
 fn exchange(socket: &Socket, family: u16, command: u8, attributes: &[u8]) -> io::Result<Vec<Vec<u8>>> {
     let length = 20 + attributes.len() as u32;
     // struct nlmsghdr: length, type, flags, sequence, port; struct genlmsghdr: command, version, reserved

@@ -14,18 +14,18 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Where slapd's modules are, beside `sbin`.
+/// The folders that may hold slapd's modules, relative to the parent of `sbin`.
 const MODULES: [&str; 4] = ["lib/ldap", "lib/openldap", "lib64/openldap", "libexec/openldap"];
 
-/// The two ends of a link as services see them, sender first.
+/// The two ends of a link as the services use them, sender first.
 pub(crate) struct Ends<'a> {
-    /// A process in each namespace.
+    /// The ID of a process in each namespace.
     pub namespaces: [u32; 2],
-    /// The processors of each; any, where there are none.
+    /// The processors of each end. Empty: any.
     pub processors: [&'a [usize]; 2],
 }
 
-/// A daemon. Dropping it kills it, and what it started, and waits for it.
+/// A daemon. Dropping it kills the daemon and the processes that it started, and waits for it.
 #[derive(Debug)]
 pub(crate) struct Daemon {
     program: Program,
@@ -35,7 +35,7 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts a program for its part of the services.
+    /// Starts a program for the services that it provides.
     pub fn start(
         program: Program,
         services: &Services,
@@ -62,7 +62,7 @@ impl Daemon {
         Ok(Daemon { program, version, child, log })
     }
 
-    /// What it is.
+    /// The daemon's program.
     pub fn program(&self) -> Program {
         self.program
     }
@@ -72,12 +72,12 @@ impl Daemon {
         &self.version
     }
 
-    /// Its process.
+    /// Its process ID.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// That it runs still.
+    /// Checks that the daemon is still running.
     pub fn check(&mut self) -> Result<(), TestbedError> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
@@ -86,7 +86,7 @@ impl Daemon {
         }
     }
 
-    /// What became of it, with what it said last.
+    /// An error about the daemon, with its last output.
     pub fn fault(&self, what: &str) -> TestbedError {
         TestbedError::Service {
             program: self.version.clone(),
@@ -98,7 +98,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // One that was waited for has no number of its own any more; and all die with this process at the latest.
+        // A daemon that was waited for has no process ID any more. All daemons die with this process at the latest.
         if matches!(self.child.try_wait(), Ok(None)) {
             let _ = kill_group(self.child.id());
             let _ = self.child.wait();
@@ -106,11 +106,11 @@ impl Drop for Daemon {
     }
 }
 
-/// Why a daemon cannot be started.
+/// The reason why a daemon cannot be started.
 enum Refusal {
     /// A step failed.
     Fault(Fault),
-    /// Its own program says so.
+    /// The daemon's own error message.
     Said(String),
 }
 
@@ -124,7 +124,7 @@ fn dnsmasq_command(file: &Path, services: &Services, own: &Path) -> Result<Comma
     let config = own.join("dnsmasq.conf");
     write(&config, &dnsmasq::config(services, own))?;
     let mut command = Command::new(file);
-    // In the foreground, and as the user that it is started by: in a user namespace there may be no other.
+    // Run in the foreground as the starting user: a user namespace may have no other user.
     command.arg("--no-daemon").arg(format!("--conf-file={}", config.display()));
     Ok(command)
 }
@@ -154,7 +154,7 @@ fn slapd_command(file: &Path, own: &Path) -> Result<Command, Refusal> {
         std::net::IpAddr::V6(address) => format!("ldap://[{address}]/"),
     });
     let mut command = Command::new(file);
-    // In the foreground (-d), telling what is told at any level, and that to nobody else (-s).
+    // Run in the foreground with all log levels (-d), and do not log to syslog (-s).
     command
         .args(["-d", "none", "-s", "0", "-h"])
         .arg(listen.collect::<Vec<_>>().join(" "))
@@ -167,13 +167,13 @@ fn write(path: &Path, text: &str) -> Result<(), Fault> {
     fs::write(path, text).attempt(format!("write {}", path.display()))
 }
 
-/// Nothing of this machine's settings, and none of its many files.
+/// Gives the daemon none of this machine's settings, and a low limit of open files.
 fn prepare(command: &mut Command, file: &Path, own: &Path) {
     command
         .env_clear()
         .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
         .env("TMPDIR", own)
-        // libldap's and libsasl2's own settings.
+        // Ignore the configuration files of libldap and libsasl2.
         .env("LDAPNOINIT", "1")
         .env("SASL_CONF_PATH", own)
         .current_dir(own)

@@ -1,5 +1,5 @@
-//! What dnsmasq is told: DNS for one name, DHCP for addresses of the link, over both families; and nothing of this
-//! machine's.
+//! The configuration of dnsmasq: DNS for one name, and DHCP for addresses of the link, over both families. It uses no
+//! settings of this machine.
 
 use crate::link::addressing::address;
 use crate::services::ask::answer::NAME;
@@ -8,10 +8,10 @@ use std::fmt::Write;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// Addresses that it may hand out, by the last part of the network's: nobody here takes one.
+/// The range of addresses that it may lease, as the last part of the address. No client here leases one.
 const RANGE: [u8; 2] = [100, 199];
 
-/// Its configuration file, with its leases in a folder.
+/// Its configuration file. Its leases are kept in a folder.
 pub(crate) fn config(services: &Services, folder: &Path) -> String {
     let mut text = "no-resolv\nno-poll\nno-hosts\nlog-facility=-\n".to_owned();
     if services.contains(Service::Dns) {
@@ -34,7 +34,7 @@ pub(crate) fn config(services: &Services, folder: &Path) -> String {
     text
 }
 
-/// The address with another last part.
+/// The address with its last part replaced.
 fn with_last(address: IpAddr, last: u8) -> IpAddr {
     match address {
         IpAddr::V4(address) => {

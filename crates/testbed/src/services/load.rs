@@ -1,4 +1,4 @@
-//! A light load: while a trial runs, each service is asked every tenth of a second, over either family in turn.
+//! A light load: during a trial, each service is queried every tenth of a second, over both families in turn.
 
 use crate::kernel::cpus;
 use crate::kernel::namespace::enter_namespace;
@@ -11,19 +11,19 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// From one query to a service to the next one.
+/// The interval between queries to a service.
 const PERIOD: Duration = Duration::from_millis(100);
 
-/// What a service was asked.
+/// The number of queries to a service, and of correct answers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Queries.
     pub asked: u64,
-    /// Those that were answered, and as they should be.
+    /// Queries with a correct answer.
     pub answered: u64,
 }
 
-/// Threads in the sender's namespace, one for each service. Dropping it ends them.
+/// Threads in the sender's namespace, one for each service. Dropping it ends the threads.
 #[derive(Debug)]
 pub(crate) struct Load {
     state: Arc<State>,
@@ -39,7 +39,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Turn {
     phase: Phase,
-    /// Queries under way.
+    /// Queries that are still waiting for an answer.
     under_way: usize,
     asked: BTreeMap<Service, Asked>,
 }
@@ -53,7 +53,7 @@ enum Phase {
 }
 
 impl Load {
-    /// Starts the threads, which wait.
+    /// Starts the threads. They send nothing before [`Load::begin`].
     pub fn start(
         services: &Services,
         asker: Asker,
@@ -76,7 +76,7 @@ impl Load {
         Ok(load)
     }
 
-    /// Begins to ask, and counts from nothing.
+    /// Starts the queries, and resets the counters.
     pub fn begin(&self) {
         let mut turn = self.state.turn();
         turn.asked.clear();
@@ -84,7 +84,7 @@ impl Load {
         self.state.changed.notify_all();
     }
 
-    /// Ends asking: nothing is under way any more when it returns. What was asked since it began.
+    /// Stops the queries. On return, no query is waiting for an answer. Returns the counts since [`Load::begin`].
     pub fn end(&self) -> BTreeMap<Service, Asked> {
         let mut turn = self.state.turn();
         turn.phase = Phase::Paused;
@@ -100,13 +100,13 @@ impl Drop for Load {
         self.state.turn().phase = Phase::Ended;
         self.state.changed.notify_all();
         for thread in self.threads.drain(..) {
-            // It has nothing to tell.
+            // The thread returns nothing.
             let _ = thread.join();
         }
     }
 }
 
-/// Tells that a thread is ready, or why not; whether it is.
+/// Reports that a thread is ready, or why it is not. Returns whether it is ready.
 fn tell(told: &Sender<io::Result<()>>, ready: io::Result<()>) -> bool {
     let is_ready = ready.is_ok();
     told.send(ready).is_ok() && is_ready

@@ -1,14 +1,15 @@
-//! Services that run on the receiver beside what is measured, so that it is a server and the sender its client: real daemons
-//! in its namespace, and a light load of queries from the sender's.
+//! Services on the receiver, in addition to the measured traffic. The receiver is then a server and the sender its
+//! client: real daemons run in the receiver's namespace, and a light load of queries comes from the sender's
+//! namespace.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `program` | the daemons' programs, and how to get them |
-//! | `dnsmasq`, `slapd` | what each is told, in files of a folder that goes with it |
-//! | `daemon` | a daemon that runs |
+//! | `dnsmasq`, `slapd` | the configuration of each, in files of a temporary folder |
+//! | `daemon` | a running daemon |
 //! | `serving` | all daemons of a testbed |
-//! | `ask` | one query to each service, its answer checked |
-//! | `load` | many of them, while a trial runs |
+//! | `ask` | one query to each service, with a check of the answer |
+//! | `load` | the queries during a trial |
 
 mod ask;
 pub(crate) mod daemon;

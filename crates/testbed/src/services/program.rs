@@ -7,7 +7,7 @@ use stacklab_model::{Service, Services};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A program that serves.
+/// A daemon's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
     /// DNS and DHCP.
@@ -20,7 +20,7 @@ impl Program {
     /// Every program.
     pub const ALL: [Program; 2] = [Program::Dnsmasq, Program::Slapd];
 
-    /// The one that runs a service.
+    /// The program that provides a service.
     pub fn for_service(service: Service) -> Self {
         match service {
             Service::Dns | Service::Dhcp => Program::Dnsmasq,
@@ -28,7 +28,7 @@ impl Program {
         }
     }
 
-    /// Those that run some services, each once.
+    /// The programs that provide these services, each once.
     pub fn of(services: &Services) -> Vec<Self> {
         let runs =
             |program: &Program| services.iter().any(|service| Program::for_service(service) == *program);
@@ -54,13 +54,13 @@ impl Program {
         }
     }
 
-    /// Where it is.
+    /// Finds the program's path.
     pub fn find(self) -> Result<PathBuf, TestbedError> {
         let (program, remedy) = (self.name(), self.remedy());
         program_in_path(program).ok_or(TestbedError::NoProgram { program, remedy })
     }
 
-    /// Whether it is here.
+    /// Whether it is installed here.
     pub fn ability(self) -> Ability {
         let (name, what_for) = match self {
             Program::Dnsmasq => ("dnsmasq", "services dns and dhcp"),
@@ -70,7 +70,7 @@ impl Program {
         Ability { name, what_for, result, remedy: self.remedy() }
     }
 
-    /// What it says of its version, with its name; the name alone where it says nothing.
+    /// Its name and the version that it reports; the name alone if it reports none.
     pub fn version(self, file: &Path) -> String {
         let (option, before) = match self {
             Program::Dnsmasq => ("--version", "version "),
@@ -87,18 +87,18 @@ impl Program {
     }
 }
 
-/// The word behind some text.
+/// The word that follows a text.
 fn version_in(said: &str, before: &str) -> Option<String> {
     let (_, behind) = said.split_once(before)?;
     Some(behind.split_whitespace().next()?.to_owned())
 }
 
-/// The folder `usr` of the package that a program is from: `/usr`, or where it was unpacked.
+/// The `usr` folder of the program's package: `/usr`, or the folder into which the package was unpacked.
 pub(crate) fn prefix(file: &Path) -> Option<PathBuf> {
     Some(file.canonicalize().ok()?.parent()?.parent()?.to_owned())
 }
 
-/// Has a program that was unpacked find the libraries that were unpacked with it.
+/// Makes an unpacked program use the libraries that were unpacked with it.
 pub(crate) fn with_own_libraries(command: &mut Command, file: &Path) {
     let Some(prefix) = prefix(file).filter(|prefix| prefix != Path::new("/usr") && prefix != Path::new("/"))
     else {

@@ -1,4 +1,4 @@
-//! Services that run, and the load of queries on them.
+//! Running services, and the load of queries on them.
 
 use crate::error::TestbedError;
 use crate::host::workdir::Workdir;
@@ -15,43 +15,45 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a daemon may take from its start to its first answers. It takes a tenth of a second; a loaded machine more.
+/// Timeout from a daemon's start to its first answers. Normally they take a tenth of a second; on a loaded machine,
+/// longer.
 const PATIENCE: Duration = Duration::from_secs(20);
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Looks whether the programs that services need are here, before anything is built.
+/// Checks that the programs for the services are installed, before anything is built.
 ///
 /// # Errors
-/// The first that is missing, and how to get it.
+/// The first missing program, and how to get it.
 pub fn check(services: &Services) -> Result<(), TestbedError> {
     Program::of(services).into_iter().try_for_each(|program| program.find().map(drop))
 }
 
-/// Whether each daemon's program is here.
+/// Whether each daemon's program is installed here.
 pub fn abilities() -> Vec<Ability> {
     Program::ALL.iter().map(|program| program.ability()).collect()
 }
 
-/// Services that run and are asked when told. Dropping it ends them.
+/// Running services, which are queried on request. Dropping it ends them.
 #[derive(Debug)]
 pub struct Serving {
     services: Services,
-    // In this order: who asks goes before who answers, and that before its files.
+    // The drop order: first the queries, then the daemons, then their files.
     load: Load,
     daemons: Vec<Daemon>,
     _workdir: Workdir,
 }
 
 impl Serving {
-    /// Starts the daemons on the receiver, and returns when each service has answered over both families. To be called
-    /// from a thread that lives as long as they shall: they are killed when it ends.
+    /// Starts the daemons on the receiver, and returns when each service has answered over both families. Call it
+    /// from a thread that lives as long as the daemons should: they are killed when it ends.
     pub(crate) fn start(services: &Services, ends: &Ends<'_>) -> Result<Self, TestbedError> {
         let workdir = Workdir::create()?;
         let mut daemons = Vec::new();
         for program in Program::of(services) {
             daemons.push(Daemon::start(program, services, &workdir, ends)?);
         }
-        // Entering a namespace takes a thread of its own, and a daemon must be watched from where it was started.
+        // A thread that enters a namespace must be a separate one, and a daemon must be watched from the thread that
+        // started it.
         let sender = ends.namespaces[0];
         let asker = in_namespace(sender, Asker::new)
             .and_then(|asker| asker.map_err(io::Error::other))
@@ -62,33 +64,33 @@ impl Serving {
         Ok(Serving { services: services.clone(), load, daemons, _workdir: workdir })
     }
 
-    /// Begins to ask.
+    /// Starts the queries.
     pub fn begin(&self) {
         self.load.begin();
     }
 
-    /// Ends asking, and tells what each service was asked since it began.
+    /// Stops the queries, and returns the counts of each service since [`Serving::begin`].
     ///
     /// # Errors
-    /// When a daemon has ended meanwhile.
+    /// A daemon has ended in the meantime.
     pub fn end(&mut self) -> Result<BTreeMap<stacklab_model::Service, Asked>, TestbedError> {
         let asked = self.load.end();
         self.daemons.iter_mut().try_for_each(Daemon::check)?;
         Ok(asked)
     }
 
-    /// What they are.
+    /// The services.
     pub fn services(&self) -> &Services {
         &self.services
     }
 
-    /// The daemons with their versions, for people: `dnsmasq 2.90 and slapd 2.5.13`.
+    /// The daemons with their versions, for messages: `dnsmasq 2.90 and slapd 2.5.13`.
     pub fn describe(&self) -> String {
         let names: Vec<&str> = self.daemons.iter().map(Daemon::version).collect();
         names.join(" and ")
     }
 
-    /// The daemons' processes.
+    /// The daemons' process IDs.
     pub fn pids(&self) -> Vec<u32> {
         self.daemons.iter().map(Daemon::pid).collect()
     }

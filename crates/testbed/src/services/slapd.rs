@@ -1,17 +1,18 @@
-//! What slapd is told: a small directory of its own that anybody may read.
+//! The configuration of slapd: a small directory that anybody may read.
 
 use crate::services::ask::answer::{ENTRIES, SUFFIX, entry};
 use std::fmt::Write;
 use std::path::Path;
 
-/// Its configuration file, with its database in a folder. Nothing of this machine's is included: the one class of its
-/// entries is defined here. `modules` is where its modules are, where the database is one.
+/// Its configuration file. Its database is kept in a folder. It includes no file of this machine: the only object
+/// class of its entries is defined here. `modules` is the folder of slapd's modules, if the database backend is a
+/// module.
 pub(crate) fn config(database: &Path, modules: Option<&Path>) -> String {
     let mut text = String::new();
     if let Some(modules) = modules {
         let _ = writeln!(text, "modulepath \"{}\"\nmoduleload back_mdb", modules.display());
     }
-    // 1.1 is the arc that OpenLDAP's guide sets aside for experiments.
+    // 1.1 is the OID arc that OpenLDAP's guide reserves for experiments.
     text += "objectclass ( 1.1.2.1 NAME 'stacklabEntry' SUP top STRUCTURAL MUST cn MAY description )\n";
     text += "loglevel 0\nthreads 2\n";
     let _ = write!(

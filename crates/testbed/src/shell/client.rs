@@ -1,4 +1,4 @@
-//! Who enters a host: gives the command what is typed, and writes what it says.
+//! The client that enters a host: sends the user's input to the command, and prints its output.
 
 use crate::shell::frames::{Ask, Bytes, Order, Tell, put};
 use crate::shell::window::{Raw, terminal};
@@ -10,17 +10,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often it is looked whether the terminal has another size.
+/// The interval for checking the terminal's size.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// Runs a command on a host of the testbed whose holder listens at this socket, the sender being host 0 and the receiver 3,
-/// with this process's input, output, terminal, folder and environment, and one more variable; gives its exit code.
+/// Runs a command on a host of the testbed, over the socket of the testbed's holder. Host 0 is the sender, host 3 the
+/// receiver. The command gets this process's input, output, terminal, folder and environment, and one more variable.
+/// Returns its exit code.
 ///
 /// # Errors
-/// When the holder is gone, or the command cannot be started.
+/// The holder has ended, or the command cannot be started.
 pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str, &str)) -> io::Result<i32> {
     let holder = UnixStream::connect(socket)?;
-    // What is no text stays here.
+    // Variables that are not valid text are not passed on.
     let own =
         env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
     let environment = own.chain([(more.0.to_owned(), more.1.to_owned())]).collect();
@@ -59,7 +60,7 @@ fn pass_on_input(out: &Mutex<UnixStream>) {
             Ok(0) | Err(_) => Ask::InputEnds,
             Ok(count) => Ask::Input(Bytes(room[..count].to_vec())),
         };
-        // The holder tells the other thread why it is gone.
+        // The other thread gets the reason from the holder.
         if say(out, &asked).is_err() || asked == Ask::InputEnds {
             return;
         }

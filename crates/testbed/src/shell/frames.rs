@@ -1,4 +1,4 @@
-//! What goes between who enters a host and the guest that it is in: one JSON object a line.
+//! The messages between a client that enters a host and the guest of that host: one JSON object per line.
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -7,49 +7,49 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// How many commands can run in a guest at once.
+/// The number of commands that can run in a guest at once.
 pub const DOORS: usize = 8;
 
-/// Towards the guest, by a door. What is asked goes over in small parts, each of which is waited for: user-mode Linux's serial
-/// line, once it has more than its 4096 bytes of room, is not listened to any more.
+/// Messages to the guest over a door (a command stream). A request is sent in small parts, and each part is
+/// acknowledged: the serial line of user-mode Linux stops reading when more than its 4096 bytes of buffer are in use.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Knock {
-    /// The next bytes of what is asked.
+    /// The next bytes of a request.
     Part(Bytes),
-    /// Nobody waits for the command any more: it is ended, where it has not. Last.
+    /// The client is gone: end the command if it is still running. Last message.
     HangUp,
 }
 
-/// Bytes in a part: with all that surrounds them those of all doors at once fit.
+/// Bytes in a part. The parts of all doors together fit into the buffer, including their overhead.
 pub(super) const PART: usize = 256;
 
-/// What is asked.
+/// A request.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Ask {
-    /// Run this. First, and once.
+    /// Run this command. First message, sent once.
     Run(Order),
-    /// What the command is to read.
+    /// Input for the command.
     Input(Bytes),
-    /// There is no more of it.
+    /// The end of the input.
     InputEnds,
     /// The terminal's size has changed.
     Resized(Window),
 }
 
-/// A command to be run on a host.
+/// A command to run on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Order {
-    /// The host's place on the path: 0 is the sender, 3 the receiver.
+    /// The host's position on the path: 0 is the sender, 3 the receiver.
     pub host: usize,
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// Where it starts.
+    /// Its working directory.
     pub folder: PathBuf,
     /// Its environment.
     pub environment: Vec<(String, String)>,
-    /// The terminal that it is given, where it is to have one.
+    /// The size of its terminal, if it gets one.
     pub terminal: Option<Window>,
 }
 
@@ -62,30 +62,30 @@ pub(super) struct Window {
     pub columns: u16,
 }
 
-/// From the guest.
+/// Messages from the guest.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Tell {
-    /// A part has been taken, and the next may come.
+    /// A part was received, and the next may be sent.
     Taken,
-    /// What the command wrote to its output.
+    /// The command's standard output.
     Output(Bytes),
-    /// The same of its errors.
+    /// The command's standard error.
     Errors(Bytes),
-    /// It has ended with this exit code, 128 more than the signal where one has ended it. Last.
+    /// The command has ended with this exit code: 128 plus the signal's number if a signal ended it. Last message.
     Ended(i32),
-    /// It could not be started. Last.
+    /// The command could not be started. Last message.
     Failed(String),
 }
 
 impl Tell {
-    /// Whether nothing comes behind it.
+    /// Whether this is the last message.
     pub fn is_last(&self) -> bool {
         matches!(self, Tell::Ended(_) | Tell::Failed(_))
     }
 }
 
-/// Bytes, as text in base 64.
+/// Bytes, encoded as base64 text.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Bytes(pub Vec<u8>);
 
@@ -102,7 +102,7 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Writes one object as a line, at once.
+/// Writes one object as a line, and flushes it.
 pub(super) fn put(out: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');

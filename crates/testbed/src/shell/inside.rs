@@ -11,11 +11,12 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Where user-mode Linux shows this machine's files.
+/// The mount point of this machine's files in user-mode Linux.
 const FILES: &str = "/host";
 
-/// Takes this process, which must have one thread, into the network namespace of a host's process and among this machine's
-/// files, where the guest can show them, and becomes the command in this folder. Returns only where that failed.
+/// Moves this process into the network namespace of a host's process, and, if the guest can show them, to this
+/// machine's files. Then executes the command in this folder. The process must have one thread. Returns only on
+/// failure.
 pub fn become_command(host: u32, folder: &Path, command: &[String]) -> io::Error {
     let Some((program, args)) = command.split_first() else { return io::Error::other("there is no command") };
     if let Err(fault) = go_there(host, folder) {
@@ -26,7 +27,7 @@ pub fn become_command(host: u32, folder: &Path, command: &[String]) -> io::Error
 
 fn go_there(host: u32, folder: &Path) -> Result<(), Fault> {
     join(host).attempt("enter the host's network namespace")?;
-    // What is mounted from here on, nobody else sees.
+    // Mounts from here on are visible to no other process.
     unshare(CloneFlags::CLONE_NEWNS).map_err(io::Error::from).attempt("have mounts of its own")?;
     let private = MsFlags::MS_REC | MsFlags::MS_PRIVATE;
     put("none", "/", None, private, None)?;
@@ -38,18 +39,18 @@ fn go_there(host: u32, folder: &Path) -> Result<(), Fault> {
             put(own, &format!("{FILES}{own}"), None, MsFlags::MS_BIND | MsFlags::MS_REC, None)?;
         }
     }
-    // Its interfaces are those of the namespace that it is mounted from.
+    // A mounted sysfs shows the interfaces of the namespace from which it was mounted.
     let sys = if files { format!("{FILES}/sys") } else { "/sys".to_owned() };
     put("sysfs", &sys, Some("sysfs"), MsFlags::empty(), None)?;
     if files {
         chroot(FILES).map_err(io::Error::from).attempt("go among this machine's files")?;
     }
-    // A folder that is not there is no reason to do nothing.
+    // A missing folder is no reason to fail.
     let there = chdir(folder).or_else(|_| chdir("/"));
     there.map_err(io::Error::from).attempt(format!("enter {}", folder.display()))
 }
 
-/// Whether this kernel is user-mode Linux, which shows its user's files.
+/// Whether this kernel is user-mode Linux, which can show its user's files.
 fn shows_files() -> bool {
     fs::read_to_string("/proc/filesystems")
         .is_ok_and(|all| all.lines().any(|line| line.ends_with("\thostfs")))

@@ -1,5 +1,5 @@
-//! Commands on the hosts of a testbed that is inside a guest: `stacklab lab enter` asks, the testbed's holder passes on what
-//! it says, and the guest runs the command where this machine's files are.
+//! Commands on the hosts of a testbed in a guest. `stacklab lab enter` sends the request, the testbed's holder relays
+//! it, and the guest runs the command, with this machine's files if it can show them.
 //!
 //! ```text
 //! client ── socket ── relay (the holder) ── mux ── serve (the guest) ── inside (the command's process)

@@ -1,4 +1,4 @@
-//! The holder of a testbed inside a guest: passes on what is said between who enters a host and the guest.
+//! The holder of a testbed in a guest: relays messages between the clients and the guest.
 
 use crate::host::streams::Streams;
 use crate::shell::frames::{Bytes, DOORS, Knock, PART, Tell, put};
@@ -14,24 +14,24 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How often it is looked whether somebody still waits.
+/// The interval for checking whether the client is still connected.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// A stream to the guest by which one command at a time runs.
+/// A stream to the guest. It carries one command at a time.
 struct Door {
     from: BufReader<Box<dyn Read + Send>>,
     to: Box<dyn Write + Send>,
 }
 
-/// Lets whoever connects to this socket, which only this user may, run a command by one of these doors. Returns at once; the
-/// threads live as long as the process.
+/// Accepts connections on this socket, to which only this user has access. Each connection runs a command over one of
+/// these doors. Returns at once; the threads live as long as the process.
 ///
 /// # Errors
-/// When the socket cannot be made there.
+/// The socket cannot be created there.
 pub fn listen(socket: &Path, doors: Vec<Streams>) -> io::Result<()> {
     let open = |(from, to): Streams| Door { from: BufReader::new(from), to };
     let free: Arc<Mutex<Vec<Door>>> = Arc::new(Mutex::new(doors.into_iter().map(open).collect()));
-    // One that a killed holder has left.
+    // Remove a socket that a killed holder has left behind.
     match fs::remove_file(socket) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -45,7 +45,7 @@ pub fn listen(socket: &Path, doors: Vec<Streams>) -> io::Result<()> {
                 let door = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
                 match door {
                     Some(mut door) => {
-                        // A door whose guest is gone is of no more use.
+                        // A door to a guest that has ended cannot be used again.
                         if pass_on(&client, &mut door).is_ok() {
                             free.lock().unwrap_or_else(PoisonError::into_inner).push(door);
                         }
@@ -61,7 +61,7 @@ pub fn listen(socket: &Path, doors: Vec<Streams>) -> io::Result<()> {
     Ok(())
 }
 
-/// Passes on what is said in both directions until the command has ended, also where nobody waits for it any more.
+/// Relays messages in both directions until the command has ended, even if the client has disconnected.
 fn pass_on(client: &UnixStream, door: &mut Door) -> io::Result<()> {
     let Door { from, to } = door;
     let (taken, next) = mpsc::channel();
@@ -87,7 +87,7 @@ fn pass_on(client: &UnixStream, door: &mut Door) -> io::Result<()> {
             }
             let tell = serde_json::from_str::<Tell>(&line);
             if matches!(tell, Ok(Tell::Taken)) {
-                // Who asks nothing more has hung up.
+                // A client that sends nothing more has disconnected.
                 let _ = taken.send(());
                 continue;
             }
@@ -103,7 +103,7 @@ fn pass_on(client: &UnixStream, door: &mut Door) -> io::Result<()> {
     })
 }
 
-/// Waits until a part has been taken; `false` where the client is gone before that, or the command has ended.
+/// Waits until a part was acknowledged. `false` if the client disconnects or the command ends before that.
 fn may_go_on(taken: &Receiver<()>, client: &UnixStream) -> bool {
     loop {
         match taken.recv_timeout(LOOK) {

@@ -1,4 +1,4 @@
-//! The guest's side: runs commands on its hosts.
+//! The guest's side of `stacklab lab enter`: runs commands on the guest's hosts.
 
 use crate::host::streams::Streams;
 use crate::kernel::sys::{kill_group, lead_terminal, open_terminal, resize_terminal, signal_group};
@@ -15,20 +15,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long a command that nobody waits for any more has to end by itself.
+/// The time that a command has to end by itself after its client is gone.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What a command may leave unread, bytes.
+/// The limit of unread input for a command, bytes.
 const UNREAD: usize = 64 << 10;
 
 type Out = Arc<Mutex<UnixStream>>;
 
-/// Doors by which one command at a time runs on one of these hosts, told by a process in each.
+/// Creates doors. Each runs one command at a time on one of these hosts. A host is given by the ID of a process in
+/// it.
 pub(crate) fn serve(doors: usize, hosts: [u32; 4]) -> io::Result<Vec<Streams>> {
     let door = |_| -> io::Result<Streams> {
         let (own, its) = UnixStream::pair()?;
         thread::spawn(move || {
-            // It ends with the channel, and the guest does, too.
+            // This thread ends with the channel, and so does the guest.
             let _ = answer(its, hosts);
         });
         Ok((Box::new(own.try_clone()?), Box::new(own)))
@@ -60,14 +61,14 @@ fn answer(door: UnixStream, hosts: [u32; 4]) -> io::Result<()> {
                         tell(&out, &Tell::Failed(format!("{}: {error}", order.command.join(" "))));
                     }
                 },
-                // Of a command that could not be started.
+                // Input for a command that could not be started.
                 (_, None) => {}
                 (Ask::Input(Bytes(bytes)), Some(running)) => running.feed(bytes),
                 (Ask::InputEnds, Some(running)) => running.input = None,
                 (Ask::Resized(window), Some(running)) => running.resize(window),
             }
         }
-        // A command that does not read as fast as it is written to keeps who writes.
+        // If a command reads too slowly, its input is not acknowledged and the client waits.
         if running.as_ref().is_none_or(|running| !running.unread.is_full()) {
             tell(&out, &Tell::Taken);
         }
@@ -76,21 +77,21 @@ fn answer(door: UnixStream, hosts: [u32; 4]) -> io::Result<()> {
 }
 
 fn tell(out: &Out, what: &Tell) {
-    // Who is not there any more misses nothing.
+    // An error here means that the client is gone, which is harmless.
     let _ = put(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), what);
 }
 
-/// A command that was started.
+/// A started command.
 struct Running {
     pid: u32,
     ended: Arc<AtomicBool>,
-    /// What it is to read; a thread of its own writes it, as it may not read for long.
+    /// Its input. A separate thread writes it, because the command may not read for a long time.
     input: Option<Sender<Vec<u8>>>,
     unread: Arc<Unread>,
     terminal: Option<File>,
 }
 
-/// What a command has been given and not read.
+/// The input that a command was given and has not read.
 #[derive(Default)]
 struct Unread(Mutex<(usize, bool)>);
 
@@ -99,14 +100,15 @@ impl Unread {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).0 += bytes;
     }
 
-    /// Whether it is so much that no more is to come before something is read; then [`Unread::took`] says when.
+    /// Whether there is so much unread input that the client must wait. [`Unread::took`] then reports when it may
+    /// continue.
     fn is_full(&self) -> bool {
         let mut unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         unread.1 = unread.0 > UNREAD;
         unread.1
     }
 
-    /// Whether so little is left now that who was kept may go on.
+    /// Whether so little unread input is left that a waiting client may continue.
     fn took(&self, bytes: usize) -> bool {
         let mut unread = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         unread.0 -= bytes;
@@ -132,7 +134,7 @@ impl Running {
                 (command.spawn()?, None)
             }
         };
-        // This process's own copies of the terminal's other end.
+        // Close this process's copies of the terminal's other end.
         drop(command);
         let mut readers = Vec::new();
         let (input, given) = mpsc::channel::<Vec<u8>>();
@@ -154,7 +156,7 @@ impl Running {
         thread::spawn(move || {
             let mut open = true;
             for bytes in given {
-                // A command that reads no more has ended, or does not want to: what it is given is dropped.
+                // A command that does not read any more has ended or ignores its input. Drop the input.
                 open = open && sink.write_all(&bytes).is_ok();
                 if fed.took(bytes.len()) {
                     tell(&taker, &Tell::Taken);
@@ -165,7 +167,7 @@ impl Running {
         let (pid, over, out) = (child.id(), Arc::clone(&ended), Arc::clone(out));
         thread::spawn(move || {
             let code = wait(&mut child, &over);
-            // All that it wrote goes before.
+            // Send all its output first.
             for reader in readers {
                 let _ = reader.join();
             }
@@ -177,18 +179,18 @@ impl Running {
     fn feed(&mut self, bytes: Vec<u8>) {
         let Some(input) = &self.input else { return };
         self.unread.gave(bytes.len());
-        // The thread at the other end lives as long as this one.
+        // The receiving thread lives as long as this one.
         let _ = input.send(bytes);
     }
 
     fn resize(&self, window: Window) {
         if let Some(terminal) = &self.terminal {
-            // A terminal of the wrong size is still one.
+            // A terminal with the wrong size still works.
             let _ = resize_terminal(terminal, window.rows, window.columns);
         }
     }
 
-    /// Ends it, as its terminal's end would, and if it does not end by that, at once.
+    /// Ends the command with a hangup, as when its terminal closes. Kills it if it does not end.
     fn hang_up(self) -> io::Result<()> {
         if !self.ended.load(Ordering::Acquire) {
             signal_group(self.pid, Signal::SIGHUP)?;
@@ -208,7 +210,7 @@ fn wait(child: &mut Child, over: &AtomicBool) -> io::Result<i32> {
     Ok(status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0)))
 }
 
-/// Tells all that comes, until there is no more: a terminal says so by an error when its last process has ended.
+/// Forwards all output until its end. A terminal reports an error when its last process has ended.
 fn forward(
     mut from: impl Read + Send + 'static,
     out: &Out,
@@ -241,7 +243,7 @@ mod tests {
         put(&mut line, &Ask::Run(order)).unwrap();
         let mut told = BufReader::new(from).lines();
         let mut hear = || serde_json::from_str::<Tell>(&told.next().unwrap().unwrap()).unwrap();
-        // In two parts, of which the first is no question yet.
+        // The request comes in two parts. The first part alone is not a request.
         let (first, second) = line.split_at(9);
         put(&mut to, &Knock::Part(Bytes(first.to_vec()))).unwrap();
         assert_eq!(hear(), Tell::Taken);

@@ -1,11 +1,11 @@
-//! The terminal of who enters a host.
+//! The client's terminal.
 
 use crate::kernel::sys::{make_raw, put_back};
 use crate::shell::frames::Window;
 use nix::sys::termios::Termios;
 use std::io::{self, IsTerminal, Stdin, stdin, stdout};
 
-/// The terminal that this process has at both its input and its output.
+/// The size of this process's terminal, if both its input and its output are a terminal.
 pub(super) fn terminal() -> Option<Window> {
     if !(stdin().is_terminal() && stdout().is_terminal()) {
         return None;
@@ -13,7 +13,7 @@ pub(super) fn terminal() -> Option<Window> {
     crate::kernel::sys::window_size(&stdin()).ok().map(|(rows, columns)| Window { rows, columns })
 }
 
-/// The terminal gives each key as it is pressed, until this is dropped.
+/// Raw mode of the terminal, until this is dropped: each key is delivered at once.
 pub(super) struct Raw {
     terminal: Stdin,
     before: Termios,
@@ -28,7 +28,7 @@ impl Raw {
 
 impl Drop for Raw {
     fn drop(&mut self) {
-        // A terminal that is gone is not to be put right.
+        // A terminal that is gone needs no restoring.
         let _ = put_back(&self.terminal, &self.before);
     }
 }

@@ -22,24 +22,25 @@ use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 
-/// Two hosts joined by a link: namespaces, or guests in them. Dropping it kills both processes, and everything is gone.
+/// Two hosts connected by a link. The hosts are namespaces, or guests in them. Dropping it kills both processes and
+/// removes everything.
 #[derive(Debug)]
 pub struct Testbed {
     link_config: LinkConfig,
-    /// What the receiver serves; it goes before the hosts.
+    /// The services on the receiver. They are dropped before the hosts.
     serving: Option<Serving>,
     network: Network<2>,
-    /// What gives each host's processors the receive work of its end of the link, where that is allowed.
+    /// The switches for receive packet steering (RPS) to each host's own processors, if RPS is allowed.
     rps: Option<[Rps; 2]>,
-    /// What the link is at present.
+    /// The link's current settings.
     link: Link,
-    /// Whether each host is on its own processors at present.
+    /// Whether each host currently runs on its own processors.
     divided: bool,
-    /// The guests' files; they go after the guests.
+    /// The guests' files. They are dropped after the guests.
     workdir: Option<Workdir>,
 }
 
-/// What can be changed of a link between trials.
+/// The settings of a link that can change between trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Link {
     mtu: u32,
@@ -57,14 +58,14 @@ impl Link {
 }
 
 impl Testbed {
-    /// Starts `program args` twice, each in a fresh network namespace, and builds the link between them. When it
-    /// returns, both families can be used and the link is silent.
+    /// Starts `program args` twice, each in a new network namespace, and builds the link between them. On return,
+    /// both families can be used and the link is silent.
     ///
-    /// Call it from the main thread, or one that lives as long as the testbed: the processes are killed when the
-    /// *thread* that started them ends. [`crate::enter`] must have succeeded before.
+    /// Call it from the main thread, or from a thread that lives as long as the testbed: the kernel kills the
+    /// processes when the *thread* that started them ends. [`crate::enter`] must have succeeded before.
     ///
     /// # Errors
-    /// What could not be done, and on which host; then both processes are gone again.
+    /// The step that failed, and its host. Both processes have then been ended.
     pub fn build(
         link_config: &LinkConfig,
         program: &Path,
@@ -73,11 +74,12 @@ impl Testbed {
         Self::build_with(link_config, program, args, [None, None])
     }
 
-    /// The same with what these systems run at the ends of the link; `program` is then also the agent in them. A process
-    /// runs in each namespace all the same. Guests are booting when it returns: [`Host::meet`] waits for them.
+    /// Like [`Testbed::build`], with these systems at the ends of the link. `program` also runs as the agent in
+    /// guests. A process runs in each namespace in either case. Guests are still booting on return: [`Host::meet`]
+    /// waits for them.
     ///
     /// # Errors
-    /// What could not be done, and on which host; a system that has no image here. Nothing is left then.
+    /// The step that failed, and its host; or a system that has no image here. Nothing is left behind.
     pub fn of(
         systems: &Systems,
         link_config: &LinkConfig,
@@ -101,7 +103,7 @@ impl Testbed {
         Ok(testbed)
     }
 
-    /// Builds the link, and hands its ends over to the guests, which are not started.
+    /// Builds the link, and hands its ends over to the guests. Does not start the guests.
     fn build_with(
         link_config: &LinkConfig,
         program: &Path,
@@ -111,7 +113,8 @@ impl Testbed {
         let link = Link::new(link_config, link_config.mtu, None)?;
         let topology = Topology::direct(link.mtu, link.queue, link_config.offloads);
         let mut network = Network::build(&topology, program, args)?;
-        // Not everybody may: the result is said, and the testbed works without. A guest's receive work is its own.
+        // RPS needs privileges. The testbed reports whether it is available, and works without it. RPS does not apply
+        // to guests.
         let plain = guests.iter().all(Option::is_none);
         let rps = network.processors.as_ref().filter(|_| plain).and_then(|[near, far]| {
             let open = |host: &Host, own: &[usize]| host.inside(|| Rps::open(own)).ok();
@@ -132,11 +135,11 @@ impl Testbed {
         Ok(Self { link_config, serving: None, network, rps, link, divided, workdir: None })
     }
 
-    /// Has the receiver run services, which the sender asks when told ([`Testbed::serving`]); not where there are none.
-    /// Both hosts must be namespaces. To be called from the thread that built the testbed.
+    /// Starts services on the receiver. The sender queries them on request ([`Testbed::serving`]). Does nothing if
+    /// there are none. Both hosts must be namespaces. Call it from the thread that built the testbed.
     ///
     /// # Errors
-    /// What is missing for it, or does not run or answer.
+    /// A program that is missing, or a daemon that does not run or does not answer.
     pub fn serve(&mut self, services: &Services) -> Result<(), TestbedError> {
         if !services.is_empty() {
             let namespaces = self.network.hosts.each_ref().map(Host::pid);
@@ -146,7 +149,7 @@ impl Testbed {
         Ok(())
     }
 
-    /// The services that the receiver runs, where it runs any.
+    /// The services on the receiver, if there are any.
     pub fn serving(&mut self) -> Option<&mut Serving> {
         self.serving.as_mut()
     }
@@ -156,26 +159,26 @@ impl Testbed {
         &self.network.hosts
     }
 
-    /// The hosts, sender first, to take their streams or ask how they ended.
+    /// The hosts, sender first, to take their streams or to ask for their exit status.
     pub fn hosts_mut(&mut self) -> &mut [Host; 2] {
         &mut self.network.hosts
     }
 
-    /// Whether each host has processors that the other does not run on; not so on a machine with only one.
+    /// Whether each host has processors that the other does not use. False on a machine with one processor.
     pub fn has_own_processors(&self) -> bool {
         self.network.processors.is_some()
     }
 
-    /// Whether [`Testbed::steer`] can be asked for: not without root, nor with a single processor.
+    /// Whether [`Testbed::steer`] is available. It needs root and more than one processor.
     pub fn can_steer(&self) -> bool {
         self.rps.is_some()
     }
 
-    /// Has each host's processors do all of its work, the kernel's receive work included, or leaves that where packets
-    /// come from, as it is at first.
+    /// Steers each host's receive work in the kernel to the host's own processors, or turns steering off. Off is the
+    /// initial state: the processor that sends a packet then also does its receive work.
     ///
     /// # Errors
-    /// When it cannot be steered, or the kernel refuses.
+    /// Steering is not available, or the kernel refuses.
     pub fn steer(&self, on: bool) -> io::Result<()> {
         match &self.rps {
             Some(ends) => ends.iter().try_for_each(|end| end.switch(on)),
@@ -186,11 +189,12 @@ impl Testbed {
         }
     }
 
-    /// Gives the link an MTU and a queue of so many packets at each end (`None`: as it was built). Nothing may be on its
-    /// way meanwhile; does nothing where it is so already.
+    /// Sets the link's MTU and the queue length in packets at each end (`None`: the value it was built with). No
+    /// packets may be in transit. Does nothing if the link already has these settings.
     ///
     /// # Errors
-    /// An MTU that a link cannot have, or the kernel's; then the ends may differ until the next call that succeeds.
+    /// An impossible MTU, or the kernel's error. After an error, the ends may differ until the next call that
+    /// succeeds.
     pub fn set_link(&mut self, mtu: Option<u32>, packets: Option<u32>) -> Result<(), TestbedError> {
         let link = Link::new(&self.link_config, mtu.unwrap_or(self.link_config.mtu), packets)?;
         if link == self.link {
@@ -212,10 +216,10 @@ impl Testbed {
         Ok(())
     }
 
-    /// Has each host run on its own half of the processors, as it is at first, or on any.
+    /// Runs each host on its own half of the processors (the initial state), or on any processor.
     ///
     /// # Errors
-    /// When there are not enough processors to divide, or the kernel refuses.
+    /// There are too few processors to divide, or the kernel refuses.
     pub fn divide(&mut self, divided: bool) -> Result<(), TestbedError> {
         if divided == self.divided {
             return Ok(());
@@ -241,8 +245,8 @@ impl Testbed {
         Ok(())
     }
 
-    /// What it is, in a few words: `two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off, sender
-    /// on CPU 0, receiver on CPU 1`.
+    /// A short description: `two namespaces joined by a veth pair, MTU 1500, 100 Mbit/s, offloads off, sender on CPU
+    /// 0, receiver on CPU 1`.
     pub fn describe(&self) -> String {
         let served = self
             .serving
@@ -252,15 +256,15 @@ impl Testbed {
             + &served.unwrap_or_default()
     }
 
-    /// What runs at each end where it is no namespace, with its version; sender first.
+    /// The guest at each end, with its version; sender first. `None` for a namespace.
     pub fn guests(&self) -> [Option<String>; 2] {
         self.network.hosts.each_ref().map(Host::guest_version)
     }
 
-    /// Kills both processes at once and waits for them; as dropping does, but says what failed.
+    /// Kills both processes at once and waits for them. Unlike dropping, it reports errors.
     ///
     /// # Errors
-    /// The kernel's, where a process cannot be killed or waited for; the other one is killed all the same.
+    /// The kernel's error, if a process cannot be killed or waited for. The other process is still killed.
     pub fn kill(&mut self) -> io::Result<()> {
         self.serving = None;
         self.network.kill()

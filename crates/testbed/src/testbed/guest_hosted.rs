@@ -1,4 +1,4 @@
-//! Routed testbeds hosted by a guest: this machine's side.
+//! Routed testbeds hosted by a guest: the part on this machine.
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::guest::protocol::{Greeting, GuestRole, HostedRole, PathCheck};
@@ -14,7 +14,7 @@ use crate::testbed::spec::RoutedSpec;
 use stacklab_model::System;
 use std::path::Path;
 
-/// Routed testbeds hosted by a guest. Dropping it ends the guest, and all of them.
+/// Routed testbeds hosted by a guest. Dropping it ends the guest and all its testbeds.
 #[derive(Debug)]
 pub struct GuestHosted {
     guest: Running,
@@ -22,19 +22,19 @@ pub struct GuestHosted {
     _workdir: Workdir,
 }
 
-/// Programs that a virtual machine, which does not see this machine's files, is given for use by hand.
+/// Programs for manual use that are copied into a virtual machine, which cannot access this machine's files.
 const TOOLS: [&str; 12] =
     ["sh", "ip", "ping", "tracepath", "tcpdump", "iperf3", "iperf", "ss", "tc", "nstat", "cat", "ls"];
 
-/// What the agents of a testbed inside a guest write and read, in their order on the path, and what was seen of packets.
+/// A testbed inside a guest: its specification, its path checks, and the streams of its agents in path order.
 pub type HostedTestbed = (RoutedSpec, Vec<PathCheck>, [Streams; 4]);
 
 impl GuestHosted {
-    /// Boots a guest and has it build a testbed for each mechanism; waits until they stand. So many commands can run at once
-    /// on the hosts of the first one, by the streams that come last ([`crate::shell`]).
+    /// Boots a guest, which builds a testbed for each mechanism. Waits until they are built. `doors` commands at a
+    /// time can run on the hosts of the first testbed, over the last streams ([`crate::shell`]).
     ///
     /// # Errors
-    /// When the guest does not come up, or what it says failed in it.
+    /// The guest does not start, or it reports an error.
     pub fn boot(
         system: &System,
         needs: &Requirements,
@@ -58,7 +58,7 @@ impl GuestHosted {
             HostedRole { link_config: needs.link_config.clone(), links: needs.links, mechanisms, doors };
         let guest_spec = GuestSpec {
             name: "lab",
-            // Its network is its own: it joins no link here.
+            // The guest has its own network and is on no link of this machine.
             namespace: std::process::id(),
             processors: &[],
             offloads: needs.link_config.offloads,
@@ -82,12 +82,12 @@ impl GuestHosted {
         Ok((GuestHosted { guest: running, version, _workdir: workdir }, testbeds, streams.collect()))
     }
 
-    /// The guest's process.
+    /// The guest's process ID.
     pub fn process(&self) -> u32 {
         self.guest.pid()
     }
 
-    /// What it runs in: `user-mode Linux 7.2`.
+    /// The guest's name and version: `user-mode Linux 7.2`.
     pub fn version(&self) -> &str {
         &self.version
     }

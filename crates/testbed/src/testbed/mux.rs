@@ -1,4 +1,5 @@
-//! A multiplexer of several streams of lines over one: each line follows the number of its stream and a space.
+//! A multiplexer of several line-based streams over one channel. Each line is preceded by its stream's number and a
+//! space.
 
 use crate::host::streams::Streams;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -6,7 +7,8 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// The coordinator's end: as many streams as there are at the other end, in their order. They end when the channel does.
+/// The coordinator's end. It has the same number of streams as the other end, in the same order. They end when the
+/// channel ends.
 pub(crate) fn open(
     channel: impl Read + Send + 'static,
     out: impl Write + Send + 'static,
@@ -15,7 +17,7 @@ pub(crate) fn open(
     let out: Out = Arc::new(Mutex::new(Box::new(out)));
     let (senders, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| mpsc::channel::<Vec<u8>>()).unzip();
     thread::spawn(move || {
-        // A stream that nobody reads any more is passed over.
+        // Lines for a stream without a reader are dropped.
         let _ = each_line(channel, |number, line| {
             if let Some(sender) = senders.get(number) {
                 let _ = sender.send(line.to_vec());
@@ -30,8 +32,8 @@ pub(crate) fn open(
     receivers.into_iter().enumerate().map(stream).collect()
 }
 
-/// The other end: what the streams write leaves by the channel, and what comes by it is written to them. Returns when the
-/// channel ends.
+/// The other end. It sends the streams' output over the channel and writes the channel's input to them. Returns when
+/// the channel ends.
 pub(crate) fn serve(
     channel: impl Read,
     out: impl Write + Send + 'static,
@@ -44,7 +46,7 @@ pub(crate) fn serve(
         let mut numbered = Numbered { number, out: Arc::clone(&out), line: Vec::new() };
         thread::spawn(move || {
             let mut output = BufReader::new(output);
-            // It ends with its agent, of which the coordinator hears nothing more then.
+            // This thread ends with its agent. The coordinator then receives no more lines from that agent.
             let _ = io::copy(&mut output, &mut numbered);
         });
     }
@@ -75,7 +77,7 @@ fn each_line(channel: impl Read, mut take: impl FnMut(usize, &[u8]) -> io::Resul
 
 type Out = Arc<Mutex<Box<dyn Write + Send>>>;
 
-/// What is written to it leaves line by line, with its number.
+/// Writes complete lines to the channel, each with its stream's number.
 struct Numbered {
     number: usize,
     out: Out,
@@ -102,7 +104,7 @@ impl Write for Numbered {
     }
 }
 
-/// The lines of one stream, as they come.
+/// The lines of one stream, in order of arrival.
 struct Lines {
     lines: Receiver<Vec<u8>>,
     rest: Vec<u8>,

@@ -1,4 +1,4 @@
-//! Hosts in a row, joined by links: the steps by which every testbed is built, each once.
+//! A chain of hosts and links, with the steps that every kind of testbed is built from.
 
 use crate::error::{Fault, TestbedError};
 use crate::guest::protocol::{GuestRole, Interface};
@@ -24,20 +24,20 @@ use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 
-/// What is to be built: hosts in their order on the path, and a link between each and the next.
+/// The testbed to build: hosts in path order, and a link between each host and the next.
 #[derive(Debug)]
 pub(crate) struct Topology<const N: usize> {
     /// Each host with the addresses of its interface, IPv4 first.
     nodes: [(Node, [IpAddr; 2]); N],
-    /// One less than hosts.
+    /// The links: one fewer than hosts.
     links: Vec<Link>,
     offloads: bool,
 }
 
-/// The link between a host and the next one, alike in both directions.
+/// The link between a host and the next one. It is the same in both directions.
 #[derive(Debug)]
 struct Link {
-    /// Its name at both ends.
+    /// The name of its interface at both ends.
     interface: &'static str,
     mtu: u32,
     queue: Queue,
@@ -56,7 +56,7 @@ impl Topology<2> {
 }
 
 impl Topology<4> {
-    /// Client, router, router, client, and three links.
+    /// Sender, router, router, receiver, and three links.
     pub fn routed(
         links: &Links,
         link_config: &LinkConfig,
@@ -89,22 +89,22 @@ impl Topology<4> {
     }
 }
 
-/// Hosts that run, joined by links. Dropping it kills their processes, and everything is gone.
+/// Running hosts, connected by links. Dropping it kills their processes and removes everything.
 #[derive(Debug)]
 pub(crate) struct Network<const N: usize> {
     pub hosts: [Host; N],
-    /// Whether each is handed over to a guest by a bridge, and has no address of its own.
+    /// Whether each host's interface is bridged to a guest and has no address of its own.
     bridged: [bool; N],
-    /// The processors of the path's near half and of its far one, where they are divided.
+    /// The processors of the path's near half and of its far half, if they are divided.
     pub processors: Option<[Vec<usize>; 2]>,
-    /// Whether path MTUs that hosts have discovered hold as long as the hosts are there.
+    /// Whether discovered path MTUs stay valid as long as the hosts run.
     pub keeps_path_mtus: bool,
     offloads: bool,
 }
 
 impl<const N: usize> Network<N> {
-    /// Starts `program args` as each host, in a fresh network namespace, and creates the links between them: silent, shaped, not
-    /// raised, without addresses.
+    /// Starts `program args` as each host in a new network namespace, and creates the links between them. The links
+    /// are silent, shaped, not up, and without addresses.
     pub fn build(
         topology: &Topology<N>,
         program: &Path,
@@ -112,15 +112,16 @@ impl<const N: usize> Network<N> {
     ) -> Result<Self, TestbedError> {
         let Topology { nodes, links, offloads } = topology;
         let processors = cpus::halves();
-        // A host kills its process when dropped, so every early return from here on leaves nothing.
+        // A host kills its process when dropped, so an early return from here on leaves nothing behind.
         let mut hosts = Vec::with_capacity(N);
         for (place, (node, addresses)) in nodes.iter().enumerate() {
-            // Neighbours on the path share processors, so that each half of it has its own.
+            // Neighbours on the path share processors: each half of the path has its own.
             let own = processors.as_ref().map_or(&[][..], |halves| &halves[half_of::<N>(place)]);
             hosts.push(Host::start(*node, *addresses, program, args, own)?);
         }
         let Ok(hosts) = <[Host; N]>::try_from(hosts) else { unreachable!("one host for each node") };
-        // One step on all hosts before the next on any: each needs its neighbours as the step before left them.
+        // Run each step on all hosts before the next step: a step needs the neighbours to have finished the previous
+        // one.
         let mut keeps_path_mtus = true;
         for host in &hosts {
             host.inside(sysctl::silence)?;
@@ -144,7 +145,7 @@ impl<const N: usize> Network<N> {
         Ok(network)
     }
 
-    /// Does something at both ends of each link.
+    /// Runs a function at both ends of each link.
     fn at_link_ends(
         &self,
         links: &[Link],
@@ -157,18 +158,18 @@ impl<const N: usize> Network<N> {
         Ok(())
     }
 
-    /// Raises both ends of each link.
+    /// Sets both ends of each link up.
     pub fn raise(&self, topology: &Topology<N>) -> Result<(), TestbedError> {
         self.at_link_ends(&topology.links, |link| raise(link.interface, link.mtu))
     }
 
-    /// The processors of a host; any, where there are none.
+    /// The processors of a host. Empty: any.
     pub fn processors_of(&self, place: usize) -> &[usize] {
         self.processors.as_ref().map_or(&[], |halves| &halves[half_of::<N>(place)])
     }
 
-    /// Hands a host's ends of links over to a guest that wants tap devices: they are bridged to them, and lose their
-    /// addresses. Does nothing where it wants none.
+    /// Hands a host's link ends over to a guest that uses tap devices: the ends are bridged to the tap devices and
+    /// lose their addresses. Does nothing for a guest without tap devices.
     pub fn hand_over(
         &mut self,
         place: usize,
@@ -188,8 +189,8 @@ impl<const N: usize> Network<N> {
         Ok(())
     }
 
-    /// Starts a guest in the place of a host that was handed over to it; does not wait until it has booted. `program` is the
-    /// agent in it.
+    /// Starts a guest in place of a host whose link ends were handed over. Does not wait until it has booted.
+    /// `program` is the agent in it.
     pub fn start_guest(
         &mut self,
         place: usize,
@@ -213,8 +214,8 @@ impl<const N: usize> Network<N> {
         host.start_guest(guest, &spec)
     }
 
-    /// Waits until every host's interface is up and sends nothing by itself any more: IPv6 reports its multicast groups when
-    /// links come up.
+    /// Waits until every host's interface is up and sends nothing by itself any more. IPv6 sends multicast listener
+    /// reports when links come up.
     pub fn wait_until_quiet(&self) -> Result<(), TestbedError> {
         for (host, bridged) in self.hosts.iter().zip(self.bridged) {
             let addresses = host.addresses();
@@ -226,7 +227,7 @@ impl<const N: usize> Network<N> {
     /// Kills all processes at once and waits for them.
     ///
     /// # Errors
-    /// The first of the kernel's; the other processes are killed all the same.
+    /// The kernel's first error. The other processes are still killed.
     pub fn kill(&mut self) -> io::Result<()> {
         self.hosts.iter_mut().map(Host::kill).fold(Ok(()), io::Result::and)
     }

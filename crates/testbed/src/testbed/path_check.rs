@@ -1,5 +1,5 @@
-//! The check that a routed testbed carries packets as its mechanism should: a datagram from end to end, its packet on the
-//! middle link, and the path MTU that both ends find.
+//! Checks that a routed testbed carries packets as its mechanism should: sends a datagram end to end, captures it on
+//! the middle link, and discovers the path MTU at both ends.
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::guest::protocol::PathCheck;
@@ -15,14 +15,15 @@ use std::io::{self, ErrorKind};
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-/// How long packets may take to get through; a tunnel comes up at the first of them.
+/// Timeout for packets to arrive. A tunnel is set up by its first packets.
 const PATIENCE: Duration = Duration::from_secs(4);
 const AGAIN: Duration = Duration::from_millis(50);
-/// What the datagrams of the check hold, and the port that they go to.
+/// The payload of the check's datagrams, and their destination port.
 const WORD: &[u8] = b"stacklab: is this carried?";
 const PORT: u16 = 47808;
 
-/// Sends through a testbed until a datagram has arrived, and looks at it on the middle link; then finds both ends' path MTU.
+/// Sends datagrams until one has arrived and examines its capture from the middle link. Then discovers the path MTU
+/// at both ends.
 pub(crate) fn check_path(
     hosts: &[Host; 4],
     mechanism: Mechanism,
@@ -44,8 +45,8 @@ pub(crate) fn check_path(
     Ok(PathCheck { family, headers, frame, path_mtus })
 }
 
-/// A socket at each end that knows the other, as it is seen from there: what comes back goes the way that a translator with state
-/// has opened.
+/// Connected sockets, one at each end. Each uses the peer address as translated for its end. Replies use the state
+/// that a stateful translator created.
 struct Flow {
     sender: UdpSocket,
     receiver: UdpSocket,
@@ -69,7 +70,7 @@ impl Flow {
         let before = count(hosts)?;
         let start = Instant::now();
         let source = loop {
-            // A refusal is what a host says of a path that is not there; it is told with the hop below.
+            // An error here is the hosts' report about a broken path. It is reported below, together with the hop.
             let said = sender.send(WORD).err();
             let mut room = [0; 256];
             match receiver.recv_from(&mut room) {
@@ -91,7 +92,7 @@ impl Flow {
         Ok(Flow { sender, receiver })
     }
 
-    /// Has both ends find the path MTU to each other, and packets of that size arrive.
+    /// Discovers the path MTU at both ends, and checks that packets of that size arrive.
     fn find_both(
         &self,
         mechanism: Mechanism,
@@ -110,7 +111,7 @@ impl Flow {
     }
 }
 
-/// Has both ends find the path MTU once more, and the kernel take that as news.
+/// Discovers the path MTU at both ends again in a way that the kernel accepts as an update.
 pub(crate) fn refresh_path_mtus(
     hosts: &[Host; 4],
     mechanism: Mechanism,
@@ -123,7 +124,8 @@ pub(crate) fn refresh_path_mtus(
     for ((host, socket), mtu) in
         [(&hosts[0], &flow.sender), (&hosts[3], &flow.receiver)].into_iter().zip(mtus)
     {
-        // As large as its own link takes, whatever is known of the path: it is answered.
+        // The packet is as large as the host's own link allows, regardless of the known path MTU. It causes a "too
+        // big" answer.
         host.inside(|| probe(socket, mtu).attempt("ask for the path MTU"))?;
     }
     flow.find_both(mechanism, family, check.path_mtus)
@@ -132,7 +134,7 @@ pub(crate) fn refresh_path_mtus(
 fn probe(socket: &UdpSocket, mtu: u32) -> io::Result<()> {
     probe_path(socket)?;
     let room = vec![0; mtu.saturating_sub(headers(socket)) as usize];
-    // An answer to an earlier one may be told here; both are news to the kernel.
+    // This call may report the answer to an earlier packet. The kernel accepts both answers as updates.
     let _ = socket.send(&room);
     std::thread::sleep(AGAIN);
     Ok(())
@@ -144,13 +146,13 @@ fn socket(own: IpAddr, port: u16) -> Result<UdpSocket, Fault> {
     Ok(socket)
 }
 
-/// Bytes of the headers of a datagram that is sent by this.
+/// The header bytes of a datagram sent from this socket.
 fn headers(socket: &UdpSocket) -> u32 {
     let is_six = socket.local_addr().is_ok_and(|address| address.is_ipv6());
     if is_six { 48 } else { 28 }
 }
 
-/// The first captured packet that is of the mechanism; else what there was instead.
+/// The first captured packet that matches the mechanism. On failure, the packets that were captured instead.
 fn seen(capture: &Capture, mechanism: Mechanism, family: Family) -> Result<(Vec<Layer>, Vec<u8>), String> {
     let mut others: Vec<String> = Vec::new();
     while let Some(frame) =
@@ -167,7 +169,8 @@ fn seen(capture: &Capture, mechanism: Mechanism, family: Family) -> Result<(Vec<
     Err(format!("packets on the middle link are of another kind: {}", others.join("; ")))
 }
 
-/// Sends packets as large as the path is known to take until one has arrived, and the path is known to take just that.
+/// Sends packets of the currently known path MTU until one has arrived and the known path MTU equals the expected
+/// one.
 fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), String> {
     never_fragment(socket).map_err(|error| format!("packets cannot be kept whole: {error}"))?;
     let start = Instant::now();
@@ -176,13 +179,13 @@ fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), Str
         known = path_mtu(socket).map_err(|error| format!("the path MTU cannot be read: {error}"))?;
         let room = vec![0; known.saturating_sub(headers(socket)) as usize];
         match socket.send(&room) {
-            // What the answer to a packet that is too large does to the socket, and a service that is not there.
+            // These are the socket errors after a "too big" answer and after a "port unreachable" answer.
             Err(error) if error.raw_os_error() == Some(libc::EMSGSIZE) => continue,
             Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
             Err(error) => return Err(format!("packets of {known} bytes cannot be sent: {error}")),
             Ok(_) => {}
         }
-        // What came before in these places, a smaller one, is passed over.
+        // Skip smaller packets that arrived earlier.
         let mut came = vec![0; room.len() + 1];
         let arrived = loop {
             match at.recv(&mut came) {
@@ -198,7 +201,7 @@ fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), Str
     Err(format!("packets of {known} bytes do not arrive, or the path MTU, {expected}, is not known"))
 }
 
-/// Packets that have left and arrived at each interface along the path.
+/// Packets that each interface along the path has received and sent.
 type Counted = Vec<(Node, &'static str, (u64, u64))>;
 
 fn count(hosts: &[Host; 4]) -> Result<Counted, TestbedError> {
@@ -211,11 +214,11 @@ fn count(hosts: &[Host; 4]) -> Result<Counted, TestbedError> {
     counted.into_iter().collect()
 }
 
-/// The last place that packets have passed, in words.
+/// Describes the last place that the packets passed.
 fn where_it_ended(before: &Counted, after: &Counted) -> String {
     let moved = |place: usize| {
         let ((_, _, was), (_, _, is)) = (before[place], after[place]);
-        // Odd places are where packets arrive, even ones where they leave.
+        // At odd places packets arrive; at even places they leave.
         if place % 2 == 1 { is.0 > was.0 } else { is.1 > was.1 }
     };
     let reached = (0..6).take_while(|place| moved(*place)).count();

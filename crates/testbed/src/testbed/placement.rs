@@ -1,4 +1,5 @@
-//! Where a study's routed testbeds are built: on this kernel, or inside a guest that supports what this kernel does not.
+//! Where a study's routed testbeds are built: on this kernel, or in a guest that supports what this kernel does not
+//! support.
 
 use crate::error::TestbedError;
 use crate::host::vm::qemu::emulator;
@@ -11,20 +12,20 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// Guests that can host testbeds, the fastest first.
+/// Guests that can host testbeds, fastest first.
 fn candidates() -> Vec<System> {
     let series = ["6.1", "6.12", "7.2", "5.10"].map(|series| System::Linux(series.to_owned()));
     [System::Uml].into_iter().chain(built()).chain(series).collect()
 }
 
-/// Where the testbeds of a study with routers are to be.
+/// Where to build the testbeds of a study with routers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Placement {
-    /// `where-needed`: inside a guest only where this kernel lacks what a mechanism needs.
+    /// `where-needed`: in a guest only if this kernel does not support what a mechanism needs.
     WhereNeeded,
-    /// `any`: inside a guest, the fastest that is here and has what they need.
+    /// `any`: in the fastest guest that is installed here and supports what they need.
     Any,
-    /// Inside this guest.
+    /// In this guest.
     Guest(System),
 }
 
@@ -53,11 +54,11 @@ impl FromStr for Placement {
     }
 }
 
-/// Where the testbeds of a study can be: on this kernel (`None`), or in a guest. Where some hosts are guests it is on this
-/// kernel or nowhere: a guest hosts whole testbeds.
+/// Finds where the testbeds of a study can be built: on this kernel (`None`), or in a guest. If some hosts are
+/// guests, only this kernel is possible, because a guest hosts whole testbeds.
 ///
 /// # Errors
-/// What is missing here, which mechanism needs it, and how to get it; nothing is started before that is known.
+/// What is missing here, which mechanism needs it, and how to get it. Nothing is started before this is known.
 pub fn find_placement(needs: &Requirements, placement: &Placement) -> Result<Option<System>, TestbedError> {
     let place = place(needs, placement)?;
     if needs.specs(place.as_ref()).iter().any(RoutedSpec::runs_tayga) {

@@ -1,4 +1,4 @@
-//! A routed testbed: client, router, router, client, and a transition mechanism between the routers.
+//! A routed testbed: sender, router, router, receiver, and a transition mechanism between the routers.
 
 use crate::error::TestbedError;
 use crate::guest::protocol::{ClientRole, GuestRole, PathCheck, RouterRole};
@@ -23,46 +23,47 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The interface of a router that its middle link is at.
+/// A router's interface on the middle link.
 pub const MIDDLE_INTERFACE: &str = MIDDLE;
 
-/// Path MTUs are discovered again when they are so old: more than half of the ten minutes for which a kernel keeps them, before
-/// which it takes no news of them.
+/// The age at which path MTUs are discovered again. A kernel keeps a path MTU for ten minutes and accepts no update
+/// before half of that time.
 const REFRESH: Duration = Duration::from_secs(400);
 
-/// The clients' sites, and their places among the hosts.
+/// The sites of the clients (sender and receiver), and their positions among the hosts.
 const CLIENTS: [(Site, usize); 2] = [(Site::Near, 0), (Site::Far, 3)];
-/// The same of the routers.
+/// The sites of the routers, and their positions among the hosts.
 const ROUTERS: [(Site, usize); 2] = [(Site::Near, 1), (Site::Far, 2)];
 
 type Guests = [Option<Box<dyn Guest>>; 2];
 
-/// Four hosts in a row. Dropping it kills their processes, and everything is gone.
+/// A chain of four hosts. Dropping it kills their processes and removes everything.
 #[derive(Debug)]
 pub struct Routed {
     mechanism: Mechanism,
     network: Network<4>,
     path_checks: Vec<PathCheck>,
     workdir: Workdir,
-    /// Of the clients' own links, bytes; the sender's first.
+    /// The MTUs of the clients' links, bytes; the sender's first.
     mtus: [u32; 2],
-    /// When the path MTUs were discovered, and whether they hold for as long as the testbed stands.
+    /// When the path MTUs were discovered, and whether they stay valid as long as the testbed exists.
     discovered: Instant,
     lasting: bool,
 }
 
 impl Routed {
-    /// Starts `program args` four times, each in a fresh network namespace, builds the links and the mechanism on both
-    /// routers, and checks that packets of each family that it carries get through in the form that they should have. What other
-    /// systems run as clients and as routers takes their places; `program` is then also the agent in them. Routers are
-    /// waited for, and clients are booting when it returns ([`Routed::meet`] waits for them): what is seen of packets is seen
-    /// between namespaces, before guests take their places as clients.
+    /// Starts `program args` four times, each in a new network namespace. Builds the links, and the mechanism on both
+    /// routers. Checks that packets of each carried family arrive in the expected form. Guests replace the namespaces
+    /// of clients or routers; `program` also runs as the agent in them. Guest routers are started before the path
+    /// checks, and this function waits for them. Guest clients are started after the path checks, which run between
+    /// client namespaces. They are still booting on return ([`Routed::meet`] waits for them).
     ///
-    /// Call it from the main thread: the processes are killed when the thread that started them ends. [`crate::enter`]
-    /// must have succeeded before.
+    /// Call it from the main thread: the kernel kills the processes when the thread that started them ends.
+    /// [`crate::enter`] must have succeeded before.
     ///
     /// # Errors
-    /// What could not be done on which host, or at which hop packets end; a system that has no image here. Then nothing is left.
+    /// The step that failed, and its host; the hop at which packets are lost; or a system that has no image here.
+    /// Nothing is left behind.
     pub fn build(
         spec: &RoutedSpec,
         program: &Path,
@@ -71,7 +72,7 @@ impl Routed {
         let RoutedSpec { kind, link_config, links, .. } = spec;
         let mechanism = kind.mechanism;
         let workdir = Workdir::create()?;
-        // A router that is a guest runs its translator itself.
+        // A router in a guest runs its translator itself.
         let inside = spec.runs_tayga() && kind.routers.guests().next().is_some();
         let others = if inside { vec![tayga::program()?] } else { Vec::new() };
         let guests = |systems: &Systems| -> Result<Guests, TestbedError> {
@@ -105,7 +106,7 @@ impl Routed {
         Ok(routed)
     }
 
-    /// Configures the routers, or starts guests in their places and waits until they have done it.
+    /// Configures the routers, or starts guests in their places and waits until they are configured.
     fn set_up_routers(
         &mut self,
         guests: &Guests,
@@ -129,7 +130,7 @@ impl Routed {
         ROUTERS.iter().try_for_each(|(_, place)| self.network.hosts[*place].come_up())
     }
 
-    /// Configures a router that is a namespace, and starts its translator where that is a program.
+    /// Configures a router in a namespace, and starts its translator if the translator is a program.
     fn configure_router(&mut self, place: usize, router: &Router) -> Result<(), TestbedError> {
         let host = &mut self.network.hosts[place];
         host.inside(|| configure_router(router))?;
@@ -140,9 +141,10 @@ impl Routed {
         }
     }
 
-    /// Starts guests in the clients' places and does not wait until they have booted. Their interfaces have the hardware and IP
-    /// addresses that the namespaces had, so the routers see no difference; gVisor takes over the namespace's own. From then on
-    /// kernels at both ends have their path MTUs by routes: nobody can have a guest discover them again.
+    /// Starts guests in the clients' places and does not wait until they have booted. Their interfaces have the
+    /// hardware and IP addresses of the namespaces, so nothing changes for the routers. gVisor takes over the
+    /// namespace's own interface. From then on, routes set the path MTUs at both ends, because rediscovery cannot be
+    /// started in a guest.
     fn start_clients(
         &mut self,
         guests: &Guests,
@@ -188,11 +190,11 @@ impl Routed {
         Ok(())
     }
 
-    /// Has both ends discover the path MTUs again before the kernel forgets them, where it does: without root its setting for
-    /// that is out of reach. To be called between trials.
+    /// Discovers the path MTUs at both ends again before the kernel forgets them. Does nothing if they do not expire;
+    /// changing their expiry needs root. Call it between trials.
     ///
     /// # Errors
-    /// When an end does not discover the path MTU any more.
+    /// An end no longer discovers the path MTU.
     pub fn keep_path_mtus(&mut self) -> Result<(), TestbedError> {
         if self.lasting || self.discovered.elapsed() < REFRESH {
             return Ok(());
@@ -204,51 +206,52 @@ impl Routed {
         Ok(())
     }
 
-    /// How packets cross the middle link.
+    /// The mechanism on the middle link.
     pub fn mechanism(&self) -> Mechanism {
         self.mechanism
     }
 
-    /// What was seen of each family's packets when it was built.
+    /// The results of the path checks when the testbed was built, one for each carried family.
     pub fn path_checks(&self) -> &[PathCheck] {
         &self.path_checks
     }
 
-    /// A host's process.
+    /// The process ID of a host.
     pub fn pid(&self, node: Node) -> u32 {
         self.network.hosts[node as usize].pid()
     }
 
-    /// What the clients are where they are no namespaces, with its version; the sender first.
+    /// The clients that are guests, with their versions; the sender's first. `None` for a namespace.
     pub fn clients(&self) -> [Option<String>; 2] {
         CLIENTS.map(|(_, place)| self.network.hosts[place].guest_version())
     }
 
-    /// The same of the routers; the sender's first.
+    /// The routers that are guests, with their versions; the sender's router first. `None` for a namespace.
     pub fn routers(&self) -> [Option<String>; 2] {
         ROUTERS.map(|(_, place)| self.network.hosts[place].guest_version())
     }
 
-    /// What the processes of clients that are guests have run until now, as this machine counts it; the sender's first.
+    /// The CPU time that the processes of guest clients have used, counted by this machine's kernel; the sender's
+    /// first.
     pub fn client_ticks(&self) -> [Option<Ticks>; 2] {
         CLIENTS.map(|(_, place)| self.network.hosts[place].guest_ticks())
     }
 
-    /// The same of routers.
+    /// The CPU time of guest routers; the sender's router first.
     pub fn router_ticks(&self) -> [Option<Ticks>; 2] {
         ROUTERS.map(|(_, place)| self.network.hosts[place].guest_ticks())
     }
 
-    /// What the hosts' agents write and read, in their order on the path; waits until guests have booted. Once.
+    /// The streams of the hosts' agents, in path order. Waits until guests have booted. Call it once.
     ///
     /// # Errors
-    /// When a guest does not come up.
+    /// A guest does not start.
     pub fn meet(&mut self) -> Result<[Streams; 4], TestbedError> {
         let [sender, router1, router2, receiver] = self.network.hosts.each_mut().map(Host::meet);
         Ok([sender?, router1?, router2?, receiver?])
     }
 
-    /// The error, or that a translator has ended, which is its cause.
+    /// Returns the given error, or, if a translator has ended and so caused it, an error that says so.
     fn cause_of(&mut self, error: TestbedError, family: Family) -> TestbedError {
         let Some(lost) = self.network.hosts.iter_mut().find_map(Host::lost_companion) else { return error };
         let said = last_words(&tayga::console(self.workdir.path()));

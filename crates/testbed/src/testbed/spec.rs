@@ -1,39 +1,40 @@
-//! What a routed testbed is to be.
+//! The specification of a routed testbed.
 
 use crate::link::addressing::Site;
 use crate::mechanism::router::translates_at;
 use crate::mechanism::translate::Translates;
 use stacklab_model::{LinkConfig, Links, Mechanism, RoutedKind, Translator};
 
-/// A routed testbed that is to be built.
+/// The specification of a routed testbed to build.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoutedSpec {
-    /// How packets cross between the routers, and what the hosts run.
+    /// The mechanism between the routers, and the systems of the hosts.
     pub kind: RoutedKind,
-    /// What translates on each router, where the mechanism does; the sender's first.
+    /// The translator of each router, if the mechanism translates; the sender's first.
     pub translates: [Translates; 2],
-    /// What its links have in common.
+    /// The settings that its links share.
     pub link_config: LinkConfig,
-    /// What each link has of its own.
+    /// The settings of each link.
     pub links: Links,
 }
 
 impl RoutedSpec {
-    /// Four namespaces with links alike, translators being programs.
+    /// Four namespaces with equal links, and programs as translators.
     pub fn of_namespaces(mechanism: Mechanism, link_config: &LinkConfig) -> Self {
         let tayga = Translates { by: Translator::Tayga, version: None };
         let (kind, links) = (RoutedKind::of_namespaces(mechanism), Links::default());
         RoutedSpec { kind, translates: [tayga.clone(), tayga], link_config: link_config.clone(), links }
     }
 
-    /// What translates, the sender's router being the first; empty where nothing does.
+    /// The translators, the sender's router first. Empty if the mechanism does not translate.
     pub fn translators(&self) -> Vec<&Translates> {
         let sites = [Site::Near, Site::Far].into_iter().zip(&self.translates);
         let translating = sites.filter(|(site, _)| translates_at(self.kind.mechanism, *site));
         translating.map(|(_, translates)| translates).collect()
     }
 
-    /// Whether the far router keeps state of connections: they begin at the sender only, and have other ports behind it.
+    /// Whether the far router keeps connection state. Connections can then start at the sender only, and their source
+    /// ports are translated.
     pub fn keeps_state(&self) -> bool {
         self.translates[1].by.keeps_state(self.kind.mechanism)
     }

@@ -1,4 +1,4 @@
-//! Once a trial is warm, neither loop asks for memory, however many messages pass.
+//! After the warm-up, neither loop allocates memory, however many messages pass.
 
 use crate::engine::count::{ArrivalCounter, SharedState};
 use crate::engine::header::{Header, Phase};
@@ -19,8 +19,7 @@ const WARMUP: u64 = 200;
 const FEW: u64 = 1_000;
 const MANY: u64 = 100_000;
 
-/// Memory that the loops asked for, by sender and receiver: of the sender's since the warm-up, of the receiver's since
-/// before the first message.
+/// Memory that the loops allocated: by the sender since the warm-up, by the receiver since before the first message.
 fn asked(spec: &TrialSpec) -> [u64; 2] {
     let address = spec.family.loopback();
     let socket = socket::open(spec, address).unwrap();
@@ -101,7 +100,7 @@ fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
             sequence: 0,
             sent_ns: sys::now_ns(),
         };
-        // The receiver may have gone after an earlier one.
+        // The receiver may have closed after an earlier marker.
         let _ = tx.mark_end(header);
     }
     asked
@@ -119,13 +118,13 @@ fn check(spec: &TrialSpec, many: u64) {
         format!("{} {transport} {family}, {io}, {flows} flows, {:?}", probe.probe, probe.pacing)
     };
     assert_eq!(few, many, "sender and receiver, few and many: {}", what());
-    // A schedule's first act is to make room for its lateness.
+    // A schedule allocates its lateness histogram first.
     let scheduled = matches!(spec.probe.pacing, Pacing::Schedule(_));
     assert!(many[0] <= if scheduled { 2 } else { 0 }, "sender: {many:?}: {}", what());
     assert_eq!(many[1], 0, "receiver: {}", what());
 }
 
-/// Every way into the kernel over every transport and family, with one flow and with several.
+/// Every I/O mode over every transport and family, with one flow and with several.
 fn each(probe: Probe, pacing: Pacing, flows: &[u32], many: u64) {
     for family in Family::ALL.iter().copied() {
         for transport in Transport::ALL.iter().copied() {
@@ -138,7 +137,7 @@ fn each(probe: Probe, pacing: Pacing, flows: &[u32], many: u64) {
                     let mut spec = fixtures::spec(family, transport);
                     (spec.framing, spec.io, spec.flows) = (Framing::Message, io, flows);
                     (spec.probe.probe, spec.probe.pacing) = (probe, pacing);
-                    // Short, so that a series overflows and its rows are joined.
+                    // Short, so that a series overflows and its rows are merged.
                     spec.probe.interval_ns = 10_000;
                     check(&spec, many);
                 }

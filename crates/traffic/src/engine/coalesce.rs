@@ -1,4 +1,5 @@
-//! Receive coalescing: receives are delayed until more data has arrived, since a wake-up per packet costs more than the receive.
+//! Receive coalescing: receives are delayed until more data has arrived, since a wake-up per packet costs more than
+//! the receive.
 
 use crate::sys;
 use stacklab_model::{Io, Metric, Transport, TrialSpec};
@@ -13,8 +14,8 @@ pub fn coalesces(spec: &TrialSpec) -> bool {
     spec.is_flood() && spec.io != Io::Plain && (spec.transport == Transport::Udp || !asks_for_delays(spec))
 }
 
-/// Whether the arrival time of each message is known. The kernel timestamps each datagram; in a byte stream it timestamps
-/// the last segment of a receive, so that messages which waited for it would all have that time.
+/// Whether the arrival time of each message is known. The kernel timestamps each datagram. In a byte stream it
+/// timestamps only the last segment of a receive, so all messages of one receive would have the same time.
 pub fn knows_arrival_times(spec: &TrialSpec) -> bool {
     spec.transport == Transport::Udp || !coalesces(spec)
 }
@@ -23,8 +24,8 @@ fn asks_for_delays(spec: &TrialSpec) -> bool {
     spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay)
 }
 
-/// Adapts the delay of the next receive: longer after a receive of little data, half as long after one of much data,
-/// none after an empty one.
+/// Adapts the delay of the next receive: longer after little data, half as long after much data, none after an empty
+/// receive.
 #[derive(Debug, Default)]
 pub struct Coalescer {
     rest: Duration,

@@ -16,13 +16,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Refused connections in a row after which the receiver is gone. A single one, seen about once in 100,000 connections that
-/// follow each other so fast, is counted and the connection opened again.
+/// Consecutive refused connections after which the receiver counts as gone. A single refusal (about one in 100,000
+/// connections at this rate) is counted and the connection retried.
 const MOST_REFUSED: u32 = 10;
 /// How long one connection may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// The sender's part: opens a connection, ends it, opens the next.
+/// The sender: opens a connection, closes it, opens the next.
 pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport, EngineError> {
     let before = Snapshot::take(&endpoint::interface_of(from)?);
     let mut sent = Sent::default();
@@ -55,8 +55,8 @@ pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Resul
     })
 }
 
-/// Opens connections until the length is reached; gives how many, and how many more were refused, and keeps the last one
-/// open.
+/// Opens connections until the length is reached. Returns the numbers of opened and refused connections, and keeps
+/// the last one open.
 fn open_phase(
     spec: &TrialSpec,
     from: IpAddr,
@@ -96,7 +96,7 @@ fn open_phase(
     Ok((opened, refused))
 }
 
-/// The receiver's part: accepts and lets go, until the trial has ended.
+/// The receiver: accepts and closes connections until the trial has ended.
 pub fn accept_connections(
     socket: &Socket,
     before: &Snapshot,

@@ -13,10 +13,10 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A message is lost when it has not arrived so long after the end marker or the last arrival behind it, whichever
-/// is later (the waiting time that RFC 7680 asks to be stated).
+/// Loss threshold: a message is lost when it has not arrived this long after the end marker or after the last later
+/// arrival, whichever comes last (the waiting time that RFC 7680 requires to be stated).
 const LOSS_THRESHOLD_NS: Nanos = 50_000_000;
-/// The same where no end marker has arrived, counted from when the sender was known to have ended.
+/// Loss threshold without an end marker, counted from when the sender is known to have ended.
 const SILENCE_NS: Nanos = 500_000_000;
 /// How long a closed loop waits for an answer before it sends the next message.
 const ANSWER_LIMIT_NS: Nanos = 1_000_000_000;
@@ -25,12 +25,12 @@ const ANSWER_LIMIT_NS: Nanos = 1_000_000_000;
 pub struct SharedState<'a> {
     /// Set by whoever knows that the sender has ended.
     ended: &'a AtomicBool,
-    /// The first measured arrival of all; 0 before it.
+    /// The first measured arrival on any thread; 0 before it.
     first_ns: AtomicU64,
 }
 
 impl<'a> SharedState<'a> {
-    /// Nothing has arrived.
+    /// The initial state: nothing has arrived.
     pub fn new(ended: &'a AtomicBool) -> Self {
         SharedState { ended, first_ns: AtomicU64::new(0) }
     }
@@ -92,13 +92,13 @@ impl Flow {
 pub struct Counted {
     /// Arrivals.
     pub received: Received,
-    /// Their delays; `None` where nothing measured arrived.
+    /// Delays of these arrivals; `None` without measured arrivals.
     pub delays: Option<Delays>,
     /// The interval series.
     pub series: Vec<IntervalRow>,
     /// CPU time from the first measured arrival to the last flow's end marker.
     pub cpu: Option<CpuTime>,
-    /// Payload bytes of each flow; empty where there was but one.
+    /// Payload bytes of each flow; empty for a single flow.
     pub flow_bytes: Vec<u64>,
 }
 
@@ -194,7 +194,7 @@ impl<'a> ArrivalCounter<'a> {
         if received.measured == 0 {
             received.first_ns = now;
             self.cpu.open();
-            // The first arrival on any thread starts the series of all.
+            // The first arrival on any thread starts the series of all threads.
             let _ = self.shared.first_ns.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
         }
         match flow.window.arrive(header.sequence) {

@@ -1,4 +1,4 @@
-//! The socket, its interface and its path MTU as the kernel has them.
+//! The socket, its interface and its path MTU as the kernel reports them.
 
 use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
@@ -16,7 +16,7 @@ pub fn interface_of(address: IpAddr) -> Result<String, EngineError> {
         .attempt(|| format!("find the interface of {address}"))
 }
 
-/// The socket as the kernel has it. `peer` is where its messages come from where it is not connected.
+/// Reads the socket's state from the kernel. `peer` is the source of its messages if it is not connected.
 pub fn observe(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpoint, EngineError> {
     let seen = || -> io::Result<(Family, Transport, SocketAddr)> {
         let (domain, protocol) = sys::kind(socket)?;

@@ -6,7 +6,7 @@
 //! | 4 | phase: 0 warm-up, 1 measured, 2 end |
 //! | 5 | end markers still to come, in an end marker |
 //! | 6-7 | flow, from 0 |
-//! | 8-15 | sequence number within the phase and flow, from 0; in an end marker, how many measured messages were sent |
+//! | 8-15 | sequence number within the phase and flow, from 0; in an end marker, number of measured messages sent |
 //! | 16-23 | send time, nanoseconds of the sender's clock (the intended one on an open-loop schedule) |
 //! | 24-31 | when a reflector received it, nanoseconds of the reflector's clock; 0 before |
 
@@ -21,7 +21,7 @@ pub enum Phase {
     Warmup,
     /// The measured window.
     Measured,
-    /// Says that the measured window is over.
+    /// Marks the end of the measured window.
     End,
 }
 
@@ -30,7 +30,7 @@ pub enum Phase {
 pub struct Header {
     /// Token of the trial.
     pub token: u32,
-    /// What it belongs to.
+    /// The phase of the message.
     pub phase: Phase,
     /// End markers still to come.
     pub markers_left: u8,
@@ -75,12 +75,13 @@ impl Header {
         Some(Header { token, phase, markers_left: header[5], flow, sequence: long(8), sent_ns: long(16) })
     }
 
-    /// When the reflector received a message that [`Header::read`] could read, nanoseconds of its clock.
+    /// The reflector's receive time in a message that [`Header::read`] could read, nanoseconds of the reflector's
+    /// clock.
     pub fn reflected_ns(message: &[u8]) -> u64 {
         message.get(24..32).map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().expect("eight bytes")))
     }
 
-    /// Notes in a message when the reflector received it.
+    /// Writes the reflector's receive time into a message.
     pub fn write_reflected(message: &mut [u8], received_ns: u64) {
         message[24..32].copy_from_slice(&received_ns.to_be_bytes());
     }

@@ -1,4 +1,4 @@
-//! Round trips at the sender's interface: from the transmit timestamp of a message to the receive timestamp of its reply.
+//! Round trips at the sender's interface: from a message's transmit timestamp to the receive timestamp of its reply.
 
 use crate::engine::header::Phase;
 use crate::engine::socket::Channel;
@@ -9,16 +9,16 @@ use stacklab_model::{Delays, Metric, Point, Transport, TrialSpec};
 use std::io;
 use std::time::Duration;
 
-/// How long to wait for a transmit timestamp of an answered message.
+/// How long to wait for the transmit timestamp of an answered message.
 const LIMIT: Duration = Duration::from_millis(20);
 
 /// Watches the messages of a closed loop: one is outstanding at a time.
 pub struct InterfaceRtt<'a> {
     socket: &'a Socket,
-    /// Messages sent so far, as the kernel numbers them.
+    /// Messages sent so far, in the kernel's numbering.
     sent: u32,
     by_kernel: RttRecorder,
-    /// By hardware timestamps; `None` once one was missing.
+    /// Round trips by hardware timestamps; `None` once one timestamp was missing.
     by_interface: Option<RttRecorder>,
 }
 
@@ -45,8 +45,8 @@ impl RttRecorder {
 }
 
 impl<'a> InterfaceRtt<'a> {
-    /// Has the kernel stamp what leaves and what arrives; `None` where no metric asks for it, since each message then costs
-    /// a call more, or where this host does not.
+    /// Enables transmit and receive timestamps. `None` if no metric needs them (each message then costs one more
+    /// call), or if this host does not support them.
     pub fn watch(spec: &TrialSpec, channel: &'a Channel) -> Option<Self> {
         let asked = [Metric::RttInterface, Metric::RttInterfaceP99]
             .iter()
@@ -68,16 +68,16 @@ impl<'a> InterfaceRtt<'a> {
         }
     }
 
-    /// Notes the message sent last, and what the kernel said beside its answer, if one came.
+    /// Records the timestamps of the last message sent and of its answer, if one came.
     ///
     /// # Errors
-    /// Of the socket's error queue. A message of which the kernel tells nothing is left out.
+    /// Errors of the socket's error queue. A message without timestamps is left out.
     pub fn note(&mut self, phase: Phase, answer: Option<RecvMeta>) -> io::Result<()> {
         let socket = self.socket;
         self.pair(phase, answer.unwrap_or_default(), || sys::read_tx_timestamp(socket, LIMIT))
     }
 
-    /// The same, of what is told of sends.
+    /// Pairs transmit timestamps with answers.
     fn pair(
         &mut self,
         phase: Phase,
@@ -86,7 +86,7 @@ impl<'a> InterfaceRtt<'a> {
     ) -> io::Result<()> {
         let last = self.sent;
         self.sent = self.sent.wrapping_add(1);
-        // The kernel is the first to tell.
+        // The software timestamp comes first.
         let mut awaits_kernel = true;
         let mut awaits_interface = self.by_interface.is_some() && answer.hardware_rx_ns.is_some();
         while awaits_kernel || awaits_interface {
@@ -114,8 +114,8 @@ impl<'a> InterfaceRtt<'a> {
         Ok(())
     }
 
-    /// The round trips, and where their times were taken: by the interface where it has told of all; `None` where there were
-    /// none.
+    /// The round trips and where they were timestamped: in hardware if every message has hardware timestamps. `None`
+    /// without round trips.
     pub fn finish(self) -> Option<(Delays, Point)> {
         let by_kernel = self.by_kernel.finish()?;
         let by_interface = self.by_interface.and_then(RttRecorder::finish);
@@ -151,11 +151,12 @@ mod tests {
             let side = echoed(family, Transport::Udp, Metric::RttInterface);
             let (program, interface) = (side.delays.unwrap(), side.interface_delays.unwrap());
             assert_eq!((program.buckets.count(), interface.buckets.count()), (200, 200));
-            // No virtual interface has a clock of its own.
+            // No virtual interface has its own clock.
             let points = side.interface_points.unwrap();
             assert_eq!((points.sent, points.received), (Point::Kernel, Point::Kernel));
             assert!(interface.buckets.percentile(0.0).unwrap() > 0);
-            // Of each message; so of each percentile, to the histogram's three digits and the clocks' reading.
+            // This holds for each message, so also for each percentile, to the histogram's three digits and the
+            // clocks' resolution.
             for p in [0.0, 0.5, 0.99, 1.0] {
                 let [inner, outer] =
                     [&interface, &program].map(|delays| delays.buckets.percentile(p).unwrap());
@@ -167,7 +168,7 @@ mod tests {
         }
     }
 
-    /// What is told of sends, and the times of their answers.
+    /// Pairs transmit timestamps with the receive timestamps of their answers.
     fn paired(told: &[(u32, TxTimestamp)], answers: &[RecvMeta]) -> (Delays, Point) {
         let socket: Socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().into();
         let mut watched = InterfaceRtt::new(&socket);
@@ -198,7 +199,7 @@ mod tests {
             (trips.buckets.count(), trips.buckets.percentile(0.5), point),
             (2, Some(50), Point::Interface)
         );
-        // It has not told of the second; and of a last one it stamps the send only.
+        // The second message has no hardware timestamp; the last one has only a transmit timestamp.
         let (trips, point) = paired(&[all[0], all[1], all[2]], &answers);
         assert_eq!((trips.buckets.count(), point), (2, Point::Kernel));
         let (trips, point) = paired(&all, &[answers[0], both(2_000, None)]);

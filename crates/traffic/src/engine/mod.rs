@@ -1,4 +1,4 @@
-//! The send loop, the receive loop and what both sides of a trial make of them.
+//! The send loop, the receive loop, and the sender and receiver built on them.
 
 #[cfg(test)]
 mod allocation_tests;

@@ -1,4 +1,4 @@
-//! When the next message leaves.
+//! Pacing: when the next message is sent.
 
 use crate::stats::delay::{DelayRecorder, Variation};
 use crate::sys::{self, LEAST_SLEEP_NS, Nanos};
@@ -17,7 +17,7 @@ pub struct SendSlot {
     pub messages: usize,
 }
 
-/// How long after its schedule each message left.
+/// Lateness: how long after its schedule each message was sent.
 pub struct Lateness {
     recorder: DelayRecorder,
     order: Variation,
@@ -29,18 +29,18 @@ impl Lateness {
         Lateness { recorder: DelayRecorder::new(), order: Variation::default(), most_ns: 0 }
     }
 
-    /// The longest, nanoseconds.
+    /// Maximum lateness, nanoseconds.
     pub fn most_ns(&self) -> Nanos {
         self.most_ns
     }
 
-    /// Adds what another thread saw.
+    /// Adds another thread's lateness.
     pub fn join(&mut self, other: &Lateness) {
         self.recorder.join(&other.recorder);
         self.most_ns = self.most_ns.max(other.most_ns);
     }
 
-    /// The distribution; `None` where no message left.
+    /// The distribution; `None` if no message was sent.
     pub fn finish(self) -> Option<Delays> {
         self.recorder.finish(std::iter::once(&self.order))
     }
@@ -52,10 +52,10 @@ pub struct Pacer {
     /// Nanoseconds between messages on a schedule; 0 where there is none.
     gap_ns: f64,
     length: Length,
-    /// Before this no message leaves: one that is late does not follow the one before at once.
+    /// No message is sent before this time: after a late message, the next one does not follow at once.
     not_before_ns: Nanos,
     lateness: Option<Lateness>,
-    /// Whether this host has one processor, so that spinning would starve the other hosts on it.
+    /// Whether this host has a single processor. Spinning would then starve the other hosts on it.
     only_processor: bool,
 }
 
@@ -64,7 +64,7 @@ impl Pacer {
     pub fn start(pacing: Pacing, length: Length) -> Self {
         let gap_ns = match pacing {
             Pacing::Schedule(per_second) => 1e9 / per_second,
-            // A trial has the schedule that the link's rate comes to.
+            // `Link` pacing has already been replaced by a schedule at the link's rate.
             Pacing::Flood | Pacing::Lockstep | Pacing::Link => 0.0,
         };
         let lateness = (gap_ns > 0.0).then(Lateness::new);
@@ -72,8 +72,8 @@ impl Pacer {
         Pacer { start_ns: sys::now_ns(), gap_ns, length, not_before_ns: 0, lateness, only_processor }
     }
 
-    /// Waits for the turn of message `sequence`; with no schedule, up to `most` messages may leave in it. `None` when
-    /// the phase is over.
+    /// Waits for the send time of message `sequence`. Without a schedule, up to `most` messages may be sent at once.
+    /// `None` when the phase is over.
     pub fn next_slot(&mut self, sequence: u64, most: usize) -> Option<SendSlot> {
         let mut now = sys::now_ns();
         let scheduled = self.gap_ns > 0.0;
@@ -93,8 +93,8 @@ impl Pacer {
         Some(SendSlot { due, now, messages })
     }
 
-    /// Records that the slot's message was sent. Behind schedule, the next gaps shrink to no less than half: the
-    /// schedule is caught up with, and never by a burst.
+    /// Records that the slot's message was sent. Behind schedule, the next gaps shrink to no less than half, so the
+    /// sender catches up without a burst.
     pub fn sent(&mut self, slot: SendSlot) {
         if let Some(lateness) = &mut self.lateness {
             let late = slot.now - slot.due;
@@ -104,7 +104,7 @@ impl Pacer {
         }
     }
 
-    /// How late the messages were; `None` where there is no schedule.
+    /// How late the messages were; `None` without a schedule.
     pub fn finish(self) -> Option<Lateness> {
         self.lateness
     }
@@ -154,7 +154,7 @@ mod tests {
             pacer.sent(slot);
             sequence += 1;
         }
-        // 10 ms late at first; with gaps of half the schedule's that is gone after twenty messages.
+        // 10 ms late at first. With half the schedule's gaps, the lateness is gone after twenty messages.
         let lateness = pacer.finish().unwrap();
         assert!(lateness.most_ns() >= 9_000_000);
         assert!(lateness.finish().unwrap().buckets.percentile(0.2).unwrap() < 5_000_000);

@@ -8,16 +8,16 @@ use std::ops::ControlFlow;
 
 /// Handles arrivals. Each call may stop the loop.
 pub trait Sink {
-    /// A message of the trial, and when it arrived.
+    /// Handles a message of the trial and its arrival time.
     fn take(&mut self, header: Header, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
-    /// Something that is not a message of the trial.
+    /// Handles anything that is not a message of the trial.
     fn stray(&mut self);
-    /// Nothing has arrived for a while ([`sys::RECEIVE_TICK`]).
+    /// Called when nothing has arrived for [`sys::RECEIVE_TICK`].
     fn idle(&mut self, now: Nanos) -> ControlFlow<()>;
 }
 
-/// Receives messages of `size` bytes and this token until the sink stops it or the peer closes. The next call processes
-/// remaining data first.
+/// Receives messages of `size` bytes with this token until the sink stops it or the peer closes. The next call
+/// processes remaining data first.
 pub fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Sink) -> io::Result<()> {
     loop {
         while let Some((message, arrived)) = rx.next() {

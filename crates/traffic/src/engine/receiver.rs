@@ -1,4 +1,4 @@
-//! The receiving host of a trial: listen, admit the sender, count or send back, observe.
+//! The receiving host of a trial: listens, accepts the sender, counts or echoes, reports.
 
 use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
@@ -24,7 +24,7 @@ use std::thread::{self, JoinHandle};
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
 
-/// A receiver that listens or is connected.
+/// A listening or connected receiver.
 pub struct Receiver {
     /// Where it listens.
     pub address: SocketAddr,
@@ -35,7 +35,7 @@ pub struct Receiver {
 impl Receiver {
     /// Listens on an address, port chosen by the kernel.
     pub fn listen(spec: TrialSpec, address: IpAddr) -> Result<Self, EngineError> {
-        // Before there is a socket, and so before the sender can begin: what it sends at once must be counted too.
+        // Taken before the socket exists, and so before the sender can start: its first packets must be counted too.
         let before = Snapshot::take(&endpoint::interface_of(address)?);
         let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
         sys::raise_file_limit(sockets.into()).attempt(|| format!("admit {} flows", spec.flows))?;
@@ -57,7 +57,7 @@ impl Receiver {
         Ok(Receiver { address: listening, ended, thread })
     }
 
-    /// What it saw, now that the sender has ended; waits for messages still on their way.
+    /// The receiver's report, after the sender has ended. Waits for messages still in flight.
     pub fn collect(self) -> Result<HostReport, EngineError> {
         self.ended.store(true, Ordering::Relaxed);
         let attended = self.thread.join().map_err(|_| EngineError {
@@ -68,8 +68,8 @@ impl Receiver {
     }
 }
 
-/// Does all of a receiver's work. The channel is kept open until the trial is collected, so that a marker that comes
-/// late meets no closed port.
+/// Runs the receiver. The channel stays open until the trial is collected, so that a late end marker does not meet a
+/// closed port.
 fn attend(
     spec: &TrialSpec,
     socket: Socket,
@@ -123,7 +123,7 @@ fn attend(
     Ok((side, channels))
 }
 
-/// Counts what arrives by all flows, each thread those of its own streams. Datagrams of all flows come by one socket.
+/// Counts the arrivals of all flows. Each thread counts its own streams; datagrams of all flows share one socket.
 fn count(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Result<Counted> {
     let size = spec.message_bytes as usize;
     let shared = SharedState::new(ended);
@@ -148,8 +148,8 @@ fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, socket: &Socket) 
     HostReport { counters, peak_rss_kib: sys::peak_rss_kib(), ..HostReport::new(Role::Receiver, endpoint) }
 }
 
-/// Waits for the sender's connections or first datagram; none when the trial ended without. Several flows of datagrams
-/// share the socket, which then has no peer.
+/// Waits for the sender's connections or first datagram; returns none if the trial ended before. Several flows of
+/// datagrams share the socket, which then has no peer.
 fn admit(
     spec: &TrialSpec,
     socket: &Socket,
@@ -159,7 +159,7 @@ fn admit(
     let wanted = if spec.transport == Transport::Tcp { spec.flows as usize } else { 1 };
     let mut channels = Vec::with_capacity(wanted);
     while channels.len() < wanted {
-        // Looked at first: what came before the end is still there to be admitted after it.
+        // Read first: whatever arrived before the end can still be accepted afterwards.
         let over = ended.load(Ordering::Relaxed);
         let met = match spec.transport {
             Transport::Tcp => sys::accept(socket).map(|(connection, _)| connection),
@@ -255,7 +255,7 @@ mod tests {
                 if transport == Transport::Tcp {
                     let segments = sender.tcp.as_ref().and_then(|tcp| tcp.sent_segments());
                     let tcp = sender.tcp.unwrap();
-                    // A busy machine makes TCP send a segment again that was only late.
+                    // On a busy machine, TCP retransmits segments that were only late.
                     let all = sender.sent.warmup + 300 + sender.sent.markers + tcp.total_retrans.unwrap();
                     assert_eq!(segments, Some((all * 200, all)));
                     assert!(tcp.srtt_mean_us.is_some());
@@ -283,7 +283,7 @@ mod tests {
                 let (pacing, length) = (Pacing::Schedule(4_000.0), Length::Time(400_000_000));
                 let mut spec = spec(family, Transport::Tcp, Io::Plain, Probe::Stream, pacing, length);
                 (spec.flows, spec.tuning.kernel_pacing) = (flows, Some(true));
-                // A connection's first ten segments are not spaced.
+                // The first ten segments of a connection are not paced.
                 (spec.message_bytes, spec.probe.warmup_ns) = (1000, 50_000_000);
                 let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
                 let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
@@ -293,7 +293,7 @@ mod tests {
                 assert!(sender.lateness.is_none());
                 let seconds = (received.last_ns - received.first_ns) as f64 / 1e9;
                 let rate = 1_600.0 / seconds;
-                // A busy machine slows it down. Without a schedule it would be a hundred times as fast.
+                // A busy machine slows it down. Without a schedule the rate would be a hundred times higher.
                 assert!((400.0..4_400.0).contains(&rate), "{rate} messages a second over {flows} flows");
             }
         }

@@ -1,4 +1,4 @@
-//! The sink that echoes.
+//! The echo sink.
 
 use crate::engine::header::{Header, Phase};
 use crate::engine::receive::Sink;
@@ -14,16 +14,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Reflect<'a> {
     channel: &'a Channel,
     ended: &'a AtomicBool,
-    /// What arrived.
+    /// Arrivals.
     pub received: Received,
-    /// What was sent back.
+    /// Replies.
     pub sent: Sent,
     /// CPU time from the first measured arrival to the first end marker.
     pub cpu: CpuWindow,
 }
 
 impl<'a> Reflect<'a> {
-    /// A reflector on a channel; `ended` is set by whoever knows that the sender has ended.
+    /// A reflector on a channel. `ended` is set by whoever knows that the sender has ended.
     pub fn new(spec: &TrialSpec, channel: &'a Channel, ended: &'a AtomicBool) -> Self {
         let (received, sent) = (Received::default(), Sent::default());
         Reflect { channel, ended, received, sent, cpu: CpuWindow::new(spec.cpu_scope) }
@@ -35,7 +35,7 @@ impl Sink for Reflect<'_> {
         Header::write_reflected(message, now);
         match self.channel.send(message) {
             Ok(refused) => self.sent.refused += refused,
-            // The sender needs no answer to its last marker, and may have gone.
+            // The sender needs no reply to its last marker, and may have closed.
             Err(error) if header.phase == Phase::End && error.kind() == io::ErrorKind::ConnectionRefused => {}
             Err(error) => return Err(error),
         }

@@ -1,4 +1,4 @@
-//! Receive buffers: messages out of the kernel.
+//! Receive buffers: messages from the kernel.
 
 use crate::engine::coalesce::Coalescer;
 use crate::engine::socket::Channel;
@@ -16,7 +16,7 @@ const MAX_GRO_DATAGRAMS: usize = 16;
 /// Largest GRO datagram, bytes.
 const MAX_GRO_BYTES: usize = 65_535;
 
-/// Little and much data for one receive of a stream, bytes. Any TCP window is larger.
+/// Thresholds of little and much data for one receive of a stream, bytes. Any TCP window is larger.
 const LITTLE: usize = 16 << 10;
 const MUCH: usize = 32 << 10;
 
@@ -49,14 +49,14 @@ struct Streams {
     end: usize,
     /// The stream in the buffer.
     current: usize,
-    /// The first part of a message of each of the others: how long it is, and room for all of them side by side. What
-    /// was never written to takes no memory.
+    /// The partial message of each other stream: its length, and one buffer for all of them. Pages never written to
+    /// take no memory.
     rests: Box<[usize]>,
     rest_room: Box<[u8]>,
     open: usize,
     /// Readiness of several streams; a single one blocks in its receives.
     ready: Option<Ready>,
-    /// When the last receive returned, and how many bytes it brought.
+    /// When the last receive returned, and how many bytes it received.
     received_ns: Nanos,
     received: usize,
     coalescer: Coalescer,
@@ -64,11 +64,11 @@ struct Streams {
 
 struct Datagrams {
     batch: Batch,
-    /// How many the last receive brought, and which of them is next, from which byte on.
+    /// How many messages the last receive returned, and which one is next, from which byte on.
     count: usize,
     place: usize,
     offset: usize,
-    /// When the last receive returned, and how far the realtime clock was ahead then.
+    /// When the last receive returned, and the offset of the realtime clock at that moment.
     received_ns: Nanos,
     realtime_offset_ns: i64,
     /// Whether arrival times are kernel timestamps.
@@ -88,7 +88,7 @@ impl<'a> RxBatch<'a> {
         let arrivals = match channel.transport {
             Transport::Tcp => Arrivals::Streams(Streams::new(channels, size)?),
             Transport::Udp => {
-                // One byte more than a datagram of the right size shows one that is too long.
+                // One extra byte detects a datagram that is too long.
                 let (count, each) = match (channel.gro, channel.io) {
                     (true, _) => (MAX_GRO_DATAGRAMS, MAX_GRO_BYTES),
                     (_, Io::Plain) => (1, size + 1),
@@ -123,14 +123,14 @@ impl<'a> RxBatch<'a> {
         match filled {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(RxStatus::Timeout),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(RxStatus::Timeout),
-            // A datagram's port that nobody holds any more.
+            // ICMP port unreachable: the peer has closed its port.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(RxStatus::Closed),
             filled => filled,
         }
     }
 
-    /// The next whole message (of a datagram, whatever its length) and when it arrived, or `None` when more must be
-    /// received first.
+    /// The next whole message (a datagram of any length) and its arrival time, or `None` when more must be received
+    /// first.
     pub fn next(&mut self) -> Option<(&mut [u8], Nanos)> {
         match &mut self.arrivals {
             Arrivals::Streams(streams) => streams.next(self.channels[0].message_bytes),
@@ -175,7 +175,7 @@ impl Streams {
         if *coalesces && self.ready.is_none() {
             self.coalescer.rest(std::mem::take(&mut self.received), LITTLE, MUCH);
         }
-        // Move a message's first part to the front only when its rest would not fit behind it.
+        // Move a partial message to the front only if the rest would not fit after it.
         if self.buffer.len() - self.start < *message_bytes || self.start == self.end {
             self.buffer.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
@@ -212,7 +212,7 @@ impl Streams {
         if next == self.current {
             return;
         }
-        // Whole messages were taken out: what is left is less than one.
+        // Whole messages were taken out, so less than one message remains.
         let left = &self.buffer[self.start..self.end];
         self.rest_room[self.current * size..][..left.len()].copy_from_slice(left);
         self.rests[self.current] = left.len();

@@ -7,12 +7,12 @@ use crate::sys::{self, Nanos};
 use stacklab_model::{Length, Pacing};
 use std::io;
 
-/// Which moment a message carries as its send time.
+/// Which send time a message carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stamp {
-    /// When it really was sent.
+    /// The actual send time.
     Actual,
-    /// When it should have been sent, so that waiting for a late sender counts as delay.
+    /// The intended send time: a late sender then counts as delay.
     Intended,
 }
 
@@ -22,18 +22,18 @@ pub struct SendPhase {
     pub token: u32,
     /// The phase.
     pub phase: Phase,
-    /// When they leave.
+    /// When messages are sent.
     pub pacing: Pacing,
     /// When the phase ends.
     pub length: Length,
-    /// Which send time they carry.
+    /// Which send time messages carry.
     pub stamp: Stamp,
 }
 
 /// Result of one phase.
 #[derive(Default)]
 pub struct SendReport {
-    /// Messages.
+    /// Messages sent.
     pub messages: u64,
     /// Calls repeated after ENOBUFS.
     pub refused: u64,
@@ -41,11 +41,11 @@ pub struct SendReport {
     pub first_ns: Nanos,
     /// After the last send.
     pub last_ns: Nanos,
-    /// How long after the schedule each message left, where there was one.
+    /// Lateness of each message, with a schedule.
     pub lateness: Option<Lateness>,
 }
 
-/// Sends the messages of one phase. `sent` is called after each call with the last sequence number that it took; in
+/// Sends the messages of one phase. `sent` is called after each call with the last sequence number that was sent; in
 /// lockstep it waits for the answer.
 pub fn send(
     send_phase: &SendPhase,

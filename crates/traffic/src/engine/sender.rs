@@ -1,4 +1,4 @@
-//! The sending host of a trial: prepare, warm up, measure, end, observe.
+//! The sending host of a trial: prepares, warms up, measures, ends, reports.
 
 use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
@@ -27,15 +27,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// End markers of a transport that may lose them, and the pause between two.
+/// Number of end markers on a lossy transport, and the pause between two.
 const UDP_MARKERS: u8 = 3;
 const MARKER_PAUSE: Duration = Duration::from_millis(2);
-/// How long what was sent may take to leave the host once the trial is over.
+/// How long the send queue may take to drain once the trial is over.
 const DRAIN_LIMIT: Duration = Duration::from_secs(60);
-/// Between two samples of the smoothed round-trip time.
+/// Sampling period of the smoothed round-trip time.
 const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
-/// Runs the sender's part of a trial, from the address `from` to a listening receiver.
+/// Runs the sender of a trial, from the address `from` to a listening receiver.
 pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport, EngineError> {
     sys::precise_timers();
     if spec.probe.probe == Probe::Connect {
@@ -104,7 +104,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport,
         counters.0.insert("socket.zerocopy_copied".to_owned(), copied);
     }
     let Counted { received, delays, series, .. } = counter.finish();
-    // Answers are taken as the program receives them.
+    // Replies are timestamped when the program receives them.
     let left = if spec.probe.probe == Probe::EchoOpen { Point::Schedule } else { Point::Call };
     let delay_points = delays.is_some().then(|| DelayPoints::between(left, Point::Call));
     let (interface_delays, point) = interface_rtt.and_then(InterfaceRtt::finish).unzip();
@@ -127,7 +127,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport,
     })
 }
 
-/// Sends by all flows, each thread by its own, without waiting for answers.
+/// Sends on all flows without waiting for replies; each thread sends its own flows.
 fn stream(spec: &TrialSpec, channels: &[Channel]) -> io::Result<Finished> {
     let groups = threads::groups(channels.len());
     let sent = threads::on_each(&groups, |group| {
@@ -139,17 +139,17 @@ fn stream(spec: &TrialSpec, channels: &[Channel]) -> io::Result<Finished> {
     all.ok_or_else(|| io::Error::other("there was no flow"))
 }
 
-/// What the threads of a sender sent.
+/// Result of the sending threads.
 struct Finished {
     sent: Sent,
     lateness: Option<Lateness>,
     cpu: CpuWindow,
-    /// Sends from the program's memory, and those of them that the kernel copied after all.
+    /// Zero-copy sends, and how many of them the kernel copied anyway.
     zerocopy: Option<(u64, u64)>,
 }
 
 impl Finished {
-    /// Both together.
+    /// Adds two results.
     fn join(mut self, other: Finished) -> Finished {
         let (sent, more) = (&mut self.sent, &other.sent);
         sent.warmup += more.warmup;
@@ -171,7 +171,7 @@ impl Finished {
 /// The phases of a trial on one thread's flows.
 struct Sending<'a> {
     spec: &'a TrialSpec,
-    /// This thread's part of the schedule and of the number of messages.
+    /// This thread's share of the schedule and of the message count.
     pacing: Pacing,
     warmup: Length,
     length: Length,
@@ -185,7 +185,7 @@ impl<'a> Sending<'a> {
     fn new(spec: &'a TrialSpec, channels: &'a [Channel], group: Range<usize>) -> io::Result<Self> {
         let all = channels.len() as u64;
         let pacing = match spec.probe.pacing {
-            // It sends whenever the kernel has room, which it has on schedule.
+            // Send whenever the kernel has room: the kernel keeps the schedule.
             _ if spec.kernel_paced().is_some() => Pacing::Flood,
             Pacing::Schedule(per_second) => Pacing::Schedule(per_second * group.len() as f64 / all as f64),
             pacing => pacing,
@@ -209,8 +209,8 @@ impl<'a> Sending<'a> {
         })
     }
 
-    /// Warms up, measures and says that it is over; `after_each` is called after each message with its phase and
-    /// sequence number.
+    /// Runs the warm-up, the measured phase and the end markers. `after_each` is called after each message with its
+    /// phase and sequence number.
     fn phases(&mut self, mut after_each: impl FnMut(Phase, u64) -> io::Result<()>) -> io::Result<()> {
         if self.spec.probe.warmup_ns > 0 {
             let warm = self.phase(Phase::Warmup, self.warmup, &mut after_each)?;
@@ -270,8 +270,8 @@ impl<'a> Sending<'a> {
     }
 }
 
-/// A time as a number of messages where the kernel keeps the schedule: what it has taken leaves later, so that the clock at
-/// the send calls says nothing of it.
+/// Converts a duration to a message count if the kernel paces. Accepted messages leave later, so the time of the send
+/// calls does not say when the phase ends.
 fn counted(spec: &TrialSpec, length: Length) -> Length {
     match (spec.kernel_paced(), length) {
         (Some(per_second), Length::Time(ns)) => {
@@ -281,7 +281,7 @@ fn counted(spec: &TrialSpec, length: Length) -> Length {
     }
 }
 
-/// Waits until everything has left: TCP until the receiver has closed, UDP until the send queue is empty.
+/// Waits until everything has left: for TCP until the receiver has closed, for UDP until the send queue is empty.
 fn drain(channel: &Channel, transport: Transport) -> io::Result<()> {
     let start = sys::now_ns();
     let in_time = || sys::now_ns() - start < DRAIN_LIMIT.as_nanos() as u64;

@@ -1,4 +1,4 @@
-//! A socket with a message size: what both loops work on through an [`TxBatch`](crate::engine::tx::TxBatch) and an
+//! A socket with a message size. Both loops use it through an [`TxBatch`](crate::engine::tx::TxBatch) and an
 //! [`RxBatch`](crate::engine::rx::RxBatch).
 
 use crate::engine::coalesce;
@@ -14,12 +14,12 @@ use std::time::Duration;
 
 /// How long a connection may take to open.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// Messages of one call, where several may go.
+/// Maximum messages per call.
 const MOST_AT_ONCE: usize = 32;
 /// Largest GSO batch, bytes.
 const MAX_GSO_BYTES: usize = 65_000;
-/// Receive buffer of a UDP stream, bytes: several milliseconds of a flood, so that a receiver that was not
-/// running for a moment loses nothing.
+/// Receive buffer of a UDP stream, bytes: several milliseconds of a flood, so that a receiver that was briefly not
+/// scheduled loses nothing.
 const WAITING_ROOM: usize = 8 << 20;
 
 /// A connected socket that carries messages of one size.
@@ -28,14 +28,14 @@ pub struct Channel {
     pub socket: Socket,
     pub(crate) transport: Transport,
     pub(crate) message_bytes: usize,
-    /// How messages get into the kernel: as asked, or the nearest that this socket can do.
+    /// The I/O mode: the requested one, or the nearest that this socket supports.
     pub(crate) io: Io,
-    /// Messages of one call at most.
+    /// Maximum messages per call.
     pub(crate) at_once: usize,
-    /// Bytes that one packet of the path holds at most.
+    /// Maximum payload bytes per packet of the path.
     pub(crate) packet_bytes: usize,
-    /// Whether the kernel says when a datagram, or the last packet of a stream's receive, arrived; else it is when the receive
-    /// that brought it returned.
+    /// Whether the kernel timestamps a datagram, or the last packet of a stream's receive. Otherwise the arrival time
+    /// is when the receive returned.
     pub(crate) stamped: bool,
     /// Whether receives are coalesced.
     pub(crate) coalesces: bool,
@@ -49,7 +49,7 @@ pub struct Channel {
     pub(crate) poll_ns: sys::Nanos,
 }
 
-/// Opens a socket of the trial's family and transport, bound to the host's own address, never mapped.
+/// Opens a socket of the trial's family and transport, bound to the host's own address, never IPv4-mapped.
 pub fn open(spec: &TrialSpec, address: IpAddr) -> Result<Socket, EngineError> {
     let (kind, protocol) = match spec.transport {
         Transport::Tcp => (Type::STREAM, Protocol::TCP),
@@ -79,7 +79,7 @@ impl Channel {
         Channel::new(spec, socket)
     }
 
-    /// Takes over a connected socket.
+    /// Wraps a connected socket.
     pub fn new(spec: &TrialSpec, socket: Socket) -> Result<Self, EngineError> {
         let attempt = || format!("prepare a {} socket for {} I/O", spec.transport, spec.io);
         let message_bytes = spec.message_bytes as usize;
@@ -105,7 +105,7 @@ impl Channel {
         let socket = &self.socket;
         sys::set_timeouts(socket)?;
         let headers = (spec.family.header_bytes() + spec.transport.header_bytes()) as usize;
-        // A receiver of several flows has no peer, and so no path; it sends nothing.
+        // A receiver of several flows has no peer, and so no path. It sends nothing.
         let mtu = sys::path_mtu(socket, spec.family).map_or(usize::MAX, |mtu| mtu as usize);
         self.packet_bytes = mtu.saturating_sub(headers);
         if spec.transport == Transport::Tcp {
@@ -114,7 +114,7 @@ impl Channel {
                 self.flags = sys::SEND_EOR;
             }
         }
-        // A message that waits for its turn or its answer goes alone.
+        // Scheduled messages and closed-loop messages are sent one per call.
         if spec.probe.pacing == Pacing::Flood && spec.io != Io::Plain && sys::BATCHED_CALLS {
             self.at_once = MOST_AT_ONCE.min(MAX_GSO_BYTES / self.message_bytes).max(1);
         }
@@ -146,7 +146,7 @@ impl Channel {
                 sys::set_receive_buffer(socket, WAITING_ROOM)?;
             }
             self.stamped = sys::enable_rx_timestamps(socket).is_ok();
-            // The kernel has said when each arrived, so that nothing is lost by looking later.
+            // Arrivals are timestamped by the kernel, so a later receive does not change the arrival times.
             self.coalesces = self.stamped && coalesce::coalesces(spec);
             self.gro =
                 self.io == Io::Segment && spec.framing == Framing::Message && sys::enable_gro(socket).is_ok();
@@ -160,8 +160,8 @@ impl Channel {
         self.send_with(message, self.flags)
     }
 
-    /// Sends the last message and flushes what MSG_MORE held back: it would wait for
-    /// the other host's delayed acknowledgement otherwise, and the flood would seem to last as long.
+    /// Sends the last message and flushes what MSG_MORE held back. Otherwise it would wait for the peer's delayed
+    /// acknowledgement, which would lengthen the flood.
     pub fn send_last(&self, message: &[u8]) -> io::Result<u64> {
         if !self.shares_segments {
             return self.send(message);
@@ -185,7 +185,7 @@ impl Channel {
         Ok(refused)
     }
 
-    /// Sends the first `count` messages of a room whole. Gives how often the kernel had no buffer and it was tried again.
+    /// Sends the first `count` messages of a batch completely. Returns the number of retries after ENOBUFS.
     pub(crate) fn send_all(&self, room: &mut Batch, count: usize) -> io::Result<u64> {
         if count == 1 || self.is_gso_batch(count) {
             return self.send(room.slots(0, count));
@@ -204,13 +204,13 @@ impl Channel {
         Ok(refused)
     }
 
-    /// Whether so many messages go as one GSO batch. A batch that fits one packet is not segmented: it
-    /// would not be cut before it is queued, and a shaper would count it as one.
+    /// Whether this many messages are sent as one GSO batch. A batch that fits one packet is not segmented: the
+    /// kernel would not split it before queueing, and a shaper would count it as one packet.
     pub(crate) fn is_gso_batch(&self, count: usize) -> bool {
         self.io == Io::Segment && count * self.message_bytes > self.packet_bytes
     }
 
-    /// Calls again what was interrupted or found no buffer; gives how often it was the latter.
+    /// Repeats a call after EINTR or ENOBUFS. Returns the number of ENOBUFS results.
     pub(crate) fn until_taken(&self, mut send: impl FnMut() -> io::Result<()>) -> io::Result<u64> {
         let mut refused = 0;
         loop {
@@ -231,7 +231,7 @@ impl Channel {
     }
 }
 
-/// TCP_INFO of all flows: counts added up, the rest the first one's. `None` of datagrams.
+/// TCP_INFO of all flows: counters are summed, other fields are the first flow's. `None` for datagrams.
 pub fn tcp_total(channels: &[Channel]) -> Option<TcpInfo> {
     let info = |channel: &Channel| match channel.transport {
         Transport::Tcp => sys::tcp_info(&channel.socket).ok(),
@@ -246,7 +246,7 @@ pub fn tcp_total(channels: &[Channel]) -> Option<TcpInfo> {
             data_segs_in: sum(total.data_segs_in, info.data_segs_in),
             bytes_sent: sum(total.bytes_sent, info.bytes_sent),
             bytes_retrans: sum(total.bytes_retrans, info.bytes_retrans),
-            // They share a path, so that the least of any is the path's.
+            // The flows share a path, so the minimum over all flows is the path's minimum.
             min_rtt_us: total.min_rtt_us.into_iter().chain(info.min_rtt_us).min(),
             ..total
         })

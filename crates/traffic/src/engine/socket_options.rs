@@ -43,8 +43,8 @@ pub fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether the messages of a trial may share segments: those of a flood over TCP in `message` framing, of which the next one
-/// follows at once, unless the study says what `nodelay` is or has each written by a call of its own.
+/// Whether the messages of a trial may share segments. True for a TCP flood with `message` framing, where the next
+/// message follows at once, unless the study sets `nodelay` or requires one call per message.
 pub fn shares_segments(spec: &TrialSpec) -> bool {
     let joinable = spec.transport == Transport::Tcp && spec.framing == Framing::Message;
     joinable && spec.is_flood() && spec.io == Io::Batch && spec.tuning.nodelay.is_none()
@@ -56,11 +56,11 @@ pub fn set_connected(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     socket.set_tcp_nodelay(nodelay).named("TCP_NODELAY", &nodelay)
 }
 
-/// Sets SO_MAX_PACING_RATE on a sender's TCP socket, where the kernel paces.
+/// Sets SO_MAX_PACING_RATE on a sender's TCP socket, if the kernel paces.
 pub fn set_pacing(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     match pacing_rate(spec) {
         Some(rate) => {
-            // What waits in the socket was written before its time: as little as keeps the kernel busy.
+            // Queued data was written before its scheduled time: keep the queue as short as possible.
             let waiting = 2 * spec.message_bytes as usize;
             sys::set_pacing_rate(socket, rate, waiting).named("SO_MAX_PACING_RATE", &rate)
         }
@@ -68,15 +68,15 @@ pub fn set_pacing(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     }
 }
 
-/// Bytes of payload a second that the kernel is to let each flow of a sender have.
+/// Pacing rate of each flow, payload bytes per second.
 pub fn pacing_rate(spec: &TrialSpec) -> Option<u64> {
     let messages = spec.kernel_paced()? / f64::from(spec.flows);
     Some((messages * f64::from(spec.message_bytes)).round().max(1.0) as u64)
 }
 
-/// Has a listening socket answer with the flow label that its connections come with. A namespace that holds labels to
-/// be consistent (net.ipv6.flowlabel_consistency, as it is by default) refuses; then the kernel chooses the answers'
-/// labels, and the endpoint says so. Testbeds do not.
+/// Makes a listening socket reflect the flow label of incoming connections. The kernel refuses this if
+/// net.ipv6.flowlabel_consistency is set (the default); then it chooses the labels of the replies, and the endpoint
+/// reports that. Testbeds clear that setting.
 pub fn set_listening(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     match (label(spec), spec.transport) {
         (Some(label), Transport::Tcp) => match sys::reflect_flow_label(socket) {
@@ -87,16 +87,16 @@ pub fn set_listening(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     }
 }
 
-/// The address to connect a socket to, with the flow label that its packets are to have.
+/// The address to connect to, with the flow label of the socket's packets.
 pub fn destination(socket: &Socket, spec: &TrialSpec, to: SocketAddr) -> io::Result<SockAddr> {
     let (SocketAddr::V6(mut to), Some(label)) = (to, label(spec)) else { return Ok(to.into()) };
     sys::lease_flow_label(socket, *to.ip(), label).named("the flow label", &label)?;
-    // The standard library hands the field to the kernel as it is, and the kernel wants it in network byte order.
+    // The standard library passes the field unchanged to the kernel, which expects network byte order.
     to.set_flowinfo(label.to_be());
     Ok(to.into())
 }
 
-/// The flow label that is asked for, where there is to be one.
+/// The requested flow label, if any.
 fn label(spec: &TrialSpec) -> Option<u32> {
     spec.tuning.flow_label.filter(|label| *label > 0 && spec.family == Family::Ipv6)
 }
@@ -117,7 +117,7 @@ pub fn read_back(socket: &Socket, family: Family, transport: Transport) -> Socke
     }
 }
 
-/// Says which option it was that the kernel refused.
+/// Names the option that the kernel refused.
 trait Named<T> {
     fn named(self, option: &str, value: &impl std::fmt::Display) -> io::Result<T>;
 }

@@ -5,14 +5,14 @@ use std::io;
 use std::ops::Range;
 use std::thread;
 
-/// The flows of each thread: as many threads as there are flows and processors for.
+/// Distributes the flows over threads: one thread per flow, up to the number of processors.
 pub fn groups(flows: usize) -> Vec<Range<usize>> {
     let threads = flows.min(sys::allowed_processors().count()).max(1);
     (0..threads).map(|thread| thread * flows / threads..(thread + 1) * flows / threads).collect()
 }
 
-/// Does the work of each group on a thread of its own, of a single one on this thread. All are waited for; the first
-/// error is given.
+/// Runs each group on its own thread; a single group runs on this thread. Waits for all threads and returns the first
+/// error.
 pub fn on_each<T: Send>(
     groups: &[Range<usize>],
     work: impl Fn(Range<usize>) -> io::Result<T> + Sync,
@@ -60,7 +60,7 @@ mod tests {
             1 => Err(io::Error::other("the second")),
             _ => Ok(()),
         });
-        // On a machine with one processor there is no second thread to fail.
+        // With a single processor there is no second thread that could fail.
         assert_eq!(failed.is_err(), sys::allowed_processors().count() > 1);
     }
 }

@@ -1,4 +1,4 @@
-//! Send buffers: messages into the kernel, over one or several flows.
+//! Send buffers: messages to the kernel, over one or several flows.
 
 use crate::engine::header::Header;
 use crate::engine::socket::Channel;
@@ -7,10 +7,10 @@ use crate::sys::{self, Batch, Interest, RECEIVE_TICK, Ready};
 use stacklab_model::Io;
 use std::io;
 
-/// Buffers used in turn with MSG_ZEROCOPY, until the kernel completes each.
+/// Buffers used in turn with MSG_ZEROCOPY until the kernel completes each one.
 const ZEROCOPY_ROOMS: usize = 8;
 
-/// The flows of one thread, and room for the messages of one call.
+/// The flows of one thread, with buffers for the messages of one call.
 pub struct TxBatch<'a> {
     flows: Vec<Flow<'a>>,
     /// The number of the first flow.
@@ -33,15 +33,15 @@ struct Flow<'a> {
 /// Result of one send.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TxResult {
-    /// Messages, a partly sent last one included.
+    /// Messages sent, including a partly sent last one.
     pub messages: usize,
     /// Calls repeated after ENOBUFS.
     pub refused: u64,
 }
 
 impl<'a> TxBatch<'a> {
-    /// Room for as many messages as the channels send at once, each filled with the same payload. The channels are of
-    /// one trial; the first one's flow has this number.
+    /// Buffers for as many messages as the channels send per call, all with the same payload. The channels belong to
+    /// one trial; `first` is the number of the first flow.
     pub fn new(channels: &'a [Channel], first: u16) -> io::Result<Self> {
         let channel = &channels[0];
         let count = if channel.io == Io::Zerocopy { ZEROCOPY_ROOMS } else { 1 };
@@ -62,13 +62,12 @@ impl<'a> TxBatch<'a> {
         self.rooms[self.room].count()
     }
 
-    /// Counts from 0 again.
+    /// Resets the message counter.
     pub fn begin_phase(&mut self) {
         self.flows.iter_mut().for_each(|flow| flow.messages = 0);
     }
 
-    /// A flow that can take messages; `None` where none could for a while. A single flow always can: it waits when it
-    /// is sent to.
+    /// A flow that can send; `None` on a timeout. A single flow is always returned: its sends block.
     pub fn ready(&mut self) -> io::Result<Option<usize>> {
         match &mut self.ready {
             Some(ready) => ready.next(RECEIVE_TICK),
@@ -83,7 +82,7 @@ impl<'a> TxBatch<'a> {
         }
     }
 
-    /// Waits until a room can be written to: at once, but where the kernel still sends from all of them.
+    /// Waits until a buffer can be written to. Waits only if the kernel still uses all of them.
     pub fn await_room(&mut self) -> io::Result<()> {
         match &mut self.zerocopy {
             Some(zerocopy) => zerocopy.await_room(&self.flows[0].channel.socket, self.room),
@@ -91,7 +90,7 @@ impl<'a> TxBatch<'a> {
         }
     }
 
-    /// Writes the header of a flow's next message but `place` into its room.
+    /// Writes the header of message number `place` after a flow's next message into its buffer.
     pub fn write(&mut self, flow: usize, place: usize, header: Header) {
         let header = self.numbered(flow, place, header);
         header.write(self.rooms[self.room].slot(place));
@@ -102,8 +101,8 @@ impl<'a> TxBatch<'a> {
         Header { flow: self.first + flow as u16, sequence, ..header }
     }
 
-    /// Sends the first `count` messages, written with this header, by a flow. One of several flows takes what it has
-    /// room for.
+    /// Sends the first `count` messages, written with this header, on a flow. With several flows, sends only what
+    /// fits in the socket buffer.
     pub fn send(&mut self, flow: usize, count: usize, header: Header) -> io::Result<TxResult> {
         let header = self.numbered(flow, 0, header);
         let taken = match &mut self.ready {
@@ -129,8 +128,8 @@ impl<'a> TxBatch<'a> {
         Ok(taken)
     }
 
-    /// Sends an end marker by every flow, waiting as long as it takes. Flows whose receiver has gone are passed over.
-    /// Gives how many went.
+    /// Sends an end marker on every flow and blocks until it is sent. Skips flows whose receiver has closed. Returns
+    /// the number of markers sent.
     pub fn mark_end(&mut self, header: Header) -> io::Result<u64> {
         let mut sent = 0;
         self.await_room()?;
@@ -155,15 +154,15 @@ impl<'a> TxBatch<'a> {
         Ok(sent)
     }
 
-    /// Of the messages that the kernel was to send from this memory, how many it did, and how many it copied after all;
-    /// waits for the last. `None` where it was not asked to.
+    /// Zero-copy sends, and how many of them the kernel copied anyway. Waits for the last completion. `None` without
+    /// MSG_ZEROCOPY.
     pub fn finish(self) -> io::Result<Option<(u64, u64)>> {
         let socket = &self.flows[0].channel.socket;
         self.zerocopy.map(|zerocopy| zerocopy.finish(socket)).transpose()
     }
 }
 
-/// Room for messages with a payload that is not all zeros, in case something on the path compresses.
+/// Buffers with a payload that is not all zeros, in case something on the path compresses.
 fn room(count: usize, bytes: usize) -> Batch {
     let mut batch = Batch::new(count, bytes);
     for place in 0..count {
@@ -175,7 +174,7 @@ fn room(count: usize, bytes: usize) -> Batch {
 }
 
 impl Flow<'_> {
-    /// Sends what there is room for now; gives what was taken, and whether there is room left.
+    /// Sends what fits in the socket buffer. Returns what was sent, and whether there is still room.
     fn send_now(&mut self, room: &mut Batch, count: usize, header: Header) -> io::Result<(TxResult, bool)> {
         let Channel { socket, message_bytes, flags, .. } = self.channel;
         let mut taken = TxResult::default();

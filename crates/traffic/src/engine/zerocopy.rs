@@ -8,35 +8,35 @@ use std::time::Duration;
 /// How long a completion may take.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// The kernel numbers a socket's sends from 0 and says which are done.
+/// Tracks completions: the kernel numbers a socket's sends from 0 and reports which are complete.
 pub struct Zerocopy {
     /// Sends so far.
     sent: u64,
-    /// Sends that are done, and those of them that were copied after all.
+    /// Completed sends, and how many of them were copied anyway.
     done: u64,
     copied: u64,
-    /// For each room, how many sends must be done before it may be written to.
+    /// For each buffer, how many sends must be complete before it may be written to.
     needed: Vec<u64>,
 }
 
 impl Zerocopy {
-    /// Nothing was sent from any of so many rooms.
+    /// Initial state for this many buffers.
     pub fn new(rooms: usize) -> Self {
         Zerocopy { sent: 0, done: 0, copied: 0, needed: vec![0; rooms] }
     }
 
-    /// Notes that so many sends were made from a room.
+    /// Records that this many sends used a buffer.
     pub fn sent(&mut self, room: usize, sends: usize) {
         self.sent += sends as u64;
         self.needed[room] = self.sent;
     }
 
-    /// Waits until a room may be written to. TCP is done with sends in their order.
+    /// Waits until a buffer may be written to. TCP completes sends in order.
     pub fn await_room(&mut self, socket: &Socket, room: usize) -> io::Result<()> {
         self.await_done(socket, self.needed[room])
     }
 
-    /// Waits for all sends; gives how many there were, and how many were copied after all.
+    /// Waits for all completions. Returns the number of sends, and how many were copied anyway.
     pub fn finish(mut self, socket: &Socket) -> io::Result<(u64, u64)> {
         self.await_done(socket, self.sent)?;
         Ok((self.sent, self.copied))

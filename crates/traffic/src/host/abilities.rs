@@ -1,4 +1,4 @@
-//! What this host can do, found by doing it.
+//! Capabilities of this host, found by testing each one.
 
 use crate::sys;
 use socket2::{Domain, Socket, Type};
@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Tries each ability on loopback, in both families where the family matters.
+/// Tests each capability on loopback, in both families where the family matters.
 pub fn all() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut note = |name: String, result: io::Result<()>| {
@@ -24,7 +24,7 @@ pub fn all() -> BTreeMap<String, String> {
     found
 }
 
-/// A TCP connection from this host to itself.
+/// A TCP connection within this host.
 fn connection(address: SocketAddr) -> io::Result<(Socket, Socket)> {
     let listener = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
     listener.bind(&address.into())?;
@@ -37,7 +37,7 @@ fn connection(address: SocketAddr) -> io::Result<(Socket, Socket)> {
     Ok((sender, receiver))
 }
 
-/// Two UDP sockets of this host, the first connected to the second.
+/// Two UDP sockets on this host; the first is connected to the second.
 fn datagrams() -> io::Result<(Socket, Socket)> {
     let any = SocketAddr::new(Family::Ipv4.loopback(), 0);
     let [sender, receiver] = [0, 1].map(|_| Socket::new(Domain::IPV4, Type::DGRAM, None));
@@ -48,7 +48,7 @@ fn datagrams() -> io::Result<(Socket, Socket)> {
     Ok((sender, receiver))
 }
 
-/// Whether messages sent with MSG_EOR leave in segments of their own and TCP_INFO counts them.
+/// Whether messages sent with MSG_EOR leave in separate segments and TCP_INFO counts these segments.
 fn segment_framing(address: SocketAddr) -> io::Result<()> {
     const MESSAGES: u64 = 5;
     let (sender, receiver) = connection(address)?;
@@ -69,11 +69,11 @@ fn socket_drop_count() -> io::Result<()> {
     sys::socket_drops(&socket).map(drop)
 }
 
-/// Whether SO_MAX_PACING_RATE spaces what a TCP socket sends.
+/// Whether SO_MAX_PACING_RATE paces a TCP socket.
 fn kernel_pacing() -> io::Result<()> {
     const MESSAGES: usize = 40;
     const BYTES: usize = 1000;
-    // Forty messages in twenty milliseconds; a connection's first ten are not spaced.
+    // Forty messages in twenty milliseconds; the first ten of a connection are not paced.
     const RATE: u64 = 2_000_000;
     let (sender, receiver) = connection(SocketAddr::new(Family::Ipv4.loopback(), 0))?;
     sys::set_pacing_rate(&sender, RATE, 2 * BYTES)?;
@@ -90,7 +90,7 @@ fn kernel_pacing() -> io::Result<()> {
     Err(io::Error::other(format!("what should take {least} us at least took {took} us")))
 }
 
-/// Whether the kernel says when a datagram was handed to the interface.
+/// Whether the kernel provides software transmit timestamps.
 fn transmit_stamps() -> io::Result<()> {
     let (sender, receiver) = datagrams()?;
     sys::enable_tx_timestamps(&sender)?;

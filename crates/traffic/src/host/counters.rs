@@ -9,17 +9,17 @@ use std::collections::BTreeMap;
 pub struct Snapshot(BTreeMap<String, u64>);
 
 impl Snapshot {
-    /// Reads them; what the host does not count is not among them.
+    /// Reads the counters. Counters that the host does not have are absent.
     pub fn take(interface: &str) -> Self {
         Snapshot(crate::sys::counters(interface))
     }
 
-    /// All of them, as they are.
+    /// All counters, unchanged.
     pub fn into_counters(self) -> Counters {
         Counters(self.0)
     }
 
-    /// How far they have moved until `later`, with the drops of the trial's own socket.
+    /// The increase of each counter until `later`, with the drops of the trial's own socket.
     pub fn until(&self, later: &Snapshot, socket: &Socket) -> Counters {
         let moved = later.0.iter().filter_map(|(name, after)| {
             let before = self.0.get(name).copied().unwrap_or(0);

@@ -4,10 +4,10 @@ use crate::sys::{self, CpuReader, CpuTimes, Nanos};
 use stacklab_model::{CpuScope, CpuTime};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether this host's kernel is its own, whatever a trial says of all hosts.
+/// Whether no other host shares this host's kernel, whatever the trial says of all hosts.
 static ALONE: AtomicBool = AtomicBool::new(false);
 
-/// Says that this host's kernel, and so its processors, are no other host's.
+/// Declares that no other host shares this host's kernel and processors.
 pub fn alone() {
     ALONE.store(true, Ordering::Relaxed);
 }
@@ -26,8 +26,7 @@ impl Snapshot {
     }
 }
 
-/// CPU time since a fixed moment, such as boot; `None` where the host counts
-/// none.
+/// CPU time since a fixed moment, such as boot; `None` if the host counts none.
 pub fn so_far() -> Option<CpuTime> {
     let mut window = CpuWindow::new(CpuScope::Shared);
     let nothing = CpuTimes {
@@ -46,8 +45,8 @@ pub fn so_far() -> Option<CpuTime> {
 /// A window over which CPU time is counted.
 pub struct CpuWindow {
     scope: CpuScope,
-    /// Of the processors whose time counts. It has what it needs, so that a window opens and closes without asking for
-    /// memory.
+    /// Reads the processors whose time counts. Allocated in advance, so that opening and closing a window does not
+    /// allocate.
     reader: CpuReader,
     opened: Option<Snapshot>,
     closed: Option<Snapshot>,
@@ -57,7 +56,7 @@ impl CpuWindow {
     /// A window that is not open yet.
     pub fn new(scope: CpuScope) -> Self {
         let scope = if ALONE.load(Ordering::Relaxed) { CpuScope::Host } else { scope };
-        // None stands for all.
+        // An empty list means all processors.
         let processors = match scope {
             CpuScope::Processors => sys::allowed_processors().collect(),
             _ => Vec::new(),
@@ -65,27 +64,27 @@ impl CpuWindow {
         CpuWindow { scope, reader: CpuReader::new(processors), opened: None, closed: None }
     }
 
-    /// Opens it.
+    /// Opens the window.
     pub fn open(&mut self) {
         self.opened = Some(Snapshot::take(&mut self.reader));
     }
 
-    /// Closes it; only the first call counts.
+    /// Closes the window; only the first call counts.
     pub fn close(&mut self) {
         if self.closed.is_none() {
             self.closed = Some(Snapshot::take(&mut self.reader));
         }
     }
 
-    /// The same host's window of another thread: from the first opening of both to the last closing.
+    /// Combines the windows of two threads of one host: from the first opening to the last closing.
     pub fn join(&mut self, other: CpuWindow) {
         let both = |one: Option<Snapshot>, two: Option<Snapshot>| one.into_iter().chain(two);
         self.opened = both(self.opened, other.opened).min_by_key(|snapshot| snapshot.at_ns);
         self.closed = both(self.closed, other.closed).max_by_key(|snapshot| snapshot.at_ns);
     }
 
-    /// The CPU time from opening to closing (now, where it was not closed); `None` where the host counts none or the
-    /// window never opened, or not before it was closed.
+    /// The CPU time from opening to closing (or to now, if it was not closed). `None` if the host counts none, or if
+    /// the window was never opened or was closed before it was opened.
     pub fn finish(mut self) -> Option<CpuTime> {
         self.close();
         let (from, to) = (self.opened?, self.closed?);
@@ -93,7 +92,7 @@ impl CpuWindow {
             return None;
         }
         let (before, after) = (from.times?, to.times?);
-        // Counters of idle processors may step back by a tick; that is no time.
+        // Counters of idle processors may step back by a tick. That counts as zero.
         let ns = |read: fn(CpuTimes) -> u64| read(after).saturating_sub(read(before));
         Some(CpuTime {
             scope: self.scope,

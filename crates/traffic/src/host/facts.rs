@@ -1,4 +1,4 @@
-//! What this host is and can do.
+//! Properties and capabilities of this host.
 
 use crate::host::abilities;
 use crate::host::noise;
@@ -6,16 +6,16 @@ use crate::sys;
 use stacklab_model::HostFacts;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether to leave the noise floor out.
+/// Whether to omit the noise floor.
 static BRIEF: AtomicBool = AtomicBool::new(false);
 
-/// Leaves the noise floor out from now on.
+/// Omits the noise floor from now on.
 pub fn brief() {
     BRIEF.store(true, Ordering::Relaxed);
 }
 
-/// Collects the facts. What cannot be read is empty, absent or zero; nothing here fails. The first time it measures the noise
-/// floor, so not while a trial runs, on another host of this machine neither.
+/// Collects the facts. Never fails: what cannot be read is empty, absent or zero. The first call measures the noise
+/// floor, so do not call it during a trial, not even one of another host on this machine.
 pub fn collect() -> HostFacts {
     let host = sys::host();
     HostFacts {

@@ -1,4 +1,4 @@
-//! What a host is, counts and can do.
+//! Facts, counters and capabilities of a host.
 
 pub(crate) mod abilities;
 pub(crate) mod counters;

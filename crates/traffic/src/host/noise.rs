@@ -10,24 +10,26 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
 
-/// Readings of the clock in a batch, and batches.
+/// Clock readings per batch, and number of batches.
 const READINGS: u64 = 500;
 const BATCHES: u64 = 101;
-/// As few as a 99th percentile takes: so many sleeps, and no fewer round trips.
+/// Minimum number of samples: a 99th percentile needs this many. The number of sleeps, and the minimum of round
+/// trips.
 const LEAST: usize = 100;
 const SLEEP: Duration = Duration::from_millis(1);
-/// Round trips and arrivals of each kind, and how long they may take together where [`LEAST`] are had by then.
+/// Target number of round trips and arrivals of each kind. The time limit applies once [`LEAST`] samples exist.
 const ROUNDS: usize = 2000;
 const LIMIT_NS: Nanos = 50_000_000;
-/// How long one message may take on loopback: a machine that is virtual itself may stand still for tens of milliseconds.
+/// Timeout of one message on loopback: a virtual machine may be paused for tens of milliseconds.
 const LOST_NS: Nanos = 200_000_000;
 /// Bytes of a message.
 const MESSAGE: usize = 64;
 
-/// This host's noise floor. Measured once, in about a sixth of a second, when first asked for: not while a trial runs.
+/// This host's noise floor, measured on the first call in about a sixth of a second. Do not call it first during a
+/// trial.
 pub fn floor() -> NoiseFloor {
     static FLOOR: OnceLock<NoiseFloor> = OnceLock::new();
-    // On a thread of its own, so that its timers can be set like those of the engine's and no other's are.
+    // On a separate thread, to set its timers like the engine's without changing other threads.
     let measured = || thread::spawn(measure).join().expect("measuring the noise floor does not panic");
     FLOOR.get_or_init(measured).clone()
 }
@@ -51,7 +53,7 @@ fn measure() -> NoiseFloor {
     }
 }
 
-/// Median and least time of a reading, and the smallest step between two.
+/// Median and minimum duration of a clock reading, and the smallest step between two readings.
 fn clock() -> (Nanos, Nanos, Nanos) {
     let mut step = Nanos::MAX;
     let mut batch = || {
@@ -77,7 +79,7 @@ fn overslept() -> Nanos {
     (sys::now_ns() - start).saturating_sub(SLEEP.as_nanos() as Nanos)
 }
 
-/// From the kernel's stamp of a datagram to the return of the receive, each.
+/// Times from the kernel's receive timestamp of a datagram to the return of the receive call.
 fn arrival_stamps() -> io::Result<Vec<Nanos>> {
     let [here, there] = pair(Transport::Udp, Family::Ipv4)?;
     sys::enable_rx_timestamps(&there)?;
@@ -95,8 +97,8 @@ fn arrival_stamps() -> io::Result<Vec<Nanos>> {
     Ok(delays)
 }
 
-/// Times of a message out and back. One thread has both ends, so that no processor has to be woken and a host with a
-/// single one is measured like any other.
+/// Round-trip times of a message. One thread has both ends, so no processor has to be woken, and a host with a single
+/// processor is measured like any other.
 fn round_trips(transport: Transport, family: Family) -> io::Result<Vec<Nanos>> {
     let [here, there] = pair(transport, family)?;
     let mut message = [0; MESSAGE];
@@ -106,7 +108,7 @@ fn round_trips(transport: Transport, family: Family) -> io::Result<Vec<Nanos>> {
         let start = sys::now_ns();
         for [from, to] in [[&here, &there], [&there, &here]] {
             sys::send(from, &message, sys::SEND_PLAIN)?;
-            // Messages of this size are never cut, over TCP neither.
+            // Messages of this size are never split, not even over TCP.
             until_there(|| sys::receive_now(to, &mut message))?;
         }
         times.push(sys::now_ns() - start);
@@ -114,7 +116,7 @@ fn round_trips(transport: Transport, family: Family) -> io::Result<Vec<Nanos>> {
     Ok(times)
 }
 
-/// Polls until something is there.
+/// Polls until data is available.
 fn until_there(mut receive: impl FnMut() -> io::Result<usize>) -> io::Result<()> {
     let start = sys::now_ns();
     loop {
@@ -172,11 +174,11 @@ mod tests {
         assert!(found.timer_late.is_some() && found.arrival_stamp.is_some(), "{found:?}");
         assert_eq!(found.echoes.len(), Transport::ALL.len() * Family::ALL.len(), "{found:?}");
         for EchoFloor { round_trip, .. } in &found.echoes {
-            // Four calls into the kernel at least, each longer than a reading of the clock.
+            // At least four system calls, each longer than a clock reading.
             assert!(round_trip.median_ns > 4 * found.clock_read_least_ns, "{found:?}");
             assert!(round_trip.median_ns <= round_trip.p99_ns, "{found:?}");
         }
-        // A second measurement of so many figures would not come out the same.
+        // A second measurement would not give the same figures.
         assert_eq!(floor(), found);
     }
 

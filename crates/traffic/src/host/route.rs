@@ -7,7 +7,7 @@ use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// A port that stands for none: a datagram socket is connected to it and nothing is sent.
+/// A placeholder port: a datagram socket is connected to it and nothing is sent.
 const NO_SERVICE: u16 = 9;
 
 /// The local end of a route.
@@ -21,7 +21,7 @@ pub struct Route {
     pub mtu: u32,
 }
 
-/// The route that this host's kernel takes to an address, from the address `from` where given. Nothing is sent.
+/// The kernel's route to an address, from the address `from` if given. Nothing is sent.
 ///
 /// # Errors
 /// When no route leads there, or no interface has the address.

@@ -1,4 +1,4 @@
-//! Memory of the kernel's sockets over a window, sampled.
+//! Kernel socket memory over a window, sampled.
 
 use crate::sys::{self, Nanos};
 use stacklab_model::{Metric, TrialSpec};
@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-/// Between two samples.
+/// Sampling period.
 const PERIOD: Duration = Duration::from_millis(10);
-/// Rows kept at most; beyond that, neighbours are joined.
+/// Maximum number of rows; beyond that, neighbouring rows are merged.
 const MOST_ROWS: usize = 4096;
 
-/// A sampler of the memory that TCP and UDP sockets hold, from its start to its [`SocketMemory::peak_kib`].
+/// Samples the memory that TCP and UDP sockets hold, from its start to its [`SocketMemory::peak_kib`].
 ///
-/// The kernel counts it per protocol for itself as a whole, whatever the network namespace, and both families together
-/// (/proc/net/sockstat; sockstat6 has no such count).
+/// The kernel counts this memory per protocol for the whole machine, across network namespaces, and for both families
+/// together (/proc/net/sockstat; sockstat6 has no such count).
 pub struct SocketMemory {
     ended: Arc<AtomicBool>,
     sampler: Option<JoinHandle<Rows>>,
 }
 
 impl SocketMemory {
-    /// Samples from now on, where the trial is asked for the figure; else costs nothing.
+    /// Starts sampling if the trial asks for the figure; otherwise costs nothing.
     pub fn watch(spec: &TrialSpec) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let asked = spec.probe.metrics.contains(&Metric::MemorySockets);
@@ -33,7 +33,7 @@ impl SocketMemory {
         SocketMemory { ended, sampler }
     }
 
-    /// The most that was seen between two moments, KiB; `None` where nothing was sampled between them.
+    /// The maximum between two moments, KiB; `None` without samples between them.
     pub fn peak_kib(mut self, from: Nanos, to: Nanos) -> Option<u64> {
         self.ended.store(true, Ordering::Relaxed);
         let rows = self.sampler.take()?.join().ok()?;
@@ -57,7 +57,7 @@ fn sample(ended: &AtomicBool) -> Rows {
     rows
 }
 
-/// Samples in order of time, few enough however long a trial is: each row the most of a span of time.
+/// Samples in order of time. Each row is the maximum over a time span, so the number of rows is bounded.
 #[derive(Default)]
 struct Rows(Vec<Row>);
 
@@ -122,7 +122,7 @@ mod tests {
 
         spec.probe.metrics = vec![Metric::MemorySockets];
         let memory = SocketMemory::watch(&spec);
-        // Beyond what a kernel sets aside for each processor without counting it, 1 MiB.
+        // More than the 1 MiB that a kernel reserves for each processor without counting it.
         let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
         let socket: socket2::Socket = receiver.try_clone().unwrap().into();
         sys::set_receive_buffer(&socket, 16 << 20).unwrap();

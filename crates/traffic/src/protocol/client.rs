@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How much of a line that does not parse an error quotes, characters.
+/// How much of an unparsable line an error quotes, characters.
 const QUOTED_CHARS: usize = 80;
 /// How often a wait checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(20);
@@ -26,7 +26,7 @@ pub enum AgentError {
         /// What was attempted and why it failed.
         reason: String,
     },
-    /// Its byte stream ended.
+    /// The agent's byte stream ended.
     #[error(
         "the agent on {host} is gone while asked to {asked}: see whether it was killed, then run again with --resume"
     )]
@@ -36,17 +36,17 @@ pub enum AgentError {
         /// The request.
         asked: String,
     },
-    /// It did not answer in time.
+    /// The agent did not answer in time.
     #[error("the agent on {host} did not answer within {} s when asked to {asked}: see whether the host is overloaded, then run again with --resume", limit.as_secs())]
     Silent {
         /// Name of the host.
         host: String,
         /// The request.
         asked: String,
-        /// How long was waited.
+        /// The time limit.
         limit: Duration,
     },
-    /// It answered something else.
+    /// The agent sent an answer of another kind.
     #[error("the agent on {host} answered what was not asked ({asked}): is it another version of stacklab?")]
     Confused {
         /// Name of the host.
@@ -54,7 +54,7 @@ pub enum AgentError {
         /// The request.
         asked: String,
     },
-    /// It wrote a line that is no answer.
+    /// The agent wrote a line that is not an answer.
     #[error("the agent on {host} answered what does not parse: {start}")]
     Unreadable {
         /// Name of the host.
@@ -67,22 +67,22 @@ pub enum AgentError {
     Interrupted,
 }
 
-/// An agent to ask.
+/// The coordinator's connection to an agent.
 pub struct AgentClient {
     host: String,
     output: Box<dyn Write + Send>,
-    /// Answers; of a line that does not parse, its start.
+    /// Answers; for an unparsable line, its start.
     answers: Receiver<Result<Numbered<Answer>, String>>,
     next_id: u64,
-    /// Requests started and not finished, with the answers of those that have one.
+    /// Requests that were started and not finished, each with its answer once it has arrived.
     started: BTreeMap<u64, Option<Answer>>,
     interrupted: &'static AtomicBool,
 }
 
-/// How long an agent may take to say what its host is: it tries some things, and may be emulated.
+/// Time limit for an agent's facts: it tests some capabilities, and may be emulated.
 const FACTS_LIMIT: Duration = Duration::from_secs(60);
 
-/// A request under way at an agent, to be finished at the client that started it.
+/// A request in progress at an agent. Finish it at the client that started it.
 #[derive(Debug)]
 #[must_use = "its answer is kept until it is finished"]
 pub struct Pending {
@@ -98,7 +98,7 @@ impl Pending {
 }
 
 impl AgentClient {
-    /// Takes over an agent's byte stream. Waits end early once `interrupted` is set.
+    /// Wraps an agent's byte stream. Waits end early once `interrupted` is set.
     pub fn new(
         host: impl Into<String>,
         input: impl Read + Send + 'static,
@@ -119,7 +119,7 @@ impl AgentClient {
         AgentClient { host: host.into(), output: Box::new(output), answers, next_id: 1, started, interrupted }
     }
 
-    /// Agrees on a version.
+    /// Negotiates the protocol version.
     pub fn hello(&mut self) -> Result<(), AgentError> {
         let request = Request::Hello { oldest: VERSIONS.0, newest: VERSIONS.1 };
         match self.ask(request, "say hello", Duration::from_secs(10))? {
@@ -128,7 +128,7 @@ impl AgentClient {
         }
     }
 
-    /// What the agent's host is.
+    /// The facts of the agent's host.
     ///
     /// # Errors
     /// As for [`AgentClient::ask`].
@@ -139,7 +139,7 @@ impl AgentClient {
         }
     }
 
-    /// Asks and waits for the answer, which comes with the request's id. `asked` says it in words, for errors.
+    /// Sends a request and waits for its answer. `asked` describes the request in errors.
     pub fn ask(
         &mut self,
         request: Request,
@@ -151,7 +151,7 @@ impl AgentClient {
         Ok((id, self.finish(pending, limit)?))
     }
 
-    /// Asks and does not wait. Any number of requests may be under way at once, and be finished in any order.
+    /// Sends a request without waiting. Any number of requests may be in progress, and may finish in any order.
     ///
     /// # Errors
     /// When the agent is gone.
@@ -163,11 +163,11 @@ impl AgentClient {
         Ok(Pending { id, asked: asked.to_owned() })
     }
 
-    /// Waits for the answer to a request that was started, `limit` from now at most.
+    /// Waits at most `limit` for the answer to a request that was started.
     ///
     /// # Errors
-    /// When the agent answers that it failed, does not answer or is gone, or the user interrupts; the request is given
-    /// up then.
+    /// When the agent answers that it failed, does not answer or is gone, or the user interrupts. The request is then
+    /// abandoned.
     pub fn finish(&mut self, pending: Pending, limit: Duration) -> Result<Answer, AgentError> {
         let answer = self.wait(&pending, limit);
         self.started.remove(&pending.id);
@@ -207,7 +207,7 @@ impl AgentClient {
         }
     }
 
-    /// The error for an answer of another kind than the request's.
+    /// The error for an answer whose kind does not match the request.
     pub fn confused(&self, asked: &str) -> AgentError {
         AgentError::Confused { host: self.host.clone(), asked: asked.to_owned() }
     }

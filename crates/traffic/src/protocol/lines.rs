@@ -1,13 +1,14 @@
-//! Lines of bounded length, so that a peer cannot fill memory.
+//! Lines of bounded length, so that a peer cannot exhaust memory.
 
 use std::io::{self, BufRead, Read};
 
-/// The longest request, bytes: a trial is told in less than two thousand.
+/// Maximum request length, bytes: a trial specification takes less than two thousand.
 pub(crate) const LONGEST_REQUEST: usize = 64 << 10;
-/// The longest answer, bytes: a series of 4096 rows, two histograms and ten thousand flows take less than two million.
+/// Maximum answer length, bytes: a series of 4096 rows, two histograms and ten thousand flows take less than two
+/// million.
 pub(crate) const LONGEST_ANSWER: usize = 16 << 20;
 
-/// The lines of a byte stream without their ends. One that is longer than allowed is an error, and the last item.
+/// The lines of a byte stream, without line ends. A line that is too long is an error, and the last item.
 pub(crate) struct Lines<R> {
     input: R,
     longest: usize,
@@ -15,14 +16,14 @@ pub(crate) struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Lines of at most so many bytes.
+    /// Lines of at most this many bytes.
     pub(crate) fn new(input: R, longest: usize) -> Self {
         Lines { input, longest, over: false }
     }
 
     fn read(&mut self) -> io::Result<Option<String>> {
         let mut line = Vec::new();
-        // One byte more for the line's end, by which a line that is as long as allowed is known to be whole.
+        // One extra byte for the line end: it shows that a line of maximum length is complete.
         let most = self.longest as u64 + 1;
         if self.input.by_ref().take(most).read_until(b'\n', &mut line)? == 0 {
             return Ok(None);
@@ -33,7 +34,7 @@ impl<R: BufRead> Lines<R> {
             let text = format!("a line is longer than {} bytes", self.longest);
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
-        // What is no text is no message either: let the reader of messages say so.
+        // Invalid UTF-8 is not a message either; the message parser reports it.
         Ok(Some(String::from_utf8_lossy(&line).into_owned()))
     }
 }

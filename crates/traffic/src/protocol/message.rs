@@ -1,7 +1,7 @@
 //! Messages between coordinator and agent: one JSON object a line, over any byte stream.
 //!
-//! A request carries an id and its answer the same one; answers come in the order in which requests are done. A request
-//! that arrives twice is done once; the second is answered with the answer given, where there is one already.
+//! An answer has the id of its request. Answers come in the order in which requests are done. A duplicate request is
+//! not executed again; it gets the same answer, if there is one already.
 
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Counters, CpuTime, HostFacts, HostReport, TrialSpec};
@@ -19,75 +19,75 @@ pub struct Numbered<T> {
     pub body: T,
 }
 
-/// What a coordinator asks of an agent.
+/// A coordinator's request to an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// First of all: which versions the coordinator speaks.
+    /// The first request: which versions the coordinator speaks.
     Hello {
-        /// Oldest.
+        /// Oldest version.
         oldest: u32,
-        /// Newest.
+        /// Newest version.
         newest: u32,
     },
-    /// What the host is.
+    /// Asks for the facts of the host.
     Facts,
-    /// How much it has counted until now: what routers are asked before and after a trial.
+    /// Asks for the current counters: sent to routers before and after a trial.
     Count {
-        /// Of its interfaces, the one whose counters are told.
+        /// The interface whose counters are reported.
         interface: String,
     },
-    /// Be the receiver of a trial, on this address.
+    /// Receive a trial on this address.
     Listen {
         /// The trial.
         spec: Box<TrialSpec>,
         /// Own address.
         address: IpAddr,
     },
-    /// Be the sender of a trial; answered when it has ended.
+    /// Send a trial. Answered when the trial has ended.
     Send {
         /// The trial.
         spec: Box<TrialSpec>,
         /// Own address.
         from: IpAddr,
-        /// Where the receiver listens.
+        /// The receiver's listening address.
         to: SocketAddr,
     },
-    /// The sender has ended: report what was received. Names the `Listen` that it ends.
+    /// The sender has ended: report what was received. Names the `Listen` request that it ends.
     Collect {
         /// Id of the request to listen.
         listen: u64,
     },
 }
 
-/// What an agent answers.
+/// An agent's answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// To `Hello`.
+    /// Answer to `Hello`.
     Hello {
         /// The version that both speak.
         version: u32,
         /// Version of the agent's program.
         program: String,
     },
-    /// To `Facts`.
+    /// Answer to `Facts`.
     Facts(Box<HostFacts>),
-    /// To `Count`.
+    /// Answer to `Count`.
     Counted {
         /// Counters of interface, IP and transport since the host was started.
         counters: Counters,
-        /// Processor time since then, where it counts one.
+        /// CPU time since the host was started, if the host counts it.
         cpu: Option<CpuTime>,
     },
-    /// To `Listen`.
+    /// Answer to `Listen`.
     Listening {
-        /// Where.
+        /// The listening address.
         address: SocketAddr,
     },
-    /// To `Send` and `Collect`.
+    /// Answer to `Send` and `Collect`.
     Done(Box<HostReport>),
-    /// To anything that failed.
+    /// Answer to any request that failed.
     Failed {
         /// What was attempted and why it failed, in a sentence.
         reason: String,

@@ -1,25 +1,26 @@
-//! CPU time as figures.
+//! CPU time figures.
 
 use stacklab_model::{CpuScope, CpuTime, HostReport, Value};
 
-/// Nanoseconds of a tick, in which this machine counts CPU time.
+/// Nanoseconds per tick of this machine's CPU time.
 pub fn tick_ns() -> u64 {
     crate::sys::tick_ns()
 }
 
-/// What makes nanoseconds of CPU time over it per cent of a core per Gbit/s: a bit a nanosecond is a Gbit/s.
+/// Divisor that turns nanoseconds of CPU time into per cent of a core per Gbit/s: one bit per nanosecond is one
+/// Gbit/s.
 pub(super) fn gigabits(bytes: u64) -> f64 {
     bytes as f64 * 8.0 / 100.0
 }
 
-/// The time that a sender was busy with what it sent in its measured window, nanoseconds: of a whole trial's the part that
-/// is these messages' among all.
+/// CPU time of a sender for the messages of its measured window, nanoseconds. If CPU time covers the whole trial, the
+/// share of the measured messages among all messages.
 pub(super) fn sent_in(side: &HostReport) -> Option<f64> {
     let sent = &side.sent;
     side.cpu.as_ref().map(|time| of_measured(time, sent.measured, sent.warmup))
 }
 
-/// The same of a receiver and what arrived.
+/// The same for a receiver and its arrivals.
 pub(super) fn received_in(side: &HostReport) -> Option<f64> {
     let received = &side.received;
     side.cpu.as_ref().map(|time| of_measured(time, received.measured, received.warmup))
@@ -39,7 +40,7 @@ pub(super) fn busy_over(busy_ns: Option<f64>, amount: f64, otherwise: &str) -> V
     }
 }
 
-/// A part of the time, per cent of one core over the window.
+/// A CPU time component, per cent of one core over the window.
 pub(super) fn of_window(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
     match time {
         Some(time) => {
@@ -49,7 +50,7 @@ pub(super) fn of_window(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Va
     }
 }
 
-/// A part of the time: what is a guest's kernel and what are its programs cannot be told from outside.
+/// A CPU time component; missing for a guest counted from outside, where kernel and programs cannot be distinguished.
 pub(super) fn divided(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Value {
     match time {
         Some(time) if time.scope == CpuScope::Outside => Value::Missing(
@@ -59,7 +60,7 @@ pub(super) fn divided(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Valu
     }
 }
 
-/// Software interrupts, where the host tells them apart.
+/// Software interrupts, if the host counts them separately.
 pub(super) fn softirq(time: Option<&CpuTime>) -> Value {
     match time {
         Some(time) if time.undivided && time.scope != CpuScope::Outside => {

@@ -1,8 +1,8 @@
-//! Delays as figures.
+//! Delay figures.
 
 use stacklab_model::{Delays, Value};
 
-/// Nanoseconds as milliseconds.
+/// Converts nanoseconds to milliseconds.
 pub(super) fn milliseconds(nanoseconds: Option<f64>) -> Value {
     match nanoseconds {
         Some(nanoseconds) => Value::finite(nanoseconds / 1e6, "no delay was measured"),
@@ -10,7 +10,7 @@ pub(super) fn milliseconds(nanoseconds: Option<f64>) -> Value {
     }
 }
 
-/// A percentile that the number of messages can estimate: at least one message must lie above it.
+/// A percentile, if there are enough messages to estimate it: at least one message must lie above it.
 pub(super) fn percentile(delays: &Option<Delays>, p: f64) -> Value {
     let Some(delays) = delays else { return milliseconds(None) };
     let needed = (1.0 / (1.0 - p)).round() as u64;

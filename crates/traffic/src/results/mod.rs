@@ -1,4 +1,4 @@
-//! What two hosts reported, validated and turned into figures.
+//! The reports of two hosts, validated and turned into figures.
 
 mod cpu;
 mod delay;

@@ -1,13 +1,13 @@
-//! Validates socket options: as set against as read back.
+//! Validates socket options: compares the planned options with those read back.
 
 use crate::engine::socket_options;
 use stacklab_model::{Endpoint, HostReport, Probe, Role, Transport, TrialSpec, Tuning, Warning};
 
-/// The most that TCP's options take of a segment, bytes: the timestamps. What the kernel says of a connection's segments
-/// is without them.
+/// Maximum bytes of TCP options in a segment: the timestamps. The kernel's segment size of a connection excludes
+/// them.
 const TCP_OPTION_BYTES: u32 = 12;
 
-/// Every contradiction between plan and socket. Buffers are no contradiction but a warning ([`resized`]).
+/// Every contradiction between plan and socket. A different buffer size is only a warning ([`resized`]).
 pub fn contradictions(spec: &TrialSpec, side: &HostReport) -> Vec<String> {
     let Tuning { nodelay, congestion_control, dscp, flow_label, busy_poll_us, mss, .. } = &spec.tuning;
     let Endpoint { options, congestion_control: observed_control, .. } = &side.endpoint;
@@ -18,7 +18,7 @@ pub fn contradictions(spec: &TrialSpec, side: &HostReport) -> Vec<String> {
             found.push(format!("the {name}'s {option} is {observed}, planned is {planned}"));
         }
     };
-    // The socket that connections are accepted from says only what they will be like.
+    // A listening socket reports only the options that accepted connections will have.
     let listening =
         side.role == Role::Receiver && (side.endpoint.peer.port() == 0 || spec.probe.probe == Probe::Connect);
     if spec.transport == Transport::Tcp {
@@ -32,7 +32,8 @@ pub fn contradictions(spec: &TrialSpec, side: &HostReport) -> Vec<String> {
     }
     check("DSCP", text(options.dscp), text(*dscp));
     check("busy polling", text(options.busy_poll_us), text(*busy_poll_us));
-    // A receiver may be refused it (`socket_options::set_listening`) or have no single peer; it answers at most.
+    // The kernel may refuse it to a receiver (`socket_options::set_listening`), or the receiver may have no single
+    // peer; it sends only replies.
     let without = side.role == Role::Receiver && options.flow_label.is_none();
     if !listening && !without {
         check("flow label", text(options.flow_label), text(*flow_label));
@@ -43,8 +44,8 @@ pub fn contradictions(spec: &TrialSpec, side: &HostReport) -> Vec<String> {
 
 fn segment_size(spec: &TrialSpec, side: &HostReport, planned: u32) -> Option<String> {
     let observed = side.endpoint.options.mss.unwrap_or(0);
-    // The receiver sends next to nothing, so that its own segments may stay small. A small window makes the
-    // sender's small as well.
+    // The receiver sends almost nothing, so its own segments may stay small. A small window also makes the sender's
+    // segments small.
     let any = side.role == Role::Receiver || spec.tuning.receive_buffer.is_some();
     let least = if any { 1 } else { planned.saturating_sub(TCP_OPTION_BYTES) };
     (!(least..=planned).contains(&observed)).then(|| {
@@ -56,8 +57,8 @@ fn text(value: Option<impl ToString>) -> Option<String> {
     value.map(|value| value.to_string())
 }
 
-/// Buffers that are not what was asked for. Linux keeps twice what is asked, half of it for its own bookkeeping, but no
-/// more than the machine's limit (which root may pass) and no less than a packet or two.
+/// Buffers that differ from the requested size. Linux doubles the requested size for its own bookkeeping, limited to
+/// the machine's maximum (which root may exceed) and to a minimum of a packet or two.
 pub fn resized(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Option<Warning> {
     let mut found = Vec::new();
     for side in host_reports {

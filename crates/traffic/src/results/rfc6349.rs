@@ -2,8 +2,8 @@
 
 use stacklab_model::{Family, Rate, Transport, wire_size};
 
-/// Seconds that a payload takes in full segments at a link's rate (section 4.1.1, with the timestamp option that TCP
-/// carries here).
+/// Ideal transfer time of a payload in full segments at a link's rate, seconds (section 4.1.1, with TCP timestamps,
+/// which are used here).
 pub fn ideal_seconds(payload_bytes: f64, rate: Rate, family: Family, mtu: u32) -> f64 {
     let headers = family.header_bytes() + Transport::Tcp.header_bytes();
     let full = mtu.saturating_sub(headers).max(1);
@@ -16,12 +16,12 @@ pub fn transfer_time_ratio(actual_seconds: f64, ideal_seconds: f64) -> f64 {
     actual_seconds / ideal_seconds
 }
 
-/// Per cent of the sent bytes, those sent again counted, that were not sent again (section 4.2).
+/// Per cent of the sent bytes (including retransmissions) that were not retransmissions (section 4.2).
 pub fn tcp_efficiency(sent_bytes: u64, sent_again_bytes: u64) -> f64 {
     sent_bytes.saturating_sub(sent_again_bytes) as f64 * 100.0 / sent_bytes as f64
 }
 
-/// Per cent by which round trips were longer than the baseline (section 4.3). Both in one unit.
+/// Per cent by which round trips exceeded the baseline (section 4.3). Both in the same unit.
 pub fn buffer_delay(mean: f64, baseline: f64) -> f64 {
     (mean - baseline) * 100.0 / baseline
 }
@@ -32,10 +32,11 @@ mod tests {
 
     #[test]
     fn the_examples_of_the_rfc_come_out() {
-        // 4.1.2: about 8 s ideal, 12 s actual. 4.2.1: 100,000 bytes, of which 2,000 went twice. 4.3.1: 25 and 32 ms.
+        // 4.1.2: about 8 s ideal, 12 s actual. 4.2.1: 100,000 bytes, 2,000 of them retransmitted. 4.3.1: 25 and 32
+        // ms.
         assert_eq!(transfer_time_ratio(12.0, 8.0), 1.5);
         let efficiency = tcp_efficiency(102_000, 2_000);
-        // The RFC cuts 98.039 off behind two decimals.
+        // The RFC truncates 98.039 to two decimals.
         assert_eq!((efficiency * 100.0).floor() / 100.0, 98.03);
         assert_eq!(buffer_delay(32.0, 25.0), 28.0);
     }

@@ -1,4 +1,4 @@
-//! TCP: RFC 6349 and TCP_INFO.
+//! TCP figures: RFC 6349 and TCP_INFO.
 
 use crate::results::missing::not_sampled;
 use crate::results::{rfc6349, throughput};
@@ -13,7 +13,7 @@ pub(super) fn srtt(sender: &HostReport) -> Value {
     }
 }
 
-/// Segments sent again.
+/// Retransmitted segments.
 pub(super) fn retransmits(sender: &HostReport) -> Value {
     match sender.tcp.as_ref().and_then(|tcp| tcp.total_retrans) {
         Some(count) => Value::Measured(count as f64),

@@ -112,7 +112,7 @@ fn parts_of_the_cpu_time_add_up_to_the_whole() {
         });
         assert!(matches!(outside, Value::Missing(_)), "{metric}");
     }
-    // Of a whole trial, of which a fifth of the messages was warm-up.
+    // CPU time of a whole trial, with a fifth of the messages in the warm-up.
     let whole = |metric| {
         measured(metric, |sender, receiver| {
             let time = Some(CpuTime { scope: CpuScope::Outside, ..half_a_second() });
@@ -139,7 +139,7 @@ fn a_transfer_that_took_half_again_as_long_as_the_link_needs_has_a_ratio_of_one_
     let mut spec = tcp();
     spec.message_bytes = 1448;
     let rate = Some(Rate(500_000_000));
-    // 325,097 full segments are 8 s of a link of 500 Mbit/s; they came in 12.
+    // 325,097 full segments take 8 s on a link of 500 Mbit/s; they took 12 s.
     let value = of(&spec, rate, Metric::Ttr, |_, receiver| {
         (receiver.received.measured, receiver.received.at_first) = (325_098, 1);
         receiver.received.last_ns = 12_000_000_000;

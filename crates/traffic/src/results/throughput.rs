@@ -10,7 +10,7 @@ pub(super) fn rate(amount: f64, seconds: f64) -> Value {
     }
 }
 
-/// Jain's index of what each flow got: (sum x)^2 / (n sum x^2).
+/// Jain's fairness index over the flows: (sum x)^2 / (n sum x^2).
 pub(super) fn jain(flows: &[u64]) -> Value {
     if flows.len() < 2 {
         return Value::Missing("one flow shares with none".to_owned());
@@ -20,7 +20,7 @@ pub(super) fn jain(flows: &[u64]) -> Value {
     Value::finite(sum * sum / (flows.len() as f64 * squares), "nothing arrived in any flow")
 }
 
-/// Where messages were lost, over the whole trial. TCP loses none that its user could see.
+/// Where messages were lost, over the whole trial. TCP shows no loss to its user.
 pub fn drops(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Drops {
     if spec.transport == Transport::Tcp || spec.probe.probe != Probe::Stream {
         return Drops::default();
@@ -29,7 +29,7 @@ pub fn drops(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Dr
     let mut lost = (sender.sent.warmup + sender.sent.measured)
         .saturating_sub(received.warmup + received.measured + received.beyond_window);
     let total = lost;
-    // A counter may also hold an end marker's loss; no part is more than the whole.
+    // A counter may include a lost end marker; no part exceeds the whole.
     let mut part = |counted: u64| {
         let taken = counted.min(lost);
         lost -= taken;

@@ -1,4 +1,4 @@
-//! Validates what both kernels reported against the plan.
+//! Validates the reports of both kernels against the plan.
 
 use crate::results::options;
 use crate::trial::path::Path;
@@ -7,10 +7,10 @@ use stacklab_model::{
     Endpoint, Family, Framing, HostReport, Probe, RunStatus, TcpInfo, Transport, TrialSpec, wire_size,
 };
 
-/// How far a ratio of counters may be from its plan: pure acknowledgements, neighbour discovery and group membership
-/// share the counters with the trial.
+/// Tolerance of a ratio of counters: pure acknowledgements, neighbour discovery and group membership share the
+/// counters with the trial.
 const TOLERANCE: f64 = 0.01;
-/// Packets of other protocols that may be among a trial's, however short it is.
+/// Number of packets of other protocols that a trial may include, however short it is.
 const OTHER_PACKETS: u64 = 16;
 
 /// Validates all transfers of a run.
@@ -36,7 +36,7 @@ pub(crate) fn validate_all(transfers: &[Transfer], host_reports: &[[HostReport; 
 /// Whether the trial has other traffic, which the interfaces count too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OtherTraffic {
-    /// No other.
+    /// No other traffic.
     None,
     /// A stream in the other direction, or background traffic.
     Present,
@@ -75,7 +75,7 @@ pub fn validate(
         found.check(!path.planned_mtu || *interface_mtu == own_mtu, || {
             format!("the {name}'s interface has MTU {interface_mtu}, planned is {own_mtu}")
         });
-        // Windows does not say whom a connection was from that its opener has ended.
+        // If the opener has closed the connection, Windows does not report its peer.
         let unnamed = spec.probe.probe == Probe::Connect && side.received.measured > 0;
         if peer.port() == 0 {
             found.check(unnamed, || format!("nothing from {other} reached the {name}"));
@@ -83,8 +83,8 @@ pub fn validate(
             found.check(peer.ip() == other, || {
                 format!("the {name}'s peer is {}, planned is {other}", peer.ip())
             });
-            // The path MTU of a socket that has no peer is no path's. A loopback interface's MTU may be more than a packet
-            // can have.
+            // The path MTU of a socket without a peer is not a path's. A loopback interface's MTU may exceed the
+            // maximum packet size.
             let planned = found_mtu.min(planned_family.largest_packet_bytes());
             found.check(!path.planned_mtu || path_mtu.is_none_or(|mtu| mtu == planned), || {
                 format!("the {name}'s path has MTU {}, planned is {planned}", path_mtu.unwrap_or(0))
@@ -97,7 +97,7 @@ pub fn validate(
     }
     let (from, to) = (&sender.endpoint, &receiver.endpoint);
     if to.peer.port() != 0 {
-        // Of several flows the receiver names one, and not always the sender's first.
+        // For several flows the receiver reports one peer, which may not be the sender's first flow.
         let renumbers = path.nat.is_some_and(|nat| nat.renumbers);
         let same_port = spec.flows > 1 || renumbers || from.local.port() == to.peer.port();
         let same = to.peer.ip() == path.source() && same_port;
@@ -118,9 +118,9 @@ pub fn validate(
     found.into_status()
 }
 
-/// Each message in a packet of its own (or, where it does not fit one, in as many as it takes). What other traffic adds
-/// to a counter of packets can hide that messages travelled joined, and would look as if they were split; then what
-/// counts is what the socket and IP say.
+/// Each message must use one packet (or, if it does not fit one, the necessary number of fragments). Other traffic in
+/// a packet counter can hide that messages were coalesced, and can look as if messages were split. In that case only
+/// the socket's and IP's own counters are used.
 fn check_segments(
     found: &mut Contradictions,
     spec: &TrialSpec,
@@ -141,8 +141,7 @@ fn check_segments(
             found.check((each / planned - 1.0).abs() <= TOLERANCE, || {
                 format!("a data segment holds {each:.1} bytes, planned is {planned} in each")
             });
-            // Not the segments that TCP_INFO counts: it also counts each that the host's own queue refused, once for
-            // every attempt.
+            // Not TCP_INFO's segment count: it also includes every attempt that the host's own queue refused.
             let sent = sender.sent.warmup + sender.sent.measured + sender.sent.markers;
             found.check(left as f64 >= sent as f64 * (1.0 - TOLERANCE), || {
                 format!("{sent} messages left in {left} packets: they travelled joined")
@@ -161,9 +160,9 @@ fn check_segments(
                             format!("{sent} packets were sent and {left} left: they were split")
                         });
                 }
-                // The fragments of both are counted together.
+                // The fragments of both streams are counted together.
                 OtherTraffic::SameSender if packets > 1 => {}
-                // Of the traffic of a trial, only datagrams that do not fit a packet are cut.
+                // Only oversized datagrams of a trial are fragmented.
                 OtherTraffic::Present | OtherTraffic::SameSender => {
                     let cut = sender.counters.get("ip.FragCreates") + sender.counters.get("ip6.FragCreates");
                     let planned = if packets > 1 { sent } else { 0 };
@@ -173,7 +172,7 @@ fn check_segments(
                 }
             }
             let received = (receiver.received.warmup + receiver.received.measured) * packets;
-            // An interface that counted none of what arrived keeps no count, as Windows' loopback: `metrics` warns.
+            // An interface that counted no arrivals keeps no count, such as Windows' loopback: `metrics` warns.
             let counted = arrived > 0;
             found.check(!counted || arrived as f64 >= received as f64 * (1.0 - TOLERANCE), || {
                 format!("{received} packets were received in {arrived}: they travelled joined")
@@ -207,7 +206,7 @@ mod tests {
     fn reasons(change: impl FnOnce(&mut TrialSpec, &mut HostReport, &mut HostReport)) -> Vec<String> {
         let mut all = Vec::new();
         let mut change = Some(change);
-        // The change is applied to one case; the unchanged cases of both families and transports must be valid.
+        // The change is applied to one case. The unchanged cases of both families and transports must be valid.
         for family in Family::ALL {
             for transport in Transport::ALL {
                 let mut spec = spec(*family, *transport);
@@ -279,7 +278,7 @@ mod tests {
             sender.counters.0.insert("interface.tx_packets".to_owned(), 30);
         });
         assert_eq!(glued, ["1001 messages left in 30 packets: they travelled joined"]);
-        // TCP_INFO counts a segment again for every time that the host's own full queue refused it.
+        // TCP_INFO counts a segment again each time the host's own full queue refuses it.
         let refused = reasons(|_, sender, _| {
             let tcp = sender.tcp.as_mut().unwrap();
             (tcp.bytes_sent, tcp.data_segs_out) = (Some(1201 * 128), Some(1201));

@@ -27,7 +27,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
     let of_sent = |count: u64| Value::finite(count as f64 / sent.measured as f64, "no message was sent");
     let of_received =
         |count: u64| Value::finite(count as f64 / received.measured as f64, "no message arrived");
-    // What the first receive brought (several messages, in a TCP stream) arrived before the window's time began.
+    // The first receive (several messages, in a TCP stream) arrived before the window's time began.
     let arrived = received.measured.saturating_sub(received.at_first) as f64;
     let rate = |amount: f64| throughput::rate(amount, seconds);
     use Metric::*;
@@ -97,7 +97,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
             Some(bytes) => Value::Measured(f64::from(bytes)),
             None => Value::Missing("the stack does not tell it".to_owned()),
         },
-        // Of what routers count, which the coordinator asks them.
+        // Figures from router counters, which the coordinator reads.
         CpuRouter1 | CpuRouter2 | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond => {
             Value::Missing("there are no routers between the hosts".to_owned())
         }

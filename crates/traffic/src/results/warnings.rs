@@ -1,4 +1,4 @@
-//! What a reader of a run's figures should know.
+//! Warnings about a run's figures.
 
 use crate::results::options;
 use stacklab_model::{HostReport, Pacing, Probe, Rate, Transport, TrialSpec, Warning, wire_size};
@@ -8,7 +8,7 @@ const LATE_NS: u64 = 5_000_000;
 /// Ticks of CPU time below which a run's CPU figure is flagged as coarse.
 const FEW_TICKS: u64 = 100;
 
-/// What a reader of a run's figures should know.
+/// Warnings about a run's figures.
 pub fn warnings(
     spec: &TrialSpec,
     rate: Option<Rate>,

@@ -1,38 +1,38 @@
-//! Offset and skew between two hosts' clocks.
+//! Clock offset and skew between two hosts.
 //!
-//! A message that comes back says when it left, when it was sent back and when it returned. Whatever the two ways took of the
-//! time between leaving and returning, the other clock is ahead by what lies in the middle, to half that time; so the
-//! exchange with the least round trip tells most.
+//! An exchange gives the times when a message left, was echoed and returned. Whatever part of the round trip each way
+//! took, the offset is the difference at the midpoint, with an error of at most half the round trip. The exchange
+//! with the shortest round trip is therefore the most accurate.
 
 use stacklab_model::Exchange;
 
-/// How far the second clock is ahead of the first one.
+/// Offset of the second clock from the first one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Offset {
     /// Nanoseconds.
     pub offset_ns: i64,
-    /// It is wrong by no more than this, nanoseconds: half the round trip.
+    /// Maximum error, nanoseconds: half the round trip.
     pub bound_ns: u64,
-    /// When, nanoseconds of the second clock.
+    /// Time of the measurement, nanoseconds of the second clock.
     pub at_ns: u64,
 }
 
-/// The offset that the exchange with the least round trip tells; `None` without any.
+/// The offset from the exchange with the shortest round trip; `None` without exchanges.
 pub fn offset(exchanges: impl IntoIterator<Item = Exchange>) -> Option<Offset> {
     let least = exchanges.into_iter().min_by_key(Exchange::round_trip_ns)?;
     let half = least.round_trip_ns() / 2;
     Some(Offset {
         offset_ns: least.reflected_ns.wrapping_sub(least.sent_ns.wrapping_add(half)) as i64,
-        // The middle was rounded down.
+        // The midpoint was rounded down.
         bound_ns: least.round_trip_ns().div_ceil(2),
         at_ns: least.reflected_ns,
     })
 }
 
-/// How much faster the second clock runs than the first one, nanoseconds per nanosecond, from the least delays of
-/// successive intervals (time, delay; in order of time): the slope of the lower convex hull's edge below their mean
-/// time, which of all lines below the points is nearest to them (Moon, Skelly and Towsley 1999). `None` where they are
-/// of one moment.
+/// Clock skew: how much faster the second clock runs than the first one, nanoseconds per nanosecond, from the minimum
+/// delays of successive intervals (time, delay; in order of time). It is the slope of the edge of the lower convex
+/// hull at the mean time: of all lines below the points, this one is nearest to them (Moon, Skelly and Towsley 1999).
+/// `None` if all points have the same time.
 pub fn skew(minima: &[(u64, u64)]) -> Option<f64> {
     let mut hull: Vec<(f64, f64)> = Vec::new();
     for &(time, delay) in minima {
@@ -44,7 +44,7 @@ pub fn skew(minima: &[(u64, u64)]) -> Option<f64> {
         } else {
             hull.push(next);
         }
-        // A point that is not below the line from the one before it to the one after is none of the hull's.
+        // A point on or above the line between its neighbours is not part of the hull.
         while let [.., a, b, c] = hull[..]
             && (b.1 - a.1) * (c.0 - a.0) >= (c.1 - a.1) * (b.0 - a.0)
         {
@@ -56,52 +56,53 @@ pub fn skew(minima: &[(u64, u64)]) -> Option<f64> {
     Some((edge[1].1 - edge[0].1) / (edge[1].0 - edge[0].0))
 }
 
-/// Two clocks before and after a trial in which delays were taken by the offset from before.
+/// Offsets before and after a trial whose delays were computed with the offset from before.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Clocks {
-    /// Before it.
+    /// Before the trial.
     pub before: Offset,
-    /// After it.
+    /// After the trial.
     pub after: Offset,
 }
 
-/// What is known of delays that were taken by an offset.
+/// Drift and remaining error of delays computed with an offset.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Drift {
-    /// Nanoseconds by which the second clock gained per nanosecond; 0 where both comparisons agree with none.
+    /// Nanoseconds that the second clock gained per nanosecond; 0 if both offsets are consistent with no drift.
     pub skew: f64,
-    /// How wrong a delay may still be when `skew` is taken out, nanoseconds.
+    /// Maximum error of a delay after correction for `skew`, nanoseconds.
     pub bound_ns: u64,
 }
 
 impl Offset {
-    /// How far the first clock is ahead of the second one.
+    /// Offset of the first clock from the second one.
     pub fn reversed(self) -> Self {
         Offset { offset_ns: -self.offset_ns, at_ns: self.at_ns.wrapping_add_signed(-self.offset_ns), ..self }
     }
 }
 
 impl Clocks {
-    /// The same of the first clock against the second one.
+    /// The same for the first clock against the second one.
     pub fn reversed(self) -> Self {
         Clocks { before: self.before.reversed(), after: self.after.reversed() }
     }
 
-    /// How the clocks drifted, helped by the least delays of the trial. These tell a drift better than two comparisons,
-    /// but would take delays that grow for one; so they decide only within what the comparisons leave open.
+    /// Estimates the clock drift, using the minimum delays of the trial. They show drift more accurately than the two
+    /// offsets, but growing delays would look like drift. So they are used only within the error bounds of the two
+    /// offsets.
     pub fn drift(&self, minima: &[(u64, u64)]) -> Drift {
         let Clocks { before, after } = self;
         let gained = (after.offset_ns - before.offset_ns) as f64;
         let open = (before.bound_ns + after.bound_ns) as f64;
         let time = after.at_ns.saturating_sub(before.at_ns) as f64;
         if gained.abs() <= open || time == 0.0 {
-            // No drift is seen. What there may be lies between both comparisons' bounds.
+            // No drift is detected. An undetected drift stays within the bounds of both offsets.
             let most = (gained.abs() as u64).saturating_add(after.bound_ns);
             return Drift { skew: 0.0, bound_ns: before.bound_ns.max(most) };
         }
         let (least, most) = ((gained - open) / time, (gained + open) / time);
         let skew = skew(minima).unwrap_or(gained / time).clamp(least, most);
-        // At the trial's end the line may be off by what the second comparison leaves open.
+        // At the end of the trial, the error of the line is limited by the bound of the second offset.
         let end = (gained - skew * time).abs() as u64 + after.bound_ns;
         Drift { skew, bound_ns: before.bound_ns.max(end) }
     }
@@ -111,13 +112,13 @@ impl Clocks {
 mod tests {
     use super::*;
 
-    /// A number from 0 to 1 that looks like chance.
+    /// A pseudorandom number from 0 to 1.
     fn chance(state: &mut u64) -> f64 {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (*state >> 40) as f64 / (1_u64 << 24) as f64
     }
 
-    /// An exchange at a time of the first clock over two ways, with a second clock that is ahead.
+    /// An exchange at a time of the first clock, with a delay each way and an offset of the second clock.
     fn exchange(at: u64, there: u64, back: u64, ahead: i64) -> Exchange {
         Exchange {
             sent_ns: at,
@@ -147,17 +148,18 @@ mod tests {
             offset([exchange(100, 40, 40, 9)]).unwrap(),
             Offset { offset_ns: 9, bound_ns: 40, at_ns: 149 }
         );
-        // All of an odd round trip on one way.
+        // The whole odd round trip is in one direction.
         assert_eq!(offset([exchange(100, 41, 0, 0)]).unwrap().bound_ns, 21);
         assert_eq!(offset([]), None);
     }
 
-    /// The least delays of a hundred intervals over ten seconds, waits above a floor that rises with the skew.
+    /// The minimum delays of a hundred intervals over ten seconds: random waits above a minimum that rises with the
+    /// skew.
     fn minima(skew: f64, wait_ns: f64) -> Vec<(u64, u64)> {
         let mut state = 11;
         let point = |number: u64| {
             let time = number * 100_000_000;
-            // Now and then a message that did not wait.
+            // Some messages do not wait.
             let wait = -chance(&mut state).max(1e-9).ln() * wait_ns * f64::from(!number.is_multiple_of(7));
             (time, (2_000_000.0 + skew * time as f64 + wait) as u64)
         };
@@ -184,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_drift_within_the_bounds_is_not_taken_out_and_may_be_all_of_them() {
-        // Delays that grow by themselves are no drift.
+        // Growing delays are not drift.
         let drift = clocks(500, 1_000).drift(&minima(150e-6, 0.0));
         assert_eq!(drift, Drift { skew: 0.0, bound_ns: 1_500 });
         assert_eq!(clocks(0, 1_000).drift(&[]).bound_ns, 1_000);
@@ -192,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_drift_beyond_the_bounds_is_the_hulls_as_far_as_both_comparisons_allow() {
-        // 200 us in 10 s, to 20 us: between 18 and 22 ppm.
+        // 200 us in 10 s, with an error of 20 us: between 18 and 22 ppm.
         let clocks = clocks(200_000, 10_000);
         let found = clocks.drift(&minima(21e-6, 1_000_000.0));
         assert!((found.skew - 21e-6).abs() < 0.5e-6, "{found:?}");

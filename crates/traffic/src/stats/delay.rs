@@ -3,10 +3,10 @@
 use hdrhistogram::Histogram;
 use stacklab_model::{Buckets, Delays};
 
-/// The longest delay told apart, nanoseconds; longer ones count as this long.
+/// Maximum recorded delay, nanoseconds; longer delays count as this long.
 const LONGEST_NS: u64 = 100_000_000_000;
 
-/// Delays recorded one after another, in order of arrival.
+/// Records delays in order of arrival.
 pub struct DelayRecorder {
     histogram: Histogram<u64>,
     sum_ns: u128,
@@ -14,7 +14,7 @@ pub struct DelayRecorder {
     variation_sum_ns: u128,
 }
 
-/// What jitter needs to know of one flow: its last delay, and its smoothed jitter so far.
+/// Jitter state of one flow: its last delay, and its smoothed jitter so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Variation {
     previous_ns: Option<u64>,
@@ -41,7 +41,7 @@ impl DelayRecorder {
         flow.previous_ns = Some(delay_ns);
     }
 
-    /// Adds what another recorder saw.
+    /// Adds another recorder's delays.
     pub fn join(&mut self, other: &DelayRecorder) {
         self.histogram.add(&other.histogram).expect("both have the same bounds");
         self.sum_ns += other.sum_ns;
@@ -49,7 +49,7 @@ impl DelayRecorder {
         self.variation_sum_ns += other.variation_sum_ns;
     }
 
-    /// What was recorded, of these flows; `None` where nothing was.
+    /// The recorded delays of these flows; `None` without any.
     pub fn finish<'a>(self, flows: impl Iterator<Item = &'a Variation>) -> Option<Delays> {
         let count = self.histogram.len();
         if count == 0 {

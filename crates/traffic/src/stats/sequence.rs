@@ -1,12 +1,12 @@
 //! Sequence numbers: loss, duplicates and reordering in bounded memory.
 
-/// Sequence numbers behind the newest that are still told apart, in one flow. 2^20 bits are 128 KiB, and a message that
-/// is a million later ones late is late by a second at a million messages a second.
+/// Window of sequence numbers below the highest that are still distinguished, in one flow. 2^20 bits take 128 KiB. At
+/// a million messages per second, a message outside the window is a second late.
 const WINDOW: u64 = 1 << 20;
-/// The least of many flows, each of which sends less.
+/// Minimum window with many flows: each flow then sends less.
 const LEAST_WINDOW: u64 = 1 << 12;
 
-/// What an arrival is.
+/// Classification of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Arrival {
     /// The first copy, in order.
@@ -15,7 +15,7 @@ pub enum Arrival {
     Reordered,
     /// A further copy.
     Duplicate,
-    /// Too old to tell a first copy from a further one.
+    /// Too old to distinguish a first copy from a further one.
     BeyondWindow,
 }
 
@@ -27,7 +27,7 @@ pub struct SequenceWindow {
 }
 
 impl SequenceWindow {
-    /// Nothing has arrived; 0 is expected. The window is one of so many flows' that share a trial.
+    /// Nothing has arrived; 0 is expected. The trial has this many flows, each with its own window.
     pub fn new(flows: u32) -> Self {
         let window = (WINDOW / u64::from(flows.max(1)).next_power_of_two()).max(LEAST_WINDOW);
         SequenceWindow { next: 0, bits: vec![0; (window / 64) as usize].into_boxed_slice() }
@@ -37,7 +37,7 @@ impl SequenceWindow {
         self.bits.len() as u64 * 64
     }
 
-    /// Notes an arrival and says what it is.
+    /// Records and classifies an arrival.
     pub fn arrive(&mut self, sequence: u64) -> Arrival {
         if sequence >= self.next {
             self.forget(self.next, sequence);
@@ -51,7 +51,7 @@ impl SequenceWindow {
         if self.set(sequence) { Arrival::Duplicate } else { Arrival::Reordered }
     }
 
-    /// Sets a bit and says whether it was set.
+    /// Sets a bit and returns whether it was set.
     fn set(&mut self, sequence: u64) -> bool {
         let place = sequence % self.window();
         let word = &mut self.bits[(place / 64) as usize];
@@ -61,7 +61,7 @@ impl SequenceWindow {
         was
     }
 
-    /// Clears the bits of the skipped numbers `from..to`, whose places older numbers held, and of `to` itself.
+    /// Clears the bits of the skipped numbers `from..to`, which older numbers used before, and the bit of `to`.
     fn forget(&mut self, from: u64, to: u64) {
         if to - from >= self.window() {
             self.bits.fill(0);

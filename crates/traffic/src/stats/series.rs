@@ -2,14 +2,14 @@
 
 use stacklab_model::IntervalRow;
 
-/// Rows at most. When they are full, neighbours are joined and rows become twice as long.
+/// Maximum number of rows. When it is reached, neighbouring rows are merged and rows become twice as long.
 const MOST_ROWS: usize = 4096;
 
 #[derive(Clone, Copy, Default)]
 struct Row {
     messages: u64,
     bytes: u64,
-    /// Messages whose delay is known, and these delays' sum and least.
+    /// Number of messages with a known delay; the sum and the minimum of these delays.
     timed: u64,
     delay_sum_ns: u128,
     delay_min_ns: u64,
@@ -36,12 +36,12 @@ pub struct Series {
 }
 
 impl Series {
-    /// An empty series with rows of so many nanoseconds.
+    /// An empty series with rows of this many nanoseconds.
     pub fn new(interval_ns: u64) -> Self {
         Series { interval_ns: interval_ns.max(1), rows: Vec::with_capacity(MOST_ROWS) }
     }
 
-    /// Counts a message that arrived so long after the first, with its delay where that is known.
+    /// Counts a message by its arrival time since the first, with its delay if known.
     pub fn record(&mut self, since_first_ns: u64, bytes: u64, delay_ns: Option<u64>) {
         let mut place = since_first_ns / self.interval_ns;
         while place >= MOST_ROWS as u64 {
@@ -67,7 +67,7 @@ impl Series {
         self.rows.truncate(self.rows.len().div_ceil(2));
     }
 
-    /// Adds what another series counted from the same moment on.
+    /// Adds another series with the same start time.
     pub fn join(&mut self, mut other: Series) {
         while self.interval_ns < other.interval_ns {
             self.double();
@@ -83,7 +83,7 @@ impl Series {
         }
     }
 
-    /// The least delay of each row that has any, with the middle of its time.
+    /// The minimum delay of each row that has any, with the row's mid time.
     pub fn minima(&self) -> Vec<(u64, u64)> {
         let rows = self.rows.iter().enumerate().filter(|(_, row)| row.timed > 0);
         let middle = |place: usize| place as u64 * self.interval_ns + self.interval_ns / 2;

@@ -1,4 +1,4 @@
-//! What control messages (cmsg) say of a packet.
+//! Control messages (cmsg) of a packet.
 
 use crate::sys::types::Nanos;
 

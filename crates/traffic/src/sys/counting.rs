@@ -1,4 +1,4 @@
-//! The allocator of this crate's tests: the system's, counting for each thread what it is asked for.
+//! The allocator of this crate's tests: the system's allocator, with a per-thread count of allocations.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -8,7 +8,7 @@ thread_local! {
     static ASKED: Cell<u64> = const { Cell::new(0) };
 }
 
-/// How often this thread has asked for memory so far.
+/// Number of allocations on this thread so far.
 pub fn asked() -> u64 {
     ASKED.get()
 }
@@ -22,8 +22,8 @@ fn count() {
     ASKED.set(ASKED.get() + 1);
 }
 
-// SAFETY: every call is handed on to the system's allocator as it came; counting touches a constant-initialised cell of
-// the thread's own and does not allocate.
+// SAFETY: every call is passed unchanged to the system's allocator. Counting uses a constant-initialised thread-local
+// cell and does not allocate.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();

@@ -1,8 +1,8 @@
-//! The one seam to the operating system: all platform code and all `unsafe` of the engine is below here.
+//! The interface to the operating system: all platform code and all `unsafe` of the engine is in this module.
 //!
-//! Every system has the same names: `linux` in full, `windows` by Winsock, `bsd` by POSIX alone. What the last
-//! two have in common because they lack something is in `plain` (a message a call) and `unsupported` (what only Linux
-//! does, refused with a reason).
+//! Every system has the same names: `linux` is complete, `windows` uses Winsock, `bsd` uses POSIX alone. Code that
+//! the last two share is in `plain` (one message per call) and `unsupported` (Linux-only functions, which return an
+//! error with a reason).
 
 #[cfg(test)]
 pub mod counting;

@@ -7,7 +7,7 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::AsRawFd;
 
-/// Reads a fixed-size socket option; gives how many bytes the kernel filled.
+/// Reads a fixed-size socket option. Returns how many bytes the kernel filled.
 pub(super) fn option<T>(
     socket: &Socket,
     level: c_int,
@@ -23,7 +23,7 @@ pub(super) fn option<T>(
     if result == 0 { Ok(length as usize) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads an integer socket option that is not negative.
+/// Reads a non-negative integer socket option.
 pub(super) fn number(socket: &Socket, level: c_int, name: c_int) -> io::Result<u32> {
     let mut value = MaybeUninit::<c_int>::zeroed();
     option(socket, level, name, &mut value)?;
@@ -41,23 +41,23 @@ pub(super) fn set_option(socket: &Socket, level: c_int, name: c_int, value: c_in
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The maximum segment size: as asked before there is a connection, then the sending one, TCP's options counted out.
+/// The maximum segment size: the requested one before the connection, then the sending MSS without TCP options.
 pub fn mss(socket: &Socket) -> io::Result<u32> {
     number(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG)
 }
 
-/// Limits the maximum segment size of the connection to come, both ways.
+/// Limits the maximum segment size of a future connection, in both directions.
 pub fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as c_int)
 }
 
-/// The byte that packets carry for differentiated services: the code point above two bits of congestion notification.
+/// The traffic class (DSCP and ECN) of sent packets.
 pub fn traffic_class(socket: &Socket, family: Family) -> io::Result<u32> {
     let (level, name) = traffic_class_option(family);
     number(socket, level, name)
 }
 
-/// Sets that byte.
+/// Sets the traffic class.
 pub fn set_traffic_class(socket: &Socket, family: Family, byte: u8) -> io::Result<()> {
     let (level, name) = traffic_class_option(family);
     set_option(socket, level, name, byte.into())

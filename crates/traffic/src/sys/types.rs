@@ -1,11 +1,11 @@
-//! Types and limits that every system shares.
+//! Types and limits that all systems share.
 
 use std::time::Duration;
 
 /// Nanoseconds of a host's clock.
 pub type Nanos = u64;
 
-/// How long a receive waits before its sink may look at the time.
+/// How long a receive waits before its sink is called to check the time.
 pub const RECEIVE_TICK: Duration = Duration::from_millis(20);
 /// How long a send may block before the receiver counts as stuck.
 pub const SEND_LIMIT: Duration = Duration::from_secs(30);
@@ -13,9 +13,9 @@ pub const SEND_LIMIT: Duration = Duration::from_secs(30);
 /// The readiness to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {
-    /// Something has arrived.
+    /// Data has arrived.
     Readable,
-    /// There is room again after there was none.
+    /// There is room again after the buffer was full.
     Writable,
 }
 
@@ -24,16 +24,16 @@ pub enum Interest {
 pub struct ZerocopyCompletion {
     /// How many.
     pub sends: u64,
-    /// Whether it copied them after all, as it does for a receiver on the same machine.
+    /// Whether the kernel copied them anyway, as it does for a receiver on the same machine.
     pub copied: bool,
 }
 
-/// What the processors did so far, nanoseconds.
+/// Processor times, nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     /// User and nice.
     pub user_ns: u64,
-    /// System; with interrupts and stolen time where these are not told apart.
+    /// System; including interrupts and stolen time if these are not counted separately.
     pub system_ns: u64,
     /// Idle and waiting for I/O.
     pub idle_ns: u64,
@@ -43,11 +43,11 @@ pub struct CpuTimes {
     pub softirq_ns: u64,
     /// TxResult by the hypervisor.
     pub steal_ns: u64,
-    /// Whether interrupts and stolen time are not told apart: then they are 0 here and unknown.
+    /// Whether interrupts and stolen time are not counted separately: then they are 0 here and unknown.
     pub undivided: bool,
 }
 
-/// What a host is. What it does not say is empty, absent or zero.
+/// Properties of a host. Unknown ones are empty, absent or zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Host {
     /// Operating system.
@@ -64,10 +64,10 @@ pub struct Host {
     pub governor: Option<String>,
     /// Clock source.
     pub clock_source: Option<String>,
-    /// Number of this boot of the kernel.
+    /// Boot id of the kernel.
     pub boot_id: Option<String>,
     /// Time namespace.
     pub time_namespace: Option<String>,
-    /// Whether a hypervisor is below.
+    /// Whether the host runs under a hypervisor.
     pub virtualised: bool,
 }

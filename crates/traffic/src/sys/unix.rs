@@ -1,4 +1,4 @@
-//! What Linux and the BSDs have in common.
+//! Code shared by Linux and the BSDs.
 
 use crate::sys::types::Nanos;
 use nix::ifaddrs::getifaddrs;
@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-/// The least wait that is slept; shorter ones are spun, since a sleep ends tens of microseconds late.
+/// Shorter waits than this spin instead of sleeping, since a sleep ends tens of microseconds late.
 pub const LEAST_SLEEP_NS: Nanos = 120_000;
 /// Flag of a send or receive that does not block.
 pub const DONTWAIT: c_int = libc::MSG_DONTWAIT;
@@ -28,33 +28,33 @@ pub fn now_ns() -> Nanos {
     now.tv_sec() as Nanos * 1_000_000_000 + now.tv_nsec() as Nanos
 }
 
-/// How far the realtime clock is ahead of [`now_ns`] at this moment, nanoseconds: what turns the kernel's packet
-/// times into this clock's.
+/// Offset of the realtime clock from [`now_ns`] at this moment, nanoseconds. Converts the kernel's packet timestamps
+/// to this clock.
 pub fn realtime_offset_ns() -> i64 {
     let realtime = || {
         let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("every POSIX system has the realtime clock");
         now.tv_sec() * 1_000_000_000 + now.tv_nsec()
     };
-    // The middle of two readings is when the one between them was taken, to half their distance.
+    // The reading between two others was taken at their midpoint, with an error of half their distance.
     let before = now_ns();
     let middle = realtime();
     let after = now_ns();
     middle - (before + (after - before) / 2) as i64
 }
 
-/// Has a trial's socket keep the time of its waits: [`RECEIVE_TICK`](crate::sys::types::RECEIVE_TICK) and
+/// Sets the timeouts of a trial's socket: [`RECEIVE_TICK`](crate::sys::types::RECEIVE_TICK) and
 /// [`SEND_LIMIT`](crate::sys::types::SEND_LIMIT).
 pub fn set_timeouts(socket: &Socket) -> io::Result<()> {
     socket.set_read_timeout(Some(crate::sys::types::RECEIVE_TICK))?;
     socket.set_write_timeout(Some(crate::sys::types::SEND_LIMIT))
 }
 
-/// Sends; waits for room as long as the socket does, and is then `WouldBlock`.
+/// Sends; blocks up to the socket's timeout, then returns `WouldBlock`.
 pub fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
     socket.send_with_flags(message, flags)
 }
 
-/// Sends what there is room for, without waiting; `None` where there is none.
+/// Sends as much as fits without blocking; `None` if nothing fits.
 pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
     match socket.send_with_flags(message, flags | DONTWAIT) {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -64,12 +64,12 @@ pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Opt
     }
 }
 
-/// Receives; `WouldBlock` where nothing came as long as the socket waits.
+/// Receives; `WouldBlock` after the socket's timeout.
 pub fn receive(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     socket.read(room)
 }
 
-/// Receives what is there; `WouldBlock` where nothing is.
+/// Receives without blocking; `WouldBlock` without data.
 pub fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `room.len()`
     // bytes to `room`.
@@ -77,31 +77,31 @@ pub fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     if received < 0 { Err(io::Error::last_os_error()) } else { Ok(received as usize) }
 }
 
-/// A connection and whom it is from; `WouldBlock` where none came as long as the socket waits.
+/// Accepts a connection, with its peer's address; `WouldBlock` after the socket's timeout.
 pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
     let (connection, peer) = socket.accept()?;
     Ok((connection, peer.as_socket()))
 }
 
-/// Sleeps so long, and tens of microseconds longer.
+/// Sleeps for this time, plus tens of microseconds.
 pub fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 
-/// Whom the next datagram is from, which stays to be received; `WouldBlock` where none came as long as the socket waits.
+/// The source address of the next datagram, which stays in the queue; `WouldBlock` after the socket's timeout.
 pub fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
     socket.peek_sender()
 }
 
-/// Whether a send was refused because there was no buffer for it.
+/// Whether a send failed with ENOBUFS.
 pub fn is_out_of_buffers(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// Files that a trial opens beside its sockets, at most.
+/// Maximum number of files that a trial opens in addition to its sockets.
 const OTHER_FILES: u64 = 64;
 
-/// Raises the limit on open files so that so many sockets can be opened. The error says what to do.
+/// Raises the limit on open files for this many sockets. The error says what to do.
 pub fn raise_file_limit(sockets: u64) -> io::Result<()> {
     let files = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
     let open = std::fs::read_dir(files).map_or(0, |files| files.count() as u64);
@@ -110,7 +110,7 @@ pub fn raise_file_limit(sockets: u64) -> io::Result<()> {
     if i128::from(now) >= i128::from(needed) {
         return Ok(());
     }
-    // Beyond the hard limit only who may raise that one too.
+    // Above the hard limit, only a process that may raise that limit too succeeds.
     setrlimit(Resource::RLIMIT_NOFILE, most.max(needed as _), most.max(needed as _))
         .or_else(|_| setrlimit(Resource::RLIMIT_NOFILE, most, most))?;
     let (now, _) = getrlimit(Resource::RLIMIT_NOFILE)?;
@@ -131,7 +131,7 @@ pub fn pin_thread(processor: usize) -> io::Result<()> {
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
-/// The processors that this thread may use, without asking for memory.
+/// The processors that this thread may use, without allocating.
 pub fn allowed_processors() -> impl Iterator<Item = usize> {
     let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
     (0..CpuSet::count()).filter(move |cpu| allowed.is_set(*cpu).unwrap_or(false))
@@ -180,7 +180,7 @@ pub fn set_congestion_control(socket: &Socket, name: &str) -> io::Result<()> {
     socket.set_tcp_congestion(name.as_bytes())
 }
 
-/// A socket that poll looks at.
+/// A pollfd.
 #[cfg(any(test, not(target_os = "linux")))]
 #[derive(Clone, Copy)]
 #[repr(transparent)]
@@ -188,7 +188,7 @@ pub struct PollEntry(libc::pollfd);
 
 #[cfg(any(test, not(target_os = "linux")))]
 impl PollEntry {
-    /// Looks whether a socket is ready for that. It must be open whenever it is looked at.
+    /// Polls a socket for this readiness. The socket must be open during each poll.
     pub fn new(socket: &Socket, what: crate::sys::types::Interest) -> Self {
         let events = match what {
             crate::sys::types::Interest::Readable => libc::POLLIN,
@@ -197,18 +197,18 @@ impl PollEntry {
         PollEntry(libc::pollfd { fd: socket.as_raw_fd(), events, revents: 0 })
     }
 
-    /// Whether it was, or is in error, when last looked at.
+    /// Whether the last poll found it ready or in error.
     pub fn is_ready(&self) -> bool {
         self.0.revents != 0
     }
 
-    /// Whether it is this socket.
+    /// Whether it belongs to this socket.
     pub fn is_of(&self, socket: &Socket) -> bool {
         self.0.fd == socket.as_raw_fd()
     }
 }
 
-/// Waits until one of the sockets is ready, so long at most.
+/// Waits until one of the sockets is ready, or until the limit.
 #[cfg(any(test, not(target_os = "linux")))]
 pub fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
     let milliseconds = limit.as_millis().min(c_int::MAX as u128) as c_int;

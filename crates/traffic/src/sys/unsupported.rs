@@ -1,4 +1,4 @@
-//! What only Linux supports: an `Unsupported` error elsewhere.
+//! Linux-only functions: an `Unsupported` error on other systems.
 
 use crate::sys::cmsg::TxTimestamp;
 use crate::sys::types::{Nanos, ZerocopyCompletion};
@@ -15,11 +15,11 @@ use std::time::Duration;
 
 /// Whether one call can send or receive several messages.
 pub const BATCHED_CALLS: bool = false;
-/// Flags of a send whose message must not share a packet with the next one: there is none that sees to it.
+/// Flags of a send whose message must not share a packet with the next one: no such flag here.
 pub const SEND_EOR: c_int = os::SEND_PLAIN;
-/// Flags of a send that another one follows at once: there is none.
+/// Flags of a send that is followed at once by another one: no such flag here.
 pub const SEND_MORE: c_int = os::SEND_PLAIN;
-/// Flag of a send from the program's memory: there is none, and [`enable_zerocopy`] refuses.
+/// Flag of a zero-copy send: no such flag here, and [`enable_zerocopy`] returns an error.
 pub const SEND_ZEROCOPY: c_int = 0;
 
 pub(super) fn unsupported<T>(what: &str) -> io::Result<T> {
@@ -32,7 +32,7 @@ pub fn enable_rx_timestamps(_socket: &Socket) -> io::Result<()> {
     unsupported("arrival times of the kernel")
 }
 
-/// Receives of a stream and says when it arrived.
+/// Receives from a stream with a receive timestamp.
 pub fn receive_with_timestamp(
     _socket: &Socket,
     _room: &mut [u8],
@@ -61,47 +61,47 @@ pub fn zerocopy_completion(_socket: &Socket) -> io::Result<Option<ZerocopyComple
     unsupported("sends from the program's memory")
 }
 
-/// Waits until the kernel has something to say of earlier sends.
+/// Waits for the error queue.
 pub fn wait_error_queue(_socket: &Socket, _limit: Duration) -> io::Result<()> {
     unsupported("error queue")
 }
 
-/// Packets that the kernel dropped at this socket for want of room.
+/// Packets that the kernel dropped at this socket because its buffer was full.
 pub fn socket_drops(_socket: &Socket) -> io::Result<u64> {
     unsupported("count of what a socket dropped")
 }
 
-/// Offloads of an interface: not known.
+/// Offloads of an interface: unknown.
 pub fn offloads(_socket: &Socket, _interface: &str) -> Offloads {
     Offloads::default()
 }
 
-/// Bytes that this socket has sent and that have not left this host: not known.
+/// Sent bytes that have not left this host: unknown.
 pub fn unsent_bytes(_socket: &Socket) -> io::Result<Option<u32>> {
     Ok(None)
 }
 
-/// What TCP's and UDP's sockets hold together: not known.
+/// Memory of TCP and UDP sockets: unknown.
 pub fn socket_memory_bytes() -> Option<u64> {
     None
 }
 
-/// Has the kernel space what a TCP socket sends.
+/// Paces a TCP socket in the kernel.
 pub fn set_pacing_rate(_socket: &Socket, _bytes_per_second: u64, _waiting: usize) -> io::Result<()> {
     unsupported("pacing by the kernel")
 }
 
-/// The bytes a second to which the kernel spaces what a socket sends: it does not.
+/// The kernel pacing rate of a socket: none.
 pub fn pacing_rate(_socket: &Socket) -> Option<u64> {
     None
 }
 
-/// Microseconds that a receive polls the device.
+/// SO_BUSY_POLL, microseconds.
 pub fn busy_poll_us(_socket: &Socket) -> io::Result<u32> {
     unsupported("busy polling")
 }
 
-/// Sets them.
+/// Sets SO_BUSY_POLL.
 pub fn set_busy_poll_us(_socket: &Socket, _microseconds: u32) -> io::Result<()> {
     unsupported("busy polling")
 }
@@ -111,12 +111,12 @@ pub fn lease_flow_label(_socket: &Socket, _destination: Ipv6Addr, _label: u32) -
     unsupported("flow label of a connection's own")
 }
 
-/// Has the connections of a listening TCP socket answer with the flow label of whoever connects.
+/// Makes a listening TCP socket reflect the flow label of incoming connections.
 pub fn reflect_flow_label(_socket: &Socket) -> io::Result<()> {
     unsupported("flow label of a connection's own")
 }
 
-/// Has packets leave without a flow label of the kernel's choice.
+/// Turns automatic flow labels off.
 pub fn no_flow_label(_socket: &Socket) -> io::Result<()> {
     unsupported("flow label of a connection's own")
 }
@@ -126,17 +126,17 @@ pub fn flow_label(_socket: &Socket) -> Option<u32> {
     None
 }
 
-/// Has the kernel say when it handed each packet to the interface.
+/// Turns transmit timestamps on.
 pub fn enable_tx_timestamps(_socket: &Socket) -> io::Result<()> {
     unsupported("times of sends")
 }
 
-/// When a packet was handed to the interface.
+/// Reads a transmit timestamp.
 pub fn read_tx_timestamp(_socket: &Socket, _limit: Duration) -> io::Result<(u32, TxTimestamp)> {
     unsupported("times of sends")
 }
 
-/// Whether an interface stamps packets itself.
+/// Whether an interface has hardware timestamps.
 pub fn has_hardware_timestamps(_socket: &Socket, _interface: &str) -> io::Result<bool> {
     unsupported("times of the interface's own")
 }

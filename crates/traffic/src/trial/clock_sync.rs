@@ -7,13 +7,13 @@ use crate::trial::path::Path;
 use crate::trial::transfers;
 use stacklab_model::{Direction, Framing, Io, Length, Pacing, Probe, TrialSpec, Tuning};
 
-/// How long an echo shows the least round trip.
+/// Length of the echo that measures the round trip.
 const ECHO_NS: u64 = 250_000_000;
-/// How long its ends poll, so that the round trip is without the time it takes to wake somebody.
+/// How long its ends poll, so that the round trip excludes wake-up times.
 const POLL_NS: u64 = 1_000_000;
 
-/// How far the clock of the second agent's host is ahead of the first one's, by an echo over the path and the transport of
-/// the trial. Inside is the reason where it did not work.
+/// Clock offset of the second agent's host from the first one's, measured with an echo over the path and the
+/// transport of the trial. The inner result is the reason if it failed.
 ///
 /// # Errors
 /// When an agent is gone or silent, or the user interrupts.
@@ -31,7 +31,7 @@ pub fn measure_offset(
         io: Io::Plain,
         flows: 1,
         clock_offset_ns: 0,
-        // Of an ordinary socket: what a trial wants of its own may hold small messages back.
+        // Default socket options: a trial's own options may delay small messages.
         tuning: Tuning::default(),
         ..trial.clone()
     };

@@ -8,15 +8,15 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a trial may take beyond its own length: connecting, draining and a busy machine.
+/// Extra time for a trial in addition to its own length: connecting, draining and a busy machine.
 const SLACK: Duration = Duration::from_secs(120);
-/// Messages a second below which a trial that ends by count is given up.
+/// A trial that ends by message count is abandoned below this rate, messages per second.
 const SLOWEST_PER_SECOND: f64 = 100.0;
 
-/// Runs the transfers together and returns both reports of each, sender first.
+/// Runs the transfers concurrently and returns both reports of each, sender first.
 ///
 /// # Errors
-/// The first agent's that could not do its part, when all others have ended; at once when one is gone.
+/// The error of the first agent that failed, after all others have ended; at once when an agent is gone.
 pub(crate) fn execute(
     mut agents: [&mut AgentClient; 2],
     transfers: &[Transfer],
@@ -44,7 +44,7 @@ pub(crate) fn execute(
             }
         }
     }
-    // The receivers are told even when a sender failed, so that they do not wait for it for ever. When a sender is gone
+    // The receivers are collected even when a sender failed, so that they do not wait forever. When a sender is gone,
     // the campaign ends, and the receivers with it.
     let mut host_reports = Vec::new();
     for ((transfer, (id, _)), sent) in transfers.iter().zip(listening).zip(sent) {
@@ -58,13 +58,13 @@ pub(crate) fn execute(
     first_failure.map_or(Ok(host_reports), Err)
 }
 
-/// The same error where it is one that a run may have; else the end of all.
+/// Returns an error that only invalidates the run; other errors end the campaign.
 fn failure(error: AgentError) -> Result<AgentError, AgentError> {
     if matches!(error, AgentError::Failed { .. }) { Ok(error) } else { Err(error) }
 }
 
 fn listen(agent: &mut AgentClient, transfer: &Transfer) -> Result<(u64, SocketAddr), AgentError> {
-    // Behind a translator the receiver is of the other family.
+    // Behind a translator the receiver has the other family.
     let spec = TrialSpec { family: Family::of(transfer.path.receiver), ..transfer.spec.clone() };
     let request = Request::Listen { spec: Box::new(spec), address: transfer.path.receiver };
     match agent.ask(request, "listen", SLACK)? {
@@ -73,7 +73,7 @@ fn listen(agent: &mut AgentClient, transfer: &Transfer) -> Result<(u64, SocketAd
     }
 }
 
-/// Starts every sender when its time has come; gives each one's transfer, by number.
+/// Starts every sender at its start time. Returns the pending sends with their transfer numbers.
 fn start_all(
     agents: &mut [&mut AgentClient; 2],
     transfers: &[Transfer],

@@ -1,4 +1,4 @@
-//! A path, a spec and two host reports as they should be, for unit tests.
+//! A path, a spec and two valid host reports, for unit tests.
 
 use crate::trial::path::Path;
 use stacklab_model::{
@@ -35,7 +35,7 @@ pub(crate) fn spec(family: Family, transport: Transport) -> TrialSpec {
     TrialSpec::new(1, &Cell::new(family, transport, Framing::Segment, 128), probe)
 }
 
-/// Both sides of that stream when all went as planned.
+/// Both reports of that stream, as planned.
 pub(crate) fn host_reports(spec: &TrialSpec) -> (HostReport, HostReport) {
     let [from, to] = addresses(spec.family).map(|address| SocketAddr::new(address, 5000));
     let side = |role, local, peer| {

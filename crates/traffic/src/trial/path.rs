@@ -10,37 +10,38 @@ pub struct Path {
     pub sender: IpAddr,
     /// The receiver's address.
     pub receiver: IpAddr,
-    /// MTU of the path, bytes; where nobody planned it, of the sender's own link.
+    /// MTU of the path, bytes; without a planned MTU, the MTU of the sender's own link.
     pub mtu: u32,
-    /// Whether the path has been planned so. Else another link of it may have a smaller MTU, and the receiver's own any.
+    /// Whether the MTU was planned. Otherwise another link of the path may have a smaller MTU, and the receiver's own
+    /// link any MTU.
     pub planned_mtu: bool,
     /// Whether offloads stay on.
     pub offloads: bool,
-    /// Rate of the link, where it is limited.
+    /// Rate of the link, if limited.
     pub rate: Option<Rate>,
-    /// Whether a little other traffic is on it meanwhile, both ways, which is no part of the trial.
+    /// Whether the path also carries a little other traffic in both directions, which is not part of the trial.
     pub shared: bool,
-    /// What routers between the hosts make of it, where there are any.
+    /// Address and size translation by routers between the hosts, if any.
     pub nat: Option<NatPath>,
 }
 
-/// What routers between the hosts of a trial make of addresses and sizes.
+/// How routers between the hosts of a trial change addresses and sizes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NatPath {
-    /// The address by which the sender calls the receiver.
+    /// The receiver's address as the sender uses it.
     pub destination: IpAddr,
-    /// The address by which the receiver calls the sender.
+    /// The sender's address as the receiver uses it.
     pub source: IpAddr,
-    /// The path MTU that the sender and the receiver find towards each other, bytes.
+    /// The path MTU from the sender and from the receiver, bytes.
     pub path_mtus: [u32; 2],
     /// MTU of the sender's and of the receiver's own link, bytes.
     pub own_mtus: [u32; 2],
-    /// Whether the sender's port is another to the receiver.
+    /// Whether the receiver sees another source port than the sender uses.
     pub renumbers: bool,
 }
 
 impl Path {
-    /// The same path the other way.
+    /// The same path in the other direction.
     pub fn reversed(&self) -> Path {
         let nat = self.nat.map(|NatPath { destination, source, mut path_mtus, mut own_mtus, renumbers }| {
             path_mtus.reverse();
@@ -50,17 +51,17 @@ impl Path {
         Path { sender: self.receiver, receiver: self.sender, nat, ..self.clone() }
     }
 
-    /// The address by which the sender calls the receiver.
+    /// The receiver's address as the sender uses it.
     pub fn destination(&self) -> IpAddr {
         self.nat.map_or(self.receiver, |nat| nat.destination)
     }
 
-    /// The address by which the receiver calls the sender.
+    /// The sender's address as the receiver uses it.
     pub fn source(&self) -> IpAddr {
         self.nat.map_or(self.sender, |nat| nat.source)
     }
 
-    /// The path MTU of the sender and of the receiver towards each other, bytes.
+    /// The path MTU from the sender and from the receiver, bytes.
     pub fn path_mtus(&self) -> [u32; 2] {
         self.nat.map_or([self.mtu; 2], |nat| nat.path_mtus)
     }

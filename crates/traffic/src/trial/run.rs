@@ -1,4 +1,4 @@
-//! Runs one trial on two agents, and makes figures of their reports.
+//! Runs one trial on two agents, and computes figures from their reports.
 
 use crate::protocol::client::{AgentClient, AgentError};
 use crate::results;
@@ -12,18 +12,18 @@ use stacklab_model::{
 use std::collections::BTreeMap;
 use std::time::{Instant, SystemTime};
 
-/// What two agents reported of one trial.
+/// The reports of two agents on one trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Collected {
     /// When the trial was started, nanoseconds since the Unix epoch.
     pub started_unix_ns: u64,
     /// How long it took, nanoseconds.
     pub wall_ns: u64,
-    /// The reports of each of its transfers, the sender's first; or why an agent could not do its part.
+    /// The reports of each transfer, the sender's first; or why an agent failed.
     pub reports: Result<Vec<[HostReport; 2]>, String>,
 }
 
-/// What one trial's reports come to.
+/// Result of one trial's reports.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     /// Whether the trial was as planned.
@@ -32,16 +32,16 @@ pub struct Figures {
     pub values: BTreeMap<Metric, Value>,
     /// Where messages were lost.
     pub drops: Drops,
-    /// What a reader of the figures should know.
+    /// Warnings about the figures.
     pub warnings: Vec<Warning>,
     /// The reports that a record keeps: forward sender and receiver, then reverse sender and receiver.
     pub host_reports: Vec<HostReport>,
 }
 
-/// Has two agents run one trial, and collects their reports. In reverse, the second one sends.
+/// Runs one trial on two agents and collects their reports. In reverse, the second agent sends.
 ///
 /// # Errors
-/// When an agent is gone or silent, or the user interrupts. What an agent could not do is no error but in the reports.
+/// When an agent is gone or silent, or the user interrupts. An agent's failure is not an error; it is in the reports.
 pub fn collect(
     sender: &mut AgentClient,
     receiver: &mut AgentClient,
@@ -61,8 +61,8 @@ pub fn collect(
     Ok(Collected { started_unix_ns: started.as_nanos() as u64, wall_ns, reports })
 }
 
-/// The figures of a trial, by its reports alone. Both ways at once, they are those of the stream from the first agent to
-/// the second, but for the metrics that say otherwise.
+/// The figures of a trial, from its reports alone. With streams both ways, they are those of the stream from the
+/// first agent to the second, except for the metrics that say otherwise.
 pub fn figures(
     path: &Path,
     spec: &TrialSpec,
@@ -97,16 +97,16 @@ pub fn figures(
     }
     warnings.extend(transfers::overlap_warning(&transfers, &host_reports, spec.clock_offset_ns));
     warnings.extend(transfers::load_warning(&transfers, &host_reports, spec.clock_offset_ns));
-    // A record has room for the two directions of what is measured, and none for what flowed beside.
+    // A record keeps the two directions of the measured transfer, not the load streams.
     let kept = transfers.iter().zip(host_reports).filter(|(transfer, _)| transfer.role != TransferRole::Load);
     let host_reports = kept.flat_map(|(_, host_reports)| host_reports).collect();
     Figures { status, values, drops, warnings, host_reports }
 }
 
-/// Runs one trial between two agents and makes a run of what they alone report.
+/// Runs one trial between two agents and makes a run from their reports alone.
 ///
 /// # Errors
-/// As [`collect`]. A trial that an agent could not do is a run all the same: invalid, with the agent's reason.
+/// As [`collect`]. A trial that an agent could not do still gives a run: invalid, with the agent's reason.
 pub fn run_trial(
     sender: &mut AgentClient,
     receiver: &mut AgentClient,
@@ -118,8 +118,8 @@ pub fn run_trial(
     let Collected { started_unix_ns, wall_ns, reports } = collect(sender, receiver, path, &spec, direction)?;
     let Figures { status, values, drops, warnings, host_reports } = figures(path, &spec, direction, reports);
     if status != RunStatus::Valid {
-        // A host that is gone takes the link with it and spoils what the other one sees: that is no run, and can be
-        // done again.
+        // A host that is gone takes the link down and distorts the other host's report. The trial then gives no run,
+        // and can be repeated.
         sender.hello()?;
         receiver.hello()?;
     }

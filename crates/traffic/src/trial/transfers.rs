@@ -5,9 +5,10 @@ use crate::trial::path::Path;
 use stacklab_model::{Direction, HostReport, Io, Length, Metric, Pacing, Probe, TrialSpec, Value, Warning};
 use std::time::Duration;
 
-/// The least part of its own measured window that a stream both ways must share with the other.
+/// Minimum share of its measured window in which a stream both ways must overlap the other one.
 const TOGETHER: f64 = 0.9;
-/// How long before an echo's warm-up, and after its end, the stream beside it flows, its own warm-up not counted.
+/// How long the load stream of an echo flows before the echo's warm-up and after its end, without the load stream's
+/// own warm-up.
 const LEAD: Duration = Duration::from_millis(100);
 const TAIL: Duration = Duration::from_millis(300);
 
@@ -22,16 +23,16 @@ pub(crate) struct Transfer {
     pub path: Path,
     /// The spec sent to both agents.
     pub spec: TrialSpec,
-    /// When its sender is started, from the beginning of the trial.
+    /// When its sender is started, relative to the start of the trial.
     pub starts: Duration,
 }
 
 /// The role of a transfer in its trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TransferRole {
-    /// What is measured.
+    /// The measured transfer.
     Main,
-    /// The same the other way.
+    /// The same transfer in the other direction.
     Reverse,
     /// The load stream of a loaded echo.
     Load,
@@ -43,7 +44,7 @@ impl Transfer {
         1 - self.from
     }
 
-    /// Prefix of its reasons and warnings.
+    /// Prefix of the transfer's reasons and warnings.
     pub(crate) fn prefix(&self) -> &'static str {
         match self.role {
             TransferRole::Main => "",
@@ -53,7 +54,7 @@ impl Transfer {
     }
 }
 
-/// The transfers of a trial, what is measured first.
+/// The transfers of a trial, the measured one first.
 pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Transfer> {
     let transfer = |role, from, token| {
         let path = if from == 0 { path.clone() } else { path.reversed() };
@@ -73,7 +74,7 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Tra
     }
 }
 
-/// How far the receiver's clock is ahead of the sender's, where the second agent's is ahead of the first one's.
+/// Clock offset of the receiver from the sender, given the offset of the second agent from the first.
 fn offset(spec: &TrialSpec, from: usize) -> i64 {
     if from == 0 { spec.clock_offset_ns } else { -spec.clock_offset_ns }
 }
@@ -85,7 +86,7 @@ fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<T
     let lasts = spec.probe.warmup_ns
         + match spec.probe.length {
             Length::Time(ns) => ns,
-            // Studies give a time; whoever else asks gets a stream that is seen to end too early.
+            // Studies give a time. With a message count, the load stream ends too early, and a warning says so.
             Length::Packets(_) => 0,
         };
     let transfer = |role, from, spec, starts| {
@@ -117,7 +118,7 @@ fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<T
     transfers
 }
 
-/// A warning where a stream did not flow all the time that the echo beside it was measured. `offset_ns` is as for
+/// A warning if a load stream did not flow during the whole measured window of the echo. `offset_ns` is as for
 /// [`overlap_warning`].
 pub(crate) fn load_warning(
     transfers: &[Transfer],
@@ -154,7 +155,7 @@ pub(crate) fn secondary_values(
                     TransferRole::Load => Metric::ThroughputLoad,
                     _ => Metric::ThroughputReverse,
                 };
-                // Of streams both ways beside an echo, the one that flows as its messages go out.
+                // With load streams both ways, the stream in the direction of the echo's requests.
                 let said = transfer.role == TransferRole::Reverse || transfer.from == transfers[0].from;
                 values.remove(&Metric::Throughput).filter(|_| said).map(|value| (name, value))
             }
@@ -162,9 +163,9 @@ pub(crate) fn secondary_values(
     beside.collect()
 }
 
-/// A warning where streams both ways were not measured at the same time. `offset_ns` is how far the clock of the second
-/// agent's host is ahead of the first one's. Windows are the receivers': what a sender's buffer holds can be much of a
-/// short one.
+/// A warning if streams both ways were not measured at the same time. `offset_ns` is the clock offset of the second
+/// agent's host from the first one's. The receivers' windows are compared: draining the sender's buffer can take much
+/// of a short window.
 pub(crate) fn overlap_warning(
     transfers: &[Transfer],
     host_reports: &[[HostReport; 2]],

@@ -1,4 +1,4 @@
-//! What an agent must do, whatever system it runs on.
+//! Requirements on an agent, on any system.
 
 use super::{End, client, spec};
 use stacklab_model::{Family, HostFacts, HostReport, Pacing, Probe, Transport, TrialSpec};
@@ -25,7 +25,7 @@ fn listen(agent: &mut AgentClient, spec: &TrialSpec) -> (u64, SocketAddr) {
     }
 }
 
-/// What the agent says of its host.
+/// The facts that the agent reports of its host.
 pub fn facts(agent: &mut AgentClient) -> HostFacts {
     match agent.ask(Request::Facts, "tell its facts", LIMIT).unwrap() {
         (_, Answer::Facts(facts)) => *facts,
@@ -33,7 +33,7 @@ pub fn facts(agent: &mut AgentClient) -> HostFacts {
     }
 }
 
-/// One agent sends twice and receives twice at once, and answers meanwhile.
+/// One agent runs two sends and two receives at once, and still answers other requests.
 pub fn does_several_things_at_once(open: impl Fn() -> End) {
     for family in Family::ALL.iter().copied() {
         for transport in Transport::ALL.iter().copied() {
@@ -51,7 +51,7 @@ pub fn does_several_things_at_once(open: impl Fn() -> End) {
             agent.hello().unwrap();
             let meanwhile = start.elapsed();
             facts(&mut agent);
-            // Finished in the other order than they end in.
+            // Finished in the opposite order to the one in which they end.
             let sent: Vec<HostReport> =
                 sends.into_iter().map(|send| side(agent.finish(send, LIMIT).unwrap())).collect();
             assert!(meanwhile < Duration::from_millis(600), "it answered after {meanwhile:?}");
@@ -67,7 +67,7 @@ pub fn does_several_things_at_once(open: impl Fn() -> End) {
     }
 }
 
-/// A request that comes twice is done once; a failure, and what is not understood, is answered with its own id.
+/// A duplicate request is done once. A failure or an unknown request is answered with its own id.
 pub fn does_once_what_is_asked_twice(mut end: End) {
     let mut answers = BufReader::new(end.answers).lines();
     let mut write = |mut line: Vec<u8>| {
@@ -100,7 +100,7 @@ pub fn does_once_what_is_asked_twice(mut end: End) {
     let sent = answer();
     assert_eq!(sent.id, 2);
     write(line(4, Request::Collect { listen: 1 }));
-    // The second request to send was answered by the first one's answer: the next answer is this one's.
+    // The answer of the first request to send also served the duplicate: the next answer is this one's.
     let received = answer();
     assert_eq!(received.id, 4);
     let (sent, received) = (side(sent.body), side(received.body));
@@ -108,12 +108,12 @@ pub fn does_once_what_is_asked_twice(mut end: End) {
     assert_eq!(received.received.strays, 0);
 }
 
-/// An agent that is gone is known as gone by every request under way.
+/// When an agent is gone, every request in progress reports that.
 pub fn is_known_as_gone(end: End) {
     let (mut agent, hang_up) = client("away", end);
     let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, Pacing::Flood, 20);
     let (listen, _) = listen(&mut agent, &spec);
-    // A receiver whose sender never comes answers when it has waited; nobody will be there by then.
+    // A receiver whose sender never comes answers after a timeout; by then the coordinator is gone.
     hang_up();
     let asked = agent.ask(Request::Collect { listen }, "collect", LIMIT);
     assert!(matches!(asked, Err(AgentError::Gone { .. })), "{asked:?}");

@@ -1,4 +1,4 @@
-//! Agents at the other end of a byte stream, and trials for them; their traffic is on loopback.
+//! Agents on a byte stream, and trials for them; their traffic is on loopback.
 #![allow(dead_code, reason = "each test uses its own part")]
 
 pub mod checks;
@@ -17,9 +17,9 @@ static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// The coordinator's end of an agent's byte stream.
 pub struct End {
-    /// What the agent answers.
+    /// The agent's answers.
     pub answers: Box<dyn Read + Send>,
-    /// What it is asked.
+    /// Requests to the agent.
     pub requests: Box<dyn Write + Send>,
     /// Ends the agent, as if its host were gone.
     pub hang_up: Box<dyn FnOnce()>,
@@ -35,7 +35,7 @@ pub fn thread_agent() -> End {
     End { answers: Box::new(answers), requests: Box::new(requests), hang_up: Box::new(hang_up) }
 }
 
-/// A client of the agent at the other end, which has said hello, and what ends that agent.
+/// A client that has said hello to the agent, and a function that ends that agent.
 pub fn client(host: &str, end: End) -> (AgentClient, Box<dyn FnOnce()>) {
     let mut client = AgentClient::new(host, end.answers, end.requests, &NEVER_INTERRUPTED);
     client.hello().unwrap();
@@ -57,7 +57,7 @@ pub fn path(family: Family) -> Path {
     }
 }
 
-/// A trial of a probe, with messages of 256 bytes whose segments are not proved.
+/// A trial of a probe, with messages of 256 bytes and without segment validation.
 pub fn spec(
     family: Family,
     transport: Transport,
@@ -76,7 +76,7 @@ pub fn spec(
     TrialSpec::new(4242, &Cell::new(family, transport, Framing::Message, 256), probe)
 }
 
-/// The trial that a spec is of.
+/// The trial of a spec.
 pub fn trial(spec: &TrialSpec) -> Trial {
     let cell = Cell::new(spec.family, spec.transport, spec.framing, spec.message_bytes);
     Trial { block: 0, position: 0, cell, probe: spec.probe.probe }

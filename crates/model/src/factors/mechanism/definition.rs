@@ -1,55 +1,56 @@
-//! What a mechanism is, as data. The header model, the path MTU, the testbed that builds it, what it needs of a kernel, how it
-//! is recognised in a capture and what a study may say of it all follow from its definition.
+//! The definition of a mechanism, as data. Everything else follows from it: the header model, the path MTU, the
+//! testbed, the kernel features that it needs, how a capture recognises it, and what a study may say about it.
 
 use crate::factors::family::Family;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// A transition mechanism. Each has one file, which holds one of these, and one line in the table ([`crate::Mechanism`]).
+/// A transition mechanism. Each mechanism has one file with one such definition, and one line in the table
+/// ([`crate::Mechanism`]).
 #[derive(Debug)]
 pub struct MechanismDef {
     /// Name in study files, records and reports.
     pub name: &'static str,
-    /// What becomes of packets, and the RFC that says so: `IPv6 in IPv4 (RFC 4213)`. It goes into the study language's
-    /// description.
+    /// What the mechanism does to packets, and its RFC: `IPv6 in IPv4 (RFC 4213)`. The study language's description
+    /// includes it.
     pub doc: &'static str,
-    /// Families of the sender's packets that it carries.
+    /// Families of the sender's packets that the mechanism carries.
     pub carries: &'static [Family],
-    /// How it carries them.
+    /// How the mechanism carries packets.
     pub method: Method,
 }
 
 /// How packets cross the link between the routers.
 #[derive(Debug)]
 pub enum Method {
-    /// Forwarded as they are.
+    /// Forwarded unchanged.
     Forwarding,
-    /// Inside other packets.
+    /// Encapsulated in other packets.
     Tunnel(Tunnel),
-    /// With IPv6 headers, whatever they had before.
+    /// Translated: every packet on the link is IPv6.
     Translation(Translation),
 }
 
 /// A tunnel between the routers.
 #[derive(Debug)]
 pub struct Tunnel {
-    /// Headers put before each packet, from outside to inside. The first is of the family that the link carries.
+    /// Headers added before each packet, from outside to inside. The first header has the link's family.
     pub headers: &'static [Header],
-    /// How a router knows the other one's address.
+    /// How a router finds the address of the other router.
     pub remote: Remote,
-    /// The network device that it is on each router.
+    /// The tunnel's network device on each router.
     pub device: Device,
 }
 
-/// How a router knows the address of the tunnel's other end.
+/// How a router finds the address of the tunnel's other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Remote {
     /// It is configured.
     Configured,
-    /// It is in the IPv6 destination (6to4, RFC 3056; 6rd, RFC 5969). The clients' networks follow from it.
+    /// It is embedded in the IPv6 destination (6to4, RFC 3056; 6rd, RFC 5969). The clients' networks follow from it.
     InDestination {
         /// The prefix, and its length.
         prefix: (Ipv6Addr, u8),
-        /// What all routers' IPv4 addresses begin with. Only the rest of an address follows the IPv6 prefix.
+        /// The common beginning of all routers' IPv4 addresses. Only the rest of an address follows the IPv6 prefix.
         common: (Ipv4Addr, u8),
     },
 }
@@ -57,11 +58,11 @@ pub enum Remote {
 /// A network device of the Linux kernel that is one end of a tunnel.
 #[derive(Debug)]
 pub struct Device {
-    /// What the kernel's ability to make it is called. Devices of one ability are alike.
+    /// The name of the kernel's ability to create the device. Devices with the same ability are created alike.
     pub ability: &'static str,
-    /// What it is needed for.
+    /// What needs the device.
     pub what_for: &'static str,
-    /// What to do where the kernel lacks it.
+    /// What to do if the kernel does not support the device.
     pub remedy: &'static str,
     /// Its kind (`ip link add type KIND`).
     pub kind: &'static str,
@@ -69,9 +70,9 @@ pub struct Device {
     pub module: &'static str,
     /// Whether the module adds a device to every namespace as soon as it is loaded (`sit0`, `tunl0`).
     pub intrusive: bool,
-    /// The kernel options that make it, as a kernel's configuration has them: `CONFIG_IPV6_SIT=y`.
+    /// The kernel options that enable it, as written in a kernel configuration: `CONFIG_IPV6_SIT=y`.
     pub options: &'static [&'static str],
-    /// Whether user-mode Linux as Debian builds it has it.
+    /// Whether Debian's build of user-mode Linux includes it.
     pub in_debian_uml: bool,
     /// How it is configured.
     pub setup: Setup,
@@ -99,8 +100,8 @@ pub enum Header {
     Gre,
     /// UDP.
     Udp,
-    /// WireGuard's transport data: type, receiver and counter before the packet, the authentication tag behind it. What is inside
-    /// is encrypted.
+    /// WireGuard's transport data: type, receiver and counter before the packet, the authentication tag after it. The
+    /// inner packet is encrypted.
     WireGuard,
 }
 
@@ -124,12 +125,12 @@ impl Tunnel {
         }
     }
 
-    /// Whether nobody on the link can read what is inside.
+    /// Whether the inner packets are unreadable on the link.
     pub fn encrypts(&self) -> bool {
         self.headers.contains(&Header::WireGuard)
     }
 
-    /// Bytes that it adds to each packet.
+    /// Bytes added to each packet.
     pub fn added_bytes(&self) -> u32 {
         self.headers.iter().map(|header| header.bytes()).sum()
     }
@@ -144,7 +145,7 @@ impl Header {
         }
     }
 
-    /// Its bytes, a trailer counted.
+    /// The header's bytes, including a trailer.
     pub const fn bytes(self) -> u32 {
         match self {
             Header::Ipv4 => 20,
@@ -167,7 +168,7 @@ impl Translation {
         self != Translation::Near
     }
 
-    /// What it is to packets the other way.
+    /// The same role for packets in the reverse direction.
     pub fn reversed(self) -> Self {
         match self {
             Translation::Near => Translation::Far,

@@ -1,5 +1,5 @@
-//! 4in6: IPv4 in IPv6 between two routers (RFC 2473). `ip` says it as
-//! `ip -6 tunnel add tunnel mode ipip6 local A remote B encaplimit none`.
+//! 4in6: IPv4 in IPv6 between two routers (RFC 2473). The `ip` command is `ip -6 tunnel add tunnel mode ipip6 local A
+//! remote B encaplimit none`.
 
 use super::{Device, Header, MechanismDef, Method, Remote, Setup, Tunnel};
 use crate::factors::family::Family;

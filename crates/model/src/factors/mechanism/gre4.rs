@@ -1,5 +1,5 @@
-//! GRE over IPv4: either family behind a header that says which (RFC 2784). `ip` says it as
-//! `ip tunnel add tunnel mode gre local A remote B ttl 64`.
+//! GRE over IPv4: carries either family; the GRE header names the family (RFC 2784). The `ip` command is `ip tunnel
+//! add tunnel mode gre local A remote B ttl 64`.
 
 use super::{Device, Header, MechanismDef, Method, Remote, Setup, Tunnel};
 use crate::factors::family::Family;

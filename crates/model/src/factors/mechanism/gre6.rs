@@ -1,5 +1,5 @@
-//! GRE over IPv6: either family behind a header that says which (RFC 7676). `ip` says it as
-//! `ip -6 tunnel add tunnel mode ip6gre local A remote B encaplimit none hoplimit 64`.
+//! GRE over IPv6: carries either family; the GRE header names the family (RFC 7676). The `ip` command is `ip -6
+//! tunnel add tunnel mode ip6gre local A remote B encaplimit none hoplimit 64`.
 
 use super::{Device, Header, MechanismDef, Method, Remote, Setup, Tunnel};
 use crate::factors::family::Family;

@@ -1,5 +1,5 @@
-//! IPIP: IPv4 in IPv4 between two routers (RFC 2003), protocol 4. `ip` says it as
-//! `ip tunnel add tunnel mode ipip local A remote B ttl 64`.
+//! IPIP: IPv4 in IPv4 between two routers (RFC 2003), protocol 4. The `ip` command is `ip tunnel add tunnel mode ipip
+//! local A remote B ttl 64`.
 
 use super::{Device, Header, MechanismDef, Method, Remote, Setup, Tunnel};
 use crate::factors::family::Family;

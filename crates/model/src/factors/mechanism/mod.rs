@@ -1,4 +1,5 @@
-//! Transition mechanisms: what carries one family over the other. Each is one file of this folder and one line of the table.
+//! Transition mechanisms: each carries one family over the other. Each mechanism is one file of this folder and one
+//! line of the table.
 
 mod definition;
 mod translator;
@@ -10,7 +11,7 @@ use crate::factors::family::Family;
 use crate::names::text_of_names;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 
-/// Makes the mechanisms of the table: a module and a variant of each. A module holds a `DEF`.
+/// Generates the mechanisms of the table: one module and one variant for each. Each module holds a `DEF`.
 macro_rules! mechanisms {
     ($($variant:ident = $module:ident,)+) => {
         $(mod $module;)+
@@ -27,7 +28,7 @@ macro_rules! mechanisms {
             /// Every name, in the same order.
             pub const NAMES: &'static [&'static str] = &[$($module::DEF.name,)+];
 
-            /// What it is.
+            /// The mechanism's definition.
             pub const fn definition(self) -> &'static MechanismDef {
                 match self { $(Self::$variant => &$module::DEF,)+ }
             }
@@ -66,18 +67,18 @@ impl<'de> Deserialize<'de> for Mechanism {
     }
 }
 
-/// What a mechanism makes of a packet on the link.
+/// How a packet changes on the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Carriage {
-    /// The packet is of this family on the link, its own or what it is translated to.
+    /// The packet has this family on the link: its own, or the family that it is translated to.
     Plain(Family),
-    /// The packet has so many bytes put around it.
+    /// The packet is encapsulated with this many added bytes.
     Inside(u32),
-    /// The same, the packet being filled up to a multiple of so many bytes where that fits.
+    /// The packet is encapsulated with added bytes, and padded to a multiple of this many bytes if the result fits.
     Filled(u32, u32),
 }
 
-/// WireGuard fills packets up to a multiple of it.
+/// WireGuard pads packets to a multiple of this many bytes.
 const WIREGUARD_BLOCK: u32 = 16;
 
 impl Mechanism {
@@ -86,7 +87,7 @@ impl Mechanism {
         self.definition().name
     }
 
-    /// The tunnel that it is, where it is one.
+    /// The mechanism's tunnel, if it is a tunnel.
     pub fn tunnel(self) -> Option<&'static Tunnel> {
         match &self.definition().method {
             Method::Tunnel(tunnel) => Some(tunnel),
@@ -94,7 +95,7 @@ impl Mechanism {
         }
     }
 
-    /// The routers that translate, where it translates.
+    /// The routers that translate, if the mechanism translates.
     pub fn translation(self) -> Option<Translation> {
         match self.definition().method {
             Method::Translation(translation) => Some(translation),
@@ -102,12 +103,12 @@ impl Mechanism {
         }
     }
 
-    /// Whether packets are translated, and so have other addresses behind it.
+    /// Whether packets are translated, and therefore have other addresses after the translator.
     pub fn translates(self) -> bool {
         self.translation().is_some()
     }
 
-    /// Devices of all mechanisms, one of each ability, each with the first mechanism that has it.
+    /// Devices of all mechanisms, one for each ability, each with the first mechanism that uses it.
     pub fn devices() -> Vec<(Self, &'static Device)> {
         let mut devices: Vec<(Self, &Device)> = Vec::new();
         for mechanism in Self::ALL {
@@ -119,7 +120,7 @@ impl Mechanism {
         devices
     }
 
-    /// What it is to packets the other way: a translator does the opposite for them.
+    /// The same mechanism for packets in the reverse direction: a translator does the opposite there.
     pub fn reversed(self) -> Self {
         let Some(translation) = self.translation() else { return self };
         let opposite = |other: &&Self| other.translation() == Some(translation.reversed());
@@ -131,7 +132,8 @@ impl Mechanism {
         self.definition().carries.contains(&family)
     }
 
-    /// What it makes of packets of a family on the link where it works; `None` where it does not carry that family.
+    /// How packets of a family change on the link while the mechanism works; `None` if the mechanism does not carry
+    /// the family.
     pub(crate) fn carriage(self, family: Family) -> Option<Carriage> {
         let carriage = match &self.definition().method {
             Method::Forwarding => Carriage::Plain(family),
@@ -144,8 +146,8 @@ impl Mechanism {
         self.carries(family).then_some(carriage)
     }
 
-    /// The headers on the link of a UDP datagram of a family, from outside to inside, as far as they can be read; `None` where
-    /// it does not carry the family.
+    /// The readable headers of a UDP datagram of a family on the link, from outside to inside; `None` if the
+    /// mechanism does not carry the family.
     pub fn datagram_headers(self, family: Family) -> Option<Vec<Header>> {
         let headers = match &self.definition().method {
             Method::Forwarding => vec![Header::ip(family), Header::Udp],
@@ -156,9 +158,9 @@ impl Mechanism {
         self.carries(family).then_some(headers)
     }
 
-    /// The largest packet of a family that it carries whole over a link of this MTU, bytes: what senders' path MTU
-    /// discovery finds. `None` where it does not carry the family. What is translated to IPv6 has the longer header there
-    /// (RFC 7915, section 5.2).
+    /// The largest packet of a family that fits a link of this MTU without fragmentation, bytes. Senders' path MTU
+    /// discovery finds this size. `None` if the mechanism does not carry the family. A packet translated to IPv6 has
+    /// the longer header on the link (RFC 7915, section 5.2).
     pub fn leaves(self, family: Family, mtu: u32) -> Option<u32> {
         let taken = match self.carriage(family)? {
             Carriage::Plain(other) => other.header_bytes() - family.header_bytes(),
@@ -167,7 +169,7 @@ impl Mechanism {
         Some(mtu.saturating_sub(taken))
     }
 
-    /// The families of the packets on the link that it crosses.
+    /// The families of the mechanism's packets on the link.
     pub fn link_families(self) -> &'static [Family] {
         match &self.definition().method {
             Method::Forwarding => Family::ALL,
@@ -204,7 +206,7 @@ mod tests {
             for family in Family::ALL {
                 let path =
                     WirePath { mechanism: *mechanism, ..WirePath::plain(*family, Transport::Udp, 1500) };
-                // A packet of 512 bytes, which is filled up to no more.
+                // A packet of 512 bytes needs no padding.
                 let own = family.header_bytes() + Header::Udp.bytes();
                 let size = path.wire_size(512 - own);
                 let Some(headers) = mechanism.datagram_headers(*family) else {
@@ -212,13 +214,13 @@ mod tests {
                     continue;
                 };
                 let of_headers: u32 = headers.iter().map(|header| header.bytes()).sum();
-                // What is encrypted is not among the headers.
+                // Encrypted headers are not listed.
                 let hidden = if headers.last() == Some(&Header::Udp) { 0 } else { own };
                 let size = size.unwrap();
                 assert_eq!(size.ip_bytes, of_headers + hidden + 512 - own, "{mechanism} {family}");
                 let outer = mechanism.link_families().iter().map(|family| Header::ip(*family));
                 assert!(outer.into_iter().any(|outer| headers[0] == outer), "{mechanism} {family}");
-                // What it leaves is what just fills the link, but for a translator that makes packets smaller.
+                // The largest packet fills the link exactly, except where a translator makes packets smaller.
                 let left = mechanism.leaves(*family, 1500).unwrap();
                 let largest = path.wire_size(left - own).unwrap();
                 assert_eq!((largest.packets, largest.ip_bytes), (1, 1500), "{mechanism} {family}");

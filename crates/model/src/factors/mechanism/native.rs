@@ -1,4 +1,4 @@
-//! Dual stack: routers forward packets of both families as they are.
+//! Dual stack: routers forward packets of both families unchanged.
 
 use super::{MechanismDef, Method};
 use crate::factors::family::Family;

@@ -1,5 +1,5 @@
-//! 6in4: IPv6 in IPv4 between two routers that know each other's address (RFC 4213). `ip` says it as
-//! `ip tunnel add tunnel mode sit local A remote B ttl 64`.
+//! 6in4: IPv6 in IPv4 between two routers that are configured with each other's address (RFC 4213). The `ip` command
+//! is `ip tunnel add tunnel mode sit local A remote B ttl 64`.
 
 use super::{Device, Header, MechanismDef, Method, Remote, Setup, Tunnel};
 use crate::factors::family::Family;
@@ -11,7 +11,7 @@ pub(super) const DEF: MechanismDef = MechanismDef {
     method: Method::Tunnel(Tunnel { headers: &[Header::Ipv4], remote: Remote::Configured, device: SIT }),
 };
 
-/// 6to4 has it too.
+/// 6to4 uses the same device.
 pub(super) const SIT: Device = Device {
     ability: "sit",
     what_for: "6in4, 6to4 and 6rd",

@@ -1,6 +1,7 @@
-//! 6rd: as 6to4, under the provider's own prefix (RFC 5969): here 2001:2::/48, and the last 16 bits of the router's IPv4
-//! address. It needs a kernel with CONFIG_IPV6_SIT_6RD. `ip` says it as `ip tunnel add tunnel mode sit local A ttl 64` and
-//! `ip tunnel 6rd dev tunnel 6rd-prefix 2001:2::/48 6rd-relay_prefix 198.18.0.0/16`.
+//! 6rd: like 6to4, but under the provider's own prefix (RFC 5969). Here the prefix is 2001:2::/48, followed by the
+//! last 16 bits of the router's IPv4 address. It needs a kernel with CONFIG_IPV6_SIT_6RD. The `ip` commands are `ip
+//! tunnel add tunnel mode sit local A ttl 64` and `ip tunnel 6rd dev tunnel 6rd-prefix 2001:2::/48 6rd-relay_prefix
+//! 198.18.0.0/16`.
 
 use super::sixinfour::SIT;
 use super::{Device, Header, MechanismDef, Method, Remote, Tunnel};

@@ -1,5 +1,5 @@
-//! 6to4: IPv6 in IPv4, the far router's IPv4 address being in the IPv6 destination, 2002:V4ADDR::/48 (RFC 3056). `ip` says it
-//! as `ip tunnel add tunnel mode sit local A remote any ttl 64` and a route to 2002::/16.
+//! 6to4: IPv6 in IPv4. The IPv6 destination, 2002:V4ADDR::/48, contains the far router's IPv4 address (RFC 3056). The
+//! `ip` command is `ip tunnel add tunnel mode sit local A remote any ttl 64`, with a route to 2002::/16.
 
 use super::sixinfour::SIT;
 use super::{Header, MechanismDef, Method, Remote, Tunnel};

@@ -14,7 +14,7 @@ pub(super) const DEF: MechanismDef = MechanismDef {
     }),
 };
 
-/// WireGuard over IPv6 has it too.
+/// WireGuard over IPv6 uses the same device.
 pub(super) const WIREGUARD: Device = Device {
     ability: "wireguard",
     what_for: "an encrypted tunnel",

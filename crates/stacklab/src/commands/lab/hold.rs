@@ -1,4 +1,4 @@
-//! The process that a testbed lives by.
+//! The process that holds a manual testbed.
 
 use crate::cli::lab::LabUpOptions;
 use crate::commands::lab::state::{HostLocation, LOOK, RunningHost, RunningTestbed, failed, socket};
@@ -16,13 +16,13 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// What each host runs, so that it is there.
+/// The process that each host runs, which keeps it alive.
 const AGENT: [&str; 2] = ["agent", "--stdio"];
 
-/// A testbed, of whatever kind, which goes when this is dropped.
+/// A testbed of any kind, which is removed when this is dropped.
 type Held = Box<dyn Any>;
 
-/// Builds the testbed, says so in a line, and holds it until it is asked to end.
+/// Builds the testbed, reports it in a line, and holds it until it is asked to end.
 pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
     let (study, row) = wanted(options)?;
     enter()?;
@@ -45,16 +45,16 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
         .write_all(&line)
         .and_then(|()| io::stdout().flush())
         .map_err(failed("tell of the testbed"))?;
-    // Ended by `lab down`: what it holds is given back in order, its folder too.
+    // Ended by `lab down`: everything is removed in order, including the folder.
     let ended = interrupt::flag().map_err(failed("handle signals"))?;
     while !ended.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);
     }
-    // What was started on its hosts and left there in the background.
+    // Processes that were left running in the background on the testbed's hosts.
     let hosts: Vec<u32> = up.processes().filter(|pid| *pid != up.holder).collect();
     clear(&hosts);
     drop(held);
-    // There is one where the testbed was inside a guest.
+    // The socket exists if the testbed was inside a guest.
     let _ = std::fs::remove_file(socket());
     Ok(())
 }
@@ -92,7 +92,7 @@ fn in_guest(
     Ok((up, Box::new((testbeds, guest))))
 }
 
-/// Four hosts in a row.
+/// A routed testbed: four hosts.
 fn up_of_row(
     plan: &RoutedSpec,
     inside: &str,
@@ -116,7 +116,7 @@ fn up_of_row(
     }
 }
 
-/// A host's own addresses, each with what the other end calls it where that is another.
+/// A host's own addresses, each with the address that the other end uses, if that differs.
 fn addresses(mechanism: Mechanism, node: Node) -> Vec<IpAddr> {
     let all = Family::ALL.iter().filter_map(|family| ends(mechanism, *family));
     let pair = |own: IpAddr, called: IpAddr| [Some(own), Some(called).filter(|called| *called != own)];

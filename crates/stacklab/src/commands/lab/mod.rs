@@ -1,7 +1,7 @@
 //! `stacklab lab`: a manual testbed.
 //!
-//! The testbed lives by one process in the background, the holder, as a campaign's lives by the campaign: when it ends,
-//! however it ends, everything is gone.
+//! One background process, the holder, keeps the testbed alive, as the campaign does for a campaign's testbed. When
+//! the holder ends, for whatever reason, the whole testbed is removed.
 
 mod hold;
 mod state;
@@ -18,12 +18,12 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use wanted::wanted;
 
-/// How long a testbed may take to go.
+/// Time limit for removing a testbed.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The environment variable that names the host a command runs on.
+/// The environment variable with the name of the host that a command runs on.
 const HOST: &str = "STACKLAB_HOST";
 
-/// Does what was asked.
+/// Runs the requested subcommand.
 pub fn lab(command: &LabCommand) -> Result<(), Failure> {
     match command {
         LabCommand::Up(options) => up(options),
@@ -34,7 +34,7 @@ pub fn lab(command: &LabCommand) -> Result<(), Failure> {
             let host = std::env::var(HOST).unwrap_or_default();
             let attempted = format!("run {} on {host}", options.command.join(" "));
             let reason = shell::become_command(options.host, &options.folder, &options.command);
-            // It returns only where it failed.
+            // `exec` returns only on failure.
             Err(failed(&attempted)(reason))
         }
     }
@@ -44,13 +44,14 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
     if let Some(up) = known() {
         return Err(Failure::Usage(format!("a testbed is up already ({}): stacklab lab down", up.testbed)));
     }
-    // What is wrong with the study is said here and not by the holder.
+    // Errors in the study are reported here, not by the holder.
     wanted(options)?;
     let claim = Claim::new()?;
     let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
     let mut command = Command::new(program);
     command.args(["lab", "hold"]).args(&options.study.study).stdin(Stdio::null());
-    // Neither stays open with it: who waits for this program's output to end does not wait for the testbed's end.
+    // The holder must not keep this program's output open: a caller that waits for the output to end must not wait
+    // for the testbed to end.
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     for (name, values) in
         [("--scale", options.study.scale.as_slice()), ("--set", options.study.settings.as_slice())]
@@ -63,7 +64,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         command.args(["--mechanism", mechanism.name()]);
     }
     command.arg(format!("--in-vm={}", options.placement.in_vm));
-    // It does not end with the terminal.
+    // The holder does not end with the terminal.
     let mut holder =
         command.process_group(0).spawn().map_err(failed("start the process that holds the testbed"))?;
     let mut line = String::new();
@@ -103,14 +104,14 @@ fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
     match host.location {
         HostLocation::Process(pid) => {
             join(pid).map_err(failed(&format!("enter {}", options.host)))?;
-            // It returns only where it failed.
+            // `exec` returns only on failure.
             let mut run = Command::new(&command[0]);
             Err(failed(&attempted)(run.args(&command[1..]).env(HOST, &options.host).exec()))
         }
         HostLocation::Guest(host) => {
             let ended = shell::enter_guest(&socket(), host, command, (HOST, &options.host));
             let ended = ended.map_err(failed(&attempted))?;
-            // As if this process had become the command.
+            // Exits with the command's exit code.
             std::process::exit(ended)
         }
     }

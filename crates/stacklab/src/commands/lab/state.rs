@@ -1,4 +1,4 @@
-//! What is written down of a testbed that is up.
+//! The state file of a running testbed.
 
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
@@ -7,47 +7,47 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a testbed may take to come up, during which no other is built: an emulated machine takes longest.
+/// Time limit for building a testbed, during which no other one is built. An emulated machine takes longest.
 const CLAIMED: Duration = Duration::from_secs(120);
 
-/// How often it is looked whether a testbed has gone.
+/// Polling interval for whether a testbed has gone.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// A testbed that is up.
+/// A running testbed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RunningTestbed {
-    /// The process that it lives by.
+    /// The process id of the holder.
     pub holder: u32,
-    /// What it is.
+    /// A description.
     pub testbed: String,
     /// Its hosts.
     pub hosts: Vec<RunningHost>,
-    /// Whether its hosts have this machine's files.
+    /// Whether its hosts share this machine's files.
     pub files: bool,
 }
 
-/// A host of it.
+/// A host of the testbed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RunningHost {
     pub name: String,
     #[serde(rename = "place")]
     pub location: HostLocation,
-    /// What the others call it.
+    /// The addresses that other hosts use for it.
     pub addresses: Vec<String>,
 }
 
-/// Where a host is.
+/// Where a host runs.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum HostLocation {
-    /// In the namespace of a process of this kernel.
+    /// In the namespace of a process on this kernel.
     Process(u32),
-    /// Placement a guest, this one on the path.
+    /// Inside a guest; the number is the host's position on the path.
     Guest(usize),
 }
 
 impl RunningTestbed {
-    /// The processes of this kernel that are gone when it is.
+    /// The processes on this kernel that are gone when the testbed is.
     pub fn processes(&self) -> impl Iterator<Item = u32> {
         let own = self.hosts.iter().filter_map(|host| match host.location {
             HostLocation::Process(pid) => Some(pid),
@@ -57,7 +57,7 @@ impl RunningTestbed {
     }
 }
 
-/// The file that says what is up, taken by this process alone. Removed when dropped, but where it was written.
+/// The state file, claimed by this process alone. Removed on drop unless it was written.
 pub(super) struct Claim(Option<PathBuf>);
 
 impl Claim {
@@ -69,12 +69,12 @@ impl Claim {
         let create = || File::options().write(true).create_new(true).open(&path);
         let made = match create() {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // One that another process is about to write is empty, and new.
+                // A file that another process is about to write is empty and new.
                 let fresh = |made: std::time::SystemTime| made.elapsed().is_ok_and(|age| age < CLAIMED);
                 if std::fs::metadata(&path).and_then(|file| file.modified()).is_ok_and(fresh) {
                     return Err(Failure::Usage("another testbed is just being built".to_owned()));
                 }
-                // What a testbed that was killed has left.
+                // A leftover of a testbed that was killed.
                 std::fs::remove_file(&path).and_then(|()| create())
             }
             made => made,
@@ -100,27 +100,27 @@ impl Drop for Claim {
     }
 }
 
-/// The testbed that is up, by its holder being a process of this program's.
+/// The running testbed, if its holder is still a process of this program.
 pub(super) fn known() -> Option<RunningTestbed> {
     let up: RunningTestbed = serde_json::from_slice(&std::fs::read(state()).ok()?).ok()?;
-    // Its number may be another process's by now.
+    // Another process may have the same process id by now.
     let words = std::fs::read(format!("/proc/{}/cmdline", up.holder)).ok()?;
     let holds = b"\0lab\0hold\0";
     words.windows(holds.len()).any(|part| part == holds).then_some(up)
 }
 
-/// Where it is written down: one for each user.
+/// Path of the state file: one per user.
 pub(super) fn state() -> PathBuf {
     let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
     named.unwrap_or_else(stacklab_testbed::image::cache).join("stacklab-lab.json")
 }
 
-/// Where the holder of one inside a guest listens for commands.
+/// Path of the socket on which the holder of a testbed inside a guest listens for commands.
 pub(super) fn socket() -> PathBuf {
     state().with_extension("sock")
 }
 
-/// A step of a manual testbed that failed.
+/// An error of a step of a manual testbed.
 pub(super) fn failed(attempted: &str) -> impl Fn(io::Error) -> Failure + use<'_> {
     move |reason| Failure::ManualTestbed { attempted: attempted.to_owned(), reason }
 }

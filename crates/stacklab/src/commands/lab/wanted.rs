@@ -1,4 +1,4 @@
-//! Which testbed is asked for.
+//! The requested testbed.
 
 use crate::campaign::sources::study_of;
 use crate::cli::lab::LabUpOptions;
@@ -8,7 +8,7 @@ use stacklab_model::{RoutedKind, Systems};
 use stacklab_study::Study;
 use stacklab_testbed::Placement;
 
-/// What is to be built: the study, and one of its rows of hosts where it has routers.
+/// What to build: the study, and one of its routed testbeds if it has routers.
 pub(super) fn wanted(options: &LabUpOptions) -> Result<(Study, Option<RoutedKind>), Failure> {
     let (_, study) = study_of(&options.study)?;
     let mechanisms = study.mechanisms();

@@ -1,4 +1,4 @@
-//! The two ends of a measurement: this host, and the one where an agent listens.
+//! The two ends of a measurement: this host, and the host of a listening agent.
 
 use crate::cli::measure::CommonOptions;
 use crate::failure::Failure;
@@ -13,26 +13,26 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// How long an agent's host may take to accept the control connection.
+/// Time limit for opening the control connection to an agent's host.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// One end: its agent and what its host is.
+/// One end: its agent and its host's facts.
 pub struct End {
     /// The agent.
     pub agent: AgentClient,
     /// Its address in this measurement.
     pub address: IpAddr,
-    /// What its host is.
+    /// Facts of its host.
     pub facts: HostFacts,
 }
 
-/// Both ends, with what keeps them alive.
+/// Both ends, and what keeps them alive.
 pub struct Ends {
     /// This host.
     pub here: End,
     /// The other one.
     pub there: End,
-    /// From where this host sees the other one.
+    /// The route from this host to the other one.
     pub route: Route,
     /// The family of both addresses.
     pub family: Family,
@@ -40,16 +40,16 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Reaches the other host and starts an agent on this one.
+    /// Connects to the other host's agent and starts an agent on this host.
     ///
     /// # Errors
-    /// When HOST has no such address, no free agent listens there, or none can be started here.
+    /// When HOST has no such address, no free agent listens there, or no agent can be started here.
     pub fn meet(options: &CommonOptions, interrupted: &'static AtomicBool) -> Result<Self, Failure> {
         let (stream, there) = reach(options)?;
         let route = route::route_to(there.ip(), options.from)
             .map_err(|error| Failure::Unreachable(error.to_string()))?;
         let answers = stream.try_clone().map_err(|reason| control(there, reason))?;
-        // A request goes out in one piece.
+        // TCP_NODELAY: a request is sent at once.
         let mut agent =
             AgentClient::new(format!("the agent on {there}"), answers, BufWriter::new(stream), interrupted);
         agent.hello().map_err(|error| not_an_agent(error, there))?;
@@ -63,7 +63,7 @@ impl Ends {
     }
 }
 
-/// The agent process on this host, apart from this process so that its CPU time and memory are its own.
+/// The agent process on this host, separate from this process so that its CPU time and memory are counted separately.
 struct LocalAgent(Child);
 
 impl LocalAgent {
@@ -71,7 +71,8 @@ impl LocalAgent {
         let started = || -> io::Result<Child> {
             let mut command = Command::new(std::env::current_exe()?);
             command.args(["agent", "--stdio", "--brief"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-            // An interrupt from the terminal is for this process; the agent ends when its input does.
+            // The agent does not receive Ctrl-C from the terminal: this process does. The agent ends when its input
+            // does.
             command.process_group(0).spawn()
         };
         let mut child = started()
@@ -83,13 +84,13 @@ impl LocalAgent {
 
 impl Drop for LocalAgent {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// Connects to the first address of the host where somebody listens.
+/// Connects to the first address of the host that accepts.
 fn reach(options: &CommonOptions) -> Result<(TcpStream, SocketAddr), Failure> {
     let CommonOptions { host, port, .. } = options;
     let mut failed = Vec::new();
@@ -106,13 +107,13 @@ fn reach(options: &CommonOptions) -> Result<(TcpStream, SocketAddr), Failure> {
     )))
 }
 
-/// The addresses of the host in the family that was asked for.
+/// The addresses of the host in the requested family.
 fn addresses(options: &CommonOptions) -> Result<Vec<SocketAddr>, Failure> {
     let CommonOptions { host, port, ipv4, ipv6, from, .. } = options;
     let unknown = |reason: String| {
         Failure::Unreachable(format!("could not look up the host `{host}`: {reason}; check its name"))
     };
-    // As in a URL.
+    // Brackets as in a URL.
     let name = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
     let found = (name, *port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
     let all: Vec<SocketAddr> = found.map(|found| SocketAddr::new(found.ip().to_canonical(), *port)).collect();
@@ -163,7 +164,7 @@ fn control(there: SocketAddr, reason: io::Error) -> Failure {
     Failure::Unreachable(format!("could not use the connection to the agent on {there}: {reason}"))
 }
 
-/// What answers is no agent, or none that has time.
+/// The peer is not an agent, or the agent is busy.
 fn not_an_agent(error: AgentError, there: SocketAddr) -> Failure {
     match error {
         AgentError::Gone { .. }

@@ -1,4 +1,4 @@
-//! `stacklab measure`: one trial by hand between this host and another one.
+//! `stacklab measure`: a single trial between this host and another one.
 
 mod ends;
 pub mod plan;
@@ -36,7 +36,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let (trial, mut spec) = plan(&request, ends.family, direction, shared, token())?;
     let (sender, receiver) =
         if common.reverse { (&mut ends.there, &mut ends.here) } else { (&mut ends.here, &mut ends.there) };
-    // Nobody planned the path: its MTU and offloads are as they are.
+    // The path was not planned: its MTU and offloads are taken unchanged.
     let path = Path {
         sender: sender.address,
         receiver: receiver.address,
@@ -47,7 +47,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         shared: false,
         nat: None,
     };
-    // The ends are in order already.
+    // The ends are already ordered as sender and receiver.
     let ways = if request.both { Direction::Both } else { Direction::Forward };
     let waiting = WaitingLine::show(&spec);
     let mut offset = ClockOffset::Same;
@@ -62,7 +62,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         offset.with_after(|| measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec))?;
     let run = figures(&trial, spec, &path, ways, Evidence { clocks, ..Evidence::of(collected) });
     if !run.is_valid() {
-        // A host that is gone is an error, and no measurement.
+        // A host that is gone is an error, and gives no measurement.
         sender.agent.hello()?;
         receiver.agent.hello()?;
     }
@@ -81,13 +81,13 @@ fn rows(request: &MeasureRequest) -> bool {
     request.interval_ns > 0
 }
 
-/// A number that other measurements between the same hosts do not have.
+/// A token that other measurements between the same hosts do not have.
 fn token() -> u32 {
     (now_unix_ns() / 1000) as u32 ^ std::process::id().rotate_left(16)
 }
 
-/// A line on a terminal that says how long it may take. It is written before and wiped out after: nothing moves while
-/// packets are counted.
+/// A line on a terminal with the expected duration. It is printed before the measurement and erased afterwards: the
+/// terminal is not updated while packets are counted.
 struct WaitingLine(bool);
 
 impl WaitingLine {
@@ -108,7 +108,7 @@ impl WaitingLine {
 impl Drop for WaitingLine {
     fn drop(&mut self) {
         if self.0 {
-            // Back to the line's start, and the line cleared.
+            // Return to the start of the line and clear it.
             eprint!("\r\x1b[K");
         }
     }

@@ -1,4 +1,4 @@
-//! From a request to a trial and its specification.
+//! Builds a trial and its specification from a request.
 
 use crate::cli::measure::{MeasureRequest, Pace};
 use crate::failure::Failure;
@@ -7,17 +7,17 @@ use stacklab_model::{
     Probe, ProbeSpec, Transport, Trial, TrialSpec, Tuning,
 };
 
-/// Nanoseconds of a row where none are printed: they are in the JSON all the same.
+/// Row length if no rows are printed, nanoseconds: the JSON contains rows in any case.
 const ROW_NS: u64 = 1_000_000_000;
-/// The longest TCP message, bytes: an agent keeps room for two.
+/// Maximum TCP message size, bytes: an agent allocates two messages.
 const LONGEST_TCP: u32 = 16 << 20;
-/// Bytes of a message that fits a packet of any usual path, the least one of IPv6 excepted.
+/// Bytes of a message that fits a packet of any usual path, except one with the minimum MTU of IPv6.
 const PACKET_SIZE: u32 = 1400;
 
-/// What can be wrong with a request whatever the hosts are.
+/// Checks a request for errors that do not depend on the hosts.
 ///
 /// # Errors
-/// With a sentence on what does not go together.
+/// With a sentence on the conflicting options.
 pub fn check(request: &MeasureRequest) -> Result<(), Failure> {
     let refuse = |text: String| Err(Failure::Usage(text));
     if let Some(size) = request.size {
@@ -54,11 +54,11 @@ pub fn check(request: &MeasureRequest) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The trial of a request in a family, and its specification. `shared` is whether both hosts are one machine,
-/// `token` a number that other measurements do not have.
+/// The trial of a request in a family, and its specification. `shared` is whether both hosts are one machine; `token`
+/// is a number that other measurements do not have.
 ///
 /// # Errors
-/// With a sentence where the messages do not fit the family.
+/// With a sentence if the messages do not fit the family.
 pub fn plan(
     request: &MeasureRequest,
     family: Family,
@@ -84,9 +84,9 @@ pub fn plan(
     };
     let asked = |metric: &Metric| match metric {
         Metric::RttInterface | Metric::RttInterfaceP99 => request.at_interface,
-        // Its sampler would run beside a sender that keeps a schedule by spinning.
+        // The sampler would compete with a sender that spins to keep a schedule.
         Metric::MemorySockets => false,
-        // On a schedule they cost nothing.
+        // On a schedule, one-way delays cost nothing.
         metric if metric.is_one_way_delay() => request.delays || pacing != Pacing::Flood,
         _ => true,
     };
@@ -110,7 +110,7 @@ pub fn plan(
     Ok((Trial { block: 0, position: 0, cell, probe }, spec))
 }
 
-/// The fastest way for a flood; a message that waits for its turn goes alone.
+/// The fastest I/O mode for a flood; scheduled and closed-loop messages are sent one per call.
 fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
     match (probe, pacing, transport) {
         (Probe::Stream, Pacing::Flood, Transport::Udp) => Io::Segment,
@@ -119,7 +119,7 @@ fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
     }
 }
 
-/// The levels that a study would have written for what is not as usual.
+/// The settings that a study would contain for values that differ from the default.
 fn settings(spec: &TrialSpec, direction: Direction) -> CellSettings {
     let Tuning { send_buffer, receive_buffer, mss, nodelay, ref congestion_control, dscp, .. } = spec.tuning;
     CellSettings {

@@ -28,7 +28,7 @@ fn spec(line: &str) -> TrialSpec {
     plan(&request, Family::Ipv6, Direction::Forward, false, 7).unwrap().1
 }
 
-/// Why a command line that can be read is refused.
+/// Why a valid command line is refused.
 fn refused(line: &str) -> String {
     let request = request(line);
     match check(&request).and_then(|()| plan(&request, Family::Ipv4, Direction::Forward, false, 7).map(drop))

@@ -1,8 +1,8 @@
-//! What runs a virtual machine's code: the processor (KVM) or QEMU's emulator (TCG).
+//! The accelerator of a virtual machine: the processor (KVM) or QEMU's emulator (TCG).
 
 use std::fmt;
 
-/// What runs a virtual machine's code.
+/// The accelerator of a virtual machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accelerator {
     /// The processor (KVM).
@@ -12,8 +12,8 @@ pub(crate) enum Accelerator {
 }
 
 impl Accelerator {
-    /// The arguments for QEMU. The emulated processor is an old one: what newer ones can do costs an emulator more than it
-    /// gains.
+    /// The arguments for QEMU. The emulated processor is an old model: emulating newer instructions costs more time
+    /// than they save.
     pub fn arguments(self) -> [&'static str; 4] {
         match self {
             Accelerator::Kvm => ["-accel", "kvm", "-cpu", "host"],

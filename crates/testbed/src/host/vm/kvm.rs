@@ -1,7 +1,7 @@
 //! Whether KVM works here.
 //!
-//! That /dev/kvm is there says little: a machine that is virtual itself may have it, and kernels hang on it. So a kernel is
-//! booted once, and the answer kept until this machine is booted again.
+//! The presence of /dev/kvm is not enough: on a machine that is itself virtual, /dev/kvm may exist and kernels may
+//! hang on it. This module therefore boots a kernel once with KVM and keeps the result until this machine reboots.
 
 use crate::guest::protocol::Greeting;
 use crate::host::vm::accelerator::Accelerator;
@@ -14,11 +14,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a kernel may take to boot on the processor: it takes a second.
+/// Timeout for a boot with KVM, which takes one second.
 const PATIENCE: Duration = Duration::from_secs(8);
 const DEVICE: &str = "/dev/kvm";
 
-/// The processor where this kernel has booted with it, tried where that is not known yet; else the emulator.
+/// KVM if this kernel has booted with it, else the emulator. Tries a boot if the result is not known yet.
 pub(crate) fn that_works(qemu: &Path, kernel: &Path, initramfs: &Path) -> Accelerator {
     match known() {
         Some(known) => known,
@@ -29,7 +29,7 @@ pub(crate) fn that_works(qemu: &Path, kernel: &Path, initramfs: &Path) -> Accele
                 Accelerator::Tcg
             };
             if let Some(path) = answer() {
-                // Where it cannot be kept it is tried again.
+                // If the result cannot be stored, the next run tries again.
                 let _ = fs::create_dir_all(cache()).and_then(|()| fs::write(path, found.to_string()));
             }
             found
@@ -37,7 +37,7 @@ pub(crate) fn that_works(qemu: &Path, kernel: &Path, initramfs: &Path) -> Accele
     }
 }
 
-/// What works, where that is known without a trial.
+/// The accelerator that works, if known without a trial.
 pub(crate) fn known() -> Option<Accelerator> {
     if OpenOptions::new().read(true).write(true).open(DEVICE).is_err() {
         return Some(Accelerator::Tcg);
@@ -46,13 +46,13 @@ pub(crate) fn known() -> Option<Accelerator> {
     [Accelerator::Kvm, Accelerator::Tcg].into_iter().find(|found| found.to_string() == kept)
 }
 
-/// Where the answer of this boot is kept.
+/// The file that holds the result for this machine's current boot.
 fn answer() -> Option<PathBuf> {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(cache().join(format!("accelerator-{}", boot.trim())))
 }
 
-/// Whether the kernel comes as far as this program on the processor.
+/// Whether the kernel boots with KVM and starts this program.
 fn boots(qemu: &Path, kernel: &Path, initramfs: &Path) -> io::Result<bool> {
     let (own, its) = UnixStream::pair()?;
     own.set_read_timeout(Some(PATIENCE))?;

@@ -1,5 +1,5 @@
-//! A virtual machine as a host: QEMU with a kernel of Debian's and this program as its first process, or with a disk image
-//! of the user's own. It is spoken to over virtio-serial; its network interfaces are tap devices.
+//! A virtual machine as a host: QEMU with a Debian kernel and this program as its init process, or with the user's
+//! disk image. Its channel is virtio-serial. Its network interfaces are tap devices.
 
 use crate::error::{Attempt, Fault};
 use crate::guest::protocol::Interface;
@@ -13,33 +13,33 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a kernel of Debian's may take to boot. Emulated it takes 4 s where nothing else runs.
+/// Timeout for a Debian kernel to boot. Emulated, it takes 4 s on an idle machine.
 const KERNEL_PATIENCE: Duration = Duration::from_secs(60);
-/// How long a whole system may.
+/// Timeout for a whole system to boot.
 const DISK_PATIENCE: Duration = Duration::from_secs(300);
-/// Memory of a machine, MiB.
+/// Memory of a virtual machine, MiB.
 const KERNEL_MIB: u32 = 512;
 const DISK_MIB: u32 = 1024;
 
 /// A virtual machine.
 #[derive(Debug)]
 pub(crate) struct Vm {
-    /// The program of QEMU's.
+    /// The path of the QEMU program.
     pub qemu: PathBuf,
-    /// What runs its code.
+    /// The accelerator: KVM or TCG.
     pub accelerator: Accelerator,
-    /// What it boots.
+    /// The kernel or disk image that it boots.
     pub boots: Boots,
 }
 
-/// What a virtual machine boots.
+/// The kernel or disk image that a virtual machine boots.
 #[derive(Debug)]
 pub(crate) enum Boots {
-    /// A kernel with this program as its first process.
+    /// A kernel with this program as its init process.
     Kernel {
         /// The kernel.
         kernel: PathBuf,
-        /// Its modules, this program and what it needs.
+        /// The initramfs: its modules, this program and the libraries that it needs.
         initramfs: PathBuf,
         /// Its release.
         release: String,
@@ -63,7 +63,7 @@ impl Guest for Vm {
             let (tap, mac) = (tap_of(link), hardware_address_text(hardware));
             command
             .args(["-netdev", &format!("tap,id={link},ifname={tap},script=no,downscript=no")])
-            // What joins or splits packets; what is left computes checksums.
+            // These are the segmentation and coalescing offloads. The other offloads compute checksums.
             .args(["-device", &format!(
                 "virtio-net-pci,netdev={link},mac={mac},romfile=,host_mtu={mtu},gso={on},guest_tso4={on},guest_tso6={on},guest_ecn={on},guest_ufo={on},host_tso4={on},host_tso6={on},host_ecn={on},host_ufo={on}",
             )]);

@@ -1,4 +1,4 @@
-//! QEMU, and what every virtual machine is told alike.
+//! QEMU, and the arguments that all virtual machines share.
 
 use crate::error::TestbedError;
 use crate::host::program::program_in_path;
@@ -9,10 +9,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where the program is.
+/// The path of the QEMU program.
 ///
 /// # Errors
-/// When it is not here; says how to get it.
+/// QEMU is missing. The error says how to get it.
 pub(crate) fn emulator() -> Result<PathBuf, TestbedError> {
     program_in_path("qemu-system-x86_64").ok_or(TestbedError::NoProgram {
         program: "qemu-system-x86_64",
@@ -20,8 +20,8 @@ pub(crate) fn emulator() -> Result<PathBuf, TestbedError> {
     })
 }
 
-/// A machine with one processor and nothing but a channel, by which the agent in it speaks on this socket; the socket may
-/// be closed here once the machine runs.
+/// A machine with one processor and a channel as its only device. The agent in it uses this socket. The socket may be
+/// closed in this process once the machine runs.
 pub(crate) fn machine(qemu: &Path, accelerator: Accelerator, channel: &UnixStream) -> Command {
     let mut command = Command::new(qemu);
     command
@@ -38,7 +38,7 @@ pub(crate) fn machine(qemu: &Path, accelerator: Accelerator, channel: &UnixStrea
     command
 }
 
-/// Has it boot a kernel with so much memory, this program being its first process.
+/// Makes the machine boot a kernel with this much memory and with this program as the init process.
 pub(crate) fn boot(command: &mut Command, kernel: &Path, initramfs: &Path, mebibytes: u32, words: &str) {
     command.args(["-m", &mebibytes.to_string(), "-kernel"]).arg(kernel).arg("-initrd").arg(initramfs);
     command.arg("-append").arg(format!("{words} quiet panic=-1 mitigations=off rdinit=/stacklab -- guest"));

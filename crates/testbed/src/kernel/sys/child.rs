@@ -1,4 +1,4 @@
-//! What happens in a child between fork and exec.
+//! Actions in a child process between fork and exec.
 
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, CpuSet, sched_setaffinity, setns, unshare};
@@ -11,18 +11,19 @@ use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// Has the command start in a fresh network namespace and on these processors (on any, where there are none), and be
-/// killed when the thread that spawned it ends, however that ends.
+/// Makes the command start in a new network namespace and on these processors (empty: on any). The kernel kills it
+/// when the thread that spawned it ends, however that ends.
 pub(crate) fn die_with_parent_in_new_namespace(command: &mut Command, processors: &[usize]) {
     die_with_parent(command, None, processors);
 }
 
-/// The same in a network namespace that is there already.
+/// Like [`die_with_parent_in_new_namespace`], but in an existing network namespace.
 pub(crate) fn die_with_parent_in(command: &mut Command, namespace: File, processors: &[usize]) {
     die_with_parent(command, Some(namespace), processors);
 }
 
-/// Has the command keep a file that is open in this process; the caller closes its own when the command was started.
+/// Makes the command keep a file open that is open in this process. The caller closes its own copy after starting the
+/// command.
 pub(crate) fn keep_open(command: &mut Command, file: RawFd) {
     // SAFETY: fcntl is async-signal-safe, and the closure owns nothing but a number.
     unsafe {
@@ -33,7 +34,8 @@ pub(crate) fn keep_open(command: &mut Command, file: RawFd) {
     };
 }
 
-/// Has the command mount what it likes where nobody else sees it, and where it goes with the last of its processes.
+/// Gives the command a private mount namespace. Its mounts are visible to no other process, and vanish with the last
+/// of its processes.
 pub(crate) fn mount_unseen(command: &mut Command) {
     let apart = || {
         unshare(CloneFlags::CLONE_NEWNS)?;
@@ -44,7 +46,7 @@ pub(crate) fn mount_unseen(command: &mut Command) {
     unsafe { command.pre_exec(apart) };
 }
 
-/// Has the command open few files at most: some daemons have a table for as many as they may open.
+/// Sets a low limit of open files for the command: some daemons allocate a table as large as the limit.
 pub(crate) fn limit_open_files(command: &mut Command) {
     const FILES: libc::rlimit = libc::rlimit { rlim_cur: 1024, rlim_max: 1024 };
     // SAFETY: setrlimit is async-signal-safe, takes a pointer to a constant, and the closure owns nothing.
@@ -62,7 +64,7 @@ fn die_with_parent(command: &mut Command, namespace: Option<File>, processors: &
     let pinned = !processors.is_empty() && processors.iter().all(|cpu| allowed.set(*cpu).is_ok());
     let prepare = move || {
         set_pdeathsig(Signal::SIGKILL)?;
-        // The parent may have died before the signal was asked for; then nobody would send it.
+        // The parent may have died before the signal was requested. The signal would then never be sent.
         if getppid() != parent {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
@@ -76,18 +78,18 @@ fn die_with_parent(command: &mut Command, namespace: Option<File>, processors: &
         Ok(())
     };
     // SAFETY: between fork and exec only async-signal-safe calls are allowed. The closure makes system calls only
-    // (prctl, getppid, sched_setaffinity, setns, unshare), allocates nothing, takes no lock and owns nothing but plain
-    // numbers and an open file.
+    // (prctl, getppid, sched_setaffinity, setns, unshare), allocates nothing, takes no lock and owns nothing but
+    // plain numbers and an open file.
     unsafe { command.pre_exec(prepare) };
 }
 
-/// Kills a process group whose leader has not been waited for yet, so that its number cannot be another's.
+/// Kills a process group. Its leader has not been waited for yet, so its process ID cannot be reused.
 pub(crate) fn kill_group(leader: u32) -> io::Result<()> {
     signal_group(leader, Signal::SIGKILL)
 }
 
-/// Sends such a group a signal.
+/// Sends a signal to such a process group.
 pub(crate) fn signal_group(leader: u32, signal: Signal) -> io::Result<()> {
-    // A process number fits: Linux has at most 2^22.
+    // A process ID fits: Linux allows at most 2^22.
     killpg(Pid::from_raw(leader as i32), signal).map_err(io::Error::from)
 }

@@ -10,15 +10,15 @@ const GET_STRINGS: u32 = 0x1b;
 const GET_SET_INFO: u32 = 0x37;
 const GET_FEATURES: u32 = 0x3a;
 const SET_FEATURES: u32 = 0x3b;
-/// The string set of the features' names.
+/// The string set that holds the names of features.
 const FEATURE_NAMES: u32 = 4;
-/// Words that one name takes (32 bytes, zero-terminated).
+/// The number of words in one name (32 bytes, zero-terminated).
 const NAME_WORDS: usize = 8;
 
 /// One feature of an interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Feature {
-    /// The kernel's name of it, for example `tx-tcp-segmentation`.
+    /// The kernel's name for it, for example `tx-tcp-segmentation`.
     pub name: String,
     /// Whether it is on.
     pub active: bool,
@@ -46,8 +46,8 @@ pub(crate) fn features(interface: &str) -> io::Result<Vec<Feature>> {
     Ok(names[3..].chunks_exact(NAME_WORDS).enumerate().map(feature).collect())
 }
 
-/// Asks for features (by place in the list of `count`) to be off. What the kernel cannot switch it leaves, without an
-/// error: read them again.
+/// Requests that features be switched off, by their positions in the list of `count` features. Features that the
+/// kernel cannot switch stay unchanged without an error: read them again.
 pub(crate) fn switch_off(interface: &str, places: &[usize], count: usize) -> io::Result<()> {
     // struct ethtool_sfeatures: cmd, size, then per block of 32: valid, requested
     let blocks = count.div_ceil(32);
@@ -79,12 +79,12 @@ fn text(words: &[u32]) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// One call. The request begins with its command and must have room for all that the command writes.
+/// Makes one ethtool call. The request begins with its command and must have room for all that the command writes.
 fn call(interface: &str, request: &mut [u32]) -> io::Result<()> {
     if interface.len() >= libc::IFNAMSIZ {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "the interface's name is too long"));
     }
-    // Any socket will do: it only says which namespace is meant.
+    // Any socket works: it only selects the namespace.
     let socket = UnixDatagram::unbound()?;
     // SAFETY: `ifreq` is plain C data (bytes, numbers, a pointer), for which all zeros is a valid value.
     let mut header: libc::ifreq = unsafe { zeroed() };

@@ -1,4 +1,4 @@
-//! What the standard library and nix have no safe call for. All unsafe code of the crate is here.
+//! System calls without a safe wrapper in the standard library or nix. All unsafe code of the crate is here.
 
 mod child;
 mod ethtool;

@@ -1,19 +1,19 @@
-//! Packets as an interface has them (packet(7)).
+//! Packet capture on an interface (packet(7)).
 
 use std::io;
 use std::mem::{size_of, zeroed};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::Duration;
 
-/// Longest part of a frame that is kept, bytes.
+/// The maximum number of bytes that are kept of a frame.
 const SNAP: usize = 2048;
 
-/// Hears every frame of an interface of the namespace in which it was opened.
+/// Captures every frame on an interface of the namespace in which it was opened.
 #[derive(Debug)]
 pub(crate) struct Capture(OwnedFd);
 
 impl Capture {
-    /// Begins to hear an interface, by its number.
+    /// Starts to capture on an interface, given its index.
     pub fn open(index: u32) -> io::Result<Self> {
         let every = (libc::ETH_P_ALL as u16).to_be();
         // SAFETY: socket takes numbers.
@@ -36,7 +36,7 @@ impl Capture {
         if bound < 0 { Err(io::Error::last_os_error()) } else { Ok(Capture(socket)) }
     }
 
-    /// The next frame, or `None` when there was none for so long.
+    /// The next frame, or `None` after the timeout.
     pub fn next(&self, patience: Duration) -> io::Result<Option<Vec<u8>>> {
         let wait = libc::timeval {
             tv_sec: patience.as_secs() as libc::time_t,

@@ -4,18 +4,18 @@ use std::io;
 use std::net::UdpSocket;
 use std::os::fd::AsRawFd;
 
-/// Level and name of an option, by the family of the socket's address.
+/// The level and name of a socket option, by the family of the socket's address.
 fn option(socket: &UdpSocket, ipv4: i32, ipv6: i32) -> io::Result<(i32, i32)> {
     let six = socket.local_addr()?.is_ipv6();
     Ok(if six { (libc::IPPROTO_IPV6, ipv6) } else { (libc::IPPROTO_IP, ipv4) })
 }
 
-/// Has packets that are too large for the path be refused and not cut.
+/// Sets the don't-fragment mode: packets that exceed the path MTU are refused, not fragmented.
 pub(crate) fn never_fragment(socket: &UdpSocket) -> io::Result<()> {
     discover(socket, libc::IP_PMTUDISC_DO)
 }
 
-/// Has packets sent as large as the interface takes, uncut, whatever is known of the path.
+/// Sets the probe mode: packets up to the interface's MTU are sent unfragmented, regardless of the known path MTU.
 pub(crate) fn probe_path(socket: &UdpSocket) -> io::Result<()> {
     discover(socket, libc::IP_PMTUDISC_PROBE)
 }
@@ -28,7 +28,7 @@ fn discover(socket: &UdpSocket, value: libc::c_int) -> io::Result<()> {
     if set < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The path MTU to the peer as the kernel knows it, bytes.
+/// The kernel's current path MTU to the peer, bytes.
 pub(crate) fn path_mtu(socket: &UdpSocket) -> io::Result<u32> {
     let (level, name) = option(socket, libc::IP_MTU, libc::IPV6_MTU)?;
     let mut value: libc::c_int = 0;

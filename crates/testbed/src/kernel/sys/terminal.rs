@@ -9,13 +9,13 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// A new terminal of this size: the end of who types, and that of the commands.
+/// Opens a pseudoterminal of this size. Returns the user's end and the commands' end.
 pub(crate) fn open_terminal(rows: u16, columns: u16) -> io::Result<(File, File)> {
     let pair = openpty(Some(&size(rows, columns)), None)?;
     Ok((File::from(pair.master), File::from(pair.slave)))
 }
 
-/// Has the command lead a session of its own on the terminal that is its input, as a shell's does.
+/// Makes the command the leader of a new session, like a shell. Its standard input is the controlling terminal.
 pub(crate) fn lead_terminal(command: &mut Command) {
     let lead = || {
         setsid()?;
@@ -27,7 +27,8 @@ pub(crate) fn lead_terminal(command: &mut Command) {
     unsafe { command.pre_exec(lead) };
 }
 
-/// Has a terminal neither echo what it reads nor change the ends of lines. Gives what it did before, for [`put_back`].
+/// Puts a terminal into raw mode: no echo, and no conversion of line ends. Returns the previous mode for
+/// [`put_back`].
 pub(crate) fn make_raw(terminal: &impl AsFd) -> io::Result<Termios> {
     let before = tcgetattr(terminal)?;
     let mut raw = before.clone();
@@ -36,7 +37,7 @@ pub(crate) fn make_raw(terminal: &impl AsFd) -> io::Result<Termios> {
     Ok(before)
 }
 
-/// Has it do again as it did.
+/// Restores the terminal's previous mode.
 pub(crate) fn put_back(terminal: &impl AsFd, before: &Termios) -> io::Result<()> {
     Ok(tcsetattr(terminal, SetArg::TCSANOW, before)?)
 }
@@ -48,7 +49,7 @@ pub(crate) fn window_size(terminal: &impl AsFd) -> io::Result<(u16, u16)> {
     Ok((size.ws_row, size.ws_col))
 }
 
-/// Sets them.
+/// Sets a terminal's rows and columns.
 pub(crate) fn resize_terminal(terminal: &impl AsFd, rows: u16, columns: u16) -> io::Result<()> {
     window(terminal.as_fd(), libc::TIOCSWINSZ, &mut size(rows, columns))
 }

@@ -1,4 +1,4 @@
-//! TUN and TAP devices, which are made by opening a file and not by netlink.
+//! TUN and TAP devices. They are created by opening a file, not over netlink.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -7,18 +7,18 @@ use std::os::fd::AsRawFd;
 
 const PATH: &str = "/dev/net/tun";
 
-/// Makes a TUN device in the calling thread's namespace; it vanishes when the file is closed.
+/// Creates a TUN device in the calling thread's namespace. It vanishes when the file is closed.
 pub(crate) fn create_tun() -> io::Result<File> {
     // Without a name, the kernel chooses one.
     create("", libc::IFF_TUN)
 }
 
-/// Makes a TAP device of this name in the calling thread's namespace, which stays until the namespace goes.
+/// Creates a TAP device with this name in the calling thread's namespace. It exists until the namespace is gone.
 pub(crate) fn create_tap(name: &str) -> io::Result<()> {
     create_lasting(name, libc::IFF_TAP)
 }
 
-/// Makes a TUN device of this name in the calling thread's namespace, which stays until the namespace goes.
+/// Creates a TUN device with this name in the calling thread's namespace. It exists until the namespace is gone.
 pub(crate) fn create_lasting_tun(name: &str) -> io::Result<()> {
     create_lasting(name, libc::IFF_TUN)
 }

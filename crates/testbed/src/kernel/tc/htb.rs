@@ -1,12 +1,13 @@
-//! A link with a known rate where timers are dear: the bucket as a class of `htb` that sends until its burst is used up, and
-//! then waits until tokens for it have come.
+//! A link with a known rate where timers are expensive: a token bucket in a class of `htb`. It sends until its burst
+//! is used up, and then waits until there are tokens for another burst.
 //!
-//! A guest asks the machine below for each timer, and `tbf` sets one for every packet that has to wait: with small ones that
-//! is a quarter of user-mode Linux's processor. `htb` does so for each burst where it is told to have hysteresis, a setting of
-//! its module and so of the whole kernel: a guest's own is this program's to change, this machine's is not.
+//! Each timer in a guest is a request to the underlying machine, and `tbf` sets a timer for every packet that has to
+//! wait. With small packets this takes a quarter of user-mode Linux's processor. With hysteresis, `htb` sets a timer
+//! once per burst. Hysteresis is a parameter of the module and so applies to the whole kernel: this program may
+//! change it in a guest, but not on this machine.
 //!
-//! `htb` does not segment GSO packets, as the shaper's peak bucket does ([`crate::kernel::tc::tbf`]): a `tbf` below it, whose
-//! rate no link reaches, has room for one frame and cuts the rest.
+//! `htb` does not segment GSO packets, unlike the shaper's peak bucket ([`crate::kernel::tc::tbf`]). A `tbf` below it
+//! therefore cuts packets longer than one frame. The rate of that `tbf` is higher than any link's.
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::tc::request::create;
@@ -24,34 +25,36 @@ const TCA_HTB_PARMS: u16 = 1;
 const TCA_HTB_INIT: u16 = 2;
 const TCA_HTB_RATE64: u16 = 6;
 const TCA_HTB_CEIL64: u16 = 7;
-/// The version that `struct tc_htb_glob` names.
+/// The version number in `struct tc_htb_glob`.
 const VERSION: u32 = 3;
-/// How long a tick of queueing disciplines is, nanoseconds.
+/// The length of a tick of queueing disciplines, nanoseconds.
 const TICK_NS: u64 = 64;
 
-/// How long a burst lasts: what a timer may be late without loss, and how long packets come without a gap.
+/// The duration of a burst, nanoseconds. A timer may be this late without loss, and packets may arrive without a gap
+/// for this long.
 const BURST_NS: u64 = 655_360;
-/// From this rate on the timers of small packets are too many, bytes per second: 50 Mbit/s.
+/// At this rate and above, small packets need too many timers, bytes per second: 50 Mbit/s.
 const DEAR: u64 = 6_250_000;
 
 const ROOT: TcHandle = TcHandle { major: 1, minor: 0 };
 const CLASS: TcHandle = TcHandle { major: 1, minor: 1 };
 const CUTTER: TcHandle = TcHandle { major: 2, minor: 0 };
-/// The place of the queue inside.
+/// The handle of the inner queue.
 pub(crate) const INSIDE: TcHandle = TcHandle { major: 2, minor: 1 };
 
-/// Has this kernel's `htb` wait for whole bursts. For a guest, whose kernel is its own.
+/// Turns on hysteresis in this kernel's `htb`: it then waits for whole bursts. Only for guests, which have their own
+/// kernels.
 pub(crate) fn ask_for_bursts() -> io::Result<()> {
     fs::write(HYSTERESIS, "1")
 }
 
-/// Whether it does, and a link of this rate is better shaped so. What is slower has timers enough, and a burst of it would
-/// last long.
+/// Whether hysteresis is on and a link of this rate is better shaped with it. A slower link needs few timers, and its
+/// bursts would last long.
 pub(crate) fn in_bursts(bucket: &Bucket) -> bool {
     bucket.bytes_per_s() >= DEAR && fs::read_to_string(HYSTERESIS).is_ok_and(|text| text.trim() == "1")
 }
 
-/// Sets it up at an interface's root; what is to wait inside has its place at [`INSIDE`].
+/// Sets it up at an interface's root. The inner queue is attached at [`INSIDE`].
 pub(crate) async fn apply(netlink: &Handle, index: u32, name: &str, bucket: &Bucket) -> Result<(), Fault> {
     let root = (TcHandle::ROOT, ROOT);
     let shaped = create(netlink, NewQueueDiscipline, index, root, "htb", discipline()).await;
@@ -68,8 +71,8 @@ pub(crate) fn discipline() -> Vec<u8> {
     attribute(TCA_HTB_INIT, &words([VERSION, 10, u32::from(CLASS.minor), 0, 0]))
 }
 
-/// `struct tc_htb_opt`: rate, ceil, buffer, cbuffer, quantum, level, prio. What is above the rate is lent by nobody, and so
-/// the ceiling is out of reach.
+/// `struct tc_htb_opt`: rate, ceil, buffer, cbuffer, quantum, level, prio. There is no parent class to borrow from,
+/// so the ceiling is set out of reach.
 fn class(bucket: &Bucket) -> Vec<u8> {
     let rates = [bucket.bytes_per_s(), Bucket::BEYOND];
     let ticks = u32::try_from(burst_ns(bucket) / TICK_NS).unwrap_or(u32::MAX);
@@ -81,7 +84,7 @@ fn class(bucket: &Bucket) -> Vec<u8> {
     options
 }
 
-/// Two frames at least.
+/// The duration of a burst, at least that of two frames.
 fn burst_ns(bucket: &Bucket) -> u64 {
     let two = 2 * u64::from(bucket.frame());
     BURST_NS.max(two.saturating_mul(1_000_000_000) / bucket.bytes_per_s())

@@ -1,4 +1,4 @@
-//! What waits to leave by an end of the link: the shaper of a link with a rate, a queue of so many packets, or nothing.
+//! The queue at an end of the link: a shaper on a link with a rate, a queue with a packet limit, or none.
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::netlink::{interface, with_netlink};
@@ -9,22 +9,22 @@ use crate::kernel::tc::tbf::Bucket;
 use rtnetlink::packet_route::RouteNetlinkMessage::NewQueueDiscipline;
 use rtnetlink::packet_route::tc::TcHandle;
 
-/// The shaper's handle, `1:`, and the place of the queue inside it.
+/// The shaper's handle, `1:`, and the handle of the queue inside it.
 const SHAPER: TcHandle = TcHandle { major: 1, minor: 0 };
 const INSIDE_SHAPER: TcHandle = TcHandle { major: 1, minor: 1 };
 
 /// The queueing disciplines of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Queue {
-    /// What shapes it, where the link has a rate.
+    /// The token bucket, if the link has a rate.
     pub bucket: Option<Bucket>,
-    /// Packets that may wait; `None` is as many bytes as the bucket says, and none at all without one.
+    /// The queue limit in packets. `None`: the bucket's byte limit, or no queue without a bucket.
     pub packets: Option<u32>,
 }
 
 impl Queue {
-    /// Sets it up at an interface in the calling thread's namespace, in place of the one before; packets that leave by it
-    /// are delayed or lost as `impair` says.
+    /// Sets it up at an interface in the calling thread's namespace, in place of the previous one. Packets that leave
+    /// are delayed or lost according to `impair`.
     pub(crate) fn apply(
         self,
         name: &str,
@@ -33,7 +33,7 @@ impl Queue {
     ) -> Result<(), Fault> {
         with_netlink(async |netlink| {
             let index = interface(&netlink, name).await?.header.index;
-            // Removed and made anew: a shaper that is only changed keeps the queue inside it.
+            // Remove the old one and create it anew: a shaper that is only changed keeps its inner queue.
             if before.is_some_and(|before| before.bucket.is_some() || before.packets.is_some()) {
                 remove_root(&netlink, index).await.attempt(format!("remove the queue of {name}"))?;
             }

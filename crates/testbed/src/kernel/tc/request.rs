@@ -11,7 +11,7 @@ use rtnetlink::packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 /// Attribute of linux/rtnetlink.h.
 const TCA_OPTIONS: u16 = 2;
 
-/// Puts a queueing discipline at an interface's root.
+/// Adds a queueing discipline at an interface's root.
 pub(crate) async fn add_queue(
     netlink: &Handle,
     index: u32,
@@ -22,7 +22,7 @@ pub(crate) async fn add_queue(
     create(netlink, NewQueueDiscipline, index, at, kind, options).await
 }
 
-/// Puts a new queueing discipline, or a class of one, at a place: its parent, and the handle that it gets.
+/// Creates a queueing discipline, or a class of one, with a parent and a handle.
 pub(crate) async fn create(
     netlink: &Handle,
     what: fn(TcMessage) -> RouteNetlinkMessage,

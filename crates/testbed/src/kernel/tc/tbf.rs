@@ -1,6 +1,6 @@
-//! A link with a known rate: a token bucket (`tbf`) on each end's way out, counting bytes as Ethernet would.
+//! A link with a known rate: a token bucket (`tbf`) at each end's egress that counts bytes like Ethernet.
 //!
-//! The queue sees a packet as its IP bytes and the 14-byte Ethernet header. On a wire it also takes
+//! The queue counts a packet's IP bytes and the 14-byte Ethernet header. On a wire the packet also takes
 //!
 //! ```text
 //! 4  frame check sequence
@@ -8,24 +8,24 @@
 //! 12 gap to the next frame
 //! ```
 //!
-//! so `overhead` is 24; and no frame is shorter than 64 bytes (header and FCS counted), which with preamble and gap
-//! makes 84: `mpu`. Kernels from 5.17 (and the stable releases of January 2022) heed `mpu` as it is given here.
+//! Therefore `overhead` is 24. No frame is shorter than 64 bytes (including header and FCS), which is 84 bytes with
+//! preamble and gap: `mpu`. Kernels from 5.17 (and the stable releases of January 2022) apply `mpu` in this form.
 //!
-//! The overhead is added once per packet in the queue. TCP queues packets of several segments whatever the offloads,
-//! and the kernel cuts them below the queue: counted so, TCP is 1 % too fast. Therefore a second bucket, with a peak
-//! rate that no link reaches, has room for one frame only. It delays nothing, but what does not fit in the kernel
-//! cuts before queueing. A GSO batch of small datagrams (UDP_SEGMENT) is cut and counted singly as
-//! soon as it is longer than one frame: the engine sends shorter ones singly.
+//! The overhead is added once per packet in the queue. TCP queues packets of several segments even with offloads off,
+//! and the kernel segments them below the queue. Counted like this, TCP would be 1 % too fast. Therefore a second
+//! bucket, with a peak rate that no link reaches, has room for only one frame. It adds no delay, but the kernel
+//! segments longer packets before queueing. A GSO batch of small datagrams (UDP_SEGMENT) is segmented and counted per
+//! datagram if it is longer than one frame: the engine sends shorter batches as single datagrams.
 
 use crate::error::TestbedError;
 use stacklab_model::{ETHERNET_HEADER_BYTES, Rate};
 
 /// FCS, preamble with delimiter, and gap, bytes.
 const OVERHEAD: u16 = 4 + 8 + 12;
-/// The least a frame takes of the wire, bytes.
+/// The minimum size of a frame on the wire, bytes.
 const MPU: u16 = 84;
 
-/// `struct tc_ratespec`'s link layer: plain bytes, no cells; with it the kernel needs no rate table.
+/// The link layer in `struct tc_ratespec`: plain bytes, no cells. With it the kernel needs no rate table.
 const LINKLAYER_ETHERNET: u8 = 1;
 /// Attributes of linux/pkt_sched.h.
 const TCA_TBF_PARMS: u16 = 1;
@@ -34,28 +34,30 @@ const TCA_TBF_PRATE64: u16 = 5;
 const TCA_TBF_BURST: u16 = 6;
 const TCA_TBF_PBURST: u16 = 7;
 
-/// What the bucket is told.
+/// The bucket's parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bucket {
     /// Bytes per second.
     rate: u64,
-    /// Bytes that may leave at once after a pause.
+    /// Bytes that may be sent at once after a pause.
     burst: u32,
-    /// Bytes that may wait.
+    /// Bytes that may wait in the queue.
     limit: u32,
-    /// Bytes of the largest frame as the queue sees it.
+    /// The size of the largest frame as counted by the queue, bytes.
     frame: u32,
 }
 
 impl Bucket {
-    /// Bytes per second: more than any rate of a link configuration (10^13 bit/s), and little enough to be a number of bits.
+    /// A rate in bytes per second that is higher than any rate of a link configuration (10^13 bit/s) and small enough
+    /// to be expressed in bits.
     pub const BEYOND: u64 = 1 << 44;
 
     /// The bucket for a link.
     ///
-    /// The burst is 16 KiB at up to 1 Gbit/s, where it lasts 131 us: timers wake later than asked, and what they miss
-    /// must fit in. Above, it grows with the rate, to last as long. The largest frame must fit as well, or it would
-    /// never leave. The queue holds 12.5 bursts (200 KiB at up to 1 Gbit/s).
+    /// The burst is 16 KiB at up to 1 Gbit/s, where it lasts 131 us: timers wake later than requested, and the burst
+    /// must cover that time. Above 1 Gbit/s it grows with the rate and lasts equally long. It is at least as large as
+    /// the largest frame, which otherwise would never be sent. The queue holds 12.5 bursts (200 KiB at up to 1
+    /// Gbit/s).
     ///
     /// # Errors
     /// A rate of less than a byte per second.
@@ -71,22 +73,22 @@ impl Bucket {
         Ok(Self { rate: bytes_per_second, burst: saturated(burst), limit: saturated(burst * 25 / 2), frame })
     }
 
-    /// What leaves, bytes a second.
+    /// The rate, bytes per second.
     pub fn bytes_per_s(&self) -> u64 {
         self.rate
     }
 
-    /// What may wait, bytes.
+    /// The queue limit, bytes.
     pub fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// The largest frame as the queue sees it, bytes.
+    /// The size of the largest frame as counted by the queue, bytes.
     pub fn frame(&self) -> u32 {
         self.frame
     }
 
-    /// The attributes inside TCA_OPTIONS, in host byte order as netlink has them.
+    /// The attributes in TCA_OPTIONS, in host byte order as netlink requires.
     pub fn encode(&self) -> Vec<u8> {
         let mut options = parameters([self.rate, Self::BEYOND], self.limit);
         options.extend(attribute(TCA_TBF_RATE64, &self.rate.to_ne_bytes()));
@@ -96,8 +98,8 @@ impl Bucket {
         options
     }
 
-    /// The same of one that delays nothing, and cuts what is longer than a frame: the queue of a link that something else
-    /// shapes.
+    /// The attributes of a bucket that adds no delay and only segments packets longer than a frame: the inner queue
+    /// of a link with another shaper.
     pub fn encode_cutter(&self) -> Vec<u8> {
         let mut options = parameters([Self::BEYOND, 0], self.limit);
         options.extend(attribute(TCA_TBF_RATE64, &Self::BEYOND.to_ne_bytes()));
@@ -106,15 +108,15 @@ impl Bucket {
     }
 }
 
-/// `struct tc_tbf_qopt` with a rate and a peak rate (none: 0), bytes per second, and what may wait, bytes.
+/// `struct tc_tbf_qopt` with a rate and a peak rate (none: 0), bytes per second, and the queue limit, bytes.
 fn parameters(rates: [u64; 2], limit: u32) -> Vec<u8> {
-    // buffer and mtu, both in ticks: the attributes with BURST stand for them, in bytes.
+    // buffer and mtu, both in ticks: the BURST attributes replace them, in bytes.
     let parameters = [&rates.map(rate_of_frames).concat()[..], &limit.to_ne_bytes(), &[0; 8]].concat();
     attribute(TCA_TBF_PARMS, &parameters)
 }
 
-/// `struct tc_ratespec`: a rate, bytes per second, at which frames take what they take of a wire. A rate that does not fit
-/// has an attribute of its own.
+/// `struct tc_ratespec`: a rate, bytes per second, which counts frames with their size on the wire. A rate that does
+/// not fit needs another attribute.
 pub(crate) fn rate_of_frames(rate: u64) -> [u8; 12] {
     // cell_log, linklayer, overhead, cell_align, mpu, rate
     let mut spec = [0; 12];
@@ -125,13 +127,13 @@ pub(crate) fn rate_of_frames(rate: u64) -> [u8; 12] {
     spec
 }
 
-/// A netlink attribute of a queue; all values are whole words, so nothing needs padding.
+/// A netlink attribute of a queue. All values are whole words, so padding is not needed.
 pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
     let length = 4 + value.len() as u16;
     [&length.to_ne_bytes()[..], &kind.to_ne_bytes(), value].concat()
 }
 
-/// Words as the kernel's structures have them.
+/// Words in the byte order of the kernel's structures.
 pub(crate) fn words<const N: usize>(words: [u32; N]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }

@@ -1,5 +1,5 @@
-//! Jool: modules of the kernel that take packets as they come in, and send on what they make of them. There is no device and no
-//! route into one; what was set up goes with the namespace.
+//! Jool: kernel modules that intercept incoming packets, translate them, and send the result. There is no device and
+//! no route into one. The configuration vanishes with the namespace.
 
 use crate::error::{Attempt, Fault};
 use crate::host::program::program_in_path;
@@ -14,16 +14,16 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;
 use std::process::Command;
 
-/// What is set up is called.
+/// The name of the Jool instance.
 const INSTANCE: &str = "stacklab";
-/// The programs that set up the two modules of these names: NAT64 with state, and without.
+/// The programs that configure the two modules of these names: stateful NAT64 and stateless SIIT.
 const STATEFUL: &str = "jool";
 const STATELESS: &str = "jool_siit";
 
-/// The version that this kernel has, after having tried it in a namespace that is thrown away.
+/// The version of Jool in this kernel, after a test in a temporary namespace.
 ///
 /// # Errors
-/// What is not there. No module is loaded for it.
+/// The missing part. No module is loaded for the test.
 pub(crate) fn here() -> Result<String, Fault> {
     let path = format!("/sys/module/{STATEFUL}/version");
     let loaded = fs::metadata(format!("/sys/module/{STATELESS}")).and_then(|_| fs::read_to_string(&path));
@@ -33,18 +33,18 @@ pub(crate) fn here() -> Result<String, Fault> {
     Ok(version.trim().to_owned())
 }
 
-/// Sets up what translates on a router.
+/// Configures the translator on a router.
 pub(super) fn build(router: &Router) -> Result<(), Fault> {
     let client = |site: Site, family| site.client_address(router.mechanism, family);
     match (router.mechanism.translation(), router.site) {
-        // The receiver's IPv6 address is one of the pool to the sender.
+        // The sender sees the receiver's IPv6 address as an address of the pool.
         (Some(Translation::Near), _) => {
             stateless(POOL_HOST.into(), client(router.site.other(), Family::Ipv6))
         }
         (Some(Translation::Both), Site::Near) => {
             stateless(client(Site::Near, Family::Ipv4), XLAT_HOST.into())
         }
-        // Who comes by IPv6 has a port of one of the pool's addresses to the receiver.
+        // The receiver sees IPv6 clients as ports of one address of the pool.
         _ => stateful(POOL_HOST),
     }
 }
@@ -61,7 +61,7 @@ fn stateful(pool: Ipv4Addr) -> Result<(), Fault> {
     })
 }
 
-/// Has a module translate in this namespace what comes with an address of the prefix.
+/// Adds an instance of a module to this namespace. It translates packets with an address of the prefix.
 fn add(module: &str) -> Result<(), Fault> {
     let prefix = format!("{}/{}", TRANSLATED.0, TRANSLATED.1);
     run(module, &["instance", "add", INSTANCE, "--netfilter", "--pool6", &prefix])
@@ -77,7 +77,7 @@ fn run(program: &str, words: &[&str]) -> Result<(), Fault> {
     Err(io::Error::other(String::from_utf8_lossy(&said).trim().to_owned())).attempt(attempted())
 }
 
-/// The program: of the image of a guest, with its own libraries, or the system's.
+/// The program: from a guest's image, with the bundled libraries, or the system's program.
 fn command(program: &str) -> io::Result<Command> {
     let own = Path::new("/").join(FOLDER);
     if own.join(program).exists() {

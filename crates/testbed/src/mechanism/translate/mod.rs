@@ -1,5 +1,5 @@
-//! NAT64, SIIT and 464XLAT: addresses and headers of one family translated to the other's, by what a router has for it: Jool, in
-//! its kernel, or the program tayga. Which it is stands in the record.
+//! NAT64, SIIT and 464XLAT: translate addresses and headers of one family to the other, with the router's translator:
+//! Jool, in its kernel, or the program tayga. The record names the translator.
 
 mod jool;
 pub(crate) mod tayga;
@@ -16,20 +16,20 @@ use std::sync::OnceLock;
 
 pub(crate) use jool::here as jool_here;
 
-/// What translates on a router.
+/// The translator on a router.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Translates {
-    /// Which it is.
+    /// The kind of translator.
     pub by: Translator,
-    /// Its version, where it is known.
+    /// Its version, if known.
     pub version: Option<String>,
 }
 
 impl Translates {
-    /// What translates on routers of a system: what is asked for, or Jool where the system's kernel has it and it lets through
-    /// what begins at the other end.
+    /// The translator for routers of a system: the requested one. Without a request, Jool if the system's kernel has
+    /// it and all connections start at the sender (`forward_only`), else tayga.
     pub(crate) fn on(system: &System, asked: Option<Translator>, forward_only: bool) -> Self {
-        // Every row asks: this kernel is tried once.
+        // Every row needs the result; test this kernel only once.
         static HERE: OnceLock<Option<String>> = OnceLock::new();
         let jool = || match system {
             System::Namespace => HERE.get_or_init(|| jool_here().ok()).clone(),
@@ -39,7 +39,7 @@ impl Translates {
         Self::choose(jool(), asked, forward_only)
     }
 
-    /// The choice, where the kernel has this version of Jool or none.
+    /// The choice for a kernel with this version of Jool, or without Jool.
     fn choose(jool: Option<String>, asked: Option<Translator>, forward_only: bool) -> Self {
         let by = asked.unwrap_or(match jool {
             Some(_) if forward_only => Translator::Jool,
@@ -60,7 +60,7 @@ impl fmt::Display for Translates {
     }
 }
 
-/// Routes into the translators, and starts the one on this router where it translates.
+/// Adds routes to the translators, and sets up the translator on this router if this router translates.
 pub(super) fn build(router: &Router) -> Result<(), Fault> {
     if translates_at(router.mechanism, router.site) {
         match router.translator {
@@ -91,7 +91,7 @@ mod tests {
         };
         let there = Some("4.1.13");
         assert_eq!(chosen(there, None, true), "Jool 4.1.13");
-        // What begins at the other end comes through where nothing keeps state.
+        // Without connection state, traffic can also start at the other end.
         assert_eq!(chosen(there, None, false), "tayga");
         assert_eq!(chosen(None, None, true), "tayga");
         assert_eq!(chosen(there, Some(Tayga), true), "tayga");

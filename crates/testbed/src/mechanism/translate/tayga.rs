@@ -1,5 +1,5 @@
-//! Translation by `tayga` on a TUN device: a program and no part of the kernel. It translates each packet alone, one IPv6 address
-//! to one IPv4 address, also where a NAT64 would share addresses among connections.
+//! Translation by `tayga` on a TUN device. `tayga` is a user-space program. It translates each packet separately and
+//! maps one IPv6 address to one IPv4 address, even where a NAT64 would share addresses between connections.
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::host::program::program_in_path;
@@ -15,13 +15,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What a translator of the near router's, which must not answer for the pool, calls itself.
+/// The near router's translator's own address. This translator must not answer for the pool.
 const OWN_NEAR: Ipv4Addr = Ipv4Addr::new(198, 18, 65, 1);
 
-/// Where the program is.
+/// The path of the program.
 ///
 /// # Errors
-/// When it is not here; says how to get it.
+/// The program is missing. The error says how to get it.
 pub(crate) fn program() -> Result<PathBuf, TestbedError> {
     program_in_path("tayga").ok_or(TestbedError::NoProgram {
         program: "tayga",
@@ -29,8 +29,8 @@ pub(crate) fn program() -> Result<PathBuf, TestbedError> {
     })
 }
 
-/// The translator of a router, with its settings written into a folder; `None` where it has no such. To be started in the
-/// router's namespace, or its guest, once [`lay`] has made its device.
+/// The command that runs a router's translator, with its configuration written to a folder. `None` if the router has
+/// no such translator. Run it in the router's namespace or its guest, after [`lay`] has created its device.
 pub(crate) fn command(router: &Router, folder: &Path) -> Result<Option<Command>, Fault> {
     if router.translator != Translator::Tayga || !translates_at(router.mechanism, router.site) {
         return Ok(None);
@@ -47,7 +47,7 @@ pub(crate) fn command(router: &Router, folder: &Path) -> Result<Option<Command>,
     Ok(Some(command))
 }
 
-/// Where a testbed's translators say what goes wrong.
+/// The file for the error messages of a testbed's translators.
 pub(crate) fn console(folder: &Path) -> PathBuf {
     folder.join("tayga.log")
 }
@@ -56,9 +56,9 @@ fn settings(router: &Router) -> String {
     let client = |family| router.site.client_address(router.mechanism, family);
     let far = router.site.other().client_address(router.mechanism, Family::Ipv6);
     let (own, v4, v6): (Ipv4Addr, IpAddr, IpAddr) = match (router.mechanism.translation(), router.site) {
-        // The sender's IPv6 address is one of the pool to the receiver.
+        // The receiver sees the sender's IPv6 address as an address of the pool.
         (Some(Translation::Far), _) => (POOL_OWN, POOL_HOST.into(), far),
-        // The receiver's IPv6 address is one of the pool to the sender.
+        // The sender sees the receiver's IPv6 address as an address of the pool.
         (Some(Translation::Near), _) => (POOL_OWN, POOL_HOST.into(), far),
         (_, Site::Near) => (OWN_NEAR, client(Family::Ipv4), XLAT_HOST.into()),
         (_, Site::Far) => (POOL_OWN, POOL_HOST.into(), XLAT_HOST.into()),
@@ -69,7 +69,7 @@ fn settings(router: &Router) -> String {
     text
 }
 
-/// Makes the device, and the routes of what is to be translated.
+/// Creates the device, and the routes for packets to translate.
 pub(super) fn build(router: &Router) -> Result<(), Fault> {
     create_lasting_tun(TUNNEL).attempt(format!("create the TUN device {TUNNEL}"))?;
     raise(TUNNEL, router.mtu)?;
@@ -82,7 +82,7 @@ pub(super) fn build(router: &Router) -> Result<(), Fault> {
         _ => [translated, pool],
     };
     into.into_iter().try_for_each(|to| {
-        // Of what goes to IPv6, packets must leave room for its longer header.
+        // Packets that become IPv6 must leave room for the longer header.
         let narrow = to.0.is_ipv4().then(|| Mechanism::Siit.leaves(Family::Ipv4, router.mtu)).flatten();
         Route { to, device: TUNNEL, via: None, mtu: narrow }.add()
     })

@@ -1,15 +1,15 @@
-//! What is asked for, and checks of answers.
+//! The data that queries ask for, and checks of answers.
 
 use std::io;
 use std::time::Duration;
 
-/// The one name that DNS knows; `.test` is set aside by RFC 6761.
+/// The only name in DNS. `.test` is reserved by RFC 6761.
 pub(crate) const NAME: &str = "server.test";
-/// Where the directory's entries are.
+/// The suffix of the directory's entries.
 pub(crate) const SUFFIX: &str = "cn=stacklab";
-/// How many there are beside that one.
+/// The number of entries in addition to the suffix entry.
 pub(crate) const ENTRIES: u32 = 100;
-/// How long an answer is waited for.
+/// Timeout for an answer.
 pub(crate) const TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The name of an entry of the directory.
@@ -17,12 +17,12 @@ pub(crate) fn entry(number: u32) -> String {
     format!("user{}", number % ENTRIES)
 }
 
-/// An answer that is none to the query.
+/// An error for an answer that does not match the query.
 pub(crate) fn strange(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
-/// That something holds of an answer.
+/// Checks a condition on an answer.
 pub(crate) fn expect(holds: bool, what: &str) -> io::Result<()> {
     if holds { Ok(()) } else { Err(strange(what)) }
 }

@@ -7,24 +7,24 @@ use crate::services::ask::{dhcp, directory, dns};
 use stacklab_model::{Family, Service};
 use std::io;
 
-/// Asks from the namespace that the calling thread is in.
+/// Sends queries from the calling thread's namespace.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Asker {
-    /// The link's interface, which addresses that hold on a link only are used with.
+    /// The index of the link's interface, for link-local addresses.
     interface: u32,
 }
 
 impl Asker {
-    /// For the namespace of the calling thread.
+    /// Creates an asker for the calling thread's namespace.
     pub fn new() -> Result<Self, Fault> {
         let index = with_netlink(async |netlink| Ok(interface(&netlink, INTERFACE).await?.header.index))?;
         Ok(Asker { interface: index })
     }
 
-    /// Sends a query over a family and waits for its answer; queries of several numbers ask for several things.
+    /// Sends a query over a family and waits for its answer. The number selects what the query asks for.
     ///
     /// # Errors
-    /// Why there is no answer, or that it is none to this query.
+    /// There is no answer, or it does not match the query.
     pub fn ask(&self, service: Service, family: Family, number: u32) -> io::Result<()> {
         match service {
             Service::Dns => dns::ask(family, number),

@@ -1,5 +1,5 @@
-//! DHCP by a client that has its address and asks for all else: DHCPINFORM (RFC 2131) over IPv4, an information request
-//! (RFC 8415) over IPv6. Nothing is leased, so no number of queries uses addresses up.
+//! DHCP as a client that already has its address and asks for the other settings: DHCPINFORM (RFC 2131) over IPv4, an
+//! Information-request (RFC 8415) over IPv6. Nothing is leased, so queries never exhaust the addresses.
 
 use crate::link::addressing::{address, hardware_address};
 use crate::services::ask::answer::{TIMEOUT, expect, strange};
@@ -7,23 +7,23 @@ use stacklab_model::{Family, Role};
 use std::io;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6, UdpSocket};
 
-/// Client and server, over IPv4 and IPv6.
+/// The client's and the server's port, over IPv4 and IPv6.
 const PORTS: [[u16; 2]; 2] = [[68, 67], [546, 547]];
-/// All DHCP servers on the link.
+/// The multicast address of all DHCPv6 servers on the link.
 const SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 
-/// What comes before DHCP's options in a message of BOOTP's, which are at least so long.
+/// The magic cookie before DHCP's options in a BOOTP message, and the minimum length of such a message.
 const MAGIC: [u8; 4] = [99, 130, 83, 99];
 const OPTIONS: usize = 236;
 const LEAST: usize = 300;
-/// DHCP's options: the kind of message, what is asked for, the end.
+/// DHCP options: message type, parameter request list, end.
 const KIND: u8 = 53;
 const ASKED: u8 = 55;
 const END: u8 = 255;
 const INFORM: u8 = 8;
 const ACKNOWLEDGED: u8 = 5;
 
-/// Messages of DHCPv6.
+/// DHCPv6 message types.
 const INFORMATION_REQUEST: u8 = 11;
 const REPLY: u8 = 7;
 
@@ -50,7 +50,7 @@ pub(crate) fn ask(family: Family, number: u32, interface: u32) -> io::Result<()>
 }
 
 fn inform(number: u32, own: [u8; 4]) -> Vec<u8> {
-    // A request, from Ethernet with addresses of six bytes.
+    // BOOTREQUEST; hardware type Ethernet; hardware addresses of six bytes.
     let mut bytes = vec![1, 1, 6, 0];
     bytes.extend(number.to_be_bytes());
     bytes.extend([0; 4]);
@@ -59,7 +59,7 @@ fn inform(number: u32, own: [u8; 4]) -> Vec<u8> {
     bytes.extend(hardware_address(Role::Sender));
     bytes.resize(OPTIONS, 0);
     bytes.extend(MAGIC);
-    // Network mask, router, name servers.
+    // The requested options are subnet mask, router and name servers.
     bytes.extend([KIND, 1, INFORM, ASKED, 3, 1, 3, 6, END]);
     bytes.resize(LEAST, 0);
     bytes
@@ -89,7 +89,8 @@ fn information_request(number: u32) -> Vec<u8> {
         bytes.extend((content.len() as u16).to_be_bytes());
         bytes.extend(content);
     };
-    // The client, by its Ethernet address (DUID-LL); no time has gone by; name servers are asked for.
+    // The client's identifier is its Ethernet address (DUID-LL); the elapsed time is zero; name servers are
+    // requested.
     option(1, &[&[0, 3, 0, 1][..], &hardware_address(Role::Sender)].concat());
     option(8, &[0, 0]);
     option(6, &[0, 23]);
@@ -126,7 +127,7 @@ mod tests {
         let mut answer = inform(7, [198, 18, 0, 1]);
         assert!(check_inform(&answer, 7).is_err(), "a query");
         answer[0] = 2;
-        // A server identifier before the kind, as dnsmasq has them the other way round.
+        // The server identifier comes before the message type; dnsmasq sends them in the other order.
         answer.splice(240.., [54, 4, 198, 18, 0, 2, 53, 1, 5, 255]);
         check_inform(&answer, 7).unwrap();
         assert!(check_inform(&answer, 8).is_err());

@@ -1,4 +1,5 @@
-//! LDAP over TCP (RFC 4511): a connection for each query, which binds as nobody, searches an entry by its name, and unbinds.
+//! LDAP over TCP (RFC 4511). Each query uses its own connection: an anonymous bind, a search for an entry by its
+//! name, and an unbind.
 
 use crate::link::addressing::address;
 use crate::services::ask::answer::{SUFFIX, TIMEOUT, entry, expect, strange};
@@ -7,10 +8,10 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 const PORT: u16 = 389;
-/// The longest message that is read, bytes.
+/// The maximum length of a message that is read, bytes.
 const LONGEST: usize = 1 << 16;
 
-/// Tags of BER, and of LDAP's own.
+/// BER tags and LDAP tags.
 const BOOLEAN: u8 = 0x01;
 const INTEGER: u8 = 0x02;
 const OCTETS: u8 = 0x04;
@@ -22,7 +23,7 @@ const UNBIND: u8 = 0x42;
 const SEARCH: u8 = 0x63;
 const FOUND: u8 = 0x64;
 const DONE: u8 = 0x65;
-/// Inside a bind: no password. Inside a filter: an attribute that equals.
+/// In a bind: simple authentication. In a filter: equality match.
 const SIMPLE: u8 = 0x80;
 const EQUALS: u8 = 0xa3;
 
@@ -47,7 +48,7 @@ fn bind() -> Vec<u8> {
     message(1, &element(BIND, &[version, element(OCTETS, &[]), element(SIMPLE, &[])].concat()))
 }
 
-/// Searches the whole directory for an entry of a name, with all of its attributes.
+/// A search of the whole directory for an entry by its name, with all attributes.
 fn search(name: &str) -> Vec<u8> {
     let everywhere = element(ENUMERATED, &[2]);
     let aliases_as_they_are = element(ENUMERATED, &[0]);
@@ -71,7 +72,7 @@ fn message(number: u8, operation: &[u8]) -> Vec<u8> {
     element(SEQUENCE, &[&element(INTEGER, &[number])[..], operation].concat())
 }
 
-/// An element that is shorter than 128 bytes, as all are that are sent.
+/// A BER element of less than 128 bytes. All sent elements are this short.
 fn element(tag: u8, content: &[u8]) -> Vec<u8> {
     assert!(content.len() < 128, "longer elements are written otherwise");
     [&[tag, content.len() as u8][..], content].concat()
@@ -96,7 +97,7 @@ fn read(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     Ok(rest.to_vec())
 }
 
-/// The content of the element that bytes begin with, where it has this tag, and what is behind it.
+/// Splits the first element off: returns its content, if it has this tag, and the remaining bytes.
 fn split(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let [found, first, rest @ ..] = bytes else { return None };
     let (length, rest) = match usize::from(*first) {
@@ -109,13 +110,13 @@ fn split(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     (*found == tag).then(|| rest.split_at_checked(length))?
 }
 
-/// Whether an operation is of this kind and says that all went well.
+/// Whether an operation has this tag and reports success.
 fn succeeded(operation: &[u8], tag: u8) -> bool {
     let code = split(operation, tag).and_then(|(content, _)| split(content, ENUMERATED));
     code.is_some_and(|(code, _)| code == [0])
 }
 
-/// Whether an operation is the entry of a name.
+/// Whether an operation is the entry with this name.
 fn is_entry(operation: &[u8], name: &str) -> bool {
     let found = split(operation, FOUND).and_then(|(content, _)| split(content, OCTETS));
     found.is_some_and(|(found, _)| found == format!("cn={name},{SUFFIX}").as_bytes())

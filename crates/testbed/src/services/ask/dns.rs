@@ -1,4 +1,4 @@
-//! DNS over UDP (RFC 1035): the server's own name, its IPv4 and its IPv6 address in turn.
+//! DNS over UDP (RFC 1035): queries for the server's IPv4 and IPv6 address in turn.
 
 use crate::link::addressing::address;
 use crate::services::ask::answer::{NAME, TIMEOUT, expect};
@@ -7,7 +7,7 @@ use std::io;
 use std::net::{IpAddr, UdpSocket};
 
 const PORT: u16 = 53;
-/// A query that asks for recursion; an answer has the first bit set, and no error in the last four.
+/// The flags of a query with recursion desired. An answer has the first bit set, and no error in the last four bits.
 const QUERY: u16 = 0x0100;
 const ANSWER: u16 = 0x8000;
 const ERROR: u16 = 0x000f;
@@ -25,7 +25,7 @@ pub(crate) fn ask(family: Family, number: u32) -> io::Result<()> {
     check(&answer[..length], id, wanted)
 }
 
-/// Asks for the name's addresses of a family.
+/// A query for the name's addresses of a family.
 fn query(id: u16, wanted: Family) -> Vec<u8> {
     let counts = [1, 0, 0, 0];
     let mut bytes: Vec<u8> = [id, QUERY].into_iter().chain(counts).flat_map(u16::to_be_bytes).collect();
@@ -38,7 +38,7 @@ fn query(id: u16, wanted: Family) -> Vec<u8> {
     bytes
 }
 
-/// The type of record that holds an address.
+/// The record type for addresses of a family.
 fn kind(family: Family) -> u16 {
     match family {
         Family::Ipv4 => 1,
@@ -46,7 +46,7 @@ fn kind(family: Family) -> u16 {
     }
 }
 
-/// That it answers the query, with the receiver's address as its one record, which is last.
+/// Checks that the answer matches the query and that its only record, which is last, is the receiver's address.
 fn check(answer: &[u8], id: u16, wanted: Family) -> io::Result<()> {
     let word = |place: usize| Some(u16::from_be_bytes([*answer.get(place)?, *answer.get(place + 1)?]));
     expect(word(0) == Some(id), "an answer to another query")?;

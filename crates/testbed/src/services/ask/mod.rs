@@ -1,4 +1,4 @@
-//! One query to each service, as a client on the sender sends it, and the answer checked.
+//! Queries to each service as a client on the sender sends them, with checks of the answers.
 
 pub(crate) mod answer;
 pub(crate) mod asker;

@@ -1,4 +1,4 @@
-//! What interfaces say beside their addresses (the link-layer entries of getifaddrs).
+//! Interface data in addition to addresses (the link-layer entries of getifaddrs).
 
 use socket2::Socket;
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ pub fn interface_mtu(_socket: &Socket, interface: &str) -> io::Result<u32> {
     Ok(link(interface)?.ok_or_else(none)?.ifi_mtu)
 }
 
-/// What an interface counted; nothing where there is none of this name.
+/// Counters of an interface; empty without an interface of this name.
 pub fn counters(interface: &str) -> BTreeMap<String, u64> {
     let Ok(Some(data)) = link(interface) else { return BTreeMap::new() };
     let named = [
@@ -34,8 +34,8 @@ fn link(interface: &str) -> io::Result<Option<libc::if_data>> {
         return Err(io::Error::last_os_error());
     }
     let mut found = None;
-    // SAFETY: the list is as getifaddrs makes it: names end with a zero, addresses are there or null, and the data of a
-    // link-layer entry is an `if_data`. It is freed once, when nothing of it is used any more.
+    // SAFETY: the list is as getifaddrs returns it: names end with a zero, addresses are valid or null, and the data
+    // of a link-layer entry is an `if_data`. It is freed once, after its last use.
     unsafe {
         let mut next = list;
         while let Some(entry) = next.as_ref() {

@@ -1,4 +1,4 @@
-//! The BSDs, by POSIX and sysctl: FreeBSD compiles and links, and was not run.
+//! The BSDs, by POSIX and sysctl. FreeBSD compiles and links, but has not been run.
 
 mod interfaces;
 
@@ -13,10 +13,10 @@ use std::ffi::{CStr, OsStr, c_int, c_long};
 use std::io;
 use std::mem::{MaybeUninit, size_of};
 
-/// Sleeps end as the kernel has it.
+/// No effect: the kernel decides when sleeps end.
 pub fn precise_timers() {}
 
-/// TCP_INFO: FreeBSD's is another one than Linux's.
+/// TCP_INFO: not supported, FreeBSD's structure differs from Linux's.
 pub fn tcp_info(_socket: &Socket) -> io::Result<TcpInfo> {
     unsupported("reading of TCP_INFO")
 }
@@ -26,7 +26,7 @@ pub fn path_mtu(_socket: &Socket, _family: Family) -> io::Result<u32> {
     unsupported("path MTU of a socket")
 }
 
-/// A value that sysctl has under a name, of integers only.
+/// Reads a sysctl value that consists only of integers.
 fn sysctl<T: Copy>(name: &CStr) -> Option<T> {
     let (mut value, mut length) = (MaybeUninit::<T>::zeroed(), size_of::<T>());
     // SAFETY: the name ends with a zero; the kernel writes at most `length` bytes to `value`, which is that large.
@@ -48,30 +48,30 @@ fn sysctl_text(name: &CStr) -> Option<String> {
     (result == 0).then(|| text.to_string_lossy().into_owned())
 }
 
-/// Nanoseconds of one tick, in which CPU time is counted.
+/// Nanoseconds per tick, the unit of CPU time.
 pub fn tick_ns() -> u64 {
     // struct clockinfo: hz, tick, spare, stathz, profhz.
     let rates: Option<[c_int; 5]> = sysctl(c"kern.clockrate");
     1_000_000_000 / rates.map_or(128, |rates| rates[3]).max(1) as u64
 }
 
-/// Processors of the machine that are online, whichever of them this process may use.
+/// Online processors of the machine, whether or not this process may use them.
 pub fn processors_online() -> u32 {
     sysctl::<c_int>(c"hw.ncpu").map_or(1, |count| count.max(1) as u32)
 }
 
-/// Reads what the processors did (kern.cp_time).
+/// Reads processor times (kern.cp_time).
 pub struct CpuReader {
     all: bool,
 }
 
 impl CpuReader {
-    /// Of these processors, of all together where none are named.
+    /// A reader for these processors; an empty list means all together.
     pub fn new(processors: Vec<usize>) -> Self {
         CpuReader { all: processors.is_empty() }
     }
 
-    /// The times so far; `None` of some processors only.
+    /// The times so far; `None` for a subset of the processors.
     pub fn read(&mut self) -> Option<CpuTimes> {
         let [user, nice, system, interrupt, idle]: [c_long; 5] =
             if self.all { sysctl(c"kern.cp_time")? } else { return None };
@@ -86,7 +86,7 @@ impl CpuReader {
     }
 }
 
-/// What this host says of itself.
+/// Properties of this host.
 pub fn host() -> Host {
     let name = uname().ok();
     let text = |value: Option<&OsStr>| value.unwrap_or_default().to_string_lossy().into_owned();

@@ -1,4 +1,4 @@
-//! Several messages a call: sendmmsg and recvmmsg on memory that this type owns.
+//! Several messages per call: sendmmsg and recvmmsg on memory that this type owns.
 
 use super::cmsg::parse_cmsg;
 use crate::sys::cmsg::RecvMeta;
@@ -9,11 +9,11 @@ use std::io;
 use std::mem::{MaybeUninit, size_of};
 use std::os::fd::AsRawFd;
 
-/// Room for the control messages of one datagram: an arrival time, in two forms where sends are stamped too, and the size
-/// of joined segments.
+/// Space for the control messages of one datagram: a receive timestamp (software and hardware, if sends are
+/// timestamped too) and the GRO segment size.
 const CONTROL_WORDS: usize = 16;
 
-/// Messages side by side in one block of memory, with what the calls need to know of them.
+/// Contiguous message buffers, with the headers that the calls need.
 pub struct Batch {
     room: Box<[u8]>,
     each: usize,
@@ -21,7 +21,7 @@ pub struct Batch {
     // The headers point into these.
     _vectors: Box<[libc::iovec]>,
     controls: Box<[[u64; CONTROL_WORDS]]>,
-    /// Whether a receive waits for its first message by a call of its own, the stack not knowing MSG_WAITFORONE.
+    /// Whether the first message is received by a separate call, because the stack does not support MSG_WAITFORONE.
     waits_singly: bool,
 }
 
@@ -60,7 +60,8 @@ impl Batch {
         &self.room[from * self.each..to * self.each]
     }
 
-    /// Sends the messages `from..to`, each as one; gives how many were taken, and how many bytes of the last of them.
+    /// Sends the messages `from..to`, one datagram or write each. Returns how many were accepted, and how many bytes
+    /// of the last one.
     pub fn send(
         &mut self,
         socket: &Socket,
@@ -84,8 +85,8 @@ impl Batch {
         }
     }
 
-    /// Receives what there is, up to the whole room; waits for the first as the socket does, or not at all. Gives how
-    /// many messages came.
+    /// Receives available messages, up to the capacity. With `wait`, the first receive blocks up to the socket's
+    /// timeout. Returns the number of messages.
     pub fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
         for header in &mut self.headers {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
@@ -93,7 +94,7 @@ impl Batch {
         let flags = libc::MSG_TRUNC | if wait { 0 } else { DONTWAIT };
         if self.headers.len() > 1 && !self.waits_singly {
             match receive_several(socket, &mut self.headers, flags | libc::MSG_WAITFORONE) {
-                // gVisor's answer to a flag that it does not know.
+                // gVisor returns EINVAL for a flag that it does not know.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => self.waits_singly = true,
                 received => return received,
             }
@@ -108,11 +109,12 @@ impl Batch {
         if others.is_empty() {
             return Ok(1);
         }
-        // What else has come by now; that nothing has is no error, and one is told by the next call.
+        // Receives whatever else has arrived by now. Nothing more is not an error; a real error is returned by the
+        // next call.
         Ok(1 + receive_several(socket, others, flags | libc::MSG_DONTWAIT).unwrap_or(0))
     }
 
-    /// Bytes of a received message, those beyond its room counted.
+    /// Length of a received message, including bytes beyond its buffer.
     pub fn length(&self, place: usize) -> usize {
         self.headers[place].msg_len as usize
     }

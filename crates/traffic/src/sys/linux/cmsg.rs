@@ -5,10 +5,10 @@ use crate::sys::types::Nanos;
 use std::ffi::c_int;
 use std::time::Duration;
 
-/// `struct scm_timestamping`: by software, unused, by hardware; all zeros where there is none.
+/// `struct scm_timestamping`: software, unused, hardware; an absent timestamp is all zeros.
 pub(super) type Stamps = [libc::timespec; 3];
 
-/// A time of `struct scm_timestamping`; `None` where it is none.
+/// A timestamp of `struct scm_timestamping`; `None` if absent.
 pub(super) fn stamp_ns(time: &libc::timespec) -> Option<Nanos> {
     let ns = time.tv_sec as Nanos * 1_000_000_000 + time.tv_nsec as Nanos;
     (ns > 0).then_some(ns)
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use std::mem::{MaybeUninit, size_of};
 
-    /// No interface of a test's stamps packets itself: what the kernel would write of one that does.
+    /// No test interface has hardware timestamps: this is what the kernel would write for one that does.
     #[test]
     fn a_hardware_timestamp_is_read_beside_the_software_one() {
         #[repr(C)]

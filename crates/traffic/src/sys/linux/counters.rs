@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-/// Counters of this host's network namespace, its interface's among them; a file that is not there gives none.
+/// Counters of this host's network namespace and of its interface; a missing file gives none.
 pub fn counters(interface: &str) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     let read = |path| fs::read_to_string(path).unwrap_or_default();
@@ -36,7 +36,7 @@ fn parse_dev(text: &str, interface: &str, into: &mut BTreeMap<String, u64>) {
     }
 }
 
-/// /proc/net/snmp: pairs of lines, names and then values, each behind its protocol.
+/// /proc/net/snmp: pairs of lines, first names and then values, each after its protocol name.
 fn parse_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
     let lines: Vec<&str> = text.lines().collect();
     for [names, values] in lines.as_chunks::<2>().0 {
@@ -48,7 +48,7 @@ fn parse_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
             continue;
         }
         for (name, value) in names.split_whitespace().zip(values.split_whitespace()) {
-            // Settings stand among the counters; one of them (MaxConn) is -1 and does not parse.
+            // Some entries are settings, not counters; one of them (MaxConn) is -1 and does not parse.
             if let Ok(value) = value.parse() {
                 into.insert(format!("{}.{name}", protocol.to_lowercase()), value);
             }

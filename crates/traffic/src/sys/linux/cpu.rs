@@ -1,11 +1,11 @@
-//! What the processors did so far (/proc/stat).
+//! Processor times (/proc/stat).
 
 use crate::sys::types::CpuTimes;
 use nix::unistd::{SysconfVar, sysconf};
 use std::fs::File;
 use std::io::Read;
 
-/// Room for /proc/stat: some thousand lines of interrupts and processors.
+/// Buffer size for /proc/stat: some thousand lines of interrupts and processors.
 const STAT_BYTES: usize = 256 * 1024;
 
 /// The times of /proc/stat's first line, ticks.
@@ -19,30 +19,30 @@ struct Ticks {
     steal: u64,
 }
 
-/// Nanoseconds of one tick of /proc/stat.
+/// Nanoseconds per tick of /proc/stat.
 pub fn tick_ns() -> u64 {
     1_000_000_000 / sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64
 }
 
-/// Processors of the machine that are online, whichever of them this process may use.
+/// Online processors of the machine, whether or not this process may use them.
 pub fn processors_online() -> u32 {
     sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1).max(1) as u32
 }
 
-/// Reads what some processors did, without asking for memory.
+/// Reads the times of some processors without allocating.
 pub struct CpuReader {
-    /// None stands for all.
+    /// Empty means all processors.
     processors: Vec<usize>,
     room: Vec<u8>,
 }
 
 impl CpuReader {
-    /// Of these processors, of all together where none are named.
+    /// A reader for these processors; an empty list means all together.
     pub fn new(processors: Vec<usize>) -> Self {
         CpuReader { processors, room: Vec::with_capacity(STAT_BYTES) }
     }
 
-    /// The times so far; `None` where the host counts none.
+    /// The times so far; `None` if the host counts none.
     pub fn read(&mut self) -> Option<CpuTimes> {
         self.room.clear();
         File::open("/proc/stat").and_then(|mut stat| stat.read_to_end(&mut self.room)).ok()?;
@@ -60,8 +60,8 @@ impl CpuReader {
     }
 }
 
-/// Reads the times of these processors from /proc/stat, of all together where none are named. `None` where they are not
-/// there or all zero, as under gVisor.
+/// Reads the times of these processors from /proc/stat; an empty list means all together. `None` if they are missing
+/// or all zero, as on gVisor.
 fn parse(stat: &str, processors: &[usize]) -> Option<Ticks> {
     let mut fields = [0; 8];
     for line in stat.lines() {
@@ -79,7 +79,7 @@ fn parse(stat: &str, processors: &[usize]) -> Option<Ticks> {
         }
     }
     let at = |place: usize| fields[place];
-    // user nice system idle iowait irq softirq steal; guest times are inside user's and nice's already.
+    // user nice system idle iowait irq softirq steal; user and nice already include guest times.
     let ticks = Ticks {
         user: at(0) + at(1),
         system: at(2),

@@ -1,10 +1,10 @@
-//! What this host is: uname, /proc and /sys.
+//! Properties of this host: uname, /proc and /sys.
 
 use crate::sys::types::Host;
 use nix::sys::utsname::uname;
 use std::fs;
 
-/// What it says of itself.
+/// Properties of this host.
 pub fn host() -> Host {
     let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();

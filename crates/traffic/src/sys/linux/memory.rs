@@ -3,7 +3,7 @@
 use nix::unistd::{SysconfVar, sysconf};
 use std::fs;
 
-/// What TCP's and UDP's sockets hold together, bytes; `None` where it is not counted.
+/// Memory of TCP and UDP sockets together, bytes; `None` if the kernel does not report it.
 pub fn socket_memory_bytes() -> Option<u64> {
     let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(4096).max(1) as u64;
     Some(pages(&fs::read_to_string("/proc/net/sockstat").ok()?)? * page)
@@ -16,7 +16,7 @@ pub fn peak_rss_kib() -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse().ok()
 }
 
-/// Pages of TCP's and UDP's sockets together; `None` where neither is counted.
+/// Pages of TCP and UDP sockets together; `None` if neither is reported.
 fn pages(sockstat: &str) -> Option<u64> {
     let of = |protocol: &str| -> Option<u64> {
         let line = sockstat.lines().find_map(|line| line.strip_prefix(protocol)?.strip_prefix(':'))?;

@@ -32,9 +32,9 @@ use std::time::Duration;
 
 /// Whether one call can send or receive several messages.
 pub const BATCHED_CALLS: bool = true;
-/// Flags of a send whose message gets a segment of its own (MSG_EOR).
+/// Flags of a send whose message gets a separate segment (MSG_EOR).
 pub const SEND_EOR: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
-/// Flags of a send that another one follows at once (MSG_MORE).
+/// Flags of a send that is followed at once by another one (MSG_MORE).
 pub const SEND_MORE: c_int = libc::MSG_NOSIGNAL | libc::MSG_MORE;
 /// Flag of a zero-copy send (MSG_ZEROCOPY).
 pub const SEND_ZEROCOPY: c_int = libc::MSG_ZEROCOPY;
@@ -42,12 +42,13 @@ pub const SEND_ZEROCOPY: c_int = libc::MSG_ZEROCOPY;
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
-/// Turns receive timestamps on (SO_TIMESTAMPNS: realtime clock, taken when the driver hands the packet over).
+/// Turns receive timestamps on (SO_TIMESTAMPNS: realtime clock, taken when the driver passes the packet to the
+/// stack).
 pub fn enable_rx_timestamps(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
-/// Turns GSO on: one send leaves as datagrams of so many bytes (UDP_SEGMENT).
+/// Turns GSO on: one send leaves as datagrams of this many bytes (UDP_SEGMENT).
 pub fn enable_gso(socket: &Socket, bytes: usize) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes as c_int)
 }
@@ -57,8 +58,7 @@ pub fn enable_gro(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
 
-/// Sets SO_RCVBUF, beyond net.core.rmem_max where that is allowed. Returns what the kernel
-/// made of it, bytes.
+/// Sets SO_RCVBUF, above net.core.rmem_max if permitted. Returns the resulting size, bytes.
 pub fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<usize> {
     if set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes as c_int).is_err() {
         socket.set_recv_buffer_size(bytes)?;
@@ -66,7 +66,7 @@ pub fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<usize> {
     socket.recv_buffer_size()
 }
 
-/// Has sends with [`SEND_ZEROCOPY`] leave from the program's memory.
+/// Turns zero-copy on: enables sends with [`SEND_ZEROCOPY`].
 pub fn enable_zerocopy(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
 }
@@ -96,7 +96,7 @@ pub fn zerocopy_completion(socket: &Socket) -> io::Result<Option<ZerocopyComplet
             {
                 break libc::CMSG_DATA(control).cast::<libc::sock_extended_err>().read_unaligned();
             }
-            // Such as the time at which it was said.
+            // Other control messages, such as the timestamp of the report.
             message = libc::CMSG_NXTHDR(&raw const header, control);
         }
     };
@@ -109,7 +109,7 @@ pub fn zerocopy_completion(socket: &Socket) -> io::Result<Option<ZerocopyComplet
 
 /// Waits for the error queue, up to a limit.
 pub fn wait_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
-    // The error queue is always watched for.
+    // poll always reports the error queue, even without requested events.
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::empty())];
     match poll(&mut fds, PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)) {
         Err(nix::errno::Errno::EINTR) => Ok(()),
@@ -117,14 +117,14 @@ pub fn wait_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
     }
 }
 
-/// The domain and protocol that the kernel says a socket has.
+/// The domain and protocol of a socket, as the kernel reports them.
 pub fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
     Ok((socket.domain()?, socket.protocol()?))
 }
 
 /// Lets this thread's sleeps end on time instead of up to 50 microseconds later.
 pub fn precise_timers() {
-    // A refusal only makes pacing coarser, which is measured and reported as lateness.
+    // A refusal only makes pacing less precise, which is measured and reported as lateness.
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 
@@ -137,7 +137,7 @@ pub fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
     number(socket, level, name)
 }
 
-/// Packets that the kernel dropped at this socket for want of room (SO_MEMINFO).
+/// Packets that the kernel dropped at this socket because its buffer was full (SO_MEMINFO).
 pub fn socket_drops(socket: &Socket) -> io::Result<u64> {
     const DROPS: usize = 8; // SK_MEMINFO_DROPS
     let mut value = MaybeUninit::<[u32; 9]>::zeroed();
@@ -146,7 +146,7 @@ pub fn socket_drops(socket: &Socket) -> io::Result<u64> {
     Ok(u64::from(unsafe { value.assume_init() }[DROPS]))
 }
 
-/// TCP_INFO. Fields beyond what the kernel filled, or that it leaves at zero where zero means "not kept", are `None`.
+/// TCP_INFO. Fields that the kernel did not fill, or left at zero where zero means "not supported", are `None`.
 pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
     let mut value = MaybeUninit::<libc::tcp_info>::zeroed();
     let filled = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value)?;
@@ -158,7 +158,8 @@ pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
             kept(offset_of!(libc::tcp_info, $name) + size_of_val(&info.$name), info.$name.into())
         };
     }
-    // A connection that has sent data has a segment count: zero beside sent bytes means that it is not kept.
+    // A connection that has sent data has a segment count: zero segments with sent bytes means that the kernel does
+    // not count segments.
     let counted = field!(tcpi_data_segs_out).filter(|segments| *segments > 0 || info.tcpi_bytes_acked <= 1);
     Ok(TcpInfo {
         snd_mss: field!(tcpi_snd_mss).filter(|mss| *mss > 0),
@@ -169,13 +170,13 @@ pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
         data_segs_in: field!(tcpi_data_segs_in),
         bytes_sent: field!(tcpi_bytes_sent),
         bytes_retrans: field!(tcpi_bytes_retrans),
-        // A connection that has measured none holds the largest number.
+        // The maximum value means that the connection has no measurement.
         min_rtt_us: field!(tcpi_min_rtt).filter(|rtt| (1..u64::from(u32::MAX)).contains(rtt)),
         srtt_mean_us: None,
     })
 }
 
-/// An `ifreq` for an interface: its name, and room for the union behind it.
+/// An `ifreq` for an interface: its name, followed by the union.
 pub(super) fn request(interface: &str) -> io::Result<libc::ifreq> {
     // SAFETY: `ifreq` is plain data, for which all zeros is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -203,7 +204,7 @@ pub fn interface_mtu(socket: &Socket, interface: &str) -> io::Result<u32> {
     Ok(unsafe { request.ifr_ifru.ifru_mtu } as u32)
 }
 
-/// Offloads of an interface; what it does not say is `None`.
+/// Offloads of an interface; unknown ones are `None`.
 pub fn offloads(socket: &Socket, interface: &str) -> Offloads {
     const ETHTOOL_GTSO: u32 = 0x1e;
     const ETHTOOL_GGSO: u32 = 0x23;
@@ -224,14 +225,13 @@ fn ethtool_value(socket: &Socket, interface: &str, command: u32) -> io::Result<u
     let mut value = [command, 0_u32];
     let mut request = request(interface)?;
     request.ifr_ifru.ifru_data = value.as_mut_ptr().cast();
-    // SAFETY: the descriptor is open; SIOCETHTOOL reads the `ifreq` and, for these commands, reads and writes one
-    // `ethtool_value` behind its data pointer; both outlive the call.
+    // SAFETY: the descriptor is open; SIOCETHTOOL reads the `ifreq` and, for these commands, reads and writes the one
+    // `ethtool_value` that its data pointer points to; both outlive the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) };
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(value[1]) }
 }
 
-/// Bytes that this socket has sent and that have not left this host (or, for TCP, not been acknowledged); `None` where
-/// the host does not say.
+/// Sent bytes that have not left this host (for TCP: not been acknowledged); `None` if the host does not report them.
 pub fn unsent_bytes(socket: &Socket) -> io::Result<Option<u32>> {
     let mut bytes: c_int = 0;
     // SAFETY: the descriptor is open, and SIOCOUTQ (TIOCOUTQ) writes one integer, which outlives the call.
@@ -240,7 +240,7 @@ pub fn unsent_bytes(socket: &Socket) -> io::Result<Option<u32>> {
         return Ok(Some(bytes as u32));
     }
     match io::Error::last_os_error() {
-        // gVisor's answer for UDP.
+        // gVisor's error for UDP.
         error if error.raw_os_error() == Some(libc::ENOPROTOOPT) => Ok(None),
         error => Err(error),
     }

@@ -1,4 +1,4 @@
-//! Socket options that a trial may set, and reading them back.
+//! Socket options that a trial may set, and their read-back.
 
 use super::super::posix::{number, option, set_option};
 use socket2::Socket;
@@ -8,7 +8,7 @@ use std::mem::{MaybeUninit, size_of};
 use std::net::Ipv6Addr;
 use std::os::fd::AsRawFd;
 
-// linux/in6.h; libc does not have them all.
+// linux/in6.h; libc does not define all of them.
 const IPV6_FLOWLABEL_MGR: c_int = 32;
 const IPV6_FLOWINFO_SEND: c_int = 33;
 const IPV6_AUTOFLOWLABEL: c_int = 70;
@@ -62,17 +62,17 @@ impl FlowLabelRequest {
     }
 }
 
-/// Sets SO_SNDBUF, bytes, beyond net.core.wmem_max where that is allowed.
+/// Sets SO_SNDBUF, bytes, above net.core.wmem_max if permitted.
 pub fn set_send_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes as c_int)
         .or_else(|_| socket.set_send_buffer_size(bytes))
 }
 
-/// The value without a limit (`~0UL`).
+/// The value for no limit (`~0UL`).
 const NO_PACING: u64 = u64::MAX;
 
-/// Has the kernel space what a TCP socket sends, to so many bytes of payload a second, and keep no more than so many bytes
-/// waiting for their turn.
+/// Paces a TCP socket at this many bytes of payload per second, and limits the data queued in the socket to this many
+/// bytes.
 pub fn set_pacing_rate(socket: &Socket, bytes_per_second: u64, waiting: usize) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, waiting as c_int)?;
     let length = size_of::<u64>() as libc::socklen_t;
@@ -90,7 +90,7 @@ pub fn set_pacing_rate(socket: &Socket, bytes_per_second: u64, waiting: usize) -
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// SO_MAX_PACING_RATE, bytes a second, where set.
+/// SO_MAX_PACING_RATE, bytes per second, if set.
 pub fn pacing_rate(socket: &Socket) -> Option<u64> {
     let mut value = MaybeUninit::<u64>::zeroed();
     let filled = option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &mut value).ok()?;
@@ -105,12 +105,12 @@ pub fn busy_poll_us(socket: &Socket) -> io::Result<u32> {
     number(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL)
 }
 
-/// Sets SO_BUSY_POLL; more than the default needs CAP_NET_ADMIN.
+/// Sets SO_BUSY_POLL; raising it above the default requires CAP_NET_ADMIN.
 pub fn set_busy_poll_us(socket: &Socket, microseconds: u32) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, microseconds as c_int)
 }
 
-/// Leases a flow label (not 0) for packets to a destination, so that an address with it can be connected to.
+/// Leases a flow label (not 0) for packets to a destination, which is required before connecting with it.
 pub fn lease_flow_label(socket: &Socket, destination: Ipv6Addr, label: u32) -> io::Result<()> {
     FlowLabelRequest::new(destination, label, IPV6_FL_F_CREATE).ask(socket)?;
     set_option(socket, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1)
@@ -126,8 +126,7 @@ pub fn no_flow_label(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0)
 }
 
-/// The flow label of an IPv6 socket's packets: one that was asked for, or 0 where they have none; `None` where the
-/// kernel chooses.
+/// The flow label of an IPv6 socket's packets: the requested one, or 0 for none; `None` if the kernel chooses.
 pub fn flow_label(socket: &Socket) -> Option<u32> {
     let mut request = MaybeUninit::new(FlowLabelRequest::new(Ipv6Addr::UNSPECIFIED, 0, 0));
     let asked = option(socket, libc::IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, &mut request).ok().map(|_| {

@@ -1,4 +1,4 @@
-//! Which of many sockets can be read or written now.
+//! Readiness of many sockets (epoll).
 
 use crate::sys::types::Interest;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
@@ -7,22 +7,23 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-/// Sockets looked at in one call.
+/// Maximum number of events per call.
 const AT_ONCE: usize = 256;
 
-/// A set of sockets, by their place in somebody's list. One that was found ready is offered once.
+/// A set of sockets, identified by their index in the caller's list. A ready socket is returned once.
 pub struct Ready {
     epoll: Epoll,
     events: Box<[EpollEvent; AT_ONCE]>,
-    /// Found ready and not yet offered.
+    /// Ready sockets that were not returned yet.
     found: VecDeque<usize>,
 }
 
 impl Ready {
-    /// Watches sockets. Those to be written are ready at first.
+    /// Watches sockets. For writing, all are ready at first.
     pub fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-        // A socket without room is told of once, when there is room; one with something to read as long as there is.
+        // Writable is reported once, when there is room again (edge-triggered). Readable is reported as long as there
+        // is data (level-triggered).
         let flags = match what {
             Interest::Readable => EpollFlags::EPOLLIN,
             Interest::Writable => EpollFlags::EPOLLOUT | EpollFlags::EPOLLET,
@@ -32,7 +33,7 @@ impl Ready {
             epoll.add(socket, EpollEvent::new(flags, place as u64))?;
             count = place + 1;
         }
-        // It never holds a socket twice, and so never grows.
+        // It never holds a socket twice, so it never grows.
         let mut found = VecDeque::with_capacity(count);
         if what == Interest::Writable {
             found.extend(0..count);
@@ -40,7 +41,7 @@ impl Ready {
         Ok(Ready { epoll, events: Box::new([EpollEvent::empty(); AT_ONCE]), found })
     }
 
-    /// The next socket that is ready, waiting for one so long; `None` where none was.
+    /// The next ready socket, waiting at most `limit`; `None` on a timeout.
     pub fn next(&mut self, limit: Duration) -> io::Result<Option<usize>> {
         if self.found.is_empty() {
             let limit = EpollTimeout::try_from(limit).unwrap_or(EpollTimeout::MAX);
@@ -53,12 +54,12 @@ impl Ready {
         Ok(self.found.pop_front())
     }
 
-    /// Offers a socket again, after the others.
+    /// Returns a socket again, after the others.
     pub fn again(&mut self, place: usize) {
         self.found.push_back(place);
     }
 
-    /// Watches a socket no more.
+    /// Stops watching a socket.
     pub fn forget(&mut self, socket: &Socket) -> io::Result<()> {
         Ok(self.epoll.delete(socket)?)
     }

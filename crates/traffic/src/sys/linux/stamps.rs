@@ -26,8 +26,8 @@ struct StampInfo {
 
 const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 
-/// Receives what there is of a stream; waits for it as the socket does, or not at all. Gives how many bytes came, and when the
-/// last packet of them arrived, nanoseconds of the realtime clock, where the socket was told to say.
+/// Receives available data of a stream; with `wait`, blocks up to the socket's timeout. Returns the number of bytes
+/// and, if receive timestamps are on, the receive timestamp of their last packet, nanoseconds of the realtime clock.
 pub fn receive_with_timestamp(
     socket: &Socket,
     room: &mut [u8],
@@ -40,8 +40,8 @@ pub fn receive_with_timestamp(
     (header.msg_iov, header.msg_iovlen) = (&raw mut vector, 1);
     header.msg_control = control.as_mut_ptr().cast();
     header.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the header points to one vector over `room` and to the
-    // control block of the stated length, which outlive the call.
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed; the header points to one vector over `room`
+    // and to the control block of the stated length, which outlive the call.
     let received =
         unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut header, if wait { 0 } else { DONTWAIT }) };
     if received < 0 {
@@ -52,8 +52,8 @@ pub fn receive_with_timestamp(
     Ok((received as usize, meta.software_rx_ns))
 }
 
-/// Has the kernel say when it handed each packet to the interface ([`read_tx_timestamp`]), counting sends from 0; and when the
-/// interface itself says that a packet left or arrived, where it is set to stamp them, which is left as it is.
+/// Turns transmit timestamps on ([`read_tx_timestamp`]), with sends numbered from 0: software timestamps, and
+/// hardware timestamps if the interface is configured to take them. Does not change the interface's configuration.
 pub fn enable_tx_timestamps(socket: &Socket) -> io::Result<()> {
     let by_kernel = libc::SOF_TIMESTAMPING_TX_SOFTWARE
         | libc::SOF_TIMESTAMPING_SOFTWARE
@@ -64,12 +64,12 @@ pub fn enable_tx_timestamps(socket: &Socket) -> io::Result<()> {
         | libc::SOF_TIMESTAMPING_RAW_HARDWARE
         | libc::SOF_TIMESTAMPING_OPT_TX_SWHW;
     let set = |flags: u32| set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as libc::c_int);
-    // A stack that does not know all of them may know the first.
+    // A stack that does not support all flags may support the first ones.
     set(by_kernel | by_interface).or_else(|_| set(by_kernel))
 }
 
-/// The next transmit timestamp, with the number of its send; with hardware timestamps two come for each send.
-/// Waits up to a limit, then `WouldBlock`.
+/// The next transmit timestamp, with the number of its send. With hardware timestamps, each send has two. Waits up to
+/// a limit, then returns `WouldBlock`.
 pub fn read_tx_timestamp(socket: &Socket, limit: Duration) -> io::Result<(u32, TxTimestamp)> {
     let stamp = try_read_tx_timestamp(socket);
     match stamp {
@@ -94,8 +94,9 @@ fn try_read_tx_timestamp(socket: &Socket) -> io::Result<(u32, TxTimestamp)> {
         return Err(io::Error::last_os_error());
     }
     let (mut number, mut time) = (None, None);
-    // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block, and the CMSG functions
-    // stay within them. The payloads of these types are three times, and an error of the IP layer; they are read unaligned.
+    // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block, and the CMSG
+    // functions stay within them. The payloads of these types are three timestamps and an error of the IP layer; they
+    // are read unaligned.
     unsafe {
         let mut message = libc::CMSG_FIRSTHDR(&raw const header);
         while let Some(control) = message.as_ref() {
@@ -120,13 +121,13 @@ fn try_read_tx_timestamp(socket: &Socket) -> io::Result<(u32, TxTimestamp)> {
     }
 }
 
-/// Whether an interface has hardware timestamps both ways (ETHTOOL_GET_TS_INFO).
+/// Whether an interface supports hardware timestamps in both directions (ETHTOOL_GET_TS_INFO).
 pub fn has_hardware_timestamps(socket: &Socket, interface: &str) -> io::Result<bool> {
     let mut info = StampInfo { command: ETHTOOL_GET_TS_INFO, ..StampInfo::default() };
     let mut request = request(interface)?;
     request.ifr_ifru.ifru_data = (&raw mut info).cast();
-    // SAFETY: the descriptor is open; SIOCETHTOOL reads the `ifreq` and, for this command, reads and writes one
-    // `ethtool_ts_info` behind its data pointer; both outlive the call.
+    // SAFETY: the descriptor is open; SIOCETHTOOL reads the `ifreq` and, for this command, reads and writes the one
+    // `ethtool_ts_info` that its data pointer points to; both outlive the call.
     if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL, &raw mut request) } < 0 {
         return Err(io::Error::last_os_error());
     }

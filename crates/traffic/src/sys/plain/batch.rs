@@ -1,4 +1,4 @@
-//! Messages side by side in one block of memory, sent and received one by one.
+//! Contiguous message buffers, sent and received one message per call.
 
 use crate::sys::cmsg::RecvMeta;
 #[cfg(unix)]
@@ -9,7 +9,7 @@ use socket2::Socket;
 use std::ffi::c_int;
 use std::io;
 
-/// Messages side by side in one block of memory.
+/// Contiguous message buffers.
 pub struct Batch {
     room: Box<[u8]>,
     each: usize,
@@ -38,8 +38,8 @@ impl Batch {
         &self.room[from * self.each..to * self.each]
     }
 
-    /// Sends the messages `from..to`, each as one; gives how many were taken, and how many bytes of the last of them.
-    /// With [`os::DONTWAIT`] among the flags, what there is room for.
+    /// Sends the messages `from..to`, one datagram or write each. Returns how many were accepted, and how many bytes
+    /// of the last one. With [`os::DONTWAIT`] among the flags, sends only what fits.
     pub fn send(
         &mut self,
         socket: &Socket,
@@ -58,7 +58,7 @@ impl Batch {
             match sent {
                 Ok(bytes) if bytes < self.each => return Ok((place - from + 1, bytes)),
                 Ok(_) => {}
-                // What went before the error is told first; the error comes again.
+                // Reports the messages sent before the error; the next call returns the error.
                 Err(_) if place > from => return Ok((place - from, self.each)),
                 Err(error) => return Err(error),
             }
@@ -66,7 +66,7 @@ impl Batch {
         Ok((to - from, self.each))
     }
 
-    /// Receives one message; waits for it as the socket does, or not at all. Gives how many came.
+    /// Receives one message; with `wait`, blocks up to the socket's timeout. Returns the number of messages.
     pub fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
         let room = &mut self.room[..self.each];
         let received = if wait { os::receive(socket, room) } else { os::receive_now(socket, room) };
@@ -74,7 +74,7 @@ impl Batch {
         Ok(1)
     }
 
-    /// Bytes of a received message; of one that is too long for its room, those of the room.
+    /// Length of a received message; if it is too long for its buffer, the length of the buffer.
     pub fn length(&self, place: usize) -> usize {
         self.lengths[place]
     }

@@ -1,4 +1,4 @@
-//! Which of many sockets can be read or written now, by poll.
+//! Readiness of many sockets (poll).
 
 use crate::sys::types::Interest;
 #[cfg(unix)]
@@ -10,20 +10,20 @@ use std::collections::VecDeque;
 use std::io;
 use std::time::Duration;
 
-/// A set of sockets, by their place in somebody's list. One that was found ready is offered once.
+/// A set of sockets, identified by their index in the caller's list. A ready socket is returned once.
 pub struct Ready {
-    /// Of each socket that is watched for, its number and place.
+    /// Each watched socket with its index.
     watched: Vec<(PollEntry, usize)>,
-    /// What poll is given; made before, so that looking asks for no memory.
+    /// The array for poll, allocated in advance so that polling does not allocate.
     entries: Vec<PollEntry>,
-    /// All sockets by place, and whether they are watched for at all.
+    /// All sockets by index; `None` for those no longer watched.
     all: Vec<Option<PollEntry>>,
-    /// Found ready and not yet offered.
+    /// Ready sockets that were not returned yet.
     found: VecDeque<usize>,
 }
 
 impl Ready {
-    /// Watches sockets. Those to be written are ready at first.
+    /// Watches sockets. For writing, all are ready at first.
     pub fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
         let all: Vec<_> = sockets.map(|socket| Some(PollEntry::new(socket, what))).collect();
         let mut ready = Ready {
@@ -45,12 +45,12 @@ impl Ready {
         }
     }
 
-    /// The next socket that is ready, waiting for one so long; `None` where none was. From then on it is watched for
-    /// again, unless it is offered again.
+    /// The next ready socket, waiting at most `limit`; `None` on a timeout. It is watched again afterwards, unless
+    /// the caller returns it with `again`.
     pub fn next(&mut self, limit: Duration) -> io::Result<Option<usize>> {
         if self.found.is_empty() {
             if self.watched.is_empty() {
-                // Nothing can become ready; the caller looks at the time all the same.
+                // Nothing can become ready. The caller still checks the time after each wait.
                 std::thread::sleep(limit);
                 return Ok(None);
             }
@@ -74,9 +74,9 @@ impl Ready {
         Ok(next)
     }
 
-    /// Offers a socket that was offered last once more, after the others.
+    /// Returns the socket that was returned last once more, after the others.
     pub fn again(&mut self, place: usize) {
-        // It was most likely the last to be offered, and so is the last to be watched for.
+        // It was most likely the last one returned, and so the last one watched.
         match self.watched.last() {
             Some((_, last)) if *last == place => drop(self.watched.pop()),
             _ => self.watched.retain(|(_, watched)| *watched != place),
@@ -84,7 +84,7 @@ impl Ready {
         self.found.push_back(place);
     }
 
-    /// Watches a socket no more.
+    /// Stops watching a socket.
     pub fn forget(&mut self, socket: &Socket) -> io::Result<()> {
         let forgotten = |entry: &PollEntry| entry.is_of(socket);
         self.watched.retain(|(entry, _)| !forgotten(entry));
@@ -109,7 +109,7 @@ mod tests {
         sockets[0].send_to(&[1], to).unwrap();
         let sockets: Vec<Socket> = sockets.into_iter().map(Socket::from).collect();
         let mut reading = Ready::watch(sockets.iter(), Interest::Readable).unwrap();
-        // What is not read is found again.
+        // A socket that is not read is found again.
         for _ in 0..2 {
             assert_eq!(reading.next(Duration::from_secs(5)).unwrap(), Some(2));
         }
@@ -122,7 +122,7 @@ mod tests {
             (1..4).map(|_| writing.next(Duration::ZERO).unwrap()).collect::<Vec<_>>(),
             [Some(1), Some(2), Some(0)]
         );
-        // None was offered again: they are looked for, and have room.
+        // None was returned with `again`: they are polled, and are writable.
         let mut left: Vec<_> = (0..3).map(|_| writing.next(Duration::from_secs(5)).unwrap()).collect();
         left.sort();
         assert_eq!(left, [Some(0), Some(1), Some(2)]);

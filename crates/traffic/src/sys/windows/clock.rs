@@ -12,7 +12,7 @@ use windows_sys::Win32::System::Threading::{
     TIMER_ALL_ACCESS, WaitForSingleObject,
 };
 
-/// Counts of the counter a second.
+/// Frequency of the counter, Hz.
 pub(super) fn frequency() -> u64 {
     static FREQUENCY: OnceLock<u64> = OnceLock::new();
     *FREQUENCY.get_or_init(|| {
@@ -23,7 +23,7 @@ pub(super) fn frequency() -> u64 {
     })
 }
 
-/// The performance counter, nanoseconds: monotonic, and one for all of a machine's processes.
+/// The performance counter, nanoseconds: monotonic, and shared by all processes of a machine.
 pub fn now_ns() -> Nanos {
     let mut counts = 0;
     // SAFETY: the call writes one integer, which outlives it. It cannot fail since Windows XP.
@@ -33,16 +33,16 @@ pub fn now_ns() -> Nanos {
     seconds * 1_000_000_000 + rest * 1_000_000_000 / frequency
 }
 
-/// How far the realtime clock is ahead of [`now_ns`] at this moment, nanoseconds.
+/// Offset of the realtime clock from [`now_ns`] at this moment, nanoseconds.
 pub fn realtime_offset_ns() -> i64 {
-    // The middle of two readings is when the one between them was taken, to half their distance.
+    // The reading between two others was taken at their midpoint, with an error of half their distance.
     let before = now_ns();
     let realtime = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
     let after = now_ns();
     realtime - (before + (after - before) / 2) as i64
 }
 
-/// Lets sleeps end on the millisecond instead of on a tick of 15.6 ms, in this process.
+/// Sets this process's timer resolution to one millisecond instead of a tick of 15.6 ms.
 pub fn precise_timers() {
     static ONCE: Once = Once::new();
     // SAFETY: the call takes a number. A refusal only makes pacing coarser, which is measured and reported as lateness.
@@ -51,12 +51,13 @@ pub fn precise_timers() {
     });
 }
 
-/// Sleeps so long, and half a millisecond longer at most on Windows 10 from 1803 on; earlier ones sleep by the millisecond.
+/// Sleeps for this time, plus at most half a millisecond since Windows 10 version 1803. Earlier versions sleep in
+/// whole milliseconds.
 pub fn sleep(time: Duration) {
     thread_local! {
         static TIMER: Option<OwnedHandle> = timer();
     }
-    // In units of 100 ns, negative since it is from now on.
+    // In units of 100 ns; negative means relative to now.
     let due = -(time.as_nanos().div_ceil(100).min(i64::MAX as u128) as i64);
     let slept = TIMER.with(|timer| {
         let Some(timer) = timer else { return false };
@@ -72,7 +73,7 @@ pub fn sleep(time: Duration) {
 }
 
 fn timer() -> Option<OwnedHandle> {
-    // Systems before Windows 10 version 1803 refuse what they do not know.
+    // Systems before Windows 10 version 1803 refuse the unknown flag.
     [CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, 0].into_iter().find_map(|flags| {
         // SAFETY: the call takes no attributes and no name, and gives a handle that is this thread's alone, or null.
         unsafe {
@@ -82,7 +83,7 @@ fn timer() -> Option<OwnedHandle> {
     })
 }
 
-/// Nanoseconds of one tick, in which CPU time is counted.
+/// Nanoseconds per tick, the unit of CPU time.
 pub fn tick_ns() -> u64 {
     let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
     // SAFETY: the call writes three integers, which outlive it.

@@ -1,6 +1,6 @@
 //! Counters of the network stack: of an interface, and of the whole host by protocol and family.
 //!
-//! They have the names that Linux gives them where they count the same. TCP's are by family here: `tcp` is IPv4.
+//! They have the same names as on Linux if they count the same. TCP is counted by family here: `tcp` is IPv4.
 
 use super::interfaces::row;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use windows_sys::Win32::NetworkManagement::IpHelper::{
 };
 use windows_sys::Win32::Networking::WinSock::{AF_INET, AF_INET6};
 
-/// Counters of this host, its interface's among them; what it does not count is not there.
+/// Counters of this host and its interface; missing ones are absent.
 pub fn counters(interface: &str) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     let mut note = |group: &str, named: &[(&str, u64)]| {
@@ -76,7 +76,7 @@ pub fn counters(interface: &str) -> BTreeMap<String, u64> {
     counters
 }
 
-/// What one of the calls fills for a family; `None` where it cannot.
+/// Statistics of a family, filled by one of these calls; `None` on failure.
 fn filled<T: Default>(call: unsafe extern "system" fn(*mut T, u32) -> u32, family: u16) -> Option<T> {
     let mut statistics = T::default();
     // SAFETY: each of these calls fills the one structure that its signature names, which outlives it.

@@ -1,4 +1,4 @@
-//! What the processors did so far, this process's part of it, and where its threads may run.
+//! Processor times, this process's CPU time, and processor affinity.
 
 use crate::sys::types::CpuTimes;
 use std::io;
@@ -15,18 +15,18 @@ fn ns(time: FILETIME) -> u64 {
     ((u64::from(time.dwHighDateTime) << 32) | u64::from(time.dwLowDateTime)) * 100
 }
 
-/// Reads what the processors did (GetSystemTimes).
+/// Reads processor times (GetSystemTimes).
 pub struct CpuReader {
     all: bool,
 }
 
 impl CpuReader {
-    /// Of these processors, of all together where none are named.
+    /// A reader for these processors; an empty list means all together.
     pub fn new(processors: Vec<usize>) -> Self {
         CpuReader { all: processors.is_empty() }
     }
 
-    /// The times so far; `None` of some processors only, which GetSystemTimes does not tell apart.
+    /// The times so far; `None` for a subset of the processors, which GetSystemTimes does not report.
     pub fn read(&mut self) -> Option<CpuTimes> {
         if !self.all {
             return None;
@@ -38,7 +38,7 @@ impl CpuReader {
         if told == 0 || kernel_ns + user_ns == 0 {
             return None;
         }
-        // Kernel time has the idle time in it.
+        // Kernel time includes idle time.
         let system_ns = kernel_ns.saturating_sub(idle_ns);
         Some(CpuTimes { user_ns, system_ns, idle_ns, undivided: true, ..CpuTimes::default() })
     }
@@ -65,7 +65,7 @@ pub fn peak_rss_kib() -> Option<u64> {
     (told != 0 && counters.PeakWorkingSetSize > 0).then_some(counters.PeakWorkingSetSize as u64 / 1024)
 }
 
-/// The processors that this process may use, of its processor group, without asking for memory.
+/// The processors of its processor group that this process may use, without allocating.
 pub fn allowed_processors() -> impl Iterator<Item = usize> {
     let (mut own, mut machine) = (0_usize, 0_usize);
     // SAFETY: the handle stands for this process and needs no closing; the call writes two integers, which outlive it.
@@ -73,7 +73,7 @@ pub fn allowed_processors() -> impl Iterator<Item = usize> {
     (0..usize::BITS as usize).filter(move |processor| (own >> processor) & 1 == 1)
 }
 
-/// Keeps this thread on one processor.
+/// Pins this thread to a processor.
 pub fn pin_thread(processor: usize) -> io::Result<()> {
     let mask = 1_usize.checked_shl(processor as u32).unwrap_or(0);
     // SAFETY: the handle stands for this thread and needs no closing; the call takes a number.
@@ -81,7 +81,7 @@ pub fn pin_thread(processor: usize) -> io::Result<()> {
     if before == 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Processors of the machine that are online, whichever of them this process may use.
+/// Online processors of the machine, whether or not this process may use them.
 pub fn processors_online() -> u32 {
     // SAFETY: the call takes a number.
     unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) }.max(1)

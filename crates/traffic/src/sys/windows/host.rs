@@ -1,4 +1,4 @@
-//! What this host is.
+//! Properties of this host.
 
 use super::clock::frequency;
 use crate::sys::types::Host;
@@ -10,12 +10,12 @@ use windows_sys::Win32::System::Registry::{HKEY_LOCAL_MACHINE, RRF_RT_REG_SZ, Re
 use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORYSTATUSEX, OSVERSIONINFOW};
 use windows_sys::w;
 
-/// What it says of itself.
+/// Properties of this host.
 pub fn host() -> Host {
     Host {
         os: "Windows".to_owned(),
         kernel: match wine() {
-            // What it does is Linux's doing.
+            // Wine's behaviour depends on the Linux kernel below it.
             Some(wine) => format!("{} (Wine {wine})", version()),
             None => version(),
         },
@@ -30,19 +30,19 @@ pub fn host() -> Host {
     }
 }
 
-/// Major, minor and build number, as the kernel has them.
+/// Major, minor and build number, as the kernel reports them.
 fn version() -> String {
     let size = size_of::<OSVERSIONINFOW>() as u32;
     let mut version = OSVERSIONINFOW { dwOSVersionInfoSize: size, ..OSVERSIONINFOW::default() };
-    // SAFETY: the call fills the structure, whose size it is told; it always succeeds.
+    // SAFETY: the call fills the structure, which states its size; it always succeeds.
     unsafe { RtlGetVersion(&raw mut version) };
     format!("{}.{}.{}", version.dwMajorVersion, version.dwMinorVersion, version.dwBuildNumber)
 }
 
-/// Wine's version, where this is no Windows.
+/// Wine's version, if this is Wine and not Windows.
 fn wine() -> Option<String> {
-    // SAFETY: the names end with a zero; a module of every process is not unloaded; the function, which only Wine has,
-    // takes nothing and returns text of its own that ends with a zero.
+    // SAFETY: the names end with a zero. The module is in every process and is not unloaded. The function exists only
+    // in Wine, takes no arguments and returns static text that ends with a zero.
     unsafe {
         let module = GetModuleHandleW(w!("ntdll.dll"));
         let found = GetProcAddress(module, c"wine_get_version".as_ptr().cast())?;
@@ -74,12 +74,12 @@ fn cpu_model() -> Option<String> {
 fn memory_kib() -> u64 {
     let size = size_of::<MEMORYSTATUSEX>() as u32;
     let mut memory = MEMORYSTATUSEX { dwLength: size, ..MEMORYSTATUSEX::default() };
-    // SAFETY: the call fills the structure, whose size it is told.
+    // SAFETY: the call fills the structure, which states its size.
     let told = unsafe { GlobalMemoryStatusEx(&raw mut memory) };
     if told == 0 { 0 } else { memory.ullTotalPhys / 1024 }
 }
 
-/// Whether the processor says that a hypervisor is below; Windows' own, where it uses it for itself, is one too.
+/// Whether the processor reports a hypervisor. This includes Windows' own, if Windows itself runs on it.
 fn hypervisor() -> bool {
     #[cfg(target_arch = "x86_64")]
     return std::arch::x86_64::__cpuid(1).ecx >> 31 == 1;

@@ -1,4 +1,4 @@
-//! This host's interfaces (GetAdaptersAddresses) and what they count (GetIfEntry2).
+//! This host's interfaces (GetAdaptersAddresses) and their counters (GetIfEntry2).
 
 use socket2::Socket;
 use std::ffi::OsString;
@@ -15,9 +15,9 @@ use windows_sys::Win32::Networking::WinSock::{
     AF_INET, AF_INET6, AF_UNSPEC, SOCKADDR_IN, SOCKADDR_IN6, SOCKET_ADDRESS,
 };
 
-/// Room for a first answer, in words of eight bytes; Windows asks for 15 KB.
+/// Initial buffer size, in words of eight bytes; Windows recommends 15 KB.
 const WORDS: usize = 2048;
-/// How often the answer may have outgrown its room.
+/// Maximum number of attempts if the buffer is too small.
 const ATTEMPTS: usize = 5;
 
 struct Interface {
@@ -45,7 +45,7 @@ pub fn interface_mtu(_socket: &Socket, interface: &str) -> io::Result<u32> {
     Ok(called(interface)?.mtu)
 }
 
-/// What an interface counted; `None` where it does not say.
+/// Counters of an interface; `None` if unknown.
 pub(super) fn row(interface: &str) -> Option<MIB_IF_ROW2> {
     let mut row = MIB_IF_ROW2 { InterfaceLuid: called(interface).ok()?.id, ..MIB_IF_ROW2::default() };
     // SAFETY: the call reads the interface's id from the structure and fills it; it outlives the call.
@@ -63,15 +63,15 @@ fn all() -> io::Result<Vec<Interface>> {
     let mut room = vec![0_u64; WORDS];
     for _ in 0..ATTEMPTS {
         let mut bytes = size_of_val(&room[..]) as u32;
-        // SAFETY: the call writes at most `bytes` bytes to the room, which is that large and aligned for its structures,
-        // and one integer; both outlive it.
+        // SAFETY: the call writes at most `bytes` bytes to the buffer, which is that large and aligned for its
+        // structures, and one integer; both outlive it.
         let result = unsafe {
             let list = room.as_mut_ptr().cast::<IP_ADAPTER_ADDRESSES_LH>();
             GetAdaptersAddresses(AF_UNSPEC.into(), flags, std::ptr::null(), list, &raw mut bytes)
         };
         match result {
-            // SAFETY: the call filled the room with a list whose pointers lead into the room, which is kept until the
-            // list has been read.
+            // SAFETY: the call filled the buffer with a list whose pointers point into the buffer, which is kept
+            // until the list has been read.
             NO_ERROR => return Ok(unsafe { read(room.as_ptr().cast()) }),
             ERROR_NO_DATA => return Ok(Vec::new()),
             ERROR_BUFFER_OVERFLOW => room.resize((bytes as usize).div_ceil(size_of::<u64>()) + WORDS, 0),
@@ -84,7 +84,7 @@ fn all() -> io::Result<Vec<Interface>> {
 /// Reads a list of interfaces.
 ///
 /// # Safety
-/// The list is as GetAdaptersAddresses makes it: every pointer is null or leads to what it says.
+/// The list is as GetAdaptersAddresses returns it: every pointer is null or valid for its type.
 unsafe fn read(mut next: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Interface> {
     let mut found = Vec::new();
     // SAFETY: as the caller promises.
@@ -105,7 +105,7 @@ unsafe fn read(mut next: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Interface> {
 }
 
 /// # Safety
-/// The pointer is null or leads to text that ends with a zero.
+/// The pointer is null or points to text that ends with a zero.
 unsafe fn text(start: *const u16) -> String {
     if start.is_null() {
         return String::new();
@@ -119,10 +119,10 @@ unsafe fn text(start: *const u16) -> String {
 }
 
 /// # Safety
-/// The pointer is null or leads to a socket address of the family that it says.
+/// The pointer is null or points to a socket address of the stated family.
 unsafe fn address(socket: &SOCKET_ADDRESS) -> Option<IpAddr> {
     let start = socket.lpSockaddr;
-    // SAFETY: as the caller promises; every member of the unions is made of plain bytes.
+    // SAFETY: as the caller promises; every member of the unions consists of plain bytes.
     unsafe {
         match start.as_ref()?.sa_family {
             AF_INET => {

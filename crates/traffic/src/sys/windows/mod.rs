@@ -1,8 +1,8 @@
 //! Windows, by Winsock.
 //!
-//! A trial's sockets do not block ([`set_timeouts`]): Winsock has no flag for a single call, `accept` knows no timeout, and
-//! a receive that timed out leaves its socket in doubt. What waits tries first, and only where there was nothing asks
-//! poll and tries again.
+//! A trial's sockets are non-blocking ([`set_timeouts`]): Winsock has no per-call flag, `accept` has no timeout, and
+//! a socket is in an undefined state after a receive timeout. A blocking call therefore tries first, then polls, and
+//! tries again.
 
 mod clock;
 mod counters;
@@ -29,9 +29,9 @@ use std::os::windows::io::{AsRawSocket, FromRawSocket, RawSocket};
 use std::time::{Duration, Instant};
 use windows_sys::Win32::Networking::WinSock;
 
-/// The least wait that is slept; shorter ones are spun, since a sleep ends up to half a millisecond late.
+/// Shorter waits than this spin instead of sleeping, since a sleep ends up to half a millisecond late.
 pub const LEAST_SLEEP_NS: Nanos = 1_000_000;
-/// Flag of a send that does not wait. Winsock has no such flag: this one never gets there.
+/// Flag of a non-blocking send. Winsock has no such flag: this value is never passed to Winsock.
 pub const DONTWAIT: c_int = 1 << 30;
 /// Flags of any send.
 pub const SEND_PLAIN: c_int = 0;
@@ -40,12 +40,12 @@ fn raw(socket: &Socket) -> WinSock::SOCKET {
     socket.as_raw_socket() as WinSock::SOCKET
 }
 
-/// Has a trial's socket keep the time of its waits: [`RECEIVE_TICK`] and [`SEND_LIMIT`].
+/// Prepares a trial's socket for the timeouts [`RECEIVE_TICK`] and [`SEND_LIMIT`].
 pub fn set_timeouts(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)
 }
 
-/// Tries until it is done, each time when the socket is ready; `WouldBlock` where it was not for so long.
+/// Repeats a call each time the socket is ready, until it is done; `WouldBlock` after the timeout.
 fn waiting<T>(
     socket: &Socket,
     what: Interest,
@@ -61,7 +61,7 @@ fn waiting<T>(
                 if left.is_zero() {
                     return Err(error);
                 }
-                // A millisecond at least: poll counts in these.
+                // At least a millisecond, the resolution of poll.
                 poll_sockets(&mut [PollEntry::new(socket, what)], left.max(Duration::from_millis(1)))?;
             }
             done => return done,
@@ -69,14 +69,14 @@ fn waiting<T>(
     }
 }
 
-/// Sends; waits for room for [`SEND_LIMIT`], and is then `WouldBlock`.
+/// Sends; blocks up to [`SEND_LIMIT`], then returns `WouldBlock`.
 pub fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
     waiting(socket, Interest::Writable, SEND_LIMIT, || {
         map_reset(socket, socket.send_with_flags(message, flags))
     })
 }
 
-/// Sends what there is room for, without waiting; `None` where there is none.
+/// Sends as much as fits without blocking; `None` if nothing fits.
 pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
     match map_reset(socket, socket.send_with_flags(message, flags)) {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
@@ -86,12 +86,12 @@ pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Opt
     }
 }
 
-/// Receives; `WouldBlock` where nothing came for [`RECEIVE_TICK`]. Of a datagram that is too long, what fits.
+/// Receives; `WouldBlock` after [`RECEIVE_TICK`]. A datagram that is too long is truncated.
 pub fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     waiting(socket, Interest::Readable, RECEIVE_TICK, || receive_now(socket, room))
 }
 
-/// Receives what is there; `WouldBlock` where nothing is. Of a datagram that is too long, what fits.
+/// Receives without blocking; `WouldBlock` without data. A datagram that is too long is truncated.
 pub fn receive_now(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     match socket.read(room) {
         Err(error) if error.raw_os_error() == Some(WinSock::WSAEMSGSIZE) => Ok(room.len()),
@@ -99,7 +99,8 @@ pub fn receive_now(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     }
 }
 
-/// Maps WSAECONNRESET of a datagram socket (an earlier datagram met a closed port) to "refused", as elsewhere.
+/// Maps WSAECONNRESET of a datagram socket (ICMP port unreachable for an earlier datagram) to "refused", as on other
+/// systems.
 fn map_reset<T>(socket: &Socket, said: io::Result<T>) -> io::Result<T> {
     said.map_err(|error| match error.raw_os_error() {
         Some(WinSock::WSAECONNRESET) if socket.r#type().ok() == Some(Type::DGRAM) => {
@@ -109,11 +110,12 @@ fn map_reset<T>(socket: &Socket, said: io::Result<T>) -> io::Result<T> {
     })
 }
 
-/// A connection and whom it is from; `WouldBlock` where none came for [`RECEIVE_TICK`]. One that its opener has ended
-/// already may be from nobody, or be [`ConnectionAborted`](io::ErrorKind::ConnectionAborted).
+/// Accepts a connection, with its peer's address; `WouldBlock` after [`RECEIVE_TICK`]. If the opener has already
+/// closed it, the address may be missing, or the result may be
+/// [`ConnectionAborted`](io::ErrorKind::ConnectionAborted).
 pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
     let connection = waiting(socket, Interest::Readable, RECEIVE_TICK, || {
-        // Not told to give the peer's address: Wine drops the connection where that is gone.
+        // Does not request the peer's address here: Wine drops the connection if the address is gone.
         // SAFETY: the socket is open for as long as it is borrowed, and Winsock is given nothing to write to.
         let accepted = unsafe { WinSock::accept(raw(socket), std::ptr::null_mut(), std::ptr::null_mut()) };
         if accepted == WinSock::INVALID_SOCKET {
@@ -123,7 +125,7 @@ pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
                 _ => error,
             });
         }
-        // SAFETY: Winsock made it just now, and nothing else has it.
+        // SAFETY: Winsock has just created it, and nothing else owns it.
         Ok(unsafe { Socket::from_raw_socket(accepted as RawSocket) })
     })?;
     connection.set_no_inherit(true)?;
@@ -131,23 +133,23 @@ pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
     Ok((connection, peer))
 }
 
-/// Whom the next datagram is from, which stays to be received; `WouldBlock` where none came for [`RECEIVE_TICK`].
+/// The source address of the next datagram, which stays in the queue; `WouldBlock` after [`RECEIVE_TICK`].
 pub fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
     waiting(socket, Interest::Readable, RECEIVE_TICK, || socket.peek_sender())
 }
 
-/// Whether a send was refused because there was no buffer for it.
+/// Whether a send failed with ENOBUFS.
 pub fn is_out_of_buffers(error: &io::Error) -> bool {
     error.raw_os_error() == Some(WinSock::WSAENOBUFS)
 }
 
-/// A socket that poll looks at.
+/// A WSAPOLLFD.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct PollEntry(WinSock::WSAPOLLFD);
 
 impl PollEntry {
-    /// Looks whether a socket is ready for that. It must be open whenever it is looked at.
+    /// Polls a socket for this readiness. The socket must be open during each poll.
     pub fn new(socket: &Socket, what: Interest) -> Self {
         let events = match what {
             Interest::Readable => WinSock::POLLRDNORM,
@@ -156,18 +158,18 @@ impl PollEntry {
         PollEntry(WinSock::WSAPOLLFD { fd: raw(socket), events, revents: 0 })
     }
 
-    /// Whether it was, or is in error, when last looked at.
+    /// Whether the last poll found it ready or in error.
     pub fn is_ready(&self) -> bool {
         self.0.revents != 0
     }
 
-    /// Whether it is this socket.
+    /// Whether it belongs to this socket.
     pub fn is_of(&self, socket: &Socket) -> bool {
         self.0.fd == raw(socket)
     }
 }
 
-/// Waits until one of the sockets is ready, so long at most.
+/// Waits until one of the sockets is ready, or until the limit.
 pub fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
     let milliseconds = limit.as_millis().min(i32::MAX as u128) as i32;
     // SAFETY: `PollEntry` holds nothing but a `WSAPOLLFD`, so that the slice is one of as many of these, which Winsock
@@ -176,7 +178,7 @@ pub fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()
     if found < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Lets this process open so many sockets: Windows sets no limit but memory.
+/// No effect: on Windows only memory limits the number of sockets.
 pub fn raise_file_limit(_sockets: u64) -> io::Result<()> {
     Ok(())
 }
@@ -199,12 +201,12 @@ pub fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
     }
 }
 
-/// The byte that packets carry for differentiated services. A socket may have been told one and send another.
+/// The traffic class. Unknown: Windows may accept a value and send another.
 pub fn traffic_class(_socket: &Socket, _family: Family) -> io::Result<u32> {
     Err(no_traffic_class())
 }
 
-/// Sets that byte: refused, since Windows takes the option and ignores it.
+/// Sets the traffic class: returns an error, since Windows accepts the option and ignores it.
 pub fn set_traffic_class(_socket: &Socket, _family: Family, _byte: u8) -> io::Result<()> {
     Err(no_traffic_class())
 }
@@ -214,7 +216,7 @@ fn no_traffic_class() -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
 
-/// Limits the maximum segment size of the connection to come: Windows lets nobody.
+/// Limits the maximum segment size of a future connection: not supported on Windows.
 pub fn set_mss(_socket: &Socket, _bytes: u32) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows sets it by the interface's MTU"))
 }
@@ -224,7 +226,7 @@ pub fn congestion_control(_socket: &Socket) -> Option<String> {
     None
 }
 
-/// Sets TCP congestion control: on Windows only for the whole host.
+/// Sets TCP congestion control: Windows supports this only for the whole host.
 pub fn set_congestion_control(_socket: &Socket, _name: &str) -> io::Result<()> {
     let text = "Windows sets it for all connections (Set-NetTCPSetting -CongestionProvider)";
     Err(io::Error::new(io::ErrorKind::Unsupported, text))

@@ -1,4 +1,4 @@
-//! What Windows says of a TCP connection (SIO_TCP_INFO, since Windows 10 version 1703).
+//! TCP information on Windows (SIO_TCP_INFO, since Windows 10 version 1703).
 
 use super::raw;
 use socket2::Socket;
@@ -7,7 +7,7 @@ use std::io;
 use std::mem::size_of;
 use windows_sys::Win32::Networking::WinSock::{SIO_TCP_INFO, TCP_INFO_v0, WSAEOPNOTSUPP, WSAIoctl};
 
-/// Its counters as far as they mean what Linux's do: it counts bytes and no segments.
+/// Counters that have the same meaning as Linux's. Windows counts bytes, not segments.
 pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
     let info = ask(socket)?;
     let mss = u64::from(info.Mss);
@@ -15,14 +15,14 @@ pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
     Ok(TcpInfo {
         snd_mss: some(info.Mss),
         rtt_us: some(info.RttUs),
-        // Bytes, told as full segments.
+        // Bytes, converted to full segments.
         snd_cwnd: u64::from(info.Cwnd).checked_div(mss),
         total_retrans: None,
         data_segs_out: None,
         data_segs_in: None,
         bytes_sent: Some(info.BytesOut),
         bytes_retrans: Some(info.BytesRetrans.into()),
-        // A connection that has measured none holds the largest number.
+        // The maximum value means that the connection has no measurement.
         min_rtt_us: some(info.MinRttUs).filter(|rtt| *rtt < u32::MAX.into()),
         srtt_mean_us: None,
     })
@@ -36,8 +36,8 @@ pub fn mss(socket: &Socket) -> io::Result<u32> {
 fn ask(socket: &Socket) -> io::Result<TCP_INFO_v0> {
     let (version, mut info, mut filled) = (0_u32, TCP_INFO_v0::default(), 0_u32);
     let size = size_of::<TCP_INFO_v0>() as u32;
-    // SAFETY: the socket is open for as long as it is borrowed; Winsock reads four bytes of `version` and writes at most
-    // `size` bytes to `info`, which is that large, and one integer to `filled`; nothing is left under way when it
+    // SAFETY: the socket is open for as long as it is borrowed; Winsock reads four bytes of `version` and writes at
+    // most `size` bytes to `info`, which is that large, and one integer to `filled`; no operation is pending when it
     // returns, since it is given no overlapped structure. The structure's `bool` is one that Windows sets to 0 or 1.
     let result = unsafe {
         WSAIoctl(
