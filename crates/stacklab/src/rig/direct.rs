@@ -70,10 +70,6 @@ impl Rig for DirectRig {
         &mut self.ends
     }
 
-    fn is_for(&self, cell: &Cell) -> bool {
-        self.ends.is_for(cell)
-    }
-
     fn describe(&self, _link_config: &LinkConfig) -> String {
         self.testbed.describe()
     }

@@ -30,7 +30,9 @@ pub trait Rig {
     fn ends_mut(&mut self) -> &mut HostPair;
 
     /// Whether a cell is measured here.
-    fn is_for(&self, cell: &Cell) -> bool;
+    fn is_for(&self, cell: &Cell) -> bool {
+        self.ends().is_for(cell)
+    }
 
     /// A description in a sentence.
     fn describe(&self, link_config: &LinkConfig) -> String;

@@ -49,10 +49,6 @@ impl Rig for RemoteRig {
         &mut self.ends
     }
 
-    fn is_for(&self, cell: &Cell) -> bool {
-        self.ends.is_for(cell)
-    }
-
     fn describe(&self, link_config: &LinkConfig) -> String {
         let [sender, receiver] = &self.machines;
         let rate = link_config.rate.map_or_else(String::new, |rate| format!(", {rate}"));
