@@ -87,7 +87,7 @@ fn a_tunnel_that_this_kernel_has_not_is_refused_with_its_router() {
         Err(reason) if reason.contains("is not loaded") => {}
         Err(_) => {
             let said = build().unwrap_err().to_string();
-            assert!(said.contains("configured tunnel") && said.contains("on router1"), "{said}");
+            assert!(said.contains("sit device of 6in4") && said.contains("on router1"), "{said}");
         }
     }
 }
