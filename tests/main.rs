@@ -9,6 +9,7 @@ mod directions;
 mod endurance;
 mod frugality;
 mod impairment;
+mod interleaved;
 mod kept_record;
 mod looking;
 mod measure;

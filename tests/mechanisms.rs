@@ -17,13 +17,14 @@ const FLOOD: &str = "";
 const PACED: &str = "packet_rate = \"link\"";
 /// Allowed deviation from the header model on a link of known rate.
 const TOLERANCE: f64 = 0.01;
-/// At most one of this many runs may carry less than the headers leave. Other load may disturb the machine for a
+/// The share of runs that may carry less than the headers leave. Other load may disturb the machine for a
 /// while, but a mechanism that fails occasionally is faulty.
-const MISSES: usize = 4;
+const MOST_MISSED: f64 = 0.25;
 /// Rates of the middle link, Mbit/s: one rate that each kind of guest can fill on a busy machine, even emulated and
-/// with the smallest messages; and the rate of the published studies, for larger messages.
+/// with the smallest messages; and one that user-mode Linux and a translating process fill there. What they fill on a
+/// quiet machine is a matter of speed: `bench/mechanisms`.
 const SLOW: f64 = 5.0;
-const FAST: f64 = 100.0;
+const FAST: f64 = 20.0;
 
 fn study(rate: f64, offered: &str, mechanisms: &[&str], sizes: &[u32]) -> String {
     format!(
@@ -110,7 +111,7 @@ fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
         *best = best.max(filled);
     }
     assert!(
-        misses <= runs.len() / MISSES,
+        misses as f64 <= runs.len() as f64 * MOST_MISSED,
         "{misses} of {} runs carried less than the headers leave",
         runs.len()
     );

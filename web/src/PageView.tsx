@@ -10,6 +10,7 @@ export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
     <>
       <h1>{page.title}</h1>
       {!page.finished && <p class="unfinished">Not finished: some comparisons have not been measured to their end.</p>}
+      {page.answer && <p class="answer">{page.answer}</p>}
       <Sentences page={page} />
       <MatrixTable page={page} />
       <Explorer page={page} />

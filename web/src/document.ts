@@ -12,6 +12,10 @@ format: number,
  */
 title: string, 
 /**
+ * The answer in a few sentences; `None` where nothing is compared.
+ */
+answer: string | null, 
+/**
  * What was measured, when, where and how often.
  */
 facts: Array<Fact>, 

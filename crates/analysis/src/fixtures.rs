@@ -2,9 +2,9 @@
 
 use crate::findings::campaign::Campaign;
 use stacklab_model::{
-    Cell, CpuScope, Drops, Endpoint, Factor, Family, Framing, HostReport, IntervalRow, Length, LinkConfig,
-    Metric, Pacing, ProbeSpec, Question, Rate, Role, RunRecord, RunStatus, Transport, Trial, TrialSpec,
-    Value, Warning,
+    Cell, Comparison, CpuScope, Drops, Endpoint, Estimate, Factor, Family, Framing, HostReport, IntervalRow,
+    Length, LinkConfig, Metric, Pacing, ProbeSpec, Question, Rate, Role, RunRecord, RunStatus, StopReason,
+    Transport, Trial, TrialSpec, Value, Verdict, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -93,6 +93,30 @@ pub fn side_with_series(row_ns: u64, messages: &[u64]) -> HostReport {
     HostReport {
         series: messages.iter().enumerate().map(row).collect(),
         ..HostReport::new(Role::Receiver, endpoint)
+    }
+}
+
+/// An answer to a question, without figures.
+pub fn comparison(question: Question) -> Comparison {
+    let estimate = || Estimate {
+        n: 0,
+        mean: None,
+        sd: None,
+        median: None,
+        interval: None,
+        median_interval: None,
+        order: None,
+        missing: None,
+    };
+    Comparison {
+        question,
+        baseline_estimate: estimate(),
+        candidate_estimate: estimate(),
+        effect: None,
+        tests: None,
+        explained: None,
+        verdict: Verdict::Inconclusive,
+        stop_reason: StopReason::Cap,
     }
 }
 

@@ -4,10 +4,11 @@ use crate::statistics::{Warmup, median, mser5};
 use stacklab_model::{IntervalRow, Probe, RunRecord, SteadyState};
 use std::collections::BTreeMap;
 
-/// Tests the interval series of every valid run, by probe. Probes without a series are omitted.
+/// Tests the interval series of every valid run, by probe. Probes without a series are omitted, and so are arms of
+/// interleaved trials: their series has the gaps in which other arms had their turns.
 pub fn steady_state(runs: &[RunRecord]) -> Vec<SteadyState> {
     let mut by_probe: BTreeMap<Probe, Vec<(Warmup, u64)>> = BTreeMap::new();
-    for run in runs.iter().filter(|run| run.is_valid()) {
+    for run in runs.iter().filter(|run| run.is_valid() && run.spec.slicing.is_none()) {
         if let Some(series) = run.host_reports.iter().map(|side| &side.series).find(|series| series.len() > 1)
         {
             let found = mser5(&messages(series));

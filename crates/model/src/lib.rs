@@ -22,17 +22,21 @@ pub use factors::mechanism::{
 pub use factors::services::{NoServices, SERVICES, Service, Services};
 pub use factors::settings::{AsWritten, CellSettings, UnknownLevel};
 pub use factors::system::{SYSTEMS, System, Systems, UnknownSystem};
+pub use findings::campaign::Findings;
 pub use findings::difference::Difference;
 pub use findings::finding::{
-    Adjustment, CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Findings, Interval,
-    ManyArms, Order, Question, SteadyState, StopReason, StoppingState, Tests, Verdict,
+    Adjustment, CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Interval, ManyArms,
+    Order, Question, SteadyState, StopReason, StoppingState, Tests, Verdict,
 };
+pub use findings::floor::{Floor, SELF_ARMS};
+pub use findings::overall::Overall;
 pub use findings::records::{Against, Alone, Apart, Between, Change, Recorded, Unpaired};
 pub use host::counters::{Counters, CpuTime, Drops, TcpInfo};
 pub use host::delay_points::{Clock, Compared, DelayPoints, Point};
 pub use host::facts::{CpuScope, HostFacts};
 pub use host::noise::{EchoFloor, NoiseFloor, Spread};
 pub use host::report::{Delays, Endpoint, Exchange, HostReport, IntervalRow, Offloads, Received, Role, Sent};
+pub use host::slice::Slice;
 pub use metrics::histogram::Buckets;
 pub use metrics::metric::Metric;
 pub use metrics::unit::{Better, Scale, Unit};
@@ -44,7 +48,7 @@ pub use network::wire_cost::WireCost;
 pub use trial::Trial;
 pub use trial::io::{Io, IoChoice};
 pub use trial::run::{RunRecord, RunStatus, Warning};
-pub use trial::spec::{HEADER_BYTES, Length, Pacing, ProbeSpec, StoppingRule, TrialSpec};
+pub use trial::spec::{HEADER_BYTES, Length, Pacing, ProbeSpec, Slicing, StoppingRule, TrialSpec};
 pub use trial::tuning::{Direction, Pinning, SocketOptions, Tuning};
 pub use units::{Rate, UnitError, parse_duration, parse_ratio, print_duration};
 pub use value::Value;

@@ -10,9 +10,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The record format that this crate writes, and the newest that it reads (PRAGMA user_version).
-pub const FORMAT: i64 = 2;
+pub const FORMAT: i64 = 3;
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
+
+/// What converts each older format to the next one.
+const UPGRADES: [(i64, &str); 2] =
+    [(1, include_str!("upgrade-1-to-2.sql")), (2, include_str!("upgrade-2-to-3.sql"))];
 
 /// How long a campaign waits for readers before it commits: longer than any reader takes. Otherwise the commit would
 /// fail.
@@ -225,7 +229,11 @@ impl Record {
         if self.format < FORMAT {
             let upgrade = |connection: &mut Connection| -> rusqlite::Result<()> {
                 let transaction = connection.transaction()?;
-                transaction.execute_batch(include_str!("upgrade.sql"))?;
+                for (from, script) in UPGRADES {
+                    if self.format <= from {
+                        transaction.execute_batch(script)?;
+                    }
+                }
                 transaction.commit()
             };
             upgrade(&mut self.connection)

@@ -2,9 +2,10 @@
 
 use crate::open::{from_json, parsed, to_json};
 use crate::{Record, StoreError};
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, Row, Transaction, params};
 use stacklab_model::{
-    Cell, Delays, Direction, Drops, HostReport, IntervalRow, RunRecord, RunStatus, Trial, Value, Warning,
+    Cell, Delays, Direction, Drops, HostReport, IntervalRow, RunRecord, RunStatus, Slice, Trial, Value,
+    Warning,
 };
 use std::collections::BTreeMap;
 
@@ -14,7 +15,20 @@ impl Record {
     /// # Errors
     /// If the disk is full, or the record already contains a run of that block and position.
     pub fn put_run(&mut self, run: &RunRecord) -> Result<(), StoreError> {
-        insert(&mut self.connection, run).map_err(|e| StoreError::from_sqlite(&self.path, "store a run", e))
+        self.put_runs(std::slice::from_ref(run))
+    }
+
+    /// Adds runs that were made together, in one commit.
+    ///
+    /// # Errors
+    /// As for [`Record::put_run`]; none of them is then in the record.
+    pub fn put_runs(&mut self, runs: &[RunRecord]) -> Result<(), StoreError> {
+        let put = |connection: &mut Connection| -> rusqlite::Result<()> {
+            let transaction = connection.transaction()?;
+            runs.iter().try_for_each(|run| insert(&transaction, run))?;
+            transaction.commit()
+        };
+        put(&mut self.connection).map_err(|e| StoreError::from_sqlite(&self.path, "store a run", e))
     }
 
     /// Every run in the order of measuring, with its figures and warnings but without its host reports.
@@ -37,8 +51,7 @@ impl Record {
     }
 }
 
-fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> {
-    let transaction = connection.transaction()?;
+fn insert(transaction: &Transaction<'_>, run: &RunRecord) -> rusqlite::Result<()> {
     let Trial { block, position, cell, probe } = &run.trial;
     let (status, reasons) = match &run.status {
         RunStatus::Valid => ("valid", &[] as &[String]),
@@ -89,7 +102,7 @@ fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> 
     };
     for (host_reports, direction) in run.host_reports.chunks(2).zip(directions) {
         for side in host_reports {
-            insert_side(&transaction, id, direction, side)?;
+            insert_side(transaction, id, direction, side)?;
         }
     }
     for warning in &run.warnings {
@@ -98,7 +111,7 @@ fn insert(connection: &mut Connection, run: &RunRecord) -> rusqlite::Result<()> 
             params![id, warning.code, warning.text, warning.advice],
         )?;
     }
-    transaction.commit()
+    Ok(())
 }
 
 fn insert_side(
@@ -108,8 +121,8 @@ fn insert_side(
     side: &HostReport,
 ) -> rusqlite::Result<()> {
     let (direction, role) = (direction.name(), side.role.name());
-    // Delays and series have separate tables, for other programs to read.
-    let report = HostReport { delays: None, series: Vec::new(), ..side.clone() };
+    // Delays, series and slices have separate tables, for other programs to read.
+    let report = HostReport { delays: None, series: Vec::new(), slices: Vec::new(), ..side.clone() };
     connection.execute(
         "INSERT INTO side (run, direction, role, report) VALUES (?1, ?2, ?3, ?4)",
         params![id, direction, role, to_json(&report)],
@@ -134,6 +147,25 @@ fn insert_side(
             row.messages as i64,
             row.bytes as i64,
             row.delay_mean_ns
+        ])?;
+    }
+    let mut add = connection.prepare_cached(
+        "INSERT INTO slice (run, direction, role, round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+    )?;
+    for slice in &side.slices {
+        add.execute(params![
+            id,
+            direction,
+            role,
+            slice.round,
+            slice.messages as i64,
+            slice.at_first as i64,
+            slice.first_ns as i64,
+            slice.last_ns as i64,
+            slice.delay_ns.map(|ns| ns as i64),
+            slice.jitter_ns,
+            slice.cpu_ns.map(|ns| ns as i64)
         ])?;
     }
     Ok(())
@@ -222,6 +254,9 @@ fn select_sides(connection: &Connection, format: i64, trial: &Trial) -> rusqlite
         let mut side: HostReport = from_json(&row.get::<_, String>(2)?)?;
         side.delays = select_delays(connection, &key)?;
         side.series = select_series(connection, &key)?;
+        if format >= 3 {
+            side.slices = select_slices(connection, &key)?;
+        }
         host_reports.push(side);
     }
     Ok(host_reports)
@@ -275,6 +310,25 @@ fn select_series(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Int
             messages: count(1)?,
             bytes: count(2)?,
             delay_mean_ns: row.get(3)?,
+        })
+    })
+}
+
+fn select_slices(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Slice>> {
+    let select =
+        "SELECT round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns FROM slice";
+    key.rows(connection, select, |row| {
+        let count = |place: usize| row.get::<_, i64>(place).map(|count| count as u64);
+        let known = |place: usize| row.get::<_, Option<i64>>(place).map(|ns| ns.map(|ns| ns as u64));
+        Ok(Slice {
+            round: row.get(0)?,
+            messages: count(1)?,
+            at_first: count(2)?,
+            first_ns: count(3)?,
+            last_ns: count(4)?,
+            delay_ns: known(5)?,
+            jitter_ns: row.get(6)?,
+            cpu_ns: known(7)?,
         })
     })
 }

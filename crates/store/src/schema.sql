@@ -1,4 +1,4 @@
--- Format 2 of the record. docs/record.md says what each column holds.
+-- Format 3 of the record. docs/record.md says what each column holds.
 CREATE TABLE campaign (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     program_version TEXT NOT NULL,
@@ -81,6 +81,21 @@ CREATE TABLE series (
     bytes INTEGER NOT NULL,
     delay_mean_ns REAL,
     PRIMARY KEY (run, direction, role, start_ns)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE slice (
+    run INTEGER NOT NULL REFERENCES run (id),
+    direction TEXT NOT NULL,
+    role TEXT NOT NULL,
+    round INTEGER NOT NULL,
+    messages INTEGER NOT NULL,
+    at_first INTEGER NOT NULL,
+    first_ns INTEGER NOT NULL,
+    last_ns INTEGER NOT NULL,
+    delay_ns INTEGER,
+    jitter_ns REAL,
+    cpu_ns INTEGER,
+    PRIMARY KEY (run, direction, role, round)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE warning (

@@ -47,6 +47,10 @@ fn side(role: Role) -> HostReport {
             IntervalRow { start_ns: 0, messages: 2, bytes: 256, delay_mean_ns: Some(10.0) },
             IntervalRow { start_ns: 100, messages: 0, bytes: 0, delay_mean_ns: None },
         ],
+        slices: vec![
+            Slice { round: 0, messages: 3, first_ns: 5, last_ns: 9, cpu_ns: Some(7), ..Slice::default() },
+            Slice { round: 1, at_first: 1, delay_ns: Some(8), jitter_ns: Some(0.5), ..Slice::default() },
+        ],
         tcp: Some(TcpInfo::default()),
         counters: Counters(BTreeMap::from([("udp.InDatagrams".into(), 7)])),
         socket_memory_kib: Some(64),
@@ -209,6 +213,38 @@ fn a_record_of_the_first_format_is_gone_on_with_in_this_one() {
     let record = Record::read(&path).unwrap();
     assert_eq!(record.host_reports(&new.trial).unwrap(), new.host_reports);
     assert_eq!(record.runs().unwrap()[1].trial, new.trial);
+}
+
+#[test]
+fn a_record_of_the_second_format_is_read_and_gone_on_with() {
+    let (_folder, path) = record();
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    // What the second format had not.
+    raw.execute_batch("DROP TABLE slice; PRAGMA user_version = 2").unwrap();
+    drop(raw);
+    let before = std::fs::read(&path).unwrap();
+    let first = run(0, 0, RunStatus::Valid);
+    let old: Vec<HostReport> =
+        first.host_reports.iter().map(|side| HostReport { slices: Vec::new(), ..side.clone() }).collect();
+    assert_eq!(Record::read(&path).unwrap().host_reports(&first.trial).unwrap(), old);
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    let mut record = Record::open(&path).unwrap();
+    let new = run(1, 0, RunStatus::Valid);
+    record.put_run(&new).unwrap();
+    assert_eq!(record.host_reports(&first.trial).unwrap(), old);
+    assert_eq!(record.host_reports(&new.trial).unwrap(), new.host_reports);
+}
+
+#[test]
+fn runs_made_together_are_stored_together_or_not_at_all() {
+    let (_folder, path) = record();
+    let mut record = Record::open(&path).unwrap();
+    let together = [run(1, 0, RunStatus::Valid), run(1, 1, RunStatus::Valid)];
+    record.put_runs(&together).unwrap();
+    assert_eq!(record.run_count().unwrap(), 4);
+    // The second of them is in the record already.
+    assert!(record.put_runs(&[run(1, 2, RunStatus::Valid), run(1, 1, RunStatus::Valid)]).is_err());
+    assert_eq!(record.run_count().unwrap(), 4);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The agent: serves requests until its input ends. Long requests run concurrently.
 
+use crate::engine::arms;
 use crate::engine::receiver::Receiver;
 use crate::engine::sender;
 use crate::host::facts;
@@ -186,6 +187,9 @@ impl Agent {
                 let side = sender::run(&spec, from, to).map_err(|error| error.to_string())?;
                 Ok(Answer::Done(Box::new(side)))
             }))),
+            Request::SendInTurns { arms, seed } => {
+                Ok(Work::Lasting(Box::new(move || arms::send_in_turns(&arms, seed).map(Answer::ArmsDone))))
+            }
             Request::Collect { listen } => {
                 let receiver =
                     self.receivers.remove(&listen).ok_or("no such receiver: it was never asked to listen")?;

@@ -90,8 +90,9 @@ mod tests {
     fn p_agrees_with_the_interval_that_the_verdict_is_from() {
         for shift in [0.0, 0.02, 0.05, 0.08, 0.11] {
             // A difference that wanders: its intervals are widened, and so is the standard error of the p.
-            let wander = [0.0, 0.02, 0.05, 0.06, 0.09, 0.07, 0.04, 0.02, 0.03, 0.0];
-            let pairs = wander.map(|log: f64| (1.0, (log - shift).exp()));
+            let wander: [f64; 10] = [0.0, 0.02, 0.05, 0.06, 0.09, 0.07, 0.04, 0.02, 0.03, 0.0];
+            let pairs: Vec<(f64, f64)> =
+                wander.repeat(2).into_iter().map(|log: f64| (1.0, (log - shift).exp())).collect();
             let effect = Paired::of(Scale::Ratio, &pairs).unwrap().effect();
             let found = of(Metric::Throughput, 0.05, &pairs);
             assert!(found.order.unwrap().widening > 1.0, "the case is what it is for");

@@ -2,6 +2,8 @@
 
 pub(crate) mod campaign;
 mod cautions;
+mod floors;
+mod overall;
 
 use crate::comparison::hypothesis_tests::{adjust, tests};
 use crate::comparison::many_arms::many_arms;
@@ -10,11 +12,14 @@ use crate::comparison::verdict::verdict;
 use crate::estimate::estimate;
 use crate::findings::campaign::Campaign;
 use crate::findings::cautions::cautions;
+use crate::findings::floors::floors;
+use crate::findings::overall::overall;
 use crate::headers::explain;
 use crate::runs::Runs;
 use crate::steady_state::steady_state;
 use stacklab_model::{
-    CellEstimate, Comparison, Findings, HostFacts, Question, RunRecord, RunStatus, StopReason, Warning,
+    CellEstimate, Comparison, Effect, Findings, Floor, HostFacts, Question, RunRecord, RunStatus, StopReason,
+    Verdict, Warning,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +27,8 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn findings(campaign: &Campaign) -> Findings {
     let runs = Runs::new(campaign.runs);
     let cells = cells(campaign, &runs);
-    let comparisons = comparisons(campaign, &runs);
+    let floors = floors(campaign.runs);
+    let comparisons = comparisons(campaign, &runs, &floors);
     let many_arms = many_arms(campaign.questions, &runs);
     let steady_state = steady_state(campaign.runs);
     let blocks: BTreeSet<u32> = campaign.runs.iter().map(|run| run.trial.block).collect();
@@ -45,6 +51,8 @@ pub fn findings(campaign: &Campaign) -> Findings {
         cautions: cautions(&cells, &comparisons, &many_arms, &steady_state),
         steady_state,
         cells,
+        overall: overall(&comparisons),
+        floors,
         comparisons,
         many_arms,
         warnings: warnings(campaign.runs),
@@ -63,35 +71,57 @@ fn cells(campaign: &Campaign, runs: &Runs) -> Vec<CellEstimate> {
     estimates
 }
 
-fn comparisons(campaign: &Campaign, runs: &Runs) -> Vec<Comparison> {
+fn comparisons(campaign: &Campaign, runs: &Runs, floors: &[Floor]) -> Vec<Comparison> {
     let stop_reason = campaign.stop_reasons.iter().copied().chain(std::iter::repeat(StopReason::Unfinished));
     let mut comparisons: Vec<Comparison> = campaign
         .questions
         .iter()
         .zip(stop_reason)
-        .map(|(question, stop_reason)| compare(question, stop_reason, campaign, runs))
+        .map(|(question, stop_reason)| compare(question, stop_reason, campaign, runs, floors))
         .collect();
     adjust(&mut comparisons);
     comparisons
 }
 
-fn compare(question: &Question, stop_reason: StopReason, campaign: &Campaign, runs: &Runs) -> Comparison {
+fn compare(
+    question: &Question,
+    stop_reason: StopReason,
+    campaign: &Campaign,
+    runs: &Runs,
+    floors: &[Floor],
+) -> Comparison {
     let of = |cell| estimate(runs.of(cell, question.metric), question.metric);
     let (baseline_estimate, candidate_estimate) = (of(&question.baseline), of(&question.candidate));
     let paired = Paired::new(question, runs);
     let tests = paired.as_ref().ok().and_then(|paired| tests(question, paired, runs, campaign.seed));
     let effect = paired.map(|paired| paired.effect());
     let means = [baseline_estimate.mean, candidate_estimate.mean];
+    let verdict = match verdict(question, effect.as_ref().map_err(String::as_str)) {
+        // A difference that an arm has from itself is no arm's.
+        Verdict::Better(_) if effect.as_ref().is_ok_and(|effect| hidden(question, effect, floors)) => {
+            Verdict::Inconclusive
+        }
+        verdict => verdict,
+    };
     Comparison {
         question: question.clone(),
         tests,
         explained: explain(question, effect.as_ref().ok(), means, campaign.link_config),
-        verdict: verdict(question, effect.as_ref().map_err(String::as_str)),
+        verdict,
         effect: effect.ok(),
         baseline_estimate,
         candidate_estimate,
         stop_reason,
     }
+}
+
+/// Whether an effect is smaller than what the method adds to it.
+fn hidden(question: &Question, effect: &Effect, floors: &[Floor]) -> bool {
+    let transports = [question.baseline.transport, question.candidate.transport];
+    floors
+        .iter()
+        .filter(|floor| floor.metric == question.metric && transports.contains(&floor.transport))
+        .any(|floor| floor.hides(effect))
 }
 
 /// Invalid runs by reason, the commonest first. A run with several reasons counts once, under all of them together.

@@ -271,9 +271,9 @@ mod tests {
 
     #[test]
     fn runs_that_resemble_the_ones_before_them_widen_the_interval() {
-        let wander = [1.0, 1.02, 1.05, 1.06, 1.09, 1.07, 1.04, 1.02, 1.03, 1.0];
+        let wander = [1.0, 1.02, 1.05, 1.06, 1.09, 1.07, 1.04, 1.02, 1.03, 1.0].repeat(2);
         // The same figures in an order without correlation between neighbours.
-        let mixed = [2, 5, 0, 6, 3, 9, 4, 7, 1, 8].map(|i: usize| wander[i]);
+        let mixed = [2, 5, 0, 6, 3, 9, 4, 7, 1, 8].map(|i: usize| wander[i]).repeat(2);
         let width =
             |b: &[f64]| one(Metric::Throughput, &at(1.0), b, None).effect.unwrap().interval95.half_width();
         assert!(width(&wander) > 1.2 * width(&mixed), "{} {}", width(&wander), width(&mixed));

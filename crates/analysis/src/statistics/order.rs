@@ -21,9 +21,10 @@ mod tests {
 
     #[test]
     fn a_rise_is_seen_in_six_figures_and_a_resemblance_in_eight() {
-        let rising: Vec<f64> = (0..8).map(f64::from).collect();
+        let rising: Vec<f64> = (0..20).map(f64::from).collect();
         let found = order(&rising).unwrap();
         assert!(found.drift == 1.0 && found.drift_p < 0.01 && found.widening > 1.0, "{found:?}");
+        assert!(order(&rising[..8]).unwrap().autocorrelation.is_some());
         assert_eq!(order(&rising[..6]).unwrap().autocorrelation, None);
         assert_eq!(order(&rising[..5]), None);
         assert_eq!(order(&[1.0; 8]), None);

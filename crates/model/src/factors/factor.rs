@@ -63,4 +63,21 @@ impl Factor {
     pub fn is_setting(self) -> bool {
         !matches!(self, Factor::Family | Factor::Transport | Factor::Framing | Factor::Size | Factor::Replica)
     }
+
+    /// Whether the factor's level is an option of a trial's own sockets.
+    pub fn is_socket_option(self) -> bool {
+        use Factor::*;
+        matches!(
+            self,
+            SendBuffer
+                | ReceiveBuffer
+                | Mss
+                | Nodelay
+                | CongestionControl
+                | Dscp
+                | FlowLabel
+                | BusyPoll
+                | KernelPacing
+        )
+    }
 }

@@ -124,6 +124,11 @@ impl Probe {
         matches!(self, Probe::Stream | Probe::EchoLoaded)
     }
 
+    /// Whether the probe can be an arm of an interleaved trial.
+    pub fn interleaves(self) -> bool {
+        matches!(self, Probe::Stream | Probe::Echo)
+    }
+
     /// Whether the receiver sends the messages back to the sender.
     pub fn echoes(self) -> bool {
         matches!(self, Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded)

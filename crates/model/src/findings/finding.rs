@@ -3,10 +3,8 @@
 use crate::factors::cell::Cell;
 use crate::factors::factor::Factor;
 use crate::factors::family::Probe;
-use crate::host::facts::CpuScope;
 use crate::metrics::metric::Metric;
 use crate::metrics::unit::Scale;
-use crate::trial::run::Warning;
 use serde::{Deserialize, Serialize};
 
 /// A comparison asked for by a study: two levels of one factor, all else equal.
@@ -300,48 +298,4 @@ pub struct CellEstimate {
     pub metric: Metric,
     /// Its runs.
     pub estimate: Estimate,
-}
-
-/// The findings of one record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Findings {
-    /// Title of the study.
-    pub title: String,
-    /// Version of stacklab that measured.
-    pub version: String,
-    /// Start of the campaign, nanoseconds since the Unix epoch.
-    pub started_unix_ns: u64,
-    /// Seed of the plan.
-    pub seed: u64,
-    /// Number of blocks with at least one measured run.
-    pub blocks: u32,
-    /// Number of valid runs.
-    pub valid_runs: usize,
-    /// Number of invalid runs (not measured as planned), by reason.
-    pub invalid_runs: Vec<(usize, String)>,
-    /// The testbed in one sentence.
-    #[serde(rename = "bed")]
-    pub testbed_description: String,
-    /// The hosts, one sentence each.
-    pub hosts: Vec<String>,
-    /// The hosts' noise floors, one sentence each, if they were measured.
-    #[serde(default)]
-    pub instruments: Vec<String>,
-    /// The scope of the CPU figures.
-    pub cpu_scope: CpuScope,
-    /// Every cell and metric of the study.
-    pub cells: Vec<CellEstimate>,
-    /// Every question of the study, answered.
-    pub comparisons: Vec<Comparison>,
-    /// Factors with more than two compared arms.
-    #[serde(default)]
-    pub many_arms: Vec<ManyArms>,
-    /// The steady-state tests of the runs, by probe.
-    #[serde(default, rename = "settling")]
-    pub steady_state: Vec<SteadyState>,
-    /// Cautions from the tests of many comparisons, each with the number of comparisons or cells concerned.
-    #[serde(default)]
-    pub cautions: Vec<(usize, Warning)>,
-    /// Warnings for the reader, each once, with the number of runs that gave it.
-    pub warnings: Vec<(usize, Warning)>,
 }

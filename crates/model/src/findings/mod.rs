@@ -1,5 +1,8 @@
 //! The findings of a campaign, and the comparison of two records.
 
+pub(crate) mod campaign;
 pub(crate) mod difference;
 pub(crate) mod finding;
+pub(crate) mod floor;
+pub(crate) mod overall;
 pub(crate) mod records;

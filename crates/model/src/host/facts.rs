@@ -12,6 +12,8 @@ named! {
         Host = "host",
         /// The processors that run only this host, on a machine with several hosts.
         Processors = "processors",
+        /// The threads that carried the traffic, with the kernel work done in them.
+        Threads = "threads",
         /// A guest that counts its CPU time not at all or incompletely. The machine under it counts the CPU time of
         /// the guest's processes over a whole trial.
         Outside = "outside",

@@ -5,3 +5,4 @@ pub(crate) mod delay_points;
 pub(crate) mod facts;
 pub(crate) mod noise;
 pub(crate) mod report;
+pub(crate) mod slice;

@@ -3,6 +3,7 @@
 use crate::factors::family::{Family, Transport};
 use crate::host::counters::{Counters, CpuTime, TcpInfo};
 use crate::host::delay_points::DelayPoints;
+use crate::host::slice::Slice;
 use crate::metrics::histogram::Buckets;
 use crate::names::named;
 use crate::trial::io::Io;
@@ -54,6 +55,9 @@ pub struct HostReport {
     pub flow_bytes: Vec<u64>,
     /// Interval series, if this host received.
     pub series: Vec<IntervalRow>,
+    /// The slices of an arm of an interleaved trial, in order; empty otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slices: Vec<Slice>,
     /// The host's CPU over the measured window, if the host counts CPU time.
     pub cpu: Option<CpuTime>,
     /// TCP_INFO at the end of the trial, if the socket is TCP.
@@ -83,6 +87,7 @@ impl HostReport {
             lateness: None,
             flow_bytes: Vec::new(),
             series: Vec::new(),
+            slices: Vec::new(),
             cpu: None,
             tcp: None,
             counters: Counters::default(),

@@ -92,7 +92,7 @@ impl Metric {
                 "IP datagrams put together from fragments by both routers (ReasmOKs), whole trial"
             }
             LinkBytes => {
-                "bytes of IP packets that left for the middle link over UDP messages that arrived, whole trial"
+                "bytes of IP packets on the middle link for each UDP message: per packet there, times its packets by the header model"
             }
             LinkBytesBeyond => {
                 "the same beyond what the header model makes of a message and its mechanism, over that, whole trial"

@@ -73,6 +73,13 @@ pub struct ProbeSpec {
     pub metrics: Vec<Metric>,
 }
 
+/// How an arm of an interleaved trial divides its measured part.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slicing {
+    /// Nanoseconds of a slice. `None`: the sender's agent chooses after the warm-up, the same for all arms.
+    pub slice_ns: Option<u64>,
+}
+
 /// The specification of one trial, as the agents receive it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialSpec {
@@ -104,6 +111,10 @@ pub struct TrialSpec {
     /// agent's host.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub clock_offset_ns: i64,
+    /// If the trial is an arm of an interleaved trial: the arms send in turn, one slice each. The length is then that
+    /// of all slices of the arm together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slicing: Option<Slicing>,
     /// How the probe runs.
     pub probe: ProbeSpec,
 }
@@ -142,6 +153,7 @@ impl TrialSpec {
             flows: if probe.probe.streams() { cell.settings.flows.unwrap_or(1) } else { 1 },
             tuning: cell.settings.tuning(),
             clock_offset_ns: 0,
+            slicing: None,
             probe,
         }
     }

@@ -45,6 +45,9 @@ pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
             " (CPU scope processors: of those that do this host's work, and only this host's)"
         }
         CpuScope::Host => " (CPU scope host: the host's own)",
+        CpuScope::Threads => {
+            " (CPU scope threads: of the threads that carry the traffic, with the kernel's work in them)"
+        }
         CpuScope::Outside => {
             " (CPU scope outside: of the guest's processes, as the machine below counts them)"
         }

@@ -1,5 +1,6 @@
 //! What was measured, when, where and how often.
 
+use crate::findings::answer::answer;
 use crate::findings::groups::fixed_settings;
 use crate::rendering::document::Block;
 use jiff::Timestamp;
@@ -10,9 +11,11 @@ pub const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a di
      its 95 % interval. An arm is better where the 99 % interval leaves out no difference; arms are \
      equivalent where the 90 % interval is inside the margin.";
 
-/// Title and facts of the campaign.
+/// Title, answer and facts of the campaign.
 pub fn blocks(findings: &Findings) -> Vec<Block> {
-    vec![Block::Title(findings.title.clone()), Block::Facts(facts(findings)), Block::Text(LEGEND.to_owned())]
+    let answer = answer(findings).map(Block::Text);
+    let rest = [Block::Facts(facts(findings)), Block::Text(LEGEND.to_owned())];
+    std::iter::once(Block::Title(findings.title.clone())).chain(answer).chain(rest).collect()
 }
 
 /// What was measured, when, where and how often.

@@ -2,7 +2,7 @@
 
 use crate::findings::comparisons::arm;
 use crate::findings::groups::{Group, level};
-use crate::findings::summary::magnitude;
+use crate::findings::summary::{is_within_margin, magnitude};
 use crate::rendering::document::{Block, Table};
 use crate::rendering::numbers::{DisplayUnit, NONE, fixed, range};
 use stacklab_model::{Comparison, Factor, Verdict};
@@ -22,7 +22,9 @@ pub fn blocks(groups: &[Group], width: usize) -> Vec<Block> {
     };
     vec![
         Block::Heading("Verdicts".to_owned()),
-        Block::Text(format!("{legend}; = equivalent, ? inconclusive, {NONE} nothing to compare")),
+        Block::Text(format!(
+            "{legend}, in parentheses where that is within the margin; = equivalent, ? inconclusive, {NONE} nothing to compare"
+        )),
         Block::Table(table),
     ]
 }
@@ -68,7 +70,8 @@ pub fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String {
                 };
                 format!(" {}{unit}", range(&[by], fixed))
             });
-            format!("{}{}", arm(row, level), by.unwrap_or_default())
+            let sign = format!("{}{}", arm(row, level), by.unwrap_or_default());
+            if is_within_margin(group, row) { format!("({sign})") } else { sign }
         }
         Verdict::Equivalent => "=".to_owned(),
         Verdict::Inconclusive => "?".to_owned(),

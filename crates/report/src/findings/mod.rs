@@ -1,5 +1,6 @@
 //! A campaign's findings: the parts of the document, and CSV and JSON.
 
+pub mod answer;
 pub mod columns;
 pub mod comparisons;
 pub mod csv;

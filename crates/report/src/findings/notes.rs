@@ -2,7 +2,8 @@
 
 use crate::findings::heading::count;
 use crate::rendering::document::Block;
-use stacklab_model::{Findings, StopReason, Warning};
+use crate::rendering::numbers::{DisplayUnit, fixed, signed};
+use stacklab_model::{Effect, Findings, Floor, StopReason, Warning};
 use std::collections::BTreeMap;
 
 /// Maximum number of listed kinds of invalid runs, warnings and the like; the rest is counted.
@@ -18,6 +19,7 @@ pub fn blocks(findings: &Findings) -> Vec<Block> {
 pub fn points(findings: &Findings) -> Vec<String> {
     let mut points = stop_reasons(findings);
     points.extend(many_arms(findings));
+    points.extend(floors(findings));
     points.extend(listed(&findings.cautions, |(n, caution)| {
         format!("caution `{}` ({n}): {}; {}", caution.code, caution.text, caution.advice)
     }));
@@ -47,6 +49,38 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
         )),
     };
     why.into_iter().filter_map(sentence).collect()
+}
+
+/// What an arm differs from itself by: the floor of what is told.
+fn floors(findings: &Findings) -> Option<String> {
+    // Metrics that nothing is compared by need no floor.
+    let asked = |floor: &&Floor| {
+        findings.comparisons.iter().any(|comparison| comparison.question.metric == floor.metric)
+    };
+    let said: Vec<String> = findings
+        .floors
+        .iter()
+        .filter(asked)
+        .map(|floor| {
+            let unit = DisplayUnit::of(floor.metric);
+            let Effect { scale, estimate, interval95, .. } = &floor.effect;
+            let [estimate, low, high] =
+                [*estimate, interval95.low, interval95.high].map(|figure| unit.difference(*scale, figure));
+            let half = (high - low) / 2.0;
+            let decimals = if half < 0.1 { 2 } else { 1 };
+            format!(
+                "{} {} {} ± {} {}",
+                floor.metric,
+                floor.transport,
+                signed(estimate, decimals),
+                fixed(half, decimals),
+                unit.difference_unit
+            )
+        })
+        .collect();
+    (!said.is_empty()).then(|| {
+        format!("an arm against itself differs by: {}; no arm is called better by less", said.join(", "))
+    })
 }
 
 /// Friedman's test, if more than two arms are compared.

@@ -81,6 +81,12 @@ pub fn magnitude(group: &Group, row: &Comparison) -> Option<f64> {
     Some(DisplayUnit::of(group.metric).difference(effect.scale, effect.estimate).abs())
 }
 
+/// Whether the effect of a comparison is not larger than the margin: a better arm is then better by little.
+pub fn is_within_margin(group: &Group, row: &Comparison) -> bool {
+    let margin = DisplayUnit::of(group.metric).margin(group.metric.scale(), row.question.margin);
+    magnitude(group, row).is_some_and(|by| by <= margin)
+}
+
 /// The part that headers explain and the remainder, if headers explain anything.
 fn headers(group: &Group) -> String {
     let explained = || group.rows.iter().filter_map(|row| row.explained.as_ref());

@@ -204,8 +204,8 @@ fn cpu(time: &CpuTime) -> Option<CpuView> {
     }
     let percent = |ns: u64| rounded(100.0 * ns as f64 / time.window_ns as f64, 4).unwrap_or(0.0);
     let parts = match time.scope {
-        // A guest's kernel and its programs count as one there.
-        CpuScope::Outside => vec![("busy", time.busy_ns()), ("idle", time.idle_ns)],
+        // Kernel and programs count as one there.
+        CpuScope::Outside | CpuScope::Threads => vec![("busy", time.busy_ns()), ("idle", time.idle_ns)],
         _ => vec![
             ("user", time.user_ns),
             ("system", time.system_ns),

@@ -25,7 +25,7 @@ pub use document::*;
 pub use html::{NoPage, SCRIPT, STYLE, html, shell};
 pub use source::{PageSource, Published, TestbedDrawing};
 
-use crate::findings::{groups, heading, notes};
+use crate::findings::{answer, groups, heading, notes};
 use crate::page::cells::Index;
 use crate::page::rounding::facts;
 use stacklab_model::StopReason;
@@ -39,6 +39,7 @@ pub fn page(source: &PageSource) -> Page {
     Page {
         format: PAGE_FORMAT_VERSION,
         title: findings.title.clone(),
+        answer: answer::answer(findings),
         facts: facts(heading::facts(findings)),
         legend: heading::LEGEND.to_owned(),
         finished: findings

@@ -3,7 +3,7 @@
 use crate::findings::comparisons::{difference_places, differences, verdict};
 use crate::findings::groups::{Group, level};
 use crate::findings::matrix::sign;
-use crate::findings::summary::{magnitude, sentence};
+use crate::findings::summary::{is_within_margin, magnitude, sentence};
 use crate::page::cells::Index;
 use crate::page::document::{ComparisonView, Matrix, MatrixRow, Outcome, Sentence};
 use crate::rendering::document::{Footnotes, without_mark};
@@ -138,6 +138,7 @@ fn strength(group: &Group, row: &Comparison, shown: &DisplayUnit) -> u8 {
     match magnitude(group, row) {
         Some(by) if by > 5.0 * margin => 3,
         Some(by) if by > 2.0 * margin => 2,
+        _ if is_within_margin(group, row) => 0,
         _ => 1,
     }
 }

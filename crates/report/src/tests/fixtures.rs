@@ -185,6 +185,8 @@ pub fn findings() -> Findings {
         cpu_scope: CpuScope::Shared,
         cells,
         comparisons,
+        overall: vec![],
+        floors: vec![],
         many_arms: vec![],
         steady_state: vec![],
         cautions: vec![(

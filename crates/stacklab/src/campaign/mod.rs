@@ -37,22 +37,27 @@ pub fn measure(
             return Ok(());
         }
         progress.block(study, &schedule, &trials);
-        for trial in &trials {
-            if let Some(place) = kept.get(&(trial.block, trial.position)) {
-                progress.kept(&runs[*place]);
-                continue;
+        let mut missing = Vec::new();
+        for trial in trials {
+            match kept.get(&(trial.block, trial.position)) {
+                Some(place) => progress.kept(&runs[*place]),
+                None => missing.push(trial),
             }
-            progress.trial(trial);
-            let rig = rigs.of(&trial.cell);
-            let mut run = run(rig, study, plan.seed(), trial).map_err(|error| match error {
+        }
+        for arms in plan.together(&missing) {
+            progress.trial(&arms[0]);
+            let rig = rigs.of(&arms[0].cell);
+            let made = run(rig, study, plan.seed(), arms).map_err(|error| match error {
                 Failure::Agent(AgentError::Interrupted) => Failure::Interrupted(record.path().to_owned()),
                 failure => failure,
             })?;
-            record.put_run(&run)?;
-            // The host reports are in the record; a long campaign does not keep them in memory.
-            run.host_reports = Vec::new();
-            progress.done(&run);
-            runs.push(run);
+            record.put_runs(&made)?;
+            for mut run in made {
+                // The host reports are in the record; a long campaign does not keep them in memory.
+                run.host_reports = Vec::new();
+                progress.done(&run);
+                runs.push(run);
+            }
         }
         schedule.advance(&runs);
     }

@@ -20,7 +20,7 @@ pub enum LabCommand {
     Hold(LabUpOptions),
     /// Become a command on a host, inside a guest (used by stacklab itself)
     #[command(hide = true)]
-    Placement(LabInsideOptions),
+    Inside(LabInsideOptions),
 }
 
 /// Options of `lab up`.

@@ -55,7 +55,8 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
             record
         }
         None => {
-            let cpu_scope = rigs.cpu_scope(&request.study);
+            let interleaved = Plan::new(&request.study, request.campaign.seed).interleaves_all();
+            let cpu_scope = if interleaved { CpuScope::Threads } else { rigs.cpu_scope(&request.study) };
             let campaign = Campaign {
                 testbed_description: testbed_description.clone(),
                 cpu_scope,

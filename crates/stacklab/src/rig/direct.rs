@@ -6,7 +6,7 @@ use crate::rig::Rig;
 use crate::rig::host_pair::{HostPair, spans};
 use crate::rig::names::names;
 use crate::trial::evidence::Evidence;
-use crate::trial::settings::CpuAffinity;
+use crate::trial::settings::{CpuAffinity, Steers};
 use stacklab_model::{Cell, CpuScope, LinkConfig, Probe, Services, Systems};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
@@ -20,9 +20,9 @@ use std::sync::atomic::AtomicBool;
 pub struct DirectRig {
     testbed: Box<Testbed>,
     ends: HostPair,
-    /// Whether, in streams, each host's receive work runs on its own processors: used to fill a link of known rate.
-    /// Otherwise the sender's processor does both hosts' work, and is the limit.
-    steers: bool,
+    /// Whose receive work streams have on its own processors: both hosts', to fill a link of known rate; else a TCP
+    /// sender's, and the sender's processor does the rest of both hosts' work, and is the limit.
+    steers: Steers,
     /// CPU time of the guests' processes when the trial began.
     ticks: [Option<Ticks>; 2],
 }
@@ -50,7 +50,11 @@ impl DirectRig {
         let [sender, receiver] = testbed.hosts_mut().each_mut().map(|host| host.meet());
         let agents = [client(&of_sender, sender?), client(&of_receiver, receiver?)];
         testbed.serve(services)?;
-        let steers = study.link_config.rate.is_some() && testbed.can_steer();
+        let steers = match study.link_config.rate {
+            _ if !testbed.can_steer() => Steers::None,
+            Some(_) => Steers::Both,
+            None => Steers::Senders,
+        };
         let ends = HostPair::greet(systems, services, agents)?;
         Ok(DirectRig { ends, testbed: Box::new(testbed), steers, ticks: [None, None] })
     }
@@ -131,11 +135,16 @@ impl Rig for DirectRig {
         Ok(())
     }
 
-    fn end(&mut self, collected: Result<Collected, AgentError>) -> Result<Evidence, Failure> {
+    fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, Failure> {
         let asked = self.testbed.serving().map(Serving::end);
-        let collected = collected?;
+        let mut evidence = Evidence::of_each(collected?);
         let services = asked.transpose()?;
-        let guest_cpu = spans(self.ticks, self.ticks());
-        Ok(Evidence { guest_cpu, services, ..Evidence::of(collected) })
+        if let [only] = &mut evidence[..] {
+            only.guest_cpu = spans(self.ticks, self.ticks());
+        }
+        if let Some(first) = evidence.first_mut() {
+            first.services = services;
+        }
+        Ok(evidence)
     }
 }

@@ -3,7 +3,7 @@
 use crate::rig::names::names;
 use crate::trial::clock_offset::{ClockOffset, one_clock, one_machine};
 use crate::trial::evidence::ClockSync;
-use crate::trial::settings;
+use crate::trial::settings::{self, Steers};
 use stacklab_model::{
     Cell, CpuScope, Direction, Family, HostFacts, Metric, Services, System, Systems, TrialSpec,
 };
@@ -12,7 +12,7 @@ use stacklab_testbed::Ticks;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::stats::clock::Offset;
 use stacklab_traffic::trial::measure_offset;
-use stacklab_traffic::trial::{Collected, Path, collect};
+use stacklab_traffic::trial::{Collected, Path, collect, collect_in_turns};
 
 /// Two hosts with agents that have said hello.
 pub struct HostPair {
@@ -73,9 +73,9 @@ impl HostPair {
         Ok(rows)
     }
 
-    /// Whose CPU time the CPU figures of a cell's runs cover. `steers` is whether streams have separate processors by
-    /// default.
-    pub fn cpu_scope(&self, cell: &Cell, steers: bool) -> CpuScope {
+    /// Whose CPU time the CPU figures of a cell's runs cover. `steers` is whose receive work streams have on
+    /// its own processors by default.
+    pub fn cpu_scope(&self, cell: &Cell, steers: Steers) -> CpuScope {
         if self.systems.0.iter().all(|system| !system.counts_cpu()) {
             return CpuScope::Outside;
         }
@@ -148,6 +148,19 @@ impl HostPair {
         direction: Direction,
     ) -> Result<Collected, AgentError> {
         collect(&mut self.sender, &mut self.receiver, path, spec, direction)
+    }
+
+    /// Runs the arms of an interleaved trial on both hosts and collects the reports of each.
+    ///
+    /// # Errors
+    /// When a host is gone, or the user interrupts.
+    pub fn collect_in_turns(
+        &mut self,
+        arms: &[(&Path, &TrialSpec)],
+        direction: Direction,
+        seed: u64,
+    ) -> Result<Vec<Collected>, AgentError> {
+        collect_in_turns(&mut self.sender, &mut self.receiver, arms, direction, seed)
     }
 }
 

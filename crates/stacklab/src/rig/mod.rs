@@ -14,7 +14,7 @@ pub mod routed_text;
 use crate::failure::Failure;
 use crate::rig::host_pair::HostPair;
 use crate::trial::evidence::Evidence;
-use crate::trial::settings::CpuAffinity;
+use crate::trial::settings::{CpuAffinity, Steers};
 use stacklab_model::{Cell, CpuScope, LinkConfig, Probe};
 use stacklab_store::HostRow;
 use stacklab_testbed::TestbedError;
@@ -51,7 +51,7 @@ pub trait Rig {
 
     /// The processors that the hosts of a trial run on.
     fn pinning(&self, cell: &Cell, probe: Probe) -> CpuAffinity {
-        CpuAffinity::of(cell, probe, false, false)
+        CpuAffinity::of(cell, probe, false, Steers::None)
     }
 
     /// Pins the hosts and their receive work to processors, if the hosts are on this machine.
@@ -78,9 +78,10 @@ pub trait Rig {
         Ok(())
     }
 
-    /// Ends observing. Returns the observations with the reports of both agents. The clocks are compared afterwards.
+    /// Ends observing. Returns the observations of the trial, or of each arm of an interleaved trial, with the reports
+    /// of both agents. What is counted for a whole host is no arm's. The clocks are compared afterwards.
     ///
     /// # Errors
     /// Errors of the agents, the routers and the services.
-    fn end(&mut self, collected: Result<Collected, AgentError>) -> Result<Evidence, Failure>;
+    fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, Failure>;
 }

@@ -7,6 +7,7 @@ use crate::rig::host_pair::HostPair;
 use crate::rig::names::names;
 use crate::rig::remote_host::RemoteHost;
 use crate::trial::evidence::Evidence;
+use crate::trial::settings::Steers;
 use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Systems};
 use stacklab_store::HostRow;
 use stacklab_testbed::Streams;
@@ -61,7 +62,7 @@ impl Rig for RemoteRig {
     }
 
     fn cpu_scope(&self, cell: &Cell) -> CpuScope {
-        self.ends.cpu_scope(cell, false)
+        self.ends.cpu_scope(cell, Steers::None)
     }
 
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
@@ -78,7 +79,7 @@ impl Rig for RemoteRig {
         }
     }
 
-    fn end(&mut self, collected: Result<Collected, AgentError>) -> Result<Evidence, Failure> {
-        Ok(Evidence::of(collected?))
+    fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, Failure> {
+        Ok(Evidence::of_each(collected?))
     }
 }

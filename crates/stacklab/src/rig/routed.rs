@@ -10,6 +10,7 @@ use crate::rig::routed_source::RoutedSource;
 use crate::rig::routed_text::{describe, kinds};
 use crate::trial::evidence::{Busy, Evidence, RouterCount, RouterEvidence};
 use crate::trial::guest_cpu::busy_ns;
+use crate::trial::settings::Steers;
 use stacklab_model::{Cell, CpuScope, LinkConfig, RoutedKind, Services, System};
 use stacklab_store::HostRow;
 use stacklab_testbed::{MIDDLE_INTERFACE, Node, ends};
@@ -126,7 +127,11 @@ impl Rig for RoutedRig {
     }
 
     fn cpu_scope(&self, cell: &Cell) -> CpuScope {
-        if self.source.is_counted_outside() { CpuScope::Outside } else { self.ends.cpu_scope(cell, false) }
+        if self.source.is_counted_outside() {
+            CpuScope::Outside
+        } else {
+            self.ends.cpu_scope(cell, Steers::None)
+        }
     }
 
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
@@ -164,12 +169,15 @@ impl Rig for RoutedRig {
         Ok(())
     }
 
-    fn end(&mut self, collected: Result<Collected, AgentError>) -> Result<Evidence, Failure> {
-        let collected = collected?;
+    fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, Failure> {
+        let mut evidence = Evidence::of_each(collected?);
         let (before, ticks) = self.before.take().expect("a trial is begun before it is ended");
         let guest_cpu = spans(ticks, self.ticks());
         let after = self.count()?;
         let routers = RouterEvidence { mechanism: self.source.plan.kind.mechanism, before, after };
-        Ok(Evidence { guest_cpu, routers: Some(routers), ..Evidence::of(collected) })
+        if let [only] = &mut evidence[..] {
+            (only.guest_cpu, only.routers) = (guest_cpu, Some(routers));
+        }
+        Ok(evidence)
     }
 }

@@ -3,6 +3,7 @@
 use stacklab_model::{Counters, Direction, Mechanism, Service};
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
+use stacklab_traffic::results::interleaved::Together;
 use stacklab_traffic::stats::clock::Offset;
 use stacklab_traffic::trial::Collected;
 use std::collections::BTreeMap;
@@ -21,13 +22,20 @@ pub struct Evidence {
     pub routers: Option<RouterEvidence>,
     /// The clock synchronisation of the hosts.
     pub clocks: ClockSync,
+    /// What the arm of an interleaved trial owes to the other arms; nothing otherwise.
+    pub together: Together,
 }
 
 impl Evidence {
     /// The reports of two agents on hosts with one clock, without other evidence.
     pub fn of(collected: Collected) -> Self {
-        let (guest_cpu, clocks) = ([None, None], ClockSync::Same);
-        Evidence { collected, guest_cpu, services: None, routers: None, clocks }
+        let (guest_cpu, clocks, together) = ([None, None], ClockSync::Same, Together::default());
+        Evidence { collected, guest_cpu, services: None, routers: None, clocks, together }
+    }
+
+    /// The same of each arm.
+    pub fn of_each(collected: Vec<Collected>) -> Vec<Self> {
+        collected.into_iter().map(Evidence::of).collect()
     }
 }
 

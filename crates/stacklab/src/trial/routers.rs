@@ -40,9 +40,6 @@ pub fn counted(
     let Some(sent) = made.host_reports.iter().position(|report| report.role == Role::Sender) else {
         return made;
     };
-    let Some(received) = made.host_reports.iter().find(|report| report.role == Role::Receiver) else {
-        return made;
-    };
     if spec.transport != Transport::Udp {
         return made;
     }
@@ -60,17 +57,18 @@ pub fn counted(
     let router = usize::from(!forward);
     let (bytes, packets) = (moved(router, "interface.tx_bytes"), moved(router, "interface.tx_packets"));
     let ip_bytes = bytes.saturating_sub(packets * u64::from(ETHERNET_HEADER_BYTES)) as f64;
-    let seen = &received.received;
-    let crossed =
-        seen.warmup + seen.measured + seen.duplicates + sent.sent.markers + made.drops.socket_buffer;
-    let each = ip_bytes / crossed as f64;
     let path = WirePath { mechanism, ..WirePath::plain(family, spec.transport, mtu) };
-    let model = path.wire_size(spec.message_bytes).map(|size| f64::from(size.ip_bytes));
-    made.values.insert(Metric::LinkBytes, Value::finite(each, "no message arrived"));
-    if let Some(model) = model {
-        let beyond = 100.0 * (each / model - 1.0);
-        made.values.insert(Metric::LinkBytesBeyond, Value::finite(beyond, "no message arrived"));
-    }
+    let Some(model) = path.wire_size(spec.message_bytes) else {
+        for metric in [Metric::LinkBytes, Metric::LinkBytesBeyond] {
+            made.values.insert(metric, Value::Missing("the header model has no such message".to_owned()));
+        }
+        return made;
+    };
+    // Over packets, not over messages that arrived: what is lost behind the link has crossed it.
+    let each = ip_bytes / packets as f64 * f64::from(model.packets);
+    let beyond = 100.0 * (each / f64::from(model.ip_bytes) - 1.0);
+    made.values.insert(Metric::LinkBytes, Value::finite(each, "nothing crossed the link"));
+    made.values.insert(Metric::LinkBytesBeyond, Value::finite(beyond, "nothing crossed the link"));
     made
 }
 

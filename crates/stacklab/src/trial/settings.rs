@@ -1,34 +1,65 @@
 //! Converts a cell's settings for agents and testbed.
 
 use stacklab_model::{
-    Cell, CpuScope, Io, IoChoice, LinkConfig, Mechanism, Pacing, Pinning, Probe, ProbeSpec, Transport,
+    Cell, CpuScope, Direction, Io, IoChoice, LinkConfig, Mechanism, Pacing, Pinning, Probe, ProbeSpec,
+    Transport,
 };
+
+/// Which receive work of streams a testbed steers by default.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Steers {
+    /// None: it cannot.
+    None,
+    /// That of a TCP stream's sender.
+    Senders,
+    /// That of both hosts.
+    Both,
+}
 
 /// The processors that the hosts of a trial run on, and whether these also do the receive work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CpuAffinity {
     /// Each host uses its own half of the processors; otherwise any.
     pub divided: bool,
-    /// Receive work runs on the receiving host's processors.
-    pub steered: bool,
+    /// Whether a host's receive work runs on its own processors: the sender of the testbed first.
+    pub steered: [bool; 2],
 }
 
 impl CpuAffinity {
     /// The affinity of a probe in a cell. Unset values take the best that the testbed supports: `divides` and
-    /// `steers` are its defaults when the link is to be filled.
-    pub fn of(cell: &Cell, probe: Probe, divides: bool, steers: bool) -> Self {
+    /// `steers` are what it can do. A stream over a link of known rate, which is to be filled, has the receive work of
+    /// both hosts on their own processors. Any other TCP stream has its sender's there, which are its
+    /// acknowledgements: data that they let go would else leave from the receiver's processor, and overtake what the
+    /// sender's processor sends.
+    pub fn of(cell: &Cell, probe: Probe, divides: bool, steers: Steers) -> Self {
+        let unset = || match (probe, steers) {
+            (Probe::Stream, Steers::Both) => [true; 2],
+            (Probe::Stream, Steers::Senders) if cell.transport == Transport::Tcp => {
+                match Direction::of(cell) {
+                    Direction::Forward => [true, false],
+                    Direction::Reverse => [false, true],
+                    Direction::Both => [true; 2],
+                }
+            }
+            _ => [false; 2],
+        };
         match cell.settings.pinning {
-            Some(Pinning::Steered) => CpuAffinity { divided: true, steered: true },
-            Some(Pinning::Halves) => CpuAffinity { divided: true, steered: false },
-            Some(Pinning::None) => CpuAffinity { divided: false, steered: false },
-            None => CpuAffinity { divided: divides, steered: steers && probe == Probe::Stream },
+            Some(Pinning::Steered) => CpuAffinity { divided: true, steered: [true; 2] },
+            Some(Pinning::Halves) => CpuAffinity { divided: true, steered: [false; 2] },
+            Some(Pinning::None) => CpuAffinity { divided: false, steered: [false; 2] },
+            None => CpuAffinity { divided: divides, steered: unset() },
         }
+    }
+
+    /// Whether each host's CPUs do all of its work, and only its.
+    pub fn separates(&self) -> bool {
+        self.steered == [true; 2]
     }
 }
 
 /// Whose CPU time the CPU figures of a cell's runs cover; `steers` is the testbed's default for streams.
-pub fn cpu_scope(cell: &Cell, steers: bool) -> CpuScope {
-    let own = CpuAffinity::of(cell, Probe::Stream, true, steers).steered;
+pub fn cpu_scope(cell: &Cell, steers: Steers) -> CpuScope {
+    let own = CpuAffinity::of(cell, Probe::Stream, true, steers).separates();
     if own { CpuScope::Processors } else { CpuScope::Shared }
 }
 
@@ -103,15 +134,28 @@ mod tests {
 
     #[test]
     fn pinning_is_the_studys_and_else_what_the_testbed_can() {
-        let of = |pinning, probe, steers| {
-            let cell = cell(CellSettings { pinning, ..CellSettings::default() });
-            let CpuAffinity { divided, steered } = CpuAffinity::of(&cell, probe, true, steers);
+        let in_cell = |cell: &Cell, probe, steers| {
+            let CpuAffinity { divided, steered } = CpuAffinity::of(cell, probe, true, steers);
             (divided, steered)
         };
-        assert_eq!(of(None, Probe::Stream, true), (true, true));
-        assert_eq!(of(None, Probe::Echo, true), (true, false));
-        assert_eq!(of(Some(Pinning::Halves), Probe::Stream, true), (true, false));
-        assert_eq!(of(Some(Pinning::Steered), Probe::Echo, false), (true, true));
-        assert_eq!(of(Some(Pinning::None), Probe::Stream, true), (false, false));
+        let of = |pinning, probe, steers| {
+            in_cell(&cell(CellSettings { pinning, ..CellSettings::default() }), probe, steers)
+        };
+        let (none, all) = ([false; 2], [true; 2]);
+        assert_eq!(of(None, Probe::Stream, Steers::Both), (true, all));
+        assert_eq!(of(None, Probe::Echo, Steers::Both), (true, none));
+        assert_eq!(of(Some(Pinning::Halves), Probe::Stream, Steers::Both), (true, none));
+        assert_eq!(of(Some(Pinning::Steered), Probe::Echo, Steers::None), (true, all));
+        assert_eq!(of(Some(Pinning::None), Probe::Stream, Steers::Both), (false, none));
+        // Datagrams have no acknowledgements.
+        assert_eq!(of(None, Probe::Stream, Steers::Senders), (true, none));
+        let mut tcp = Cell { transport: Transport::Tcp, ..cell(CellSettings::default()) };
+        assert_eq!(in_cell(&tcp, Probe::Stream, Steers::None), (true, none));
+        for (direction, steered) in
+            [(Direction::Forward, [true, false]), (Direction::Reverse, [false, true]), (Direction::Both, all)]
+        {
+            tcp.settings.direction = Some(direction);
+            assert_eq!(in_cell(&tcp, Probe::Stream, Steers::Senders), (true, steered));
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::trial::settings::{self, CpuAffinity};
 use stacklab_model::{
-    Cell, CpuScope, Io, IoChoice, LinkConfig, Probe, ProbeSpec, System, Systems, Trial, TrialSpec,
+    Cell, CpuScope, Io, IoChoice, LinkConfig, Probe, ProbeSpec, System, Systems, Transport, Trial, TrialSpec,
 };
 use stacklab_study::Study;
 
@@ -26,8 +26,20 @@ pub fn spec(
     let mut spec = TrialSpec::new(token(seed, trial), cell, probe);
     spec.io = io;
     spec.cpu_scope = cpu_scope;
+    spec.tuning.congestion_control =
+        congestion_control(study, cell, systems).or(spec.tuning.congestion_control);
     spec.poll_ns = if trial.probe == Probe::Echo && affinity.divided { POLL_NS } else { 0 };
     spec
+}
+
+/// The congestion control of interleaved TCP trials between namespaces, where the study leaves it open: the one that
+/// Linux comes with. A machine may have another as its own, and some pace by what they learn in the first moments of a
+/// connection.
+fn congestion_control(study: &Study, cell: &Cell, systems: &Systems) -> Option<String> {
+    let namespaces = systems.0.iter().all(|system| *system == System::Namespace);
+    let open = cell.settings.congestion_control.is_none();
+    let ours = study.slicing.is_some() && cell.transport == Transport::Tcp && namespaces && open;
+    ours.then(|| "cubic".to_owned())
 }
 
 /// Default I/O mode: a guest may report GSO but not support it.

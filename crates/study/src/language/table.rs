@@ -302,7 +302,7 @@ const LEVELS: &[Key] = &[
     optional(
         "pinning",
         Kind::List(&Kind::Name { set: "pinning", names: Pinning::NAMES }),
-        "Which processors the hosts run on. halves: each host has half of the cores. steered: they also do its receive work, which needs root. none: any. Absent: halves, and steered in streams over a link of known rate where that is allowed.",
+        "Which processors the hosts run on. halves: each host has half of the cores. steered: they also do its receive work, which needs root. none: any. Absent: halves; where it is allowed, also steered in streams over a link of known rate, and in other TCP streams the sender's receive work alone.",
     ),
     optional("send_buffer", BUFFER, "SO_SNDBUF, bytes as asked; Linux keeps twice as many."),
     optional("receive_buffer", BUFFER, "SO_RCVBUF, bytes as asked; Linux keeps twice as many."),
@@ -476,6 +476,9 @@ const INTERVAL: Key = default(
     "One row of the series kept beside each run's totals.",
 );
 
+/// How compared cells are measured.
+const ARMS: &[&str] = &["separate", "interleaved"];
+
 const RULE: &[Key] = &[
     default(
         "min",
@@ -494,6 +497,17 @@ const RULE: &[Key] = &[
         "budget",
         Kind::Duration { least: "1s", most: "720h" },
         "Time of the campaign at most; looked at after each block.",
+    ),
+    default(
+        "arms",
+        Kind::Name { set: "arms", names: ARMS },
+        "\"separate\"",
+        "How compared cells are measured. separate: each in a trial of its own, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, framing, size, replica, io, flows or a socket option; others stay separate.",
+    ),
+    optional(
+        "slice",
+        Kind::Duration { least: "500us", most: "10s" },
+        "Length of a turn of interleaved arms. Absent: chosen after the warm-up, for at least 200 messages or 20 round trips.",
     ),
 ];
 

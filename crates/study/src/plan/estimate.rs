@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn the_quickstart_ends_in_under_two_minutes() {
+    fn the_quickstart_ends_in_about_a_minute() {
         let estimate = estimate(None, &[]);
-        assert_eq!(estimate.trials_per_block, 48);
-        // 24 x (200 + 50 + 20) ms and 24 x (100 + 20 + 20) ms.
-        assert_eq!(estimate.block_ns, 9_840_000_000);
-        assert_eq!((estimate.min_blocks, estimate.max_blocks), (6, 9));
-        assert_eq!(estimate.max_ns, 88_560_000_000);
-        assert!(estimate.max_ns < 120_000_000_000);
+        // 48, and two arms against themselves of each of two transports and two probes.
+        assert_eq!(estimate.trials_per_block, 56);
+        // 28 x (40 + 20 + 20) ms and 28 x (40 + 5 + 20) ms.
+        assert_eq!(estimate.block_ns, 4_060_000_000);
+        assert_eq!((estimate.min_blocks, estimate.max_blocks), (8, 14));
+        assert!(estimate.max_ns < 60_000_000_000);
         assert!(!estimate.assumed);
     }
 
@@ -118,13 +118,14 @@ mod tests {
             "comparison=[]",
             "probe.stream.length.packets=100_000",
             "probe.stream.warmup='0s'",
+            "runs.arms='separate'",
         ];
         let free = estimate(None, &only);
         assert!(free.assumed);
-        // 1 s of flood, 100 + 20 ms of echo, 2 x 20 ms of overhead.
-        assert_eq!(free.block_ns, 1_160_000_000);
+        // 1 s of flood, 40 + 5 ms of echo, 2 x 20 ms of overhead.
+        assert_eq!(free.block_ns, 1_085_000_000);
         // 1474 bytes of wire each at 100 Mbit/s: 11.792 s.
         let limited = estimate(None, &[&only[..], &["testbed.rate=100 Mbit/s"]].concat());
-        assert_eq!(limited.block_ns.div_ceil(1_000_000), 11_952);
+        assert_eq!(limited.block_ns.div_ceil(1_000_000), 11_877);
     }
 }

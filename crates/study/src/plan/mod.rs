@@ -1,9 +1,11 @@
 //! A study as randomised complete blocks of trials.
 
 pub mod estimate;
+mod interleave;
 mod shuffle;
 pub mod stopping;
 
+use crate::plan::interleave::{MOST_ARMS, against_themselves, interleaves, is_against_itself, takes_turns};
 use crate::plan::shuffle::{generator, shuffle};
 use crate::study::Study;
 use stacklab_model::{Cell, Factor, Probe, Question, StopReason, Trial};
@@ -17,6 +19,8 @@ use std::collections::{HashMap, HashSet};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     seed: u64,
+    /// The factor in which adjacent cells differ, if trials of cells that differ in it are interleaved.
+    interleaved: Option<Factor>,
     /// The adjacent cells, in the study's order.
     groups: Vec<Vec<(Cell, Probe)>>,
 }
@@ -38,7 +42,31 @@ impl Plan {
                 groups[group].push((cell.clone(), spec.probe));
             }
         }
-        Plan { seed, groups }
+        let interleaved = study.slicing.map(|_| factor).filter(|factor| interleaves(*factor));
+        if interleaved.is_some() {
+            groups.extend(against_themselves(study));
+        }
+        Plan { seed, interleaved, groups }
+    }
+
+    /// Whether every trial is an arm of an interleaved trial with others.
+    pub fn interleaves_all(&self) -> bool {
+        let block = self.block(0);
+        self.together(&block).all(|arms| arms.len() > 1)
+    }
+
+    /// Divides trials of one block into those that run together: the arms of interleaved trials, and each other trial
+    /// by itself.
+    pub fn together<'t>(&self, trials: &'t [Trial]) -> impl Iterator<Item = &'t [Trial]> {
+        let interleaved = self.interleaved;
+        let alike = move |a: &Trial, b: &Trial| {
+            let both_themselves = is_against_itself(&a.cell) && is_against_itself(&b.cell);
+            interleaved.is_some_and(|factor| {
+                let factor = if both_themselves { Factor::Replica } else { factor };
+                a.probe == b.probe && takes_turns(a) && a.cell.same_but(&b.cell, factor)
+            })
+        };
+        trials.chunk_by(alike).flat_map(|arms| arms.chunks(MOST_ARMS))
     }
 
     /// The seed that the orders are drawn from.
@@ -92,7 +120,9 @@ impl Plan {
             let arm = (&trial.cell, trial.probe);
             open.contains(&arm) || !asked.contains(&arm)
         };
-        trials.into_iter().filter(worth).collect()
+        let active: Vec<Trial> = trials.into_iter().filter(worth).collect();
+        // Arms against themselves are measured for the others.
+        if active.iter().all(|trial| is_against_itself(&trial.cell)) { Vec::new() } else { active }
     }
 }
 
@@ -104,8 +134,12 @@ mod tests {
     use stacklab_model::Metric;
     use std::collections::BTreeSet;
 
-    fn quickstart() -> Study {
+    fn interleaved() -> Study {
         parse(&Input::file("quickstart.toml", include_str!("../../../../studies/quickstart.toml"))).unwrap()
+    }
+
+    fn quickstart() -> Study {
+        Study { slicing: None, ..interleaved() }
     }
 
     /// Every probe, both transports, two framings' worth of cells and replicas, compared by the given factor.
@@ -257,6 +291,60 @@ candidate = "{candidate}"
                 .map(|cell| (cell.clone(), Probe::Stream))
                 .into()
         );
+    }
+
+    #[test]
+    fn compared_cells_run_together_and_one_cell_of_each_kind_against_itself() {
+        let plan = Plan::new(&interleaved(), 1);
+        let block = plan.block(0);
+        let together: Vec<&[Trial]> = plan.together(&block).collect();
+        assert_eq!(together.iter().map(|arms| arms.len()).sum::<usize>(), block.len());
+        assert!(plan.interleaves_all());
+        let (own, others): (Vec<&[Trial]>, Vec<&[Trial]>) =
+            together.into_iter().partition(|arms| is_against_itself(&arms[0].cell));
+        // Two transports by two probes; six sizes of each.
+        assert_eq!((own.len(), others.len()), (4, 24));
+        for arms in others {
+            let [a, b] = arms else { panic!("{arms:?}") };
+            assert!(a.probe == b.probe && a.cell.family != b.cell.family);
+            assert!(a.cell.same_but(&b.cell, Factor::Family));
+        }
+        for arms in own {
+            let [a, b] = arms else { panic!("{arms:?}") };
+            assert!(a.cell.replica != b.cell.replica && a.cell.same_but(&b.cell, Factor::Replica));
+        }
+        let alone = Plan::new(&quickstart(), 1);
+        let block = alone.block(0);
+        assert!(alone.together(&block).all(|arms| arms.len() == 1));
+    }
+
+    #[test]
+    fn arms_against_themselves_end_with_the_last_question() {
+        let study = interleaved();
+        let (plan, questions) = (Plan::new(&study, 1), study.questions());
+        let all = vec![Some(StopReason::Decided); questions.len()];
+        assert!(Plan::active(plan.block(0), &all, &questions).is_empty());
+        let mut but_one = all;
+        but_one[0] = None;
+        assert_eq!(Plan::active(plan.block(0), &but_one, &questions).len(), 2 + 2 * 4);
+    }
+
+    #[test]
+    fn what_one_testbed_cannot_hold_at_once_is_measured_apart() {
+        for (factor, baseline, candidate, together) in
+            [("size", "64", "512", true), ("replica", "a", "b", true), ("transport", "tcp", "udp", true)]
+        {
+            let study = Study { slicing: Some(Default::default()), ..varied(factor, baseline, candidate) };
+            let plan = Plan::new(&study, 1);
+            let block = plan.block(0);
+            // Connections are opened one after the other, by a probe that takes no turns.
+            let arms = |probe| {
+                plan.together(&block).filter(|arms| arms[0].probe == probe).map(<[Trial]>::len).max().unwrap()
+            };
+            assert_eq!(arms(Probe::Stream) > 1, together, "{factor}");
+            assert_eq!(arms(Probe::Connect), 1, "{factor}");
+        }
+        assert!(!interleaves(Factor::Mtu) && !interleaves(Factor::Os) && interleaves(Factor::Mss));
     }
 
     #[test]

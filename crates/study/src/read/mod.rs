@@ -12,6 +12,7 @@ mod probes;
 mod rule;
 mod settings;
 mod sizes;
+mod slicing;
 
 use crate::diagnostics::Problems;
 use crate::language::leaf;
@@ -34,6 +35,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let cells = factors.cells(problems);
     let probes = probes::read(tree.get("probe"), tree.get("testbed"), &factors, problems);
     let rule = rule::read(tree.get("runs"), problems);
+    let slicing = slicing::read(tree.get("runs"), &probes, problems);
     let comparisons = comparisons::read(tree.get("comparison"), &factors, &probes, problems);
     let hosts = hosts::read(tree.get("host"), topology.as_ref(), &factors, problems);
     let topology = topology?.value;
@@ -44,6 +46,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         hosts,
         cells,
         probes,
+        slicing,
         rule: rule?,
         comparisons,
     })

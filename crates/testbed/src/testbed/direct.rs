@@ -174,15 +174,15 @@ impl Testbed {
         self.rps.is_some()
     }
 
-    /// Steers each host's receive work in the kernel to the host's own processors, or turns steering off. Off is the
-    /// initial state: the processor that sends a packet then also does its receive work.
+    /// Steers the receive work of these hosts in the kernel to their own processors, sender first, or turns steering
+    /// off. Off is the initial state: the processor that sends a packet then also does its receive work.
     ///
     /// # Errors
     /// Steering is not available, or the kernel refuses.
-    pub fn steer(&self, on: bool) -> io::Result<()> {
+    pub fn steer(&self, hosts: [bool; 2]) -> io::Result<()> {
         match &self.rps {
-            Some(ends) => ends.iter().try_for_each(|end| end.switch(on)),
-            None if on => {
+            Some(ends) => ends.iter().zip(hosts).try_for_each(|(end, on)| end.switch(on)),
+            None if hosts.contains(&true) => {
                 Err(io::Error::new(io::ErrorKind::Unsupported, "receive work cannot be steered here"))
             }
             None => Ok(()),

@@ -78,8 +78,9 @@ fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
     let size = spec.message_bytes as usize;
     let mut asked = 0;
     for (phase, length) in [(Phase::Warmup, Length::Packets(WARMUP)), (Phase::Measured, spec.probe.length)] {
+        let (token, pacing) = (spec.token, spec.probe.pacing);
         let send_phase =
-            SendPhase { token: spec.token, phase, pacing: spec.probe.pacing, length, stamp: Stamp::Actual };
+            SendPhase { token, phase, pacing, length, stamp: Stamp::Actual, slice: 0, sent_before: 0 };
         let before = sys::counting::asked();
         let report = send(&send_phase, &mut tx, |sequence| {
             if spec.probe.probe == Probe::Echo {
@@ -96,6 +97,7 @@ fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
             token: spec.token,
             phase: Phase::End,
             markers_left,
+            slice: 0,
             flow: 0,
             sequence: 0,
             sent_ns: sys::now_ns(),

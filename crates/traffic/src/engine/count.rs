@@ -7,8 +7,9 @@ use crate::host::cpu::CpuWindow;
 use crate::stats::delay::{DelayRecorder, Variation};
 use crate::stats::sequence::{Arrival, SequenceWindow};
 use crate::stats::series::Series;
+use crate::stats::slices::SliceCounter;
 use crate::sys::Nanos;
-use stacklab_model::{CpuTime, Delays, Exchange, IntervalRow, Probe, Received, TrialSpec};
+use stacklab_model::{CpuTime, Delays, Exchange, IntervalRow, Probe, Received, Slice, TrialSpec};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,6 +52,8 @@ pub struct ArrivalCounter<'a> {
     complete: usize,
     delays: DelayRecorder,
     series: Series,
+    /// The slices of an interleaved trial.
+    slices: Option<SliceCounter>,
     cpu: CpuWindow,
     /// The reply that a closed loop waits for, and since when.
     answer: Option<(Phase, u64, Nanos)>,
@@ -96,6 +99,8 @@ pub struct Counted {
     pub delays: Option<Delays>,
     /// The interval series.
     pub series: Vec<IntervalRow>,
+    /// The slices of an interleaved trial; empty otherwise.
+    pub slices: Vec<Slice>,
     /// CPU time from the first measured arrival to the last flow's end marker.
     pub cpu: Option<CpuTime>,
     /// Payload bytes of each flow; empty for a single flow.
@@ -116,6 +121,7 @@ impl<'a> ArrivalCounter<'a> {
             complete: 0,
             delays: DelayRecorder::new(),
             series: Series::new(spec.probe.interval_ns),
+            slices: SliceCounter::new(spec),
             cpu: CpuWindow::new(spec.cpu_scope),
             answer: None,
             last_arrival_ns: 0,
@@ -157,6 +163,9 @@ impl<'a> ArrivalCounter<'a> {
         self.cpu.join(other.cpu);
         self.delays.join(&other.delays);
         self.series.join(other.series);
+        if let (Some(slices), Some(more)) = (&mut self.slices, other.slices) {
+            slices.join(more);
+        }
         for (flow, theirs) in self.flows.iter_mut().zip(other.flows) {
             if theirs.is_some() {
                 *flow = theirs;
@@ -166,7 +175,7 @@ impl<'a> ArrivalCounter<'a> {
 
     /// What was counted.
     pub fn finish(self) -> Counted {
-        let ArrivalCounter { mut received, delays, series, cpu, flows, clock_offset_ns, .. } = self;
+        let ArrivalCounter { mut received, delays, series, slices, cpu, flows, clock_offset_ns, .. } = self;
         if clock_offset_ns != 0 {
             received.least_delays = series.minima();
         }
@@ -175,6 +184,7 @@ impl<'a> ArrivalCounter<'a> {
             received,
             delays: delays.finish(flows.iter().flatten().map(|flow| &flow.variation)),
             series: series.finish(),
+            slices: slices.map(SliceCounter::finish).unwrap_or_default(),
             cpu: cpu.finish(),
             flow_bytes: if flows.len() > 1 { flows.iter().map(bytes).collect() } else { Vec::new() },
         }
@@ -223,6 +233,9 @@ impl<'a> ArrivalCounter<'a> {
         }
         let first_ns = self.shared.first_ns.load(Ordering::Relaxed);
         self.series.record(now.saturating_sub(first_ns), bytes, delay);
+        if let Some(slices) = &mut self.slices {
+            slices.record(header.slice, now, delay);
+        }
     }
 }
 
@@ -249,6 +262,9 @@ impl Sink for ArrivalCounter<'_> {
                 self.marked += 1;
                 if self.marked == self.awaited_flows {
                     self.cpu.close();
+                    if let Some(slices) = &mut self.slices {
+                        slices.close();
+                    }
                 }
             }
             Phase::End => {}

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0-3 | token of the trial |
 //! | 4 | phase: 0 warm-up, 1 measured, 2 end |
-//! | 5 | end markers still to come, in an end marker |
+//! | 5 | end markers still to come, in an end marker; in a measured message of an interleaved trial, its slice modulo 256 |
 //! | 6-7 | flow, from 0 |
 //! | 8-15 | sequence number within the phase and flow, from 0; in an end marker, number of measured messages sent |
 //! | 16-23 | send time, nanoseconds of the sender's clock (the intended one on an open-loop schedule) |
@@ -34,6 +34,8 @@ pub struct Header {
     pub phase: Phase,
     /// End markers still to come.
     pub markers_left: u8,
+    /// The slice modulo 256; 0 in a trial that is not interleaved.
+    pub slice: u8,
     /// Flow, from 0.
     pub flow: u16,
     /// Sequence number within the flow, or the number of messages it sent in an end marker.
@@ -51,7 +53,7 @@ impl Header {
             Phase::Measured => 1,
             Phase::End => 2,
         };
-        message[5] = self.markers_left;
+        message[5] = if self.phase == Phase::End { self.markers_left } else { self.slice };
         message[6..8].copy_from_slice(&self.flow.to_be_bytes());
         message[8..16].copy_from_slice(&self.sequence.to_be_bytes());
         message[16..24].copy_from_slice(&self.sent_ns.to_be_bytes());
@@ -72,7 +74,8 @@ impl Header {
             _ => return None,
         };
         let flow = u16::from_be_bytes([header[6], header[7]]);
-        Some(Header { token, phase, markers_left: header[5], flow, sequence: long(8), sent_ns: long(16) })
+        let (markers_left, slice) = if phase == Phase::End { (header[5], 0) } else { (0, header[5]) };
+        Some(Header { token, phase, markers_left, slice, flow, sequence: long(8), sent_ns: long(16) })
     }
 
     /// The reflector's receive time in a message that [`Header::read`] could read, nanoseconds of the reflector's
@@ -97,6 +100,7 @@ mod tests {
             token: 7,
             phase: Phase::End,
             markers_left: 2,
+            slice: 0,
             flow: 9_999,
             sequence: 1 << 40,
             sent_ns: 5,
@@ -107,6 +111,9 @@ mod tests {
         Header::write_reflected(&mut message, 5);
         assert_eq!(Header::reflected_ns(&message), 5);
         assert_eq!(Header::read(&message, 7), Some(header));
+        let measured = Header { phase: Phase::Measured, markers_left: 0, slice: 255, ..header };
+        measured.write(&mut message);
+        assert_eq!(Header::read(&message, 7), Some(measured));
         assert_eq!(Header::read(&message, 8), None);
         assert_eq!(Header::read(&message[..31], 7), None);
         message[4] = 3;

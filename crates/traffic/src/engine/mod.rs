@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod allocation_tests;
+pub(crate) mod arms;
 pub(crate) mod coalesce;
 pub(crate) mod connect;
 pub(crate) mod count;
@@ -15,8 +16,10 @@ pub(crate) mod reflect;
 pub(crate) mod rx;
 pub(crate) mod send;
 pub(crate) mod sender;
+pub(crate) mod sending;
 pub(crate) mod socket;
 pub(crate) mod socket_options;
 pub(crate) mod threads;
+pub(crate) mod turns;
 pub(crate) mod tx;
 pub(crate) mod zerocopy;

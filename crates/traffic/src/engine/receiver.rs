@@ -11,6 +11,7 @@ use crate::engine::socket_options;
 use crate::engine::threads;
 use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
+use crate::host::cpu;
 use crate::host::socket_memory::SocketMemory;
 use crate::sys;
 use socket2::Socket;
@@ -102,7 +103,8 @@ fn attend(
     } else {
         count(spec, &channels, ended).attempt(attempt)?
     };
-    let Counted { received, delays, series, cpu, flow_bytes } = counted;
+    let Counted { received, delays, series, slices, cpu, flow_bytes } = counted;
+    let cpu = if spec.slicing.is_some() { cpu::of_slices(&slices) } else { cpu };
     let arrived = if first.stamped { Point::Kernel } else { Point::Call };
     let (offset_ns, bound_ns, skew_ns_per_s) = (spec.clock_offset_ns, 0, 0);
     let compared = (offset_ns != 0).then_some(Compared { offset_ns, bound_ns, skew_ns_per_s });
@@ -119,7 +121,7 @@ fn attend(
     let side = side(endpoint, before, &first.socket);
     let socket_memory_kib = memory.peak_kib(received.first_ns, received.last_ns);
     let side = HostReport { io, sent, received, delays, delay_points, series, flow_bytes, cpu, ..side };
-    let side = HostReport { tcp, socket_memory_kib, ..side };
+    let side = HostReport { tcp, socket_memory_kib, slices, ..side };
     Ok((side, channels))
 }
 

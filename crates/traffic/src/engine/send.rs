@@ -28,6 +28,10 @@ pub struct SendPhase {
     pub length: Length,
     /// Which send time messages carry.
     pub stamp: Stamp,
+    /// The slice of an interleaved trial, from 0.
+    pub slice: u32,
+    /// Messages of this phase that earlier slices sent.
+    pub sent_before: u64,
 }
 
 /// Result of one phase.
@@ -54,7 +58,9 @@ pub fn send(
 ) -> io::Result<SendReport> {
     let mut pacer = Pacer::start(send_phase.pacing, send_phase.length);
     let mut report = SendReport::default();
-    tx.begin_phase();
+    if send_phase.sent_before == 0 {
+        tx.begin_phase();
+    }
     loop {
         let flow = tx.ready()?;
         tx.await_room()?;
@@ -71,6 +77,7 @@ pub fn send(
             token: send_phase.token,
             phase: send_phase.phase,
             markers_left: 0,
+            slice: send_phase.slice as u8,
             flow: 0,
             sequence: 0,
             sent_ns,
@@ -83,7 +90,7 @@ pub fn send(
         report.messages += taken.messages as u64;
         if taken.messages > 0 {
             pacer.sent(slot);
-            sent(report.messages - 1)?;
+            sent(send_phase.sent_before + report.messages - 1)?;
         }
     }
     report.last_ns = sys::now_ns();

@@ -3,41 +3,48 @@
 use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::endpoint;
-use crate::engine::header::{Header, Phase};
 use crate::engine::interface_rtt::InterfaceRtt;
 use crate::engine::pacer::Lateness;
 use crate::engine::receive::receive;
 use crate::engine::rx::RxBatch;
-use crate::engine::send::{SendPhase, SendReport, Stamp, send};
+use crate::engine::sending::{DRAIN_LIMIT, Finished, Sending, wait_until_empty};
 use crate::engine::socket::{Channel, tcp_total};
 use crate::engine::threads;
-use crate::engine::tx::TxBatch;
+use crate::engine::turns::Turn;
 use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
-use crate::host::cpu::CpuWindow;
+use crate::host::cpu;
 use crate::host::socket_memory::SocketMemory;
 use crate::sys;
 use stacklab_model::{
-    DelayPoints, HostReport, Length, Metric, Pacing, Point, Probe, Role, Sent, TcpInfo, Transport, TrialSpec,
+    DelayPoints, HostReport, Metric, Point, Probe, Role, Slice, TcpInfo, Transport, TrialSpec,
 };
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// Number of end markers on a lossy transport, and the pause between two.
-const UDP_MARKERS: u8 = 3;
-const MARKER_PAUSE: Duration = Duration::from_millis(2);
-/// How long the send queue may take to drain once the trial is over.
-const DRAIN_LIMIT: Duration = Duration::from_secs(60);
 /// Sampling period of the smoothed round-trip time.
 const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
 /// Runs the sender of a trial, from the address `from` to a listening receiver.
 pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport, EngineError> {
+    run_arm(spec, from, to, None)
+}
+
+/// The same for an arm of an interleaved trial, which sends in its turns only. Only streams and echoes can.
+pub fn run_arm(
+    spec: &TrialSpec,
+    from: IpAddr,
+    to: SocketAddr,
+    mut turn: Option<Turn<'_>>,
+) -> Result<HostReport, EngineError> {
     sys::precise_timers();
+    if turn.is_some() && !spec.probe.probe.interleaves() {
+        return Err(io::Error::new(io::ErrorKind::Unsupported, "only streams and echoes can take turns"))
+            .attempt(|| format!("run {} in turns", spec.probe.probe));
+    }
     if spec.probe.probe == Probe::Connect {
         return connect::open_connections(spec, from, to);
     }
@@ -58,7 +65,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport,
         Probe::Echo | Probe::EchoLoaded => {
             let mut rx = RxBatch::new(&channels).attempt(attempt)?;
             let mut sending = Sending::new(spec, &channels, 0..1).attempt(attempt)?;
-            let done = sending.phases(|phase, sequence| {
+            let done = sending.phases(turn.as_mut(), |phase, sequence| {
                 counter.await_answer(phase, sequence, sys::now_ns());
                 receive(&mut rx, size, spec.token, &mut counter)?;
                 match &mut interface_rtt {
@@ -71,7 +78,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport,
         Probe::EchoOpen => thread::scope(|scope| {
             let answers =
                 scope.spawn(|| receive(&mut RxBatch::new(&channels)?, size, spec.token, &mut counter));
-            let sent = stream(spec, &channels);
+            let sent = stream(spec, &channels, None);
             ended.store(true, Ordering::Relaxed);
             let received = answers.join().expect("the receive loop does not panic");
             sent.and_then(|sent| received.map(|()| sent))
@@ -83,7 +90,7 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport,
             let sample = spec.transport == Transport::Tcp && asked;
             thread::scope(|scope| {
                 let sampler = sample.then(|| scope.spawn(|| sample_srtt(first, &ended)));
-                let sent = stream(spec, &channels);
+                let sent = stream(spec, &channels, turn.as_mut());
                 ended.store(true, Ordering::Relaxed);
                 srtt_mean_us =
                     sampler.and_then(|sampler| sampler.join().expect("the sampler does not panic"));
@@ -92,6 +99,9 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport,
         }
     };
     let report = report.attempt(attempt)?;
+    if let Some(turn) = turn {
+        turn.complete();
+    }
     let endpoint = endpoint::observe(&first.socket, None)?;
     for channel in &channels {
         let drained = drain(channel, spec.transport);
@@ -103,7 +113,11 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport,
         counters.0.insert("socket.zerocopy".to_owned(), sent);
         counters.0.insert("socket.zerocopy_copied".to_owned(), copied);
     }
-    let Counted { received, delays, series, .. } = counter.finish();
+    let Counted { received, delays, series, slices: answered, .. } = counter.finish();
+    let (slices, cpu) = match spec.slicing {
+        Some(_) => (with_delays(report.slices.clone(), &answered), cpu::of_slices(&report.slices)),
+        None => (Vec::new(), report.cpu.finish()),
+    };
     // Replies are timestamped when the program receives them.
     let left = if spec.probe.probe == Probe::EchoOpen { Point::Schedule } else { Point::Call };
     let delay_points = delays.is_some().then(|| DelayPoints::between(left, Point::Call));
@@ -119,7 +133,8 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport,
         interface_points: point.map(|point| DelayPoints::between(point, point)),
         lateness: report.lateness.and_then(Lateness::finish),
         series,
-        cpu: report.cpu.finish(),
+        slices,
+        cpu,
         tcp: tcp.map(|tcp| TcpInfo { srtt_mean_us, ..tcp }),
         counters,
         peak_rss_kib: sys::peak_rss_kib(),
@@ -127,158 +142,29 @@ pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport,
     })
 }
 
-/// Sends on all flows without waiting for replies; each thread sends its own flows.
-fn stream(spec: &TrialSpec, channels: &[Channel]) -> io::Result<Finished> {
+/// The slices that a sender sent, with the delays of their answers.
+fn with_delays(mut sent: Vec<Slice>, answered: &[Slice]) -> Vec<Slice> {
+    for (slice, answered) in sent.iter_mut().zip(answered) {
+        (slice.delay_ns, slice.jitter_ns) = (answered.delay_ns, answered.jitter_ns);
+    }
+    sent
+}
+
+/// Sends on all flows without waiting for replies; each thread sends its own flows. In turns, one thread sends all.
+fn stream(spec: &TrialSpec, channels: &[Channel], turn: Option<&mut Turn<'_>>) -> io::Result<Finished> {
+    if let Some(turn) = turn {
+        let mut sending = Sending::new(spec, channels, 0..channels.len())?;
+        sending.phases(Some(turn), |_, _| Ok(()))?;
+        return sending.finish();
+    }
     let groups = threads::groups(channels.len());
     let sent = threads::on_each(&groups, |group| {
         let mut sending = Sending::new(spec, channels, group)?;
-        sending.phases(|_, _| Ok(()))?;
+        sending.phases(None, |_, _| Ok(()))?;
         sending.finish()
     })?;
     let all = sent.into_iter().reduce(Finished::join);
     all.ok_or_else(|| io::Error::other("there was no flow"))
-}
-
-/// Result of the sending threads.
-struct Finished {
-    sent: Sent,
-    lateness: Option<Lateness>,
-    cpu: CpuWindow,
-    /// Zero-copy sends, and how many of them the kernel copied anyway.
-    zerocopy: Option<(u64, u64)>,
-}
-
-impl Finished {
-    /// Adds two results.
-    fn join(mut self, other: Finished) -> Finished {
-        let (sent, more) = (&mut self.sent, &other.sent);
-        sent.warmup += more.warmup;
-        sent.measured += more.measured;
-        sent.markers += more.markers;
-        sent.bytes += more.bytes;
-        sent.refused += more.refused;
-        sent.first_ns = sent.first_ns.min(more.first_ns);
-        sent.last_ns = sent.last_ns.max(more.last_ns);
-        sent.max_late_ns = sent.max_late_ns.max(more.max_late_ns);
-        if let (Some(late), Some(more)) = (&mut self.lateness, &other.lateness) {
-            late.join(more);
-        }
-        self.cpu.join(other.cpu);
-        self
-    }
-}
-
-/// The phases of a trial on one thread's flows.
-struct Sending<'a> {
-    spec: &'a TrialSpec,
-    /// This thread's share of the schedule and of the message count.
-    pacing: Pacing,
-    warmup: Length,
-    length: Length,
-    tx: TxBatch<'a>,
-    sent: Sent,
-    lateness: Option<Lateness>,
-    cpu: CpuWindow,
-}
-
-impl<'a> Sending<'a> {
-    fn new(spec: &'a TrialSpec, channels: &'a [Channel], group: Range<usize>) -> io::Result<Self> {
-        let all = channels.len() as u64;
-        let pacing = match spec.probe.pacing {
-            // Send whenever the kernel has room: the kernel keeps the schedule.
-            _ if spec.kernel_paced().is_some() => Pacing::Flood,
-            Pacing::Schedule(per_second) => Pacing::Schedule(per_second * group.len() as f64 / all as f64),
-            pacing => pacing,
-        };
-        let upto = |flow: usize, packets: u64| (u128::from(packets) * flow as u128 / u128::from(all)) as u64;
-        let share = |length: Length| match counted(spec, length) {
-            Length::Packets(packets) => {
-                Length::Packets(upto(group.end, packets) - upto(group.start, packets))
-            }
-            length => length,
-        };
-        Ok(Sending {
-            spec,
-            pacing,
-            warmup: share(Length::Time(spec.probe.warmup_ns)),
-            length: share(spec.probe.length),
-            tx: TxBatch::new(&channels[group.clone()], group.start as u16)?,
-            sent: Sent::default(),
-            lateness: None,
-            cpu: CpuWindow::new(spec.cpu_scope),
-        })
-    }
-
-    /// Runs the warm-up, the measured phase and the end markers. `after_each` is called after each message with its
-    /// phase and sequence number.
-    fn phases(&mut self, mut after_each: impl FnMut(Phase, u64) -> io::Result<()>) -> io::Result<()> {
-        if self.spec.probe.warmup_ns > 0 {
-            let warm = self.phase(Phase::Warmup, self.warmup, &mut after_each)?;
-            self.sent.warmup = warm.messages;
-        }
-        self.cpu.open();
-        let measured = self.phase(Phase::Measured, self.length, &mut after_each)?;
-        self.cpu.close();
-        self.sent.measured = measured.messages;
-        self.sent.bytes = measured.messages * u64::from(self.spec.message_bytes);
-        self.sent.refused = measured.refused;
-        self.sent.first_ns = measured.first_ns;
-        self.sent.last_ns = measured.last_ns;
-        self.sent.max_late_ns = measured.lateness.as_ref().map(Lateness::most_ns);
-        self.lateness = measured.lateness;
-        self.mark_end()
-    }
-
-    fn phase(
-        &mut self,
-        phase: Phase,
-        length: Length,
-        after_each: &mut impl FnMut(Phase, u64) -> io::Result<()>,
-    ) -> io::Result<SendReport> {
-        let open_loop = self.spec.probe.probe == Probe::EchoOpen;
-        let send_phase = SendPhase {
-            token: self.spec.token,
-            phase,
-            pacing: self.pacing,
-            length,
-            stamp: if open_loop { Stamp::Intended } else { Stamp::Actual },
-        };
-        send(&send_phase, &mut self.tx, |sequence| after_each(phase, sequence))
-    }
-
-    fn mark_end(&mut self) -> io::Result<()> {
-        let markers = if self.spec.transport == Transport::Udp { UDP_MARKERS } else { 1 };
-        for markers_left in (0..markers).rev() {
-            self.sent.markers += self.tx.mark_end(Header {
-                token: self.spec.token,
-                phase: Phase::End,
-                markers_left,
-                flow: 0,
-                sequence: 0,
-                sent_ns: sys::now_ns(),
-            })?;
-            if markers_left > 0 {
-                thread::sleep(MARKER_PAUSE);
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> io::Result<Finished> {
-        let Sending { tx, sent, lateness, cpu, .. } = self;
-        Ok(Finished { sent, lateness, cpu, zerocopy: tx.finish()? })
-    }
-}
-
-/// Converts a duration to a message count if the kernel paces. Accepted messages leave later, so the time of the send
-/// calls does not say when the phase ends.
-fn counted(spec: &TrialSpec, length: Length) -> Length {
-    match (spec.kernel_paced(), length) {
-        (Some(per_second), Length::Time(ns)) => {
-            Length::Packets((per_second * ns as f64 / 1e9).round() as u64)
-        }
-        _ => length,
-    }
 }
 
 /// Waits until everything has left: for TCP until the receiver has closed, for UDP until the send queue is empty.
@@ -302,15 +188,7 @@ fn drain(channel: &Channel, transport: Transport) -> io::Result<()> {
             }
             Err(late())
         }
-        Transport::Udp => {
-            while sys::unsent_bytes(&channel.socket)?.is_some_and(|bytes| bytes > 0) {
-                if !in_time() {
-                    return Err(late());
-                }
-                thread::sleep(Duration::from_millis(1));
-            }
-            Ok(())
-        }
+        Transport::Udp => wait_until_empty(channel),
     }
 }
 

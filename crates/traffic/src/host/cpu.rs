@@ -1,7 +1,7 @@
 //! CPU time of a host over a window.
 
 use crate::sys::{self, CpuReader, CpuTimes, Nanos};
-use stacklab_model::{CpuScope, CpuTime};
+use stacklab_model::{CpuScope, CpuTime, Slice};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether no other host shares this host's kernel, whatever the trial says of all hosts.
@@ -40,6 +40,28 @@ pub fn so_far() -> Option<CpuTime> {
     };
     window.opened = Some(Snapshot { at_ns: 0, times: Some(nothing), own: (0, 0) });
     window.finish()
+}
+
+/// CPU time of an arm of an interleaved trial: of its threads, over its slices. `None` if the system does not count
+/// it.
+pub fn of_slices(slices: &[Slice]) -> Option<CpuTime> {
+    let busy_ns: Option<u64> =
+        slices.iter().filter(|slice| slice.messages > 0).map(|slice| slice.cpu_ns).sum();
+    let window_ns = slices.iter().map(|slice| slice.last_ns.saturating_sub(slice.first_ns)).sum();
+    let busy_ns = busy_ns.filter(|_| !slices.is_empty())?;
+    Some(CpuTime {
+        scope: CpuScope::Threads,
+        window_ns,
+        user_ns: 0,
+        system_ns: busy_ns,
+        irq_ns: 0,
+        softirq_ns: 0,
+        idle_ns: window_ns.saturating_sub(busy_ns),
+        steal_ns: 0,
+        undivided: true,
+        own_user_ns: 0,
+        own_system_ns: busy_ns,
+    })
 }
 
 /// A window over which CPU time is counted.

@@ -8,7 +8,7 @@ use stacklab_model::{Counters, CpuTime, HostFacts, HostReport, TrialSpec};
 use std::net::{IpAddr, SocketAddr};
 
 /// Oldest and newest version of these messages that this program speaks.
-pub const VERSIONS: (u32, u32) = (2, 2);
+pub const VERSIONS: (u32, u32) = (3, 3);
 
 /// A request or an answer with its id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -53,11 +53,29 @@ pub enum Request {
         /// The receiver's listening address.
         to: SocketAddr,
     },
+    /// Send the arms of an interleaved trial in turns. Answered when all have ended.
+    SendInTurns {
+        /// The arms.
+        arms: Vec<SendArm>,
+        /// The order of each round is drawn from this number.
+        seed: u64,
+    },
     /// The sender has ended: report what was received. Names the `Listen` request that it ends.
     Collect {
         /// Id of the request to listen.
         listen: u64,
     },
+}
+
+/// One arm of an interleaved trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SendArm {
+    /// The trial.
+    pub spec: Box<TrialSpec>,
+    /// Own address.
+    pub from: IpAddr,
+    /// The receiver's listening address.
+    pub to: SocketAddr,
 }
 
 /// An agent's answer.
@@ -87,6 +105,8 @@ pub enum Answer {
     },
     /// Answer to `Send` and `Collect`.
     Done(Box<HostReport>),
+    /// Answer to `SendInTurns`: a report for each arm, in their order.
+    ArmsDone(Vec<HostReport>),
     /// Answer to any request that failed.
     Failed {
         /// What was attempted and why it failed, in a sentence.

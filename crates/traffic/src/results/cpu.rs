@@ -56,6 +56,9 @@ pub(super) fn divided(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Valu
         Some(time) if time.scope == CpuScope::Outside => Value::Missing(
             "the guest is counted from outside, where its kernel and its programs are one".to_owned(),
         ),
+        Some(time) if time.scope == CpuScope::Threads => {
+            Value::Missing("a thread's exact CPU time is not divided into parts".to_owned())
+        }
         time => of_window(time, part),
     }
 }
@@ -63,9 +66,17 @@ pub(super) fn divided(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Valu
 /// Software interrupts, if the host counts them separately.
 pub(super) fn softirq(time: Option<&CpuTime>) -> Value {
     match time {
-        Some(time) if time.undivided && time.scope != CpuScope::Outside => {
+        Some(time) if time.undivided && !matches!(time.scope, CpuScope::Outside | CpuScope::Threads) => {
             Value::Missing("the host counts interrupts as system time".to_owned())
         }
         time => divided(time, |time| time.softirq_ns),
+    }
+}
+
+/// The agent's own user time.
+pub(super) fn own_user(time: Option<&CpuTime>) -> Value {
+    match time {
+        Some(time) if time.scope == CpuScope::Threads => divided(Some(time), |time| time.own_user_ns),
+        time => of_window(time, |time| time.own_user_ns),
     }
 }

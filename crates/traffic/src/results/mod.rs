@@ -2,6 +2,7 @@
 
 mod cpu;
 mod delay;
+pub mod interleaved;
 mod missing;
 pub(crate) mod options;
 mod rfc6349;

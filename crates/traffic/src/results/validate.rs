@@ -13,11 +13,16 @@ const TOLERANCE: f64 = 0.01;
 /// Number of packets of other protocols that a trial may include, however short it is.
 const OTHER_PACKETS: u64 = 16;
 
-/// Validates all transfers of a run.
-pub(crate) fn validate_all(transfers: &[Transfer], host_reports: &[[HostReport; 2]]) -> RunStatus {
-    let mut found = Contradictions::default();
+/// Validates all transfers of a run, and adds contradictions that are known already.
+pub(crate) fn validate_all(
+    transfers: &[Transfer],
+    host_reports: &[[HostReport; 2]],
+    known: Vec<String>,
+) -> RunStatus {
+    let mut found = Contradictions(known);
     for (transfer, [sent, received]) in transfers.iter().zip(host_reports) {
         let others = match transfers {
+            _ if transfer.spec.slicing.is_some() => OtherTraffic::Arms,
             [transfer] if transfer.path.shared => OtherTraffic::Present,
             [_] => OtherTraffic::None,
             _ if transfers.iter().any(|transfer| transfer.role == TransferRole::Load) => {
@@ -42,6 +47,8 @@ pub enum OtherTraffic {
     Present,
     /// Another stream of the trial from the same sender.
     SameSender,
+    /// The other arms of an interleaved trial. Their packets are compared with the plan together.
+    Arms,
 }
 
 /// Validates one transfer: valid, or invalid with every contradiction.
@@ -162,6 +169,7 @@ fn check_segments(
                 }
                 // The fragments of both streams are counted together.
                 OtherTraffic::SameSender if packets > 1 => {}
+                OtherTraffic::Arms => {}
                 // Only oversized datagrams of a trial are fragmented.
                 OtherTraffic::Present | OtherTraffic::SameSender => {
                     let cut = sender.counters.get("ip.FragCreates") + sender.counters.get("ip6.FragCreates");
@@ -347,7 +355,7 @@ mod tests {
         let proved = |shared, sender: &HostReport| {
             let path = Path { shared, ..path(Family::Ipv4) };
             let transfers = crate::trial::transfers::of(&path, &spec, stacklab_model::Direction::Forward);
-            validate_all(&transfers, &[[sender.clone(), receiver.clone()]])
+            validate_all(&transfers, &[[sender.clone(), receiver.clone()]], Vec::new())
         };
         assert!(matches!(proved(false, &sender), RunStatus::Invalid(_)));
         assert_eq!(proved(true, &sender), RunStatus::Valid);
@@ -366,7 +374,7 @@ mod tests {
             std::mem::swap(&mut side.endpoint.local, &mut side.endpoint.peer);
         }
         let validate = |back: (HostReport, HostReport)| {
-            validate_all(&transfers, &[[there.0.clone(), there.1.clone()], [back.0, back.1]])
+            validate_all(&transfers, &[[there.0.clone(), there.1.clone()], [back.0, back.1]], Vec::new())
         };
         assert_eq!(validate(back.clone()), RunStatus::Valid);
         back.0.endpoint.family = Family::Ipv4;

@@ -2,7 +2,7 @@
 
 use crate::engine::coalesce;
 use crate::results::missing::not_sampled;
-use crate::results::{cpu, delay, tcp, throughput};
+use crate::results::{cpu, delay, interleaved, tcp, throughput};
 use crate::trial::path::Path;
 use stacklab_model::{CpuTime, HostReport, Metric, TrialSpec, Value};
 use std::collections::BTreeMap;
@@ -15,7 +15,15 @@ pub fn values(
     receiver: &HostReport,
 ) -> BTreeMap<Metric, Value> {
     let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
-    metrics.map(|metric| (metric, value(metric, spec, path, sender, receiver))).collect()
+    let shared = |metric| spec.slicing.is_some() && interleaved::is_shared(metric);
+    let of = |metric| match metric {
+        metric if shared(metric) => Value::Missing(
+            "the arms of an interleaved trial share the host's counters: set runs.arms = \"separate\""
+                .to_owned(),
+        ),
+        metric => value(metric, spec, path, sender, receiver),
+    };
+    metrics.map(|metric| (metric, of(metric))).collect()
 }
 
 fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, receiver: &HostReport) -> Value {
@@ -23,12 +31,17 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         return Value::Missing(format!("{metric} does not apply to {}", spec.transport));
     }
     let (sent, received) = (&sender.sent, &receiver.received);
-    let seconds = (received.last_ns.saturating_sub(received.first_ns)) as f64 / 1e9;
     let of_sent = |count: u64| Value::finite(count as f64 / sent.measured as f64, "no message was sent");
     let of_received =
         |count: u64| Value::finite(count as f64 / received.measured as f64, "no message arrived");
     // The first receive (several messages, in a TCP stream) arrived before the window's time began.
-    let arrived = received.measured.saturating_sub(received.at_first) as f64;
+    let (arrived, seconds) = match spec.slicing {
+        Some(_) => interleaved::arrivals(&receiver.slices),
+        None => (
+            received.measured.saturating_sub(received.at_first) as f64,
+            received.last_ns.saturating_sub(received.first_ns) as f64 / 1e9,
+        ),
+    };
     let rate = |amount: f64| throughput::rate(amount, seconds);
     use Metric::*;
     match metric {
@@ -58,8 +71,8 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         CpuReceiverUser => cpu::divided(receiver.cpu.as_ref(), |time| time.user_ns),
         CpuReceiverSystem => cpu::divided(receiver.cpu.as_ref(), CpuTime::kernel_ns),
         CpuReceiverSoftirq => cpu::softirq(receiver.cpu.as_ref()),
-        CpuEngineSender => cpu::of_window(sender.cpu.as_ref(), |time| time.own_user_ns),
-        CpuEngineReceiver => cpu::of_window(receiver.cpu.as_ref(), |time| time.own_user_ns),
+        CpuEngineSender => cpu::own_user(sender.cpu.as_ref()),
+        CpuEngineReceiver => cpu::own_user(receiver.cpu.as_ref()),
         CpuPerPacket => cpu::busy_over(cpu::received_in(receiver), received.measured as f64, "no message arrived"),
         CpuPerPacketSender => cpu::busy_over(cpu::sent_in(sender), sent.measured as f64, "no message was sent"),
         CpuPerGbitSender => cpu::busy_over(cpu::sent_in(sender), cpu::gigabits(sent.bytes), "no message was sent"),

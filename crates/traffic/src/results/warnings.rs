@@ -1,7 +1,7 @@
 //! Warnings about a run's figures.
 
-use crate::results::options;
-use stacklab_model::{HostReport, Pacing, Probe, Rate, Transport, TrialSpec, Warning, wire_size};
+use crate::results::{interleaved, options};
+use stacklab_model::{CpuScope, HostReport, Pacing, Probe, Rate, Transport, TrialSpec, Warning, wire_size};
 
 /// Lateness against a schedule beyond which a run is flagged, nanoseconds.
 const LATE_NS: u64 = 5_000_000;
@@ -44,6 +44,7 @@ pub fn warnings(
         );
     }
     if let Some(cpu) = &sender.cpu
+        && cpu.scope != CpuScope::Threads
         && cpu.window_ns < FEW_TICKS * crate::sys::tick_ns()
     {
         warn(
@@ -82,7 +83,10 @@ pub fn warnings(
     {
         let wire = wire_size(spec.family, spec.transport, spec.message_bytes, mtu).wire_bytes;
         let fills = rate.bits_per_second() as f64 / 8.0 / f64::from(wire);
-        let seconds = (sender.sent.last_ns - sender.sent.first_ns) as f64 / 1e9;
+        let seconds = match spec.slicing {
+            Some(_) => interleaved::arrivals(&sender.slices).1,
+            None => sender.sent.last_ns.saturating_sub(sender.sent.first_ns) as f64 / 1e9,
+        };
         if (sender.sent.measured as f64) < 0.99 * fills * seconds {
             warn(
                 "below_link",

@@ -1,6 +1,7 @@
-//! Statistics with bounded memory: delays, sequence numbers, interval series, clock offset and skew.
+//! Statistics with bounded memory: delays, sequence numbers, interval series, slices, clock offset and skew.
 
 pub mod clock;
 pub(crate) mod delay;
 pub(crate) mod sequence;
 pub(crate) mod series;
+pub(crate) mod slices;

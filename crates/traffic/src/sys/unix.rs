@@ -145,6 +145,12 @@ pub fn own_cpu_ns() -> (u64, u64) {
     })
 }
 
+/// This thread's CPU time so far, nanoseconds.
+pub fn thread_cpu_ns() -> Option<Nanos> {
+    let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
+    Some(used.tv_sec() as Nanos * 1_000_000_000 + used.tv_nsec() as Nanos)
+}
+
 /// The largest resident set of this process so far, KiB.
 #[cfg(not(target_os = "linux"))]
 pub fn peak_rss_kib() -> Option<u64> {

@@ -1,7 +1,7 @@
 //! Executes the transfers of a trial on two agents.
 
 use crate::protocol::client::{AgentClient, AgentError, Pending};
-use crate::protocol::message::{Answer, Request};
+use crate::protocol::message::{Answer, Request, SendArm};
 use crate::trial::transfers::Transfer;
 use stacklab_model::{Family, HostReport, Length, Pacing, TrialSpec};
 use std::net::SocketAddr;
@@ -58,6 +58,60 @@ pub(crate) fn execute(
     first_failure.map_or(Ok(host_reports), Err)
 }
 
+/// Runs the arms of an interleaved trial, one transfer each, all in one direction. Returns both reports of each,
+/// sender first.
+///
+/// # Errors
+/// As [`execute`].
+pub(crate) fn execute_in_turns(
+    agents: [&mut AgentClient; 2],
+    arms: &[Transfer],
+    seed: u64,
+) -> Result<Vec<[HostReport; 2]>, AgentError> {
+    let limit = SLACK + arms.iter().map(|arm| longest(&arm.spec)).sum::<Duration>();
+    let [from, to] = arms.first().map_or([0, 1], |arm| [arm.from, arm.to()]);
+    let mut first_failure = None;
+    let mut listening = Vec::new();
+    for arm in arms {
+        match listen(agents[to], arm) {
+            Ok(place) => listening.push(place),
+            Err(error) => {
+                first_failure = Some(failure(error)?);
+                break;
+            }
+        }
+    }
+    let mut sent = Vec::new();
+    if first_failure.is_none() {
+        let sends = arms.iter().zip(&listening).map(|(arm, (_, address))| send_arm(arm, *address));
+        let request = Request::SendInTurns { arms: sends.collect(), seed };
+        let pending = agents[from].start(request, "send in turns")?;
+        match agents[from].finish(pending, limit) {
+            Ok(Answer::ArmsDone(reports)) if reports.len() == arms.len() => sent = reports,
+            Ok(_) => return Err(agents[from].confused("send in turns")),
+            Err(error) => first_failure = Some(failure(error)?),
+        }
+    }
+    // As for transfers at the same time: no receiver is left waiting.
+    let mut host_reports = Vec::new();
+    let mut sent = sent.into_iter();
+    for (id, _) in listening {
+        let pending = agents[to].start(Request::Collect { listen: id }, "collect")?;
+        match finish(agents[to], pending, "collect", limit) {
+            Ok(received) => host_reports.extend(sent.next().map(|sent| [sent, received])),
+            Err(error) => drop(first_failure.get_or_insert(failure(error)?)),
+        }
+    }
+    first_failure.map_or(Ok(host_reports), Err)
+}
+
+fn send_arm(transfer: &Transfer, listening: SocketAddr) -> SendArm {
+    let Transfer { path, spec, .. } = transfer;
+    let spec = TrialSpec { family: Family::of(path.sender), ..spec.clone() };
+    let to = SocketAddr::new(path.destination(), listening.port());
+    SendArm { spec: Box::new(spec), from: path.sender, to }
+}
+
 /// Returns an error that only invalidates the run; other errors end the campaign.
 fn failure(error: AgentError) -> Result<AgentError, AgentError> {
     if matches!(error, AgentError::Failed { .. }) { Ok(error) } else { Err(error) }
@@ -84,12 +138,10 @@ fn start_all(
     let beginning = Instant::now();
     let mut sends = Vec::new();
     for number in order {
-        let Transfer { from, path, spec, starts, .. } = &transfers[number];
-        thread::sleep(starts.saturating_sub(beginning.elapsed()));
-        let to = SocketAddr::new(path.destination(), listening[number].1.port());
-        let spec = TrialSpec { family: Family::of(path.sender), ..spec.clone() };
-        let request = Request::Send { spec: Box::new(spec), from: path.sender, to };
-        sends.push((number, agents[*from].start(request, "send")?));
+        let transfer = &transfers[number];
+        thread::sleep(transfer.starts.saturating_sub(beginning.elapsed()));
+        let SendArm { spec, from, to } = send_arm(transfer, listening[number].1);
+        sends.push((number, agents[transfer.from].start(Request::Send { spec, from, to }, "send")?));
     }
     Ok(sends)
 }

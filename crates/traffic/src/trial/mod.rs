@@ -10,4 +10,4 @@ pub mod transfers;
 
 pub use clock_sync::measure_offset;
 pub use path::{NatPath, Path};
-pub use run::{Collected, Figures, collect, figures, run_trial};
+pub use run::{Collected, Figures, collect, collect_in_turns, figures, run_trial};

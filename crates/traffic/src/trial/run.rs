@@ -2,10 +2,11 @@
 
 use crate::protocol::client::{AgentClient, AgentError};
 use crate::results;
+use crate::results::interleaved::Together;
 use crate::results::validate;
-use crate::trial::execute::execute;
+use crate::trial::execute::{execute, execute_in_turns};
 use crate::trial::path::Path;
-use crate::trial::transfers::{self, TransferRole};
+use crate::trial::transfers::{self, Transfer, TransferRole};
 use stacklab_model::{
     Direction, Drops, HostReport, Metric, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
 };
@@ -61,13 +62,49 @@ pub fn collect(
     Ok(Collected { started_unix_ns: started.as_nanos() as u64, wall_ns, reports })
 }
 
+/// Runs an interleaved trial: its arms take turns on the same two agents. Returns what was collected of each arm.
+///
+/// # Errors
+/// As [`collect`]. An agent's failure is every arm's.
+///
+/// # Panics
+/// For arms in both directions: each arm is one transfer.
+pub fn collect_in_turns(
+    sender: &mut AgentClient,
+    receiver: &mut AgentClient,
+    arms: &[(&Path, &TrialSpec)],
+    direction: Direction,
+    seed: u64,
+) -> Result<Vec<Collected>, AgentError> {
+    assert_ne!(direction, Direction::Both, "an arm is one transfer");
+    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let clock = Instant::now();
+    let transfers: Vec<Transfer> =
+        arms.iter().flat_map(|(path, spec)| transfers::of(path, spec, direction)).collect();
+    let seen = execute_in_turns([sender, receiver], &transfers, seed);
+    // The arms share the time.
+    let wall_ns = clock.elapsed().as_nanos() as u64 / arms.len().max(1) as u64;
+    let started_unix_ns = started.as_nanos() as u64;
+    let of_arm = |reports| Collected { started_unix_ns, wall_ns, reports };
+    match seen {
+        Ok(reports) => Ok(reports.into_iter().map(|pair| of_arm(Ok(vec![pair]))).collect()),
+        Err(AgentError::Failed { host, reason }) => {
+            Ok(arms.iter().map(|_| of_arm(Err(format!("{host} {reason}")))).collect())
+        }
+        Err(error) => Err(error),
+    }
+}
+
 /// The figures of a trial, from its reports alone. With streams both ways, they are those of the stream from the
 /// first agent to the second, except for the metrics that say otherwise.
+///
+/// `together` is what the arm of an interleaved trial owes to the others.
 pub fn figures(
     path: &Path,
     spec: &TrialSpec,
     direction: Direction,
     reports: Result<Vec<[HostReport; 2]>, String>,
+    together: Together,
 ) -> Figures {
     let host_reports = match reports {
         Ok(host_reports) => host_reports,
@@ -83,8 +120,9 @@ pub fn figures(
     };
     let transfers = transfers::of(path, spec, direction);
     let (main, [sent, received]) = (&transfers[0], &host_reports[0]);
-    let status = validate::validate_all(&transfers, &host_reports);
+    let status = validate::validate_all(&transfers, &host_reports, together.contradictions);
     let mut values = results::values(&main.spec, &main.path, sent, received);
+    values.extend(together.values);
     values.extend(transfers::secondary_values(&transfers, &host_reports));
     let drops = results::drops(&main.spec, sent, received);
     let mut warnings = Vec::new();
@@ -116,7 +154,8 @@ pub fn run_trial(
     direction: Direction,
 ) -> Result<RunRecord, AgentError> {
     let Collected { started_unix_ns, wall_ns, reports } = collect(sender, receiver, path, &spec, direction)?;
-    let Figures { status, values, drops, warnings, host_reports } = figures(path, &spec, direction, reports);
+    let Figures { status, values, drops, warnings, host_reports } =
+        figures(path, &spec, direction, reports, Together::default());
     if status != RunStatus::Valid {
         // A host that is gone takes the link down and distorts the other host's report. The trial then gives no run,
         // and can be repeated.

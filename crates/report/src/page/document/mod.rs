@@ -28,6 +28,8 @@ pub struct Page {
     pub format: u32,
     /// Title of the study.
     pub title: String,
+    /// The answer in a few sentences; `None` where nothing is compared.
+    pub answer: Option<String>,
     /// What was measured, when, where and how often.
     pub facts: Vec<Fact>,
     /// What intervals and verdicts mean.

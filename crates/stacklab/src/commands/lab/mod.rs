@@ -30,7 +30,7 @@ pub fn lab(command: &LabCommand) -> Result<(), Failure> {
         LabCommand::Enter(options) => enter_host(options),
         LabCommand::Down => down(),
         LabCommand::Hold(options) => hold::hold(options),
-        LabCommand::Placement(options) => {
+        LabCommand::Inside(options) => {
             let host = std::env::var(HOST).unwrap_or_default();
             let attempted = format!("run {} on {host}", options.command.join(" "));
             let reason = shell::become_command(options.host, &options.folder, &options.command);

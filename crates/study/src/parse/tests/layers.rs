@@ -96,6 +96,7 @@ fn every_scale_of_the_quickstart_is_a_study() {
     let paper = adjusted(QUICKSTART, Some("paper"), &[]).unwrap();
     assert_eq!(paper.probe(Probe::Stream).unwrap().length, Length::Packets(1_000_000));
     assert_eq!((paper.rule.min, paper.rule.max), (10, 40));
+    assert!(plain.slicing.is_some() && paper.slicing.is_none());
 }
 
 #[test]

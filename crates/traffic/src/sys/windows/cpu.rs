@@ -55,6 +55,11 @@ pub fn own_cpu_ns() -> (u64, u64) {
     if told == 0 { (0, 0) } else { (ns(user), ns(kernel)) }
 }
 
+/// This thread's CPU time so far: Windows counts it in ticks, too coarse for a slice.
+pub fn thread_cpu_ns() -> Option<Nanos> {
+    None
+}
+
 /// The largest working set of this process so far, KiB.
 pub fn peak_rss_kib() -> Option<u64> {
     let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;

@@ -13,7 +13,9 @@ mod tcp;
 
 pub use clock::{now_ns, precise_timers, realtime_offset_ns, sleep, tick_ns};
 pub use counters::counters;
-pub use cpu::{CpuReader, allowed_processors, own_cpu_ns, peak_rss_kib, pin_thread, processors_online};
+pub use cpu::{
+    CpuReader, allowed_processors, own_cpu_ns, peak_rss_kib, pin_thread, processors_online, thread_cpu_ns,
+};
 pub use host::host;
 pub use interfaces::{interface_mtu, interface_of, interfaces};
 pub use tcp::{mss, tcp_info};

@@ -1,0 +1,59 @@
+//! The difference of an arm from itself, by metric and transport.
+
+use crate::comparison::paired::Paired;
+use crate::runs::figure;
+use stacklab_model::{Floor, Metric, RunRecord, SELF_ARMS, Transport};
+use std::collections::BTreeMap;
+
+/// The figures of both arms, by block.
+type Blocks = BTreeMap<u32, [Option<f64>; 2]>;
+
+/// The floors of an interleaved campaign; none where no arm was measured against itself.
+pub fn floors(runs: &[RunRecord]) -> Vec<Floor> {
+    let mut by_block: BTreeMap<(Metric, Transport), Blocks> = BTreeMap::new();
+    for run in runs {
+        let cell = &run.trial.cell;
+        let Some(arm) = SELF_ARMS.iter().position(|label| *label == cell.replica) else { continue };
+        for metric in run.values.keys() {
+            let blocks = by_block.entry((*metric, cell.transport)).or_default();
+            blocks.entry(run.trial.block).or_default()[arm] = figure(run, *metric);
+        }
+    }
+    let of = |((metric, transport), blocks): ((Metric, Transport), Blocks)| {
+        let pairs: Vec<(f64, f64)> =
+            blocks.values().filter_map(|[one, other]| Some(((*one)?, (*other)?))).collect();
+        let paired = Paired::of(metric.scale(), &pairs).ok()?;
+        Some(Floor { metric, transport, effect: paired.effect() })
+    };
+    by_block.into_iter().filter_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{cell, run};
+    use stacklab_model::{Cell, Family};
+
+    #[test]
+    fn a_floor_is_the_difference_of_two_arms_of_one_cell_and_hides_smaller_ones() {
+        let arm = |number: usize| Cell { replica: SELF_ARMS[number].to_owned(), ..cell(Family::Ipv4, 128) };
+        let runs: Vec<RunRecord> = [1.002, 0.999, 1.001, 1.0, 1.003]
+            .iter()
+            .zip(0..)
+            .flat_map(|(ratio, block)| {
+                [(0, 100.0), (1, 100.0 * ratio)]
+                    .map(|(number, figure)| run(block, &arm(number), Metric::Throughput, figure))
+            })
+            .collect();
+        let found = floors(&runs);
+        let [floor] = &found[..] else { panic!("{found:?}") };
+        assert_eq!(
+            (floor.metric, floor.transport, floor.effect.pairs),
+            (Metric::Throughput, Transport::Udp, 5)
+        );
+        assert!((floor.effect.estimate - 1.001).abs() < 1e-6, "{floor:?}");
+        let effect = |estimate| stacklab_model::Effect { estimate, ..floor.effect.clone() };
+        assert!(floor.hides(&effect(1.0005)) && floor.hides(&effect(0.9995)) && !floor.hides(&effect(0.99)));
+        assert!(floors(&[run(0, &cell(Family::Ipv4, 128), Metric::Throughput, 1.0)]).is_empty());
+    }
+}

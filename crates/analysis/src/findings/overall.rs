@@ -1,0 +1,106 @@
+//! Each difference over all cells in which it was asked: what the first sentence of a report says.
+
+use crate::comparison::distance::{back, interval_back};
+use crate::comparison::verdict::verdict;
+use stacklab_model::{Comparison, Effect, Factor, Interval, Overall, Scale, Verdict};
+
+/// The differences over all cells, in the order in which they were first asked.
+pub fn overall(comparisons: &[Comparison]) -> Vec<Overall> {
+    let mut groups: Vec<Vec<&Comparison>> = Vec::new();
+    for comparison in comparisons {
+        match groups.iter_mut().find(|group| key(group[0]) == key(comparison)) {
+            Some(group) => group.push(comparison),
+            None => groups.push(vec![comparison]),
+        }
+    }
+    groups.iter().map(|group| over(group)).collect()
+}
+
+fn key(comparison: &Comparison) -> impl PartialEq + use<> {
+    let question = &comparison.question;
+    let levels = [&question.baseline, &question.candidate].map(|cell| cell.level(question.factor));
+    let transport = (question.factor != Factor::Transport).then_some(question.baseline.transport);
+    (question.factor, levels, question.metric, transport)
+}
+
+fn over(group: &[&Comparison]) -> Overall {
+    let question = &group[0].question;
+    let effects: Option<Vec<&Effect>> = group.iter().map(|comparison| comparison.effect.as_ref()).collect();
+    let effect = effects.map(|effects| mean(&effects));
+    Overall {
+        factor: question.factor,
+        baseline: question.baseline.level(question.factor),
+        candidate: question.candidate.level(question.factor),
+        metric: question.metric,
+        transport: (question.factor != Factor::Transport).then_some(question.baseline.transport),
+        comparisons: group.len(),
+        answered: group
+            .iter()
+            .filter(|comparison| matches!(comparison.verdict, Verdict::Better(_) | Verdict::Equivalent))
+            .count(),
+        verdict: verdict(question, effect.as_ref().ok_or("a comparison has no figures")),
+        effect,
+        margin: question.margin,
+    }
+}
+
+/// The mean of independent effects of one scale.
+fn mean(effects: &[&Effect]) -> Effect {
+    let scale = effects[0].scale;
+    let distance = |figure: f64| match scale {
+        Scale::Ratio => figure.ln(),
+        Scale::Difference => figure,
+    };
+    let n = effects.len() as f64;
+    let middle = effects.iter().map(|effect| distance(effect.estimate)).sum::<f64>() / n;
+    let interval = |of: fn(&Effect) -> Interval| {
+        let squares = effects.iter().map(|effect| {
+            let interval = of(effect);
+            ((distance(interval.high) - distance(interval.low)) / 2.0).powi(2)
+        });
+        let half = squares.sum::<f64>().sqrt() / n;
+        interval_back(scale, Interval { low: middle - half, high: middle + half })
+    };
+    Effect {
+        scale,
+        pairs: effects.iter().map(|effect| effect.pairs).sum(),
+        estimate: back(scale, middle),
+        interval90: interval(|effect| effect.interval90),
+        interval95: interval(|effect| effect.interval95),
+        interval99: interval(|effect| effect.interval99),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::paired::Paired;
+    use crate::fixtures::{comparison, question};
+    use stacklab_model::Metric;
+
+    fn with(pairs: &[(f64, f64)]) -> Comparison {
+        let question = question(Metric::Throughput, 0.02);
+        let effect = Paired::of(Scale::Ratio, pairs).unwrap().effect();
+        Comparison { verdict: verdict(&question, Ok(&effect)), effect: Some(effect), ..comparison(question) }
+    }
+
+    #[test]
+    fn a_mean_over_cells_is_narrower_than_each_and_judged_by_the_same_rule() {
+        let one = with(&[(1.0, 0.95), (1.0, 0.97), (1.0, 0.96), (1.0, 0.93)]);
+        let other = with(&[(1.0, 0.94), (1.0, 0.96), (1.0, 0.95), (1.0, 0.92)]);
+        let found = overall(&[one.clone(), other]);
+        let [found] = &found[..] else { panic!("one group") };
+        let (effect, single) = (found.effect.as_ref().unwrap(), one.effect.as_ref().unwrap());
+        assert!((effect.estimate - 0.9474).abs() < 1e-3, "{effect:?}");
+        assert!(effect.interval95.half_width() < single.interval95.half_width());
+        assert_eq!((found.comparisons, effect.pairs), (2, 8));
+        assert_eq!(found.verdict, Verdict::Better("ipv4".into()));
+    }
+
+    #[test]
+    fn a_comparison_without_figures_leaves_no_mean() {
+        let empty = Comparison { effect: None, ..with(&[(1.0, 1.0), (1.0, 1.01)]) };
+        let found = overall(&[with(&[(1.0, 1.0), (1.0, 1.01)]), empty]);
+        assert!(found[0].effect.is_none() && matches!(found[0].verdict, Verdict::Nothing(_)));
+    }
+}

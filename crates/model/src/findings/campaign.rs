@@ -1,0 +1,58 @@
+//! The findings of a campaign, all together.
+
+use crate::findings::finding::{CellEstimate, Comparison, ManyArms, SteadyState};
+use crate::findings::floor::Floor;
+use crate::findings::overall::Overall;
+use crate::host::facts::CpuScope;
+use crate::trial::run::Warning;
+use serde::{Deserialize, Serialize};
+
+/// The findings of one record.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Findings {
+    /// Title of the study.
+    pub title: String,
+    /// Version of stacklab that measured.
+    pub version: String,
+    /// Start of the campaign, nanoseconds since the Unix epoch.
+    pub started_unix_ns: u64,
+    /// Seed of the plan.
+    pub seed: u64,
+    /// Number of blocks with at least one measured run.
+    pub blocks: u32,
+    /// Number of valid runs.
+    pub valid_runs: usize,
+    /// Number of invalid runs (not measured as planned), by reason.
+    pub invalid_runs: Vec<(usize, String)>,
+    /// The testbed in one sentence.
+    #[serde(rename = "bed")]
+    pub testbed_description: String,
+    /// The hosts, one sentence each.
+    pub hosts: Vec<String>,
+    /// The hosts' noise floors, one sentence each, if they were measured.
+    #[serde(default)]
+    pub instruments: Vec<String>,
+    /// The scope of the CPU figures.
+    pub cpu_scope: CpuScope,
+    /// Every cell and metric of the study.
+    pub cells: Vec<CellEstimate>,
+    /// Every question of the study, answered.
+    pub comparisons: Vec<Comparison>,
+    /// Each difference over all cells in which it was asked.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub overall: Vec<Overall>,
+    /// What an arm differs from itself by, in an interleaved campaign.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub floors: Vec<Floor>,
+    /// Factors with more than two compared arms.
+    #[serde(default)]
+    pub many_arms: Vec<ManyArms>,
+    /// The steady-state tests of the runs, by probe.
+    #[serde(default, rename = "settling")]
+    pub steady_state: Vec<SteadyState>,
+    /// Cautions from the tests of many comparisons, each with the number of comparisons or cells concerned.
+    #[serde(default)]
+    pub cautions: Vec<(usize, Warning)>,
+    /// Warnings for the reader, each once, with the number of runs that gave it.
+    pub warnings: Vec<(usize, Warning)>,
+}

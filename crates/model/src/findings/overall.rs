@@ -1,0 +1,35 @@
+//! A difference over all cells in which it was asked.
+
+use crate::factors::factor::Factor;
+use crate::factors::family::Transport;
+use crate::findings::finding::{Effect, Verdict};
+use crate::metrics::metric::Metric;
+use serde::{Deserialize, Serialize};
+
+/// Two levels of a factor compared by one metric, over all sizes and other factors. One transport at a time, unless it
+/// is the factor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Overall {
+    /// The factor that differs.
+    pub factor: Factor,
+    /// Its baseline level.
+    pub baseline: String,
+    /// Its candidate level.
+    pub candidate: String,
+    /// The metric.
+    pub metric: Metric,
+    /// The transport; `None` if it is the factor.
+    pub transport: Option<Transport>,
+    /// Number of comparisons.
+    pub comparisons: usize,
+    /// Number of comparisons that say which arm is better, or that they are equivalent.
+    pub answered: usize,
+    /// Mean of the comparisons' effects (of their logarithms, for ratios) and its intervals. The comparisons are
+    /// independent measurements, so the half-width is the root of the sum of squares, over their number. `None` if a
+    /// comparison has no effect.
+    pub effect: Option<Effect>,
+    /// What this mean shows, by the rule of a single comparison.
+    pub verdict: Verdict,
+    /// The equivalence margin.
+    pub margin: f64,
+}

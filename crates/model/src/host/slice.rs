@@ -1,0 +1,47 @@
+//! The slices of an arm of an interleaved trial.
+
+use serde::{Deserialize, Serialize};
+
+/// One slice of one arm of an interleaved trial, as one host counted it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Round of the trial, from 0. Every arm has one slice in each round.
+    pub round: u32,
+    /// Messages that this host sent or received, duplicates not counted.
+    pub messages: u64,
+    /// Number of these that the first receive of the slice returned; 0 for a sender. A rate counts from that receive
+    /// on.
+    pub at_first: u64,
+    /// Nanoseconds of the host's clock at the first message.
+    pub first_ns: u64,
+    /// Nanoseconds of the host's clock at the last arrival, or after the last send.
+    pub last_ns: u64,
+    /// Median of the slice's delays, nanoseconds: round trips at the sender of an echo, one-way delays at the receiver
+    /// of a stream. `None` if it has no delays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ns: Option<u64>,
+    /// Mean absolute difference of consecutive delays, nanoseconds; `None` with fewer than two delays.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter_ns: Option<f64>,
+    /// CPU time of the arm's threads on this host for the slice, nanoseconds; `None` if the system does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu_ns: Option<u64>,
+}
+
+impl Slice {
+    /// Seconds from the first message to the last.
+    pub fn seconds(&self) -> f64 {
+        self.last_ns.saturating_sub(self.first_ns) as f64 / 1e9
+    }
+
+    /// Messages per second after the first receive; `None` if all messages arrived at one moment.
+    pub fn arrival_rate(&self) -> Option<f64> {
+        let seconds = self.seconds();
+        (seconds > 0.0).then(|| self.messages.saturating_sub(self.at_first) as f64 / seconds)
+    }
+
+    /// CPU time per message, nanoseconds.
+    pub fn cpu_per_message(&self) -> Option<f64> {
+        self.cpu_ns.filter(|_| self.messages > 0).map(|ns| ns as f64 / self.messages as f64)
+    }
+}

@@ -1,0 +1,130 @@
+//! The answer of a campaign, in a sentence for each pair of levels and each transport.
+
+use crate::rendering::numbers::{DisplayUnit, fixed};
+use stacklab_model::{Factor, Findings, Overall, Scale, Transport, Verdict};
+
+/// `ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower, rtt 1.1 ± 0.2 % higher; loss equivalent. 40 of 42
+/// comparisons are answered.` `None` without comparisons.
+pub fn answer(findings: &Findings) -> Option<String> {
+    let all = &findings.overall;
+    let mut sentences: Vec<String> = Vec::new();
+    let mut seen: Vec<(&str, &str, Option<Transport>)> = Vec::new();
+    for one in all {
+        let key = (one.baseline.as_str(), one.candidate.as_str(), one.transport);
+        if seen.contains(&key) {
+            continue;
+        }
+        seen.push(key);
+        let group: Vec<&Overall> = all
+            .iter()
+            .filter(|other| (other.baseline.as_str(), other.candidate.as_str(), other.transport) == key)
+            .collect();
+        sentences.push(sentence(&group));
+    }
+    let [asked, answered] = [|one: &Overall| one.comparisons, |one: &Overall| one.answered]
+        .map(|part| all.iter().map(part).sum::<usize>());
+    (asked > 0).then(|| format!("{} {answered} of {asked} comparisons answered.", sentences.join(" ")))
+}
+
+/// A level as printed.
+fn shown(factor: Factor, level: &str) -> String {
+    match factor {
+        Factor::Size => format!("{level} B"),
+        factor if factor.is_setting() => format!("{factor}={level}"),
+        _ => level.to_owned(),
+    }
+}
+
+fn sentence(group: &[&Overall]) -> String {
+    let first = group[0];
+    let over = first.transport.map_or_else(String::new, |transport| format!(" over {transport}"));
+    let arms = format!(
+        "{} against {}{over}",
+        shown(first.factor, &first.candidate),
+        shown(first.factor, &first.baseline)
+    );
+    let parts = |of: fn(&Verdict) -> bool, say: fn(&Overall) -> String| -> Option<String> {
+        let said: Vec<String> = group.iter().filter(|one| of(&one.verdict)).map(|one| say(one)).collect();
+        (!said.is_empty()).then(|| said.join(", "))
+    };
+    let name = |one: &Overall| one.metric.to_string();
+    let differs = parts(|verdict| matches!(verdict, Verdict::Better(_)), difference);
+    let same = parts(|verdict| matches!(verdict, Verdict::Equivalent), name);
+    let open = parts(|verdict| matches!(verdict, Verdict::Inconclusive), name);
+    let none = parts(|verdict| matches!(verdict, Verdict::Nothing(_)), name);
+    let said = [
+        differs,
+        same.map(|names| format!("{names} equivalent")),
+        open.map(|names| format!("{names} inconclusive")),
+        none.map(|names| format!("{names} without figures")),
+    ];
+    format!("{arms}: {}.", said.into_iter().flatten().collect::<Vec<_>>().join("; "))
+}
+
+/// `throughput 4.4 ± 0.3 % lower`.
+fn difference(one: &Overall) -> String {
+    let Some(effect) = &one.effect else { return one.metric.to_string() };
+    let unit = DisplayUnit::of(one.metric);
+    let [estimate, low, high] = [effect.estimate, effect.interval95.low, effect.interval95.high]
+        .map(|figure| unit.difference(effect.scale, figure));
+    let half = (high - low) / 2.0;
+    let decimals = if half < 0.1 { 2 } else { 1 };
+    let than_none = if effect.scale == Scale::Ratio { effect.estimate - 1.0 } else { effect.estimate };
+    let way = if than_none > 0.0 { "higher" } else { "lower" };
+    format!(
+        "{} {} ± {} {} {way}",
+        one.metric,
+        fixed(estimate.abs(), decimals),
+        fixed(half, decimals),
+        unit.difference_unit
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fixtures::findings;
+    use stacklab_model::{Effect, Interval, Metric};
+
+    fn overall(metric: Metric, transport: Transport, estimate: f64, verdict: Verdict) -> Overall {
+        let interval = Interval { low: estimate - 0.003, high: estimate + 0.003 };
+        let (interval90, interval95, interval99) = (interval, interval, interval);
+        Overall {
+            factor: Factor::Family,
+            baseline: "ipv4".into(),
+            candidate: "ipv6".into(),
+            metric,
+            transport: Some(transport),
+            comparisons: 6,
+            answered: if verdict == Verdict::Inconclusive { 4 } else { 6 },
+            effect: Some(Effect {
+                scale: metric.scale(),
+                pairs: 60,
+                estimate,
+                interval90,
+                interval95,
+                interval99,
+            }),
+            verdict,
+            margin: 0.02,
+        }
+    }
+
+    #[test]
+    fn the_answer_names_what_differs_what_is_equivalent_and_what_is_open() {
+        use Metric::*;
+        let overall = vec![
+            overall(Throughput, Transport::Udp, 0.956, Verdict::Better("ipv4".into())),
+            overall(Loss, Transport::Udp, 0.0, Verdict::Equivalent),
+            overall(Rtt, Transport::Udp, 1.011, Verdict::Better("ipv4".into())),
+            overall(Throughput, Transport::Tcp, 0.99, Verdict::Inconclusive),
+        ];
+        let said = answer(&Findings { overall, ..findings() }).unwrap();
+        assert_eq!(
+            said,
+            "ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower, rtt 1.1 ± 0.3 % higher; loss equivalent. \
+             ipv6 against ipv4 over tcp: throughput inconclusive. 22 of 24 comparisons answered."
+        );
+        assert_eq!(answer(&Findings { overall: vec![], ..findings() }), None);
+    }
+}

@@ -1,0 +1,47 @@
+//! Which trials are the arms of an interleaved trial.
+
+use crate::study::Study;
+use stacklab_model::{Cell, Direction, Factor, Probe, SELF_ARMS, System, Systems, Trial};
+use std::collections::HashSet;
+
+/// The most arms that one trial interleaves.
+pub const MOST_ARMS: usize = 16;
+
+/// Whether cells that differ in the factor alone can be measured at the same time on one testbed.
+pub fn interleaves(factor: Factor) -> bool {
+    use Factor::*;
+    match factor {
+        Family | Transport | Framing | Size | Replica | Io | Flows => true,
+        // The system, the path and the processors of the hosts are one for all arms.
+        _ => factor.is_socket_option(),
+    }
+}
+
+/// One cell of each transport and probe as two arms: what they differ by is the method's own. None in a study whose
+/// own arms are replicas.
+pub fn against_themselves(study: &Study) -> Vec<Vec<(Cell, Probe)>> {
+    let mut groups: Vec<Vec<(Cell, Probe)>> = Vec::new();
+    let probes = study.probes.iter().map(|spec| spec.probe).filter(|probe| probe.interleaves());
+    for probe in probes {
+        let mut seen = HashSet::new();
+        for cell in study.cells.iter().filter(|cell| cell.replica.is_empty()) {
+            if seen.insert(cell.transport) {
+                let arm = |label: &str| (Cell { replica: label.to_owned(), ..cell.clone() }, probe);
+                groups.push(SELF_ARMS.iter().map(|label| arm(label)).collect());
+            }
+        }
+    }
+    groups
+}
+
+/// Whether a cell is one of two arms against themselves.
+pub fn is_against_itself(cell: &Cell) -> bool {
+    SELF_ARMS.contains(&cell.replica.as_str())
+}
+
+/// Whether a trial can be an arm: one transfer, by threads that the host counts exactly.
+pub fn takes_turns(trial: &Trial) -> bool {
+    trial.probe.interleaves()
+        && Direction::of(&trial.cell) != Direction::Both
+        && Systems::of(&trial.cell).0.iter().all(System::counts_cpu)
+}

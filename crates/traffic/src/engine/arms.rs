@@ -1,0 +1,146 @@
+//! The senders of the arms of an interleaved trial.
+
+use crate::engine::sender;
+use crate::engine::turns::{MOST_ARMS, OtherArmFailed, Turns};
+use crate::error::EngineError;
+use crate::protocol::message::SendArm;
+use stacklab_model::HostReport;
+use std::thread;
+
+/// Runs the senders of all arms, each on its own thread, one slice at a time. Returns their reports in the order of
+/// the arms.
+///
+/// # Errors
+/// The reason of the arm that failed; the others then end too.
+pub fn send_in_turns(arms: &[SendArm], seed: u64) -> Result<Vec<HostReport>, String> {
+    if arms.is_empty() || arms.len() > MOST_ARMS {
+        return Err(format!("cannot interleave {} arms: 1 to {MOST_ARMS} are possible", arms.len()));
+    }
+    let turns = Turns::new(arms.len(), seed);
+    let ended: Vec<Result<HostReport, EngineError>> = thread::scope(|scope| {
+        let senders: Vec<_> = arms
+            .iter()
+            .enumerate()
+            .map(|(number, SendArm { spec, from, to })| {
+                let turn = turns.of(number);
+                scope.spawn(move || sender::run_arm(spec, *from, *to, Some(turn)))
+            })
+            .collect();
+        senders.into_iter().map(|sender| sender.join().expect("a sender does not panic")).collect()
+    });
+    let (mut reports, mut reasons) = (Vec::new(), Vec::new());
+    for arm in ended {
+        match arm {
+            Ok(report) => reports.push(report),
+            // The arm that made the others give up comes first.
+            Err(error) if OtherArmFailed::is(&error.source) => reasons.push(error.to_string()),
+            Err(error) => reasons.insert(0, error.to_string()),
+        }
+    }
+    reasons.into_iter().next().map_or(Ok(reports), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::receiver::Receiver;
+    use crate::trial::fixtures;
+    use stacklab_model::{
+        CpuScope, Family, Framing, Io, Length, Pacing, Probe, Slicing, Transport, TrialSpec,
+    };
+    use std::net::SocketAddr;
+
+    fn spec(family: Family, transport: Transport, probe: Probe, pacing: Pacing, token: u32) -> TrialSpec {
+        let mut spec = fixtures::spec(family, transport);
+        (spec.token, spec.framing, spec.io) = (token, Framing::Segment, Io::Batch);
+        (spec.probe.probe, spec.probe.pacing) = (probe, pacing);
+        (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(60_000_000), 5_000_000);
+        spec.slicing = Some(Slicing { slice_ns: Some(3_000_000) });
+        spec
+    }
+
+    /// Both hosts' reports of each arm.
+    fn trial(specs: &[TrialSpec]) -> Vec<[HostReport; 2]> {
+        let receivers: Vec<Receiver> = specs
+            .iter()
+            .map(|spec| Receiver::listen(spec.clone(), spec.family.loopback()).unwrap())
+            .collect();
+        let arms: Vec<SendArm> = specs
+            .iter()
+            .zip(&receivers)
+            .map(|(spec, receiver)| SendArm {
+                spec: Box::new(spec.clone()),
+                from: spec.family.loopback(),
+                to: receiver.address,
+            })
+            .collect();
+        let sent = send_in_turns(&arms, 5).unwrap();
+        let received = receivers.into_iter().map(|receiver| receiver.collect().unwrap());
+        sent.into_iter().zip(received).map(|(sent, received)| [sent, received]).collect()
+    }
+
+    #[test]
+    fn arms_have_the_same_number_of_slices_which_do_not_overlap() {
+        for (probe, pacing) in [
+            (Probe::Stream, Pacing::Flood),
+            (Probe::Stream, Pacing::Schedule(20_000.0)),
+            (Probe::Echo, Pacing::Lockstep),
+        ] {
+            for transport in Transport::ALL.iter().copied() {
+                let specs: Vec<TrialSpec> = [Family::Ipv4, Family::Ipv6, Family::Ipv4]
+                    .into_iter()
+                    .zip(7..)
+                    .map(|(family, token)| spec(family, transport, probe, pacing, token))
+                    .collect();
+                let reports = trial(&specs);
+                let mut sent: Vec<(u64, u64, u32)> = Vec::new();
+                for [sender, receiver] in &reports {
+                    assert_eq!(sender.slices.len(), 20, "{probe} {transport}");
+                    assert_eq!(
+                        sender.slices.iter().map(|slice| slice.messages).sum::<u64>(),
+                        sender.sent.measured
+                    );
+                    assert!(sender.slices.iter().all(|slice| slice.messages > 0 && slice.cpu_ns.is_some()));
+                    sent.extend(
+                        sender.slices.iter().map(|slice| (slice.first_ns, slice.last_ns, slice.round)),
+                    );
+                    assert_eq!(sender.cpu.as_ref().unwrap().scope, CpuScope::Threads);
+                    if probe == Probe::Echo {
+                        assert!(sender.slices.iter().all(|slice| slice.delay_ns.is_some()));
+                        continue;
+                    }
+                    let arrived: u64 = receiver.slices.iter().map(|slice| slice.messages).sum();
+                    assert_eq!(arrived, receiver.received.measured);
+                    if transport == Transport::Tcp {
+                        assert_eq!(arrived, sender.sent.measured);
+                        let counts = |slices: &[stacklab_model::Slice]| -> Vec<u64> {
+                            slices.iter().map(|slice| slice.messages).collect()
+                        };
+                        assert_eq!(counts(&sender.slices), counts(&receiver.slices));
+                    }
+                }
+                sent.sort_unstable();
+                assert!(sent.windows(2).all(|pair| pair[0].1 <= pair[1].0), "slices overlap: {sent:?}");
+                // A round is over before the next one begins.
+                assert!(sent.windows(2).all(|pair| pair[0].2 <= pair[1].2), "{sent:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn an_arm_that_fails_ends_the_trial_with_its_reason() {
+        let specs =
+            [7, 8].map(|token| spec(Family::Ipv6, Transport::Tcp, Probe::Stream, Pacing::Flood, token));
+        let receiver = Receiver::listen(specs[0].clone(), Family::Ipv6.loopback()).unwrap();
+        let closed = SocketAddr::new(Family::Ipv6.loopback(), 1);
+        let arms: Vec<SendArm> = specs
+            .iter()
+            .zip([receiver.address, closed])
+            .map(|(spec, to)| SendArm { spec: Box::new(spec.clone()), from: spec.family.loopback(), to })
+            .collect();
+        let reason = send_in_turns(&arms, 5).unwrap_err();
+        assert!(reason.contains("[::1]:1"), "{reason}");
+        receiver.collect().unwrap();
+        assert!(send_in_turns(&[], 5).unwrap_err().contains("0 arms"));
+    }
+}

@@ -1,0 +1,297 @@
+//! The phases of a trial on one thread's flows: warm-up, measured phase as a whole or in slices, end markers.
+
+use crate::engine::header::{Header, Phase};
+use crate::engine::pacer::Lateness;
+use crate::engine::send::{SendPhase, SendReport, Stamp, send};
+use crate::engine::socket::Channel;
+use crate::engine::turns::Turn;
+use crate::engine::tx::TxBatch;
+use crate::host::cpu::CpuWindow;
+use crate::stats::slices::MOST_SLICES;
+use crate::sys::{self, Nanos};
+use stacklab_model::{Length, Pacing, Probe, Sent, Slice, Transport, TrialSpec};
+use std::io;
+use std::ops::Range;
+use std::thread;
+use std::time::Duration;
+
+/// How long what was sent may take to leave.
+pub const DRAIN_LIMIT: Duration = Duration::from_secs(60);
+/// Number of end markers on a lossy transport, and the pause between two.
+const UDP_MARKERS: u8 = 3;
+const MARKER_PAUSE: Duration = Duration::from_millis(2);
+/// The shortest slice, and the least that a slice should hold: messages of a stream, round trips of an echo.
+const LEAST_SLICE_NS: Nanos = 2_000_000;
+const LEAST_MESSAGES: u64 = 200;
+const LEAST_ROUND_TRIPS: u64 = 20;
+/// An arm has at least this many slices.
+const LEAST_ROUNDS: u64 = 8;
+/// How long the receiver of a stream has to take what arrived, after a slice.
+const PAUSE: Duration = Duration::from_micros(200);
+/// How often a sender looks whether its path is empty.
+const LOOK: Duration = Duration::from_micros(50);
+
+/// Result of the sending threads.
+pub struct Finished {
+    /// Messages sent.
+    pub sent: Sent,
+    /// Lateness of each message, with a schedule.
+    pub lateness: Option<Lateness>,
+    /// CPU time of the host over the measured phase.
+    pub cpu: CpuWindow,
+    /// The slices of an interleaved trial.
+    pub slices: Vec<Slice>,
+    /// Zero-copy sends, and how many of them the kernel copied anyway.
+    pub zerocopy: Option<(u64, u64)>,
+}
+
+impl Finished {
+    /// Adds two results.
+    pub fn join(mut self, other: Finished) -> Finished {
+        let (sent, more) = (&mut self.sent, &other.sent);
+        sent.warmup += more.warmup;
+        sent.measured += more.measured;
+        sent.markers += more.markers;
+        sent.bytes += more.bytes;
+        sent.refused += more.refused;
+        sent.first_ns = sent.first_ns.min(more.first_ns);
+        sent.last_ns = sent.last_ns.max(more.last_ns);
+        sent.max_late_ns = sent.max_late_ns.max(more.max_late_ns);
+        if let (Some(late), Some(more)) = (&mut self.lateness, &other.lateness) {
+            late.join(more);
+        }
+        self.cpu.join(other.cpu);
+        self
+    }
+}
+
+/// The phases of a trial on one thread's flows.
+pub struct Sending<'a> {
+    spec: &'a TrialSpec,
+    /// This thread's share of the schedule and of the message count.
+    pacing: Pacing,
+    warmup: Length,
+    length: Length,
+    tx: TxBatch<'a>,
+    sent: Sent,
+    lateness: Option<Lateness>,
+    cpu: CpuWindow,
+    slices: Vec<Slice>,
+    channels: &'a [Channel],
+}
+
+impl<'a> Sending<'a> {
+    /// The phases of a trial on a group of its flows.
+    pub fn new(spec: &'a TrialSpec, channels: &'a [Channel], group: Range<usize>) -> io::Result<Self> {
+        let all = channels.len() as u64;
+        let pacing = match spec.probe.pacing {
+            // Send whenever the kernel has room: the kernel keeps the schedule.
+            _ if spec.kernel_paced().is_some() => Pacing::Flood,
+            Pacing::Schedule(per_second) => Pacing::Schedule(per_second * group.len() as f64 / all as f64),
+            pacing => pacing,
+        };
+        let upto = |flow: usize, packets: u64| (u128::from(packets) * flow as u128 / u128::from(all)) as u64;
+        let share = |length: Length| match counted(spec, length) {
+            Length::Packets(packets) => {
+                Length::Packets(upto(group.end, packets) - upto(group.start, packets))
+            }
+            length => length,
+        };
+        Ok(Sending {
+            spec,
+            pacing,
+            warmup: share(Length::Time(spec.probe.warmup_ns)),
+            length: share(spec.probe.length),
+            tx: TxBatch::new(&channels[group.clone()], group.start as u16)?,
+            sent: Sent::default(),
+            lateness: None,
+            cpu: CpuWindow::new(spec.cpu_scope),
+            slices: Vec::new(),
+            channels,
+        })
+    }
+
+    /// Runs the warm-up, the measured phase and the end markers. `after_each` is called after each message with its
+    /// phase and sequence number.
+    pub fn phases(
+        &mut self,
+        turn: Option<&mut Turn<'_>>,
+        mut after_each: impl FnMut(Phase, u64) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let Some(turn) = turn else {
+            self.at_once(&mut after_each)?;
+            return self.mark_end();
+        };
+        self.in_turns(turn, &mut after_each)?;
+        // In a turn of its own: end markers are no load of another arm's slice.
+        turn.wait()?;
+        self.mark_end()?;
+        turn.pass();
+        Ok(())
+    }
+
+    fn at_once(&mut self, after_each: &mut impl FnMut(Phase, u64) -> io::Result<()>) -> io::Result<()> {
+        if self.spec.probe.warmup_ns > 0 {
+            let warm = self.phase(Phase::Warmup, self.warmup, 0, after_each)?;
+            self.sent.warmup = warm.messages;
+        }
+        self.cpu.open();
+        let measured = self.phase(Phase::Measured, self.length, 0, after_each)?;
+        self.cpu.close();
+        self.count(measured);
+        Ok(())
+    }
+
+    /// Warms up in the first turn, and sends one slice in each further one. After its turn nothing of the arm is left
+    /// on the path.
+    fn in_turns(
+        &mut self,
+        turn: &mut Turn<'_>,
+        after_each: &mut impl FnMut(Phase, u64) -> io::Result<()>,
+    ) -> io::Result<()> {
+        turn.wait()?;
+        let warmup = Length::Time(self.spec.probe.warmup_ns.max(LEAST_SLICE_NS));
+        let warm = self.phase(Phase::Warmup, warmup, 0, after_each)?;
+        self.sent.warmup = warm.messages;
+        let empty_ns = self.empty_path()?;
+        turn.propose(self.slice_ns(&warm, empty_ns.saturating_sub(warm.last_ns)));
+        turn.pass();
+        let whole_ns = match self.spec.probe.length {
+            Length::Time(ns) => ns,
+            Length::Packets(_) => {
+                return Err(io::Error::other("slices need a length in time, not in messages"));
+            }
+        };
+        for round in 0.. {
+            turn.wait()?;
+            // All arms have warmed up: the length of slices is known.
+            let slice_ns = turn.slice_ns().max(1);
+            let began = sys::thread_cpu_ns();
+            let sent = self.phase(Phase::Measured, Length::Time(slice_ns), round, after_each)?;
+            let cpu_ns = sys::thread_cpu_ns().zip(began).map(|(now, began)| now.saturating_sub(began));
+            let (messages, first_ns, last_ns) = (sent.messages, sent.first_ns, sent.last_ns);
+            self.slices.push(Slice { round, messages, first_ns, last_ns, cpu_ns, ..Slice::default() });
+            self.count(sent);
+            self.empty_path()?;
+            turn.pass();
+            if (u64::from(round) + 1) * slice_ns >= whole_ns || self.slices.len() >= MOST_SLICES {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The slice that this arm needs at the least: for enough messages, and not shorter than what empties the path.
+    fn slice_ns(&self, warm: &SendReport, empty_ns: Nanos) -> Nanos {
+        if let Some(slice_ns) = self.spec.slicing.and_then(|slicing| slicing.slice_ns) {
+            return slice_ns;
+        }
+        let least = if self.spec.probe.probe.echoes() { LEAST_ROUND_TRIPS } else { LEAST_MESSAGES };
+        let each_ns = warm.last_ns.saturating_sub(warm.first_ns) / warm.messages.max(1);
+        let most_ns = match self.spec.probe.length {
+            Length::Time(ns) => ns / LEAST_ROUNDS,
+            Length::Packets(_) => Nanos::MAX,
+        };
+        (least * each_ns).max(empty_ns).max(LEAST_SLICE_NS).min(most_ns.max(1))
+    }
+
+    /// Waits until all that was sent has left the socket, or for TCP has been acknowledged, and gives the receiver
+    /// time to take it. Returns when that was, before the pause.
+    fn empty_path(&mut self) -> io::Result<Nanos> {
+        for channel in self.channels {
+            wait_until_empty(channel)?;
+        }
+        let empty_ns = sys::now_ns();
+        if !self.spec.probe.probe.echoes() {
+            sys::sleep(PAUSE);
+        }
+        Ok(empty_ns)
+    }
+
+    /// Adds what a part of the measured phase sent.
+    fn count(&mut self, part: SendReport) {
+        let sent = &mut self.sent;
+        if sent.measured == 0 {
+            sent.first_ns = part.first_ns;
+        }
+        sent.measured += part.messages;
+        sent.bytes = sent.measured * u64::from(self.spec.message_bytes);
+        sent.refused += part.refused;
+        sent.last_ns = part.last_ns;
+        sent.max_late_ns = sent.max_late_ns.max(part.lateness.as_ref().map(Lateness::most_ns));
+        match (&mut self.lateness, part.lateness) {
+            (Some(late), Some(more)) => late.join(&more),
+            (late, more) => *late = late.take().or(more),
+        }
+    }
+
+    fn phase(
+        &mut self,
+        phase: Phase,
+        length: Length,
+        slice: u32,
+        after_each: &mut impl FnMut(Phase, u64) -> io::Result<()>,
+    ) -> io::Result<SendReport> {
+        let open_loop = self.spec.probe.probe == Probe::EchoOpen;
+        let send_phase = SendPhase {
+            token: self.spec.token,
+            phase,
+            pacing: self.pacing,
+            length,
+            stamp: if open_loop { Stamp::Intended } else { Stamp::Actual },
+            slice,
+            sent_before: if phase == Phase::Measured { self.sent.measured } else { 0 },
+        };
+        send(&send_phase, &mut self.tx, |sequence| after_each(phase, sequence))
+    }
+
+    fn mark_end(&mut self) -> io::Result<()> {
+        let markers = if self.spec.transport == Transport::Udp { UDP_MARKERS } else { 1 };
+        for markers_left in (0..markers).rev() {
+            self.sent.markers += self.tx.mark_end(Header {
+                token: self.spec.token,
+                phase: Phase::End,
+                markers_left,
+                slice: 0,
+                flow: 0,
+                sequence: 0,
+                sent_ns: sys::now_ns(),
+            })?;
+            if markers_left > 0 {
+                thread::sleep(MARKER_PAUSE);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was sent. Waits until the kernel no longer needs the buffers.
+    pub fn finish(self) -> io::Result<Finished> {
+        let Sending { tx, sent, lateness, cpu, slices, .. } = self;
+        Ok(Finished { sent, lateness, cpu, slices, zerocopy: tx.finish()? })
+    }
+}
+
+/// Converts a duration to a message count if the kernel paces. Accepted messages leave later, so the time of the send
+/// calls does not say when the phase ends.
+fn counted(spec: &TrialSpec, length: Length) -> Length {
+    match (spec.kernel_paced(), length) {
+        (Some(per_second), Length::Time(ns)) => {
+            Length::Packets((per_second * ns as f64 / 1e9).round() as u64)
+        }
+        _ => length,
+    }
+}
+
+/// Waits until a socket has nothing left to send; for TCP, until all of it is acknowledged.
+pub fn wait_until_empty(channel: &Channel) -> io::Result<()> {
+    let start = sys::now_ns();
+    while sys::unsent_bytes(&channel.socket)?.is_some_and(|bytes| bytes > 0) {
+        if sys::now_ns() - start > DRAIN_LIMIT.as_nanos() as u64 {
+            let text = format!("what was sent has not left within {} s", DRAIN_LIMIT.as_secs());
+            return Err(io::Error::new(io::ErrorKind::TimedOut, text));
+        }
+        // Asleep: acknowledgements are worked on by this processor.
+        sys::sleep(LOOK);
+    }
+    Ok(())
+}

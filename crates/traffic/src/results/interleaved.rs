@@ -1,0 +1,232 @@
+//! Figures that the arms of an interleaved trial give together: locations from their slices, and the packets of all.
+
+use crate::engine::coalesce;
+use crate::trial::path::Path;
+use stacklab_model::{Family, HostReport, Metric, Probe, Slice, Transport, TrialSpec, Value, wire_size};
+use std::collections::BTreeMap;
+
+/// Rounds in which every arm has a figure, below which the sums over the slices are the better figure.
+const LEAST_ROUNDS: usize = 5;
+/// Share of the rounds cut off at each end before the mean is taken.
+const TRIMMED: f64 = 0.2;
+/// Packets of other protocols, and tolerance of counters: as in the validation of one transfer.
+const OTHER_PACKETS: f64 = 16.0;
+const TOLERANCE: f64 = 0.01;
+
+/// An arm of an interleaved trial: path, spec, and the reports of sender and receiver.
+pub type Arm<'a> = (&'a Path, &'a TrialSpec, &'a [HostReport; 2]);
+
+/// What an arm owes to the others.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Together {
+    /// Locations of the arm, which replace the sums over its slices.
+    pub values: BTreeMap<Metric, Value>,
+    /// How the packets of all arms contradict the plan.
+    pub contradictions: Vec<String>,
+}
+
+/// The figures that the arms give together, in their order.
+///
+/// For each metric that slices have, ln x of round r and arm a is taken as the sum of a level of the round and an effect
+/// of the arm. An arm's effect is the 20 % trimmed mean over rounds of its distance from the mean of the round; the level
+/// is the 20 % trimmed mean of these means. So what slows all arms of a round is no difference between them, and the
+/// ratio of two arms' figures is their difference within rounds. With two arms, its logarithm is the trimmed mean of the
+/// log ratios.
+pub fn together(arms: &[Arm<'_>]) -> Vec<Together> {
+    let mut all: Vec<Together> = arms.iter().map(|_| Together::default()).collect();
+    for metric in Metric::ALL.iter().copied() {
+        let columns: Option<Vec<Vec<Option<f64>>>> = arms.iter().map(|arm| column(metric, *arm)).collect();
+        let Some(located) = columns.and_then(|columns| locations(&columns)) else { continue };
+        for (arm, figure) in all.iter_mut().zip(located) {
+            arm.values.insert(metric, Value::Measured(figure));
+        }
+    }
+    for reason in packets(arms) {
+        all.iter_mut().for_each(|arm| arm.contradictions.push(reason.clone()));
+    }
+    all
+}
+
+/// The metric's figure in each round of an arm; `None` for a metric that slices do not have.
+fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<Option<f64>>> {
+    let of = |slices: &[Slice], figure: &dyn Fn(&Slice) -> Option<f64>| -> Option<Vec<Option<f64>>> {
+        Some(slices.iter().map(figure).collect())
+    };
+    let milliseconds = |ns: f64| ns / 1e6;
+    let timed = spec.probe.probe == Probe::Stream && coalesce::knows_arrival_times(spec);
+    if metric.probe() != spec.probe.probe || !metric.applies_to(spec.transport) {
+        return None;
+    }
+    match metric {
+        Metric::Throughput => of(&receiver.slices, &|slice| {
+            slice.arrival_rate().map(|rate| rate * f64::from(spec.message_bytes) * 8.0 / 1e6)
+        }),
+        Metric::PacketRate => of(&receiver.slices, &Slice::arrival_rate),
+        Metric::CpuPerPacketSender => of(&sender.slices, &Slice::cpu_per_message),
+        Metric::CpuPerPacket => of(&receiver.slices, &Slice::cpu_per_message),
+        Metric::OneWayDelay if timed => {
+            of(&receiver.slices, &|slice| slice.delay_ns.map(|ns| milliseconds(ns as f64)))
+        }
+        Metric::Jitter if timed => of(&receiver.slices, &|slice| slice.jitter_ns.map(milliseconds)),
+        Metric::Rtt => of(&sender.slices, &|slice| slice.delay_ns.map(|ns| milliseconds(ns as f64))),
+        _ => None,
+    }
+}
+
+/// The location of each arm from its figures by round. `None` with too few rounds in which every arm has one.
+fn locations(columns: &[Vec<Option<f64>>]) -> Option<Vec<f64>> {
+    let rounds = columns.iter().map(Vec::len).min()?;
+    let complete: Vec<Vec<f64>> = (0..rounds)
+        .filter_map(|round| {
+            let row = columns.iter().map(|column| column[round].filter(|figure| *figure > 0.0).map(f64::ln));
+            row.collect::<Option<Vec<f64>>>()
+        })
+        .collect();
+    if complete.len() < LEAST_ROUNDS {
+        return None;
+    }
+    let mean = |row: &Vec<f64>| row.iter().sum::<f64>() / row.len() as f64;
+    let level = trimmed_mean(complete.iter().map(mean).collect());
+    let effect = |arm: usize| trimmed_mean(complete.iter().map(|row| row[arm] - mean(row)).collect());
+    Some((0..columns.len()).map(|arm| (level + effect(arm)).exp()).collect())
+}
+
+/// The mean without the smallest and the largest fifth.
+fn trimmed_mean(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    let cut = (figures.len() as f64 * TRIMMED) as usize;
+    let kept = &figures[cut..figures.len() - cut];
+    kept.iter().sum::<f64>() / kept.len() as f64
+}
+
+/// Whether the datagrams of all arms together left in as many packets as planned: the interfaces count all arms.
+fn packets(arms: &[Arm<'_>]) -> Vec<String> {
+    let datagrams = arms.iter().all(|(_, spec, _)| {
+        spec.transport == Transport::Udp && spec.framing != stacklab_model::Framing::Message
+    });
+    if !datagrams || arms.iter().any(|(path, ..)| path.shared) {
+        return Vec::new();
+    }
+    let planned: u64 = arms
+        .iter()
+        .map(|(path, spec, [sender, _])| {
+            let mtu = sender.endpoint.path_mtu.filter(|_| !path.planned_mtu).unwrap_or(path.path_mtus()[0]);
+            let each = wire_size(Family::of(path.sender), spec.transport, spec.message_bytes, mtu).packets;
+            (sender.sent.warmup + sender.sent.measured + sender.sent.markers) * u64::from(each)
+        })
+        .sum();
+    // The arm that began first and ended last saw all of them.
+    let left =
+        arms.iter().map(|(_, _, [sender, _])| sender.counters.get("interface.tx_packets")).max().unwrap_or(0);
+    let [least, most] = [
+        planned as f64 * (1.0 - TOLERANCE) - OTHER_PACKETS,
+        planned as f64 * (1.0 + TOLERANCE) + OTHER_PACKETS,
+    ];
+    if left == 0 || (least..=most).contains(&(left as f64)) {
+        return Vec::new();
+    }
+    let how = if (left as f64) < least { "they travelled joined" } else { "they were split" };
+    vec![format!("the arms together sent {planned} packets and {left} left: {how}")]
+}
+
+/// Whether a figure is of the whole host, and so of all arms of an interleaved trial.
+pub(super) fn is_shared(metric: Metric) -> bool {
+    use Metric::*;
+    matches!(
+        metric,
+        MemorySockets
+            | Fragments
+            | Reassembled
+            | CpuRouter1
+            | CpuRouter2
+            | FragmentsRouters
+            | ReassembledRouters
+            | LinkBytes
+            | LinkBytesBeyond
+    )
+}
+
+/// Messages after the first receive of each slice, and the seconds in which they arrived.
+pub(super) fn arrivals(slices: &[Slice]) -> (f64, f64) {
+    let messages = slices.iter().map(|slice| slice.messages.saturating_sub(slice.at_first) as f64).sum();
+    (messages, slices.iter().map(Slice::seconds).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::fixtures::{host_reports, path, spec};
+    use stacklab_model::Slicing;
+
+    /// Slices of two arms whose messages per second are given by round, and which send 10 ms each.
+    fn arms(rates: [&[f64]; 2]) -> Vec<(Path, TrialSpec, [HostReport; 2])> {
+        let of = |family: Family, rates: &[f64]| {
+            let mut spec = spec(family, Transport::Udp);
+            spec.slicing = Some(Slicing::default());
+            let (mut sender, mut receiver) = host_reports(&spec);
+            receiver.slices = rates
+                .iter()
+                .zip(0..)
+                .map(|(rate, round)| Slice {
+                    round,
+                    messages: (rate / 100.0) as u64 + 1,
+                    at_first: 1,
+                    first_ns: 5,
+                    last_ns: 10_000_005,
+                    ..Slice::default()
+                })
+                .collect();
+            sender.counters.0.insert("interface.tx_packets".to_owned(), 2 * 1003);
+            (path(family), spec, [sender, receiver])
+        };
+        vec![of(Family::Ipv4, rates[0]), of(Family::Ipv6, rates[1])]
+    }
+
+    fn found(arms: &[(Path, TrialSpec, [HostReport; 2])]) -> Vec<Together> {
+        together(&arms.iter().map(|(path, spec, reports)| (path, spec, reports)).collect::<Vec<_>>())
+    }
+
+    fn rate(found: &Together) -> f64 {
+        found.values[&Metric::PacketRate].measured().unwrap()
+    }
+
+    #[test]
+    fn what_slows_a_round_is_no_difference_and_a_disturbed_slice_has_no_weight() {
+        // The machine wanders by a factor of ten; IPv6 is 4 % slower in each round.
+        let levels = [1e5, 2e5, 5e5, 1e6, 3e5, 2e5, 1e5, 9e5, 4e5, 6e5];
+        let slower: Vec<f64> = levels.iter().map(|level| level * 0.96).collect();
+        let both = found(&arms([&levels, &slower]));
+        assert!((rate(&both[1]) / rate(&both[0]) - 0.96).abs() < 1e-3, "{both:?}");
+        // The level is the trimmed geometric mean, about 3.4e5.
+        assert!((2e5..5e5).contains(&rate(&both[0])), "{both:?}");
+        // Something else takes the processor for one slice.
+        let mut disturbed = slower.clone();
+        disturbed[4] = 1e3;
+        let both = found(&arms([&levels, &disturbed]));
+        assert!((rate(&both[1]) / rate(&both[0]) - 0.96).abs() < 1e-3, "{both:?}");
+        assert!(both.iter().all(|arm| arm.contradictions.is_empty()), "{both:?}");
+    }
+
+    #[test]
+    fn rounds_that_an_arm_lacks_are_left_out_and_too_few_give_no_location() {
+        let few = found(&arms([&[1e5; 4], &[1e5; 9]]));
+        assert!(few.iter().all(|arm| arm.values.is_empty()));
+        let mut some = arms([&[1e5; 9], &[1e5; 9]]);
+        some[1].2[1].slices[3] = Slice { round: 3, ..Slice::default() };
+        assert!((rate(&found(&some)[1]) - 1e5).abs() < 1.0);
+    }
+
+    #[test]
+    fn packets_of_all_arms_together_are_compared_with_the_plan() {
+        let mut some = arms([&[1e5; 9], &[1e5; 9]]);
+        some[0].2[0].counters.0.insert("interface.tx_packets".to_owned(), 3000);
+        let said = &found(&some)[1].contradictions;
+        assert_eq!(*said, ["the arms together sent 2006 packets and 3000 left: they were split"]);
+    }
+
+    #[test]
+    fn a_trimmed_mean_leaves_a_fifth_out_at_each_end() {
+        assert_eq!(trimmed_mean(vec![100.0, 1.0, 2.0, 3.0, -50.0]), 2.0);
+        assert_eq!(trimmed_mean(vec![1.0, 3.0]), 2.0);
+    }
+}

@@ -1,0 +1,196 @@
+//! Interleaved trials: arms in turns of milliseconds, whose differences are those of neighbouring slices.
+
+use crate::support;
+
+use stacklab_model::{CpuScope, Family, HostReport, Metric, Probe, Role, RunRecord, Slice};
+use stacklab_store::Record;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use support::leftovers::Scene;
+use support::program::{Program, code, require_root};
+use support::records::{figure, measure, runs, side};
+
+/// Families interleaved over both transports, as streams and as echoes.
+const STUDY: &str = r#"
+title = "families in turns"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["udp", "tcp"]
+size = [128]
+[probe.stream]
+metrics = ["throughput", "loss", "cpu_per_packet_sender", "memory_sockets"]
+length = { time = "80ms" }
+warmup = "10ms"
+[probe.echo]
+metrics = ["rtt"]
+length = { time = "60ms" }
+warmup = "10ms"
+[runs]
+min = 3
+max = 3
+arms = "interleaved"
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+"#;
+
+/// Each run with the other arm of its trial: of the other family, or of the same cell against itself.
+fn pairs(runs: &[RunRecord]) -> Vec<[&RunRecord; 2]> {
+    let mut trials: BTreeMap<_, Vec<&RunRecord>> = BTreeMap::new();
+    for run in runs {
+        let cell = &run.trial.cell;
+        let against_itself = !cell.replica.is_empty();
+        let trial = (run.trial.block, run.trial.probe, cell.transport, cell.size, against_itself);
+        trials.entry(trial).or_default().push(run);
+    }
+    fn both(mut arms: Vec<&RunRecord>) -> [&RunRecord; 2] {
+        arms.sort_by_key(|run| (run.trial.cell.family, run.trial.cell.replica.clone()));
+        let [one, other] = arms[..] else { panic!("{} arms of one trial", arms.len()) };
+        assert_eq!(one.trial.position.abs_diff(other.trial.position), 1);
+        assert!(one.trial.cell.family != other.trial.cell.family || !one.trial.cell.replica.is_empty());
+        [one, other]
+    }
+    trials.into_values().map(both).collect()
+}
+
+/// The slices that a metric's figures are taken from.
+fn slices(run: &RunRecord) -> &[Slice] {
+    let role = if run.trial.probe == Probe::Echo { Role::Sender } else { Role::Receiver };
+    &side(run, role).slices
+}
+
+/// A figure of a slice: messages per second, or a round trip.
+fn of_slice(probe: Probe, slice: &Slice) -> f64 {
+    match probe {
+        Probe::Echo => slice.delay_ns.expect("a round trip") as f64,
+        _ => slice.arrival_rate().expect("an arrival after the first"),
+    }
+}
+
+/// The 20 % trimmed mean.
+fn trimmed(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    let cut = figures.len() / 5;
+    let kept = &figures[cut..figures.len() - cut];
+    kept.iter().sum::<f64>() / kept.len() as f64
+}
+
+#[test]
+fn arms_take_turns_and_their_ratio_is_that_of_neighbouring_slices() {
+    require_root();
+    let (outcome, runs) = measure(STUDY);
+    // Two families, and two arms of one cell, of each transport and probe.
+    assert_eq!(runs.len(), 3 * (2 + 2) * 2 * 2);
+    for [four, six] in pairs(&runs) {
+        let (probe, transport) = (four.trial.probe, four.trial.cell.transport);
+        let both = [slices(four), slices(six)];
+        assert!(both[0].len() >= 8 && both[0].len() == both[1].len(), "{probe} {transport}: {both:?}");
+        // No slice begins before the one before it has ended, and a round is over before the next one begins.
+        let sent = |run| side(run, Role::Sender).slices.iter().map(|s| (s.first_ns, s.last_ns, s.round));
+        let mut sent: Vec<_> = sent(four).chain(sent(six)).collect();
+        sent.sort_unstable();
+        for pair in sent.windows(2) {
+            assert!(pair[0].1 <= pair[1].0 && pair[0].2 <= pair[1].2, "{probe} {transport}: {sent:?}");
+        }
+        // All that was sent in the measured part was sent in a slice.
+        for run in [four, six] {
+            let HostReport { sent, slices, .. } = side(run, Role::Sender);
+            assert_eq!(slices.iter().map(|slice| slice.messages).sum::<u64>(), sent.measured);
+        }
+        let ratios: Vec<f64> = both[0]
+            .iter()
+            .zip(both[1])
+            .map(|(four, six)| (of_slice(probe, six) / of_slice(probe, four)).ln())
+            .collect();
+        let metric = if probe == Probe::Echo { Metric::Rtt } else { Metric::Throughput };
+        let said = (figure(six, metric) / figure(four, metric)).ln();
+        assert!((said - trimmed(ratios)).abs() < 1e-9, "{probe} {transport}: {said}");
+    }
+    for run in runs.iter().filter(|run| run.trial.probe == Probe::Stream) {
+        assert_eq!(side(run, Role::Sender).cpu.as_ref().unwrap().scope, CpuScope::Threads);
+        assert!(figure(run, Metric::CpuPerPacketSender) > 0.0);
+        // What is one for the whole host is not told of an arm.
+        let memory = &run.values[&Metric::MemorySockets];
+        assert!(format!("{memory:?}").contains("share the host's counters"), "{memory:?}");
+    }
+    assert!(outcome.stdout.contains("CPU scope threads"), "{}", outcome.stdout);
+}
+
+#[test]
+fn a_link_of_known_rate_shows_the_headers_and_nothing_else() {
+    require_root();
+    let study = r#"
+title = "headers in turns"
+[testbed]
+rate = "100 Mbit/s"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["udp"]
+size = [128, 1408]
+[probe.stream]
+metrics = ["throughput"]
+length = { time = "400ms" }
+warmup = "50ms"
+[runs]
+min = 2
+max = 2
+arms = "interleaved"
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+"#;
+    let (_, runs) = measure(study);
+    let pairs = pairs(&runs);
+    assert_eq!(pairs.len(), 2 * (2 + 1));
+    for [four, six] in pairs {
+        let cell = &four.trial.cell;
+        let payload = f64::from(cell.size);
+        // Ethernet's 38 bytes with preamble, gap and FCS, then the IP header, then UDP's.
+        let wire = |run: &RunRecord| {
+            let header = if run.trial.cell.family == Family::Ipv4 { 20.0 } else { 40.0 };
+            payload + 38.0 + header + 8.0
+        };
+        let headers = wire(four) / wire(six);
+        let ratio = figure(six, Metric::Throughput) / figure(four, Metric::Throughput);
+        println!("{} B: {ratio:.4}, headers alone {headers:.4}", cell.size);
+        assert!((ratio / headers - 1.0).abs() < 0.01, "{}: {ratio}, headers alone {headers}", four.trial);
+    }
+}
+
+#[test]
+fn the_record_has_all_arms_of_a_trial_or_none_when_the_campaign_is_killed() {
+    require_root();
+    let program = Program::new();
+    program.write("study.toml", STUDY.replace("max = 3", "max = 40").replace("min = 3", "min = 40"));
+    let path = program.work().join("x.stacklab");
+    let scene = Scene::now();
+    let mut running = program.start(&["run", "study.toml", "--out", "x.stacklab", "--seed", "3"]);
+    let enough = || Record::read(&path).is_ok_and(|record| record.run_count().is_ok_and(|count| count >= 6));
+    let waited = std::time::Instant::now();
+    while !enough() {
+        assert!(waited.elapsed() < Duration::from_secs(60), "no run in a minute");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    running.kill();
+    drop(running);
+    scene.assert_restored(&program, &["study.toml", "x.stacklab"], Duration::from_secs(2));
+    let kept = runs(&path);
+    assert_eq!(kept.len() % 2, 0, "{} runs", kept.len());
+    assert_eq!(pairs(&kept).len(), kept.len() / 2);
+    assert!(!kept.is_empty());
+}
+
+#[test]
+fn what_cannot_be_interleaved_is_refused_at_its_place() {
+    let program = Program::new();
+    let refused = |from: &str, to: &str, place: &str| {
+        program.write("study.toml", STUDY.replace(from, to));
+        let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
+        assert!(said.contains(place), "{said}");
+    };
+    refused("{ time = \"80ms\" }", "{ packets = 1000 }", "probe.stream ends after 1000 messages");
+    refused("arms = \"interleaved\"", "slice = \"5ms\"", "`runs.slice` is set");
+    refused("arms = \"interleaved\"", "arms = \"intermixed\"", "interleaved");
+}
