@@ -5,7 +5,7 @@ use crate::comparison::paired::Paired;
 use crate::runs::{Runs, figure};
 use crate::statistics::order::order;
 use crate::statistics::{
-    RESAMPLES, bca, benjamini_hochberg, cliffs_delta, equivalence, hodges_lehmann, holm, signed_rank,
+    RESAMPLES, bca, benjamini_hochberg, cliffs_delta, hodges_lehmann, holm, signed_rank,
 };
 use stacklab_model::{Adjustment, Comparison, Interval, Metric, Question, Tests};
 
@@ -25,7 +25,7 @@ pub fn tests(question: &Question, paired: &Paired, runs: &Runs, seed: u64) -> Op
         p,
         adjusted_p: p,
         adjustment: Adjustment::BenjaminiHochberg,
-        equivalence_p: equivalence(distances, &no_more, paired.widening())?.p,
+        equivalence_p: paired.equivalence_p(&no_more),
         bootstrap95: bca(distances, RESAMPLES, 0.95, seed).map(interval),
         signed_rank_p: signed_rank(distances).map(|found| found.p),
         hodges_lehmann: back(scale, middle.estimate),

@@ -3,7 +3,7 @@
 use crate::comparison::distance::{back, interval_back};
 use crate::runs::{Runs, figure};
 use crate::statistics::moments::Moments;
-use crate::statistics::{autocorrelation, two_sided};
+use crate::statistics::{autocorrelation, equivalence_of, two_sided};
 use stacklab_model::{Effect, Interval, Question, RunRecord, Scale};
 use std::collections::BTreeMap;
 
@@ -17,6 +17,8 @@ pub struct Paired {
     /// Log ratios or differences, in the order of their blocks.
     distances: Vec<f64>,
     moments: Moments,
+    /// Whether the moments are of the trimmed mean.
+    trimmed: bool,
     /// The factor by which intervals are wider than Student's because consecutive distances are correlated; 1 if the
     /// test finds no correlation.
     widening: f64,
@@ -36,7 +38,10 @@ impl Paired {
         let [baseline, candidate] = arms.map(by_block);
         let pairs: Vec<(f64, f64)> =
             baseline.iter().filter_map(|(block, figure)| Some((*figure, *candidate.get(block)?))).collect();
-        Self::of(question.metric.scale(), &pairs).map_err(|few| {
+        // Trials of milliseconds: what else the machine did in one of them is no part of the difference.
+        let interleaved = arms.iter().all(|arm| arm.iter().all(|run| run.spec.slicing.is_some()));
+        let paired = Self::of(question.metric.scale(), &pairs);
+        paired.map(|paired| if interleaved { paired.trimmed() } else { paired }).map_err(|few| {
             let cells = [(&question.baseline, arms[0]), (&question.candidate, arms[1])];
             let empty = cells.iter().zip([&baseline, &candidate]).find(|(_, figures)| figures.is_empty());
             match empty {
@@ -67,27 +72,39 @@ impl Paired {
                 pairs.iter().map(|(baseline, candidate)| (candidate / baseline).ln()).collect()
             }
         };
-        Self::at(scale, distances).ok_or_else(|| {
+        Self::at(scale, distances, false).ok_or_else(|| {
             let found = if pairs.len() == 1 { "one block" } else { "no block" };
             format!("{found} has a figure of both arms; an interval needs two")
         })
     }
 
-    fn at(scale: Scale, distances: Vec<f64>) -> Option<Self> {
-        let moments = Moments::of(&distances)?;
+    fn at(scale: Scale, distances: Vec<f64>, trimmed: bool) -> Option<Self> {
+        let moments = if trimmed { Moments::trimmed(&distances)? } else { Moments::of(&distances)? };
         let widening = autocorrelation(&distances).map_or(1.0, |found| found.widening);
-        Some(Paired { scale, distances, moments, widening })
+        Some(Paired { scale, distances, moments, trimmed, widening })
+    }
+
+    /// The same pairs with the 20 % trimmed mean of their distances, and its intervals. Differences, which have many
+    /// zeros, are not trimmed.
+    pub(crate) fn trimmed(self) -> Self {
+        match self.scale {
+            Scale::Difference => self,
+            scale => {
+                let moments = Moments::trimmed(&self.distances).unwrap_or(self.moments);
+                Paired { scale, moments, trimmed: true, ..self }
+            }
+        }
+    }
+
+    /// The p of a difference as large as the margin or larger, given as distances; two one-sided tests.
+    pub(crate) fn equivalence_p(&self, margin: &Interval) -> f64 {
+        equivalence_of(&self.moments, margin, self.widening).p
     }
 
     /// The pairs without the last `pairs`; `None` with fewer than two left.
     pub(crate) fn before(&self, pairs: usize) -> Option<Self> {
         let known = self.distances.len().checked_sub(pairs)?;
-        Self::at(self.scale, self.distances[..known].to_vec())
-    }
-
-    /// The factor by which intervals are wider than Student's.
-    pub(crate) fn widening(&self) -> f64 {
-        self.widening
+        Self::at(self.scale, self.distances[..known].to_vec(), self.trimmed)
     }
 
     /// Two-sided p of no difference: Student's paired t, its error widened like the interval.
@@ -117,7 +134,7 @@ impl Paired {
     pub fn effect(&self) -> Effect {
         Effect {
             scale: self.scale,
-            pairs: self.moments.n,
+            pairs: self.distances.len(),
             estimate: self.estimate(),
             interval90: self.interval(0.90),
             interval95: self.interval(0.95),

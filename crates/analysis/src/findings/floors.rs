@@ -22,7 +22,7 @@ pub fn floors(runs: &[RunRecord]) -> Vec<Floor> {
     let of = |((metric, transport), blocks): ((Metric, Transport), Blocks)| {
         let pairs: Vec<(f64, f64)> =
             blocks.values().filter_map(|[one, other]| Some(((*one)?, (*other)?))).collect();
-        let paired = Paired::of(metric.scale(), &pairs).ok()?;
+        let paired = Paired::of(metric.scale(), &pairs).ok()?.trimmed();
         Some(Floor { metric, transport, effect: paired.effect() })
     };
     by_block.into_iter().filter_map(of).collect()

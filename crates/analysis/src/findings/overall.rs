@@ -44,21 +44,22 @@ fn over(group: &[&Comparison]) -> Overall {
     }
 }
 
-/// The mean of independent effects of one scale.
+/// The mean of independent effects of one scale, weighted by their precision: a comparison that one disturbed trial made
+/// wide has little weight. Equal weights if an interval has no width.
 fn mean(effects: &[&Effect]) -> Effect {
     let scale = effects[0].scale;
     let distance = |figure: f64| match scale {
         Scale::Ratio => figure.ln(),
         Scale::Difference => figure,
     };
-    let n = effects.len() as f64;
-    let middle = effects.iter().map(|effect| distance(effect.estimate)).sum::<f64>() / n;
+    let half = |interval: &Interval| (distance(interval.high) - distance(interval.low)) / 2.0;
+    let exact = effects.iter().any(|effect| half(&effect.interval95) <= 0.0);
+    let weight = |effect: &Effect| if exact { 1.0 } else { half(&effect.interval95).powi(-2) };
+    let all: f64 = effects.iter().map(|effect| weight(effect)).sum();
+    let middle = effects.iter().map(|effect| weight(effect) * distance(effect.estimate)).sum::<f64>() / all;
     let interval = |of: fn(&Effect) -> Interval| {
-        let squares = effects.iter().map(|effect| {
-            let interval = of(effect);
-            ((distance(interval.high) - distance(interval.low)) / 2.0).powi(2)
-        });
-        let half = squares.sum::<f64>().sqrt() / n;
+        let squares = effects.iter().map(|effect| (weight(effect) * half(&of(effect))).powi(2));
+        let half = squares.sum::<f64>().sqrt() / all;
         interval_back(scale, Interval { low: middle - half, high: middle + half })
     };
     Effect {

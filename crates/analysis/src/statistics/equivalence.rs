@@ -21,7 +21,11 @@ pub struct Equivalence {
 ///
 /// Source: Schuirmann (1987).
 pub fn equivalence(figures: &[f64], margin: &Interval, widening: f64) -> Option<Equivalence> {
-    let moments = Moments::of(figures)?;
+    Some(equivalence_of(&Moments::of(figures)?, margin, widening))
+}
+
+/// The same from the mean and spread of figures.
+pub(crate) fn equivalence_of(moments: &Moments, margin: &Interval, widening: f64) -> Equivalence {
     let error = moments.sd / (moments.n as f64).sqrt() * widening;
     let beyond = |distance: f64| match (error > 0.0, distance >= 0.0) {
         (true, _) => upper_tail(distance / error, (moments.n - 1) as f64),
@@ -29,11 +33,11 @@ pub fn equivalence(figures: &[f64], margin: &Interval, widening: f64) -> Option<
         (false, false) => 1.0,
     };
     let interval90 = moments.interval(0.90).widened(widening);
-    Some(Equivalence {
+    Equivalence {
         p: beyond(moments.mean - margin.low).max(beyond(margin.high - moments.mean)),
         interval90,
         equivalent: interval90.is_within(margin),
-    })
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ mod wilcoxon;
 pub use autocorrelation::{Autocorrelation, autocorrelation};
 pub use bootstrap::{RESAMPLES, bca};
 pub use cliff::cliffs_delta;
+pub(crate) use equivalence::equivalence_of;
 pub use equivalence::{Equivalence, equivalence};
 pub use estimator::PointEstimate;
 pub use friedman::{Friedman, friedman};

@@ -24,9 +24,8 @@ pub struct Overall {
     pub comparisons: usize,
     /// Number of comparisons that say which arm is better, or that they are equivalent.
     pub answered: usize,
-    /// Mean of the comparisons' effects (of their logarithms, for ratios) and its intervals. The comparisons are
-    /// independent measurements, so the half-width is the root of the sum of squares, over their number. `None` if a
-    /// comparison has no effect.
+    /// Mean of the comparisons' effects (of their logarithms, for ratios) and its intervals, weighted by precision: the
+    /// comparisons are independent measurements. `None` if a comparison has no effect.
     pub effect: Option<Effect>,
     /// What this mean shows, by the rule of a single comparison.
     pub verdict: Verdict,
