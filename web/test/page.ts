@@ -44,6 +44,7 @@ export function page(): Page {
   const cells = [0, 1].flatMap((transport) => [0, 1].flatMap((family) => [0, 1].map((size) => [transport, family, 0, size])));
   return {
     format: 1,
+    answer: null,
     title: "IPv4 beside IPv6",
     facts: [],
     legend: "",
