@@ -56,7 +56,7 @@ pub fn own_cpu_ns() -> (u64, u64) {
 }
 
 /// This thread's CPU time so far: Windows counts it in ticks, too coarse for a slice.
-pub fn thread_cpu_ns() -> Option<Nanos> {
+pub fn thread_cpu_ns() -> Option<u64> {
     None
 }
 
