@@ -60,7 +60,7 @@ fn quantile(sorted: &[f64], share: f64) -> f64 {
 }
 
 /// Steele, Lea and Flood's SplitMix64 (2014): small, and the same in every version of every library.
-pub(crate) struct SplitMix64(pub(crate) u64);
+struct SplitMix64(u64);
 
 impl SplitMix64 {
     fn next(&mut self) -> u64 {
@@ -72,7 +72,7 @@ impl SplitMix64 {
     }
 
     /// A number below a small bound; the probabilities of two numbers differ by less than bound / 2^32.
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    fn below(&mut self, bound: usize) -> usize {
         (((self.next() >> 32) * bound as u64) >> 32) as usize
     }
 }
