@@ -319,7 +319,7 @@ fn a_newer_format_is_refused_with_a_sentence() {
     raw.pragma_update(None, "user_version", FORMAT + 1).unwrap();
     drop(raw);
     let text = refusal(Record::read(&path));
-    assert!(text.contains("has record format 3, and this stacklab knows formats up to 2"), "{text}");
+    assert!(text.contains("has record format 4, and this stacklab knows formats up to 3"), "{text}");
 }
 
 #[test]
