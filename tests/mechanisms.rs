@@ -8,6 +8,7 @@ use stacklab_model::{CpuScope, Factor, Family, Mechanism, Metric, Role, RunRecor
 use stacklab_store::Record;
 use std::collections::BTreeMap;
 use std::process::Command;
+use support::others::allowed;
 use support::program::{Outcome, Program, code, require_root, require_tool};
 use support::records::{figure, runs, side};
 use support::routed::model;
@@ -101,7 +102,7 @@ fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
         );
         let filled = figure(run, Metric::Throughput) / limit;
         // Packets that a translator has queued continue on a link where they have smaller headers.
-        let most = if mechanism.translates() { 1.0 + 3.0 * TOLERANCE } else { 1.0 + TOLERANCE };
+        let most = 1.0 + allowed(if mechanism.translates() { 3.0 * TOLERANCE } else { TOLERANCE });
         assert!(filled < most, "{cell}: {filled} of {limit} Mbit/s");
         if filled < 1.0 - TOLERANCE {
             misses += 1;
@@ -185,22 +186,23 @@ const TRIES: usize = 3;
 
 #[test]
 fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here() {
-    let (all, cells) = all(|_| true);
     for (offered, sizes) in [(FLOOD, [128, 1024]), (PACED, [1408, 1536])] {
         let mut every = Vec::new();
+        let (mut asked, mut cells) = all(|_| true);
         for attempt in 1..=TRIES {
             let (runs, _, said, seen) =
-                measured_and_seen(&study(FAST, offered, &all, &sizes), &["--in-vm=uml-full"]);
+                measured_and_seen(&study(FAST, offered, &asked, &sizes), &["--in-vm=uml-full"]);
             assert!(said.contains("inside a guest (uml-full)"), "{said}");
             for headers in [
                 "ipv6 as ipv6 2001:2:0:1::1 > 2001:2:0:64::c612:201 / udp",
                 "ipv4 as ipv6 2001:2:0:64::c612:101 > 2001:2:0:2::1 / udp",
                 "ipv4 as ipv6 2001:2:0:c1a7::1 > 2001:2:0:64::c612:201 / udp",
             ] {
-                assert!(seen.contains(headers), "{headers}: {seen}");
+                assert!(attempt > 1 || seen.contains(headers), "{headers}: {seen}");
             }
             // Translated in the kernel, by a stateful NAT64.
-            assert!(seen.contains("464xlat (Jool 4.") && seen.contains(", with state)"), "{seen}");
+            let translated = seen.contains("464xlat (Jool 4.") && seen.contains(", with state)");
+            assert!(attempt > 1 || translated, "{seen}");
             assert_eq!(runs.len(), 3 * cells * sizes.len());
             every.extend(runs);
             let unfilled = unfilled(FAST, &every);
@@ -209,6 +211,11 @@ fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here
             }
             eprintln!("round {attempt}: cells that carried less than the headers leave: {unfilled:#?}");
             assert!(attempt < TRIES, "of what the headers leave: {unfilled:#?}");
+            // Only mechanisms with such a cell are measured again.
+            let short = |run: &RunRecord| unfilled.contains_key(&run.trial.cell.to_string());
+            let short: Vec<Mechanism> =
+                every.iter().filter(|run| short(run)).map(|run| Mechanism::of(&run.trial.cell)).collect();
+            (asked, cells) = all(|mechanism| short.contains(&mechanism));
         }
         // Its kernel counts packet processing as idle time while no process runs.
         let outside = |run: &RunRecord| {

@@ -4,6 +4,7 @@ use crate::support;
 
 use stacklab_model::{Metric, Role, RunRecord, Value};
 use stacklab_store::Record;
+use support::others::allowed;
 use support::program::{Program, code, require_root};
 use support::records::{figure, runs, side};
 
@@ -75,7 +76,7 @@ fn transfer(run: &RunRecord) {
         [Metric::Ttr, Metric::TcpEfficiency, Metric::BufferDelay].map(|metric| figure(run, metric));
     println!("{}: ttr {ratio:.4}, efficiency {efficiency:.3} %, buffer delay {delay:.0} %", run.trial);
     // 1408 of at most 1448 (1428) bytes: 0.2 % (0.1 %) above 1. A link is held to its limit within 1 %.
-    assert!((0.99..1.1).contains(&ratio), "{}: {ratio}", run.trial);
+    assert!((1.0 - allowed(0.01)..1.0 + allowed(0.1)).contains(&ratio), "{}: {ratio}", run.trial);
     assert!((99.5..=100.0).contains(&efficiency), "{}: {efficiency}", run.trial);
     let tcp = side(run, Role::Sender).tcp.clone().unwrap();
     let (least, mean) = (tcp.min_rtt_us.unwrap() as f64, tcp.srtt_mean_us.unwrap());
@@ -140,7 +141,11 @@ fn cpu(run: &RunRecord) {
         assert!((found(per_gbit) / expected - 1.0).abs() < 1e-6, "{told}: {} {expected}", found(per_gbit));
         // The windows of the CPU time and of the rate are nearly equal: a second of nearly 94 Mbit/s.
         let by_rate = found(whole) / (found(Throughput) / 1000.0);
-        assert!((found(per_gbit) / by_rate - 1.0).abs() < 0.05, "{told}: {} {by_rate}", found(per_gbit));
+        assert!(
+            (found(per_gbit) / by_rate - 1.0).abs() < allowed(0.05),
+            "{told}: {} {by_rate}",
+            found(per_gbit)
+        );
     }
 }
 

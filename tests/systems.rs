@@ -12,6 +12,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 use support::leftovers::{Scene, processes_of};
+use support::others::allowed;
 use support::program::{Program, children, code, require_root, signal};
 use support::records::{figure, runs, side, warns};
 
@@ -98,7 +99,8 @@ fn far(cells: &Cells) -> Cells {
     };
     let closest =
         |shares: &[f64]| shares.iter().map(|share| (share - 1.0).abs()).fold(f64::INFINITY, f64::min);
-    let is_wrong = |shares: &[f64]| closest(shares) > TOLERANCE || (median(shares) - 1.0).abs() > FAR;
+    let is_wrong =
+        |shares: &[f64]| closest(shares) > allowed(TOLERANCE) || (median(shares) - 1.0).abs() > allowed(FAR);
     cells
         .iter()
         .filter(|(_, shares)| is_wrong(shares))

@@ -4,6 +4,7 @@ use crate::support;
 
 use stacklab_model::{Family, Metric, RunRecord, Transport};
 use std::collections::BTreeMap;
+use support::others::allowed;
 use support::program::{Outcome, require_root};
 use support::records::{figure, measure, warns};
 
@@ -21,10 +22,10 @@ const LIMITS: [(u32, [f64; 4]); 9] = [
     (1536, [925.30, 895.10, 895.10, 874.72]),
 ];
 
-/// Allowed deviation of a full link from the limit.
+/// Allowed deviation of a full link from the limit on a quiet machine.
 const TOLERANCE: f64 = 0.01;
-/// Allowed deviation of a run from the limit without a warning. The sender uses its own window to decide whether it
-/// filled the link, and packets in its queue separate that window from the receiver's.
+/// Allowed deviation of a run from the limit without a warning on a quiet machine. The sender uses its own window to
+/// decide whether it filled the link, and packets in its queue separate that window from the receiver's.
 const UNSAID: f64 = 0.02;
 /// Sizes from here on are always compared with the limit at 1 Gbit/s: 216 thousand packets per second. Below, 128
 /// bytes need 644 thousand and 64 bytes need 962 thousand. Two processors reach this if there is no other load; a run
@@ -32,6 +33,8 @@ const UNSAID: f64 = 0.02;
 const ALWAYS_HELD: u32 = 512;
 /// Maximum number of measurements of a study. Other load on the machine can only slow a run down.
 const ROUNDS: u32 = 3;
+/// How far an arm may be below its limit for the report to call the link full.
+const NOT_FULL: f64 = 0.1;
 /// The largest share of runs compared with the limit that may miss it. Otherwise the best of several rounds would
 /// hide an occasional fault.
 const MOST_MISSED: f64 = 0.75;
@@ -82,15 +85,16 @@ margin = "2 %"
 /// Each cell's runs as shares of the limit. Fails if a run exceeds the limit, or is below it without a warning.
 fn shares(runs: &[RunRecord], gigabits: f64) -> Cells {
     let mut cells = Cells::new();
+    let [tolerance, unsaid] = [TOLERANCE, UNSAID].map(allowed);
     for run in runs {
         let cell = &run.trial.cell;
         let share = figure(run, Metric::Throughput) / limit(run, gigabits);
-        assert!(share <= 1.0 + TOLERANCE, "{}: {share:.4} of what the link carries", run.trial);
+        assert!(share <= 1.0 + tolerance, "{}: {share:.4} of what the link carries", run.trial);
         if cell.transport == Transport::Udp {
             let lost = figure(run, Metric::Loss);
             let sent = share / (1.0 - lost);
             assert!(
-                sent >= 1.0 - UNSAID || warns(run, "below_link"),
+                sent >= 1.0 - unsaid || warns(run, "below_link"),
                 "{}: {share:.4} of what the link carries with {lost:.4} lost, and no warning",
                 run.trial
             );
@@ -144,9 +148,10 @@ fn filled(
     (outcome, all, cells)
 }
 
-/// Whether a cell fills the link, by its fastest run: other load on the machine can only slow a run down.
+/// Whether a cell fills the link, by its fastest run: other load on the machine hardly ever makes one faster.
 fn full(shares: &[f64]) -> bool {
-    shares.iter().any(|share| *share >= 1.0 - TOLERANCE)
+    let least = 1.0 - allowed(TOLERANCE);
+    shares.iter().any(|share| *share >= least)
 }
 
 #[test]
@@ -154,29 +159,35 @@ fn udp_fills_a_link_of_100_mbit_and_the_report_gives_the_rest_to_headers() {
     require_root();
     let sizes = [64, 128, 384, 512, 640, 896, 1152, 1408, 1536];
     let (outcome, _, cells) = filled(("100 Mbit/s", 0.1), "udp", &sizes, (3, 300), |_| true);
-    // If every run filled the link, the report's means leave no part for the stacks.
-    let steady = |size: u32| {
-        let near = |share: &f64| (share - 1.0).abs() <= TOLERANCE / 2.0;
-        Family::ALL.iter().all(|family| cells[&(size, *family)].iter().all(near))
-    };
-    let steady: Vec<u32> = sizes.into_iter().filter(|size| steady(*size)).collect();
-    assert!(!steady.is_empty(), "in no size every run filled the link: is the machine busy?");
-    for size in steady {
-        let [explained, left] = ["headers, %", "left, %"].map(|column| reported(&outcome, size, column));
+    for size in sizes {
+        // If every run filled the link, the report's means leave no part for the stacks. A run that missed it by some
+        // part makes that part of the difference, in the worst case.
+        let missed = |family: &Family| {
+            cells[&(size, *family)].iter().map(|share| (share - 1.0).abs()).fold(0.0, f64::max)
+        };
+        let missed = Family::ALL.iter().map(missed).fold(0.0, f64::max);
+        let most = TOLERANCE + 2.0 * missed;
+        let [Some((explained, place)), Some((left, _))] =
+            ["headers, %", "left, %"].map(|column| reported(&outcome, size, column))
+        else {
+            // Of a link that was not full, the report says only that.
+            assert!(missed > NOT_FULL, "{size} B misses the limit by {missed} at most, and {outcome}");
+            continue;
+        };
         let (_, limits) = LIMITS.iter().find(|(of, _)| *of == size).unwrap();
         let expected = 100.0 * (limits[1] / limits[0] - 1.0);
         println!("{size:>5} B: headers explain {explained} %, leaving {left} %");
-        // The report rounds to two decimals at least.
         assert!(
-            (explained - expected).abs() <= 0.006,
+            (explained - expected).abs() <= 0.6 * place,
             "{size} B: {explained} % explained, {expected} % expected"
         );
-        assert!(left.abs() <= 100.0 * TOLERANCE, "{size} B: {left} % left to the stacks");
+        assert!(left.abs() <= 100.0 * most, "{size} B: {left} % left to the stacks, of {most} at most");
     }
 }
 
-/// A figure of the report's table, by the row's size and the column's title.
-fn reported(outcome: &Outcome, size: u32, column: &str) -> f64 {
+/// A figure of the report's table and its last decimal place, by the row's size and the column's title; `None` if a
+/// note stands in its place.
+fn reported(outcome: &Outcome, size: u32, column: &str) -> Option<(f64, f64)> {
     let lines = || outcome.stdout.lines();
     let title =
         lines().find(|line| line.contains(column)).unwrap_or_else(|| panic!("no `{column}` in {outcome}"));
@@ -187,7 +198,12 @@ fn reported(outcome: &Outcome, size: u32, column: &str) -> f64 {
     let row = row.unwrap_or_else(|| panic!("no row for {size} B in {outcome}"));
     let upto: String = row.chars().take(end).collect();
     let figure = upto.split_whitespace().next_back().unwrap_or_default();
-    figure.parse().unwrap_or_else(|_| panic!("`{figure}` stands under `{column}` in {outcome}"))
+    if figure == "[1]" {
+        return None;
+    }
+    let decimals = figure.split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let value = figure.parse().unwrap_or_else(|_| panic!("`{figure}` stands under `{column}` in {outcome}"));
+    Some((value, 0.1_f64.powi(decimals as i32)))
 }
 
 #[test]

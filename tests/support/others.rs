@@ -14,6 +14,12 @@ const NAMED: usize = 10;
 /// Ticks per second in `/proc`: the same on every Linux that Rust's standard library supports.
 const TICKS: f64 = 100.0;
 
+/// How far the rate of a window of some 100 ms can be off, as a multiple of the share of time that others take: stalls of
+/// some ms are rare in it.
+const STALLS: f64 = 2.0;
+/// The kernel's own threads are children of this process.
+const KTHREADD: u32 = 2;
+
 static SINCE: Mutex<Option<Sample>> = Mutex::new(None);
 
 /// Starts observing: a later panic then reports the other load.
@@ -34,6 +40,29 @@ pub fn watch() {
     if let Ok(mut since) = SINCE.lock() {
         *since = Some(Sample::now());
     }
+}
+
+/// The share of the processors' time that others have taken since [`watch`]: the machine below, and processes that ran
+/// before. 0 before [`watch`].
+pub fn taken() -> f64 {
+    let since = SINCE.lock().expect("no thread of a test has panicked here");
+    since.as_ref().map_or(0.0, |since| share_taken(since, &Sample::now()))
+}
+
+/// An allowed deviation of a rate on this machine: on a quiet one `quiet`, and more by the share of the time that others
+/// have taken since [`watch`]. Stalls separate the windows in which the two ends count.
+pub fn allowed(quiet: f64) -> f64 {
+    static TOLD: Once = Once::new();
+    let taken = taken();
+    if taken > LEAST_SHARE {
+        TOLD.call_once(|| {
+            let percent = 100.0 * taken;
+            println!(
+                "note: others took {percent:.0} % of the processors: rates may be off by {STALLS} times that"
+            );
+        });
+    }
+    quiet + STALLS * taken
 }
 
 /// Processor time at one moment, in ticks.
@@ -108,6 +137,19 @@ fn family(processes: &BTreeMap<u32, Process>, root: u32) -> BTreeSet<u32> {
         false
     };
     processes.keys().copied().filter(|pid| descends(*pid)).collect()
+}
+
+fn share_taken(since: &Sample, now: &Sample) -> f64 {
+    let own = family(&now.processes, std::process::id());
+    let before = |(pid, process): (&u32, &Process)| {
+        let earlier = since.processes.get(pid)?;
+        let counts = !own.contains(pid) && *pid != KTHREADD && process.parent != KTHREADD;
+        counts.then(|| (process.own_ticks - earlier.own_ticks).max(0.0))
+    };
+    let others: f64 = now.processes.iter().filter_map(before).sum();
+    let stolen = now.machine.stolen - since.machine.stolen;
+    let ticks = (now.at - since.at).as_secs_f64().max(1.0 / TICKS) * TICKS;
+    ((others + stolen) / ticks / now.machine.processors.max(1) as f64).clamp(0.0, 1.0)
 }
 
 fn report(since: &Sample, now: &Sample) -> String {

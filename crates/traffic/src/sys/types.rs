@@ -41,7 +41,7 @@ pub struct CpuTimes {
     pub irq_ns: u64,
     /// Software interrupts.
     pub softirq_ns: u64,
-    /// TxResult by the hypervisor.
+    /// Taken by the hypervisor.
     pub steal_ns: u64,
     /// Whether interrupts and stolen time are not counted separately: then they are 0 here and unknown.
     pub undivided: bool,
