@@ -70,6 +70,57 @@ fn every_probe_measures_in_both_families() {
 }
 
 #[test]
+fn a_family_is_measured_against_the_other_in_turns_with_a_verdict() {
+    let there = Listening::start("", &[]);
+    let both = "127.0.0.1,::1";
+    for (args, metrics) in [
+        (&["udp", both][..], &["throughput", "loss", "cpu_per_packet_sender", "cpu_per_packet"][..]),
+        (&["udp", both, "-b", "20M", "-R"], &["throughput", "one_way_delay", "jitter"]),
+        (&["tcp", both, "-P", "2", "-C", "cubic"], &["throughput", "cpu_per_packet_sender"]),
+        (&["echo", both, "--tcp"], &["rtt"]),
+    ] {
+        let options = ["--against", "ipv4", "-t", "1.5", "--json"];
+        let outcome = there.measure(&[args, &options].concat()).expect(code::DONE);
+        let found = json(&outcome);
+        let compared: Vec<&Value> = found["comparisons"].as_array().unwrap().iter().collect();
+        for metric in metrics {
+            let of = compared.iter().find(|one| one["metric"] == *metric);
+            let of = of.unwrap_or_else(|| panic!("{metric} is not compared: {outcome}"));
+            let levels = [&of["baseline"]["family"], &of["candidate"]["family"]];
+            assert_eq!(levels, ["ipv4", "ipv6"], "{outcome}");
+            assert!(of["effect"]["pairs"].as_u64().unwrap() >= 2, "{metric}: {outcome}");
+        }
+        assert_eq!(found["invalid_runs"].as_array().map(Vec::len), Some(0), "{outcome}");
+    }
+    // As text the answer stands first, and the record is kept where it is asked for.
+    let kept = ["udp", both, "--against", "ipv6", "-t", "1", "--out", "kept.stacklab"];
+    let outcome = there.measure(&kept).expect(code::DONE);
+    assert!(outcome.stdout.contains("ipv4 against ipv6 over udp: "), "{outcome}");
+    there.program.run(&["report", "kept.stacklab"]).expect(code::DONE);
+    let rows = there.program.run(&["export", "kept.stacklab", "--slices"]).expect(code::DONE).stdout;
+    assert!(rows.lines().count() > 100 && rows.starts_with("block,position,"), "{rows}");
+    there.measure(&kept).expect(code::RECORD).says(&["kept.stacklab"]);
+}
+
+#[test]
+fn what_does_not_go_against_a_family_is_refused_by_name() {
+    let there = Listening::start("", &[]);
+    for (args, word) in [
+        (&["tcp", "127.0.0.1,::1", "-n", "10"][..], "-n"),
+        (&["tcp", "127.0.0.1,::1", "--bidir"], "--bidir"),
+        (&["connect", "127.0.0.1,::1"], "connections"),
+        (&["echo", "127.0.0.1,::1", "--pps", "10"], "--pps"),
+        (&["udp", "127.0.0.1,::1", "-4"], "--ipv4"),
+    ] {
+        let asked = [args, &["--against", "ipv4"]].concat();
+        there.measure(&asked).expect(code::REQUEST).says(&[word, "--against"]);
+    }
+    let lacking = there.measure(&["udp", "127.0.0.1", "--against", "ipv4"]).expect(code::HOST);
+    lacking.says(&["127.0.0.1 has no ipv6 address", "192.0.2.7,2001:db8::7"]);
+    there.serves();
+}
+
+#[test]
 fn both_directions_at_once_are_one_run() {
     let there = Listening::start("", &[]);
     for (_, host) in LOOPBACKS {

@@ -21,6 +21,8 @@ const TOLERANCE: f64 = 0.01;
 /// The share of what the headers leave that the best run of a cell carries at least. No run carries more than all of it;
 /// how near it comes depends on how much of the machine there is (`bench/mechanisms`).
 const LEAST_FILLED: f64 = 0.75;
+/// Runs of each cell.
+const RUNS: usize = 2;
 /// Rates of the middle link, Mbit/s: one rate that each kind of guest can fill on a busy machine, even emulated and
 /// with the smallest messages; and one that user-mode Linux and a translating process fill there. What they fill on a
 /// quiet machine is a matter of speed: `bench/mechanisms`.
@@ -47,8 +49,8 @@ warmup = "200ms"
 interval = "100ms"
 {offered}
 [runs]
-min = 3
-max = 3
+min = {RUNS}
+max = {RUNS}
 "#
     )
 }
@@ -112,7 +114,8 @@ fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
         *best = best.max(filled);
     }
     eprintln!("{misses} of {} runs carried less than the headers leave", runs.len());
-    best.retain(|_, filled| *filled < LEAST_FILLED);
+    let least = 1.0 - allowed(1.0 - LEAST_FILLED);
+    best.retain(|_, filled| *filled < least);
     best
 }
 
@@ -131,7 +134,7 @@ fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
     let (tunnels, cells) = all(|mechanism| !mechanism.translates() && !LACKED.contains(&mechanism.name()));
     for (rate, offered, size) in [(SLOW, FLOOD, 128), (FAST, PACED, 1536)] {
         let (runs, ..) = measured(&study(rate, offered, &tunnels, &[size]), &["--in-vm"]);
-        assert_eq!(runs.len(), 3 * cells);
+        assert_eq!(runs.len(), RUNS * cells);
         check(rate, &runs);
         if size == 1536 {
             check_fragments(&runs);
@@ -154,7 +157,7 @@ fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
     }
     // The record has the facts of each of the four hosts.
     assert_eq!(hosts, tunnels.len() * 4);
-    assert_eq!(runs.len(), 3 * 2 * cells);
+    assert_eq!(runs.len(), RUNS * 2 * cells);
     check(FAST, &runs);
 }
 
@@ -165,7 +168,7 @@ fn translators_on_this_kernel_carry_what_the_header_model_says() {
         [(SLOW, FLOOD, &[128][..]), (FAST, FLOOD, &[1024, 1408]), (FAST, PACED, &[1536])]
     {
         let (runs, ..) = measured(&study(rate, offered, &translators, sizes), &[]);
-        assert_eq!(runs.len(), 3 * 3 * sizes.len());
+        assert_eq!(runs.len(), RUNS * 3 * sizes.len());
         check(rate, &runs);
     }
 }
@@ -203,7 +206,7 @@ fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here
             // Translated in the kernel, by a stateful NAT64.
             let translated = seen.contains("464xlat (Jool 4.") && seen.contains(", with state)");
             assert!(attempt > 1 || translated, "{seen}");
-            assert_eq!(runs.len(), 3 * cells * sizes.len());
+            assert_eq!(runs.len(), RUNS * cells * sizes.len());
             every.extend(runs);
             let unfilled = unfilled(FAST, &every);
             if unfilled.is_empty() {
@@ -250,7 +253,7 @@ fn what_debians_user_mode_linux_lacks_is_refused_there() {
 fn what_user_mode_linux_lacks_is_had_in_a_virtual_machine() {
     let (runs, _, said) = measured(&study(SLOW, FLOOD, &LACKED, &[1024]), &["--in-vm=linux-6.1"]);
     assert!(said.contains("inside a guest (linux-6.1)"), "{said}");
-    assert_eq!(runs.len(), 3 * 5);
+    assert_eq!(runs.len(), RUNS * 5);
     for run in &runs {
         let (_, bytes) = model(run, SLOW);
         let link_bytes = figure(run, Metric::LinkBytes);

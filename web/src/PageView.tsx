@@ -3,6 +3,7 @@ import type { Page } from "./document";
 import { Explorer } from "./explorer/Explorer";
 import { Facts, Testbed } from "./testbed/Testbed";
 import { Runs, type Fetch } from "./runs/Runs";
+import { Forest } from "./verdicts/Forest";
 import { MatrixTable, Sentences } from "./verdicts/Verdicts";
 
 export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
@@ -11,6 +12,7 @@ export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
       <h1>{page.title}</h1>
       {!page.finished && <p class="unfinished">Not finished: some comparisons have not been measured to their end.</p>}
       {page.answer && <p class="answer">{page.answer}</p>}
+      <Forest page={page} />
       <Sentences page={page} />
       <MatrixTable page={page} />
       <Explorer page={page} />

@@ -28,6 +28,10 @@ legend: string,
  */
 finished: boolean, 
 /**
+ * Each difference over all cells, as a forest plot.
+ */
+forest: Array<ForestRow>, 
+/**
  * A sentence for each group of comparisons.
  */
 sentences: Array<Sentence>, 
@@ -89,6 +93,50 @@ name: string,
  * The text.
  */
 text: string, };
+
+export type ForestRow = { 
+/**
+ * The metric, and the transport if it is not what differs.
+ */
+label: string, 
+/**
+ * The levels: candidate against baseline.
+ */
+arms: string, 
+/**
+ * Unit of all figures of the row.
+ */
+unit: string, 
+/**
+ * The difference over all cells, with its 95 % interval.
+ */
+whole: Span, 
+/**
+ * The difference in each cell.
+ */
+parts: Array<Span>, 
+/**
+ * The margin: ends of the differences that count as none.
+ */
+margin: [number, number], 
+/**
+ * The difference of an arm from itself; none if it was not measured.
+ */
+floor: Span | null, };
+
+export type Span = { 
+/**
+ * The estimate.
+ */
+middle: number, 
+/**
+ * Lower end.
+ */
+low: number, 
+/**
+ * Upper end.
+ */
+high: number, };
 
 export type Sentence = { 
 /**
@@ -414,7 +462,11 @@ figures: Array<Fact>,
 /**
  * What each host saw.
  */
-sides: Array<SideView>, };
+sides: Array<SideView>, 
+/**
+ * The slices of all arms of its trial; none if it was measured by itself.
+ */
+slices: SlicesView | null, };
 
 export type SideView = { 
 /**
@@ -441,6 +493,34 @@ cpu: CpuView | null,
  * Counters that moved.
  */
 counters: Array<Fact>, };
+
+export type SlicesView = { 
+/**
+ * What a figure is.
+ */
+what: string, 
+/**
+ * Its unit.
+ */
+unit: string, 
+/**
+ * Each arm, in the order of the block.
+ */
+arms: Array<ArmSlices>, };
+
+export type ArmSlices = { 
+/**
+ * The arm's cell.
+ */
+label: string, 
+/**
+ * Start of each slice, milliseconds after the trial's first one.
+ */
+start_ms: Array<number>, 
+/**
+ * The slice's figure; none where nothing came.
+ */
+figures: Array<number | null>, };
 
 export type SeriesView = { 
 /**

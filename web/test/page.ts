@@ -49,6 +49,7 @@ export function page(): Page {
     facts: [],
     legend: "",
     finished: true,
+    forest: [],
     sentences: [],
     matrix: { columns: [128, 1408], rows: [] },
     notes: [],

@@ -117,6 +117,7 @@ pub fn comparison(question: Question) -> Comparison {
         explained: None,
         verdict: Verdict::Inconclusive,
         stop_reason: StopReason::Cap,
+        more_blocks: None,
     }
 }
 

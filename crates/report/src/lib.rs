@@ -20,6 +20,7 @@ mod tidy;
 mod tests;
 
 pub use figure::{FigureFormat, figure, figures};
+pub use findings::answer::difference;
 pub use findings::heading::time;
 pub use findings::json::FORMAT_VERSION;
 pub use measurement::json::{MEASUREMENT_FORMAT_VERSION, measurement_json};
@@ -28,7 +29,7 @@ pub use paper::{PaperFormat, paper};
 pub use records::{BETWEEN_FORMAT_VERSION, between};
 pub use rendering::document::{Block, Footnotes, Table};
 pub use rendering::format::Format;
-pub use tidy::{TidyFormat, tidy};
+pub use tidy::{TidyFormat, tidy, tidy_slices};
 
 use crate::findings::{comparisons, csv, estimates, groups, heading, json, matrix, notes, summary};
 use crate::rendering::{columns, markdown, text};

@@ -139,7 +139,7 @@ mod tests {
     fn the_quickstart_asks_every_metric_of_every_size_and_of_every_transport_that_has_it() {
         let questions = study(include_str!("../../../studies/quickstart.toml")).questions();
         // Four metrics over both transports; TCP has no loss metric.
-        assert_eq!(questions.len(), 2 * 6 * 4 - 6);
+        assert_eq!(questions.len(), 2 * 3 * 4 - 3);
         for (index, question) in questions.iter().enumerate() {
             assert!(question.baseline.same_but(&question.candidate, Factor::Family));
             assert_eq!(question.baseline.level(Factor::Family), "ipv4");

@@ -3,6 +3,7 @@ import type { CpuView, HistogramView, RunDetail, SeriesView, SideView } from "..
 import { extent, scale, thinned } from "../chart/scale";
 import { useEffect, useRef } from "preact/hooks";
 import { Facts } from "../testbed/Testbed";
+import { Slices } from "./Slices";
 
 export function Detail({ detail }: { detail: RunDetail }) {
   const article = useRef<HTMLElement>(null);
@@ -12,6 +13,7 @@ export function Detail({ detail }: { detail: RunDetail }) {
     <article class="detail" ref={article} aria-labelledby="detail-title">
       <h3 id="detail-title">{detail.label}</h3>
       {detail.remarks.length > 0 && <ul>{detail.remarks.map((remark, place) => <li key={place}>{remark}</li>)}</ul>}
+      {detail.slices && <Slices slices={detail.slices} />}
       {detail.sides.map((side, place) => <SideDetail key={place} side={side} warmup={detail.warmup_ms} />)}
       <div class="beside">
         <div>

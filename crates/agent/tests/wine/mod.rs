@@ -38,7 +38,7 @@ fn wine() -> Command {
 pub fn agent(options: &[&str]) -> Command {
     static PREFIX: OnceLock<()> = OnceLock::new();
     PREFIX.get_or_init(|| {
-        let made = wine().args(["wineboot", "--update"]).stdout(Stdio::null()).status().unwrap();
+        let made = wine().args(["wineboot", "--init"]).stdout(Stdio::null()).status().unwrap();
         assert!(made.success(), "Wine could not make a prefix: {made}");
     });
     let mut command = wine();

@@ -13,6 +13,14 @@ pub(crate) fn back(scale: Scale, distance: f64) -> f64 {
     }
 }
 
+/// Converts a value on the printed scale to a distance.
+pub(crate) fn to_distance(scale: Scale, printed: f64) -> f64 {
+    match scale {
+        Scale::Ratio => printed.ln(),
+        Scale::Difference => printed,
+    }
+}
+
 /// Converts both ends of an interval.
 pub(crate) fn interval_back(scale: Scale, interval: Interval) -> Interval {
     Interval { low: back(scale, interval.low), high: back(scale, interval.high) }

@@ -3,6 +3,7 @@
 pub(crate) mod distance;
 pub(crate) mod hypothesis_tests;
 pub(crate) mod many_arms;
+pub(crate) mod outlook;
 pub(crate) mod paired;
 pub(crate) mod stopping_state;
 pub(crate) mod verdict;

@@ -7,6 +7,7 @@ mod overall;
 
 use crate::comparison::hypothesis_tests::{adjust, tests};
 use crate::comparison::many_arms::many_arms;
+use crate::comparison::outlook::blocks_to_decide;
 use crate::comparison::paired::Paired;
 use crate::comparison::verdict::verdict;
 use crate::estimate::estimate;
@@ -103,8 +104,10 @@ fn compare(
         }
         verdict => verdict,
     };
+    let open = effect.as_ref().ok().filter(|_| verdict == Verdict::Inconclusive);
     Comparison {
         question: question.clone(),
+        more_blocks: open.and_then(|effect| blocks_to_decide(question, effect)),
         tests,
         explained: explain(question, effect.as_ref().ok(), means, campaign.link_config),
         verdict,

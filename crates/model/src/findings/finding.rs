@@ -287,6 +287,10 @@ pub struct Comparison {
     /// Why its measurement ended.
     #[serde(rename = "settled")]
     pub stop_reason: StopReason,
+    /// How many more blocks an inconclusive one would need, if estimate and spread stayed as they are; `None` if it is
+    /// answered, or no number of blocks would do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub more_blocks: Option<u32>,
 }
 
 /// One cell's runs of one metric.

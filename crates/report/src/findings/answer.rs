@@ -1,7 +1,8 @@
 //! The answer of a campaign, in a sentence for each pair of levels and each transport.
 
+use crate::findings::groups::level_name;
 use crate::rendering::numbers::{DisplayUnit, fixed};
-use stacklab_model::{Factor, Findings, Overall, Scale, Transport, Verdict};
+use stacklab_model::{Effect, Findings, Metric, Overall, Scale, Transport, Verdict};
 
 /// `ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower, rtt 1.1 ± 0.2 % higher; loss equivalent. 40 of 42
 /// comparisons are answered.` `None` without comparisons.
@@ -26,29 +27,22 @@ pub fn answer(findings: &Findings) -> Option<String> {
     (asked > 0).then(|| format!("{} {answered} of {asked} comparisons answered.", sentences.join(" ")))
 }
 
-/// A level as printed.
-fn shown(factor: Factor, level: &str) -> String {
-    match factor {
-        Factor::Size => format!("{level} B"),
-        factor if factor.is_setting() => format!("{factor}={level}"),
-        _ => level.to_owned(),
-    }
-}
-
 fn sentence(group: &[&Overall]) -> String {
     let first = group[0];
     let over = first.transport.map_or_else(String::new, |transport| format!(" over {transport}"));
     let arms = format!(
         "{} against {}{over}",
-        shown(first.factor, &first.candidate),
-        shown(first.factor, &first.baseline)
+        level_name(first.factor, &first.candidate),
+        level_name(first.factor, &first.baseline)
     );
     let parts = |of: fn(&Verdict) -> bool, say: fn(&Overall) -> String| -> Option<String> {
         let said: Vec<String> = group.iter().filter(|one| of(&one.verdict)).map(|one| say(one)).collect();
         (!said.is_empty()).then(|| said.join(", "))
     };
     let name = |one: &Overall| one.metric.to_string();
-    let differs = parts(|verdict| matches!(verdict, Verdict::Better(_)), difference);
+    let said =
+        |one: &Overall| one.effect.as_ref().map_or_else(String::new, |effect| difference(one.metric, effect));
+    let differs = parts(|verdict| matches!(verdict, Verdict::Better(_)), said);
     let same = parts(|verdict| matches!(verdict, Verdict::Equivalent), name);
     let open = parts(|verdict| matches!(verdict, Verdict::Inconclusive), name);
     let none = parts(|verdict| matches!(verdict, Verdict::Nothing(_)), name);
@@ -62,9 +56,8 @@ fn sentence(group: &[&Overall]) -> String {
 }
 
 /// `throughput 4.4 ± 0.3 % lower`.
-fn difference(one: &Overall) -> String {
-    let Some(effect) = &one.effect else { return one.metric.to_string() };
-    let unit = DisplayUnit::of(one.metric);
+pub fn difference(metric: Metric, effect: &Effect) -> String {
+    let unit = DisplayUnit::of(metric);
     let [estimate, low, high] = [effect.estimate, effect.interval95.low, effect.interval95.high]
         .map(|figure| unit.difference(effect.scale, figure));
     let half = (high - low) / 2.0;
@@ -72,8 +65,7 @@ fn difference(one: &Overall) -> String {
     let than_none = if effect.scale == Scale::Ratio { effect.estimate - 1.0 } else { effect.estimate };
     let way = if than_none > 0.0 { "higher" } else { "lower" };
     format!(
-        "{} {} ± {} {} {way}",
-        one.metric,
+        "{metric} {} ± {} {} {way}",
         fixed(estimate.abs(), decimals),
         fixed(half, decimals),
         unit.difference_unit
@@ -84,7 +76,7 @@ fn difference(one: &Overall) -> String {
 mod tests {
     use super::*;
     use crate::tests::fixtures::findings;
-    use stacklab_model::{Effect, Interval, Metric};
+    use stacklab_model::{Factor, Interval};
 
     fn overall(metric: Metric, transport: Transport, estimate: f64, verdict: Verdict) -> Overall {
         let interval = Interval { low: estimate - 0.003, high: estimate + 0.003 };

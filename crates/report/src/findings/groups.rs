@@ -135,6 +135,15 @@ pub fn level(cell: &Cell, factor: Factor) -> String {
     }
 }
 
+/// The same of a level by itself.
+pub fn level_name(factor: Factor, level: &str) -> String {
+    match factor {
+        Factor::Size => format!("{level} B"),
+        factor if factor.is_setting() => format!("{factor}={level}"),
+        _ => level.to_owned(),
+    }
+}
+
 /// A level as printed under its factor's name.
 pub fn level_alone(cell: &Cell, factor: Factor) -> String {
     match factor {

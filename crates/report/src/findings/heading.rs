@@ -11,6 +11,11 @@ pub const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a di
      its 95 % interval. An arm is better where the 99 % interval leaves out no difference; arms are \
      equivalent where the 90 % interval is inside the margin.";
 
+/// The warning of a run while others had much of the processors.
+const OTHER_LOAD: &str = "other_load";
+/// The largest share of such runs that the heading does not tell.
+const MOST_DISTURBED: f64 = 0.1;
+
 /// Title, answer and facts of the campaign.
 pub fn blocks(findings: &Findings) -> Vec<Block> {
     let answer = answer(findings).map(Block::Text);
@@ -47,7 +52,20 @@ pub fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
             count(findings.blocks as usize, "block")
         ),
     ));
+    facts.extend(disturbed(findings).map(|said| ("other load", said)));
     facts
+}
+
+/// How many runs others disturbed, if these are more than a tenth.
+fn disturbed(findings: &Findings) -> Option<String> {
+    let of_others = findings.warnings.iter().filter(|(_, warning)| warning.code == OTHER_LOAD);
+    let runs: usize = of_others.map(|(runs, _)| runs).sum();
+    (runs as f64 > MOST_DISTURBED * findings.valid_runs as f64).then(|| {
+        format!(
+            "others had much of this machine in {}: intervals are wider for it (Notes)",
+            count(runs, "run")
+        )
+    })
 }
 
 /// `1 block`, `2 blocks`.

@@ -18,6 +18,7 @@ pub fn blocks(findings: &Findings) -> Vec<Block> {
 /// The same as sentences.
 pub fn points(findings: &Findings) -> Vec<String> {
     let mut points = stop_reasons(findings);
+    points.extend(outlook(findings));
     points.extend(many_arms(findings));
     points.extend(floors(findings));
     points.extend(listed(&findings.cautions, |(n, caution)| {
@@ -49,6 +50,20 @@ fn stop_reasons(findings: &Findings) -> Vec<String> {
         )),
     };
     why.into_iter().filter_map(sentence).collect()
+}
+
+/// How many more blocks would decide what is inconclusive.
+fn outlook(findings: &Findings) -> Option<String> {
+    let mut more: Vec<u32> =
+        findings.comparisons.iter().filter_map(|comparison| comparison.more_blocks).collect();
+    more.sort_unstable();
+    let (half, all) = (*more.get((more.len().max(1) - 1) / 2)?, *more.last()?);
+    let what = match more.len() {
+        1 => "the inconclusive comparison".to_owned(),
+        _ if half == all => format!("{} inconclusive comparisons", more.len()),
+        n => format!("half of {n} inconclusive comparisons, {all} all of them"),
+    };
+    Some(format!("if the spread stays, about {half} more blocks decide {what} (--set runs.max, runs.budget)"))
 }
 
 /// What an arm differs from itself by: the floor of what is told.

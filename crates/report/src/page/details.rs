@@ -2,6 +2,7 @@
 
 use crate::page::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideView};
 use crate::page::rounding::{facts, rounded};
+use crate::page::slices::slices;
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, HostReport, IntervalRow, Probe, Role, RunRecord, RunStatus, Value,
@@ -32,8 +33,8 @@ pub enum Detailed {
     Briefly,
 }
 
-/// A run with its host reports.
-pub fn detail(run: &RunRecord, detailed: Detailed) -> RunDetail {
+/// A run with its host reports, and the runs that took turns with it.
+pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunDetail {
     let spec = &run.spec;
     let mut told_first: Vec<_> = run.values.iter().collect();
     told_first.sort_by_key(|(_, value)| value.measured().is_none());
@@ -60,6 +61,7 @@ pub fn detail(run: &RunRecord, detailed: Detailed) -> RunDetail {
         remarks,
         figures: told_first.into_iter().map(|(metric, value)| figure(*metric, value)).collect(),
         sides: run.host_reports.iter().map(|side| side_view(side, run, detailed)).collect(),
+        slices: slices(run, beside),
     }
 }
 

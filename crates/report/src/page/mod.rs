@@ -8,9 +8,11 @@ mod cells;
 mod compared;
 mod details;
 mod document;
+mod forest;
 mod html;
 mod rounding;
 mod runs;
+mod slices;
 mod source;
 mod testbed;
 #[cfg(test)]
@@ -46,6 +48,7 @@ pub fn page(source: &PageSource) -> Page {
             .comparisons
             .iter()
             .all(|comparison| comparison.stop_reason != StopReason::Unfinished),
+        forest: forest::rows(findings),
         sentences: comparisons.sentences(&groups),
         matrix: comparisons.matrix(&groups),
         notes: notes::points(findings),

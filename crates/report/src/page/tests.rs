@@ -5,7 +5,7 @@ use crate::tests::fixtures::{cell, findings};
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, HostReport, IntervalRow,
     Length, LinkConfig, Links, Metric, Offloads, OwnLink, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord,
-    RunStatus, Transport, Trial, TrialSpec, Value, Warning,
+    RunStatus, Slice, Transport, Trial, TrialSpec, Value, Warning,
 };
 use std::net::SocketAddr;
 
@@ -100,7 +100,7 @@ fn of(findings: &Findings) -> Page {
         run(0, RunStatus::Valid),
         run(1, RunStatus::Invalid(vec!["planned MTU 1500, observed 1280".to_owned()])),
     ];
-    let details: Vec<_> = runs.iter().map(|run| detail(run, Detailed::Fully)).collect();
+    let details: Vec<_> = runs.iter().map(|run| detail(run, &[], Detailed::Fully)).collect();
     let limits =
         [64, 128, 1408].map(|size| (cell(Transport::Tcp, Family::Ipv4, size), Metric::Throughput, 58.716));
     page(&PageSource {
@@ -296,11 +296,42 @@ fn a_long_series_is_joined_without_losing_bytes() {
     run.host_reports[0].series = (0..1000)
         .map(|i| IntervalRow { start_ns: i * 10 * MS, messages: 10, bytes: 12_500, delay_mean_ns: None })
         .collect();
-    let detail = detail(&run, Detailed::Briefly);
+    let detail = detail(&run, &[], Detailed::Briefly);
     let series = detail.sides[0].series.as_ref().unwrap();
     assert!(series.rate.len() <= 120 && series.joined == 9, "{series:?}");
     assert!(series.rate.iter().all(|rate| *rate == 10.0) && series.delay_ms.iter().all(Option::is_none));
     assert!(detail.sides[0].counters.is_empty());
+}
+
+#[test]
+fn the_slices_of_all_arms_are_shown_with_each_of_them() {
+    let arm = |position: u32, family: Family, begins: u64| {
+        let mut run = run(0, RunStatus::Valid);
+        (run.trial.position, run.trial.cell.family) = (position, family);
+        let slice = |round: u32| Slice {
+            round,
+            messages: 101,
+            at_first: 1,
+            first_ns: begins + u64::from(round) * 4 * MS,
+            last_ns: begins + u64::from(round) * 4 * MS + 2 * MS,
+            ..Slice::default()
+        };
+        run.host_reports[0].role = Role::Sender;
+        run.host_reports[0].slices = vec![slice(0), slice(1)];
+        let mut receiver = HostReport { role: Role::Receiver, ..run.host_reports[0].clone() };
+        receiver.slices.truncate(1);
+        run.host_reports.push(receiver);
+        run
+    };
+    let [four, six] = [arm(0, Family::Ipv4, 1_000 * MS), arm(1, Family::Ipv6, 1_002 * MS)];
+    let seen = detail(&six, std::slice::from_ref(&four), Detailed::Briefly).slices.unwrap();
+    assert_eq!(detail(&four, std::slice::from_ref(&six), Detailed::Fully).slices.as_ref(), Some(&seen));
+    assert_eq!((seen.what.as_str(), seen.unit.as_str()), ("payload received", "Mbit/s"));
+    assert_eq!(seen.arms.iter().map(|arm| &arm.start_ms[..]).collect::<Vec<_>>(), [[0.0, 4.0], [2.0, 6.0]]);
+    // 100 messages in 2 ms.
+    let rate = f64::from(four.spec.message_bytes) * 8.0 * 50_000.0 / 1e6;
+    assert_eq!(seen.arms[0].figures, [Some(rate), None]);
+    assert_eq!(detail(&run(0, RunStatus::Valid), &[], Detailed::Fully).slices, None);
 }
 
 #[test]
@@ -309,7 +340,7 @@ fn figures_that_nobody_measured_harm_nothing() {
     let seen = |change: &dyn Fn(&mut HostReport)| {
         let mut hostile = run.clone();
         change(&mut hostile.host_reports[0]);
-        detail(&hostile, Detailed::Fully).sides.remove(0)
+        detail(&hostile, &[], Detailed::Fully).sides.remove(0)
     };
     let delays = |buckets: Vec<(u64, u64)>| {
         move |side: &mut HostReport| side.delays.as_mut().unwrap().buckets = Buckets(buckets.clone())

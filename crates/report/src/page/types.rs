@@ -14,6 +14,8 @@ fn types() -> String {
     let all = [
         declared::<Page>(),
         declared::<Fact>(),
+        declared::<ForestRow>(),
+        declared::<Span>(),
         declared::<Sentence>(),
         declared::<Matrix>(),
         declared::<MatrixRow>(),
@@ -30,6 +32,8 @@ fn types() -> String {
         declared::<FigureColumn>(),
         declared::<RunDetail>(),
         declared::<SideView>(),
+        declared::<SlicesView>(),
+        declared::<ArmSlices>(),
         declared::<SeriesView>(),
         declared::<HistogramView>(),
         declared::<CpuView>(),

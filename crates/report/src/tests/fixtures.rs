@@ -80,6 +80,7 @@ pub fn compared(
         explained: None,
         verdict,
         stop_reason: StopReason::Decided,
+        more_blocks: None,
     }
 }
 

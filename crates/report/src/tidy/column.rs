@@ -1,6 +1,6 @@
 //! Columns of rows, and what they hold.
 
-use stacklab_model::{Metric, RunRecord, Value};
+use stacklab_model::{Metric, Role, RunRecord, Slice, Value};
 
 /// The type of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,11 +26,18 @@ pub(super) struct TidyColumn {
     pub value: Box<dyn Fn(&TidyRow<'_>) -> Field>,
 }
 
-/// A metric of a run.
+/// A row of a run.
 pub(super) struct TidyRow<'a> {
     pub run: &'a RunRecord,
-    pub metric: Metric,
-    pub value: &'a Value,
+    pub of: RowOf<'a>,
+}
+
+/// What of its run a row is.
+pub(super) enum RowOf<'a> {
+    /// A metric.
+    Metric(Metric, &'a Value),
+    /// A slice, as the host in this role counted it.
+    Slice(Role, &'a Slice),
 }
 
 /// A field of a row.

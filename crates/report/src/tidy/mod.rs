@@ -1,11 +1,11 @@
-//! Runs as rows for other programs, one for each run and metric.
+//! Runs as rows for other programs, one for each run and metric; slices of interleaved trials, one for each slice and host.
 
 mod column;
 mod csv;
 mod parquet;
 
-use crate::tidy::column::{Field, Kind, TidyColumn, TidyRow};
-use stacklab_model::{Factor, RunRecord, RunStatus, UnknownName, Value};
+use crate::tidy::column::{Field, Kind, RowOf, TidyColumn, TidyRow};
+use stacklab_model::{Factor, Metric, Role, RunRecord, RunStatus, Slice, UnknownName, Value};
 use std::str::FromStr;
 
 /// The format of rows.
@@ -33,22 +33,36 @@ impl FromStr for TidyFormat {
 
 /// Renders runs as rows.
 pub fn tidy(runs: &[RunRecord], format: TidyFormat) -> Vec<u8> {
-    let columns = columns();
+    let of = |(metric, value): (&Metric, _)| RowOf::Metric(*metric, value);
+    let rows = runs.iter().flat_map(|run| run.values.iter().map(move |each| TidyRow { run, of: of(each) }));
+    rendered(&columns(metric_columns()), rows, format)
+}
+
+/// Renders the slices of runs with their host reports as rows.
+pub fn tidy_slices(runs: &[RunRecord], format: TidyFormat) -> Vec<u8> {
     let rows = runs.iter().flat_map(|run| {
-        run.values.iter().map(|(metric, value)| {
-            let row = TidyRow { run, metric: *metric, value };
-            columns.iter().map(|column| (column.value)(&row)).collect()
+        run.host_reports.iter().flat_map(move |report| {
+            report.slices.iter().map(|slice| TidyRow { run, of: RowOf::Slice(report.role, slice) })
         })
     });
+    rendered(&columns(slice_columns()), rows, format)
+}
+
+fn rendered<'a>(
+    columns: &[TidyColumn],
+    rows: impl Iterator<Item = TidyRow<'a>>,
+    format: TidyFormat,
+) -> Vec<u8> {
+    let rows = rows.map(|row| columns.iter().map(|column| (column.value)(&row)).collect());
     match format {
-        TidyFormat::Csv => csv::render(&columns, rows),
-        TidyFormat::Parquet => parquet::render(&columns, rows),
+        TidyFormat::Csv => csv::render(columns, rows),
+        TidyFormat::Parquet => parquet::render(columns, rows),
     }
 }
 
-/// The columns before those of the settings.
-fn first_columns() -> [TidyColumn; 16] {
-    [
+/// The columns of every row's run.
+fn run_columns() -> Vec<TidyColumn> {
+    vec![
         number("block", "block, from 0", |row| row.run.trial.block.into()),
         number("position", "place in the block, from 0; with the block it names a run", |row| {
             row.run.trial.position.into()
@@ -72,23 +86,84 @@ fn first_columns() -> [TidyColumn; 16] {
         text("replica", "replica; absent where the study has none", |row| {
             Some(row.run.trial.cell.level(Factor::Replica)).filter(|replica| !replica.is_empty())
         }),
-        name("metric", "the metric", |row| row.metric.name()),
-        name("unit", "unit of the figure", |row| row.metric.unit().symbol()),
+    ]
+}
+
+/// The columns of a metric.
+fn metric_columns() -> Vec<TidyColumn> {
+    let metric = |row: &TidyRow<'_>| if let RowOf::Metric(metric, _) = row.of { Some(metric) } else { None };
+    vec![
+        TidyColumn {
+            name: "metric",
+            kind: Kind::Text,
+            doc: "the metric",
+            value: Box::new(move |row| Field::Text(metric(row).map(|metric| metric.name().to_owned()))),
+        },
+        TidyColumn {
+            name: "unit",
+            kind: Kind::Text,
+            doc: "unit of the figure",
+            value: Box::new(move |row| Field::Text(metric(row).map(|of| of.unit().symbol().to_owned()))),
+        },
         TidyColumn {
             name: "figure",
             kind: Kind::Figure,
             doc: "the figure, unrounded (shares from 0 to 1); absent where there is none",
-            value: Box::new(|row| Field::Figure(row.value.measured())),
+            value: Box::new(|row| {
+                Field::Figure(if let RowOf::Metric(_, value) = row.of { value.measured() } else { None })
+            }),
         },
-        text("missing", "why there is no figure", |row| match row.value {
-            Value::Measured(_) => None,
-            Value::Missing(reason) | Value::Invalid(reason) => Some(reason.clone()),
+        text("missing", "why there is no figure", |row| match row.of {
+            RowOf::Metric(_, Value::Missing(reason) | Value::Invalid(reason)) => Some(reason.clone()),
+            _ => None,
         }),
     ]
 }
 
-/// All columns: the settings (`io` and so on) are texts, absent if they keep their defaults.
-fn columns() -> Vec<TidyColumn> {
+/// The columns of a slice.
+fn slice_columns() -> Vec<TidyColumn> {
+    vec![
+        name("host", "`sender` or `receiver`: the host that counted", |row| match row.of {
+            RowOf::Slice(Role::Receiver, _) => "receiver",
+            _ => "sender",
+        }),
+        of_slice("round", "round of the trial, from 0; every arm has one slice in each", |slice| {
+            Some(slice.round.into())
+        }),
+        of_slice("messages", "messages that the host sent or received", |slice| Some(slice.messages as f64)),
+        of_slice(
+            "at_first",
+            "number of these that the first receive returned; a rate counts from it on",
+            |slice| Some(slice.at_first as f64),
+        ),
+        of_slice("first_ns", "the host's clock at the first message, nanoseconds", |slice| {
+            Some(slice.first_ns as f64)
+        }),
+        of_slice("last_ns", "the host's clock at the last one, nanoseconds", |slice| {
+            Some(slice.last_ns as f64)
+        }),
+        of_slice("delay_ns", "median delay, nanoseconds: round trips of an echo at its sender", |slice| {
+            slice.delay_ns.map(|ns| ns as f64)
+        }),
+        of_slice("jitter_ns", "mean absolute difference of consecutive delays, nanoseconds", |slice| {
+            slice.jitter_ns
+        }),
+        of_slice("cpu_ns", "CPU time of the arm's threads on the host, nanoseconds", |slice| {
+            slice.cpu_ns.map(|ns| ns as f64)
+        }),
+    ]
+}
+
+fn of_slice(name: &'static str, doc: &'static str, value: fn(&Slice) -> Option<f64>) -> TidyColumn {
+    let value = move |row: &TidyRow<'_>| {
+        Field::Figure(if let RowOf::Slice(_, slice) = row.of { value(slice) } else { None })
+    };
+    TidyColumn { name, kind: Kind::Figure, doc, value: Box::new(value) }
+}
+
+/// All columns: the run's, its row's, and its settings (`io` and so on), which are texts and absent if they keep their
+/// defaults.
+fn columns(of_row: Vec<TidyColumn>) -> Vec<TidyColumn> {
     let settings = Factor::ALL.iter().copied().filter(|factor| factor.is_setting());
     let settings = settings.map(|factor| TidyColumn {
         name: factor.name(),
@@ -99,7 +174,7 @@ fn columns() -> Vec<TidyColumn> {
             Field::Text(Some(level).filter(|level| !level.is_empty()))
         }),
     });
-    first_columns().into_iter().chain(settings).collect()
+    run_columns().into_iter().chain(of_row).chain(settings).collect()
 }
 
 fn number(name: &'static str, doc: &'static str, value: fn(&TidyRow<'_>) -> u64) -> TidyColumn {
@@ -135,7 +210,7 @@ mod tests {
         let text = tidy(&runs, TidyFormat::Csv);
         let mut reader = ::csv::Reader::from_reader(&text[..]);
         let header: Vec<String> = reader.headers().unwrap().iter().map(str::to_owned).collect();
-        assert_eq!(header, columns().iter().map(|column| column.name).collect::<Vec<_>>());
+        assert_eq!(header, columns(metric_columns()).iter().map(|column| column.name).collect::<Vec<_>>());
         let lines: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
         assert_eq!(lines.len(), runs.iter().map(|run| run.values.len()).sum::<usize>());
 
@@ -166,7 +241,9 @@ mod tests {
     #[test]
     fn every_column_is_documented() {
         let page = include_str!("../../../../docs/export.md");
-        for TidyColumn { name, kind, doc, .. } in first_columns() {
+        for TidyColumn { name, kind, doc, .. } in
+            run_columns().into_iter().chain(metric_columns()).chain(slice_columns())
+        {
             let kind = match kind {
                 Kind::Number => "INT64",
                 Kind::Figure => "DOUBLE",
@@ -174,6 +251,23 @@ mod tests {
             };
             assert!(page.contains(&format!("| `{name}` | {kind} | {doc} |")), "{name}");
         }
+    }
+
+    #[test]
+    fn slices_are_rows_of_their_run_and_host() {
+        let mut run = run(0, RunStatus::Valid);
+        run.host_reports[0].role = Role::Receiver;
+        let slice = |round, delay_ns| Slice { round, messages: 7, delay_ns, ..Slice::default() };
+        run.host_reports[0].slices = vec![slice(0, None), slice(1, Some(1500))];
+        let text = tidy_slices(&[run], TidyFormat::Csv);
+        let mut reader = ::csv::Reader::from_reader(&text[..]);
+        let header = reader.headers().unwrap().clone();
+        let lines: Vec<::csv::StringRecord> = reader.records().map(Result::unwrap).collect();
+        let at =
+            |line: usize, name: &str| &lines[line][header.iter().position(|known| known == name).unwrap()];
+        assert_eq!(lines.len(), 2);
+        assert_eq!((at(0, "host"), at(0, "round"), at(0, "messages")), ("receiver", "0", "7"));
+        assert_eq!((at(0, "delay_ns"), at(1, "delay_ns"), at(1, "round")), ("", "1500", "1"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::campaign::chart::LiveChart;
 use crate::campaign::schedule::Schedule;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use stacklab_model::{RunRecord, RunStatus, Trial, print_duration};
+use stacklab_report::difference;
 use stacklab_study::Study;
 use std::io::IsTerminal;
 use std::time::Instant;
@@ -69,7 +70,14 @@ impl Progress {
         match &self.bar {
             Some(bar) => {
                 bar.set_length(self.at_most);
-                self.verdicts = format!("{settled} of {questions} comparisons settled{}", self.verdicts);
+                self.verdicts = match schedule.differences() {
+                    [] => format!("{settled} of {questions} comparisons settled{}", self.verdicts),
+                    few => few
+                        .iter()
+                        .map(|(metric, effect)| difference(*metric, effect))
+                        .collect::<Vec<_>>()
+                        .join(", "),
+                };
                 self.draw(bar);
             }
             None => eprintln!(

@@ -4,9 +4,12 @@
 //! one, and a report of a record shows why measuring stopped for each question.
 
 use stacklab_analysis::{Paired, Runs, stopping_state, verdict};
-use stacklab_model::{Question, RunRecord, StopReason, Trial, Verdict};
+use stacklab_model::{Effect, Metric, Question, RunRecord, StopReason, Trial, Verdict};
 use stacklab_study::{Plan, Study, look};
 use std::collections::BTreeMap;
+
+/// So many questions have their differences shown while they are measured.
+const FEW: usize = 6;
 
 /// A campaign's progress through its blocks.
 pub struct Schedule<'a> {
@@ -16,6 +19,8 @@ pub struct Schedule<'a> {
     stop_reasons: Vec<Option<StopReason>>,
     /// Number of settled questions per verdict.
     verdicts: BTreeMap<String, usize>,
+    /// The differences so far, if few are asked for.
+    differences: Vec<(Metric, Effect)>,
     block: u32,
 }
 
@@ -29,6 +34,7 @@ impl<'a> Schedule<'a> {
             stop_reasons: vec![None; questions.len()],
             questions,
             verdicts: BTreeMap::new(),
+            differences: Vec::new(),
             block: 0,
         }
     }
@@ -52,6 +58,12 @@ impl<'a> Schedule<'a> {
         let (index, newly) = self.settle(runs);
         for number in newly {
             *self.verdicts.entry(answer(&self.questions[number], &index)).or_default() += 1;
+        }
+        if self.questions.len() <= FEW {
+            let effect = |question: &Question| Some(Paired::new(question, &index).ok()?.effect());
+            let found =
+                self.questions.iter().filter_map(|question| Some((question.metric, effect(question)?)));
+            self.differences = found.collect();
         }
     }
 
@@ -85,6 +97,11 @@ impl<'a> Schedule<'a> {
     /// The number of questions, and how many of them are settled.
     pub fn answered(&self) -> (usize, usize) {
         (self.questions.len(), self.stop_reasons.iter().flatten().count())
+    }
+
+    /// The differences so far, with their metrics; none if many questions are asked.
+    pub fn differences(&self) -> &[(Metric, Effect)] {
+        &self.differences
     }
 
     /// The verdicts of the settled questions with their counts, the most common first.

@@ -3,8 +3,9 @@
 use crate::cli::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
 use clap::{ArgAction, Args, Subcommand};
 pub use stacklab_agent::PORT;
-use stacklab_model::{Framing, Io, Length, Pacing, Probe, Transport, Tuning};
+use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, Transport, Tuning};
 use std::net::IpAddr;
+use std::path::PathBuf;
 
 /// What is measured.
 #[derive(Debug, Clone, Subcommand)]
@@ -21,6 +22,7 @@ Examples:
 Examples:
   stacklab measure udp server.example              as fast as it goes (iperf3 would send 1 Mbit/s)
   stacklab measure udp server.example -b 100M
+  stacklab measure udp server.example --against ipv4    what IPv6 costs or gains
   stacklab measure udp 2001:db8::7 --pps 10000 -l 64")]
     Udp(UdpOptions),
     /// Round trips of a message out and back, one after another or on a schedule (--pps)
@@ -104,8 +106,14 @@ pub struct ConnectOptions {
 /// Options of every measurement.
 #[derive(Debug, Clone, Args)]
 pub struct CommonOptions {
-    /// Name or address of the host where `stacklab agent --listen` runs
+    /// Name or address of the host where `stacklab agent --listen` runs, or addresses of it separated by commas
     pub host: String,
+    /// Compare the other family with this one: both in turns of milliseconds, until the verdict is sure or the time is over
+    #[arg(long, value_name = "FAMILY", value_parser = family, conflicts_with_all = ["ipv4", "ipv6", "from"])]
+    pub against: Option<Family>,
+    /// Keep the record of --against in this file
+    #[arg(long, value_name = "FILE", requires = "against")]
+    pub out: Option<PathBuf>,
     /// Over IPv4
     #[arg(short = '4', long, conflicts_with = "ipv6")]
     pub ipv4: bool,
@@ -151,6 +159,10 @@ struct MessageOptions {
     /// traffic or offloads contradict
     #[arg(long, value_name = "FRAMING", default_value = "message", value_parser = framing)]
     framing: Framing,
+}
+
+fn family(text: &str) -> Result<Family, String> {
+    text.parse().map_err(|_| "expected ipv4 or ipv6".to_owned())
 }
 
 fn framing(text: &str) -> Result<Framing, String> {

@@ -34,6 +34,9 @@ pub struct ExportOptions {
     /// csv or parquet
     #[arg(long, value_name = "FORMAT", default_value = "csv")]
     pub format: String,
+    /// The slices of interleaved trials, in place of metrics: a row for each slice and host
+    #[arg(long)]
+    pub slices: bool,
     /// Write into this file, and not on standard output
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

@@ -63,7 +63,7 @@ mod tests {
         assert_eq!(plain.len(), 1, "{plain:?}");
         assert_eq!(plain[0].names, ["sender", "router1", "router2", "receiver"]);
         // Each mechanism once, in the order of the cells.
-        assert_eq!(plain[0].mechanisms.len(), 12);
+        assert_eq!(plain[0].mechanisms.len(), 13);
         assert_eq!(plain[0].mechanisms[0], "native");
         assert!(
             ["6in4", "wireguard6"].iter().all(|one| plain[0].mechanisms.iter().any(|known| known == one))

@@ -56,12 +56,24 @@ pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
 /// # Errors
 /// When the record cannot be read.
 pub fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<RunDetail>, Failure> {
-    let mut runs = record.runs()?;
+    let runs = record.runs()?;
     let is_meant = |trial: &Trial| (trial.block, trial.position) == (block, position);
     let Some(place) = runs.iter().position(|run| is_meant(&run.trial)) else { return Ok(None) };
-    let mut run = runs.swap_remove(place);
-    run.host_reports = record.host_reports(&run.trial)?;
-    Ok(Some(detail(&run, Detailed::Fully)))
+    let whole = with_reports(record, &runs[place])?;
+    Ok(Some(detail(&whole, &beside(record, &runs, &whole)?, Detailed::Fully)))
+}
+
+fn with_reports(record: &Record, run: &RunRecord) -> Result<RunRecord, Failure> {
+    Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run.clone() })
+}
+
+/// The other arms of an interleaved run's trial, which began with it.
+fn beside(record: &Record, runs: &[RunRecord], run: &RunRecord) -> Result<Vec<RunRecord>, Failure> {
+    let began = |run: &RunRecord| (run.trial.block, run.started_unix_ns);
+    let others = runs.iter().filter(|other| {
+        run.spec.slicing.is_some() && began(other) == began(run) && other.trial.position != run.trial.position
+    });
+    others.map(|other| with_reports(record, other)).collect()
 }
 
 /// The details of as many runs as fit: first the invalid runs, then block by block, so that every cell has some
@@ -83,8 +95,9 @@ fn details(record: &Record, runs: &[RunRecord], room: usize) -> Result<Vec<RunDe
         (told.is_none_or(|told| told > 3), run.trial.block, run.trial.position)
     });
     let mut details = fill(wanted, room, |run, shown| {
-        let whole = RunRecord { host_reports: record.host_reports(&run.trial)?, ..run.clone() };
-        let detail = detail(&whole, if shown < 24 { Detailed::Fully } else { Detailed::Briefly });
+        let whole = with_reports(record, run)?;
+        let detailed = if shown < 24 { Detailed::Fully } else { Detailed::Briefly };
+        let detail = detail(&whole, &beside(record, runs, &whole)?, detailed);
         let bytes = bytes(&detail);
         Ok((detail, bytes))
     })?;

@@ -73,6 +73,11 @@ impl HostPair {
         Ok(rows)
     }
 
+    /// Whether both hosts are one machine, by their facts; false until these are requested.
+    pub fn one_machine(&self) -> bool {
+        matches!(&self.facts[..], [sender, receiver, ..] if one_machine(sender, receiver))
+    }
+
     /// Whose CPU time the CPU figures of a cell's runs cover. `steers` is whose receive work streams have on
     /// its own processors by default.
     pub fn cpu_scope(&self, cell: &Cell, steers: Steers) -> CpuScope {

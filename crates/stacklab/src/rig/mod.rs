@@ -34,6 +34,11 @@ pub trait Rig {
         self.ends().is_for(cell)
     }
 
+    /// Whether a host is on this machine: then what else runs here may disturb it.
+    fn is_here(&self) -> bool {
+        true
+    }
+
     /// A description in a sentence.
     fn describe(&self, link_config: &LinkConfig) -> String;
 

@@ -8,7 +8,7 @@ use crate::rig::names::names;
 use crate::rig::remote_host::RemoteHost;
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::Steers;
-use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Systems};
+use stacklab_model::{Cell, CpuScope, LinkConfig, Services, System, Systems};
 use stacklab_store::HostRow;
 use stacklab_testbed::Streams;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
@@ -48,6 +48,10 @@ impl Rig for RemoteRig {
 
     fn ends_mut(&mut self) -> &mut HostPair {
         &mut self.ends
+    }
+
+    fn is_here(&self) -> bool {
+        self.ends.systems.0.contains(&System::Here)
     }
 
     fn describe(&self, link_config: &LinkConfig) -> String {

@@ -48,6 +48,11 @@ impl Rigs {
         Ok(Rigs { rigs, _guest: None })
     }
 
+    /// A rig for all cells.
+    pub fn of_one(rig: Box<dyn Rig>) -> Self {
+        Rigs { rigs: vec![rig], _guest: None }
+    }
+
     /// A description of each rig in a sentence.
     pub fn describe(&self, study: &Study) -> String {
         let said: Vec<String> = self.rigs.iter().map(|rig| rig.describe(&study.link_config)).collect();

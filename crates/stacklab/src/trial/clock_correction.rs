@@ -177,7 +177,7 @@ mod tests {
         let (_, made) = stream_of(Vec::new());
         let run = corrected(
             made,
-            report_sources(Direction::Forward),
+            &report_sources(Direction::Forward),
             &ClockSync::Unknown("nobody answered".to_owned()),
         );
         for metric in
@@ -199,7 +199,7 @@ mod tests {
         let before = Offset { offset_ns, bound_ns, at_ns: 20_000_000_000 };
         let after = Offset { offset_ns: offset_ns + gained_ns, bound_ns, at_ns: 32_000_000_000 };
         let (_, made) = stream_of(vec![received(0, 0.0), report]);
-        corrected(made, report_sources(direction), &ClockSync::Compared { before, after: Ok(after) })
+        corrected(made, &report_sources(direction), &ClockSync::Compared { before, after: Ok(after) })
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use stacklab_model::{Counters, Direction, Mechanism, Service};
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
+use stacklab_traffic::host::other_load::OtherLoad;
 use stacklab_traffic::results::interleaved::Together;
 use stacklab_traffic::stats::clock::Offset;
 use stacklab_traffic::trial::Collected;
+use stacklab_traffic::trial::transfers::senders;
 use std::collections::BTreeMap;
 
 /// A rig's observations of one trial.
@@ -22,6 +24,8 @@ pub struct Evidence {
     pub routers: Option<RouterEvidence>,
     /// The clock synchronisation of the hosts.
     pub clocks: ClockSync,
+    /// What others had of this machine's processors, if a host of the trial is on it.
+    pub other_load: Option<OtherLoad>,
     /// What the arm of an interleaved trial owes to the other arms; nothing otherwise.
     pub together: Together,
 }
@@ -30,7 +34,8 @@ impl Evidence {
     /// The reports of two agents on hosts with one clock, without other evidence.
     pub fn of(collected: Collected) -> Self {
         let (guest_cpu, clocks, together) = ([None, None], ClockSync::Same, Together::default());
-        Evidence { collected, guest_cpu, services: None, routers: None, clocks, together }
+        let (services, routers, other_load) = (None, None, None);
+        Evidence { collected, guest_cpu, services, routers, clocks, other_load, together }
     }
 
     /// The same of each arm.
@@ -95,17 +100,12 @@ pub struct ReportSource {
 
 /// The host and direction of each host report of a run: a stream's sender and receiver, then those of the reverse
 /// stream.
-pub fn report_sources(direction: Direction) -> &'static [ReportSource] {
-    const FORWARD: [ReportSource; 2] =
-        [ReportSource { host: 0, forward: true }, ReportSource { host: 1, forward: true }];
-    const REVERSE: [ReportSource; 2] =
-        [ReportSource { host: 1, forward: false }, ReportSource { host: 0, forward: false }];
-    const BOTH: [ReportSource; 4] = [FORWARD[0], FORWARD[1], REVERSE[0], REVERSE[1]];
-    match direction {
-        Direction::Forward => &FORWARD,
-        Direction::Reverse => &REVERSE,
-        Direction::Both => &BOTH,
-    }
+pub fn report_sources(direction: Direction) -> Vec<ReportSource> {
+    let of_transfer = |from: &usize| {
+        let forward = *from == 0;
+        [*from, 1 - *from].map(|host| ReportSource { host, forward })
+    };
+    senders(direction).iter().flat_map(of_transfer).collect()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Makes a run from a trial's evidence.
 
 use crate::trial::evidence::{Evidence, report_sources};
-use crate::trial::{clock_correction, guest_cpu, routers, services};
+use crate::trial::{clock_correction, guest_cpu, other_load, routers, services};
 use stacklab_model::{Direction, RunRecord, Trial, TrialSpec};
 use stacklab_traffic::trial::{Figures, Path, figures as reported};
 
@@ -14,8 +14,8 @@ pub fn figures(
     direction: Direction,
     evidence: Evidence,
 ) -> RunRecord {
-    let Evidence { collected, guest_cpu, services, routers, clocks, together } = evidence;
-    let sources = report_sources(direction);
+    let Evidence { collected, guest_cpu, services, routers, clocks, other_load, together } = evidence;
+    let sources = &report_sources(direction);
     let mut made = reported(path, &spec, direction, collected.reports, together);
     if let Some(asked) = services {
         made = services::counted(made, sources, &asked);
@@ -24,6 +24,7 @@ pub fn figures(
     if let Some(counted) = &routers {
         made = routers::counted(made, sources, counted, &spec, path.mtu);
     }
+    made.warnings.extend(other_load.as_ref().and_then(other_load::warning));
     let Figures { status, values, drops, warnings, host_reports } =
         clock_correction::corrected(made, sources, &clocks);
     RunRecord {

@@ -72,7 +72,7 @@ mod tests {
         for (direction, count, own, measured, other) in cases {
             let (spec, made) = stream_of((0..count).map(|_| received(0, 0.0)).collect());
             let guest_cpu = [Some([before, after]), None];
-            let made = counted(made, report_sources(direction), &guest_cpu, &spec, &path(), 100 * tick_ns);
+            let made = counted(made, &report_sources(direction), &guest_cpu, &spec, &path(), 100 * tick_ns);
             for (place, report) in made.host_reports.iter().enumerate() {
                 let found = report.cpu.as_ref().map(|cpu| (cpu.scope, cpu.busy_ns(), cpu.idle_ns));
                 let expected = (CpuScope::Outside, 50 * tick_ns, 50 * tick_ns);

@@ -7,6 +7,7 @@ pub mod figures;
 #[cfg(test)]
 pub mod fixtures;
 pub mod guest_cpu;
+mod other_load;
 mod routers;
 pub mod run;
 mod services;

@@ -100,7 +100,7 @@ mod tests {
             sent.role = Role::Sender;
             let sent = HostReport { received: Default::default(), ..sent };
             let (spec, made) = stream_of(vec![sent, received(0, 0.0)]);
-            let made = counted(made, report_sources(direction), &routers, &spec, 1500);
+            let made = counted(made, &report_sources(direction), &routers, &spec, 1500);
             assert_eq!(made.values[&Metric::LinkBytes], Value::Measured(each), "{direction}");
             assert_eq!(made.values[&Metric::CpuRouter1], Value::Measured(25.0));
             assert!(matches!(made.values[&Metric::CpuRouter2], Value::Missing(_)));

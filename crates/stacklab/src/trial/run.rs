@@ -2,14 +2,18 @@
 
 use crate::failure::Failure;
 use crate::rig::Rig;
+use crate::rig::host_pair::HostPair;
 use crate::trial::clock_offset::ClockOffset;
 use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
 use crate::trial::spec::spec;
 use stacklab_model::{Direction, RunRecord, Trial, TrialSpec};
 use stacklab_study::Study;
+use stacklab_testbed::TestbedError;
+use stacklab_traffic::host::other_load::LoadSample;
+use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::results::interleaved::{self, Arm};
-use stacklab_traffic::trial::Path;
+use stacklab_traffic::trial::{Collected, Path};
 
 /// Runs one trial, or the arms of an interleaved trial together. Gives a run for each.
 ///
@@ -43,8 +47,7 @@ impl<'a> Prepared<'a> {
         let path = rig.path(&study.link_config, cell);
         let pinning = rig.pinning(cell, trial.probe);
         let mut spec = spec(study, seed, trial, &rig.ends().systems, rig.cpu_scope(cell), pinning);
-        rig.prepare(cell)?;
-        rig.pin(pinning)?;
+        configured(rig, |rig| rig.prepare(cell).and_then(|()| rig.pin(pinning)))?;
         let offset = rig.ends_mut().clock_offset(&path, &spec)?;
         spec.clock_offset_ns = offset.offset_ns();
         Ok(Prepared { trial, path, spec, offset })
@@ -59,12 +62,25 @@ impl<'a> Prepared<'a> {
     }
 }
 
+/// Configures a rig. Where that fails because a host has died, the dead host is the error: its namespace is gone with it.
+fn configured(
+    rig: &mut dyn Rig,
+    configure: impl FnOnce(&mut dyn Rig) -> Result<(), TestbedError>,
+) -> Result<(), Failure> {
+    if let Err(error) = configure(rig) {
+        rig.ends_mut().see_alive()?;
+        return Err(error.into());
+    }
+    Ok(())
+}
+
 /// One trial by itself.
 fn alone(rig: &mut dyn Rig, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, Failure> {
     let prepared = Prepared::new(rig, study, seed, trial)?;
-    rig.begin()?;
-    let collected = rig.ends_mut().collect(&prepared.path, &prepared.spec, Direction::of(&trial.cell));
-    let evidence = rig.end(collected.map(|collected| vec![collected]))?;
+    let evidence = observed(rig, |ends| {
+        let collected = ends.collect(&prepared.path, &prepared.spec, Direction::of(&trial.cell));
+        collected.map(|collected| vec![collected])
+    })?;
     let evidence = evidence.into_iter().next().expect("each trial has its evidence");
     prepared.run(rig, evidence)
 }
@@ -81,15 +97,28 @@ fn together(
     arms.iter_mut().for_each(|arm| arm.spec.slicing = study.slicing);
     let Some(first) = arms.first() else { return Ok(Vec::new()) };
     let order = seed ^ u64::from(first.spec.token);
-    rig.begin()?;
     let asked: Vec<(&Path, &TrialSpec)> = arms.iter().map(|arm| (&arm.path, &arm.spec)).collect();
-    let collected = rig.ends_mut().collect_in_turns(&asked, Direction::of(&first.trial.cell), order);
-    let mut evidence = rig.end(collected)?;
+    let direction = Direction::of(&first.trial.cell);
+    let mut evidence = observed(rig, |ends| ends.collect_in_turns(&asked, direction, order))?;
     let owed = interleaved::together(&reported(&arms, &evidence));
     for (arm, owed) in evidence.iter_mut().zip(owed) {
         arm.together = owed;
     }
     arms.into_iter().zip(evidence).map(|(arm, evidence)| arm.run(rig, evidence)).collect()
+}
+
+/// The evidence of the trials that `collect` runs.
+fn observed(
+    rig: &mut dyn Rig,
+    collect: impl FnOnce(&mut HostPair) -> Result<Vec<Collected>, AgentError>,
+) -> Result<Vec<Evidence>, Failure> {
+    rig.begin()?;
+    let before = rig.is_here().then(LoadSample::now);
+    let collected = collect(rig.ends_mut());
+    let other_load = before.map(|before| before.until(&LoadSample::now()));
+    let mut evidence = rig.end(collected)?;
+    evidence.iter_mut().for_each(|arm| arm.other_load.clone_from(&other_load));
+    Ok(evidence)
 }
 
 /// Path, spec and reports of each arm; none if an agent failed.

@@ -94,11 +94,11 @@ mod tests {
     #[test]
     fn the_quickstart_ends_in_about_a_minute() {
         let estimate = estimate(None, &[]);
-        // 48, and two arms against themselves of each of two transports and two probes.
-        assert_eq!(estimate.trials_per_block, 56);
-        // 28 x (60 + 10 + 20) ms and 28 x (40 + 5 + 20) ms.
-        assert_eq!(estimate.block_ns, 4_340_000_000);
-        assert_eq!((estimate.min_blocks, estimate.max_blocks), (8, 13));
+        // 24, and two arms against themselves of each of two transports and two probes.
+        assert_eq!(estimate.trials_per_block, 32);
+        // 16 x (100 + 10 + 20) ms and 16 x (40 + 5 + 20) ms.
+        assert_eq!(estimate.block_ns, 3_120_000_000);
+        assert_eq!((estimate.min_blocks, estimate.max_blocks), (8, 18));
         assert!(estimate.max_ns < 60_000_000_000);
         assert!(!estimate.assumed);
     }

@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_late_schedule_is_caught_up_with_and_never_by_a_burst() {
-        let mut pacer = Pacer::start(Pacing::Schedule(1_000.0), Length::Packets(40));
+        let mut pacer = Pacer::start(Pacing::Schedule(1_000.0), Length::Packets(200));
         std::thread::sleep(Duration::from_millis(10));
         let (mut last, mut sequence) = (0, 0);
         while let Some(slot) = pacer.next_slot(sequence, 1) {
@@ -157,7 +157,7 @@ mod tests {
         // 10 ms late at first. With half the schedule's gaps, the lateness is gone after twenty messages.
         let lateness = pacer.finish().unwrap();
         assert!(lateness.most_ns() >= 9_000_000);
-        assert!(lateness.finish().unwrap().buckets.percentile(0.2).unwrap() < 5_000_000);
+        assert!(lateness.finish().unwrap().buckets.percentile(0.5).unwrap() < 5_000_000);
     }
 
     #[test]

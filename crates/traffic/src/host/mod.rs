@@ -5,5 +5,7 @@ pub(crate) mod counters;
 pub(crate) mod cpu;
 pub(crate) mod facts;
 pub(crate) mod noise;
+#[cfg(target_os = "linux")]
+pub mod other_load;
 pub mod route;
 pub(crate) mod socket_memory;

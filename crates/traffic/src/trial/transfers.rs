@@ -65,12 +65,17 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Tra
     if spec.probe.probe == Probe::EchoLoaded {
         return beside_a_stream(path, spec, direction);
     }
+    let roles = [(TransferRole::Main, token), (TransferRole::Reverse, !token)];
+    roles.iter().zip(senders(direction)).map(|((role, token), from)| transfer(*role, *from, *token)).collect()
+}
+
+/// Which of the two agents sends in each transfer, the measured one first. A load stream flows as its echo does, and has
+/// no reports of its own.
+pub fn senders(direction: Direction) -> &'static [usize] {
     match direction {
-        Direction::Forward => vec![transfer(TransferRole::Main, 0, token)],
-        Direction::Reverse => vec![transfer(TransferRole::Main, 1, token)],
-        Direction::Both => {
-            vec![transfer(TransferRole::Main, 0, token), transfer(TransferRole::Reverse, 1, !token)]
-        }
+        Direction::Forward => &[0],
+        Direction::Reverse => &[1],
+        Direction::Both => &[0, 1],
     }
 }
 

@@ -1,7 +1,7 @@
 //! The document that the page shows: every figure, word and order in it is made here, so that the page computes nothing.
 //!
 //! Figures are in the unit that the page prints (shares in per cent) and unrounded, but for those of single runs, which
-//! have six digits. Indices point into the lists of the document.
+//! have six digits, and of the forest plot, which have four. Indices point into the lists of the document.
 
 mod facts;
 mod figures;
@@ -36,6 +36,8 @@ pub struct Page {
     pub legend: String,
     /// Whether every comparison was measured until the stopping rule was content.
     pub finished: bool,
+    /// Each difference over all cells, as a forest plot.
+    pub forest: Vec<ForestRow>,
     /// A sentence for each group of comparisons.
     pub sentences: Vec<Sentence>,
     /// All verdicts at a glance.
@@ -62,6 +64,38 @@ pub struct Page {
     pub details: Vec<RunDetail>,
     /// The testbed.
     pub testbed: TestbedView,
+}
+
+/// A difference over all cells in which it was asked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ForestRow {
+    /// The metric, and the transport if it is not what differs.
+    pub label: String,
+    /// The levels: candidate against baseline.
+    pub arms: String,
+    /// Unit of all figures of the row.
+    pub unit: String,
+    /// The difference over all cells, with its 95 % interval.
+    pub whole: Span,
+    /// The difference in each cell.
+    pub parts: Vec<Span>,
+    /// The margin: ends of the differences that count as none.
+    pub margin: [f64; 2],
+    /// The difference of an arm from itself; none if it was not measured.
+    pub floor: Option<Span>,
+}
+
+/// An estimate with its interval.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct Span {
+    /// The estimate.
+    pub middle: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
 }
 
 /// The verdict over a group of comparisons.

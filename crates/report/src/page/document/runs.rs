@@ -67,6 +67,32 @@ pub struct RunDetail {
     pub figures: Vec<Fact>,
     /// What each host saw.
     pub sides: Vec<SideView>,
+    /// The slices of all arms of its trial; none if it was measured by itself.
+    pub slices: Option<SlicesView>,
+}
+
+/// The slices of the arms of an interleaved trial.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct SlicesView {
+    /// What a figure is.
+    pub what: String,
+    /// Its unit.
+    pub unit: String,
+    /// Each arm, in the order of the block.
+    pub arms: Vec<ArmSlices>,
+}
+
+/// The slices of one arm.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ArmSlices {
+    /// The arm's cell.
+    pub label: String,
+    /// Start of each slice, milliseconds after the trial's first one.
+    pub start_ms: Vec<f64>,
+    /// The slice's figure; none where nothing came.
+    pub figures: Vec<Option<f64>>,
 }
 
 /// What one host saw.

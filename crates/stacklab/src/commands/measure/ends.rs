@@ -45,14 +45,9 @@ impl Ends {
     /// # Errors
     /// When HOST has no such address, no free agent listens there, or no agent can be started here.
     pub fn meet(options: &CommonOptions, interrupted: &'static AtomicBool) -> Result<Self, Failure> {
-        let (stream, there) = reach(options)?;
+        let (mut agent, there) = reach(options, interrupted)?;
         let route = route::route_to(there.ip(), options.from)
             .map_err(|error| Failure::Unreachable(error.to_string()))?;
-        let answers = stream.try_clone().map_err(|reason| control(there, reason))?;
-        // TCP_NODELAY: a request is sent at once.
-        let mut agent =
-            AgentClient::new(format!("the agent on {there}"), answers, BufWriter::new(stream), interrupted);
-        agent.hello().map_err(|error| not_an_agent(error, there))?;
         let facts = agent.facts()?;
         let there = End { agent, address: there.ip(), facts };
         let (local, mut agent) = LocalAgent::start(interrupted)?;
@@ -64,10 +59,14 @@ impl Ends {
 }
 
 /// The agent process on this host, separate from this process so that its CPU time and memory are counted separately.
-struct LocalAgent(Child);
+pub struct LocalAgent(Child);
 
 impl LocalAgent {
-    fn start(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), Failure> {
+    /// Starts it.
+    ///
+    /// # Errors
+    /// When no process can be started here.
+    pub fn start(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), Failure> {
         let started = || -> io::Result<Child> {
             let mut command = Command::new(std::env::current_exe()?);
             command.args(["agent", "--stdio", "--brief"]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -90,13 +89,19 @@ impl Drop for LocalAgent {
     }
 }
 
-/// Connects to the first address of the host that accepts.
-fn reach(options: &CommonOptions) -> Result<(TcpStream, SocketAddr), Failure> {
+/// Connects to the agent on the first address of the host that accepts.
+///
+/// # Errors
+/// When HOST has no such address, or no free agent listens there.
+pub fn reach(
+    options: &CommonOptions,
+    interrupted: &'static AtomicBool,
+) -> Result<(AgentClient, SocketAddr), Failure> {
     let CommonOptions { host, port, .. } = options;
     let mut failed = Vec::new();
     for address in addresses(options)? {
         match connect(address, options.from) {
-            Ok(stream) => return Ok((stream, address)),
+            Ok(stream) => return Ok((greet(stream, address, interrupted)?, address)),
             Err(reason) => failed.push(format!("{address}: {reason}")),
         }
     }
@@ -107,16 +112,35 @@ fn reach(options: &CommonOptions) -> Result<(TcpStream, SocketAddr), Failure> {
     )))
 }
 
+fn greet(
+    stream: TcpStream,
+    there: SocketAddr,
+    interrupted: &'static AtomicBool,
+) -> Result<AgentClient, Failure> {
+    let answers = stream.try_clone().map_err(|reason| control(there, reason))?;
+    // TCP_NODELAY: a request is sent at once.
+    let mut agent =
+        AgentClient::new(format!("the agent on {there}"), answers, BufWriter::new(stream), interrupted);
+    agent.hello().map_err(|error| not_an_agent(error, there))?;
+    Ok(agent)
+}
+
 /// The addresses of the host in the requested family.
-fn addresses(options: &CommonOptions) -> Result<Vec<SocketAddr>, Failure> {
+///
+/// # Errors
+/// When it has none, or cannot be looked up.
+pub fn addresses(options: &CommonOptions) -> Result<Vec<SocketAddr>, Failure> {
     let CommonOptions { host, port, ipv4, ipv6, from, .. } = options;
     let unknown = |reason: String| {
         Failure::Unreachable(format!("could not look up the host `{host}`: {reason}; check its name"))
     };
-    // Brackets as in a URL.
-    let name = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(host);
-    let found = (name, *port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
-    let all: Vec<SocketAddr> = found.map(|found| SocketAddr::new(found.ip().to_canonical(), *port)).collect();
+    let mut all = Vec::new();
+    for name in host.split(',') {
+        // Brackets as in a URL.
+        let name = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
+        let found = (name, *port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+        all.extend(found.map(|found| SocketAddr::new(found.ip().to_canonical(), *port)));
+    }
     let asked = match (ipv4, ipv6, from) {
         (true, ..) => Some(Family::Ipv4),
         (_, true, _) => Some(Family::Ipv6),

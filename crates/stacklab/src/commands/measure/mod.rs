@@ -1,12 +1,15 @@
 //! `stacklab measure`: a single trial between this host and another one.
 
+mod against;
 mod ends;
 pub mod plan;
+mod study;
 #[cfg(test)]
 pub(crate) mod tests;
 
 use crate::campaign::sources::now_unix_ns;
 use crate::cli::measure::{MeasureOptions, MeasureRequest};
+use crate::commands::measure::against::against;
 use crate::commands::measure::ends::Ends;
 use crate::commands::measure::plan::{check, plan};
 use crate::commands::output::print_text;
@@ -20,12 +23,15 @@ use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::trial::{Path, collect, measure_offset};
 use std::io::{IsTerminal, Write};
 
-/// Measures once between this host and another one.
+/// Measures once between this host and another one, or both families in turns.
 pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let (common, request) = (options.common(), options.request());
     check(&request)?;
     let interrupted =
         interrupt::flag().map_err(|reason| Failure::Output { what: "signal handlers".to_owned(), reason })?;
+    if let Some(baseline) = common.against {
+        return against(common, &request, baseline, interrupted);
+    }
     let mut ends = Ends::meet(common, interrupted)?;
     let shared = one_machine(&ends.here.facts, &ends.there.facts);
     let direction = match (common.reverse, request.both) {

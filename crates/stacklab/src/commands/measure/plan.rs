@@ -67,11 +67,7 @@ pub fn plan(
     token: u32,
 ) -> Result<(Trial, TrialSpec), Failure> {
     let MeasureRequest { probe, transport, framing, flows, .. } = *request;
-    let size = request.size.unwrap_or(match (probe, transport, framing) {
-        (Probe::Stream, Transport::Tcp, Framing::Message) => 128 << 10,
-        (Probe::Stream, ..) => PACKET_SIZE,
-        _ => 64,
-    });
+    let size = request.size.unwrap_or(default_size(probe, transport, framing));
     let most = family.largest_packet_bytes() - family.header_bytes() - transport.header_bytes();
     if transport == Transport::Udp && size > most {
         return Err(Failure::Usage(format!(
@@ -110,8 +106,17 @@ pub fn plan(
     Ok((Trial { block: 0, position: 0, cell, probe }, spec))
 }
 
+/// Bytes of a message if the user names none.
+pub fn default_size(probe: Probe, transport: Transport, framing: Framing) -> u32 {
+    match (probe, transport, framing) {
+        (Probe::Stream, Transport::Tcp, Framing::Message) => 128 << 10,
+        (Probe::Stream, ..) => PACKET_SIZE,
+        _ => 64,
+    }
+}
+
 /// The fastest I/O mode for a flood; scheduled and closed-loop messages are sent one per call.
-fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
+pub fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
     match (probe, pacing, transport) {
         (Probe::Stream, Pacing::Flood, Transport::Udp) => Io::Segment,
         (Probe::Stream, Pacing::Flood, Transport::Tcp) => Io::Batch,

@@ -89,13 +89,13 @@ fn a_setting_that_sets_nothing_is_refused_with_its_place() {
 #[test]
 fn every_scale_of_the_quickstart_is_a_study() {
     let plain = adjusted(QUICKSTART, None, &[]).unwrap();
-    assert_eq!(plain.cells.len(), 24);
+    assert_eq!(plain.cells.len(), 12);
     assert_eq!(adjusted(QUICKSTART, Some("quick"), &[]).unwrap(), plain);
     let standard = adjusted(QUICKSTART, Some("standard"), &[]).unwrap();
-    assert_eq!((standard.rule.min, standard.rule.max), (10, 40));
+    assert_eq!((standard.rule.min, standard.rule.max, standard.cells.len()), (10, 40, 24));
     let paper = adjusted(QUICKSTART, Some("paper"), &[]).unwrap();
     assert_eq!(paper.probe(Probe::Stream).unwrap().length, Length::Packets(1_000_000));
-    assert_eq!((paper.rule.min, paper.rule.max), (10, 40));
+    assert_eq!((paper.rule.min, paper.rule.max, paper.cells.len()), (10, 40, 24));
     assert!(plain.slicing.is_some() && paper.slicing.is_none());
 }
 

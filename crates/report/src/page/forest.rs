@@ -1,0 +1,93 @@
+//! The differences as a forest plot: each over all cells, with those of single cells, the margin and the A/A floor.
+
+use crate::findings::groups::level_name;
+use crate::page::document::{ForestRow, Span};
+use crate::page::rounding::rounded;
+use crate::rendering::numbers::DisplayUnit;
+use stacklab_model::{Comparison, Effect, Factor, Findings, Overall, Scale};
+
+/// The rows, in the order of the answer.
+pub fn rows(findings: &Findings) -> Vec<ForestRow> {
+    findings.overall.iter().filter_map(|one| row(findings, one)).collect()
+}
+
+fn row(findings: &Findings, one: &Overall) -> Option<ForestRow> {
+    let unit = DisplayUnit::of(one.metric);
+    let span = |effect: &Effect| {
+        let [middle, low, high] = [effect.estimate, effect.interval95.low, effect.interval95.high]
+            .map(|figure| rounded(unit.difference(effect.scale, figure), 4));
+        Some(Span { middle: middle?, low: low?, high: high? })
+    };
+    let margin = |side: f64| {
+        let effect = match one.metric.scale() {
+            Scale::Ratio => (1.0 + one.margin).powf(side),
+            Scale::Difference => side * one.margin,
+        };
+        rounded(unit.difference(one.metric.scale(), effect), 4)
+    };
+    let floor = findings.floors.iter().find(|floor| {
+        floor.metric == one.metric && one.transport.is_none_or(|transport| transport == floor.transport)
+    });
+    let transport = one.transport.map_or_else(String::new, |transport| format!(" {transport}"));
+    let levels = [&one.candidate, &one.baseline].map(|level| level_name(one.factor, level));
+    Some(ForestRow {
+        label: format!("{}{transport}", one.metric),
+        arms: levels.join(" against "),
+        unit: unit.difference_unit.to_owned(),
+        whole: span(one.effect.as_ref()?)?,
+        parts: findings
+            .comparisons
+            .iter()
+            .filter(|comparison| is_part(one, comparison))
+            .filter_map(|comparison| span(comparison.effect.as_ref()?))
+            .collect(),
+        margin: [margin(-1.0)?, margin(1.0)?],
+        floor: floor.and_then(|floor| span(&floor.effect)),
+    })
+}
+
+/// Whether a difference over all cells is over this comparison's, too.
+fn is_part(one: &Overall, comparison: &Comparison) -> bool {
+    let question = &comparison.question;
+    let transport = (question.factor != Factor::Transport).then_some(question.baseline.transport);
+    (question.factor, question.metric, transport) == (one.factor, one.metric, one.transport)
+        && question.baseline.level(one.factor) == one.baseline
+        && question.candidate.level(one.factor) == one.candidate
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::fixtures::findings;
+    use stacklab_model::{Floor, Interval, Metric, Transport, Verdict};
+
+    #[test]
+    fn a_row_has_its_cells_the_margin_and_the_floor_in_the_units_that_are_shown() {
+        let mut findings = findings();
+        let of = findings.comparisons.iter().find(|one| one.effect.is_some()).unwrap().clone();
+        let interval = Interval { low: 0.94, high: 0.96 };
+        let (interval90, interval95, interval99) = (interval, interval, interval);
+        let effect =
+            Effect { scale: Scale::Ratio, pairs: 9, estimate: 0.95, interval90, interval95, interval99 };
+        findings.overall = vec![Overall {
+            factor: of.question.factor,
+            baseline: of.question.baseline.level(of.question.factor),
+            candidate: of.question.candidate.level(of.question.factor),
+            metric: of.question.metric,
+            transport: Some(of.question.baseline.transport),
+            comparisons: 1,
+            answered: 1,
+            effect: Some(effect.clone()),
+            verdict: Verdict::Inconclusive,
+            margin: 0.25,
+        }];
+        let (metric, transport) = (of.question.metric, of.question.baseline.transport);
+        findings.floors = vec![Floor { metric, transport, effect: Effect { estimate: 1.001, ..effect } }];
+        assert_eq!((metric, transport), (Metric::Throughput, Transport::Tcp), "the fixture is a ratio's");
+        let [row] = &rows(&findings)[..] else { panic!("one row") };
+        assert_eq!((row.label.as_str(), row.arms.as_str()), ("throughput tcp", "ipv6 against ipv4"));
+        assert_eq!((row.whole.middle, row.whole.low, row.unit.as_str()), (-5.0, -6.0, "%"));
+        assert_eq!((row.margin, row.floor.as_ref().unwrap().middle), ([-20.0, 25.0], 0.1));
+        assert!(!row.parts.is_empty(), "{row:?}");
+    }
+}

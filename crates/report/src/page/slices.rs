@@ -1,0 +1,52 @@
+//! The slices of all arms of an interleaved trial, in the order of time.
+
+use crate::page::document::{ArmSlices, SlicesView};
+use crate::page::rounding::rounded;
+use crate::rendering::numbers::DisplayUnit;
+use stacklab_model::{Metric, Probe, Role, RunRecord, Slice};
+
+/// Maximum rounds that are shown: the first ones.
+const ROUNDS: usize = 120;
+
+/// The slices of a run and of the runs that took turns with it; `None` if it took no turns.
+pub fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView> {
+    let of = |run: &RunRecord, role: Role| -> Vec<Slice> {
+        let report = run.host_reports.iter().find(|report| report.role == role);
+        report.map_or_else(Vec::new, |report| report.slices.iter().take(ROUNDS).copied().collect())
+    };
+    if of(run, Role::Sender).is_empty() {
+        return None;
+    }
+    let echo = run.spec.probe.probe == Probe::Echo;
+    let shown = DisplayUnit::of(if echo { Metric::Rtt } else { Metric::Throughput });
+    let mut all: Vec<&RunRecord> = std::iter::once(run).chain(beside).collect();
+    all.sort_by_key(|run| run.trial.position);
+    // All arms send by one host's clock.
+    let begin_ns = all.iter().flat_map(|run| of(run, Role::Sender)).map(|slice| slice.first_ns).min()?;
+    let arm = |run: &&RunRecord| {
+        let [sent, received] = [Role::Sender, Role::Receiver].map(|role| of(run, role));
+        let figure = |slice: &Slice| {
+            let figure = if echo {
+                slice.delay_ns.map(|ns| ns as f64 / 1e6)
+            } else {
+                let arrived = received.iter().find(|arrived| arrived.round == slice.round)?;
+                arrived.arrival_rate().map(|rate| rate * f64::from(run.spec.message_bytes) * 8.0 / 1e6)
+            };
+            rounded(shown.factor * figure?, 5)
+        };
+        ArmSlices {
+            label: run.trial.cell.to_string(),
+            start_ms: sent
+                .iter()
+                .filter_map(|slice| rounded(slice.first_ns.saturating_sub(begin_ns) as f64 / 1e6, 6))
+                .collect(),
+            figures: sent.iter().map(figure).collect(),
+        }
+    };
+    let what = if echo { "median round trip" } else { "payload received" };
+    Some(SlicesView {
+        what: what.to_owned(),
+        unit: shown.unit.to_owned(),
+        arms: all.iter().map(arm).collect(),
+    })
+}

@@ -1,0 +1,115 @@
+//! The study of `stacklab measure .. --against FAMILY`.
+
+use crate::cli::measure::{CommonOptions, MeasureRequest, Pace};
+use crate::commands::measure::plan::{best_io, default_size};
+use crate::failure::Failure;
+use stacklab_model::{Family, Length, Pacing, Probe, Transport};
+use std::fmt::Write;
+
+/// A campaign has this many trials of each arm in its time, about: trials are what is compared.
+const TRIALS: u64 = 40;
+/// The shortest and the longest trial of an arm, nanoseconds.
+const SHORTEST_NS: u64 = 50_000_000;
+const LONGEST_NS: u64 = 2_000_000_000;
+/// Warm-up without -O, as a share of a trial.
+const WARMUP: u64 = 10;
+/// The fewest blocks before a verdict.
+const LEAST_BLOCKS: u32 = 6;
+
+/// A study of both families with the request's options, which ends when its verdicts are sure or the time is over.
+///
+/// # Errors
+/// With a sentence on the first option that does not go together with `--against`.
+pub fn study_text(
+    common: &CommonOptions,
+    request: &MeasureRequest,
+    baseline: Family,
+) -> Result<String, Failure> {
+    let refuse =
+        |what: &str| Err(Failure::Usage(format!("{what} does not go with --against: leave one of them out")));
+    let MeasureRequest { probe, transport, framing, flows, .. } = *request;
+    let Length::Time(time_ns) = request.length else { return refuse("a number of messages (-n)") };
+    match probe {
+        Probe::Stream | Probe::Echo => {}
+        Probe::Connect => return refuse("measuring connections"),
+        _ => return refuse("a schedule of round trips (--pps)"),
+    }
+    for (given, option) in
+        [(request.both, "--bidir"), (request.at_interface, "--at-interface"), (request.poll_ns > 0, "--poll")]
+    {
+        if given {
+            return refuse(option);
+        }
+    }
+    let size = request.size.unwrap_or(default_size(probe, transport, framing));
+    let pacing = match request.pace {
+        Pace::As(pacing) => pacing,
+        Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
+    };
+    let trial_ns = (time_ns / TRIALS).clamp(SHORTEST_NS, LONGEST_NS);
+    let warmup_ns = if request.warmup_ns > 0 { request.warmup_ns } else { trial_ns / WARMUP };
+    let candidate = if baseline == Family::Ipv4 { Family::Ipv6 } else { Family::Ipv4 };
+    // A JSON string is a TOML string.
+    let title = serde_json::Value::from(format!(
+        "{transport} {probe} {} {}: {candidate} against {baseline}",
+        if common.reverse { "from" } else { "to" },
+        common.host
+    ));
+    let mut text = format!(
+        "title = {title}\n[testbed]\noffloads = true\n[factors]\nfamily = [\"{baseline}\", \"{candidate}\"]\n\
+         transport = [\"{transport}\"]\nframing = [\"{framing}\"]\nsize = [{size}]\n"
+    );
+    let mut factor = |name: &str, level: Option<String>| {
+        if let Some(level) = level {
+            let _ = writeln!(text, "{name} = [{level}]");
+        }
+    };
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let tuning = &request.tuning;
+    if probe == Probe::Stream {
+        let io = request.io.unwrap_or(best_io(probe, pacing, transport));
+        factor("io", Some(quoted(io.name())));
+        factor("flows", (flows > 1).then(|| flows.to_string()));
+    }
+    factor("send_buffer", tuning.send_buffer.map(|bytes| bytes.to_string()));
+    factor("receive_buffer", tuning.receive_buffer.map(|bytes| bytes.to_string()));
+    factor("mss", tuning.mss.map(|bytes| bytes.to_string()));
+    factor("nodelay", tuning.nodelay.map(|on| on.to_string()));
+    factor("congestion_control", tuning.congestion_control.as_deref().map(quoted));
+    factor("dscp", tuning.dscp.map(|point| point.to_string()));
+    let _ = write!(
+        text,
+        "[probe.{probe}]\nmetrics = [{}]\nlength = {{ time = \"{}\" }}\nwarmup = \"{}\"\n",
+        metrics(request, pacing),
+        duration(trial_ns),
+        duration(warmup_ns)
+    );
+    if let Pacing::Schedule(per_second) = pacing {
+        let _ = writeln!(text, "packet_rate = {per_second:?}");
+    }
+    let _ = write!(
+        text,
+        "[runs]\nmin = {LEAST_BLOCKS}\nmax = 1000\ntarget = \"0.1 %\"\nbudget = \"{}\"\narms = \"interleaved\"\n\
+         [[comparison]]\nfactor = \"family\"\nbaseline = \"{baseline}\"\ncandidate = \"{candidate}\"\nmargin = \"1 %\"\n",
+        duration(time_ns)
+    );
+    Ok(text)
+}
+
+/// A duration as studies have it.
+fn duration(ns: u64) -> String {
+    format!("{}us", ns / 1000)
+}
+
+/// The metrics of a request: a flood has no meaningful delays.
+fn metrics(request: &MeasureRequest, pacing: Pacing) -> String {
+    let mut names = match (request.probe, request.transport) {
+        (Probe::Echo, _) => vec!["rtt"],
+        (_, Transport::Tcp) => vec!["throughput", "cpu_per_packet_sender", "cpu_per_packet"],
+        (_, Transport::Udp) => vec!["throughput", "loss", "cpu_per_packet_sender", "cpu_per_packet"],
+    };
+    if request.probe == Probe::Stream && pacing != Pacing::Flood {
+        names.extend(["one_way_delay", "jitter"]);
+    }
+    names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,67 @@
+//! Other load on this machine during a trial: a run that it may have disturbed says so.
+
+use stacklab_model::Warning;
+use stacklab_traffic::host::other_load::OtherLoad;
+
+/// Share of the processors' time that the machine below may take.
+const MOST_STOLEN: f64 = 0.05;
+/// What other processes may have together, as a share of one processor.
+const MOST_OF_OTHERS: f64 = 0.1;
+/// Maximum number of named processes.
+const NAMED: usize = 3;
+
+/// The warning of a trial during which others had much of the processors, with what had it.
+pub fn warning(load: &OtherLoad) -> Option<Warning> {
+    let others: f64 = load.processes.iter().map(|process| process.share).sum();
+    if load.stolen <= MOST_STOLEN && others <= MOST_OF_OTHERS {
+        return None;
+    }
+    let percent = |share: f64| format!("{:.0} %", 100.0 * share);
+    let mut what = Vec::new();
+    if load.stolen > 0.0 {
+        what.push(format!("the machine below took {}", percent(load.stolen)));
+    }
+    let named = load.processes.iter().filter(|process| process.share >= MOST_OF_OTHERS / 2.0).take(NAMED);
+    what.extend(named.map(|process| format!("{} had {} of one", process.name, percent(process.share))));
+    Some(Warning {
+        code: "other_load".to_owned(),
+        text: format!("others had {} of the processors ({})", percent(load.taken()), what.join(", ")),
+        advice: "end other load, or measure on a machine of your own".to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_traffic::host::other_load::OtherProcess;
+
+    fn load(stolen: f64, processes: &[(&str, f64)]) -> OtherLoad {
+        let of = |(name, share): &(&str, f64)| OtherProcess {
+            pid: 7,
+            name: (*name).to_owned(),
+            share: *share,
+            ran_before: true,
+        };
+        OtherLoad {
+            seconds: 1.0,
+            processors: 2,
+            busy: 0.5,
+            stolen,
+            processes: processes.iter().map(of).collect(),
+        }
+    }
+
+    #[test]
+    fn what_had_the_processors_is_named_where_it_was_much() {
+        assert_eq!(warning(&load(0.05, &[("cron", 0.04), ("sshd", 0.05)])), None);
+        let said = |load| warning(&load).unwrap().text;
+        assert_eq!(
+            said(load(0.12, &[("cc1", 0.5), ("sshd", 0.01)])),
+            "others had 38 % of the processors (the machine below took 12 %, cc1 had 50 % of one)"
+        );
+        assert_eq!(
+            said(load(0.0, &[("cc1", 0.2)])),
+            "others had 10 % of the processors (cc1 had 20 % of one)"
+        );
+    }
+}

@@ -1,0 +1,202 @@
+//! Load on a Linux machine that is not this process's: time stolen by the machine below, and other processes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::time::Instant;
+
+/// Ticks per second in `/proc`: the same on every Linux that Rust's standard library supports.
+const TICKS: f64 = 100.0;
+/// The kernel's own threads are children of this process. They work for others.
+const KTHREADD: u32 = 2;
+
+/// Processor time of the machine and of its processes at one moment.
+pub struct LoadSample {
+    at: Instant,
+    machine: Machine,
+    processes: BTreeMap<u32, Process>,
+}
+
+/// What others had of the processors between two samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherLoad {
+    /// The time between the samples, seconds.
+    pub seconds: f64,
+    /// Number of processors.
+    pub processors: usize,
+    /// Share of the processors' time that all processes and the kernel had.
+    pub busy: f64,
+    /// Share of the processors' time that the machine below took away.
+    pub stolen: f64,
+    /// Other processes that had processor time, the most first. The kernel's threads are not among them.
+    pub processes: Vec<OtherProcess>,
+}
+
+/// A process that is neither this one nor started by it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OtherProcess {
+    /// Its id.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// What it and its children that have ended had, as a share of one processor.
+    pub share: f64,
+    /// Whether it ran before the first sample.
+    pub ran_before: bool,
+}
+
+impl OtherLoad {
+    /// Share of the processors' time that others had: the machine below, and other processes.
+    pub fn taken(&self) -> f64 {
+        let others: f64 = self.processes.iter().map(|process| process.share).sum();
+        (self.stolen + others / self.processors.max(1) as f64).clamp(0.0, 1.0)
+    }
+}
+
+/// The total of all processors, ticks.
+#[derive(Default, Clone, Copy)]
+struct Machine {
+    processors: usize,
+    busy: f64,
+    stolen: f64,
+}
+
+struct Process {
+    name: String,
+    parent: u32,
+    group: u32,
+    /// Its own time, and the time of children that have ended and were waited for, ticks.
+    ticks: f64,
+    own_ticks: f64,
+}
+
+impl LoadSample {
+    /// The present state. What cannot be read counts as nothing.
+    pub fn now() -> Self {
+        let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
+        let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let processes = pids
+            .filter_map(|pid| Some((pid, process(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?)));
+        LoadSample { at: Instant::now(), machine: machine(&stat), processes: processes.collect() }
+    }
+
+    /// What others had until a later sample. A process that began and ended in between is its parent's, if it was waited
+    /// for.
+    pub fn until(&self, later: &LoadSample) -> OtherLoad {
+        let seconds = (later.at - self.at).as_secs_f64().max(1.0 / TICKS);
+        let processors = later.machine.processors.max(1);
+        let share = |ticks: f64| (ticks / TICKS / seconds).max(0.0);
+        let own = own(&later.processes, std::process::id());
+        let is_other = |pid: u32, process: &Process| {
+            !own.contains(&pid) && pid != KTHREADD && process.parent != KTHREADD
+        };
+        let mut processes = Vec::new();
+        for (pid, process) in later.processes.iter().filter(|(pid, process)| is_other(**pid, process)) {
+            let before = self.processes.get(pid);
+            // The earlier time of its children that have ended since.
+            let ended = self.processes.iter().filter(|(gone, _)| !later.processes.contains_key(gone));
+            let earlier: f64 =
+                ended.filter(|(_, gone)| gone.parent == *pid).map(|(_, gone)| gone.own_ticks).sum();
+            let had = share(process.ticks - before.map_or(0.0, |process| process.ticks) - earlier);
+            if had > 0.0 {
+                let (pid, name, ran_before) = (*pid, process.name.clone(), before.is_some());
+                processes.push(OtherProcess { pid, name, share: had, ran_before });
+            }
+        }
+        processes.sort_by(|a, b| b.share.total_cmp(&a.share));
+        OtherLoad {
+            seconds,
+            processors,
+            busy: share(later.machine.busy - self.machine.busy) / processors as f64,
+            stolen: share(later.machine.stolen - self.machine.stolen) / processors as f64,
+            processes,
+        }
+    }
+}
+
+/// `/proc/stat`.
+fn machine(stat: &str) -> Machine {
+    let processors = stat.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu ")).count();
+    let total = stat.lines().next().unwrap_or_default();
+    let ticks: Vec<f64> = total.split_whitespace().skip(1).filter_map(|field| field.parse().ok()).collect();
+    let of = |fields: &[usize]| fields.iter().filter_map(|field| ticks.get(*field)).sum();
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    Machine { processors, busy: of(&[0, 1, 2, 5, 6]), stolen: of(&[7]) }
+}
+
+/// `/proc/PID/stat`.
+fn process(stat: &str) -> Option<Process> {
+    // The name is in brackets, and may contain brackets and spaces itself.
+    let (before, after) = stat.rsplit_once(')')?;
+    let fields: Vec<&str> = after.split_whitespace().collect();
+    let of = |field: usize| fields.get(field)?.parse::<f64>().ok();
+    let own_ticks = of(11)? + of(12)?;
+    Some(Process {
+        name: before.split_once('(')?.1.to_owned(),
+        parent: fields.get(1)?.parse().ok()?,
+        group: fields.get(2)?.parse().ok()?,
+        ticks: own_ticks + of(13)? + of(14)?,
+        own_ticks,
+    })
+}
+
+/// A process, its descendants, and the members of their process groups: a guest's helpers may have lost their parents.
+fn own(processes: &BTreeMap<u32, Process>, root: u32) -> BTreeSet<u32> {
+    let descends = |mut pid: u32| {
+        while let Some(process) = processes.get(&pid) {
+            if pid == root {
+                return true;
+            }
+            pid = process.parent;
+        }
+        false
+    };
+    let descendants: BTreeSet<u32> = processes.keys().copied().filter(|pid| descends(*pid)).collect();
+    let is_own =
+        |pid: &u32, process: &Process| descendants.contains(pid) || descendants.contains(&process.group);
+    processes.iter().filter(|(pid, process)| is_own(pid, process)).map(|(pid, _)| *pid).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+    use std::time::Duration;
+
+    #[test]
+    fn an_unrelated_process_is_found_with_its_share_and_this_one_is_not() {
+        let before = LoadSample::now();
+        // Its parent is no longer a process of this test.
+        let script = "setsid sh -c 'while :; do :; done' >/dev/null 2>&1 & echo $!";
+        let other = Command::new("sh").args(["-c", script]).stderr(Stdio::null()).output().unwrap();
+        let other: u32 = String::from_utf8(other.stdout).unwrap().trim().parse().unwrap();
+        // This process is busy too.
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_millis(500) {}
+        let load = before.until(&LoadSample::now());
+        let _ = Command::new("kill").args(["-KILL", &other.to_string()]).status();
+        let found = load.processes.iter().find(|process| process.pid == other);
+        let found = found.unwrap_or_else(|| panic!("{other} is not in {load:?}"));
+        assert!((0.1..1.1).contains(&found.share) && !found.ran_before, "{load:?}");
+        assert!(load.processes.iter().all(|process| process.pid != std::process::id()), "{load:?}");
+        assert!(load.taken() > 0.02 && load.busy > load.taken() - load.stolen, "{load:?}");
+        assert!(load.seconds >= 0.5 && load.processors >= 1, "{load:?}");
+    }
+
+    #[test]
+    fn lines_of_proc_are_read_by_their_fields() {
+        let found = machine("cpu  10 1 20 300 4 5 6 7 0 0\ncpu0 5 0\ncpu1 5 1\nintr 1");
+        assert_eq!((found.processors, found.busy, found.stolen), (2, 42.0, 7.0));
+        let found = process("12 (a) b (c) S 1 9 9 0 -1 4194560 1 2 3 4 100 20 3 4 20 0 1 0 5").unwrap();
+        assert_eq!((found.name.as_str(), found.parent, found.group), ("a) b (c", 1, 9));
+        assert_eq!((found.own_ticks, found.ticks), (120.0, 127.0));
+        assert!(process("12 a").is_none());
+    }
+
+    #[test]
+    fn members_of_a_childs_process_group_are_own() {
+        let of = |parent, group| Process { name: String::new(), parent, group, ticks: 0.0, own_ticks: 0.0 };
+        let all = BTreeMap::from([(1, of(0, 1)), (5, of(1, 5)), (6, of(5, 6)), (7, of(1, 6)), (8, of(1, 8))]);
+        assert_eq!(own(&all, 5), BTreeSet::from([5, 6, 7]));
+    }
+}
