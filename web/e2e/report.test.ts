@@ -37,7 +37,9 @@ test("it opens from a file with the verdict first, asks nothing of the network a
   const page = await opened();
   expect(await page.tab.title()).toBe(TITLE);
   expect(await page.tab.textContent("h1")).toBe(TITLE);
-  expect(await page.tab.$$eval("h2", (all) => all[0]!.textContent)).toBe("Verdict");
+  expect(await page.tab.$$eval("h2", (all) => all.slice(0, 2).map((one) => one.textContent))).toEqual(["Differences", "Verdict"]);
+  const told = await page.tab.$$eval("svg.forest", (all) => all.map((one) => one.getAttribute("aria-label")));
+  expect(told.join()).toContain("ipv6 against ipv4, throughput tcp: ");
   const sentences = await page.tab.$$eval(".sentences li", (all) => all.map((one) => one.textContent));
   const groups = new Set(findings.comparisons.map(({ metric, baseline }) => `${metric}, ${baseline.transport} ${baseline.framing}, ipv6 against ipv4`));
   expect(sentences).toHaveLength(groups.size);
@@ -53,7 +55,8 @@ test("the matrix has every verdict in words and signs, and leads to its graph", 
   expect(cells).toHaveLength(findings.comparisons.length);
   const better = findings.comparisons.filter(({ verdict }) => typeof verdict === "object" && "better" in verdict).length;
   const told = await page.tab.$$eval(".matrix tbody button", (all) => all.map((one) => one.textContent!));
-  expect(told.filter((text) => /[▲▼]/.test(text) && /ipv[46]/.test(text))).toHaveLength(better);
+  // In parentheses where the difference is within the margin.
+  expect(told.filter((text) => /^\s*(?:[▲▼]+\s*|\()ipv[46]/.test(text))).toHaveLength(better);
   expect(told.every((text) => text.trim() !== "")).toBe(true);
   await page.tab.click('.matrix tbody tr:has-text("rtt udp") button >> nth=1');
   expect(await page.tab.inputValue('select[name="metric"]')).toBe("rtt");
@@ -165,6 +168,23 @@ test("what is shown is downloaded as CSV, SVG and PNG", async () => {
   const png = await download("PNG");
   expect(png.subarray(1, 4).toString()).toBe("PNG");
   expect(png.readUInt32BE(16)).toBe(1520);
+  await page.fine();
+  await page.close();
+});
+
+test("a run in turns is shown with the slices of all arms", async () => {
+  folder.run("run", "study.toml", "--out", "turns.stacklab", "--seed", "1", "--set", "runs.arms='interleaved'", "--set", "runs.max=2", "--set", "runs.min=2");
+  folder.run("report", "turns.stacklab", "--format", "html", "--out", "turns.html");
+  const page = await Watched.open(chromium, 1280, "light");
+  await page.tab.goto("file://" + folder.at("turns.html"));
+  await page.tab.waitForSelector("#explorer table");
+  await page.tab.click('#runs tbody tr:has-text("stream") button');
+  const slices = page.tab.locator('article.detail svg[aria-label^="Slices of 2 arms in turns"]');
+  await slices.waitFor();
+  expect(await slices.locator("g[stroke]").count()).toBe(2);
+  expect(await page.tab.textContent("figure.slices figcaption")).toContain("payload received of each slice, Mbit/s");
+  // What an arm differs from itself by.
+  expect(await page.tab.locator("svg.forest rect.floor").count()).toBeGreaterThan(0);
   await page.fine();
   await page.close();
 });
