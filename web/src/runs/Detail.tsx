@@ -1,11 +1,12 @@
 // What the hosts saw of one run.
 import type { CpuView, HistogramView, RunDetail, SeriesView, SideView } from "../document";
+import type { Theme } from "../chart/palette";
 import { extent, scale, thinned } from "../chart/scale";
 import { useEffect, useRef } from "preact/hooks";
 import { Facts } from "../testbed/Testbed";
 import { Slices } from "./Slices";
 
-export function Detail({ detail }: { detail: RunDetail }) {
+export function Detail({ detail, theme }: { detail: RunDetail; theme: Theme }) {
   const article = useRef<HTMLElement>(null);
   // It stands below the list that it was chosen from.
   useEffect(() => article.current?.scrollIntoView({ block: "nearest" }), []);
@@ -13,7 +14,7 @@ export function Detail({ detail }: { detail: RunDetail }) {
     <article class="detail" ref={article} aria-labelledby="detail-title">
       <h3 id="detail-title">{detail.label}</h3>
       {detail.remarks.length > 0 && <ul>{detail.remarks.map((remark, place) => <li key={place}>{remark}</li>)}</ul>}
-      {detail.slices && <Slices slices={detail.slices} />}
+      {detail.slices && <Slices slices={detail.slices} theme={theme} />}
       {detail.sides.map((side, place) => <SideDetail key={place} side={side} warmup={detail.warmup_ms} />)}
       <div class="beside">
         <div>

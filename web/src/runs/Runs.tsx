@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { Page, Remark, RunDetail } from "../document";
 import { Choice } from "../explorer/Controls";
 import { change, state } from "../state";
+import { theme } from "../theme";
 import { Detail } from "./Detail";
 
 /** Most rows of the list at once. */
@@ -125,5 +126,5 @@ function Wanted({ held, wanted, fetch }: { held: RunDetail | undefined; wanted: 
   const detail = fetched.value ?? held;
   if (failed.value !== "") return <p role="alert">This run cannot be shown: {failed.value}</p>;
   if (detail === undefined) return <p>{fetch === undefined ? "This file has no detail of that run." : "Loading …"}</p>;
-  return <Detail detail={detail} />;
+  return <Detail detail={detail} theme={theme.value} />;
 }

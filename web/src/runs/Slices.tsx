@@ -2,13 +2,12 @@
 import type { SlicesView } from "../document";
 import { extent, scale } from "../chart/scale";
 import { Swatch } from "../chart/Chart";
-import { isOpen, look, outline } from "../chart/palette";
-import { theme } from "../theme";
+import { isOpen, look, outline, type Theme } from "../chart/palette";
 
 const [WIDTH, HEIGHT] = [1120, 210];
 const [LEFT, RIGHT, TOP, BOTTOM] = [62, 1108, 22, 162];
 
-export function Slices({ slices }: { slices: SlicesView }) {
+export function Slices({ slices, theme }: { slices: SlicesView; theme: Theme }) {
   const starts = slices.arms.flatMap((arm) => arm.start_ms);
   const last = Math.max(...starts, 0);
   const figures = slices.arms.flatMap((arm) => arm.figures).filter((figure) => figure !== null);
@@ -23,7 +22,7 @@ export function Slices({ slices }: { slices: SlicesView }) {
         {y.ticks.map((tick) => <g key={tick.at}><path class="grid" d={`M${LEFT} ${tick.at}H${RIGHT}`} /><text class="tick end" x={LEFT - 6} y={tick.at + 4}>{tick.label}</text></g>)}
         {x.ticks.filter((tick) => tick.at <= RIGHT + 1).map((tick) => <text key={tick.at} class="tick middle" x={tick.at} y={BOTTOM + 16}>{tick.label}</text>)}
         {slices.arms.map((arm, place) => {
-          const { colour, marker, dash } = look(place, theme.value);
+          const { colour, marker, dash } = look(place, theme);
           const points = arm.figures.flatMap((figure, slice) => (figure === null ? [] : [[x.at(arm.start_ms[slice] ?? 0), y.at(figure)] as const]));
           return (
             <g key={arm.label} stroke={colour}>
@@ -37,7 +36,7 @@ export function Slices({ slices }: { slices: SlicesView }) {
       <figcaption>
         {slices.what} of each slice, {slices.unit}:{" "}
         {slices.arms.map((arm, place) => (
-          <span key={arm.label}><Swatch number={place} theme={theme.value} /> {arm.label}{" "}</span>
+          <span key={arm.label}><Swatch number={place} theme={theme} /> {arm.label}{" "}</span>
         ))}
       </figcaption>
     </figure>

@@ -73,6 +73,9 @@ impl Metric {
                 "mean smoothed round-trip time during the stream beyond the connection's least, over the least (RFC 6349)"
             }
             Fairness => "Jain's index of the flows' received payload: 1 is even, 1/n is all for one of n",
+            Stalls => {
+                "slices whose rate is below half of the median slice of their arm, interleaved trials only"
+            }
             Lateness => "median time that messages left after their schedule",
             LatenessP99 => "99th percentile of the time that messages left after their schedule",
             Retransmits => "TCP segments sent again, from the first byte to the last (TCP_INFO)",
@@ -106,6 +109,7 @@ impl Metric {
                  took the answer from it (by the interface's own clock where it stamps both), one outstanding"
             }
             RttInterfaceP99 => "99th percentile of the round trip at the sending host's interface",
+            EchoLoss => "messages sent in the measured window whose answer never came, over messages sent",
             RttOpen => "median round trip on a fixed schedule, from the intended send time",
             RttOpenMean => "mean round trip on a fixed schedule, from the intended send time",
             RttOpenP99 => {

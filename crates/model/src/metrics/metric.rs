@@ -69,6 +69,8 @@ named! {
         BufferDelay = "buffer_delay",
         /// Fairness among several flows.
         Fairness = "fairness",
+        /// Slices of an interleaved stream with less than half of their arm's median rate.
+        Stalls = "stalls",
         /// Median lateness of messages on a schedule.
         Lateness = "lateness",
         /// 99th percentile of it.
@@ -105,6 +107,8 @@ named! {
         RttInterface = "rtt_interface",
         /// 99th percentile of it.
         RttInterfaceP99 = "rtt_interface_p99",
+        /// Share of messages without an answer, closed loop.
+        EchoLoss = "echo_loss",
         /// Median round trip, open loop.
         RttOpen = "rtt_open",
         /// Mean round trip, open loop.
@@ -137,7 +141,7 @@ impl Metric {
     pub fn probe(self) -> Probe {
         use Metric::*;
         match self {
-            Rtt | RttMean | RttP99 | RttP999 | RttInterface | RttInterfaceP99 => Probe::Echo,
+            Rtt | RttMean | RttP99 | RttP999 | RttInterface | RttInterfaceP99 | EchoLoss => Probe::Echo,
             RttOpen | RttOpenMean | RttOpenP99 | RttOpenP999 | LatenessOpen | LatenessOpenP99 => {
                 Probe::EchoOpen
             }
@@ -151,7 +155,7 @@ impl Metric {
     pub fn applies_to(self, transport: Transport) -> bool {
         use Metric::*;
         match self {
-            Loss | Duplicate | Reorder => transport == Transport::Udp,
+            Loss | Duplicate | Reorder | EchoLoss => transport == Transport::Udp,
             LinkBytes | LinkBytesBeyond => transport == Transport::Udp,
             // The kernel reports a timestamp per datagram sent; a stream's messages share packets.
             RttInterface | RttInterfaceP99 => transport == Transport::Udp,
@@ -166,7 +170,7 @@ impl Metric {
         match self {
             Throughput | ThroughputReverse | ThroughputLoad => Unit::MegabitPerSecond,
             PacketRate => Unit::PacketPerSecond,
-            Loss | Duplicate | Reorder | Fairness => Unit::Ratio,
+            Loss | Duplicate | Reorder | Fairness | EchoLoss => Unit::Ratio,
             CpuSender | CpuReceiver | CpuSystem | CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser
             | CpuReceiverSystem | CpuReceiverSoftirq | CpuEngineSender | CpuEngineReceiver | CpuRouter1
             | CpuRouter2 => Unit::CorePercent,
@@ -175,7 +179,9 @@ impl Metric {
             MemorySockets => Unit::Kibibyte,
             Ttr => Unit::Times,
             TcpEfficiency | BufferDelay | LinkBytesBeyond => Unit::Percent,
-            Retransmits | Fragments | Reassembled | FragmentsRouters | ReassembledRouters => Unit::Count,
+            Retransmits | Stalls | Fragments | Reassembled | FragmentsRouters | ReassembledRouters => {
+                Unit::Count
+            }
             PathMtu | LinkBytes => Unit::Byte,
             ConnectRate => Unit::ConnectionPerSecond,
             OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv | TcpSrtt | Rtt | RttMean
@@ -253,7 +259,7 @@ mod tests {
         for metric in [TcpSrtt, Retransmits, Ttr, TcpEfficiency, BufferDelay] {
             assert!(metric.applies_to(Transport::Tcp) && !metric.applies_to(Transport::Udp), "{metric}");
         }
-        for metric in [Loss, Duplicate, Reorder, RttInterface] {
+        for metric in [Loss, Duplicate, Reorder, RttInterface, EchoLoss] {
             assert!(metric.applies_to(Transport::Udp) && !metric.applies_to(Transport::Tcp), "{metric}");
         }
         for metric in Metric::ALL {

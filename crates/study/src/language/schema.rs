@@ -179,7 +179,15 @@ mod tests {
         let echo = &properties["probe"]["properties"]["echo"];
         assert_eq!(
             echo["properties"]["metrics"]["items"]["enum"],
-            json!(["rtt", "rtt_mean", "rtt_p99", "rtt_p999", "rtt_interface", "rtt_interface_p99"])
+            json!([
+                "rtt",
+                "rtt_mean",
+                "rtt_p99",
+                "rtt_p999",
+                "rtt_interface",
+                "rtt_interface_p99",
+                "echo_loss"
+            ])
         );
         assert_eq!(echo["properties"].get("packet_rate"), None);
         assert_eq!(echo["properties"]["length"]["maxProperties"], 1);

@@ -41,6 +41,11 @@ pub fn together(arms: &[Arm<'_>]) -> Vec<Together> {
             arm.values.insert(metric, Value::Measured(figure));
         }
     }
+    for (arm, (_, spec, [_, receiver])) in all.iter_mut().zip(arms) {
+        if let Some(stalls) = stalls(&receiver.slices).filter(|_| spec.probe.probe == Probe::Stream) {
+            arm.values.insert(Metric::Stalls, Value::Measured(stalls as f64));
+        }
+    }
     for reason in packets(arms) {
         all.iter_mut().for_each(|arm| arm.contradictions.push(reason.clone()));
     }
@@ -71,6 +76,14 @@ fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<
         Metric::Rtt => of(&sender.slices, &|slice| slice.delay_ns.map(|ns| milliseconds(ns as f64))),
         _ => None,
     }
+}
+
+/// Number of slices below half of the median slice's rate; `None` without a rate. A trimmed mean does not show them.
+fn stalls(slices: &[Slice]) -> Option<usize> {
+    let mut rates: Vec<f64> = slices.iter().map(|slice| slice.arrival_rate().unwrap_or(0.0)).collect();
+    rates.sort_by(f64::total_cmp);
+    let median = *rates.get(rates.len() / 2).filter(|rate| **rate > 0.0)?;
+    Some(rates.iter().filter(|rate| **rate < median / 2.0).count())
 }
 
 /// The location of each arm from its figures by round. `None` with too few rounds in which every arm has one.
@@ -210,7 +223,7 @@ mod tests {
     #[test]
     fn rounds_that_an_arm_lacks_are_left_out_and_too_few_give_no_location() {
         let few = found(&arms([&[1e5; 4], &[1e5; 9]]));
-        assert!(few.iter().all(|arm| arm.values.is_empty()));
+        assert!(few.iter().all(|arm| !arm.values.contains_key(&Metric::PacketRate)));
         let mut some = arms([&[1e5; 9], &[1e5; 9]]);
         some[1].2[1].slices[3] = Slice { round: 3, ..Slice::default() };
         assert!((rate(&found(&some)[1]) - 1e5).abs() < 1.0);
@@ -222,6 +235,15 @@ mod tests {
         some[0].2[0].counters.0.insert("interface.tx_packets".to_owned(), 3000);
         let said = &found(&some)[1].contradictions;
         assert_eq!(*said, ["the arms together sent 2006 packets and 3000 left: they were split"]);
+    }
+
+    #[test]
+    fn slices_far_below_their_arms_median_are_stalls() {
+        let mut rates = [1e5; 9];
+        (rates[2], rates[7]) = (4e4, 6e4);
+        let both = found(&arms([&rates, &[1e5; 9]]));
+        let stalls = both.iter().map(|arm| arm.values[&Metric::Stalls].measured().unwrap());
+        assert_eq!(stalls.collect::<Vec<_>>(), [1.0, 0.0]);
     }
 
     #[test]

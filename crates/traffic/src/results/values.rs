@@ -34,6 +34,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
     let of_sent = |count: u64| Value::finite(count as f64 / sent.measured as f64, "no message was sent");
     let of_received =
         |count: u64| Value::finite(count as f64 / received.measured as f64, "no message arrived");
+    let unanswered = sent.measured.saturating_sub(sender.received.measured);
     // The first receive (several messages, in a TCP stream) arrived before the window's time began.
     let (arrived, seconds) = match spec.slicing {
         Some(_) => interleaved::arrivals(&receiver.slices),
@@ -58,10 +59,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         OneWayDelayMean => delay::milliseconds(receiver.delays.as_ref().map(|delays| delays.mean_ns)),
         Jitter => delay::milliseconds(receiver.delays.as_ref().and_then(|delays| delays.jitter_ns)),
         JitterRfc3550 => delay::milliseconds(receiver.delays.as_ref().and_then(|delays| delays.jitter_rfc3550_ns)),
-        Pdv => delay::milliseconds(receiver.delays.as_ref().and_then(|delays| {
-            let (high, low) = (delays.buckets.percentile(0.999)?, delays.buckets.percentile(0.0)?);
-            Some((high - low) as f64)
-        })),
+        Pdv => delay::variation(&receiver.delays),
         TcpSrtt => tcp::srtt(sender),
         CpuSender => cpu::of_window(sender.cpu.as_ref(), CpuTime::busy_ns),
         CpuReceiver => cpu::of_window(receiver.cpu.as_ref(), CpuTime::busy_ns),
@@ -89,6 +87,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         TcpEfficiency => tcp::efficiency(sender),
         BufferDelay => tcp::buffer_delay(sender),
         Fairness => throughput::jain(&receiver.flow_bytes),
+        Stalls => Value::Missing("the trial has no slices: set runs.arms = \"interleaved\"".to_owned()),
         Lateness | LatenessP99 if spec.kernel_paced().is_some() => {
             Value::Missing("the kernel kept the schedule, and does not say how well".to_owned())
         }
@@ -114,8 +113,10 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         CpuRouter1 | CpuRouter2 | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond => {
             Value::Missing("there are no routers between the hosts".to_owned())
         }
-        Rtt | RttOpen | RttLoaded | ConnectTime => delay::percentile(&sender.delays, 0.5),
-        RttP99 | RttOpenP99 | RttLoadedP99 => delay::percentile(&sender.delays, 0.99),
+        ConnectTime => delay::percentile(&sender.delays, 0.5),
+        Rtt | RttOpen | RttLoaded => delay::of_answers(&sender.delays, unanswered, 0.5),
+        RttP99 | RttOpenP99 | RttLoadedP99 => delay::of_answers(&sender.delays, unanswered, 0.99),
+        EchoLoss => of_sent(unanswered),
         RttInterface | RttInterfaceP99 if sender.interface_delays.is_none() => {
             if spec.probe.metrics.contains(&metric) {
                 Value::Missing("the sending host's kernel does not say when a datagram left".to_owned())
@@ -125,7 +126,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         }
         RttInterface => delay::percentile(&sender.interface_delays, 0.5),
         RttInterfaceP99 => delay::percentile(&sender.interface_delays, 0.99),
-        RttP999 | RttOpenP999 => delay::percentile(&sender.delays, 0.999),
+        RttP999 | RttOpenP999 => delay::of_answers(&sender.delays, unanswered, 0.999),
         RttMean | RttOpenMean | RttLoadedMean => delay::milliseconds(sender.delays.as_ref().map(|delays| delays.mean_ns)),
         ConnectRate => {
             let seconds = (sent.last_ns - sent.first_ns) as f64 / 1e9;

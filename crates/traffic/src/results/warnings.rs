@@ -29,6 +29,17 @@ pub fn warnings(
             "look for a path that holds packets back",
         );
     }
+    let unanswered = sender.sent.measured.saturating_sub(received.measured);
+    if spec.probe.probe.echoes() && unanswered > 0 {
+        warn(
+            "unanswered",
+            format!(
+                "{unanswered} of {} messages had no answer: they count as infinite",
+                sender.sent.measured
+            ),
+            "look for loss on the path, or lower the load",
+        );
+    }
     if received.strays > 0 {
         warn(
             "strays",
