@@ -1,8 +1,8 @@
 //! Each difference over all cells in which it was asked: what the first sentence of a report says.
 
-use crate::comparison::distance::{back, interval_back};
+use crate::comparison::distance::{back, interval_back, to_distance};
 use crate::comparison::verdict::verdict;
-use stacklab_model::{Comparison, Effect, Factor, Interval, Overall, Scale, Verdict};
+use stacklab_model::{Comparison, Effect, Factor, Interval, Overall, Verdict};
 
 /// The differences over all cells, in the order in which they were first asked.
 pub fn overall(comparisons: &[Comparison]) -> Vec<Overall> {
@@ -48,10 +48,7 @@ fn over(group: &[&Comparison]) -> Overall {
 /// wide has little weight. Equal weights if an interval has no width.
 fn mean(effects: &[&Effect]) -> Effect {
     let scale = effects[0].scale;
-    let distance = |figure: f64| match scale {
-        Scale::Ratio => figure.ln(),
-        Scale::Difference => figure,
-    };
+    let distance = |figure: f64| to_distance(scale, figure);
     let half = |interval: &Interval| (distance(interval.high) - distance(interval.low)) / 2.0;
     let exact = effects.iter().any(|effect| half(&effect.interval95) <= 0.0);
     let weight = |effect: &Effect| if exact { 1.0 } else { half(&effect.interval95).powi(-2) };
@@ -77,7 +74,7 @@ mod tests {
     use super::*;
     use crate::comparison::paired::Paired;
     use crate::fixtures::{comparison, question};
-    use stacklab_model::Metric;
+    use stacklab_model::{Metric, Scale};
 
     fn with(pairs: &[(f64, f64)]) -> Comparison {
         let question = question(Metric::Throughput, 0.02);

@@ -142,9 +142,11 @@ fn slice_columns() -> Vec<TidyColumn> {
         of_slice("last_ns", "the host's clock at the last one, nanoseconds", |slice| {
             Some(slice.last_ns as f64)
         }),
-        of_slice("delay_ns", "median delay, nanoseconds: round trips of an echo at its sender", |slice| {
-            slice.delay_ns.map(|ns| ns as f64)
-        }),
+        of_slice(
+            "delay_ns",
+            "median delay, nanoseconds: round trips at the sender of an echo, one-way delays at the receiver of a stream",
+            |slice| slice.delay_ns.map(|ns| ns as f64),
+        ),
         of_slice("jitter_ns", "mean absolute difference of consecutive delays, nanoseconds", |slice| {
             slice.jitter_ns
         }),

@@ -84,8 +84,6 @@ struct BothFamilies {
     ways: BTreeMap<Family, Way>,
     /// Whether the other host is the sender.
     reverse: bool,
-    /// Whether both are one machine.
-    shared: bool,
 }
 
 /// The way to the other host in one family.
@@ -117,7 +115,7 @@ impl BothFamilies {
         let systems = Systems([System::Namespace, System::Namespace]);
         let ends = HostPair::greet(&systems, &Services::default(), agents)?;
         let (name, reverse) = (common.host.clone(), common.reverse);
-        Ok((BothFamilies { ends, name, ways, reverse, shared: false }, local))
+        Ok((BothFamilies { ends, name, ways, reverse }, local))
     }
 }
 
@@ -144,13 +142,11 @@ impl Rig for BothFamilies {
         if self.reverse {
             kinds.reverse();
         }
-        let hosts = self.ends.hosts(now_unix_ns(), kinds)?;
-        self.shared = self.ends.one_machine();
-        Ok(hosts)
+        Ok(self.ends.hosts(now_unix_ns(), kinds)?)
     }
 
     fn cpu_scope(&self, _cell: &Cell) -> CpuScope {
-        if self.shared { CpuScope::Shared } else { CpuScope::Host }
+        if self.ends.one_machine() { CpuScope::Shared } else { CpuScope::Host }
     }
 
     fn path(&self, _link_config: &LinkConfig, cell: &Cell) -> Path {
