@@ -40,7 +40,7 @@ const IO_AND_CLOCK: [&str; 16] = [
 const FLOWS: u32 = 10_000;
 const MOST_KIB: u64 = 512 * 1024;
 const FEW: u64 = 500;
-const MANY: u64 = 20_500;
+const MANY: u64 = 8_500;
 /// How many more times a call may occur in the longer of two runs: its report is larger, and needs more memory.
 const MORE: u64 = 60;
 

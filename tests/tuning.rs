@@ -100,6 +100,9 @@ size = [512]
 flows = [1, 4]
 io = ["plain", "batch"]
 pinning = ["none", "halves"]
+# What all flows may have on the way fits into the link's queue: a TCP whose segments overflow it may stand still for longer
+# than such a run.
+send_buffer = [30_000]
 "#,
     );
     assert_eq!(runs.len(), 2 * 2 * 16);
@@ -108,9 +111,10 @@ pinning = ["none", "halves"]
         let flows: usize = level(cell, Factor::Flows);
         if flows > 1 {
             assert_eq!(received.flow_bytes.len(), flows, "{}", run.trial);
-            // In such a short run, single flows may fall behind after a queue overflow.
+            // Only a flow of TCP that waits for its retransmission timer may have nothing in such a short run.
             let moved = received.flow_bytes.iter().filter(|bytes| **bytes > 0).count();
-            assert!(moved > 1, "{}: {:?}", run.trial, received.flow_bytes);
+            let waits = moved > 1 && sender(run).counters.get("tcp.RetransSegs") > 0;
+            assert!(moved == flows || waits, "{}: {:?}", run.trial, received.flow_bytes);
         }
         let bytes: u64 = received.flow_bytes.iter().sum();
         assert!(flows == 1 || bytes == received.received.bytes, "{}", run.trial);

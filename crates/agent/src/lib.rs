@@ -15,9 +15,6 @@ pub struct AgentOptions {
     /// Take requests on standard input and answer on standard output, one JSON object a line
     #[arg(long, required_unless_present = "listen")]
     pub stdio: bool,
-    /// Leave what has to be measured out of the host's facts
-    #[arg(long, hide = true, requires = "stdio")]
-    pub brief: bool,
     /// Listen on TCP and serve one `stacklab measure` after another: on any address of either family and port 5202, or
     /// on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
@@ -50,9 +47,6 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
     if let Some(place) = options.listen {
         let interrupted = interrupt::flag().map_err(AgentFailure::Signals)?;
         return Ok(listen(place, options.once, interrupted, stdio)?);
-    }
-    if options.brief {
-        stacklab_traffic::agent::brief();
     }
     stacklab_traffic::agent::serve(BufReader::new(stdin()), stdout()).map_err(AgentFailure::Answer)
 }

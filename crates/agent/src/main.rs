@@ -13,7 +13,7 @@ struct Cli {
 }
 
 fn main() -> ExitCode {
-    match stacklab_agent::run(&Cli::parse().options, &["--stdio", "--brief"]) {
+    match stacklab_agent::run(&Cli::parse().options, &["--stdio"]) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("stacklab-agent: {failure}");

@@ -3,7 +3,7 @@
 use crate::engine::arms;
 use crate::engine::receiver::Receiver;
 use crate::engine::sender;
-use crate::host::facts;
+use crate::host::{facts, noise};
 use crate::protocol::lines::{LONGEST_REQUEST, Lines};
 use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
 use stacklab_model::HostFacts;
@@ -49,15 +49,9 @@ pub fn alone() {
     crate::host::cpu::alone();
 }
 
-/// Omits the noise floor from this agent's facts. For a single measurement: the noise floor takes longer than that
-/// and loads both processors.
-pub fn brief() {
-    facts::brief();
-}
-
-/// The facts of this host, as its agent would report them.
+/// The facts of this host with its noise floor, as its agent would report them.
 pub fn facts() -> HostFacts {
-    facts::collect()
+    HostFacts { noise: Some(noise::floor()), ..facts::collect() }
 }
 
 /// Writes answers, one at a time.
@@ -173,6 +167,7 @@ impl Agent {
                 Ok(Work::Done(Answer::Hello { version, program }))
             }
             Request::Facts => Ok(Work::Done(Answer::Facts(Box::new(facts::collect())))),
+            Request::NoiseFloor => Ok(Work::Done(Answer::NoiseFloor(Box::new(noise::floor())))),
             Request::Count { interface } => Ok(Work::Done(Answer::Counted {
                 counters: crate::host::counters::Snapshot::take(&interface).into_counters(),
                 cpu: crate::host::cpu::so_far(),

@@ -5,5 +5,5 @@ use stacklab_agent::AgentOptions;
 
 /// Serves a coordinator on standard input and output until the input ends, or listens for coordinators.
 pub fn agent(options: &AgentOptions) -> Result<(), Failure> {
-    Ok(stacklab_agent::run(options, &["agent", "--stdio", "--brief"])?)
+    Ok(stacklab_agent::run(options, &["agent", "--stdio"])?)
 }

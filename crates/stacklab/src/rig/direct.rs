@@ -4,6 +4,7 @@ use crate::campaign::sources::now_unix_ns;
 use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::rig::host_pair::{HostPair, spans};
+use crate::rig::kernels::Kernels;
 use crate::rig::names::names;
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::{CpuAffinity, Steers};
@@ -78,7 +79,7 @@ impl Rig for DirectRig {
         self.testbed.describe()
     }
 
-    fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
+    fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, Failure> {
         let mut more = self.testbed.guests().clone();
         if let Some(serving) = self.testbed.serving() {
             more[1] = Some(serving.describe());
@@ -89,7 +90,7 @@ impl Rig for DirectRig {
             more.map_or_else(|| kind.to_owned(), |more| format!("{kind}: {more}"))
         };
         let kinds = [kind(0, sender), kind(1, receiver)];
-        Ok(self.ends.hosts(now_unix_ns(), kinds)?)
+        Ok(self.ends.hosts(now_unix_ns(), kinds, |agent| kernels.facts(agent))?)
     }
 
     fn cpu_scope(&self, cell: &Cell) -> CpuScope {

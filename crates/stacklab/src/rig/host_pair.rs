@@ -58,15 +58,20 @@ impl HostPair {
         Systems::of(cell) == self.systems && Services::of(cell) == self.services
     }
 
-    /// Each host's facts and kind, for the record.
+    /// Each host's facts, as `facts` asks for them, and its kind, for the record.
     ///
     /// # Errors
     /// When one is gone.
-    pub fn hosts(&mut self, since_unix_ns: u64, kinds: [String; 2]) -> Result<Vec<HostRow>, AgentError> {
+    pub fn hosts(
+        &mut self,
+        since_unix_ns: u64,
+        kinds: [String; 2],
+        mut facts: impl FnMut(&mut AgentClient) -> Result<HostFacts, AgentError>,
+    ) -> Result<Vec<HostRow>, AgentError> {
         let mut rows = Vec::new();
         let agents = [&mut self.sender, &mut self.receiver];
         for ((agent, name), kind) in agents.into_iter().zip(names(&self.systems, &self.services)).zip(kinds) {
-            let facts = agent.facts()?;
+            let facts = facts(agent)?;
             self.facts.push(facts.clone());
             rows.push(HostRow { name, kind, since_unix_ns, facts });
         }

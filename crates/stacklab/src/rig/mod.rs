@@ -2,6 +2,7 @@
 
 pub mod direct;
 pub mod host_pair;
+pub mod kernels;
 pub mod names;
 pub mod placement;
 pub mod remote;
@@ -13,6 +14,7 @@ pub mod routed_text;
 
 use crate::failure::Failure;
 use crate::rig::host_pair::HostPair;
+use crate::rig::kernels::Kernels;
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::{CpuAffinity, Steers};
 use stacklab_model::{Cell, CpuScope, LinkConfig, Probe};
@@ -46,7 +48,7 @@ pub trait Rig {
     ///
     /// # Errors
     /// When a host is gone.
-    fn hosts(&mut self) -> Result<Vec<HostRow>, Failure>;
+    fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, Failure>;
 
     /// Whose CPU time the hosts' CPU figures cover in a cell's runs.
     fn cpu_scope(&self, cell: &Cell) -> CpuScope;

@@ -4,6 +4,7 @@ use crate::campaign::sources::now_unix_ns;
 use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::rig::host_pair::HostPair;
+use crate::rig::kernels::Kernels;
 use crate::rig::names::names;
 use crate::rig::remote_host::RemoteHost;
 use crate::trial::evidence::Evidence;
@@ -60,9 +61,9 @@ impl Rig for RemoteRig {
         format!("{sender} and {receiver} on their own network, MTU {}{rate}", link_config.mtu)
     }
 
-    fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
+    fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, Failure> {
         let kinds = [0, 1].map(|number| self.ends.systems.0[number].kind().to_owned());
-        Ok(self.ends.hosts(now_unix_ns(), kinds)?)
+        Ok(self.ends.hosts(now_unix_ns(), kinds, |agent| kernels.facts(agent))?)
     }
 
     fn cpu_scope(&self, cell: &Cell) -> CpuScope {

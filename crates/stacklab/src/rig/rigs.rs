@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::rig::direct::DirectRig;
+use crate::rig::kernels::Kernels;
 use crate::rig::placement::RoutedPlacement;
 use crate::rig::remote::RemoteRig;
 use crate::rig::remote_host::RemoteHost;
@@ -64,9 +65,9 @@ impl Rigs {
     /// # Errors
     /// When a host is gone.
     pub fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
-        let mut rows = Vec::new();
+        let (mut rows, mut kernels) = (Vec::new(), Kernels::default());
         for rig in &mut self.rigs {
-            rows.extend(rig.hosts()?);
+            rows.extend(rig.hosts(&mut kernels)?);
         }
         Ok(rows)
     }

@@ -5,6 +5,7 @@ use crate::campaign::sources::now_unix_ns;
 use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::rig::host_pair::{HostPair, spans};
+use crate::rig::kernels::Kernels;
 use crate::rig::names::router_name;
 use crate::rig::routed_source::RoutedSource;
 use crate::rig::routed_text::{describe, kinds};
@@ -114,13 +115,13 @@ impl Rig for RoutedRig {
         describe(&self.source, link_config)
     }
 
-    fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
+    fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, Failure> {
         let since_unix_ns = now_unix_ns();
         let [sender, near, far, receiver] = kinds(&self.source);
-        let mut rows = self.ends.hosts(since_unix_ns, [sender, receiver])?;
+        let mut rows = self.ends.hosts(since_unix_ns, [sender, receiver], |agent| kernels.facts(agent))?;
         let routers = [(Node::Router1, near), (Node::Router2, far)];
         for (agent, (node, kind)) in self.routers.iter_mut().zip(routers) {
-            let (name, facts) = (router_name(node, &self.source.plan.kind.routers), agent.facts()?);
+            let (name, facts) = (router_name(node, &self.source.plan.kind.routers), kernels.facts(agent)?);
             rows.push(HostRow { name, kind, since_unix_ns, facts });
         }
         Ok(rows)

@@ -1,21 +1,10 @@
 //! Properties and capabilities of this host.
 
 use crate::host::abilities;
-use crate::host::noise;
 use crate::sys;
 use stacklab_model::HostFacts;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whether to omit the noise floor.
-static BRIEF: AtomicBool = AtomicBool::new(false);
-
-/// Omits the noise floor from now on.
-pub fn brief() {
-    BRIEF.store(true, Ordering::Relaxed);
-}
-
-/// Collects the facts. Never fails: what cannot be read is empty, absent or zero. The first call measures the noise
-/// floor, so do not call it during a trial, not even one of another host on this machine.
+/// Collects the facts, without the noise floor. Never fails: what cannot be read is empty, absent or zero.
 pub fn collect() -> HostFacts {
     let host = sys::host();
     HostFacts {
@@ -32,6 +21,6 @@ pub fn collect() -> HostFacts {
         time_namespace: host.time_namespace,
         virtualised: host.virtualised,
         abilities: abilities::all(),
-        noise: (!BRIEF.load(Ordering::Relaxed)).then(noise::floor),
+        noise: None,
     }
 }

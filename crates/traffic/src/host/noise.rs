@@ -25,7 +25,7 @@ const LOST_NS: Nanos = 200_000_000;
 /// Bytes of a message.
 const MESSAGE: usize = 64;
 
-/// This host's noise floor, measured on the first call in about a sixth of a second. Do not call it first during a
+/// This host's noise floor, measured on the first call in about half a second. Do not call it first during a
 /// trial.
 pub fn floor() -> NoiseFloor {
     static FLOOR: OnceLock<NoiseFloor> = OnceLock::new();

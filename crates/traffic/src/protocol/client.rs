@@ -2,7 +2,7 @@
 
 use crate::protocol::lines::{LONGEST_ANSWER, Lines};
 use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
-use stacklab_model::HostFacts;
+use stacklab_model::{HostFacts, NoiseFloor};
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -79,8 +79,9 @@ pub struct AgentClient {
     interrupted: &'static AtomicBool,
 }
 
-/// Time limit for an agent's facts: it tests some capabilities, and may be emulated.
+/// Time limits for an agent's facts and noise floor: it tests some capabilities, and may be emulated.
 const FACTS_LIMIT: Duration = Duration::from_secs(60);
+const NOISE_FLOOR_LIMIT: Duration = Duration::from_secs(60);
 
 /// A request in progress at an agent. Finish it at the client that started it.
 #[derive(Debug)]
@@ -128,7 +129,7 @@ impl AgentClient {
         }
     }
 
-    /// The facts of the agent's host.
+    /// The facts of the agent's host, without its noise floor.
     ///
     /// # Errors
     /// As for [`AgentClient::ask`].
@@ -136,6 +137,18 @@ impl AgentClient {
         match self.ask(Request::Facts, "tell its facts", FACTS_LIMIT)? {
             (_, Answer::Facts(facts)) => Ok(*facts),
             _ => Err(self.confused("tell its facts")),
+        }
+    }
+
+    /// The noise floor of the agent's host. The first call measures it: do not call it during a trial, not even one of
+    /// another host on that machine.
+    ///
+    /// # Errors
+    /// As for [`AgentClient::ask`].
+    pub fn noise_floor(&mut self) -> Result<NoiseFloor, AgentError> {
+        match self.ask(Request::NoiseFloor, "measure its noise floor", NOISE_FLOOR_LIMIT)? {
+            (_, Answer::NoiseFloor(floor)) => Ok(*floor),
+            _ => Err(self.confused("measure its noise floor")),
         }
     }
 

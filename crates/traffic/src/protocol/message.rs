@@ -4,11 +4,11 @@
 //! not executed again; it gets the same answer, if there is one already.
 
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Counters, CpuTime, HostFacts, HostReport, TrialSpec};
+use stacklab_model::{Counters, CpuTime, HostFacts, HostReport, NoiseFloor, TrialSpec};
 use std::net::{IpAddr, SocketAddr};
 
 /// Oldest and newest version of these messages that this program speaks.
-pub const VERSIONS: (u32, u32) = (3, 3);
+pub const VERSIONS: (u32, u32) = (4, 4);
 
 /// A request or an answer with its id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,8 +30,10 @@ pub enum Request {
         /// Newest version.
         newest: u32,
     },
-    /// Asks for the facts of the host.
+    /// Asks for the facts of the host, without its noise floor.
     Facts,
+    /// Asks for the noise floor, which the first such request measures.
+    NoiseFloor,
     /// Asks for the current counters: sent to routers before and after a trial.
     Count {
         /// The interface whose counters are reported.
@@ -91,6 +93,8 @@ pub enum Answer {
     },
     /// Answer to `Facts`.
     Facts(Box<HostFacts>),
+    /// Answer to `NoiseFloor`.
+    NoiseFloor(Box<NoiseFloor>),
     /// Answer to `Count`.
     Counted {
         /// Counters of interface, IP and transport since the host was started.

@@ -11,6 +11,7 @@ use crate::commands::report;
 use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::rig::host_pair::HostPair;
+use crate::rig::kernels::Kernels;
 use crate::rig::rigs::Rigs;
 use crate::trial::evidence::Evidence;
 use stacklab_model::{Cell, CpuScope, Family, LinkConfig, Services, System, Systems};
@@ -18,7 +19,7 @@ use stacklab_report::Format;
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::Plan;
 use stacklab_traffic::host::route::{Route, route_to};
-use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::trial::{Collected, Path};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -137,12 +138,13 @@ impl Rig for BothFamilies {
         format!("{from} {}: {}", self.name, ways.collect::<Vec<_>>().join(", "))
     }
 
-    fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
+    fn hosts(&mut self, _kernels: &mut Kernels) -> Result<Vec<HostRow>, Failure> {
         let mut kinds = ["this host".to_owned(), self.name.clone()];
         if self.reverse {
             kinds.reverse();
         }
-        Ok(self.ends.hosts(now_unix_ns(), kinds)?)
+        // Without noise floors: they take longer than an answer.
+        Ok(self.ends.hosts(now_unix_ns(), kinds, AgentClient::facts)?)
     }
 
     fn cpu_scope(&self, _cell: &Cell) -> CpuScope {

@@ -69,7 +69,7 @@ impl LocalAgent {
     pub fn start(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), Failure> {
         let started = || -> io::Result<Child> {
             let mut command = Command::new(std::env::current_exe()?);
-            command.args(["agent", "--stdio", "--brief"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+            command.args(["agent", "--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
             // The agent does not receive Ctrl-C from the terminal: this process does. The agent ends when its input
             // does.
             command.process_group(0).spawn()

@@ -14,8 +14,12 @@ const AT_ONCE: usize = 256;
 pub struct Ready {
     epoll: Epoll,
     events: Box<[EpollEvent; AT_ONCE]>,
-    /// Ready sockets that were not returned yet.
+    /// Ready sockets that were not returned yet, each once.
     found: VecDeque<usize>,
+    is_found: Box<[bool]>,
+    /// How many are returned before the others are looked for: sockets that are returned again and again must not keep
+    /// the others waiting.
+    left: usize,
 }
 
 impl Ready {
@@ -38,25 +42,44 @@ impl Ready {
         if what == Interest::Writable {
             found.extend(0..count);
         }
-        Ok(Ready { epoll, events: Box::new([EpollEvent::empty(); AT_ONCE]), found })
+        let is_found = vec![what == Interest::Writable; count].into();
+        let left = found.len();
+        Ok(Ready { epoll, events: Box::new([EpollEvent::empty(); AT_ONCE]), found, is_found, left })
     }
 
     /// The next ready socket, waiting at most `limit`; `None` on a timeout.
     pub fn next(&mut self, limit: Duration) -> io::Result<Option<usize>> {
         if self.found.is_empty() {
-            let limit = EpollTimeout::try_from(limit).unwrap_or(EpollTimeout::MAX);
-            let count = match self.epoll.wait(&mut self.events[..], limit) {
-                Err(nix::errno::Errno::EINTR) => 0,
-                count => count?,
-            };
-            self.found.extend(self.events[..count].iter().map(|event| event.data() as usize));
+            self.look(limit)?;
+        } else if self.left == 0 && self.found.len() < self.is_found.len() {
+            self.look(Duration::ZERO)?;
         }
-        Ok(self.found.pop_front())
+        self.left = self.left.saturating_sub(1);
+        let next = self.found.pop_front();
+        if let Some(place) = next {
+            self.is_found[place] = false;
+        }
+        Ok(next)
+    }
+
+    fn look(&mut self, limit: Duration) -> io::Result<()> {
+        let limit = EpollTimeout::try_from(limit).unwrap_or(EpollTimeout::MAX);
+        let count = match self.epoll.wait(&mut self.events[..], limit) {
+            Err(nix::errno::Errno::EINTR) => 0,
+            count => count?,
+        };
+        for number in 0..count {
+            self.again(self.events[number].data() as usize);
+        }
+        self.left = self.found.len();
+        Ok(())
     }
 
     /// Returns a socket again, after the others.
     pub fn again(&mut self, place: usize) {
-        self.found.push_back(place);
+        if !std::mem::replace(&mut self.is_found[place], true) {
+            self.found.push_back(place);
+        }
     }
 
     /// Stops watching a socket.
@@ -68,7 +91,10 @@ impl Ready {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
     use std::net::UdpSocket;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
 
     #[test]
     fn sockets_are_found_by_what_they_are_ready_for() {
@@ -87,5 +113,35 @@ mod tests {
             (1..4).map(|_| writing.next(Duration::ZERO).unwrap()).collect::<Vec<_>>(),
             [Some(1), Some(2), Some(0)]
         );
+    }
+
+    #[test]
+    fn a_socket_that_is_always_ready_keeps_no_other_one_waiting() {
+        let pairs: Vec<_> = (0..2).map(|_| UnixStream::pair().unwrap()).collect();
+        let sockets: Vec<Socket> = pairs
+            .iter()
+            .map(|(here, _)| {
+                here.set_nonblocking(true).unwrap();
+                Socket::from(OwnedFd::from(here.try_clone().unwrap()))
+            })
+            .collect();
+        let mut writing = Ready::watch(sockets.iter(), Interest::Writable).unwrap();
+        assert_eq!(writing.next(Duration::ZERO).unwrap(), Some(0));
+        // The first one is full until its peer reads.
+        while (&pairs[0].0).write(&[0; 65536]).is_ok() {}
+        for _ in 0..3 {
+            assert_eq!(writing.next(Duration::ZERO).unwrap(), Some(1));
+            writing.again(1);
+        }
+        pairs[0].1.set_nonblocking(true).unwrap();
+        while (&pairs[0].1).read(&mut [0; 65536]).is_ok() {}
+        let next: Vec<_> = (0..3)
+            .map(|_| {
+                let next = writing.next(Duration::ZERO).unwrap();
+                next.into_iter().for_each(|place| writing.again(place));
+                next
+            })
+            .collect();
+        assert!(next.contains(&Some(0)), "{next:?}");
     }
 }

@@ -20,6 +20,9 @@ pub struct Ready {
     all: Vec<Option<PollEntry>>,
     /// Ready sockets that were not returned yet.
     found: VecDeque<usize>,
+    /// How many are returned before the others are looked for: sockets that are returned again and again must not keep
+    /// the others waiting.
+    left: usize,
 }
 
 impl Ready {
@@ -31,11 +34,13 @@ impl Ready {
             entries: Vec::with_capacity(all.len()),
             found: VecDeque::with_capacity(all.len()),
             all,
+            left: 0,
         };
         match what {
             Interest::Writable => ready.found.extend(0..ready.all.len()),
             Interest::Readable => (0..ready.all.len()).for_each(|place| ready.look_for(place)),
         }
+        ready.left = ready.found.len();
         Ok(ready)
     }
 
@@ -54,24 +59,33 @@ impl Ready {
                 std::thread::sleep(limit);
                 return Ok(None);
             }
-            self.entries.clear();
-            self.entries.extend(self.watched.iter().map(|(entry, _)| *entry));
-            poll_sockets(&mut self.entries, limit)?;
-            let mut entries = self.entries.iter();
-            let found = &mut self.found;
-            self.watched.retain(|(_, place)| {
-                let ready = entries.next().is_some_and(PollEntry::is_ready);
-                if ready {
-                    found.push_back(*place);
-                }
-                !ready
-            });
+            self.look(limit)?;
+        } else if self.left == 0 && !self.watched.is_empty() {
+            self.look(Duration::ZERO)?;
         }
+        self.left = self.left.saturating_sub(1);
         let next = self.found.pop_front();
         if let Some(place) = next {
             self.look_for(place);
         }
         Ok(next)
+    }
+
+    fn look(&mut self, limit: Duration) -> io::Result<()> {
+        self.entries.clear();
+        self.entries.extend(self.watched.iter().map(|(entry, _)| *entry));
+        poll_sockets(&mut self.entries, limit)?;
+        let mut entries = self.entries.iter();
+        let found = &mut self.found;
+        self.watched.retain(|(_, place)| {
+            let ready = entries.next().is_some_and(PollEntry::is_ready);
+            if ready {
+                found.push_back(*place);
+            }
+            !ready
+        });
+        self.left = self.found.len();
+        Ok(())
     }
 
     /// Returns the socket that was returned last once more, after the others.
