@@ -2,13 +2,13 @@
 
 use crate::support;
 
-use stacklab_model::{CpuScope, Family, HostReport, Metric, Probe, Role, RunRecord, Slice};
+use stacklab_model::{CpuScope, Family, HostReport, Metric, Probe, Role, RunRecord, Slice, Transport};
 use stacklab_store::Record;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use support::leftovers::Scene;
 use support::others::allowed;
-use support::program::{Program, code, require_root};
+use support::program::{Program, code, require_root, require_tool};
 use support::records::{figure, measure, runs, side};
 
 /// Families interleaved over both transports, as streams and as echoes.
@@ -162,6 +162,99 @@ candidate = "ipv6"
             "{}: {ratio}, headers alone {headers}",
             four.trial
         );
+    }
+}
+
+/// Trials whose arms have testbeds of their own: each arm's sender has its time slots.
+const BESIDE: &str = r#"
+title = "testbeds in turns"
+[testbed]
+rate = "50 Mbit/s"
+[factors]
+family = ["ipv6"]
+transport = ["udp", "tcp"]
+framing = ["message"]
+size = [1408]
+[probe.stream]
+metrics = ["throughput", "loss", "cpu_per_packet_sender"]
+length = { time = "300ms" }
+warmup = "50ms"
+[probe.echo]
+metrics = ["rtt"]
+length = { time = "120ms" }
+warmup = "20ms"
+[runs]
+min = 2
+max = 2
+arms = "interleaved"
+[[comparison]]
+"#;
+
+/// The arms of each trial that has testbeds of its own.
+fn beside(runs: &[RunRecord], arms: usize) -> Vec<Vec<&RunRecord>> {
+    let mut trials: BTreeMap<u64, Vec<&RunRecord>> = BTreeMap::new();
+    for run in runs.iter().filter(|run| run.spec.slicing.is_some_and(|slicing| slicing.slots)) {
+        trials.entry(run.started_unix_ns).or_default().push(run);
+    }
+    // Two blocks, transports and probes.
+    assert_eq!(trials.len(), 2 * 2 * 2);
+    for trial in trials.values() {
+        assert_eq!(trial.len(), arms);
+        let rounds = slices(trial[0]).len();
+        assert!(rounds >= 8 && trial.iter().all(|run| slices(run).len() == rounds), "{rounds} rounds");
+    }
+    trials.into_values().collect()
+}
+
+#[test]
+fn testbeds_beside_each_other_take_turns_and_no_two_arms_send_at_once() {
+    require_root();
+    require_tool("tayga", "tayga");
+    let study = BESIDE
+        .replace("[testbed]", "[testbed]\ntopology = \"routed\"")
+        .replace("[factors]", "[factors]\nmechanism = [\"native\", \"nat64\"]")
+        .replace("\"cpu_per_packet_sender\"", "\"cpu_per_packet_sender\", \"link_bytes\", \"cpu_router1\"")
+        + "factor = \"mechanism\"\nbaseline = \"native\"\ncandidate = \"nat64\"\n";
+    let (outcome, runs) = measure(&study);
+    let trials = beside(&runs, 2);
+    for trial in &trials {
+        let sent = trial.iter().flat_map(|run| side(run, Role::Sender).slices.iter());
+        let mut sent: Vec<_> = sent.map(|slice| (slice.first_ns, slice.last_ns, slice.round)).collect();
+        sent.sort_unstable();
+        let overlaps = sent.windows(2).filter(|pair| pair[1].0 < pair[0].1 || pair[1].2 < pair[0].2).count();
+        // A sender that was kept from its slot may send late.
+        assert!(
+            overlaps as f64 <= allowed(0.05) * sent.len() as f64,
+            "{}: {overlaps} overlap",
+            trial[0].trial
+        );
+    }
+    for trial in trials.iter().filter(|trial| trial[0].trial.probe == Probe::Stream) {
+        for run in trial {
+            // Each testbed's routers count its own packets, and both routers' time is one for all.
+            if run.trial.cell.transport == Transport::Udp {
+                assert_eq!(figure(run, Metric::LinkBytes), f64::from(1408 + 8 + 40), "{}", run.trial);
+            }
+            assert!(run.values[&Metric::CpuRouter1].measured().is_none(), "{}", run.trial);
+        }
+        let [one, other] = [0, 1].map(|arm| figure(trial[arm], Metric::Throughput));
+        // The headers on the middle link are the same.
+        assert!((one / other - 1.0).abs() < allowed(0.05), "{}: {one}, {other} Mbit/s", trial[0].trial);
+    }
+    assert!(outcome.stdout.contains("an arm against itself differs by"), "{outcome}");
+}
+
+#[test]
+fn a_guest_and_a_namespace_take_turns_by_clocks_of_their_own() {
+    require_root();
+    let study = BESIDE.replace("[factors]", "[factors]\nos = [\"namespace\", \"linux-6.1\"]")
+        + "factor = \"os\"\nbaseline = \"namespace\"\ncandidate = \"linux-6.1\"\n";
+    let (_, runs) = measure(&study);
+    for trial in beside(&runs, 2) {
+        if trial[0].trial.probe == Probe::Stream {
+            let [one, other] = [0, 1].map(|arm| figure(trial[arm], Metric::Throughput));
+            assert!((one / other - 1.0).abs() < allowed(0.1), "{}: {one}, {other} Mbit/s", trial[0].trial);
+        }
     }
 }
 

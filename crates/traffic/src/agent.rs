@@ -3,9 +3,11 @@
 use crate::engine::arms;
 use crate::engine::receiver::Receiver;
 use crate::engine::sender;
+use crate::engine::turns::Turn;
 use crate::host::{facts, noise};
 use crate::protocol::lines::{LONGEST_REQUEST, Lines};
-use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
+use crate::protocol::message::{Answer, Numbered, Request, SendArm, VERSIONS};
+use crate::sys;
 use stacklab_model::HostFacts;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, BufRead, Write};
@@ -185,6 +187,15 @@ impl Agent {
             Request::SendInTurns { arms, seed } => {
                 Ok(Work::Lasting(Box::new(move || arms::send_in_turns(&arms, seed).map(Answer::ArmsDone))))
             }
+            Request::SendInSlots { arm: SendArm { spec, from, to }, timetable } => {
+                Ok(Work::Lasting(Box::new(move || {
+                    let turn = Turn::in_slots(timetable).map_err(|error| error.to_string())?;
+                    let side =
+                        sender::run_arm(&spec, from, to, Some(turn)).map_err(|error| error.to_string())?;
+                    Ok(Answer::Done(Box::new(side)))
+                })))
+            }
+            Request::Clock => Ok(Work::Done(Answer::Clock { now_ns: sys::now_ns() })),
             Request::Collect { listen } => {
                 let receiver =
                     self.receivers.remove(&listen).ok_or("no such receiver: it was never asked to listen")?;

@@ -5,12 +5,10 @@
 //! (Benjamini and Hochberg), and only results still below 5 % are reported.
 
 use crate::comparison::verdict::no_difference;
+use crate::findings::LEVEL;
 use crate::statistics::benjamini_hochberg;
 use stacklab_model::{CellEstimate, Comparison, ManyArms, Order, SteadyState, Verdict, Warning};
 use statrs::distribution::{ContinuousCDF, Normal};
-
-/// The limit for p.
-const LEVEL: f64 = 0.05;
 
 /// Minimum number of pairs with which the signed-rank test can have a p below 5 %.
 const LEAST_RANKED: usize = 6;
@@ -30,14 +28,6 @@ pub fn cautions(
 ) -> Vec<(usize, Warning)> {
     let better = || comparisons.iter().filter(|comparison| matches!(comparison.verdict, Verdict::Better(_)));
     let all = [
-        caution(
-            "adjusted",
-            better().filter(|comparison| {
-                comparison.tests.as_ref().is_some_and(|tests| tests.adjusted_p >= LEVEL)
-            }),
-            "an arm is called better, but among so many comparisons that may be chance (adjusted p 0.05 or more)",
-            "take it for a hint, or measure more blocks",
-        ),
         caution(
             "disagreement",
             better().filter(|comparison| disagrees(comparison)),
@@ -209,15 +199,16 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_that_is_weak_among_many_is_a_hint() {
+    fn a_claim_that_is_weak_among_many_is_none() {
         // One of thirty comparisons excludes no difference, at just above 99 %.
         let mut campaigns = vec![noise(12); 30];
         campaigns[4] = noise(12).iter().map(|log| log * 4.0 + 0.037).collect();
         let found = of(&campaigns);
-        assert!(matches!(found.comparisons[4].verdict, Verdict::Better(_)), "{:?}", found.comparisons[4]);
-        assert_eq!(codes(&found), [(1, "adjusted")]);
+        let comparison = &found.comparisons[4];
+        assert_eq!(comparison.verdict, Verdict::Inconclusive, "{comparison:?}");
         // Alone, it is significant.
-        assert_eq!(codes(&of(&campaigns[4..5])), []);
+        let alone = of(&campaigns[4..5]);
+        assert!(matches!(alone.comparisons[0].verdict, Verdict::Better(_)), "{:?}", alone.comparisons[0]);
     }
 
     #[test]

@@ -24,6 +24,9 @@ use stacklab_model::{
 };
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Level of tests: the share of false positives that is accepted.
+const LEVEL: f64 = 0.05;
+
 /// Computes all findings of a campaign.
 pub fn findings(campaign: &Campaign) -> Findings {
     let runs = Runs::new(campaign.runs);
@@ -81,6 +84,12 @@ fn comparisons(campaign: &Campaign, runs: &Runs, floors: &[Floor]) -> Vec<Compar
         .map(|(question, stop_reason)| compare(question, stop_reason, campaign, runs, floors))
         .collect();
     adjust(&mut comparisons);
+    for comparison in &mut comparisons {
+        let by_chance = comparison.tests.as_ref().is_some_and(|tests| tests.adjusted_p >= LEVEL);
+        if by_chance && matches!(comparison.verdict, Verdict::Better(_)) {
+            comparison.verdict = Verdict::Inconclusive;
+        }
+    }
     comparisons
 }
 

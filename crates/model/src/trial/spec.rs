@@ -78,6 +78,10 @@ pub struct ProbeSpec {
 pub struct Slicing {
     /// Nanoseconds of a slice. `None`: the sender's agent chooses after the warm-up, the same for all arms.
     pub slice_ns: Option<u64>,
+    /// Whether the arms are on testbeds of their own: each arm's sender then has its time slots, and what a testbed counts
+    /// is its arm's.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub slots: bool,
 }
 
 /// The specification of one trial, as the agents receive it.

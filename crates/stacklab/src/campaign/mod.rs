@@ -11,6 +11,7 @@ use crate::campaign::schedule::{Schedule, key};
 use crate::failure::Failure;
 use crate::rig::rigs::Rigs;
 use crate::trial::run::run;
+use stacklab_model::Cell;
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
 use stacklab_traffic::protocol::AgentError;
@@ -46,8 +47,8 @@ pub fn measure(
         }
         for arms in plan.together(&missing) {
             progress.trial(&arms[0]);
-            let rig = rigs.of(&arms[0].cell);
-            let made = run(rig, study, plan.seed(), arms).map_err(|error| match error {
+            let cells: Vec<&Cell> = arms.iter().map(|trial| &trial.cell).collect();
+            let made = run(&mut rigs.of(&cells), study, plan.seed(), arms).map_err(|error| match error {
                 Failure::Agent(AgentError::Interrupted) => Failure::Interrupted(record.path().to_owned()),
                 failure => failure,
             })?;

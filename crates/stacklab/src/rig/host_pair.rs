@@ -147,6 +147,11 @@ impl HostPair {
         Ok(compared)
     }
 
+    /// Both agents, the sender's first.
+    pub fn agents(&mut self) -> [&mut AgentClient; 2] {
+        [&mut self.sender, &mut self.receiver]
+    }
+
     /// Runs one trial on both hosts and collects their reports.
     ///
     /// # Errors

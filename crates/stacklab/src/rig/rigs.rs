@@ -79,13 +79,21 @@ impl Rigs {
         if scopes.all(|scope| scope == first) { first } else { CpuScope::Various }
     }
 
-    /// The rig of a cell.
+    /// The rigs of cells that are measured together: that of all of them, or one for each in their order.
     ///
     /// # Panics
-    /// For a cell of another study.
-    pub fn of(&mut self, cell: &Cell) -> &mut dyn Rig {
-        let rig = self.rigs.iter_mut().find(|rig| rig.is_for(cell));
-        rig.expect("a rig was built for each of the study's cells").as_mut()
+    /// For a cell of another study, and if only some of the cells share a rig.
+    pub fn of(&mut self, cells: &[&Cell]) -> Vec<&mut dyn Rig> {
+        let place = |cell: &&Cell| self.rigs.iter().position(|rig| rig.is_for(cell));
+        let places: Option<Vec<usize>> = cells.iter().map(place).collect();
+        let mut places = places.expect("a rig was built for each of the study's cells");
+        if places.iter().all(|place| *place == places[0]) {
+            places.truncate(1);
+        }
+        let mut rigs: Vec<Option<&mut dyn Rig>> =
+            self.rigs.iter_mut().map(|rig| Some(rig.as_mut() as &mut dyn Rig)).collect();
+        let taken = places.into_iter().map(|place| rigs[place].take());
+        taken.map(|rig| rig.expect("arms share one rig or none")).collect()
     }
 }
 

@@ -35,8 +35,11 @@ pub fn counted(
     };
     made.values.insert(Metric::FragmentsRouters, both("FragCreates"));
     made.values.insert(Metric::ReassembledRouters, both("ReasmOKs"));
-    made.values.insert(Metric::CpuRouter1, busy(0));
-    made.values.insert(Metric::CpuRouter2, busy(1));
+    // In an interleaved trial the time before and after covers the other arms' turns too.
+    if spec.slicing.is_none() {
+        made.values.insert(Metric::CpuRouter1, busy(0));
+        made.values.insert(Metric::CpuRouter2, busy(1));
+    }
     let Some(sent) = made.host_reports.iter().position(|report| report.role == Role::Sender) else {
         return made;
     };

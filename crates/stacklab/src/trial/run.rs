@@ -7,27 +7,34 @@ use crate::trial::clock_offset::ClockOffset;
 use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
 use crate::trial::spec::spec;
-use stacklab_model::{Direction, RunRecord, Trial, TrialSpec};
+use stacklab_model::{Direction, RunRecord, Slicing, Trial, TrialSpec};
 use stacklab_study::Study;
 use stacklab_testbed::TestbedError;
 use stacklab_traffic::host::other_load::LoadSample;
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::results::interleaved::{self, Arm};
-use stacklab_traffic::trial::{Collected, Path};
+use stacklab_traffic::trial::{Collected, Path, SlotArm, SlotLengths, collect_in_slots};
 
-/// Runs one trial, or the arms of an interleaved trial together. Gives a run for each.
+/// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a run
+/// for each.
 ///
 /// # Errors
 /// When a host is gone, or the user interrupts.
-pub fn run(rig: &mut dyn Rig, study: &Study, seed: u64, trials: &[Trial]) -> Result<Vec<RunRecord>, Failure> {
-    let runs = match trials {
-        [trial] => vec![alone(rig, study, seed, trial)?],
-        arms => together(rig, study, seed, arms)?,
+pub fn run(
+    rigs: &mut [&mut dyn Rig],
+    study: &Study,
+    seed: u64,
+    trials: &[Trial],
+) -> Result<Vec<RunRecord>, Failure> {
+    let runs = match (&mut *rigs, trials) {
+        ([rig], [trial]) => vec![alone(*rig, study, seed, trial)?],
+        ([rig], arms) => together(*rig, study, seed, arms)?,
+        (rigs, arms) => in_slots(rigs, study, seed, arms)?,
     };
     if !runs.iter().all(RunRecord::is_valid) {
         // A host that is gone takes the link down and distorts the other host's report. The trial then gives no run,
         // and can be repeated.
-        rig.ends_mut().see_alive()?;
+        rigs.iter_mut().try_for_each(|rig| rig.ends_mut().see_alive())?;
     }
     Ok(runs)
 }
@@ -105,6 +112,44 @@ fn together(
         arm.together = owed;
     }
     arms.into_iter().zip(evidence).map(|(arm, evidence)| arm.run(rig, evidence)).collect()
+}
+
+/// The arms of an interleaved trial, each on a rig of its own.
+fn in_slots(
+    rigs: &mut [&mut dyn Rig],
+    study: &Study,
+    seed: u64,
+    trials: &[Trial],
+) -> Result<Vec<RunRecord>, Failure> {
+    let arms = rigs.iter_mut().zip(trials).map(|(rig, trial)| Prepared::new(*rig, study, seed, trial));
+    let mut arms = arms.collect::<Result<Vec<_>, Failure>>()?;
+    let order = seed ^ u64::from(arms[0].spec.token);
+    let asked: Vec<(&Path, &TrialSpec)> = arms.iter().map(|arm| (&arm.path, &arm.spec)).collect();
+    let lengths = SlotLengths::of(&asked, study.slicing.and_then(|slicing| slicing.slice_ns));
+    let slicing = Slicing { slice_ns: Some(lengths.slice_ns), slots: true };
+    arms.iter_mut().for_each(|arm| arm.spec.slicing = Some(slicing));
+    let direction = Direction::of(&trials[0].cell);
+    rigs.iter_mut().try_for_each(|rig| rig.begin())?;
+    let before = rigs.iter().any(|rig| rig.is_here()).then(LoadSample::now);
+    let asked = rigs.iter_mut().zip(&arms).map(|(rig, arm)| SlotArm {
+        agents: rig.ends_mut().agents(),
+        path: &arm.path,
+        spec: &arm.spec,
+    });
+    let collected = collect_in_slots(asked.collect(), direction, order, lengths);
+    let other_load = before.map(|before| before.until(&LoadSample::now()));
+    let mut evidence = Vec::new();
+    for (rig, collected) in rigs.iter_mut().zip(collected?) {
+        evidence.extend(rig.end(Ok(vec![collected]))?);
+    }
+    let owed = interleaved::together(&reported(&arms, &evidence));
+    for (arm, owed) in evidence.iter_mut().zip(owed) {
+        // The processes of a guest that holds all testbeds worked for all arms.
+        arm.guest_cpu = [None, None];
+        (arm.together, arm.other_load) = (owed, other_load.clone());
+    }
+    let runs = arms.into_iter().zip(evidence).zip(rigs.iter_mut());
+    runs.map(|((arm, evidence), rig)| arm.run(*rig, evidence)).collect()
 }
 
 /// The evidence of the trials that `collect` runs.

@@ -502,7 +502,7 @@ const RULE: &[Key] = &[
         "arms",
         Kind::Name { set: "arms", names: ARMS },
         "\"separate\"",
-        "How compared cells are measured. separate: each in a trial of its own, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, framing, size, replica, io, flows or a socket option; others stay separate.",
+        "How compared cells are measured. separate: each in a trial of its own, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, framing, size, replica, io, flows or a socket option, or whose testbeds can be up beside each other (os, mechanism, translator, routers); others stay separate.",
     ),
     optional(
         "slice",

@@ -7,14 +7,20 @@ use std::collections::HashSet;
 /// The most arms that one trial interleaves.
 pub const MOST_ARMS: usize = 16;
 
-/// Whether cells that differ in the factor alone can be measured at the same time on one testbed.
+/// Whether cells that differ in the factor alone can be measured at the same time: on one testbed, or on testbeds beside each
+/// other.
 pub fn interleaves(factor: Factor) -> bool {
     use Factor::*;
     match factor {
         Family | Transport | Framing | Size | Replica | Io | Flows => true,
-        // The system, the path and the processors of the hosts are one for all arms.
-        _ => factor.is_socket_option(),
+        // The settings of a path and the processors of hosts are one for all arms.
+        _ => factor.is_socket_option() || is_of_testbeds(factor),
     }
+}
+
+/// Whether cells that differ in the factor have testbeds of their own.
+fn is_of_testbeds(factor: Factor) -> bool {
+    matches!(factor, Factor::Os | Factor::Mechanism | Factor::Translator | Factor::Routers)
 }
 
 /// One cell of each transport and probe as two arms: what they differ by is the method's own. None in a study whose
@@ -39,9 +45,15 @@ pub fn is_against_itself(cell: &Cell) -> bool {
     SELF_ARMS.contains(&cell.replica.as_str())
 }
 
-/// Whether a trial can be an arm: one transfer, by threads that the host counts exactly.
-pub fn takes_turns(trial: &Trial) -> bool {
+/// Whether a trial can be an arm among arms that differ in the factor: one transfer, by threads that the host counts exactly,
+/// on a testbed for itself. Real machines have one network for all arms.
+pub fn takes_turns(trial: &Trial, factor: Factor) -> bool {
+    let counts = |system: &System| system.counts_cpu();
+    let built = |system: &System| !matches!(system, System::Here | System::Ssh(_));
     trial.probe.interleaves()
         && Direction::of(&trial.cell) != Direction::Both
-        && Systems::of(&trial.cell).0.iter().all(System::counts_cpu)
+        && Systems::of(&trial.cell)
+            .0
+            .iter()
+            .all(|system| counts(system) && (!is_of_testbeds(factor) || built(system)))
 }

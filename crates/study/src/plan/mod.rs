@@ -63,7 +63,10 @@ impl Plan {
             let both_themselves = is_against_itself(&a.cell) && is_against_itself(&b.cell);
             interleaved.is_some_and(|factor| {
                 let factor = if both_themselves { Factor::Replica } else { factor };
-                a.probe == b.probe && takes_turns(a) && a.cell.same_but(&b.cell, factor)
+                a.probe == b.probe
+                    && takes_turns(a, factor)
+                    && takes_turns(b, factor)
+                    && a.cell.same_but(&b.cell, factor)
             })
         };
         trials.chunk_by(alike).flat_map(|arms| arms.chunks(MOST_ARMS))
@@ -344,7 +347,7 @@ candidate = "{candidate}"
             assert_eq!(arms(Probe::Stream) > 1, together, "{factor}");
             assert_eq!(arms(Probe::Connect), 1, "{factor}");
         }
-        assert!(!interleaves(Factor::Mtu) && !interleaves(Factor::Os) && interleaves(Factor::Mss));
+        assert!(!interleaves(Factor::Mtu) && interleaves(Factor::Os) && interleaves(Factor::Mss));
     }
 
     #[test]

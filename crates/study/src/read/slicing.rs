@@ -33,5 +33,5 @@ pub(super) fn read(node: Option<&Node>, probes: &[ProbeSpec], problems: &mut Pro
             format!("expected \"separate\", or probe.{}.length = {{ time = .. }}", spec.probe),
         ));
     }
-    Some(Slicing { slice_ns: slice.map(|slice| slice.value) })
+    Some(Slicing { slice_ns: slice.map(|slice| slice.value), slots: false })
 }

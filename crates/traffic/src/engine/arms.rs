@@ -55,7 +55,7 @@ mod tests {
         (spec.token, spec.framing, spec.io) = (token, Framing::Segment, Io::Batch);
         (spec.probe.probe, spec.probe.pacing) = (probe, pacing);
         (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(60_000_000), 5_000_000);
-        spec.slicing = Some(Slicing { slice_ns: Some(3_000_000) });
+        spec.slicing = Some(Slicing { slice_ns: Some(3_000_000), ..Slicing::default() });
         spec
     }
 

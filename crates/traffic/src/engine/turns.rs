@@ -1,8 +1,11 @@
-//! Turns: the arms of an interleaved trial send one after another, each on its own thread.
+//! Turns: the arms of an interleaved trial send one after another. Arms of one sender, each on its own thread, pass the turn
+//! on; arms with senders of their own have time slots.
 
-use crate::sys::Nanos;
+use crate::protocol::message::Timetable;
+use crate::sys::{self, Nanos};
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Maximum number of arms of one trial.
 pub const MOST_ARMS: usize = 16;
@@ -19,7 +22,7 @@ impl OtherArmFailed {
     }
 }
 
-/// The turns of one trial. In each round every arm has one turn; the order of each round is drawn from the seed.
+/// The turns of the arms of one sender. In each round every arm has one turn; the order of each round is drawn from the seed.
 pub struct Turns {
     arms: usize,
     seed: u64,
@@ -39,12 +42,19 @@ struct State {
 
 /// One arm's place in the turns.
 pub struct Turn<'a> {
-    turns: &'a Turns,
-    arm: usize,
+    order: Order<'a>,
     /// Rounds in which this arm has had its turn.
     rounds: u64,
     /// Whether the arm has had all of its turns.
     complete: bool,
+}
+
+/// What tells an arm that its turn has come.
+enum Order<'a> {
+    /// The end of the turn before.
+    Passed { turns: &'a Turns, arm: usize },
+    /// The clock.
+    Slots(Timetable),
 }
 
 impl Turns {
@@ -55,33 +65,72 @@ impl Turns {
 
     /// The place of an arm, counted from 0. Each arm has one.
     pub fn of(&self, arm: usize) -> Turn<'_> {
-        Turn { turns: self, arm, rounds: 0, complete: false }
+        Turn::new(Order::Passed { turns: self, arm })
     }
 
     fn locked(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// An arm's position in a round.
-    fn position(&self, arm: usize, round: u64) -> usize {
-        let mut order: [usize; MOST_ARMS] = std::array::from_fn(|arm| arm);
-        let mut random = self.seed ^ round.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        for last in (1..self.arms).rev() {
-            random = mixed(random);
-            order.swap(last, (random % (last as u64 + 1)) as usize);
-        }
-        order[..self.arms].iter().position(|other| *other == arm).unwrap_or(arm)
-    }
 }
 
-impl Turn<'_> {
+/// An arm's position in a round.
+fn position(arm: usize, arms: usize, round: u64, seed: u64) -> usize {
+    let mut order: [usize; MOST_ARMS] = std::array::from_fn(|arm| arm);
+    let mut random = seed ^ round.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    for last in (1..arms).rev() {
+        random = mixed(random);
+        order.swap(last, (random % (last as u64 + 1)) as usize);
+    }
+    order[..arms].iter().position(|other| *other == arm).unwrap_or(arm)
+}
+
+/// When an arm's slot of a round begins.
+fn begins_ns(timetable: &Timetable, round: u64) -> Nanos {
+    let Timetable { arms, arm, seed, starts_ns, warmup_slot_ns, slot_ns, .. } = *timetable;
+    let (arms, place) = (u64::from(arms), position(arm.into(), arms.into(), round, seed) as u64);
+    let into = match round.checked_sub(1) {
+        None => warmup_slot_ns.saturating_mul(place),
+        Some(rounds) => {
+            let slots_ns = slot_ns.saturating_mul(rounds * arms + place);
+            slots_ns.saturating_add(warmup_slot_ns.saturating_mul(arms))
+        }
+    };
+    starts_ns.saturating_add(into)
+}
+
+impl<'a> Turn<'a> {
+    fn new(order: Order<'a>) -> Self {
+        Turn { order, rounds: 0, complete: false }
+    }
+
+    /// The place of an arm with time slots.
+    ///
+    /// # Errors
+    /// For more arms than there can be, or an arm beyond them.
+    pub fn in_slots(timetable: Timetable) -> io::Result<Self> {
+        let Timetable { arm, arms, .. } = timetable;
+        if arm >= arms || usize::from(arms) > MOST_ARMS {
+            let reason = format!("arm {arm} of {arms}: 1 to {MOST_ARMS} are possible, counted from 0");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
+        }
+        Ok(Turn::new(Order::Slots(timetable)))
+    }
+
     /// Waits for this arm's turn in the next round.
     ///
     /// # Errors
     /// If another arm has given up.
     pub fn wait(&mut self) -> io::Result<()> {
-        let turns = self.turns;
-        let own = self.rounds * turns.arms as u64 + turns.position(self.arm, self.rounds) as u64;
+        let (turns, arm) = match &self.order {
+            Order::Passed { turns, arm } => (turns, *arm),
+            Order::Slots(timetable) => {
+                let left_ns = begins_ns(timetable, self.rounds).saturating_sub(sys::now_ns());
+                sys::sleep(Duration::from_nanos(left_ns));
+                return Ok(());
+            }
+        };
+        let place = position(arm, turns.arms, self.rounds, turns.seed);
+        let own = self.rounds * turns.arms as u64 + place as u64;
         let mut state = turns.locked();
         while state.ended < own && !state.broken {
             state = turns.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -92,19 +141,27 @@ impl Turn<'_> {
     /// Ends this arm's turn.
     pub fn pass(&mut self) {
         self.rounds += 1;
-        self.turns.locked().ended += 1;
-        self.turns.changed.notify_all();
+        if let Order::Passed { turns, .. } = &self.order {
+            turns.locked().ended += 1;
+            turns.changed.notify_all();
+        }
     }
 
-    /// Tells how long a slice of this arm must be, at the least. All arms say so in the first round.
+    /// Tells how long a slice of this arm must be, at the least. All arms of a sender say so in the first round.
     pub fn propose(&self, slice_ns: Nanos) {
-        let mut state = self.turns.locked();
-        state.slice_ns = state.slice_ns.max(slice_ns);
+        if let Order::Passed { turns, .. } = &self.order {
+            let mut state = turns.locked();
+            state.slice_ns = state.slice_ns.max(slice_ns);
+        }
     }
 
-    /// The length of all slices, nanoseconds: the longest that an arm proposed. Known from the second round on.
+    /// The length of all slices, nanoseconds: the timetable's, or the longest that an arm proposed, which is known from the
+    /// second round on.
     pub fn slice_ns(&self) -> Nanos {
-        self.turns.locked().slice_ns
+        match &self.order {
+            Order::Passed { turns, .. } => turns.locked().slice_ns,
+            Order::Slots(timetable) => timetable.slice_ns,
+        }
     }
 
     /// Ends the arm's part: it has had all of its turns.
@@ -115,9 +172,9 @@ impl Turn<'_> {
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        if !self.complete {
-            self.turns.locked().broken = true;
-            self.turns.changed.notify_all();
+        if let (Order::Passed { turns, .. }, false) = (&self.order, self.complete) {
+            turns.locked().broken = true;
+            turns.changed.notify_all();
         }
     }
 }
@@ -187,5 +244,51 @@ mod tests {
         assert_eq!((one.slice_ns(), other.slice_ns()), (5, 5));
         one.complete();
         other.complete();
+    }
+
+    #[test]
+    fn slots_of_all_arms_fill_each_round_without_overlap() {
+        const ARMS: u16 = 3;
+        let of = |arm| Timetable {
+            arms: ARMS,
+            arm,
+            seed: 9,
+            starts_ns: 1000,
+            warmup_slot_ns: 50,
+            slot_ns: 20,
+            slice_ns: 15,
+        };
+        for round in 0..50 {
+            let mut begin: Vec<Nanos> = (0..ARMS).map(|arm| begins_ns(&of(arm), round)).collect();
+            begin.sort_unstable();
+            let first = if round == 0 { 1000 } else { 1000 + 150 + (round - 1) * 60 };
+            let length = if round == 0 { 50 } else { 20 };
+            assert_eq!(begin, [first, first + length, first + 2 * length], "{round}");
+        }
+        let orders: std::collections::HashSet<Nanos> =
+            (1..50).map(|round| begins_ns(&of(0), round) - (round - 1) * 60).collect();
+        assert_eq!(orders.len(), 3, "an arm has every place of a round");
+        assert!(Turn::in_slots(Timetable { arm: 3, ..of(0) }).is_err());
+    }
+
+    #[test]
+    fn an_arm_with_slots_waits_for_each() {
+        let starts_ns = sys::now_ns() + 5_000_000;
+        let timetable = Timetable {
+            arms: 1,
+            arm: 0,
+            seed: 1,
+            starts_ns,
+            warmup_slot_ns: 3_000_000,
+            slot_ns: 2_000_000,
+            slice_ns: 1_000_000,
+        };
+        let mut turn = Turn::in_slots(timetable).unwrap();
+        for begins_ns in [0, 3_000_000, 5_000_000] {
+            turn.wait().unwrap();
+            assert!(sys::now_ns() >= starts_ns + begins_ns);
+            turn.pass();
+        }
+        assert_eq!(turn.slice_ns(), 1_000_000);
     }
 }

@@ -2,7 +2,9 @@
 
 use crate::protocol::lines::{LONGEST_ANSWER, Lines};
 use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
-use stacklab_model::{HostFacts, NoiseFloor};
+use crate::stats::clock::{self, Offset};
+use crate::sys;
+use stacklab_model::{Exchange, HostFacts, NoiseFloor};
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -81,6 +83,8 @@ pub struct AgentClient {
 
 /// Time limits for an agent's facts and noise floor: it tests some capabilities, and may be emulated.
 const FACTS_LIMIT: Duration = Duration::from_secs(60);
+/// Readings of an agent's clock, of which the fastest counts.
+const CLOCK_READINGS: usize = 16;
 const NOISE_FLOOR_LIMIT: Duration = Duration::from_secs(60);
 
 /// A request in progress at an agent. Finish it at the client that started it.
@@ -150,6 +154,24 @@ impl AgentClient {
             (_, Answer::NoiseFloor(floor)) => Ok(*floor),
             _ => Err(self.confused("measure its noise floor")),
         }
+    }
+
+    /// How far the monotonic clock of the agent's host is ahead of this one's, with the greatest error: half of the shortest
+    /// of several round trips to the agent.
+    ///
+    /// # Errors
+    /// As for [`AgentClient::ask`].
+    pub fn clock_offset(&mut self) -> Result<Offset, AgentError> {
+        let mut exchanges = Vec::new();
+        for _ in 0..CLOCK_READINGS {
+            let sent_ns = sys::now_ns();
+            let (_, Answer::Clock { now_ns }) = self.ask(Request::Clock, "tell the time", FACTS_LIMIT)?
+            else {
+                return Err(self.confused("tell the time"));
+            };
+            exchanges.push(Exchange { sent_ns, reflected_ns: now_ns, returned_ns: sys::now_ns() });
+        }
+        Ok(clock::offset(exchanges).expect("there are several"))
     }
 
     /// Sends a request and waits for its answer. `asked` describes the request in errors.

@@ -62,6 +62,15 @@ pub enum Request {
         /// The order of each round is drawn from this number.
         seed: u64,
     },
+    /// Send one arm of an interleaved trial in its time slots. Answered when it has ended.
+    SendInSlots {
+        /// The arm.
+        arm: SendArm,
+        /// When its slots are.
+        timetable: Timetable,
+    },
+    /// Asks for the time of the host's monotonic clock.
+    Clock,
     /// The sender has ended: report what was received. Names the `Listen` request that it ends.
     Collect {
         /// Id of the request to listen.
@@ -78,6 +87,26 @@ pub struct SendArm {
     pub from: IpAddr,
     /// The receiver's listening address.
     pub to: SocketAddr,
+}
+
+/// The time slots of an interleaved trial's arms, which have senders of their own. In each round every arm has one slot; the
+/// order of each round is drawn from the seed. The first round is the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Timetable {
+    /// Number of arms.
+    pub arms: u16,
+    /// This arm, from 0.
+    pub arm: u16,
+    /// The order of each round is drawn from this number.
+    pub seed: u64,
+    /// When the first slot begins by the sender's monotonic clock, nanoseconds.
+    pub starts_ns: u64,
+    /// Length of a slot of the first round, nanoseconds.
+    pub warmup_slot_ns: u64,
+    /// Length of a slot of each further round, nanoseconds.
+    pub slot_ns: u64,
+    /// For how much of its slot an arm sends, nanoseconds. In the rest, its path empties.
+    pub slice_ns: u64,
 }
 
 /// An agent's answer.
@@ -107,7 +136,12 @@ pub enum Answer {
         /// The listening address.
         address: SocketAddr,
     },
-    /// Answer to `Send` and `Collect`.
+    /// Answer to `Clock`.
+    Clock {
+        /// Time of the monotonic clock, nanoseconds.
+        now_ns: u64,
+    },
+    /// Answer to `Send`, `SendInSlots` and `Collect`.
     Done(Box<HostReport>),
     /// Answer to `SendInTurns`: a report for each arm, in their order.
     ArmsDone(Vec<HostReport>),

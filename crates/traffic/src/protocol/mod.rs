@@ -5,4 +5,4 @@ pub(crate) mod lines;
 pub(crate) mod message;
 
 pub use client::{AgentClient, AgentError, Pending};
-pub use message::{Answer, Numbered, Request, SendArm, VERSIONS};
+pub use message::{Answer, Numbered, Request, SendArm, Timetable, VERSIONS};

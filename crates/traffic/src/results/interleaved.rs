@@ -2,7 +2,9 @@
 
 use crate::engine::coalesce;
 use crate::trial::path::Path;
-use stacklab_model::{Family, HostReport, Metric, Probe, Slice, Transport, TrialSpec, Value, wire_size};
+use stacklab_model::{
+    Family, HostReport, Metric, Probe, Slice, Slicing, Transport, TrialSpec, Value, wire_size,
+};
 use std::collections::BTreeMap;
 
 /// Rounds in which every arm has a figure, below which the sums over the slices are the better figure.
@@ -117,7 +119,9 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
     let datagrams = arms.iter().all(|(_, spec, _)| {
         spec.transport == Transport::Udp && spec.framing != stacklab_model::Framing::Message
     });
-    if !datagrams || arms.iter().any(|(path, ..)| path.shared) {
+    // Arms with testbeds of their own are validated one by one.
+    let own = arms.iter().any(|(_, spec, _)| spec.slicing.is_some_and(|slicing| slicing.slots));
+    if !datagrams || own || arms.iter().any(|(path, ..)| path.shared) {
         return Vec::new();
     }
     let planned: u64 = arms
@@ -142,21 +146,17 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
     vec![format!("the arms together sent {planned} packets and {left} left: {how}")]
 }
 
-/// Whether a figure is of the whole host, and so of all arms of an interleaved trial.
-pub(super) fn is_shared(metric: Metric) -> bool {
+/// Whether a figure is of the whole host, and so of all arms of an interleaved trial. Arms with testbeds of their own share
+/// no packets, but the time.
+pub(super) fn is_shared(metric: Metric, slicing: Slicing) -> bool {
     use Metric::*;
-    matches!(
-        metric,
-        MemorySockets
-            | Fragments
-            | Reassembled
-            | CpuRouter1
-            | CpuRouter2
-            | FragmentsRouters
-            | ReassembledRouters
-            | LinkBytes
-            | LinkBytesBeyond
-    )
+    match metric {
+        MemorySockets | CpuRouter1 | CpuRouter2 => true,
+        Fragments | Reassembled | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond => {
+            !slicing.slots
+        }
+        _ => false,
+    }
 }
 
 /// Messages after the first receive of each slice, and the seconds in which they arrived.
@@ -169,8 +169,6 @@ pub(super) fn arrivals(slices: &[Slice]) -> (f64, f64) {
 mod tests {
     use super::*;
     use crate::trial::fixtures::{host_reports, path, spec};
-    use stacklab_model::Slicing;
-
     /// Slices of two arms whose messages per second are given by round, and which send 10 ms each.
     fn arms(rates: [&[f64]; 2]) -> Vec<(Path, TrialSpec, [HostReport; 2])> {
         let of = |family: Family, rates: &[f64]| {

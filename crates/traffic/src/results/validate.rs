@@ -22,7 +22,7 @@ pub(crate) fn validate_all(
     let mut found = Contradictions(known);
     for (transfer, [sent, received]) in transfers.iter().zip(host_reports) {
         let others = match transfers {
-            _ if transfer.spec.slicing.is_some() => OtherTraffic::Arms,
+            _ if transfer.spec.slicing.is_some_and(|slicing| !slicing.slots) => OtherTraffic::Arms,
             [transfer] if transfer.path.shared => OtherTraffic::Present,
             [_] => OtherTraffic::None,
             _ if transfers.iter().any(|transfer| transfer.role == TransferRole::Load) => {

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// Extra time for a trial in addition to its own length: connecting, draining and a busy machine.
-const SLACK: Duration = Duration::from_secs(120);
+pub(super) const SLACK: Duration = Duration::from_secs(120);
 /// A trial that ends by message count is abandoned below this rate, messages per second.
 const SLOWEST_PER_SECOND: f64 = 100.0;
 
@@ -105,7 +105,7 @@ pub(crate) fn execute_in_turns(
     first_failure.map_or(Ok(host_reports), Err)
 }
 
-fn send_arm(transfer: &Transfer, listening: SocketAddr) -> SendArm {
+pub(super) fn send_arm(transfer: &Transfer, listening: SocketAddr) -> SendArm {
     let Transfer { path, spec, .. } = transfer;
     let spec = TrialSpec { family: Family::of(path.sender), ..spec.clone() };
     let to = SocketAddr::new(path.destination(), listening.port());
@@ -113,11 +113,11 @@ fn send_arm(transfer: &Transfer, listening: SocketAddr) -> SendArm {
 }
 
 /// Returns an error that only invalidates the run; other errors end the campaign.
-fn failure(error: AgentError) -> Result<AgentError, AgentError> {
+pub(super) fn failure(error: AgentError) -> Result<AgentError, AgentError> {
     if matches!(error, AgentError::Failed { .. }) { Ok(error) } else { Err(error) }
 }
 
-fn listen(agent: &mut AgentClient, transfer: &Transfer) -> Result<(u64, SocketAddr), AgentError> {
+pub(super) fn listen(agent: &mut AgentClient, transfer: &Transfer) -> Result<(u64, SocketAddr), AgentError> {
     // Behind a translator the receiver has the other family.
     let spec = TrialSpec { family: Family::of(transfer.path.receiver), ..transfer.spec.clone() };
     let request = Request::Listen { spec: Box::new(spec), address: transfer.path.receiver };
@@ -146,7 +146,7 @@ fn start_all(
     Ok(sends)
 }
 
-fn finish(
+pub(super) fn finish(
     agent: &mut AgentClient,
     pending: Pending,
     asked: &str,
@@ -158,7 +158,7 @@ fn finish(
     }
 }
 
-fn longest(spec: &TrialSpec) -> Duration {
+pub(super) fn longest(spec: &TrialSpec) -> Duration {
     let measured = match (spec.probe.length, spec.probe.pacing) {
         (Length::Time(ns), _) => ns as f64 / 1e9,
         (Length::Packets(packets), Pacing::Schedule(per_second)) => packets as f64 / per_second,
