@@ -291,5 +291,7 @@ fn what_cannot_be_interleaved_is_refused_at_its_place() {
     };
     refused("{ time = \"80ms\" }", "{ packets = 1000 }", "probe.stream ends after 1000 messages");
     refused("arms = \"interleaved\"", "slice = \"5ms\"", "`runs.slice` is set");
+    let long = "arms = \"interleaved\"\nslice = \"15ms\"";
+    refused("arms = \"interleaved\"", long, "a slice of 15 ms leaves probe.echo fewer than 5 in its 60 ms");
     refused("arms = \"interleaved\"", "arms = \"intermixed\"", "interleaved");
 }

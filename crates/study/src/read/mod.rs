@@ -35,8 +35,8 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let cells = factors.cells(problems);
     let probes = probes::read(tree.get("probe"), tree.get("testbed"), &factors, problems);
     let rule = rule::read(tree.get("runs"), problems);
-    let slicing = slicing::read(tree.get("runs"), &probes, problems);
     let comparisons = comparisons::read(tree.get("comparison"), &factors, &probes, problems);
+    let slicing = slicing::read(tree.get("runs"), &probes, &comparisons, &cells, problems);
     let hosts = hosts::read(tree.get("host"), topology.as_ref(), &factors, problems);
     let topology = topology?.value;
     Some(Study {

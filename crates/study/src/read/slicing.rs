@@ -4,10 +4,21 @@ use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
 use crate::read::node::{at, nanoseconds};
-use stacklab_model::{Length, ProbeSpec, Slicing};
+use stacklab_model::{
+    Cell, ComparisonSpec, Factor, Length, ProbeSpec, Slicing, System, Systems, print_duration,
+};
+
+/// Rounds below which an arm has no location.
+const LEAST_SLICES: u64 = 5;
 
 /// Reads `runs.arms` and `runs.slice`; `None` if each trial is measured by itself.
-pub(super) fn read(node: Option<&Node>, probes: &[ProbeSpec], problems: &mut Problems) -> Option<Slicing> {
+pub(super) fn read(
+    node: Option<&Node>,
+    probes: &[ProbeSpec],
+    comparisons: &[ComparisonSpec],
+    cells: &[Cell],
+    problems: &mut Problems,
+) -> Option<Slicing> {
     let node = node?;
     let arms = at(node.get("arms"), leaf::text, problems)?;
     let slice = at(node.get("slice"), nanoseconds, problems);
@@ -28,10 +39,41 @@ pub(super) fn read(node: Option<&Node>, probes: &[ProbeSpec], problems: &mut Pro
         probes.iter().find(|spec| spec.probe.interleaves() && matches!(spec.length, Length::Packets(_)));
     if let Some(spec) = counted {
         problems.add(Problem::at(
-            arms.place,
+            arms.place.clone(),
             format!("the arms are interleaved, and probe.{} ends after {}", spec.probe, spec.length),
             format!("expected \"separate\", or probe.{}.length = {{ time = .. }}", spec.probe),
         ));
     }
+    for spec in probes.iter().filter(|spec| spec.probe.interleaves()) {
+        if let (Some(slice), Length::Time(ns)) = (&slice, spec.length)
+            && slice.value > ns / LEAST_SLICES
+        {
+            let [own, most, whole] = [slice.value, ns / LEAST_SLICES, ns].map(print_duration);
+            problems.add(Problem::at(
+                slice.place.clone(),
+                format!(
+                    "a slice of {own} leaves probe.{} fewer than {LEAST_SLICES} in its {whole}",
+                    spec.probe
+                ),
+                format!("expected at most {most}, or a longer probe.{}.length", spec.probe),
+            ));
+        }
+    }
+    if let Some(system) = real_machine(comparisons, cells) {
+        problems.add(Problem::at(
+            arms.place,
+            format!("the arms are interleaved and differ in os, and {system} is a real machine"),
+            "expected \"separate\": real machines have one network for all arms".to_owned(),
+        ));
+    }
     Some(Slicing { slice_ns: slice.map(|slice| slice.value), slots: false })
+}
+
+/// A real machine among systems whose arms are to take turns.
+fn real_machine(comparisons: &[ComparisonSpec], cells: &[Cell]) -> Option<System> {
+    if comparisons.first().map(|comparison| comparison.factor) != Some(Factor::Os) {
+        return None;
+    }
+    let systems = cells.iter().flat_map(|cell| Systems::of(cell).0);
+    systems.into_iter().find(|system| matches!(system, System::Here | System::Ssh(_)))
 }

@@ -1,0 +1,41 @@
+"""Campaigns of the release build, for the benchmarks that compare their findings."""
+
+import datetime
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+STACKLAB = os.environ.get("STACKLAB", os.path.join(ROOT, "target/release/stacklab"))
+
+
+def need():
+    """Ends with a reason where no campaign can be run."""
+    if os.geteuid() != 0 or not os.access(STACKLAB, os.X_OK):
+        sys.exit(f"{os.path.basename(sys.argv[0])}: needs root, and {STACKLAB}: make build")
+
+
+def findings(study, seed):
+    """Runs a study, of TOML text, and gives the findings of its JSON report."""
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        path, record = os.path.join(folder, "study.toml"), os.path.join(folder, "study.stacklab")
+        with open(path, "w", encoding="ascii") as file:
+            file.write(study)
+        run = [STACKLAB, "run", path, "--out", record, "--seed", str(seed)]
+        subprocess.run(run, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        report = subprocess.run([STACKLAB, "report", record, "--format", "json"], check=True, stdout=subprocess.PIPE)
+    return json.loads(report.stdout)
+
+
+def keep(name, words, lines):
+    """Prints what was found, below what it came from, and keeps it in bench/results/DATE-NAME.txt."""
+    now = datetime.datetime.now(datetime.timezone.utc)
+    version = subprocess.run([STACKLAB, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    machine = f"{os.cpu_count()} processors, Linux {os.uname().release}"
+    command = " ".join([f"bench/{name}", *map(str, words)])
+    text = "\n".join([f"{command}: {now:%Y-%m-%d %H:%M} UTC, {version}, {machine}", *lines]) + "\n"
+    print(text, end="")
+    with open(os.path.join(ROOT, f"bench/results/{now:%Y-%m-%d}-{name}.txt"), "w", encoding="utf-8") as file:
+        file.write(text)
