@@ -66,7 +66,6 @@ struct Process {
     group: u32,
     /// Its own time, and the time of children that have ended and were waited for, ticks.
     ticks: f64,
-    own_ticks: f64,
 }
 
 impl LoadSample {
@@ -93,11 +92,8 @@ impl LoadSample {
         let mut processes = Vec::new();
         for (pid, process) in later.processes.iter().filter(|(pid, process)| is_other(**pid, process)) {
             let before = self.processes.get(pid);
-            // The earlier time of its children that have ended since.
-            let ended = self.processes.iter().filter(|(gone, _)| !later.processes.contains_key(gone));
-            let earlier: f64 =
-                ended.filter(|(_, gone)| gone.parent == *pid).map(|(_, gone)| gone.own_ticks).sum();
-            let had = share(process.ticks - before.map_or(0.0, |process| process.ticks) - earlier);
+            let earlier = before.map_or(0.0, |process| process.ticks) + self.ended_below(*pid, later);
+            let had = share(process.ticks - earlier);
             if had > 0.0 {
                 let (pid, name, ran_before) = (*pid, process.name.clone(), before.is_some());
                 processes.push(OtherProcess { pid, name, share: had, ran_before });
@@ -111,6 +107,16 @@ impl LoadSample {
             stolen: share(later.machine.stolen - self.machine.stolen) / processors as f64,
             processes,
         }
+    }
+}
+
+impl LoadSample {
+    /// The time so far, ticks, of those below a process that have ended until a later sample: their parents have it then, in
+    /// addition to what was theirs.
+    fn ended_below(&self, parent: u32, later: &LoadSample) -> f64 {
+        let children = self.processes.iter().filter(|(_, process)| process.parent == parent);
+        let ended = children.filter(|(pid, _)| !later.processes.contains_key(pid));
+        ended.map(|(pid, process)| process.ticks + self.ended_below(*pid, later)).sum()
     }
 }
 
@@ -130,13 +136,11 @@ fn process(stat: &str) -> Option<Process> {
     let (before, after) = stat.rsplit_once(')')?;
     let fields: Vec<&str> = after.split_whitespace().collect();
     let of = |field: usize| fields.get(field)?.parse::<f64>().ok();
-    let own_ticks = of(11)? + of(12)?;
     Some(Process {
         name: before.split_once('(')?.1.to_owned(),
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
-        ticks: own_ticks + of(13)? + of(14)?,
-        own_ticks,
+        ticks: (11..=14).map(of).sum::<Option<f64>>()?,
     })
 }
 
@@ -189,13 +193,33 @@ mod tests {
         assert_eq!((found.processors, found.busy, found.stolen), (2, 42.0, 7.0));
         let found = process("12 (a) b (c) S 1 9 9 0 -1 4194560 1 2 3 4 100 20 3 4 20 0 1 0 5").unwrap();
         assert_eq!((found.name.as_str(), found.parent, found.group), ("a) b (c", 1, 9));
-        assert_eq!((found.own_ticks, found.ticks), (120.0, 127.0));
+        assert_eq!(found.ticks, 127.0);
         assert!(process("12 a").is_none());
     }
 
     #[test]
+    fn what_ended_processes_had_before_is_not_counted_again_by_their_parents() {
+        let sample = |seconds, processes: &[(u32, u32, f64)]| LoadSample {
+            at: Instant::now() + Duration::from_secs(seconds),
+            machine: Machine { processors: 2, ..Machine::default() },
+            processes: processes
+                .iter()
+                .map(|(pid, parent, ticks)| {
+                    (*pid, Process { name: "sh".to_owned(), parent: *parent, group: *pid, ticks: *ticks })
+                })
+                .collect(),
+        };
+        // A shell, its child with 500 ticks of grandchildren of before, and a grandchild that runs.
+        let before = sample(0, &[(10, 1, 3.0), (11, 10, 500.0), (12, 11, 80.0)]);
+        let later = sample(1, &[(10, 1, 3.0 + 500.0 + 80.0 + 40.0)]);
+        let load = before.until(&later);
+        let [only] = &load.processes[..] else { panic!("{load:?}") };
+        assert!(only.pid == 10 && (only.share - 0.4).abs() < 0.01, "{load:?}");
+    }
+
+    #[test]
     fn members_of_a_childs_process_group_are_own() {
-        let of = |parent, group| Process { name: String::new(), parent, group, ticks: 0.0, own_ticks: 0.0 };
+        let of = |parent, group| Process { name: String::new(), parent, group, ticks: 0.0 };
         let all = BTreeMap::from([(1, of(0, 1)), (5, of(1, 5)), (6, of(5, 6)), (7, of(1, 6)), (8, of(1, 8))]);
         assert_eq!(own(&all, 5), BTreeSet::from([5, 6, 7]));
     }
