@@ -200,7 +200,7 @@ fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here
                 assert!(attempt > 1 || seen.contains(headers), "{headers}: {seen}");
             }
             // Translated in the kernel, by a stateful NAT64.
-            let translated = seen.contains("464xlat (Jool 4.") && seen.contains(", with state)");
+            let translated = seen.contains("464xlat (Jool 4.") && seen.contains(", stateful)");
             assert!(attempt > 1 || translated, "{seen}");
             assert_eq!(runs.len(), RUNS * cells * sizes.len());
             every.extend(runs);
@@ -242,7 +242,7 @@ fn what_debians_user_mode_linux_lacks_is_refused_there() {
     let refused = program.run(&asked).expect(code::TESTBED).stderr;
     assert!(refused.contains("(jool)") && refused.contains("stacklab image build uml-full"), "{refused}");
     let refused = program.run(&["run", "m.toml", "--in-vm=gvisor"]).expect(code::REQUEST).stderr;
-    assert!(refused.contains("gvisor holds no testbed"), "{refused}");
+    assert!(refused.contains("gvisor cannot host a testbed"), "{refused}");
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn what_cannot_be_had_is_named_before_anything_starts() {
     let here =
         String::from_utf8(Command::new(program.path()).arg("doctor").output().unwrap().stdout).unwrap();
     let has = here.lines().any(|line| line.starts_with("  yes  sit 6rd "));
-    let why = if has { "--in-vm asks for a guest" } else { "6rd needs sit 6rd, which this kernel has not" };
+    let why = if has { "--in-vm asks for a guest" } else { "6rd needs sit 6rd, which this kernel does not support" };
     assert!(said.contains(why), "{why}: {said}");
     assert!(said.contains("stacklab image get linux-6.1"), "{said}");
     assert!(!program.work().join("m.stacklab").exists());
@@ -432,7 +432,7 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     let holder = hand.holder();
     assert_eq!(folders_of(holder), 1, "its translator's settings");
     assert!(
-        said.contains("nat64 (tayga, one address to one) between the routers")
+        said.contains("nat64 (tayga, stateless) between the routers")
             && said.contains("2001:2:0:64::c612:201"),
         "{said}"
     );

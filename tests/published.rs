@@ -169,7 +169,7 @@ fn a_replication_judges_every_finding_by_its_record() {
     let text =
         program.run(&["replicate", "kolahi2009lan", "--from", "lan.stacklab"]).expect(code::DONE).stdout;
     for part in
-        ["Time to an answer", "published: 87.48 against 85.27 Mbit/s", "What the study had", "Verdicts"]
+        ["Time to an answer", "published: 87.48 against 85.27 Mbit/s", "Differences from the study's testbed", "Verdicts"]
     {
         assert!(text.contains(part), "`{part}` is not in {text}");
     }

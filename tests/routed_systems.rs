@@ -220,7 +220,7 @@ fn user_mode_linux_as_routers_has_tunnels_that_need_no_module_of_this_kernel() {
     assert_eq!(all.len(), 2 * 2 * 2);
     // The routers' translators: a program on one, a kernel module that keeps state on the other.
     let (all, said) = measured("namespace -> uml-full", &["native", "464xlat"], 1024, "mixed.stacklab");
-    assert!(said.contains("464xlat (tayga and Jool 4.") && said.contains(", with state)"), "{said}");
+    assert!(said.contains("464xlat (tayga and Jool 4.") && said.contains(", stateful)"), "{said}");
     assert_eq!(all.len(), 3 * 2 * 2);
     assert!(said.contains("the near router a namespace, the far router user-mode Linux"), "{said}");
     // Native in two families, the others in one.
@@ -298,7 +298,7 @@ fn what_guests_behind_routers_cannot_have_is_refused_before_anything_starts() {
     } else {
         let said = run(&[]).expect(code::TESTBED).stderr;
         for words in [
-            "guests (uml)",
+            "guests as hosts (uml)",
             "6in4 needs sit",
             "sudo modprobe sit",
             "factors.os",

@@ -240,7 +240,7 @@ fn what_is_missing_or_broken_is_said_before_anything_starts() {
     let bytes = fs::read(&kernel).unwrap();
     fs::write(&kernel, &bytes[..bytes.len() - 1]).unwrap();
     let broken = said(cache.path());
-    assert!(broken.contains("not whole") && broken.contains("stacklab image get linux-6.1"), "{broken}");
+    assert!(broken.contains("incomplete") && broken.contains("stacklab image get linux-6.1"), "{broken}");
 
     // An image that differs from the fetched one: found by reading all of it.
     let mut other = bytes.clone();
@@ -249,7 +249,7 @@ fn what_is_missing_or_broken_is_said_before_anything_starts() {
     let mut check = program.command(&["image", "check"]);
     check.env("STACKLAB_CACHE", cache.path());
     let checked = support::program::Outcome::of(check).expect(code::TESTBED);
-    assert!(checked.stderr.contains("is not what was fetched"), "{}", checked.stderr);
+    assert!(checked.stderr.contains("differs from the downloaded file"), "{}", checked.stderr);
 
     // A kernel that does not boot.
     fs::write(&kernel, vec![0; bytes.len()]).unwrap();
@@ -271,7 +271,7 @@ fn images_are_listed_and_are_as_they_were_made() {
     }
     let checked = program.run(&["image", "check"]).expect(code::DONE).stdout;
     assert!(
-        checked.lines().count() >= 4 && checked.lines().all(|line| line.ends_with("as it was made")),
+        checked.lines().count() >= 4 && checked.lines().all(|line| line.ends_with("is unchanged")),
         "{checked}"
     );
     let unknown = program.run(&["image", "get", "linux-2.4"]).expect(code::TESTBED).stderr;

@@ -31,7 +31,7 @@ pub enum AgentFailure {
     #[error("{0}")]
     Listen(#[from] ListenError),
     /// Signal handlers cannot be installed.
-    #[error("could not write signal handlers: {0}")]
+    #[error("could not install signal handlers: {0}")]
     Signals(io::Error),
     /// Its answers cannot be written.
     #[error("could not write an answer: {0}")]

@@ -92,6 +92,14 @@ pub enum Failure {
     /// The user interrupted.
     #[error("interrupted; what was measured is in {}: go on with `stacklab run --resume --out {}`", .0.display(), .0.display())]
     Interrupted(PathBuf),
+    /// A step on this machine failed.
+    #[error("could not {attempted}: {reason}")]
+    System {
+        /// The step that failed.
+        attempted: &'static str,
+        /// The system's reason.
+        reason: io::Error,
+    },
     /// Output could not be written.
     #[error("could not write {what}: {reason}")]
     Output {
@@ -107,6 +115,7 @@ impl Failure {
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Output { .. }
+            | Failure::System { .. }
             | Failure::OwnAgent(_)
             | Failure::Reference(_)
             | Failure::NoPage(_)

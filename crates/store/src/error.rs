@@ -48,13 +48,13 @@ pub enum StoreError {
         reason: String,
     },
     /// An interrupted commit must be rolled back, which a reader must not do.
-    #[error("the last commit of {} was cut short and has to be undone first: `stacklab report` does that", path.display())]
+    #[error("the last commit of {} was interrupted and must be rolled back first: `stacklab report` does that", path.display())]
     CutShort {
         /// The file.
         path: PathBuf,
     },
     /// It contains triggers, views or similar objects, which could run while it is read.
-    #[error("{} holds more than a record's tables ({what}), and is not read: stacklab wrote no such thing", path.display())]
+    #[error("{} contains objects other than a record's tables ({what}) and is refused", path.display())]
     MoreThanTables {
         /// The file.
         path: PathBuf,
@@ -98,7 +98,7 @@ impl StoreError {
             Some(rusqlite::ErrorCode::NotADatabase) => StoreError::Foreign { path },
             Some(rusqlite::ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, reason },
             Some(rusqlite::ErrorCode::OperationInterrupted) => {
-                let reason = "its pages lead to more than it can hold".to_owned();
+                let reason = "its pages form a loop".to_owned();
                 StoreError::Damaged { path, reason }
             }
             Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full { attempted, path },

@@ -27,7 +27,7 @@ pub enum TestbedError {
         limits: (u32, u32),
     },
     /// The shaper counts whole bytes per second.
-    #[error("a rate of {0} is not possible: the least is 8 bit/s")]
+    #[error("a rate of {0} is not possible: the minimum is 8 bit/s")]
     Rate(Rate),
     /// A host's process did not start.
     #[error("cannot start `{}` as {host} in a namespace of its own: {reason}; {}", program.display(), hint(reason))]
@@ -40,7 +40,7 @@ pub enum TestbedError {
         reason: io::Error,
     },
     /// A guest's file cannot be created or read.
-    #[error("cannot use {}: {reason}; see that it can be read, and that its disk has room", path.display())]
+    #[error("cannot use {}: {reason}; check its permissions and the free disk space", path.display())]
     File {
         /// The file or folder.
         path: PathBuf,
@@ -76,7 +76,7 @@ pub enum TestbedError {
         command: String,
     },
     /// The system is a real machine, which a testbed cannot build.
-    #[error("{0} is a machine of its own and no part of a testbed that is built")]
+    #[error("{0} is a real machine: it cannot be a host of a virtual testbed")]
     NotBuilt(System),
     /// Getting an image failed.
     #[error("could not {attempted}: {reason}{advice}")]
@@ -101,8 +101,8 @@ pub enum TestbedError {
     /// A testbed has both namespaces and guests as hosts. Its namespaces use this kernel, which does not support what
     /// they need.
     #[error(
-        "rows of hosts some of which are guests ({guests}) are on this kernel: {missing}; get it: {remedy}; or leave \
-         factors.os and factors.routers out, which allows the whole row inside one guest"
+        "testbeds with guests as hosts ({guests}) also use this kernel: {missing}; to add it: {remedy}; or remove \
+         factors.os and factors.routers, so that the whole testbed can be built in one guest"
     )]
     Guests {
         /// The systems of the guests.
@@ -135,7 +135,7 @@ pub enum TestbedError {
         unsupported: String,
     },
     /// A guest that hosts testbeds failed.
-    #[error("the lab inside {guest} failed: {reason}")]
+    #[error("the testbed in {guest} failed: {reason}")]
     Hosted {
         /// The guest's name and version.
         guest: String,

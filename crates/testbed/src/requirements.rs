@@ -114,7 +114,7 @@ impl Requirements {
         let users = self.rows.iter().filter(|row| kernel_need(row) == Some(ability.name));
         let users: Vec<&str> = once_each(users.map(|row| row.mechanism.name()));
         let users = if users.is_empty() { ability.what_for.to_owned() } else { users.join(", ") };
-        format!("{users} needs {}, which this kernel has not", ability.name)
+        format!("{users} needs {}, which this kernel does not support", ability.name)
     }
 
     /// Advice to use other routers, if only the routers need what is missing.
@@ -125,7 +125,7 @@ impl Requirements {
         }
         let any_unsupported = missing.iter().any(|ability| is_unsupported(&System::Uml, ability.name));
         let router = if any_unsupported { "uml-full" } else { "uml" };
-        format!("; or let the routers be guests that have it: factors.routers = [\"{router}\"]")
+        format!("; or use guests that support it as routers: factors.routers = [\"{router}\"]")
     }
 
     /// Checks that testbeds with guests as hosts can be built on this kernel, and that the guests have images and
@@ -164,7 +164,7 @@ pub(crate) fn router_image(system: &System) -> Result<(), TestbedError> {
         let image = Image::find(system)?;
         // Images that were fetched before guests could host testbeds have no modules.
         if *system == System::Uml && !image.file("modules.cpio").exists() {
-            let reason = "its image here is an old one, without the modules of tunnels".to_owned();
+            let reason = "its image is outdated: it has no tunnel modules".to_owned();
             return Err(no_image(system, reason));
         }
     }

@@ -198,7 +198,7 @@ impl Agent {
             Request::Clock => Ok(Work::Done(Answer::Clock { now_ns: sys::now_ns() })),
             Request::Collect { listen } => {
                 let receiver =
-                    self.receivers.remove(&listen).ok_or("no such receiver: it was never asked to listen")?;
+                    self.receivers.remove(&listen).ok_or("unknown receiver: no `listen` request came before")?;
                 Ok(Work::Lasting(Box::new(move || {
                     let side = receiver.collect().map_err(|error| error.to_string())?;
                     Ok(Answer::Done(Box::new(side)))
@@ -211,5 +211,5 @@ impl Agent {
 /// Runs the work. A panic becomes a failure answer; otherwise the request would get no answer.
 fn completed(work: Box<dyn FnOnce() -> Result<Answer, String> + Send>) -> Result<Answer, String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
-        .unwrap_or_else(|_| Err("broke off: see what the agent wrote to its standard error".to_owned()))
+        .unwrap_or_else(|_| Err("panicked: see the agent's standard error".to_owned()))
 }

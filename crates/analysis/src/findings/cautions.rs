@@ -70,7 +70,7 @@ fn unsettled(steady_state: &SteadyState) -> Option<(usize, Warning)> {
     let looked_at = steady_state.runs - steady_state.too_short;
     (steady_state.unsettled as f64 > MOST_UNSETTLED * looked_at as f64).then(|| {
         let text = format!(
-            "{} of {looked_at} runs of the {} probe never settled (MSER-5): their figures are of something that changed",
+            "{} of {looked_at} runs of the {} probe reached no steady state (MSER-5)",
             steady_state.unsettled, steady_state.probe
         );
         let advice = "warm up for longer, or measure for longer".to_owned();

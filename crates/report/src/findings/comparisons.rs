@@ -35,8 +35,7 @@ pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
         _ if !metric.is_host_cpu() => "",
         // What the ends run says nothing of them.
         _ if matches!(metric, Metric::CpuRouter1 | Metric::CpuRouter2) => {
-            " (of a router that is a guest, its own; of a namespace, of all that the kernel which it is on runs: compare it \
-             within one kind of router only)"
+            " (CPU time of the whole kernel that the router runs on: compare within one kind of router only)"
         }
         CpuScope::Shared => {
             " (CPU scope shared: the hosts run on one kernel, so the figure counts all of them)"
@@ -49,7 +48,7 @@ pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
             " (CPU scope threads: of the threads that carry the traffic, with the kernel's work in them)"
         }
         CpuScope::Outside => {
-            " (CPU scope outside: of the guest's processes, as the machine below counts them)"
+            " (CPU scope outside: of the guest's processes, measured on the host machine)"
         }
         CpuScope::Various => {
             " (CPU scope various: it differs by system, so compare it within one system only)"

@@ -11,7 +11,7 @@ pub const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a di
      its 95 % interval. An arm is better where the 99 % interval leaves out no difference; arms are \
      equivalent where the 90 % interval is inside the margin.";
 
-/// The warning of a run while others had much of the processors.
+/// The warning of a run with much other load.
 const OTHER_LOAD: &str = "other_load";
 /// The largest share of such runs that the heading does not tell.
 const MOST_DISTURBED: f64 = 0.1;
@@ -62,7 +62,7 @@ fn disturbed(findings: &Findings) -> Option<String> {
     let runs: usize = of_others.map(|(runs, _)| runs).sum();
     (runs as f64 > MOST_DISTURBED * findings.valid_runs as f64).then(|| {
         format!(
-            "others had much of this machine in {}: intervals are wider for it (Notes)",
+            "other load disturbed {}: intervals are wider for it (Notes)",
             count(runs, "run")
         )
     })

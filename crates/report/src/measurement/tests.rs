@@ -107,7 +107,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
     let mut values: BTreeMap<Metric, Value> =
         values.iter().map(|(metric, value)| (*metric, Value::Measured(*value))).collect();
     if probe == Probe::Echo {
-        let reason = "990 messages do not tell this percentile: 1000 do".to_owned();
+        let reason = "this percentile needs 1000 messages, 990 arrived".to_owned();
         values.insert(Metric::RttP999, Value::Missing(reason));
     }
     let cell = Cell::new(Family::Ipv6, transport, Framing::Message, 1400);

@@ -11,7 +11,7 @@ pub enum ImageCommand {
     List,
     /// Fetch the newest image of a system
     Get(ImageGetOptions),
-    /// Build a user-mode Linux: of Debian's stable source with all mechanisms between networks and Jool, or of a tree of your own
+    /// Build a user-mode Linux: of Debian's stable source with all transition mechanisms and Jool, or of a tree of your own
     Build(ImageBuildOptions),
     /// Read all files of the images that are here and compare them with what was fetched
     Check,
@@ -31,8 +31,7 @@ pub struct ImageBuildOptions {
     /// uml- and a name: what studies and --in-vm call it
     #[arg(value_name = "uml-NAME")]
     pub system: System,
-    /// A folder with the source of a Linux kernel, which nothing is written to; without it, Debian's stable source is
-    /// fetched
+    /// A folder with the source of a Linux kernel (not modified); without it, Debian's stable source is fetched
     #[arg(long, value_name = "DIR")]
     pub tree: Option<PathBuf>,
 }

@@ -71,7 +71,7 @@ pub struct EchoOptions {
     common: CommonOptions,
     #[command(flatten)]
     message: MessageOptions,
-    /// Over UDP; so it is unless --tcp is said
+    /// Over UDP (default)
     #[arg(long, conflicts_with = "tcp")]
     udp: bool,
     /// Over TCP
@@ -83,11 +83,10 @@ pub struct EchoOptions {
     /// Seconds between two rows of the output; 0 for none
     #[arg(short, long, value_name = "SECONDS", default_value = "1", value_parser = time)]
     interval: u64,
-    /// Microseconds that both ends poll before they sleep: leaves the waking of a processor out of the round trip
+    /// Microseconds that both ends poll before they sleep: excludes CPU wake-up from the round trip
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=1_000_000))]
     poll: u32,
-    /// Also the round trip between the kernel's own times of the message leaving and the answer arriving; each message
-    /// then costs a call more
+    /// Also the round trip between the kernel's transmit and receive timestamps; costs one more system call per message
     #[arg(long, conflicts_with_all = ["tcp", "pps"])]
     at_interface: bool,
     #[command(flatten)]
@@ -108,7 +107,7 @@ pub struct ConnectOptions {
 pub struct CommonOptions {
     /// Name or address of the host where `stacklab agent --listen` runs, or addresses of it separated by commas
     pub host: String,
-    /// Compare the other family with this one: both in turns of milliseconds, until the verdict is sure or the time is over
+    /// Compare the other family with this one: both in turns of milliseconds, until there is a verdict or -t has passed
     #[arg(long, value_name = "FAMILY", value_parser = family, conflicts_with_all = ["ipv4", "ipv6", "from"])]
     pub against: Option<Family>,
     /// Keep the record of --against in this file
@@ -126,7 +125,7 @@ pub struct CommonOptions {
     /// Own address to measure from; without it, the one that the kernel chooses
     #[arg(long, value_name = "ADDRESS")]
     pub from: Option<IpAddr>,
-    /// Seconds to measure, or a time such as 500ms; 10 where neither this nor -n is said
+    /// Seconds to measure, or a time such as 500ms; default 10 unless -n is given
     #[arg(short, long, value_name = "SECONDS", conflicts_with = "packets", value_parser = some_time)]
     time: Option<u64>,
     /// Messages (or connections) to measure, instead of a time
@@ -155,8 +154,8 @@ struct MessageOptions {
     /// Bytes of a message, at least 32; K and M count in 1024 [default: tcp 128K, udp 1400, echo 64]
     #[arg(short = 'l', long, value_name = "BYTES", value_parser = bytes)]
     size: Option<u32>,
-    /// What a message is: `message`, what one call writes; `segment`, a packet of its own, which is proved, and which other
-    /// traffic or offloads contradict
+    /// What a message is: `message`, what one call writes; `segment`, one packet per message, validated; other traffic or
+    /// offloads make the run invalid
     #[arg(long, value_name = "FRAMING", default_value = "message", value_parser = framing)]
     framing: Framing,
 }
@@ -181,14 +180,14 @@ struct StreamOptions {
     /// Both directions at once
     #[arg(long, conflicts_with = "reverse")]
     bidir: bool,
-    /// Bits of payload per second, of all flows together; k, M and G count in 1000, 0 is as fast as it goes, as without it
+    /// Bits of payload per second, of all flows together; k, M and G count in 1000; 0 or absent: unlimited
     #[arg(short = 'b', long, value_name = "RATE", conflicts_with = "pps", value_parser = rate)]
     rate: Option<f64>,
     /// Messages per second, of all flows together, instead of -b
     #[arg(long, value_name = "N", value_parser = per_second)]
     pps: Option<f64>,
-    /// How messages get into the kernel: auto, plain (a call each), batch (several a call), segment (trains of
-    /// datagrams, UDP), zerocopy (TCP)
+    /// How messages get into the kernel: auto, plain (a call each), batch (several a call), segment (GSO
+    /// batches, UDP), zerocopy (TCP)
     #[arg(long, value_name = "IO", default_value = "auto", value_parser = io)]
     io: Choice,
     /// Seconds between two rows of the output; 0 for none
@@ -209,7 +208,7 @@ struct TcpTuning {
     /// TCP maximum segment size, bytes
     #[arg(short = 'M', long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=65_535))]
     mss: Option<u32>,
-    /// Send every TCP message at once (TCP_NODELAY), or none (--nodelay=false); unless it is said, a flood's share packets
+    /// Send every TCP message at once (TCP_NODELAY), or none (--nodelay=false); default: off for floods
     #[arg(short = 'N', long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", action = ArgAction::Set)]
     nodelay: Option<bool>,
 }

@@ -109,8 +109,8 @@ Examples:
   stacklab replicate kolahi2009lan --scale standard --out lan.stacklab
   stacklab replicate kolahi2009lan --from lan.stacklab --format json
 
-A finding holds, does not hold, or cannot be told: neither is a failure, and the exit code is 0. What the study had and
-this testbed has not is printed first.")]
+A finding holds, does not hold, or is undecided; the exit code is 0 in each case. Differences from the study's testbed
+are printed first.")]
     Replicate(ReplicateOptions),
     /// Measure once, by hand, to a host where `stacklab agent --listen` runs
     #[command(
@@ -121,10 +121,10 @@ Examples:
   stacklab measure tcp HOST                        then here: throughput for 10 s
   stacklab measure udp HOST -b 100M -R -t 30       from there to here, at a rate
   stacklab measure echo HOST --json                round trips, as JSON
-See what each can be told: stacklab measure tcp --help"
+Options of each: stacklab measure tcp --help"
     )]
     Measure(MeasureOptions),
-    /// Show the records of a folder as a web page: campaigns, two side by side, and one in progress as it goes
+    /// Show the records of a folder as a web page: campaigns, a comparison of two, and the campaign in progress
     #[command(after_help = "\
 Examples:
   stacklab serve                                   this folder, at http://127.0.0.1:8046/
@@ -144,7 +144,7 @@ Examples:
   stacklab image list                              what there is, and what of it is here
   stacklab image get linux-6.1                     Debian's newest kernel of that series, checked by apt
   stacklab image get gvisor
-  stacklab image build uml-full                    user-mode Linux with all mechanisms between networks; four minutes
+  stacklab image build uml-full                    user-mode Linux with all transition mechanisms; four minutes
   stacklab image build uml-mine --tree ~/linux     of a kernel that you work on
   stacklab image check                             compare all files with what was fetched
 
@@ -162,15 +162,15 @@ Examples:
   stacklab lab enter receiver                      a shell there
   stacklab lab down
 
-Its hosts are namespaces of this kernel. One testbed is up at a time; it goes with its process in the background, whatever ends that."
+Its hosts are namespaces of this kernel. One testbed is up at a time; it is removed when its background process ends."
     )]
     Lab(LabCommand),
-    /// Be a host inside a virtual machine: wait for the coordinator at a port (used by stacklab itself, and in disk images)
+    /// Run as the agent in a guest: wait for the coordinator at a port (used by stacklab itself, and in disk images)
     #[command(after_help = "\
 In a disk image of your own, start it as root when the system is up, for example by a unit of systemd's:
   ExecStart=/usr/local/bin/stacklab guest")]
     Guest(GuestOptions),
-    /// Be a host: serve whoever measures to this machine (--listen), or standard input (used by stacklab itself)
+    /// Run an agent: for remote coordinators (--listen), or on standard input (used by stacklab itself)
     #[command(after_help = "\
 Examples:
   stacklab agent --listen                          any address, port 5202

@@ -31,7 +31,7 @@ pub fn doctor() -> Result<(), Failure> {
     );
     let found = abilities();
     text += &listed(&found);
-    text += "\nHosts that are no namespaces (factors.os, factors.routers)\n";
+    text += "\nOther kinds of hosts (factors.os, factors.routers)\n";
     text += &listed(&kinds());
     text += "\nServices on a host (factors.services)\n";
     text += &listed(&services::abilities());
@@ -84,12 +84,12 @@ fn noise(floor: &NoiseFloor) -> String {
         let name = format!("loopback echo, {} {}, 64 B", echo.transport, echo.family);
         rows.push((name, spread(Some(echo.round_trip))));
     }
-    let mut text = format!("{:<34} {:>10} {:>10}\n", "What the instrument itself adds", "median", "p99");
+    let mut text = format!("{:<34} {:>10} {:>10}\n", "Measurement noise floor", "median", "p99");
     for (name, [median, p99]) in rows {
         let _ = writeln!(text, "  {name:<32} {median:>10} {p99:>10}");
     }
-    text + "A single message's delay or round trip is not known better than this, and a message on a schedule leaves\n\
-            no closer to its time: a smaller difference shows only in means over many messages, if at all.\n"
+    text + "Single delays and scheduled send times are no more accurate than this; smaller differences are visible\n\
+            only in means of many messages.\n"
 }
 
 #[cfg(test)]
@@ -110,13 +110,13 @@ mod tests {
         };
         let told = noise(&floor);
         let expected = "\
-What the instrument itself adds        median        p99
+Measurement noise floor                median        p99
   reading the clock                     24 ns          -
   step of the clock                      1 ns          -
   sleep of 1 ms, late by                    -          -
   kernel's arrival time to receive     950 ns     1.8 us
   loopback echo, udp ipv6, 64 B        6.1 us     9.9 us
-A single message's delay";
+Single delays and";
         assert!(told.starts_with(expected), "{told}");
         assert!(told.lines().all(|line| line.len() <= 110), "{told}");
     }

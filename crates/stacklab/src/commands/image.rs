@@ -26,7 +26,7 @@ pub fn image(command: &ImageCommand) -> Result<(), Failure> {
 
 fn build(options: &ImageBuildOptions) -> Result<(), Failure> {
     let System::OwnUml(name) = &options.system else {
-        let what = "what is built is a user-mode Linux: name it uml- and a name of yours, such as uml-full";
+        let what = "only user-mode Linux can be built: use a name uml-NAME, such as uml-full";
         return Err(Failure::Usage(format!("{} is not built here; {what}", options.system)));
     };
     let mut step = |what: &str| eprintln!("{}: {what}", options.system);
@@ -59,7 +59,7 @@ fn check() -> Result<(), Failure> {
     }
     for image in here {
         image.check()?;
-        print_text(&format!("{}: {} is as it was made\n", image.system, image.version))?;
+        print_text(&format!("{}: {} is unchanged\n", image.system, image.version))?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ pub fn limits(limits: &[stacklab_reference::Limit]) -> String {
     };
     let lines = limits.iter().map(line).collect();
     text(
-        &[Block::Heading("What the study had and this testbed has not".to_owned()), Block::List(lines)],
+        &[Block::Heading("Differences from the study's testbed".to_owned()), Block::List(lines)],
         WIDTH,
     )
 }

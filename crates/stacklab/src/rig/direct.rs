@@ -43,10 +43,8 @@ impl DirectRig {
         let [of_sender, of_receiver] = names(systems, services);
         let client =
             |name: &str, (output, input): Streams| AgentClient::new(name, output, input, interrupted);
-        let program = std::env::current_exe().map_err(|reason| Failure::Output {
-            what: "an agent: this program's own file cannot be found".to_owned(),
-            reason,
-        })?;
+        let program = std::env::current_exe()
+            .map_err(|reason| Failure::System { attempted: "find this program's executable", reason })?;
         let mut testbed = Testbed::of(systems, &study.link_config, &program, &["agent", "--stdio"])?;
         let [sender, receiver] = testbed.hosts_mut().each_mut().map(|host| host.meet());
         let agents = [client(&of_sender, sender?), client(&of_receiver, receiver?)];
@@ -119,7 +117,7 @@ impl Rig for DirectRig {
         self.testbed.divide(pinning.divided)?;
         self.testbed.steer(pinning.steered).map_err(|reason| TestbedError::Setup {
             host: Node::Receiver,
-            attempted: "have the host's own processors do its receive work".to_owned(),
+            attempted: "configure receive packet steering (RPS)".to_owned(),
             reason,
         })
     }

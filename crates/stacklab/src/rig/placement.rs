@@ -33,8 +33,8 @@ impl RoutedPlacement {
             Requirements { rows: study.rows(), link_config: study.link_config.clone(), links, forward_only };
         if let (true, Some(guest)) = (asked, needs.guests().first()) {
             return Err(Failure::Usage(format!(
-                "--in-vm has all four hosts of a row inside one guest, and some of the study's hosts are guests of their \
-                 own ({guest}): leave --in-vm out, or --set 'factors.os=[\"namespace\"]' and 'factors.routers=[\"namespace\"]'"
+                "--in-vm builds all four hosts in one guest, but some of the study's hosts are guests ({guest}): leave \
+                 --in-vm out, or --set 'factors.os=[\"namespace\"]' and 'factors.routers=[\"namespace\"]'"
             )));
         }
         let system = find_placement(&needs, inside)?;
@@ -42,7 +42,7 @@ impl RoutedPlacement {
             let why = if asked {
                 "as --in-vm asks"
             } else {
-                "for this kernel has not all that the mechanisms need"
+                "because this kernel does not support all mechanisms"
             };
             eprintln!("stacklab: the whole testbed is built inside a guest ({system}), {why}");
         }
@@ -57,10 +57,8 @@ impl RoutedPlacement {
         self,
         interrupted: &'static AtomicBool,
     ) -> Result<(Vec<RoutedRig>, Option<GuestHosted>), Failure> {
-        let program: PathBuf = std::env::current_exe().map_err(|reason| Failure::Output {
-            what: "an agent: this program's own file cannot be found".to_owned(),
-            reason,
-        })?;
+        let program: PathBuf = std::env::current_exe()
+            .map_err(|reason| Failure::System { attempted: "find this program's executable", reason })?;
         let mut rigs = Vec::new();
         let Some(system) = self.system else {
             for plan in self.needs.specs(None) {

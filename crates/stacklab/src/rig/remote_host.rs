@@ -141,7 +141,7 @@ fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, Failu
     let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
     // ssh's own exit code for errors.
     let advice = match (system, done.status.code()) {
-        (System::Ssh(host), Some(255)) => format!("; see that `ssh {host} true` works without a question"),
+        (System::Ssh(host), Some(255)) => format!("; check that `ssh {host} true` works without a prompt"),
         _ => String::new(),
     };
     Err(failed(format!("{}{advice}", if said.is_empty() { done.status.to_string() } else { said })))
@@ -162,7 +162,7 @@ fn agent_on(host: &str, copying: Copying) -> Result<String, Failure> {
         Some(other) => format!("another version of stacklab is there ({other})"),
         None => "stacklab is not there".to_owned(),
     };
-    if copying == Copying::Asked && !agreed(&format!("{host}: {there}. Put this one into ~/{own}?")) {
+    if copying == Copying::Asked && !agreed(&format!("{host}: {there}. Copy this version to ~/{own}?")) {
         return Err(Failure::Unreachable(format!(
             "no agent of this version ({OWN_VERSION}) is on {system}: {there}; let it be put there with --copy-agent, or install it"
         )));
@@ -171,7 +171,7 @@ fn agent_on(host: &str, copying: Copying) -> Result<String, Failure> {
     let found = ask(&system, &[&look], "look for stacklab")?;
     fitting(&found).ok_or_else(|| {
         Failure::Unreachable(format!(
-            "the program that was put on {system} does not run there: is it a machine of another kind, or with an older C library?"
+            "the program that was put on {system} does not run there: does it have another architecture, or an older C library?"
         ))
     })
 }

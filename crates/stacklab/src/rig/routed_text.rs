@@ -47,7 +47,7 @@ pub fn kinds(source: &RoutedSource) -> [String; 4] {
 /// The translation between the routers, for a sentence; empty without translation.
 pub fn translators(plan: &RoutedSpec) -> String {
     let names = once_each(plan.translators().into_iter().map(ToString::to_string));
-    let how = if plan.keeps_state() { "with state" } else { "one address to one" };
+    let how = if plan.keeps_state() { "stateful" } else { "stateless" };
     if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }
 }
 

@@ -69,7 +69,7 @@ impl Guard {
         let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
         match self {
             Guard::Loopback if header(HOST).is_some_and(is_loopback) => Pass::Yes,
-            Guard::Loopback => Pass::No("this server answers to the names of this machine's loopback only"),
+            Guard::Loopback => Pass::No("only requests to loopback host names are accepted"),
             Guard::Token { token, cookie } => {
                 // Checked first, so that the token is removed from the address even if the browser already has the
                 // cookie.
@@ -86,7 +86,7 @@ impl Guard {
                 });
                 match [bearer, kept].into_iter().flatten().any(|shown| same(shown, token)) {
                     true => Pass::Yes,
-                    false => Pass::No("this server asks for its token: open the address that it printed"),
+                    false => Pass::No("this server requires a token: open the address that it printed"),
                 }
             }
         }

@@ -147,7 +147,7 @@ async fn changes(State(server): ServerState, Query(Followed { name }): Query<Fol
     }
     match server.streams.clone().try_acquire_owned() {
         Ok(place) => events(server, name, place).into_response(),
-        Err(_) => refused(StatusCode::SERVICE_UNAVAILABLE, "too many pages follow this folder"),
+        Err(_) => refused(StatusCode::SERVICE_UNAVAILABLE, "too many open connections"),
     }
 }
 

@@ -79,13 +79,13 @@ fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, Stri
         points.and_then(|points| points.compared.as_mut()).filter(|given| given.offset_ns == offset_ns)
     else {
         return Err(
-            "the receiver's agent is older and takes no offset: install the same stacklab on both".to_owned()
+            "the receiver's agent is older and does not support clock offsets: install the same stacklab on both".to_owned()
         );
     };
     let drift = clocks.drift(&minima);
     if drift.skew != 0.0 && minima.iter().any(|least| least.1 == 0) {
         return Err(format!(
-            "one gains {:.1} us a second on the other, and delays are shorter than what that came to: shorten the run, or discipline both (chrony)",
+            "the clocks drift by {:.1} us/s, more than the delays over this run: shorten the run, or discipline both (chrony)",
             drift.skew.abs() * 1e6
         ));
     }
@@ -153,7 +153,7 @@ fn keep_significant(
         }
         if *figure * 1e6 <= wrong_ns {
             let reason = format!(
-                "the two hosts' are known to {:.4} ms for it, and it would be {:.4} ms",
+                "the clock error bound is {:.4} ms, the figure {:.4} ms",
                 wrong_ns / 1e6,
                 *figure
             );
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(run.host_reports[1].delay_points.unwrap().compared.unwrap().bound_ns, 900_000);
         // Delays cut off at 0 by a slow clock, and an agent that applied no offset.
         let cut = figures_of(received(5_000_000_000, -200_000.0), -2_400_000, 10_000);
-        assert!(missing(&cut, Metric::OneWayDelay).contains("delays are shorter"));
+        assert!(missing(&cut, Metric::OneWayDelay).contains("more than the delays"));
         let older = figures_of(received(0, 0.0), 0, 10_000);
         assert!(missing(&older, Metric::Jitter).contains("older"));
     }

@@ -3,14 +3,14 @@
 use stacklab_model::Warning;
 use stacklab_traffic::host::other_load::OtherLoad;
 
-/// Share of the processors' time that the machine below may take.
+/// Maximum steal, as a share of the time of all CPUs.
 const MOST_STOLEN: f64 = 0.05;
 /// What other processes may have together, as a share of one processor.
 const MOST_OF_OTHERS: f64 = 0.1;
 /// Maximum number of named processes.
 const NAMED: usize = 3;
 
-/// The warning of a trial during which others had much of the processors, with what had it.
+/// The warning of a trial during which other load used much of the CPUs, with its parts.
 pub fn warning(load: &OtherLoad) -> Option<Warning> {
     let others: f64 = load.processes.iter().map(|process| process.share).sum();
     if load.stolen <= MOST_STOLEN && others <= MOST_OF_OTHERS {
@@ -19,13 +19,13 @@ pub fn warning(load: &OtherLoad) -> Option<Warning> {
     let percent = |share: f64| format!("{:.0} %", 100.0 * share);
     let mut what = Vec::new();
     if load.stolen > 0.0 {
-        what.push(format!("the machine below took {}", percent(load.stolen)));
+        what.push(format!("steal {}", percent(load.stolen)));
     }
     let named = load.processes.iter().filter(|process| process.share >= MOST_OF_OTHERS / 2.0).take(NAMED);
     what.extend(named.map(|process| format!("{} had {} of one", process.name, percent(process.share))));
     Some(Warning {
         code: "other_load".to_owned(),
-        text: format!("others had {} of the processors ({})", percent(load.taken()), what.join(", ")),
+        text: format!("other load used {} of the CPUs ({})", percent(load.taken()), what.join(", ")),
         advice: "end other load, or measure on a machine of your own".to_owned(),
     })
 }
@@ -57,11 +57,11 @@ mod tests {
         let said = |load| warning(&load).unwrap().text;
         assert_eq!(
             said(load(0.12, &[("cc1", 0.5), ("sshd", 0.01)])),
-            "others had 38 % of the processors (the machine below took 12 %, cc1 had 50 % of one)"
+            "other load used 38 % of the CPUs (steal 12 %, cc1 had 50 % of one)"
         );
         assert_eq!(
             said(load(0.0, &[("cc1", 0.2)])),
-            "others had 10 % of the processors (cc1 had 20 % of one)"
+            "other load used 10 % of the CPUs (cc1 had 20 % of one)"
         );
     }
 }

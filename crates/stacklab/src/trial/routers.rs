@@ -48,7 +48,7 @@ pub fn counted(
     }
     if made.host_reports.len() != 2 {
         for metric in [Metric::LinkBytes, Metric::LinkBytesBeyond] {
-            made.values.insert(metric, Value::Missing("not told of streams both ways at once".to_owned()));
+            made.values.insert(metric, Value::Missing("not available with direction both".to_owned()));
         }
         return made;
     }

@@ -169,7 +169,7 @@ const BED: &[Key] = &[
         "topology",
         Kind::Name { set: "topology", names: TOPOLOGIES },
         "\"link\"",
-        "How the hosts are joined. link: two hosts, one link. routed: client, router, router, client in a row, three links of this rate and MTU unless near and far say otherwise; factors.mechanism says how packets cross the middle one.",
+        "How hosts are connected. link: two hosts, one link. routed: client, router, router, client in a chain, three links of this rate and MTU unless near and far say otherwise; factors.mechanism says how packets cross the middle one.",
     ),
     LATE,
     LOST,
@@ -257,7 +257,7 @@ const LEVELS: &[Key] = &[
     optional(
         "services",
         Kind::List(&Kind::Services),
-        "What the receiver runs beside, each service asked some ten times a second by the sender: none (which is what an absent services means), or names joined by + of dns, dhcp (dnsmasq) and directory (slapd). Between namespaces only.",
+        "Services on the receiver; the sender queries each ten times per second: none (which is what an absent services means), or names joined by + of dns, dhcp (dnsmasq) and directory (slapd). Between namespaces only.",
     ),
     optional(
         "mechanism",
@@ -272,12 +272,12 @@ const LEVELS: &[Key] = &[
     optional(
         "translator",
         Kind::List(&Kind::Name { set: "translator", names: Translator::NAMES }),
-        "What translates on the routers with nat64, siit and 464xlat. jool: the kernel's module, whose NAT64 keeps state. tayga: a program, one address to one. Absent, jool where a router's kernel has it and streams flow forward only, tayga otherwise.",
+        "What translates on the routers with nat64, siit and 464xlat. jool: the kernel's module, whose NAT64 keeps state. tayga: a program, stateless. Absent, jool where a router's kernel has it and streams flow forward only, tayga otherwise.",
     ),
     optional(
         "io",
         Kind::List(&Kind::Name { set: "I/O path", names: IO }),
-        "How messages get into and out of the kernel. auto: as the program chooses, which is what an absent io means. plain: one call a message. batch: several messages a call. segment: one call a train of datagrams, UDP only. zerocopy: from the program's memory, TCP only.",
+        "How messages get into and out of the kernel. auto: as the program chooses, which is what an absent io means. plain: one call a message. batch: several messages a call. segment: one call per GSO batch, UDP only. zerocopy: from the program's memory, TCP only.",
     ),
     optional(
         "flows",
@@ -400,7 +400,7 @@ const PROBES: &[Key] = &[
                 Kind::OneOf(&[
                     optional(
                         "packets",
-                        Kind::Refused("the stream beside must know how long the echo takes: give a time"),
+                        Kind::Refused("the load stream needs a duration: use time"),
                         "",
                     ),
                     optional("time", Kind::Duration { least: "1ms", most: "24h" }, "Duration of one run."),
@@ -415,7 +415,7 @@ const PROBES: &[Key] = &[
                 "Messages per second of the stream, on a fixed schedule, or \"link\": as many as the headers leave of testbed.rate. Absent: flood.",
             ),
         ]),
-        "Closed loop beside a running stream of the same transport and size, which begins before it and ends after it.",
+        "Closed loop during a load stream of the same transport and size, which begins before it and ends after it.",
     ),
     optional(
         "connect",

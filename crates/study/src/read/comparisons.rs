@@ -20,7 +20,7 @@ pub(super) fn read(
         let Some(comparison) = comparison(node, factors, &taken, problems) else { continue };
         if let Some(earlier) = found.iter().find(|earlier| overlap(&earlier.value, &comparison)) {
             problems.add(
-                Problem::at(node.place.clone(), "this comparison asks what another one asks", "again here")
+                Problem::at(node.place.clone(), "this comparison duplicates another one", "again here")
                     .related(earlier.place.clone(), "first here")
                     .help("give them different `metrics`, or remove one"),
             );

@@ -59,7 +59,7 @@ fn check(hosts: &[RealHost], factors: &Factors, problems: &mut Problems) {
                     format!("`{sender}` and `{receiver}` share no network"),
                     "one is built for the study, the other is a real machine",
                 )
-                .help("let \"here\" face a machine that is reached by ssh"),
+                .help("pair \"here\" with an ssh: host"),
             );
         }
         for system in [&sender, &receiver].into_iter().filter(|system| !system.is_built()) {

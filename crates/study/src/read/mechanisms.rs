@@ -112,7 +112,7 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
         let back = factors.setting_levels(Factor::Direction).iter().find(|level| level.value != forward);
         if let (Some(stateful), Some(back)) = (stateful, back) {
             let text =
-                format!("`{}` by {translator} lets connections begin at the sender only", stateful.value);
+                format!("`{}` by {translator} is stateful: only the sender can open connections", stateful.value);
             problems.add(
                 Problem::at(back.place.clone(), text, "begins at the receiver")
                     .related(level.place.clone(), "together with this")

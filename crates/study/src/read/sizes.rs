@@ -22,7 +22,7 @@ pub(super) fn check(factors: &Factors, problems: &mut Problems) {
             if framing.value == Framing::Frame && transport.value != Transport::Udp {
                 let title = format!("{} framing is not possible with {}", framing.value, transport.value);
                 problems.add(
-                    Problem::at(framing.place.clone(), title, "TCP cuts its stream into frames as it likes")
+                    Problem::at(framing.place.clone(), title, "TCP chooses its own segment sizes")
                         .related(transport.place.clone(), "together with this")
                         .help("use transport = [\"udp\"], or framing = [\"segment\"]"),
                 );

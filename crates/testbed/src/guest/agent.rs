@@ -133,7 +133,7 @@ fn be_router(role: &RouterRole) -> Result<[IpAddr; 2], Fault> {
     if let Some(mut translator) = tayga::command(router, &folder)? {
         let mut child = translator.stderr(Stdio::inherit()).spawn().attempt("start the translator")?;
         std::thread::sleep(TRANSLATES);
-        if let Some(status) = child.try_wait().attempt("look after the translator")? {
+        if let Some(status) = child.try_wait().attempt("check the translator process")? {
             return Err(io::Error::other(format!("it ended ({status})")))
                 .attempt("keep the translator running");
         }

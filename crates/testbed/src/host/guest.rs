@@ -165,7 +165,7 @@ impl Running {
     fn hear_of_boot(&mut self, stream: &UnixStream, until: Instant) -> io::Result<()> {
         match self.hear(stream, until)? {
             Greeting::Waiting => Ok(()),
-            other => Err(io::Error::other(format!("it said {other:?} before it was told anything"))),
+            other => Err(io::Error::other(format!("unexpected message {other:?} before its role was sent"))),
         }
     }
 
@@ -191,7 +191,7 @@ impl Running {
                 if let Some(status) = self.child.try_wait()? {
                     self.ended = true;
                     return Err(io::Error::other(format!(
-                        "it ended ({status}) before it could be spoken to"
+                        "it exited ({status}) before it connected"
                     )));
                 }
                 if Instant::now() > until {

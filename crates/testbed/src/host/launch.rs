@@ -135,7 +135,7 @@ impl Host {
     /// Reports a companion that has ended by itself, which is an error.
     pub(crate) fn lost_companion(&mut self) -> Option<String> {
         let ended = self.companions.iter_mut().find_map(|child| child.try_wait().ok().flatten())?;
-        Some(format!("what translates on {} has ended ({ended})", self.node))
+        Some(format!("the translator on {} has exited ({ended})", self.node))
     }
 
     /// The exit status of the process, if it has ended. Does not wait.

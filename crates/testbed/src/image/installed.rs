@@ -84,7 +84,7 @@ impl Image {
             let path = folder.join(name);
             let found = path.metadata().map(|about| about.len());
             if found.as_ref().ok() != Some(bytes) {
-                return Err(missing(format!("{} is missing or not whole", path.display())));
+                return Err(missing(format!("{} is missing or incomplete", path.display())));
             }
         }
         let Label { version, source, jool, .. } = label;
@@ -113,7 +113,7 @@ impl Image {
             let path = self.folder.join(name);
             let found = digest(&path).map_err(|reason| wrong(format!("{}: {reason}", path.display())))?;
             if found != *expected {
-                return Err(wrong(format!("{} is not what was fetched", path.display())));
+                return Err(wrong(format!("{} differs from the downloaded file", path.display())));
             }
         }
         Ok(())

@@ -128,7 +128,7 @@ const PROBES: [Probe; 9] = [
     },
     Probe {
         name: "jool",
-        what_for: "translators in the kernel, NAT64 with state",
+        what_for: "translators in the kernel, stateful NAT64",
         remedy: "sudo apt-get install jool-dkms jool-tools, then sudo modprobe jool && sudo modprobe jool_siit; or a guest that has it: \
                  stacklab image build uml-full",
         // This probe loads no module.
@@ -156,7 +156,7 @@ impl Probe {
 fn of_tunnel(number: usize, mechanism: Mechanism, device: &'static Device) -> Ability {
     let result = if device.intrusive && is_only_loadable(device.module, Path::new("/")) {
         Err(format!(
-            "module {} is not loaded; it was not tried, for that would add devices to this machine",
+            "module {} is not loaded; not tested, because that would add devices to this machine",
             device.module
         ))
     } else {
@@ -209,7 +209,7 @@ fn has_sixrd_prefix(name: &str, prefix: Ipv6Addr) -> Result<(), Fault> {
         }),
         _ => false,
     });
-    let refused = || io::Error::new(io::ErrorKind::Unsupported, "the kernel passes over the 6rd prefix");
+    let refused = || io::Error::new(io::ErrorKind::Unsupported, "the kernel ignores the 6rd prefix");
     told.then_some(()).ok_or_else(refused).attempt("create a sit device with a 6rd prefix")
 }
 

@@ -10,7 +10,7 @@ pub(crate) fn with_netlink<T>(work: impl AsyncFnOnce(Handle) -> Result<T, Fault>
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
-        .attempt("start the runtime that speaks netlink")?;
+        .attempt("start the netlink runtime")?;
     runtime.block_on(async {
         let (connection, handle, _) = rtnetlink::new_connection().attempt("open a netlink socket")?;
         tokio::spawn(connection);

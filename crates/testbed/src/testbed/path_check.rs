@@ -78,7 +78,7 @@ impl Flow {
                 _ if start.elapsed() > PATIENCE => {
                     let hop = where_it_ended(&before, &count(hosts)?);
                     let said =
-                        said.map_or_else(String::new, |error| format!(" (the sender is told: {error})"));
+                        said.map_or_else(String::new, |error| format!(" (sender's socket error: {error})"));
                     let reason = format!("nothing arrived within {} s: {hop}{said}", PATIENCE.as_secs());
                     return Err(failed(reason));
                 }
@@ -172,7 +172,7 @@ fn seen(capture: &Capture, mechanism: Mechanism, family: Family) -> Result<(Vec<
 /// Sends packets of the currently known path MTU until one has arrived and the known path MTU equals the expected
 /// one.
 fn discover(socket: &UdpSocket, at: &UdpSocket, expected: u32) -> Result<(), String> {
-    never_fragment(socket).map_err(|error| format!("packets cannot be kept whole: {error}"))?;
+    never_fragment(socket).map_err(|error| format!("cannot set don't-fragment: {error}"))?;
     let start = Instant::now();
     let mut known = 0;
     while start.elapsed() < PATIENCE {

@@ -48,7 +48,7 @@ impl FromStr for Placement {
             "any" => Ok(Placement::Any),
             system => match system.parse().map_err(|error: UnknownSystem| error.to_string())? {
                 holds @ (System::Uml | System::OwnUml(_) | System::Linux(_)) => Ok(Placement::Guest(holds)),
-                other => Err(format!("{other} holds no testbed: expected uml, uml-NAME or linux-SERIES")),
+                other => Err(format!("{other} cannot host a testbed: expected uml, uml-NAME or linux-SERIES")),
             },
         }
     }
@@ -101,6 +101,6 @@ fn place(needs: &Requirements, placement: &Placement) -> Result<Option<System>, 
     let why: Vec<String> = missing.iter().map(|ability| needs.describe_missing(ability)).collect();
     let why = if why.is_empty() { "--in-vm asks for a guest".to_owned() } else { why.join("; ") };
     let qemu = !system.is_uml() && emulator().is_err();
-    let also = if qemu { ", and qemu-system-x86 is to be installed" } else { "" };
-    Err(no_image(&system, format!("{why}; a guest that has it is not here{also}")))
+    let also = if qemu { ", and qemu-system-x86 is not installed" } else { "" };
+    Err(no_image(&system, format!("{why}; no installed guest supports it{also}")))
 }

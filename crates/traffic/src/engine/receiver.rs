@@ -182,7 +182,7 @@ fn admit(
                     break;
                 }
             }
-            error => return error.map(|_| channels).attempt(|| format!("admit a sender on {listening}")),
+            error => return error.map(|_| channels).attempt(|| format!("accept a connection on {listening}")),
         }
     }
     Ok(channels)

@@ -287,7 +287,7 @@ pub fn wait_until_empty(channel: &Channel) -> io::Result<()> {
     let start = sys::now_ns();
     while sys::unsent_bytes(&channel.socket)?.is_some_and(|bytes| bytes > 0) {
         if sys::now_ns() - start > DRAIN_LIMIT.as_nanos() as u64 {
-            let text = format!("what was sent has not left within {} s", DRAIN_LIMIT.as_secs());
+            let text = format!("the send queue did not empty within {} s", DRAIN_LIMIT.as_secs());
             return Err(io::Error::new(io::ErrorKind::TimedOut, text));
         }
         // Asleep: acknowledgements are worked on by this processor.

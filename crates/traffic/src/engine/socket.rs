@@ -222,7 +222,7 @@ impl Channel {
                     std::thread::yield_now();
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let text = format!("the receiver took nothing for {} s", SEND_LIMIT.as_secs());
+                    let text = format!("the receiver read nothing for {} s", SEND_LIMIT.as_secs());
                     return Err(io::Error::new(io::ErrorKind::TimedOut, text));
                 }
                 Err(error) => return Err(error),

@@ -51,7 +51,7 @@ impl Zerocopy {
                     self.copied += if done.copied { done.sends } else { 0 };
                 }
                 None if sys::now_ns() - start > LIMIT.as_nanos() as u64 => {
-                    let text = format!("the kernel still holds what was sent {} s ago", LIMIT.as_secs());
+                    let text = format!("no zerocopy completion after {} s", LIMIT.as_secs());
                     return Err(io::Error::new(io::ErrorKind::TimedOut, text));
                 }
                 None => sys::wait_error_queue(socket, Duration::from_millis(20))?,

@@ -87,7 +87,7 @@ fn kernel_pacing() -> io::Result<()> {
         return Ok(());
     }
     let (took, least) = (took / 1000, least / 1000);
-    Err(io::Error::other(format!("what should take {least} us at least took {took} us")))
+    Err(io::Error::other(format!("paced sends took {took} us, expected at least {least} us")))
 }
 
 /// Whether the kernel provides software transmit timestamps.

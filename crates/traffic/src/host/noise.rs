@@ -91,7 +91,7 @@ fn arrival_stamps() -> io::Result<Vec<Nanos>> {
         until_there(|| rx.receive(&there, false))?;
         let now = sys::now_ns();
         let arrived = rx.recv_meta(0).software_rx_ns;
-        let arrived = arrived.ok_or_else(|| io::Error::other("the kernel stamps no arrivals"))?;
+        let arrived = arrived.ok_or_else(|| io::Error::other("the kernel supports no receive timestamps"))?;
         delays.push((now as i64 - (arrived as i64 - sys::realtime_offset_ns())).max(0) as Nanos);
     }
     Ok(delays)

@@ -28,7 +28,7 @@ pub struct Route {
 pub fn route_to(to: IpAddr, from: Option<IpAddr>) -> Result<Route, EngineError> {
     let there = SocketAddr::new(to, NO_SERVICE);
     let attempt = || match from {
-        Some(from) => format!("find a way from {from} to {to}"),
+        Some(from) => format!("find a route from {from} to {to}"),
         None => format!("find a way to {to}"),
     };
     let seen = || -> io::Result<(Socket, IpAddr)> {

@@ -49,7 +49,7 @@ pub enum AgentError {
         limit: Duration,
     },
     /// The agent sent an answer of another kind.
-    #[error("the agent on {host} answered what was not asked ({asked}): is it another version of stacklab?")]
+    #[error("the agent on {host} sent an unexpected answer to `{asked}`: is it another version of stacklab?")]
     Confused {
         /// Name of the host.
         host: String,
@@ -57,7 +57,7 @@ pub enum AgentError {
         asked: String,
     },
     /// The agent wrote a line that is not an answer.
-    #[error("the agent on {host} answered what does not parse: {start}")]
+    #[error("the agent on {host} sent an answer that cannot be parsed: {start}")]
     Unreadable {
         /// Name of the host.
         host: String,

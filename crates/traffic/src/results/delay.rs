@@ -48,7 +48,7 @@ pub(super) fn percentile(delays: &Option<Delays>, p: f64) -> Value {
 fn too_few(messages: u64, p: f64) -> Option<Value> {
     let needed = (1.0 / (1.0 - p)).round() as u64;
     (messages < needed)
-        .then(|| Value::Missing(format!("{messages} messages do not tell this percentile: {needed} do")))
+        .then(|| Value::Missing(format!("this percentile needs {needed} messages, {messages} arrived")))
 }
 
 #[cfg(test)]

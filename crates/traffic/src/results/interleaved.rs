@@ -142,7 +142,7 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
     if left == 0 || (least..=most).contains(&(left as f64)) {
         return Vec::new();
     }
-    let how = if (left as f64) < least { "they travelled joined" } else { "they were split" };
+    let how = if (left as f64) < least { "they were coalesced" } else { "they were split" };
     vec![format!("the arms together sent {planned} packets and {left} left: {how}")]
 }
 

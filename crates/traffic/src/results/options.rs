@@ -69,13 +69,13 @@ pub fn resized(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Option<Warni
         ] {
             let (Some(asked), Some(kept)) = (asked, kept) else { continue };
             if u64::from(kept) != 2 * u64::from(asked) {
-                found.push(format!("the {}'s {what} buffer: {asked} asked, {} kept", side.role, kept / 2));
+                found.push(format!("the {}'s {what} buffer: {asked} requested, {} set", side.role, kept / 2));
             }
         }
     }
     (!found.is_empty()).then(|| Warning {
         code: "clamped".to_owned(),
-        text: format!("buffers are not as asked for, in bytes: {}", found.join("; ")),
+        text: format!("socket buffers differ from the requested sizes, in bytes: {}", found.join("; ")),
         advice: "run as root, raise net.core.wmem_max and net.core.rmem_max, or ask for a size between a few KiB and \
                  those"
             .to_owned(),
@@ -167,7 +167,7 @@ mod tests {
         let warning = resized(&spec, [&sender, &receiver]).unwrap();
         assert_eq!(warning.code, "clamped");
         assert!(
-            warning.text.ends_with("the sender's send buffer: 100000 asked, 90000 kept"),
+            warning.text.ends_with("the sender's send buffer: 100000 requested, 90000 set"),
             "{}",
             warning.text
         );

@@ -5,7 +5,7 @@ use stacklab_model::{Drops, HostReport, Probe, Transport, TrialSpec, Value};
 /// An amount per second of the measured window.
 pub(super) fn rate(amount: f64, seconds: f64) -> Value {
     match seconds {
-        0.0 => Value::Missing("the messages that arrived did so at one moment".to_owned()),
+        0.0 => Value::Missing("all messages have the same arrival time".to_owned()),
         seconds => Value::Measured(amount / seconds),
     }
 }
@@ -13,7 +13,7 @@ pub(super) fn rate(amount: f64, seconds: f64) -> Value {
 /// Jain's fairness index over the flows: (sum x)^2 / (n sum x^2).
 pub(super) fn jain(flows: &[u64]) -> Value {
     if flows.len() < 2 {
-        return Value::Missing("one flow shares with none".to_owned());
+        return Value::Missing("fairness needs more than one flow".to_owned());
     }
     let sum: f64 = flows.iter().map(|bytes| *bytes as f64).sum();
     let squares: f64 = flows.iter().map(|bytes| (*bytes as f64).powi(2)).sum();

@@ -151,7 +151,7 @@ fn check_segments(
             // Not TCP_INFO's segment count: it also includes every attempt that the host's own queue refused.
             let sent = sender.sent.warmup + sender.sent.measured + sender.sent.markers;
             found.check(left as f64 >= sent as f64 * (1.0 - TOLERANCE), || {
-                format!("{sent} messages left in {left} packets: they travelled joined")
+                format!("{sent} messages left in {left} packets: they were coalesced")
             });
         }
         Transport::Udp => {
@@ -183,7 +183,7 @@ fn check_segments(
             // An interface that counted no arrivals keeps no count, such as Windows' loopback: `metrics` warns.
             let counted = arrived > 0;
             found.check(!counted || arrived as f64 >= received as f64 * (1.0 - TOLERANCE), || {
-                format!("{received} packets were received in {arrived}: they travelled joined")
+                format!("{received} packets were received in {arrived}: they were coalesced")
             });
         }
     }
@@ -285,7 +285,7 @@ mod tests {
         let glued = reasons(|_, sender, _| {
             sender.counters.0.insert("interface.tx_packets".to_owned(), 30);
         });
-        assert_eq!(glued, ["1001 messages left in 30 packets: they travelled joined"]);
+        assert_eq!(glued, ["1001 messages left in 30 packets: they were coalesced"]);
         // TCP_INFO counts a segment again each time the host's own full queue refuses it.
         let refused = reasons(|_, sender, _| {
             let tcp = sender.tcp.as_mut().unwrap();
@@ -319,7 +319,7 @@ mod tests {
         let joined = invalid(&|_, receiver| {
             receiver.counters.0.insert("interface.rx_packets".to_owned(), 30);
         });
-        assert_eq!(joined, ["1000 packets were received in 30: they travelled joined"]);
+        assert_eq!(joined, ["1000 packets were received in 30: they were coalesced"]);
     }
 
     #[test]

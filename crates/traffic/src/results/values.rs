@@ -48,7 +48,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
     match metric {
         Throughput => rate(arrived * f64::from(spec.message_bytes) * 8.0 / 1e6),
         // Figures of other transfers of the trial: see `trial::transfers`.
-        ThroughputLoad => Value::Missing("the trial has no stream beside".to_owned()),
+        ThroughputLoad => Value::Missing("the trial has no load stream".to_owned()),
         ThroughputReverse => Value::Missing("the trial has no stream in the other direction".to_owned()),
         PacketRate => rate(arrived),
         Loss => of_sent(sent.measured.saturating_sub(received.measured + received.beyond_window)),
@@ -89,10 +89,10 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         Fairness => throughput::jain(&receiver.flow_bytes),
         Stalls => Value::Missing("the trial has no slices: set runs.arms = \"interleaved\"".to_owned()),
         Lateness | LatenessP99 if spec.kernel_paced().is_some() => {
-            Value::Missing("the kernel kept the schedule, and does not say how well".to_owned())
+            Value::Missing("with kernel pacing, lateness is not known".to_owned())
         }
         Lateness | LatenessP99 | LatenessOpen | LatenessOpenP99 if sender.lateness.is_none() => {
-            Value::Missing("there was no schedule to be late for".to_owned())
+            Value::Missing("the stream had no schedule".to_owned())
         }
         Lateness | LatenessOpen => delay::percentile(&sender.lateness, 0.5),
         LatenessP99 | LatenessOpenP99 => delay::percentile(&sender.lateness, 0.99),
@@ -107,7 +107,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         }
         PathMtu => match sender.endpoint.path_mtu {
             Some(bytes) => Value::Measured(f64::from(bytes)),
-            None => Value::Missing("the stack does not tell it".to_owned()),
+            None => Value::Missing("the stack does not report it".to_owned()),
         },
         // Figures from router counters, which the coordinator reads.
         CpuRouter1 | CpuRouter2 | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond => {

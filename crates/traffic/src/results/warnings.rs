@@ -26,7 +26,7 @@ pub fn warnings(
             "beyond_window",
             "messages arrived more than a million sequence numbers late: they are neither lost nor counted"
                 .to_owned(),
-            "look for a path that holds packets back",
+            "look for a path that delays packets",
         );
     }
     let unanswered = sender.sent.measured.saturating_sub(received.measured);
@@ -74,7 +74,7 @@ pub fn warnings(
     {
         warn(
             "unproved",
-            "this stack's TCP_INFO counts no segments: that each message had one is not proved".to_owned(),
+            "this stack's TCP_INFO counts no segments: that each message had one could not be validated".to_owned(),
             "read the sizes as those of `message` framing",
         );
     }
@@ -82,7 +82,7 @@ pub fn warnings(
     if datagrams && receiver.received.measured > 0 && receiver.counters.get("interface.rx_packets") == 0 {
         warn(
             "unproved",
-            "the receiver's interface counts no packets: that each message had its own is not proved"
+            "the receiver's interface counts no packets: that each message had its own could not be validated"
                 .to_owned(),
             "measure between two machines where their interfaces count",
         );

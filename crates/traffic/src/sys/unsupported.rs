@@ -29,7 +29,7 @@ pub(super) fn unsupported<T>(what: &str) -> io::Result<T> {
 
 /// Turns receive timestamps on.
 pub fn enable_rx_timestamps(_socket: &Socket) -> io::Result<()> {
-    unsupported("arrival times of the kernel")
+    unsupported("kernel receive timestamps")
 }
 
 /// Receives from a stream with a receive timestamp.
@@ -38,27 +38,27 @@ pub fn receive_with_timestamp(
     _room: &mut [u8],
     _wait: bool,
 ) -> io::Result<(usize, Option<Nanos>)> {
-    unsupported("arrival times of the kernel")
+    unsupported("kernel receive timestamps")
 }
 
 /// Turns GSO on.
 pub fn enable_gso(_socket: &Socket, _bytes: usize) -> io::Result<()> {
-    unsupported("sends that are cut below IP")
+    unsupported("GSO")
 }
 
 /// Turns GRO on.
 pub fn enable_gro(_socket: &Socket) -> io::Result<()> {
-    unsupported("receives that are joined below IP")
+    unsupported("GRO")
 }
 
 /// Turns zero-copy sends on.
 pub fn enable_zerocopy(_socket: &Socket) -> io::Result<()> {
-    unsupported("sends from the program's memory")
+    unsupported("zerocopy sends")
 }
 
 /// Reads a zero-copy completion.
 pub fn zerocopy_completion(_socket: &Socket) -> io::Result<Option<ZerocopyCompletion>> {
-    unsupported("sends from the program's memory")
+    unsupported("zerocopy sends")
 }
 
 /// Waits for the error queue.
@@ -68,7 +68,7 @@ pub fn wait_error_queue(_socket: &Socket, _limit: Duration) -> io::Result<()> {
 
 /// Packets that the kernel dropped at this socket because its buffer was full.
 pub fn socket_drops(_socket: &Socket) -> io::Result<u64> {
-    unsupported("count of what a socket dropped")
+    unsupported("socket drop counter")
 }
 
 /// Offloads of an interface: unknown.
@@ -108,17 +108,17 @@ pub fn set_busy_poll_us(_socket: &Socket, _microseconds: u32) -> io::Result<()> 
 
 /// Leases a flow label for packets to a destination.
 pub fn lease_flow_label(_socket: &Socket, _destination: Ipv6Addr, _label: u32) -> io::Result<()> {
-    unsupported("flow label of a connection's own")
+    unsupported("per-connection flow labels")
 }
 
 /// Makes a listening TCP socket reflect the flow label of incoming connections.
 pub fn reflect_flow_label(_socket: &Socket) -> io::Result<()> {
-    unsupported("flow label of a connection's own")
+    unsupported("per-connection flow labels")
 }
 
 /// Turns automatic flow labels off.
 pub fn no_flow_label(_socket: &Socket) -> io::Result<()> {
-    unsupported("flow label of a connection's own")
+    unsupported("per-connection flow labels")
 }
 
 /// The flow label of an IPv6 socket's packets: the kernel chooses.
@@ -128,15 +128,15 @@ pub fn flow_label(_socket: &Socket) -> Option<u32> {
 
 /// Turns transmit timestamps on.
 pub fn enable_tx_timestamps(_socket: &Socket) -> io::Result<()> {
-    unsupported("times of sends")
+    unsupported("transmit timestamps")
 }
 
 /// Reads a transmit timestamp.
 pub fn read_tx_timestamp(_socket: &Socket, _limit: Duration) -> io::Result<(u32, TxTimestamp)> {
-    unsupported("times of sends")
+    unsupported("transmit timestamps")
 }
 
 /// Whether an interface has hardware timestamps.
 pub fn has_hardware_timestamps(_socket: &Socket, _interface: &str) -> io::Result<bool> {
-    unsupported("times of the interface's own")
+    unsupported("hardware timestamps")
 }

@@ -141,7 +141,7 @@ pub(crate) fn load_warning(
         transfers.iter().zip(host_reports).filter(|(transfer, _)| transfer.role == TransferRole::Load);
     (!loads.all(flowed)).then(|| Warning {
         code: "unloaded".to_owned(),
-        text: "the stream did not flow all the time that the echo beside it was measured".to_owned(),
+        text: "the load stream did not cover the whole echo window".to_owned(),
         advice: "lengthen the warm-up, so that connections have opened, or lower the load".to_owned(),
     })
 }

@@ -75,7 +75,7 @@ impl LocalAgent {
             command.process_group(0).spawn()
         };
         let mut child = started()
-            .map_err(|reason| Failure::Output { what: "to an agent on this host".to_owned(), reason })?;
+            .map_err(|reason| Failure::System { attempted: "start an agent on this host", reason })?;
         let (input, output) = child.stdin.take().zip(child.stdout.take()).expect("both were asked for");
         Ok((LocalAgent(child), AgentClient::new("this host", output, input, interrupted)))
     }

@@ -28,7 +28,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let (common, request) = (options.common(), options.request());
     check(&request)?;
     let interrupted =
-        interrupt::flag().map_err(|reason| Failure::Output { what: "signal handlers".to_owned(), reason })?;
+        interrupt::flag().map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
     if let Some(baseline) = common.against {
         return against(common, &request, baseline, interrupted);
     }

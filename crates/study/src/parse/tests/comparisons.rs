@@ -52,7 +52,7 @@ fn a_mistake_in_a_comparison_is_named() {
             format!(
                 "{STUDY}[[comparison]]\nfactor = \"family\"\nbaseline = \"ipv6\"\ncandidate = \"ipv4\"\n"
             ),
-            &["asks what another one asks", "first here"],
+            &["duplicates another one", "first here"],
         ),
         (
             with("factor = \"family\"", "factor = \"mtu\""),

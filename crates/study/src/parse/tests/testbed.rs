@@ -59,7 +59,7 @@ fn a_translator_that_translates_nothing_or_not_that_way_is_refused() {
     };
     let all = "[\"siit\", \"464xlat\", \"nat64\"]";
     assert_snapshot!(errors(&back(all, "\"jool\"")), @r#"
-    error: `464xlat` by jool lets connections begin at the sender only
+    error: `464xlat` by jool is stateful: only the sender can open connections
       --> study.toml:10:14
        |
     10 | direction = ["reverse"]

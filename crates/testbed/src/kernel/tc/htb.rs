@@ -63,7 +63,7 @@ pub(crate) async fn apply(netlink: &Handle, index: u32, name: &str, bucket: &Buc
     class.attempt(format!("give {name} its rate with htb"))?;
     let cutter = bucket.encode_cutter();
     let cut = create(netlink, NewQueueDiscipline, index, (CLASS, CUTTER), "tbf", cutter).await;
-    cut.attempt(format!("cut what is joined at {name} with tbf"))
+    cut.attempt(format!("add tbf for GSO segmentation at {name}"))
 }
 
 /// `struct tc_htb_glob`: version, rate2quantum, defcls, debug, direct_pkts.

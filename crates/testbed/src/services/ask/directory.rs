@@ -34,7 +34,7 @@ pub(crate) fn ask(family: Family, number: u32) -> io::Result<()> {
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     stream.write_all(&bind())?;
-    expect(succeeded(&read(&mut stream)?, BOUND), "the server does not let anybody in")?;
+    expect(succeeded(&read(&mut stream)?, BOUND), "the server refuses an anonymous bind")?;
     let name = entry(number);
     stream.write_all(&search(&name))?;
     let found = read(&mut stream)?;

@@ -52,7 +52,7 @@ fn check(answer: &[u8], id: u16, wanted: Family) -> io::Result<()> {
     expect(word(0) == Some(id), "an answer to another query")?;
     let flags = word(2).unwrap_or(0);
     expect(flags & ANSWER != 0 && flags & ERROR == 0, "the server refuses the query")?;
-    expect(word(6) == Some(1), "there is not one address in the answer")?;
+    expect(word(6) == Some(1), "the answer does not have exactly one address")?;
     let found = match address(wanted, Role::Receiver).0 {
         IpAddr::V4(address) => answer.ends_with(&address.octets()),
         IpAddr::V6(address) => answer.ends_with(&address.octets()),

@@ -117,7 +117,7 @@ fn try_read_tx_timestamp(socket: &Socket) -> io::Result<(u32, TxTimestamp)> {
     }
     match number.zip(time) {
         Some(stamp) => Ok(stamp),
-        None => Err(io::Error::other("the kernel stamps no sends")),
+        None => Err(io::Error::other("the kernel supports no transmit timestamps")),
     }
 }
 
