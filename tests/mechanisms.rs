@@ -108,12 +108,12 @@ fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
         assert!(filled < most, "{cell}: {filled} of {limit} Mbit/s");
         if filled < 1.0 - TOLERANCE {
             misses += 1;
-            eprintln!("{} carried {filled:.3} of {limit} Mbit/s", run.trial);
+            println!("note: {} carried {filled:.3} of {limit} Mbit/s", run.trial);
         }
         let best = best.entry(cell.to_string()).or_insert(0.0);
         *best = best.max(filled);
     }
-    eprintln!("{misses} of {} runs carried less than the headers leave", runs.len());
+    println!("note: {misses} of {} runs carried less than the headers leave", runs.len());
     let least = 1.0 - allowed(1.0 - LEAST_FILLED);
     best.retain(|_, filled| *filled < least);
     best
@@ -208,7 +208,7 @@ fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here
             if unfilled.is_empty() {
                 break;
             }
-            eprintln!("round {attempt}: cells that carried less than the headers leave: {unfilled:#?}");
+            println!("note: round {attempt}: cells that carried less than the headers leave: {unfilled:?}");
             assert!(attempt < TRIES, "of what the headers leave: {unfilled:#?}");
             // Only mechanisms with such a cell are measured again.
             let short = |run: &RunRecord| unfilled.contains_key(&run.trial.cell.to_string());

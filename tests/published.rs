@@ -47,6 +47,7 @@ fn every_stated_difference_is_audited_by_the_four_formulas() {
     let rows = rows.as_array().unwrap();
     assert_eq!(rows.len(), 61);
     let none = rows.iter().filter(|row| row["reproduced_by"].is_null()).count();
+    assert_eq!(none, 22);
     for row in rows {
         let fields: Vec<&str> = row.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(fields, ["location", "metric", "published", "recomputed", "reproduced_by", "source"]);

@@ -157,7 +157,10 @@ fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespac
         let systems: Systems = systems.parse().unwrap();
         streams.iter().filter(|run| Systems::of(&run.trial.cell) == systems).collect()
     };
+    // Native in two families and each translator in one, in two blocks.
+    let of_each = (mechanisms.len() + 1) * 2;
     for (systems, scope) in [("namespace", CpuScope::Shared), ("uml", CpuScope::Outside)] {
+        assert_eq!(of(systems).len(), of_each, "{systems}");
         for run in of(systems) {
             let cpu = side(run, Role::Receiver).cpu.as_ref().expect("it is counted");
             assert_eq!(cpu.scope, scope, "{}", run.trial);
@@ -165,6 +168,7 @@ fn user_mode_linux_behind_routers_carries_what_the_header_model_says_as_namespac
     }
     // Two kernels are two clocks: a delay is computed by their comparison over the routers, or is missing for that
     // reason.
+    assert_eq!(of("uml").len(), of_each);
     for run in of("uml") {
         match &run.values[&Metric::OneWayDelay] {
             Value::Measured(delay) => assert!(*delay > 0.0, "{}: {delay}", run.trial),
@@ -212,7 +216,9 @@ fn user_mode_linux_as_routers_has_tunnels_that_need_no_module_of_this_kernel() {
     let measured = |routers: &str, mechanisms: &[&str], size: u32, name: &str| {
         let study = study(&["namespace"], mechanisms, &["udp"], size, size > LARGEST);
         let measured = measure(&program, with_routers(&study, &[routers]), name);
-        streams(&measured.0).into_iter().for_each(check);
+        let found = streams(&measured.0);
+        assert!(!found.is_empty(), "no stream was measured");
+        found.into_iter().for_each(check);
         measured
     };
     // Two families, two blocks, a stream and an echo.
@@ -234,8 +240,10 @@ fn user_mode_linux_as_routers_has_tunnels_that_need_no_module_of_this_kernel() {
         assert!(mean > 0.5 && busy.iter().all(|share| *share < 50.0), "{metric}: {busy:?}");
     }
     let hosts = Record::read(&program.work().join("x.stacklab")).unwrap().hosts().unwrap();
+    const ROUTERS: [&str; 2] = ["router1 (uml)", "router2 (uml)"];
+    assert!(ROUTERS.iter().all(|name| hosts.iter().any(|host| host.name == *name)), "{hosts:?}");
     for host in hosts {
-        let is_router = ["router1 (uml)", "router2 (uml)"].contains(&&host.name[..]);
+        let is_router = ROUTERS.contains(&&host.name[..]);
         let expected = if is_router { "uml: user-mode Linux 7." } else { "namespace, " };
         assert!(host.kind.starts_with(expected), "{}: {}", host.name, host.kind);
     }

@@ -144,6 +144,7 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
             }
         }
     }
+    assert_eq!(cells.len(), systems.len() * 4);
     let far = far(&cells);
     assert!(far.is_empty(), "of {} cells: {far:#?}", systems.len() * 4);
 

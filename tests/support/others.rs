@@ -12,6 +12,8 @@ const NAMED: usize = 10;
 /// How far the rate of a window of some 100 ms can be off, as a multiple of the share of time that others take: stalls of
 /// some ms are rare in it.
 const STALLS: f64 = 2.0;
+/// The largest share that others may take: above it, the tolerance would pass anything.
+const MOST_TAKEN: f64 = 0.35;
 
 static SINCE: Mutex<Option<LoadSample>> = Mutex::new(None);
 
@@ -35,23 +37,25 @@ pub fn watch() {
     }
 }
 
-/// An allowed deviation of a rate on this machine: on a quiet one `quiet`, and more by the share of the processors' time
-/// that others have taken since [`watch`]: the machine below, and processes that ran before. Stalls separate the windows
-/// in which the two ends count.
+/// An allowed deviation of a rate on this machine: on a quiet one `quiet`, and more by the share of the CPUs that other
+/// load has used since [`watch`]: steal, and processes that ran before. Stalls separate the windows in which the two ends
+/// count. Panics above [`MOST_TAKEN`], so the tolerance is bounded.
 pub fn allowed(quiet: f64) -> f64 {
     static TOLD: Once = Once::new();
-    let since = SINCE.lock().expect("no thread of a test has panicked here");
-    let Some(since) = since.as_ref() else { return quiet };
-    let mut load = since.until(&LoadSample::now());
+    // The lock is released here: the hook of a panic takes it.
+    let load = {
+        let since = SINCE.lock().expect("no thread of a test has panicked here");
+        since.as_ref().map(|since| since.until(&LoadSample::now()))
+    };
+    let Some(mut load) = load else { return quiet };
     // What began since is the test's own: guests' processes may have lost their parents.
     load.processes.retain(|process| process.ran_before);
     let taken = load.taken();
+    let percent = 100.0 * taken;
+    assert!(taken <= MOST_TAKEN, "this test needs a quiet machine: others took {percent:.0} %");
     if taken > LEAST_SHARE {
         TOLD.call_once(|| {
-            let percent = 100.0 * taken;
-            println!(
-                "note: others took {percent:.0} % of the processors: rates may be off by {STALLS} times that"
-            );
+            println!("note: other load used {percent:.0} % of the CPUs: rates may be off by {STALLS} times that");
         });
     }
     quiet + STALLS * taken
@@ -60,7 +64,7 @@ pub fn allowed(quiet: f64) -> f64 {
 fn report(load: &OtherLoad) -> String {
     let mut text = format!(
         "what the machine did for {:.1} s until then, the test's own work included: {:.0} % of its {} processors busy, \
-         {:.0} % taken away by the machine below",
+         steal {:.0} %",
         load.seconds,
         100.0 * load.busy,
         load.processors,
