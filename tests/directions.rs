@@ -7,7 +7,7 @@ use stacklab_model::{
     Transport, Value,
 };
 use std::collections::BTreeMap;
-use support::lab::Lab;
+use support::link_rig::LinkRig;
 use support::others::allowed;
 use support::records::{figure, warns};
 
@@ -53,8 +53,8 @@ fn flood() -> ProbeSpec {
 
 /// Checks that the sides belong to these senders (host 0 or 1), sender first. If only one host sends, each sender's
 /// interface must have sent more than it received.
-fn check_sides(run: &RunRecord, lab: &Lab, senders: &[usize]) {
-    let addresses = lab.addresses(run.trial.cell.family);
+fn check_sides(run: &RunRecord, rig: &LinkRig, senders: &[usize]) {
+    let addresses = rig.addresses(run.trial.cell.family);
     let seen: Vec<_> = run.host_reports.iter().map(|side| (side.role, side.endpoint.local.ip())).collect();
     let expected: Vec<_> = senders
         .iter()
@@ -73,18 +73,18 @@ fn check_sides(run: &RunRecord, lab: &Lab, senders: &[usize]) {
 #[test]
 fn each_direction_fills_the_link_and_both_fill_it_both_ways() {
     let rate = Some(Rate(100_000_000));
-    let mut lab = Lab::of(LinkConfig { rate, mtu: 1500, offloads: false });
+    let mut rig = LinkRig::of(LinkConfig { rate, mtu: 1500, offloads: false });
     for (family, transport, limit) in LIMITS {
         let mut fastest: BTreeMap<&str, f64> = BTreeMap::new();
         let mut above = 0;
         let mut together = 0;
         for _ in 0..RUNS {
-            let mut run = |direction| lab.run_on_link((family, transport, SIZE), &flood(), direction);
+            let mut run = |direction| rig.run_on_link((family, transport, SIZE), &flood(), direction);
             let [forward, reverse, both] =
                 [Direction::Forward, Direction::Reverse, Direction::Both].map(&mut run);
-            check_sides(&forward, &lab, &[0]);
-            check_sides(&reverse, &lab, &[1]);
-            check_sides(&both, &lab, &[0, 1]);
+            check_sides(&forward, &rig, &[0]);
+            check_sides(&reverse, &rig, &[1]);
+            check_sides(&both, &rig, &[0, 1]);
             for run in [&forward, &reverse] {
                 let other = &run.values[&Metric::ThroughputReverse];
                 assert!(matches!(other, Value::Missing(_)), "{}: {other:?}", run.trial);
@@ -126,7 +126,7 @@ fn each_direction_fills_the_link_and_both_fill_it_both_ways() {
 
 #[test]
 fn an_echo_in_reverse_is_begun_by_the_second_host() {
-    let mut lab = Lab::of(LinkConfig { rate: None, mtu: 1500, offloads: false });
+    let mut rig = LinkRig::of(LinkConfig { rate: None, mtu: 1500, offloads: false });
     for family in Family::ALL.iter().copied() {
         for transport in Transport::ALL.iter().copied() {
             let probe = ProbeSpec {
@@ -137,8 +137,8 @@ fn an_echo_in_reverse_is_begun_by_the_second_host() {
                 interval_ns: 10_000_000,
                 metrics: vec![Metric::Rtt],
             };
-            let run = lab.run_on_link((family, transport, SIZE), &probe, Direction::Reverse);
-            let [forward, back] = lab.addresses(family);
+            let run = rig.run_on_link((family, transport, SIZE), &probe, Direction::Reverse);
+            let [forward, back] = rig.addresses(family);
             assert_eq!(run.host_reports[0].endpoint.local.ip(), back);
             assert_eq!(run.host_reports[1].endpoint.local.ip(), forward);
             assert_eq!(run.host_reports[0].received.measured, 200);
@@ -150,7 +150,7 @@ fn an_echo_in_reverse_is_begun_by_the_second_host() {
 #[test]
 fn a_round_trip_beside_a_stream_waits_in_the_queue_that_the_stream_fills() {
     // At 20 Mbit/s a full packet takes 0.6 ms; the queue holds many.
-    let mut lab = Lab::of(LinkConfig { rate: Some(Rate(20_000_000)), mtu: 1500, offloads: false });
+    let mut rig = LinkRig::of(LinkConfig { rate: Some(Rate(20_000_000)), mtu: 1500, offloads: false });
     for family in Family::ALL.iter().copied() {
         for direction in [Direction::Forward, Direction::Reverse] {
             let echo = |probe, pacing| ProbeSpec {
@@ -162,8 +162,8 @@ fn a_round_trip_beside_a_stream_waits_in_the_queue_that_the_stream_fills() {
                 metrics: vec![Metric::Rtt],
             };
             let tcp = (family, Transport::Tcp, SIZE);
-            let idle = lab.run_on_link(tcp, &echo(Probe::Echo, Pacing::Lockstep), direction);
-            let loaded = lab.run_on_link(tcp, &echo(Probe::EchoLoaded, Pacing::Flood), direction);
+            let idle = rig.run_on_link(tcp, &echo(Probe::Echo, Pacing::Lockstep), direction);
+            let loaded = rig.run_on_link(tcp, &echo(Probe::EchoLoaded, Pacing::Flood), direction);
             assert!(!warns(&loaded, "unloaded"), "{}: {:?}", loaded.trial, loaded.warnings);
             let (short, long) = (figure(&idle, Metric::Rtt), figure(&loaded, Metric::RttLoaded));
             let p99 = loaded.values[&Metric::RttLoadedP99].measured();

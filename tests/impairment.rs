@@ -6,7 +6,7 @@ use stacklab_model::{
     Drops, Family, Length, Metric, Pacing, Probe, ProbeSpec, Role, RunRecord, Transport, Value,
 };
 use std::time::Duration;
-use support::lab::Lab;
+use support::link_rig::LinkRig;
 use support::records::{figure, side};
 use support::tun::{Done, Faults, FaultyPath};
 
@@ -41,24 +41,24 @@ fn a_known_delay_is_reported_in_each_direction() {
     const BACK: Duration = Duration::from_millis(30);
     // TCP begins with 10 segments per round trip; at a higher rate, messages would wait in the sender.
     let slow = stream(100, 100.0);
-    let mut lab = Lab::build();
-    let delays = |lab: &mut Lab| {
+    let mut rig = LinkRig::build();
+    let delays = |rig: &mut LinkRig| {
         let cases = Family::ALL
             .iter()
             .flat_map(|family| Transport::ALL.iter().map(|transport| (*family, *transport)));
         let measured = cases.map(|(family, transport)| {
-            let one_way = figure(&lab.run(family, transport, &slow), Metric::OneWayDelay);
-            let round_trip = figure(&lab.run(family, transport, &echo(20)), Metric::Rtt);
+            let one_way = figure(&rig.run(family, transport, &slow), Metric::OneWayDelay);
+            let round_trip = figure(&rig.run(family, transport, &echo(20)), Metric::Rtt);
             (format!("{family} {transport}"), one_way, round_trip)
         });
         measured.collect::<Vec<_>>()
     };
-    let path = FaultyPath::lay(lab.pids(), Faults::default(), Faults::default());
-    let without = delays(&mut lab);
+    let path = FaultyPath::lay(rig.pids(), Faults::default(), Faults::default());
+    let without = delays(&mut rig);
     drop(path);
-    let _path = FaultyPath::lay(lab.pids(), delayed(THERE), delayed(BACK));
+    let _path = FaultyPath::lay(rig.pids(), delayed(THERE), delayed(BACK));
     for ((case, one_way_base, round_trip_base), (_, one_way, round_trip)) in
-        without.into_iter().zip(delays(&mut lab))
+        without.into_iter().zip(delays(&mut rig))
     {
         println!(
             "{case}: {one_way_base:.3} and {one_way:.3} ms one way, {round_trip_base:.3} and {round_trip:.3} ms"
@@ -95,11 +95,11 @@ fn losses_duplicates_and_reordering_are_reported_exactly() {
         ("reordering", Faults { delay, hold, ..Faults::default() }, (0, 0, 67)),
         ("all of them", Faults { delay, drop, drop_from: tail, double, hold }, (49, 50, 66)),
     ];
-    let mut lab = Lab::build();
+    let mut rig = LinkRig::build();
     for (name, faults, planned) in cases {
-        let path = FaultyPath::lay(lab.pids(), faults, Faults::default());
+        let path = FaultyPath::lay(rig.pids(), faults, Faults::default());
         for family in Family::ALL {
-            let run = lab.run(*family, Transport::Udp, &paced);
+            let run = rig.run(*family, Transport::Udp, &paced);
             let done = path.take();
             println!("{family} {name}: {} {} {}", done.dropped, done.doubled, done.reordered);
             assert_eq!(done.came, SENT, "{family} {name}: the path has not seen every message");
@@ -128,12 +128,12 @@ fn reported(run: &RunRecord, done: &Done, name: &str) {
 #[test]
 fn tcp_over_a_lossy_path_shows_retransmissions_and_no_loss() {
     const SENT: u64 = 2000;
-    let mut lab = Lab::build();
+    let mut rig = LinkRig::build();
     let faults = Faults { delay: Duration::from_millis(2), drop: Some((50, 49)), ..Faults::default() };
     for (faults, lossy) in [(delayed(faults.delay), false), (faults, true)] {
-        let path = FaultyPath::lay(lab.pids(), faults, Faults::default());
+        let path = FaultyPath::lay(rig.pids(), faults, Faults::default());
         for family in Family::ALL {
-            let run = lab.run(*family, Transport::Tcp, &stream(SENT, 1000.0));
+            let run = rig.run(*family, Transport::Tcp, &stream(SENT, 1000.0));
             let dropped = path.take().dropped;
             let retransmits = figure(&run, Metric::Retransmits);
             println!("{family}: {dropped} segments were dropped, {retransmits} sent again");

@@ -131,7 +131,7 @@ fn check_fragments(runs: &[RunRecord]) {
 
 #[test]
 fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
-    let (tunnels, cells) = all(|mechanism| !mechanism.translates() && !LACKED.contains(&mechanism.name()));
+    let (tunnels, cells) = all(|mechanism| !mechanism.translates() && !UNSUPPORTED.contains(&mechanism.name()));
     let (runs, ..) = measured(&study(FAST, PACED, &tunnels, &[1536]), &["--in-vm"]);
     assert_eq!(runs.len(), RUNS * cells);
     check(FAST, &runs);
@@ -178,7 +178,7 @@ fn all(wanted: impl Fn(Mechanism) -> bool) -> (Vec<&'static str>, usize) {
 }
 
 /// The features that Debian's build of user-mode Linux does not support.
-const LACKED: [&str; 3] = ["6rd", "wireguard4", "wireguard6"];
+const UNSUPPORTED: [&str; 3] = ["6rd", "wireguard4", "wireguard6"];
 
 /// How often an unfilled cell is measured: other load may disturb the machine for a while.
 const TRIES: usize = 3;
@@ -229,12 +229,12 @@ fn every_mechanism_fills_the_studies_rate_in_user_mode_linux_that_was_built_here
 fn what_debians_user_mode_linux_lacks_is_refused_there() {
     let program = Program::new();
     // It is a program itself and needs no other one.
-    program.write("few.toml", study(SLOW, FLOOD, &LACKED, &[128]));
+    program.write("few.toml", study(SLOW, FLOOD, &UNSUPPORTED, &[128]));
     let few = ["run", "few.toml", "--in-vm=uml-full", "--set", "runs.max=2", "--set", "runs.min=2"];
     let mut alone = program.command(&few);
     alone.env("PATH", "/nonexistent");
     Outcome::of(alone).expect(code::DONE);
-    program.write("m.toml", study(SLOW, FLOOD, &LACKED, &[128]));
+    program.write("m.toml", study(SLOW, FLOOD, &UNSUPPORTED, &[128]));
     let refused = program.run(&["run", "m.toml", "--in-vm=uml"]).expect(code::TESTBED).stderr;
     assert!(refused.contains("(sit 6rd, wireguard)") && refused.contains("--in-vm=uml-full"), "{refused}");
     program.write("t.toml", study(SLOW, FLOOD, &["native", "nat64"], &[128]));
@@ -247,7 +247,7 @@ fn what_debians_user_mode_linux_lacks_is_refused_there() {
 
 #[test]
 fn what_user_mode_linux_lacks_is_had_in_a_virtual_machine() {
-    let (runs, _, said) = measured(&study(SLOW, FLOOD, &LACKED, &[1024]), &["--in-vm=linux-6.1"]);
+    let (runs, _, said) = measured(&study(SLOW, FLOOD, &UNSUPPORTED, &[1024]), &["--in-vm=linux-6.1"]);
     assert!(said.contains("inside a guest (linux-6.1)"), "{said}");
     assert_eq!(runs.len(), RUNS * 5);
     for run in &runs {

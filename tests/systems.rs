@@ -79,7 +79,7 @@ fn limit(run: &RunRecord) -> f64 {
 type Cells = BTreeMap<(String, String), Vec<f64>>;
 
 /// Adds the shares of runs that filled the link. A run that did not fill it says so, and does not describe the link.
-fn gather(all: &[RunRecord], cells: &mut Cells) {
+fn add_shares(all: &[RunRecord], cells: &mut Cells) {
     for run in all.iter().filter(|run| run.values.contains_key(&Metric::Throughput)) {
         let cell = &run.trial.cell;
         let shares = cells.entry((cell.to_string(), cell.level(Factor::Os))).or_default();
@@ -128,8 +128,8 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
     let (outcome, all) = measured(&systems, LINKS[0], "x.stacklab");
     let path = program.work().join("x.stacklab");
     let mut cells: Cells = BTreeMap::new();
-    gather(&all, &mut cells);
-    gather(&measured(&systems, LINKS[1], "small.stacklab").1, &mut cells);
+    add_shares(&all, &mut cells);
+    add_shares(&measured(&systems, LINKS[1], "small.stacklab").1, &mut cells);
     // Cells disturbed by other load are measured again, twice at most; real faults remain.
     for round in 1..3 {
         for link in LINKS {
@@ -140,7 +140,7 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
             if !again.is_empty() {
                 println!("measured again: {far:#?}");
                 let out = format!("again{round}-{}.stacklab", link.0);
-                gather(&measured(&again, link, &out).1, &mut cells);
+                add_shares(&measured(&again, link, &out).1, &mut cells);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Shared by the end-to-end tests.
 
 pub mod capture;
-pub mod lab;
 pub mod leftovers;
+pub mod link_rig;
 pub mod listening;
 pub mod others;
 pub mod program;

@@ -55,7 +55,7 @@ impl<'a> Schedule<'a> {
     /// Goes to the next block, after every trial of the current one has been run, and decides which questions are
     /// settled, and how.
     pub fn advance(&mut self, runs: &[RunRecord]) {
-        let (index, newly) = self.settle(runs);
+        let (index, newly) = self.update_stop_reasons(runs);
         for number in newly {
             *self.verdicts.entry(answer(&self.questions[number], &index)).or_default() += 1;
         }
@@ -69,7 +69,7 @@ impl<'a> Schedule<'a> {
 
     /// Goes to the next block and decides which questions are settled. Returns the runs before it and the newly
     /// settled questions.
-    fn settle<'r>(&mut self, runs: &'r [RunRecord]) -> (Runs<'r>, Vec<usize>) {
+    fn update_stop_reasons<'r>(&mut self, runs: &'r [RunRecord]) -> (Runs<'r>, Vec<usize>) {
         self.block += 1;
         let block = self.block;
         let seen = || runs.iter().filter(move |run| run.trial.block < block);
@@ -79,8 +79,8 @@ impl<'a> Schedule<'a> {
         for (number, (question, stop_reason)) in self.questions.iter().zip(&mut self.stop_reasons).enumerate()
         {
             if stop_reason.is_none() {
-                let standing = stopping_state(question, &index, self.study.rule.target);
-                *stop_reason = look(&self.study.rule, self.block, spent_ns, standing);
+                let state = stopping_state(question, &index, self.study.rule.target);
+                *stop_reason = look(&self.study.rule, self.block, spent_ns, state);
                 if stop_reason.is_some() {
                     newly.push(number);
                 }
@@ -123,7 +123,7 @@ impl<'a> Schedule<'a> {
                 break;
             }
             // Intermediate verdicts are not needed here.
-            self.settle(runs);
+            self.update_stop_reasons(runs);
         }
         let stop_reason =
             self.stop_reasons.into_iter().map(|stop_reason| stop_reason.unwrap_or(StopReason::Unfinished));

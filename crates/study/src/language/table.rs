@@ -107,7 +107,7 @@ const fn default(name: &'static str, kind: Kind, value: &'static str, doc: &'sta
 const TITLE: Key = required("title", Kind::Text, "What the study asks, as the heading of its reports.");
 const TESTBED: Key = default(
     "testbed",
-    Kind::Table(BED),
+    Kind::Table(TESTBED_KEYS),
     "{}",
     "The link between two hosts, or every link of a row. Both families are addressed.",
 );
@@ -147,7 +147,7 @@ const SCALES: &[Key] = &[
     optional("paper", Kind::Part, "The runs and packets that published studies use."),
 ];
 
-const BED: &[Key] = &[
+const TESTBED_KEYS: &[Key] = &[
     optional(
         "rate",
         Kind::Rate,

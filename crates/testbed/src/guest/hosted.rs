@@ -43,9 +43,9 @@ pub(crate) fn build(role: &HostedRole) -> Result<Testbeds, TestbedError> {
         testbeds.carried.push(routed.path_checks().to_vec());
         testbeds._all.push(routed);
     }
-    if let (1.., Some(first)) = (role.doors, testbeds._all.first()) {
+    if let (1.., Some(first)) = (role.commands, testbeds._all.first()) {
         let hosts = Node::ALL.map(|node| first.pid(node));
-        let opened = terminals().and_then(|()| serve(role.doors, hosts)).attempt("open doors");
+        let opened = terminals().and_then(|()| serve(role.commands, hosts)).attempt("open command streams");
         testbeds.streams.extend(opened.map_err(|fault| fault.at(Node::Sender))?);
     }
     Ok(testbeds)

@@ -129,7 +129,7 @@ pub struct HostedRole {
     /// The mechanism and the translator of each testbed.
     pub mechanisms: Vec<(Mechanism, Translator)>,
     /// The number of commands that can run at once on the hosts of the first testbed.
-    pub doors: usize,
+    pub commands: usize,
 }
 
 /// The result of a path check for one family.
@@ -154,7 +154,7 @@ pub enum Greeting {
     /// It has taken its role and is an agent from now on.
     Ready,
     /// Its testbeds are built. From now on it carries their agents' streams: four for each testbed, then one for each
-    /// door.
+    /// command.
     Built {
         /// The path checks of each testbed.
         carried: Vec<Vec<PathCheck>>,

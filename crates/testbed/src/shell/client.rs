@@ -1,6 +1,6 @@
 //! The client that enters a host: sends the user's input to the command, and prints its output.
 
-use crate::shell::frames::{Ask, Bytes, Order, Tell, put};
+use crate::shell::frames::{Ask, Bytes, Order, GuestFrame, put};
 use crate::shell::window::{Raw, terminal};
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write, stderr, stdin, stdout};
@@ -74,11 +74,11 @@ fn say(out: &Mutex<UnixStream>, ask: &Ask) -> io::Result<()> {
 fn hear(holder: UnixStream) -> io::Result<i32> {
     for line in BufReader::new(holder).lines() {
         match serde_json::from_str(&line?)? {
-            Tell::Output(Bytes(bytes)) => stdout().write_all(&bytes).and_then(|()| stdout().flush())?,
-            Tell::Errors(Bytes(bytes)) => stderr().write_all(&bytes)?,
-            Tell::Ended(code) => return Ok(code),
-            Tell::Taken => {}
-            Tell::Failed(reason) => return Err(io::Error::other(reason)),
+            GuestFrame::Output(Bytes(bytes)) => stdout().write_all(&bytes).and_then(|()| stdout().flush())?,
+            GuestFrame::Errors(Bytes(bytes)) => stderr().write_all(&bytes)?,
+            GuestFrame::Ended(code) => return Ok(code),
+            GuestFrame::Taken => {}
+            GuestFrame::Failed(reason) => return Err(io::Error::other(reason)),
         }
     }
     Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the testbed has ended"))

@@ -8,20 +8,20 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// The number of commands that can run in a guest at once.
-pub const DOORS: usize = 8;
+pub const MOST_COMMANDS: usize = 8;
 
-/// Messages to the guest over a door (a command stream). A request is sent in small parts, and each part is
+/// Messages to the guest over a command stream. A request is sent in small parts, and each part is
 /// acknowledged: the serial line of user-mode Linux stops reading when more than its 4096 bytes of buffer are in use.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Knock {
+pub(super) enum ClientFrame {
     /// The next bytes of a request.
     Part(Bytes),
     /// The client is gone: end the command if it is still running. Last message.
     HangUp,
 }
 
-/// Bytes in a part. The parts of all doors together fit into the buffer, including their overhead.
+/// Bytes in a part. The parts of all command streams together fit into the buffer, including their overhead.
 pub(super) const PART: usize = 256;
 
 /// A request.
@@ -65,7 +65,7 @@ pub(super) struct Window {
 /// Messages from the guest.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Tell {
+pub(super) enum GuestFrame {
     /// A part was received, and the next may be sent.
     Taken,
     /// The command's standard output.
@@ -78,10 +78,10 @@ pub(super) enum Tell {
     Failed(String),
 }
 
-impl Tell {
+impl GuestFrame {
     /// Whether this is the last message.
     pub fn is_last(&self) -> bool {
-        matches!(self, Tell::Ended(_) | Tell::Failed(_))
+        matches!(self, GuestFrame::Ended(_) | GuestFrame::Failed(_))
     }
 }
 
@@ -118,9 +118,9 @@ mod tests {
     fn bytes_of_all_kinds_go_over_in_one_line() {
         let all: Vec<u8> = (0..=255).collect();
         let mut line = Vec::new();
-        put(&mut line, &Tell::Output(Bytes(all.clone()))).unwrap();
+        put(&mut line, &GuestFrame::Output(Bytes(all.clone()))).unwrap();
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
-        assert_eq!(serde_json::from_slice::<Tell>(&line).unwrap(), Tell::Output(Bytes(all)));
-        assert!(serde_json::from_str::<Tell>(r#"{"output":"?"}"#).is_err());
+        assert_eq!(serde_json::from_slice::<GuestFrame>(&line).unwrap(), GuestFrame::Output(Bytes(all)));
+        assert!(serde_json::from_str::<GuestFrame>(r#"{"output":"?"}"#).is_err());
     }
 }

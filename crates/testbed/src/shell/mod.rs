@@ -13,6 +13,6 @@ pub(crate) mod serve;
 mod window;
 
 pub use client::enter_guest;
-pub use frames::DOORS;
+pub use frames::MOST_COMMANDS;
 pub use inside::become_command;
 pub use relay::listen;

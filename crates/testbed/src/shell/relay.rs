@@ -1,7 +1,7 @@
 //! The holder of a testbed in a guest: relays messages between the clients and the guest.
 
 use crate::host::streams::Streams;
-use crate::shell::frames::{Bytes, DOORS, Knock, PART, Tell, put};
+use crate::shell::frames::{Bytes, MOST_COMMANDS, ClientFrame, PART, GuestFrame, put};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -18,19 +18,19 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(200);
 
 /// A stream to the guest. It carries one command at a time.
-struct Door {
+struct CommandStream {
     from: BufReader<Box<dyn Read + Send>>,
     to: Box<dyn Write + Send>,
 }
 
 /// Accepts connections on this socket, to which only this user has access. Each connection runs a command over one of
-/// these doors. Returns at once; the threads live as long as the process.
+/// these streams. Returns at once; the threads live as long as the process.
 ///
 /// # Errors
 /// The socket cannot be created there.
-pub fn listen(socket: &Path, doors: Vec<Streams>) -> io::Result<()> {
-    let open = |(from, to): Streams| Door { from: BufReader::new(from), to };
-    let free: Arc<Mutex<Vec<Door>>> = Arc::new(Mutex::new(doors.into_iter().map(open).collect()));
+pub fn listen(socket: &Path, streams: Vec<Streams>) -> io::Result<()> {
+    let open = |(from, to): Streams| CommandStream { from: BufReader::new(from), to };
+    let free: Arc<Mutex<Vec<CommandStream>>> = Arc::new(Mutex::new(streams.into_iter().map(open).collect()));
     // Remove a socket that a killed holder has left behind.
     match fs::remove_file(socket) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -42,17 +42,17 @@ pub fn listen(socket: &Path, doors: Vec<Streams>) -> io::Result<()> {
         for client in listener.incoming().flatten() {
             let free = Arc::clone(&free);
             thread::spawn(move || {
-                let door = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                match door {
-                    Some(mut door) => {
-                        // A door to a guest that has ended cannot be used again.
-                        if pass_on(&client, &mut door).is_ok() {
-                            free.lock().unwrap_or_else(PoisonError::into_inner).push(door);
+                let stream = free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                match stream {
+                    Some(mut stream) => {
+                        // A stream to a guest that has ended cannot be used again.
+                        if pass_on(&client, &mut stream).is_ok() {
+                            free.lock().unwrap_or_else(PoisonError::into_inner).push(stream);
                         }
                     }
                     None => {
-                        let full = format!("{} commands run there already", DOORS);
-                        let _ = put(&mut &client, &Tell::Failed(full));
+                        let full = format!("{} commands run there already", MOST_COMMANDS);
+                        let _ = put(&mut &client, &GuestFrame::Failed(full));
                     }
                 }
             });
@@ -62,20 +62,20 @@ pub fn listen(socket: &Path, doors: Vec<Streams>) -> io::Result<()> {
 }
 
 /// Relays messages in both directions until the command has ended, even if the client has disconnected.
-fn pass_on(client: &UnixStream, door: &mut Door) -> io::Result<()> {
-    let Door { from, to } = door;
+fn pass_on(client: &UnixStream, stream: &mut CommandStream) -> io::Result<()> {
+    let CommandStream { from, to } = stream;
     let (taken, next) = mpsc::channel();
     thread::scope(|scope| {
         let asked = scope.spawn(move || {
             let mut part = [0; PART];
             let mut client = client;
             while let Ok(count @ 1..) = client.read(&mut part) {
-                put(to, &Knock::Part(Bytes(part[..count].to_vec())))?;
+                put(to, &ClientFrame::Part(Bytes(part[..count].to_vec())))?;
                 if !may_go_on(&next, client) {
                     break;
                 }
             }
-            put(to, &Knock::HangUp)
+            put(to, &ClientFrame::HangUp)
         });
         let mut line = String::new();
         let told = loop {
@@ -85,8 +85,8 @@ fn pass_on(client: &UnixStream, door: &mut Door) -> io::Result<()> {
                 Err(error) => break Err(error),
                 Ok(_) => {}
             }
-            let tell = serde_json::from_str::<Tell>(&line);
-            if matches!(tell, Ok(Tell::Taken)) {
+            let tell = serde_json::from_str::<GuestFrame>(&line);
+            if matches!(tell, Ok(GuestFrame::Taken)) {
                 // A client that sends nothing more has disconnected.
                 let _ = taken.send(());
                 continue;

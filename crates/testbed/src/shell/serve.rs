@@ -2,7 +2,7 @@
 
 use crate::host::streams::Streams;
 use crate::kernel::sys::{kill_group, lead_terminal, open_terminal, resize_terminal, signal_group};
-use crate::shell::frames::{Ask, Bytes, Knock, Order, Tell, Window, put};
+use crate::shell::frames::{Ask, Bytes, ClientFrame, Order, GuestFrame, Window, put};
 use nix::sys::signal::Signal;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -23,10 +23,10 @@ const UNREAD: usize = 64 << 10;
 
 type Out = Arc<Mutex<UnixStream>>;
 
-/// Creates doors. Each runs one command at a time on one of these hosts. A host is given by the ID of a process in
-/// it.
-pub(crate) fn serve(doors: usize, hosts: [u32; 4]) -> io::Result<Vec<Streams>> {
-    let door = |_| -> io::Result<Streams> {
+/// Creates command streams. Each runs one command at a time on one of these hosts. A host is given by the ID of a
+/// process in it.
+pub(crate) fn serve(count: usize, hosts: [u32; 4]) -> io::Result<Vec<Streams>> {
+    let open = |_| -> io::Result<Streams> {
         let (own, its) = UnixStream::pair()?;
         thread::spawn(move || {
             // This thread ends with the channel, and so does the guest.
@@ -34,17 +34,17 @@ pub(crate) fn serve(doors: usize, hosts: [u32; 4]) -> io::Result<Vec<Streams>> {
         });
         Ok((Box::new(own.try_clone()?), Box::new(own)))
     };
-    (0..doors).map(door).collect()
+    (0..count).map(open).collect()
 }
 
-fn answer(door: UnixStream, hosts: [u32; 4]) -> io::Result<()> {
-    let out = Arc::new(Mutex::new(door.try_clone()?));
+fn answer(stream: UnixStream, hosts: [u32; 4]) -> io::Result<()> {
+    let out = Arc::new(Mutex::new(stream.try_clone()?));
     let mut running: Option<Running> = None;
     let mut heard = Vec::new();
-    for line in BufReader::new(door).lines() {
+    for line in BufReader::new(stream).lines() {
         match serde_json::from_str(&line?) {
-            Ok(Knock::Part(Bytes(bytes))) => heard.extend(bytes),
-            Ok(Knock::HangUp) => {
+            Ok(ClientFrame::Part(Bytes(bytes))) => heard.extend(bytes),
+            Ok(ClientFrame::HangUp) => {
                 heard.clear();
                 running.take().map_or(Ok(()), Running::hang_up)?;
                 continue;
@@ -58,7 +58,7 @@ fn answer(door: UnixStream, hosts: [u32; 4]) -> io::Result<()> {
                 (Ask::Run(order), _) => match Running::start(&order, &hosts, &out) {
                     Ok(started) => running = Some(started),
                     Err(error) => {
-                        tell(&out, &Tell::Failed(format!("{}: {error}", order.command.join(" "))));
+                        tell(&out, &GuestFrame::Failed(format!("{}: {error}", order.command.join(" "))));
                     }
                 },
                 // Input for a command that could not be started.
@@ -70,13 +70,13 @@ fn answer(door: UnixStream, hosts: [u32; 4]) -> io::Result<()> {
         }
         // If a command reads too slowly, its input is not acknowledged and the client waits.
         if running.as_ref().is_none_or(|running| !running.unread.is_full()) {
-            tell(&out, &Tell::Taken);
+            tell(&out, &GuestFrame::Taken);
         }
     }
     Ok(())
 }
 
-fn tell(out: &Out, what: &Tell) {
+fn tell(out: &Out, what: &GuestFrame) {
     // An error here means that the client is gone, which is harmless.
     let _ = put(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), what);
 }
@@ -140,14 +140,14 @@ impl Running {
         let (input, given) = mpsc::channel::<Vec<u8>>();
         let mut sink: Box<dyn Write + Send> = match &terminal {
             Some(terminal) => {
-                readers.push(forward(terminal.try_clone()?, out, Tell::Output));
+                readers.push(forward(terminal.try_clone()?, out, GuestFrame::Output));
                 Box::new(terminal.try_clone()?)
             }
             None => {
                 let pipes = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
                 let ((sink, output), errors) = pipes.expect("all three are pipes");
-                readers.push(forward(output, out, Tell::Output));
-                readers.push(forward(errors, out, Tell::Errors));
+                readers.push(forward(output, out, GuestFrame::Output));
+                readers.push(forward(errors, out, GuestFrame::Errors));
                 Box::new(sink)
             }
         };
@@ -159,7 +159,7 @@ impl Running {
                 // A command that does not read any more has ended or ignores its input. Drop the input.
                 open = open && sink.write_all(&bytes).is_ok();
                 if fed.took(bytes.len()) {
-                    tell(&taker, &Tell::Taken);
+                    tell(&taker, &GuestFrame::Taken);
                 }
             }
         });
@@ -171,7 +171,7 @@ impl Running {
             for reader in readers {
                 let _ = reader.join();
             }
-            tell(&out, &code.map_or_else(|error| Tell::Failed(error.to_string()), Tell::Ended));
+            tell(&out, &code.map_or_else(|error| GuestFrame::Failed(error.to_string()), GuestFrame::Ended));
         });
         Ok(Running { pid, ended, input: Some(input), unread, terminal })
     }
@@ -214,7 +214,7 @@ fn wait(child: &mut Child, over: &AtomicBool) -> io::Result<i32> {
 fn forward(
     mut from: impl Read + Send + 'static,
     out: &Out,
-    as_what: fn(Bytes) -> Tell,
+    as_what: fn(Bytes) -> GuestFrame,
 ) -> thread::JoinHandle<()> {
     let out = Arc::clone(out);
     thread::spawn(move || {
@@ -242,12 +242,12 @@ mod tests {
         let mut line = Vec::new();
         put(&mut line, &Ask::Run(order)).unwrap();
         let mut told = BufReader::new(from).lines();
-        let mut hear = || serde_json::from_str::<Tell>(&told.next().unwrap().unwrap()).unwrap();
+        let mut hear = || serde_json::from_str::<GuestFrame>(&told.next().unwrap().unwrap()).unwrap();
         // The request comes in two parts. The first part alone is not a request.
         let (first, second) = line.split_at(9);
-        put(&mut to, &Knock::Part(Bytes(first.to_vec()))).unwrap();
-        assert_eq!(hear(), Tell::Taken);
-        put(&mut to, &Knock::Part(Bytes(second.to_vec()))).unwrap();
-        assert_eq!(hear(), Tell::Failed("true: there is no such host".to_owned()));
+        put(&mut to, &ClientFrame::Part(Bytes(first.to_vec()))).unwrap();
+        assert_eq!(hear(), GuestFrame::Taken);
+        put(&mut to, &ClientFrame::Part(Bytes(second.to_vec()))).unwrap();
+        assert_eq!(hear(), GuestFrame::Failed("true: there is no such host".to_owned()));
     }
 }

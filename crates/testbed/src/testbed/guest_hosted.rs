@@ -30,8 +30,8 @@ const TOOLS: [&str; 12] =
 pub type HostedTestbed = (RoutedSpec, Vec<PathCheck>, [Streams; 4]);
 
 impl GuestHosted {
-    /// Boots a guest, which builds a testbed for each mechanism. Waits until they are built. `doors` commands at a
-    /// time can run on the hosts of the first testbed, over the last streams ([`crate::shell`]).
+    /// Boots a guest, which builds a testbed for each mechanism. Waits until they are built. Up to `commands`
+    /// commands can run at once on the hosts of the first testbed, over the last streams ([`crate::shell`]).
     ///
     /// # Errors
     /// The guest does not start, or it reports an error.
@@ -39,13 +39,13 @@ impl GuestHosted {
         system: &System,
         needs: &Requirements,
         program: &Path,
-        doors: usize,
+        commands: usize,
     ) -> Result<(Self, Vec<HostedTestbed>, Vec<Streams>), TestbedError> {
         let workdir = Workdir::create()?;
         let specs = needs.specs(Some(system));
         let runs_tayga = specs.iter().any(RoutedSpec::runs_tayga);
         let mut others = if runs_tayga { vec![tayga::program()?] } else { Vec::new() };
-        if doors > 0 && !system.is_uml() {
+        if commands > 0 && !system.is_uml() {
             others.extend(TOOLS.iter().filter_map(|tool| program_in_path(tool)));
         }
         let guest = prepare(system, program, &others, &workdir)?;
@@ -55,7 +55,7 @@ impl GuestHosted {
             |fault: Fault| TestbedError::Hosted { guest: version.clone(), reason: fault.to_string() };
         let mechanisms = specs.iter().map(|spec| (spec.kind.mechanism, spec.translates[0].by)).collect();
         let role =
-            HostedRole { link_config: needs.link_config.clone(), links: needs.links, mechanisms, doors };
+            HostedRole { link_config: needs.link_config.clone(), links: needs.links, mechanisms, commands };
         let guest_spec = GuestSpec {
             name: "lab",
             // The guest has its own network and is on no link of this machine.
@@ -73,7 +73,7 @@ impl GuestHosted {
                 Err(std::io::Error::other("it built no testbeds")).attempt("have it build testbeds");
             return Err(failed(fault.unwrap_err()));
         };
-        let count = specs.len() * 4 + doors;
+        let count = specs.len() * 4 + commands;
         let mut streams = mux::open(read, write, count).into_iter();
         let mut four =
             || -> [Streams; 4] { std::array::from_fn(|_| streams.next().expect("there are four of each")) };

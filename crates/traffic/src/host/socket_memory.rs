@@ -59,10 +59,10 @@ fn sample(ended: &AtomicBool) -> Rows {
 
 /// Samples in order of time. Each row is the maximum over a time span, so the number of rows is bounded.
 #[derive(Default)]
-struct Rows(Vec<Row>);
+struct Rows(Vec<MemorySample>);
 
 #[derive(Clone, Copy)]
-struct Row {
+struct MemorySample {
     first: Nanos,
     last: Nanos,
     bytes: u64,
@@ -71,14 +71,14 @@ struct Row {
 impl Rows {
     fn add(&mut self, at: Nanos, bytes: u64) {
         if self.0.len() == MOST_ROWS {
-            let join = |pair: &[Row]| Row {
+            let join = |pair: &[MemorySample]| MemorySample {
                 first: pair[0].first,
                 last: pair[pair.len() - 1].last,
                 bytes: pair.iter().map(|row| row.bytes).max().unwrap_or(0),
             };
             self.0 = self.0.chunks(2).map(join).collect();
         }
-        self.0.push(Row { first: at, last: at, bytes });
+        self.0.push(MemorySample { first: at, last: at, bytes });
     }
 
     fn peak(&self, from: Nanos, to: Nanos) -> Option<u64> {

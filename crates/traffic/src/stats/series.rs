@@ -6,7 +6,7 @@ use stacklab_model::IntervalRow;
 const MOST_ROWS: usize = 4096;
 
 #[derive(Clone, Copy, Default)]
-struct Row {
+struct IntervalSample {
     messages: u64,
     bytes: u64,
     /// Number of messages with a known delay; the sum and the minimum of these delays.
@@ -15,8 +15,8 @@ struct Row {
     delay_min_ns: u64,
 }
 
-impl Row {
-    fn join(&mut self, other: Row) {
+impl IntervalSample {
+    fn join(&mut self, other: IntervalSample) {
         self.delay_min_ns = match (self.timed, other.timed) {
             (_, 0) => self.delay_min_ns,
             (0, _) => other.delay_min_ns,
@@ -32,7 +32,7 @@ impl Row {
 /// Counts arrivals by interval.
 pub struct Series {
     interval_ns: u64,
-    rows: Vec<Row>,
+    rows: Vec<IntervalSample>,
 }
 
 impl Series {
@@ -50,11 +50,11 @@ impl Series {
         }
         let place = place as usize;
         if place >= self.rows.len() {
-            self.rows.resize(place + 1, Row::default());
+            self.rows.resize(place + 1, IntervalSample::default());
         }
         let (timed, delay_ns) = (u64::from(delay_ns.is_some()), delay_ns.unwrap_or(0));
         let message =
-            Row { messages: 1, bytes, timed, delay_sum_ns: delay_ns.into(), delay_min_ns: delay_ns };
+            IntervalSample { messages: 1, bytes, timed, delay_sum_ns: delay_ns.into(), delay_min_ns: delay_ns };
         self.rows[place].join(message);
     }
 
@@ -76,7 +76,7 @@ impl Series {
             other.double();
         }
         if self.rows.len() < other.rows.len() {
-            self.rows.resize(other.rows.len(), Row::default());
+            self.rows.resize(other.rows.len(), IntervalSample::default());
         }
         for (row, more) in self.rows.iter_mut().zip(&other.rows) {
             row.join(*more);

@@ -83,9 +83,9 @@ fn in_guest(
     needs: &Requirements,
     program: &Path,
 ) -> Result<(RunningTestbed, Held), Failure> {
-    let (guest, testbeds, doors) = GuestHosted::boot(system, needs, program, shell::DOORS)?;
+    let (guest, testbeds, streams) = GuestHosted::boot(system, needs, program, shell::MOST_COMMANDS)?;
     let path = socket();
-    shell::listen(&path, doors).map_err(failed(&format!("listen at {}", path.display())))?;
+    shell::listen(&path, streams).map_err(failed(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version());
     let up = up_of_row(&testbeds[0].0, &place, system.is_uml(), |node| HostLocation::Guest(node as usize));
     // The agents end with their streams, and the hosts with them.

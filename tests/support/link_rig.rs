@@ -15,17 +15,17 @@ use std::sync::atomic::AtomicBool;
 static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Two hosts with agents that have greeted. It must be built, used and dropped on one thread.
-pub struct Lab {
+pub struct LinkRig {
     testbed: Testbed,
     agents: [AgentClient; 2],
     link_config: LinkConfig,
     trials: u32,
 }
 
-impl Lab {
+impl LinkRig {
     /// Builds it with its own link, without limits.
     pub fn build() -> Self {
-        Lab::of(LinkConfig { rate: None, mtu: MTU, offloads: true })
+        LinkRig::of(LinkConfig { rate: None, mtu: MTU, offloads: true })
     }
 
     /// Builds it with a link of the test's choice.
@@ -40,7 +40,7 @@ impl Lab {
             agent.hello().unwrap();
             agent
         });
-        Lab { testbed, agents, link_config, trials: 0 }
+        LinkRig { testbed, agents, link_config, trials: 0 }
     }
 
     /// The hosts' processes, sender first.
