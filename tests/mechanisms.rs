@@ -131,7 +131,8 @@ fn check_fragments(runs: &[RunRecord]) {
 
 #[test]
 fn tunnels_inside_user_mode_linux_carry_what_the_header_model_says() {
-    let (tunnels, cells) = all(|mechanism| !mechanism.translates() && !UNSUPPORTED.contains(&mechanism.name()));
+    let (tunnels, cells) =
+        all(|mechanism| !mechanism.translates() && !UNSUPPORTED.contains(&mechanism.name()));
     let (runs, ..) = measured(&study(FAST, PACED, &tunnels, &[1536]), &["--in-vm"]);
     assert_eq!(runs.len(), RUNS * cells);
     check(FAST, &runs);
@@ -316,7 +317,11 @@ fn what_cannot_be_had_is_named_before_anything_starts() {
     let here =
         String::from_utf8(Command::new(program.path()).arg("doctor").output().unwrap().stdout).unwrap();
     let has = here.lines().any(|line| line.starts_with("  yes  sit 6rd "));
-    let why = if has { "--in-vm asks for a guest" } else { "6rd needs sit 6rd, which this kernel does not support" };
+    let why = if has {
+        "--in-vm asks for a guest"
+    } else {
+        "6rd needs sit 6rd, which this kernel does not support"
+    };
     assert!(said.contains(why), "{why}: {said}");
     assert!(said.contains("stacklab image get linux-6.1"), "{said}");
     assert!(!program.work().join("m.stacklab").exists());

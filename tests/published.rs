@@ -169,9 +169,12 @@ fn a_replication_judges_every_finding_by_its_record() {
     assert!(again.stdout == outcome.stdout, "the same record must give the same verdicts, byte by byte");
     let text =
         program.run(&["replicate", "kolahi2009lan", "--from", "lan.stacklab"]).expect(code::DONE).stdout;
-    for part in
-        ["Time to an answer", "published: 87.48 against 85.27 Mbit/s", "Differences from the study's testbed", "Verdicts"]
-    {
+    for part in [
+        "Time to an answer",
+        "published: 87.48 against 85.27 Mbit/s",
+        "Differences from the study's testbed",
+        "Verdicts",
+    ] {
         assert!(text.contains(part), "`{part}` is not in {text}");
     }
     // A record that does not exist is reported as missing.

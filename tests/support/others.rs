@@ -55,7 +55,9 @@ pub fn allowed(quiet: f64) -> f64 {
     assert!(taken <= MOST_TAKEN, "this test needs a quiet machine: others took {percent:.0} %");
     if taken > LEAST_SHARE {
         TOLD.call_once(|| {
-            println!("note: other load used {percent:.0} % of the CPUs: rates may be off by {STALLS} times that");
+            println!(
+                "note: other load used {percent:.0} % of the CPUs: rates may be off by {STALLS} times that"
+            );
         });
     }
     quiet + STALLS * taken

@@ -197,8 +197,10 @@ impl Agent {
             }
             Request::Clock => Ok(Work::Done(Answer::Clock { now_ns: sys::now_ns() })),
             Request::Collect { listen } => {
-                let receiver =
-                    self.receivers.remove(&listen).ok_or("unknown receiver: no `listen` request came before")?;
+                let receiver = self
+                    .receivers
+                    .remove(&listen)
+                    .ok_or("unknown receiver: no `listen` request came before")?;
                 Ok(Work::Lasting(Box::new(move || {
                     let side = receiver.collect().map_err(|error| error.to_string())?;
                     Ok(Answer::Done(Box::new(side)))

@@ -47,9 +47,7 @@ pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
         CpuScope::Threads => {
             " (CPU scope threads: of the threads that carry the traffic, with the kernel's work in them)"
         }
-        CpuScope::Outside => {
-            " (CPU scope outside: of the guest's processes, measured on the host machine)"
-        }
+        CpuScope::Outside => " (CPU scope outside: of the guest's processes, measured on the host machine)",
         CpuScope::Various => {
             " (CPU scope various: it differs by system, so compare it within one system only)"
         }

@@ -60,12 +60,8 @@ pub fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
 fn disturbed(findings: &Findings) -> Option<String> {
     let of_others = findings.warnings.iter().filter(|(_, warning)| warning.code == OTHER_LOAD);
     let runs: usize = of_others.map(|(runs, _)| runs).sum();
-    (runs as f64 > MOST_DISTURBED * findings.valid_runs as f64).then(|| {
-        format!(
-            "other load disturbed {}: intervals are wider for it (Notes)",
-            count(runs, "run")
-        )
-    })
+    (runs as f64 > MOST_DISTURBED * findings.valid_runs as f64)
+        .then(|| format!("other load disturbed {}: intervals are wider for it (Notes)", count(runs, "run")))
 }
 
 /// `1 block`, `2 blocks`.

@@ -37,8 +37,8 @@ pub fn run(options: RunOptions) -> Result<(), Failure> {
 pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), Failure> {
     // All errors of the request are detected before anything is built.
     let mut request = if options.resume { Request::resumed(options)? } else { Request::new(options)? };
-    let interrupted =
-        interrupt::flag().map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
+    let interrupted = interrupt::flag()
+        .map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
     request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
     let copying = if options.copy_agent { Copying::Allowed } else { Copying::Asked };
     let reached = reach(&request.study, copying)?;

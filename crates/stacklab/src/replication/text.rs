@@ -13,10 +13,7 @@ pub fn limits(limits: &[stacklab_reference::Limit]) -> String {
         format!("{original}. Here: {stand_in}. To have it: {needs}")
     };
     let lines = limits.iter().map(line).collect();
-    text(
-        &[Block::Heading("Differences from the study's testbed".to_owned()), Block::List(lines)],
-        WIDTH,
-    )
+    text(&[Block::Heading("Differences from the study's testbed".to_owned()), Block::List(lines)], WIDTH)
 }
 
 /// Findings with their verdicts, the published figures, and the time it took.

@@ -39,11 +39,8 @@ impl RoutedPlacement {
         }
         let system = find_placement(&needs, inside)?;
         if let Some(system) = &system {
-            let why = if asked {
-                "as --in-vm asks"
-            } else {
-                "because this kernel does not support all mechanisms"
-            };
+            let why =
+                if asked { "as --in-vm asks" } else { "because this kernel does not support all mechanisms" };
             eprintln!("stacklab: the whole testbed is built inside a guest ({system}), {why}");
         }
         Ok(Some(RoutedPlacement { needs, system }))

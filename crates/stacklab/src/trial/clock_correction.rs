@@ -152,11 +152,8 @@ fn keep_significant(
             *figure = ns / 1e6;
         }
         if *figure * 1e6 <= wrong_ns {
-            let reason = format!(
-                "the clock error bound is {:.4} ms, the figure {:.4} ms",
-                wrong_ns / 1e6,
-                *figure
-            );
+            let reason =
+                format!("the clock error bound is {:.4} ms, the figure {:.4} ms", wrong_ns / 1e6, *figure);
             values.insert(metric, missing(&reason));
         }
     }

@@ -398,11 +398,7 @@ const PROBES: &[Key] = &[
             required(
                 "length",
                 Kind::OneOf(&[
-                    optional(
-                        "packets",
-                        Kind::Refused("the load stream needs a duration: use time"),
-                        "",
-                    ),
+                    optional("packets", Kind::Refused("the load stream needs a duration: use time"), ""),
                     optional("time", Kind::Duration { least: "1ms", most: "24h" }, "Duration of one run."),
                 ]),
                 "When the measured part of a run ends: after some time.",

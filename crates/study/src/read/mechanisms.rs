@@ -111,8 +111,10 @@ fn check_translators(factors: &Factors, problems: &mut Problems) {
         let forward = Direction::Forward.name();
         let back = factors.setting_levels(Factor::Direction).iter().find(|level| level.value != forward);
         if let (Some(stateful), Some(back)) = (stateful, back) {
-            let text =
-                format!("`{}` by {translator} is stateful: only the sender can open connections", stateful.value);
+            let text = format!(
+                "`{}` by {translator} is stateful: only the sender can open connections",
+                stateful.value
+            );
             problems.add(
                 Problem::at(back.place.clone(), text, "begins at the receiver")
                     .related(level.place.clone(), "together with this")

@@ -190,9 +190,7 @@ impl Running {
             let line = read_line(&mut stream, LOOK, || {
                 if let Some(status) = self.child.try_wait()? {
                     self.ended = true;
-                    return Err(io::Error::other(format!(
-                        "it exited ({status}) before it connected"
-                    )));
+                    return Err(io::Error::other(format!("it exited ({status}) before it connected")));
                 }
                 if Instant::now() > until {
                     return Err(io::Error::new(io::ErrorKind::TimedOut, "it did not come up in time"));

@@ -1,6 +1,6 @@
 //! The client that enters a host: sends the user's input to the command, and prints its output.
 
-use crate::shell::frames::{Ask, Bytes, Order, GuestFrame, put};
+use crate::shell::frames::{Ask, Bytes, GuestFrame, Order, put};
 use crate::shell::window::{Raw, terminal};
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write, stderr, stdin, stdout};

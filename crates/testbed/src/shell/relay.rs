@@ -1,7 +1,7 @@
 //! The holder of a testbed in a guest: relays messages between the clients and the guest.
 
 use crate::host::streams::Streams;
-use crate::shell::frames::{Bytes, MOST_COMMANDS, ClientFrame, PART, GuestFrame, put};
+use crate::shell::frames::{Bytes, ClientFrame, GuestFrame, MOST_COMMANDS, PART, put};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};

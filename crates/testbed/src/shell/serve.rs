@@ -2,7 +2,7 @@
 
 use crate::host::streams::Streams;
 use crate::kernel::sys::{kill_group, lead_terminal, open_terminal, resize_terminal, signal_group};
-use crate::shell::frames::{Ask, Bytes, ClientFrame, Order, GuestFrame, Window, put};
+use crate::shell::frames::{Ask, Bytes, ClientFrame, GuestFrame, Order, Window, put};
 use nix::sys::signal::Signal;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -48,7 +48,9 @@ impl FromStr for Placement {
             "any" => Ok(Placement::Any),
             system => match system.parse().map_err(|error: UnknownSystem| error.to_string())? {
                 holds @ (System::Uml | System::OwnUml(_) | System::Linux(_)) => Ok(Placement::Guest(holds)),
-                other => Err(format!("{other} cannot host a testbed: expected uml, uml-NAME or linux-SERIES")),
+                other => {
+                    Err(format!("{other} cannot host a testbed: expected uml, uml-NAME or linux-SERIES"))
+                }
             },
         }
     }

@@ -182,7 +182,9 @@ fn admit(
                     break;
                 }
             }
-            error => return error.map(|_| channels).attempt(|| format!("accept a connection on {listening}")),
+            error => {
+                return error.map(|_| channels).attempt(|| format!("accept a connection on {listening}"));
+            }
         }
     }
     Ok(channels)

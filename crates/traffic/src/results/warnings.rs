@@ -74,7 +74,8 @@ pub fn warnings(
     {
         warn(
             "unproved",
-            "this stack's TCP_INFO counts no segments: that each message had one could not be validated".to_owned(),
+            "this stack's TCP_INFO counts no segments: that each message had one could not be validated"
+                .to_owned(),
             "read the sizes as those of `message` framing",
         );
     }

@@ -53,8 +53,13 @@ impl Series {
             self.rows.resize(place + 1, IntervalSample::default());
         }
         let (timed, delay_ns) = (u64::from(delay_ns.is_some()), delay_ns.unwrap_or(0));
-        let message =
-            IntervalSample { messages: 1, bytes, timed, delay_sum_ns: delay_ns.into(), delay_min_ns: delay_ns };
+        let message = IntervalSample {
+            messages: 1,
+            bytes,
+            timed,
+            delay_sum_ns: delay_ns.into(),
+            delay_min_ns: delay_ns,
+        };
         self.rows[place].join(message);
     }
 

@@ -27,8 +27,8 @@ use std::io::{IsTerminal, Write};
 pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let (common, request) = (options.common(), options.request());
     check(&request)?;
-    let interrupted =
-        interrupt::flag().map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
+    let interrupted = interrupt::flag()
+        .map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
     if let Some(baseline) = common.against {
         return against(common, &request, baseline, interrupted);
     }
