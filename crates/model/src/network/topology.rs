@@ -69,6 +69,26 @@ pub struct OwnLink {
     pub loss: f64,
 }
 
+impl Topology {
+    /// The delay that the links add to a round trip, nanoseconds.
+    pub fn round_trip_ns(&self) -> u64 {
+        self.links().iter().map(|link| 2 * link.delay_ns).sum()
+    }
+
+    /// The rate of the slowest link; `None` if none is limited.
+    pub fn slowest(&self, link_config: &LinkConfig) -> Option<Rate> {
+        let own = self.links().into_iter().filter_map(|link| link.rate);
+        own.chain(link_config.rate).min_by_key(|rate| rate.bits_per_second())
+    }
+
+    fn links(&self) -> Vec<OwnLink> {
+        match self {
+            Topology::Link => Vec::new(),
+            Topology::Routed(links) => links.all().map(|(_, link)| link).to_vec(),
+        }
+    }
+}
+
 impl Links {
     /// All links with their names, in the order of the hosts.
     pub fn all(&self) -> [(&'static str, OwnLink); 3] {

@@ -21,9 +21,12 @@ pub fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView> {
     let shown = DisplayUnit::of(if echo { Metric::Rtt } else { Metric::Throughput });
     let mut all: Vec<&RunRecord> = std::iter::once(run).chain(beside).collect();
     all.sort_by_key(|run| run.trial.position);
-    // All arms send by one host's clock.
-    let begin_ns = all.iter().flat_map(|run| of(run, Role::Sender)).map(|slice| slice.first_ns).min()?;
+    // Arms with senders of their own have clocks of their own: each begins with its first slice.
+    let own_clocks = run.spec.slicing.is_some_and(|slicing| slicing.slots);
+    let first_ns = |run: &RunRecord| of(run, Role::Sender).iter().map(|slice| slice.first_ns).min();
+    let begin_ns = all.iter().filter_map(|run| first_ns(run)).min()?;
     let arm = |run: &&RunRecord| {
+        let begin_ns = if own_clocks { first_ns(run).unwrap_or(begin_ns) } else { begin_ns };
         let [sent, received] = [Role::Sender, Role::Receiver].map(|role| of(run, role));
         let figure = |slice: &Slice| {
             let figure = if echo {

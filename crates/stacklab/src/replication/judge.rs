@@ -138,7 +138,7 @@ fn together(parts: &[JudgedPart], most: bool) -> (Outcome, String) {
     };
     let asked = if most { "more than half must hold" } else { "all must hold" };
     let unsure = parts.len() - hold - fail;
-    (outcome, format!("{asked}: {hold} of {} do, {fail} do not, {unsure} undecided", parts.len()))
+    (outcome, format!("{asked}: {hold} of {} do, {fail} do not, {unsure} cannot tell", parts.len()))
 }
 
 fn judge_part(finding: &Finding, part: &Part, study: &Study, runs: &Runs) -> JudgedPart {

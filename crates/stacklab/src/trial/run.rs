@@ -7,13 +7,13 @@ use crate::trial::clock_offset::ClockOffset;
 use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
 use crate::trial::spec::spec;
-use stacklab_model::{Direction, RunRecord, Slicing, Trial, TrialSpec};
+use stacklab_model::{CpuScope, Direction, RunRecord, Slicing, Trial, TrialSpec};
 use stacklab_study::Study;
 use stacklab_testbed::TestbedError;
 use stacklab_traffic::host::other_load::LoadSample;
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::results::interleaved::{self, Arm};
-use stacklab_traffic::trial::{Collected, Path, SlotArm, SlotLengths, collect_in_slots};
+use stacklab_traffic::trial::{Collected, Path, PathLimits, SlotArm, SlotLengths, collect_in_slots};
 
 /// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a run
 /// for each.
@@ -107,11 +107,22 @@ fn together(
     let asked: Vec<(&Path, &TrialSpec)> = arms.iter().map(|arm| (&arm.path, &arm.spec)).collect();
     let direction = Direction::of(&first.trial.cell);
     let mut evidence = observed(rig, |ends| ends.collect_in_turns(&asked, direction, order))?;
+    if rig.cpu_scope(&first.trial.cell) == CpuScope::Outside {
+        evidence.iter_mut().for_each(without_cpu);
+    }
     let owed = interleaved::together(&reported(&arms, &evidence));
     for (arm, owed) in evidence.iter_mut().zip(owed) {
         arm.together = owed;
     }
     arms.into_iter().zip(evidence).map(|(arm, evidence)| arm.run(rig, evidence)).collect()
+}
+
+/// Leaves out what a guest that does not count all of its CPU time says of it. Its processes worked for all arms.
+fn without_cpu(evidence: &mut Evidence) {
+    for report in evidence.collected.reports.iter_mut().flatten().flatten() {
+        report.cpu = None;
+        report.slices.iter_mut().for_each(|slice| slice.cpu_ns = None);
+    }
 }
 
 /// The arms of an interleaved trial, each on a rig of its own.
@@ -125,7 +136,9 @@ fn in_slots(
     let mut arms = arms.collect::<Result<Vec<_>, Failure>>()?;
     let order = seed ^ u64::from(arms[0].spec.token);
     let asked: Vec<(&Path, &TrialSpec)> = arms.iter().map(|arm| (&arm.path, &arm.spec)).collect();
-    let lengths = SlotLengths::of(&asked, study.slicing.and_then(|slicing| slicing.slice_ns));
+    let rate = study.topology.slowest(&study.link_config);
+    let limits = PathLimits { rate, round_trip_ns: study.topology.round_trip_ns() };
+    let lengths = SlotLengths::of(&asked, limits, study.slicing.and_then(|slicing| slicing.slice_ns));
     let slicing = Slicing { slice_ns: Some(lengths.slice_ns), slots: true };
     arms.iter_mut().for_each(|arm| arm.spec.slicing = Some(slicing));
     let direction = Direction::of(&trials[0].cell);

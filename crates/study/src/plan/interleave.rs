@@ -1,7 +1,7 @@
 //! Which trials are the arms of an interleaved trial.
 
 use crate::study::Study;
-use stacklab_model::{Cell, Direction, Factor, Probe, SELF_ARMS, System, Systems, Trial};
+use stacklab_model::{Cell, Direction, Factor, Probe, SELF_ARMS, System, Systems};
 use std::collections::HashSet;
 
 /// The most arms that one trial interleaves.
@@ -30,7 +30,8 @@ pub fn against_themselves(study: &Study) -> Vec<Vec<(Cell, Probe)>> {
     let probes = study.probes.iter().map(|spec| spec.probe).filter(|probe| probe.interleaves());
     for probe in probes {
         let mut seen = HashSet::new();
-        for cell in study.cells.iter().filter(|cell| cell.replica.is_empty()) {
+        let takes_turns = |cell: &&Cell| takes_turns(cell, probe, Factor::Replica);
+        for cell in study.cells.iter().filter(|cell| cell.replica.is_empty()).filter(takes_turns) {
             if seen.insert(cell.transport) {
                 let arm = |label: &str| (Cell { replica: label.to_owned(), ..cell.clone() }, probe);
                 groups.push(SELF_ARMS.iter().map(|label| arm(label)).collect());
@@ -45,15 +46,12 @@ pub fn is_against_itself(cell: &Cell) -> bool {
     SELF_ARMS.contains(&cell.replica.as_str())
 }
 
-/// Whether a trial can be an arm among arms that differ in the factor: one transfer, by threads that the host counts exactly,
-/// on a testbed for itself. Real machines have one network for all arms.
-pub fn takes_turns(trial: &Trial, factor: Factor) -> bool {
-    let counts = |system: &System| system.counts_cpu();
-    let built = |system: &System| !matches!(system, System::Here | System::Ssh(_));
-    trial.probe.interleaves()
-        && Direction::of(&trial.cell) != Direction::Both
-        && Systems::of(&trial.cell)
-            .0
-            .iter()
-            .all(|system| counts(system) && (!is_of_testbeds(factor) || built(system)))
+/// Whether a cell can be an arm among arms that differ in the factor: one transfer, by threads that the host counts exactly or
+/// with a testbed for itself. Real machines have one network for all arms.
+pub fn takes_turns(cell: &Cell, probe: Probe, factor: Factor) -> bool {
+    let fits = |system: &System| match system {
+        System::Here | System::Ssh(_) => !is_of_testbeds(factor),
+        system => is_of_testbeds(factor) || system.counts_cpu(),
+    };
+    probe.interleaves() && Direction::of(cell) != Direction::Both && Systems::of(cell).0.iter().all(fits)
 }

@@ -64,12 +64,14 @@ impl Plan {
             interleaved.is_some_and(|factor| {
                 let factor = if both_themselves { Factor::Replica } else { factor };
                 a.probe == b.probe
-                    && takes_turns(a, factor)
-                    && takes_turns(b, factor)
+                    && takes_turns(&a.cell, a.probe, factor)
+                    && takes_turns(&b.cell, b.probe, factor)
                     && a.cell.same_but(&b.cell, factor)
             })
         };
-        trials.chunk_by(alike).flat_map(|arms| arms.chunks(MOST_ARMS))
+        // As even as possible: no arm stays alone.
+        let evenly = |arms: &'t [Trial]| arms.chunks(arms.len().div_ceil(arms.len().div_ceil(MOST_ARMS)));
+        trials.chunk_by(alike).flat_map(evenly)
     }
 
     /// The seed that the orders are drawn from.

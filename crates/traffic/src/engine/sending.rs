@@ -163,9 +163,20 @@ impl<'a> Sending<'a> {
             }
         };
         for round in 0.. {
-            turn.wait()?;
+            let in_time = turn.wait()?;
             // All arms have warmed up: the length of slices is known.
             let slice_ns = turn.slice_ns().max(1);
+            let is_last =
+                (u64::from(round) + 1) * slice_ns >= whole_ns || self.slices.len() + 1 >= MOST_SLICES;
+            if !in_time {
+                let now_ns = sys::now_ns();
+                self.slices.push(Slice { round, first_ns: now_ns, last_ns: now_ns, ..Slice::default() });
+                turn.pass();
+                if is_last {
+                    break;
+                }
+                continue;
+            }
             let began = sys::thread_cpu_ns();
             let sent = self.phase(Phase::Measured, Length::Time(slice_ns), round, after_each)?;
             let cpu_ns = sys::thread_cpu_ns().zip(began).map(|(now, began)| now.saturating_sub(began));
@@ -174,7 +185,7 @@ impl<'a> Sending<'a> {
             self.count(sent);
             self.empty_path()?;
             turn.pass();
-            if (u64::from(round) + 1) * slice_ns >= whole_ns || self.slices.len() >= MOST_SLICES {
+            if is_last {
                 break;
             }
         }

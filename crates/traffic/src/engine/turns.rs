@@ -116,17 +116,19 @@ impl<'a> Turn<'a> {
         Ok(Turn::new(Order::Slots(timetable)))
     }
 
-    /// Waits for this arm's turn in the next round.
+    /// Waits for this arm's turn in the next round. Returns whether there is time for a slice: not in a slot that came too
+    /// late.
     ///
     /// # Errors
     /// If another arm has given up.
-    pub fn wait(&mut self) -> io::Result<()> {
+    pub fn wait(&mut self) -> io::Result<bool> {
         let (turns, arm) = match &self.order {
             Order::Passed { turns, arm } => (turns, *arm),
             Order::Slots(timetable) => {
-                let left_ns = begins_ns(timetable, self.rounds).saturating_sub(sys::now_ns());
-                sys::sleep(Duration::from_nanos(left_ns));
-                return Ok(());
+                let begins_ns = begins_ns(timetable, self.rounds);
+                sys::sleep(Duration::from_nanos(begins_ns.saturating_sub(sys::now_ns())));
+                let late_ns = sys::now_ns().saturating_sub(begins_ns);
+                return Ok(self.rounds == 0 || late_ns + timetable.slice_ns <= timetable.slot_ns);
             }
         };
         let place = position(arm, turns.arms, self.rounds, turns.seed);
@@ -135,7 +137,7 @@ impl<'a> Turn<'a> {
         while state.ended < own && !state.broken {
             state = turns.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        if state.broken { Err(io::Error::other(OtherArmFailed)) } else { Ok(()) }
+        if state.broken { Err(io::Error::other(OtherArmFailed)) } else { Ok(true) }
     }
 
     /// Ends this arm's turn.
@@ -290,5 +292,8 @@ mod tests {
             turn.pass();
         }
         assert_eq!(turn.slice_ns(), 1_000_000);
+        // The slot of the third round is over.
+        sys::sleep(Duration::from_millis(10));
+        assert!(!turn.wait().unwrap());
     }
 }

@@ -64,8 +64,10 @@ struct Process {
     name: String,
     parent: u32,
     group: u32,
-    /// Its own time, and the time of children that have ended and were waited for, ticks.
-    ticks: f64,
+    /// Its own time, ticks.
+    own: f64,
+    /// The time of children that have ended and were waited for, ticks.
+    children: f64,
 }
 
 impl LoadSample {
@@ -92,8 +94,10 @@ impl LoadSample {
         let mut processes = Vec::new();
         for (pid, process) in later.processes.iter().filter(|(pid, process)| is_other(**pid, process)) {
             let before = self.processes.get(pid);
-            let earlier = before.map_or(0.0, |process| process.ticks) + self.ended_below(*pid, later);
-            let had = share(process.ticks - earlier);
+            let grown = |of: fn(&Process) -> f64| of(process) - before.map_or(0.0, of);
+            // Not every child that ends is waited for.
+            let children = (grown(|process| process.children) - self.ended_below(*pid, later)).max(0.0);
+            let had = share(grown(|process| process.own) + children);
             if had > 0.0 {
                 let (pid, name, ran_before) = (*pid, process.name.clone(), before.is_some());
                 processes.push(OtherProcess { pid, name, share: had, ran_before });
@@ -116,7 +120,7 @@ impl LoadSample {
     fn ended_below(&self, parent: u32, later: &LoadSample) -> f64 {
         let children = self.processes.iter().filter(|(_, process)| process.parent == parent);
         let ended = children.filter(|(pid, _)| !later.processes.contains_key(pid));
-        ended.map(|(pid, process)| process.ticks + self.ended_below(*pid, later)).sum()
+        ended.map(|(pid, process)| process.own + process.children + self.ended_below(*pid, later)).sum()
     }
 }
 
@@ -140,7 +144,8 @@ fn process(stat: &str) -> Option<Process> {
         name: before.split_once('(')?.1.to_owned(),
         parent: fields.get(1)?.parse().ok()?,
         group: fields.get(2)?.parse().ok()?,
-        ticks: (11..=14).map(of).sum::<Option<f64>>()?,
+        own: of(11)? + of(12)?,
+        children: of(13)? + of(14)?,
     })
 }
 
@@ -193,33 +198,37 @@ mod tests {
         assert_eq!((found.processors, found.busy, found.stolen), (2, 42.0, 7.0));
         let found = process("12 (a) b (c) S 1 9 9 0 -1 4194560 1 2 3 4 100 20 3 4 20 0 1 0 5").unwrap();
         assert_eq!((found.name.as_str(), found.parent, found.group), ("a) b (c", 1, 9));
-        assert_eq!(found.ticks, 127.0);
+        assert_eq!((found.own, found.children), (120.0, 7.0));
         assert!(process("12 a").is_none());
     }
 
     #[test]
     fn what_ended_processes_had_before_is_not_counted_again_by_their_parents() {
-        let sample = |seconds, processes: &[(u32, u32, f64)]| LoadSample {
+        let sample = |seconds, processes: &[(u32, u32, [f64; 2])]| LoadSample {
             at: Instant::now() + Duration::from_secs(seconds),
             machine: Machine { processors: 2, ..Machine::default() },
             processes: processes
                 .iter()
-                .map(|(pid, parent, ticks)| {
-                    (*pid, Process { name: "sh".to_owned(), parent: *parent, group: *pid, ticks: *ticks })
+                .map(|(pid, parent, [own, children])| {
+                    let (name, parent, own, children) = ("sh".to_owned(), *parent, *own, *children);
+                    (*pid, Process { name, parent, group: *pid, own, children })
                 })
                 .collect(),
         };
         // A shell, its child with 500 ticks of grandchildren of before, and a grandchild that runs.
-        let before = sample(0, &[(10, 1, 3.0), (11, 10, 500.0), (12, 11, 80.0)]);
-        let later = sample(1, &[(10, 1, 3.0 + 500.0 + 80.0 + 40.0)]);
-        let load = before.until(&later);
-        let [only] = &load.processes[..] else { panic!("{load:?}") };
-        assert!(only.pid == 10 && (only.share - 0.4).abs() < 0.01, "{load:?}");
+        let before = sample(0, &[(10, 1, [3.0, 0.0]), (11, 10, [0.0, 500.0]), (12, 11, [80.0, 0.0])]);
+        // Waited for, or not.
+        for children in [500.0 + 80.0 + 30.0, 0.0] {
+            let load = before.until(&sample(1, &[(10, 1, [3.0 + 10.0, children])]));
+            let [only] = &load.processes[..] else { panic!("{load:?}") };
+            let share = if children > 0.0 { 0.4 } else { 0.1 };
+            assert!(only.pid == 10 && (only.share - share).abs() < 0.01, "{load:?}");
+        }
     }
 
     #[test]
     fn members_of_a_childs_process_group_are_own() {
-        let of = |parent, group| Process { name: String::new(), parent, group, ticks: 0.0 };
+        let of = |parent, group| Process { name: String::new(), parent, group, own: 0.0, children: 0.0 };
         let all = BTreeMap::from([(1, of(0, 1)), (5, of(1, 5)), (6, of(5, 6)), (7, of(1, 6)), (8, of(1, 8))]);
         assert_eq!(own(&all, 5), BTreeSet::from([5, 6, 7]));
     }

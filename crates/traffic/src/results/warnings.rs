@@ -109,5 +109,13 @@ pub fn warnings(
             );
         }
     }
+    let late = sender.slices.iter().filter(|slice| slice.messages == 0).count();
+    if spec.slicing.is_some_and(|slicing| slicing.slots) && 10 * late > sender.slices.len() {
+        warn(
+            "late_slots",
+            format!("{late} of {} slots came too late for a slice and were left out", sender.slices.len()),
+            "end other load, or set a longer runs.slice",
+        );
+    }
     warnings
 }

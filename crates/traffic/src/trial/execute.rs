@@ -158,7 +158,7 @@ pub(super) fn finish(
     }
 }
 
-pub(super) fn longest(spec: &TrialSpec) -> Duration {
+fn longest(spec: &TrialSpec) -> Duration {
     let measured = match (spec.probe.length, spec.probe.pacing) {
         (Length::Time(ns), _) => ns as f64 / 1e9,
         (Length::Packets(packets), Pacing::Schedule(per_second)) => packets as f64 / per_second,

@@ -12,4 +12,4 @@ pub mod transfers;
 pub use clock_sync::measure_offset;
 pub use path::{NatPath, Path};
 pub use run::{Collected, Figures, collect, collect_in_turns, figures, run_trial};
-pub use slots::{SlotArm, SlotLengths, collect_in_slots};
+pub use slots::{PathLimits, SlotArm, SlotLengths, collect_in_slots};

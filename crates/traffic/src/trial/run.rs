@@ -77,19 +77,27 @@ pub fn collect_in_turns(
     seed: u64,
 ) -> Result<Vec<Collected>, AgentError> {
     assert_ne!(direction, Direction::Both, "an arm is one transfer");
-    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let clock = Instant::now();
     let transfers: Vec<Transfer> =
         arms.iter().flat_map(|(path, spec)| transfers::of(path, spec, direction)).collect();
-    let seen = execute_in_turns([sender, receiver], &transfers, seed);
-    // The arms share the time.
-    let wall_ns = clock.elapsed().as_nanos() as u64 / arms.len().max(1) as u64;
+    collect_arms(arms.len(), || execute_in_turns([sender, receiver], &transfers, seed))
+}
+
+/// What was collected of each arm of an interleaved trial that `execute` runs: both reports, sender first. The arms share the
+/// time. An agent's failure is every arm's.
+pub(super) fn collect_arms(
+    count: usize,
+    execute: impl FnOnce() -> Result<Vec<[HostReport; 2]>, AgentError>,
+) -> Result<Vec<Collected>, AgentError> {
+    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let clock = Instant::now();
+    let seen = execute();
+    let wall_ns = clock.elapsed().as_nanos() as u64 / count.max(1) as u64;
     let started_unix_ns = started.as_nanos() as u64;
     let of_arm = |reports| Collected { started_unix_ns, wall_ns, reports };
     match seen {
         Ok(reports) => Ok(reports.into_iter().map(|pair| of_arm(Ok(vec![pair]))).collect()),
         Err(AgentError::Failed { host, reason }) => {
-            Ok(arms.iter().map(|_| of_arm(Err(format!("{host} {reason}")))).collect())
+            Ok((0..count).map(|_| of_arm(Err(format!("{host} {reason}")))).collect())
         }
         Err(error) => Err(error),
     }

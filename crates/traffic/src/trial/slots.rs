@@ -3,28 +3,39 @@
 use crate::protocol::client::{AgentClient, AgentError};
 use crate::protocol::message::{Request, Timetable};
 use crate::sys;
-use crate::trial::execute::{SLACK, failure, finish, listen, longest, send_arm};
+use crate::trial::execute::{SLACK, failure, finish, listen, send_arm};
 use crate::trial::path::Path;
-use crate::trial::run::Collected;
+use crate::trial::run::{Collected, collect_arms};
 use crate::trial::transfers::{self, Transfer};
-use stacklab_model::{
-    Direction, HostReport, Length, Pacing, Probe, ProbeSpec, Transport, TrialSpec, wire_size,
-};
-use std::time::{Duration, Instant, SystemTime};
+use stacklab_model::{Direction, HostReport, Length, Pacing, Probe, ProbeSpec, Rate, TrialSpec, wire_size};
+use std::time::Duration;
 
 /// Time for all senders to open their sockets before the first slot.
 const LEAD_NS: u64 = 200_000_000;
 /// A slice is at least this long, and an arm has at least this many: clocks and sleeps differ by less than a millisecond.
 const LEAST_SLICE_NS: u64 = 10_000_000;
 const LEAST_ROUNDS: u64 = 8;
-/// A slice should hold this many messages of a stream, or round trips of an echo of this length.
+/// A slice should hold this many messages of a stream, or round trips of an echo: of this length, and what the links add.
 const MESSAGES: u64 = 200;
 const ROUND_TRIPS: u64 = 20;
 const ROUND_TRIP_NS: u64 = 1_000_000;
+/// A slice of a stream has this many of the round trips that the links add.
+const ROUND_TRIPS_OF_STREAM: u64 = 8;
 /// What a path may hold when a slice ends, bytes, and the limits of the time to empty it.
 const HELD_BYTES: u64 = 256 * 1024;
 const LEAST_GAP_NS: u64 = 3_000_000;
-const MOST_GAP_NS: u64 = 50_000_000;
+const MOST_GAP_NS: u64 = 250_000_000;
+/// Clocks drift apart by no more than this share of a trial: a slot has as much of it to spare.
+const DRIFT: u64 = 5_000;
+
+/// What is known of the paths of all arms.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PathLimits {
+    /// The rate of the slowest link, if one is limited.
+    pub rate: Option<Rate>,
+    /// What the links add to a round trip, nanoseconds.
+    pub round_trip_ns: u64,
+}
 
 /// An arm of an interleaved trial with hosts of its own.
 pub struct SlotArm<'a> {
@@ -49,28 +60,33 @@ pub struct SlotLengths {
 
 impl SlotLengths {
     /// The longest that one of the arms needs, with the study's slice if it names one.
-    pub fn of(arms: &[(&Path, &TrialSpec)], slice_ns: Option<u64>) -> Self {
+    pub fn of(arms: &[(&Path, &TrialSpec)], limits: PathLimits, slice_ns: Option<u64>) -> Self {
         let most = |need: &dyn Fn(&Path, &TrialSpec) -> u64| {
             arms.iter().map(|(path, spec)| need(path, spec)).max().unwrap_or(0)
         };
         SlotLengths {
-            slice_ns: slice_ns.unwrap_or_else(|| most(&slice)),
-            gap_ns: most(&gap),
+            slice_ns: slice_ns.unwrap_or_else(|| most(&|path, spec| slice(path, spec, limits))),
+            gap_ns: most(&|_, spec| gap(spec, limits)),
             warmup_ns: most(&|_, spec| spec.probe.warmup_ns.max(LEAST_SLICE_NS)),
         }
     }
 }
 
+/// Nanoseconds in which so many bytes leave.
+fn leaves_ns(bytes: u64, limits: PathLimits) -> u64 {
+    limits.rate.map_or(0, |rate| bytes * 8 * 1_000_000_000 / rate.bits_per_second().max(1))
+}
+
 /// Nanoseconds of the slice that an arm needs.
-fn slice(path: &Path, spec: &TrialSpec) -> u64 {
+fn slice(path: &Path, spec: &TrialSpec, limits: PathLimits) -> u64 {
     let ProbeSpec { probe, pacing, length, .. } = &spec.probe;
     let wire = wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).wire_bytes;
     let needs_ns = match (probe, pacing) {
-        (Probe::Echo, _) => ROUND_TRIPS * ROUND_TRIP_NS,
+        (Probe::Echo, _) => ROUND_TRIPS * (ROUND_TRIP_NS + limits.round_trip_ns),
         (_, Pacing::Schedule(per_second)) => (MESSAGES as f64 / per_second * 1e9) as u64,
-        (_, _) => path
-            .rate
-            .map_or(0, |rate| MESSAGES * u64::from(wire) * 8 * 1_000_000_000 / rate.bits_per_second().max(1)),
+        (_, _) => {
+            leaves_ns(MESSAGES * u64::from(wire), limits).max(ROUND_TRIPS_OF_STREAM * limits.round_trip_ns)
+        }
     };
     let most_ns = match length {
         Length::Time(ns) => ns / LEAST_ROUNDS,
@@ -80,10 +96,9 @@ fn slice(path: &Path, spec: &TrialSpec) -> u64 {
 }
 
 /// Nanoseconds in which an arm's path empties.
-fn gap(path: &Path, spec: &TrialSpec) -> u64 {
-    let floods = spec.probe.pacing == Pacing::Flood || spec.transport == Transport::Tcp;
-    let held = if floods { HELD_BYTES } else { 0 };
-    let empties_ns = path.rate.map_or(0, |rate| held * 8 * 1_000_000_000 / rate.bits_per_second().max(1));
+fn gap(spec: &TrialSpec, limits: PathLimits) -> u64 {
+    let fills = spec.probe.pacing == Pacing::Flood;
+    let empties_ns = leaves_ns(if fills { HELD_BYTES } else { 0 }, limits) + limits.round_trip_ns;
     empties_ns.clamp(LEAST_GAP_NS, MOST_GAP_NS)
 }
 
@@ -101,22 +116,9 @@ pub fn collect_in_slots(
     lengths: SlotLengths,
 ) -> Result<Vec<Collected>, AgentError> {
     assert_ne!(direction, Direction::Both, "an arm is one transfer");
-    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let clock = Instant::now();
     let transfers: Vec<Transfer> =
         arms.iter().flat_map(|arm| transfers::of(arm.path, arm.spec, direction)).collect();
-    let seen = execute_in_slots(&mut arms, &transfers, seed, lengths);
-    // The arms share the time.
-    let wall_ns = clock.elapsed().as_nanos() as u64 / arms.len().max(1) as u64;
-    let started_unix_ns = started.as_nanos() as u64;
-    let of_arm = |reports| Collected { started_unix_ns, wall_ns, reports };
-    match seen {
-        Ok(reports) => Ok(reports.into_iter().map(|pair| of_arm(Ok(vec![pair]))).collect()),
-        Err(AgentError::Failed { host, reason }) => {
-            Ok(arms.iter().map(|_| of_arm(Err(format!("{host} {reason}")))).collect())
-        }
-        Err(error) => Err(error),
-    }
+    collect_arms(arms.len(), || execute_in_slots(&mut arms, &transfers, seed, lengths))
 }
 
 fn execute_in_slots(
@@ -142,12 +144,10 @@ fn execute_in_slots(
         }
     }
     let mut sent: Vec<Option<HostReport>> = transfers.iter().map(|_| None).collect();
-    let slot_ns = slice_ns + gap_ns + 2 * error_ns;
-    let rounds = transfers.iter().map(|transfer| longest(&transfer.spec)).max().unwrap_or(SLACK).as_nanos()
-        as u64
-        / slice_ns.max(1);
-    let limit =
-        SLACK + Duration::from_nanos(slot_ns.saturating_mul(rounds).saturating_mul(arms.len() as u64));
+    let shortest_ns = slice_ns + gap_ns + 2 * error_ns;
+    let drift_ns = all_slots_ns(transfers, lengths, shortest_ns) / DRIFT;
+    let slot_ns = shortest_ns + drift_ns;
+    let limit = SLACK + Duration::from_nanos(all_slots_ns(transfers, lengths, slot_ns));
     if first_failure.is_none() {
         let starts_ns = sys::now_ns() + LEAD_NS;
         let mut pending = Vec::new();
@@ -184,4 +184,71 @@ fn execute_in_slots(
         }
     }
     first_failure.map_or(Ok(host_reports), Err)
+}
+
+/// How long the slots of all arms take, nanoseconds.
+fn all_slots_ns(
+    transfers: &[Transfer],
+    SlotLengths { slice_ns, warmup_ns, .. }: SlotLengths,
+    slot_ns: u64,
+) -> u64 {
+    let length_ns = |transfer: &Transfer| match transfer.spec.probe.length {
+        Length::Time(ns) => ns,
+        Length::Packets(_) => 0,
+    };
+    let most_ns = transfers.iter().map(length_ns).max().unwrap_or(0);
+    // The last round is that of the end markers.
+    let rounds = most_ns.div_ceil(slice_ns.max(1)) + 1;
+    let of_arm = slot_ns.saturating_mul(rounds).saturating_add(slot_ns + warmup_ns);
+    of_arm.saturating_mul(transfers.len() as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::fixtures;
+    use stacklab_model::{Family, Transport};
+
+    fn spec(probe: Probe, pacing: Pacing, transport: Transport) -> TrialSpec {
+        let mut spec = fixtures::spec(Family::Ipv4, transport);
+        (spec.probe.probe, spec.probe.pacing) = (probe, pacing);
+        (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(800_000_000), 50_000_000);
+        spec.message_bytes = 1408;
+        spec
+    }
+
+    #[test]
+    fn a_slot_has_what_the_slowest_arm_needs() {
+        let path = fixtures::path(Family::Ipv4);
+        let slow = PathLimits { rate: Some(Rate(100_000_000)), round_trip_ns: 0 };
+        let far = PathLimits { round_trip_ns: 40_000_000, ..slow };
+        let flood = spec(Probe::Stream, Pacing::Flood, Transport::Udp);
+        let echo = spec(Probe::Echo, Pacing::Lockstep, Transport::Udp);
+        let paced = spec(Probe::Stream, Pacing::Schedule(1_000.0), Transport::Udp);
+        let of = |limits: PathLimits, specs: &[&TrialSpec]| {
+            let arms: Vec<_> = specs.iter().map(|spec| (&path, *spec)).collect();
+            let SlotLengths { slice_ns, gap_ns, warmup_ns } = SlotLengths::of(&arms, limits, None);
+            assert_eq!(warmup_ns, 50_000_000);
+            (slice_ns / 1000, gap_ns / 1000)
+        };
+        assert_eq!(of(PathLimits::default(), &[&flood]), (10_000, 3_000));
+        // 200 frames of 1474 bytes with preamble and gap; 256 KiB.
+        assert_eq!(of(slow, &[&flood, &echo]), (23_584, 20_971));
+        assert_eq!(of(slow, &[&echo]), (20_000, 3_000));
+        // No more than an eighth of the trial: 200 messages would take 200 ms, and 8 round trips 320 ms.
+        assert_eq!(of(slow, &[&paced]), (100_000, 3_000));
+        assert_eq!(of(far, &[&flood]), (100_000, 60_971));
+        assert_eq!(SlotLengths::of(&[(&path, &flood)], slow, Some(5_000_000)).slice_ns, 5_000_000);
+    }
+
+    #[test]
+    fn a_trial_takes_the_slots_of_all_arms() {
+        let flood = spec(Probe::Stream, Pacing::Flood, Transport::Udp);
+        let path = fixtures::path(Family::Ipv4);
+        let transfers = transfers::of(&path, &flood, Direction::Forward);
+        let lengths = SlotLengths { slice_ns: 20_000_000, gap_ns: 5_000_000, warmup_ns: 50_000_000 };
+        // 41 slots of 25 ms, and the first one.
+        let slots = Duration::from_millis(41 * 25 + 25 + 50);
+        assert_eq!(all_slots_ns(&transfers, lengths, 25_000_000), slots.as_nanos() as u64);
+    }
 }
