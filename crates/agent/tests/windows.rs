@@ -284,7 +284,7 @@ fn what_windows_cannot_do_is_refused_with_the_reason() {
     asked(&|spec| spec.tuning.dscp = Some(46), Transport::Udp, "the DSCP cannot be 46: Windows ignores");
     asked(&|spec| spec.tuning.flow_label = Some(7), Transport::Tcp, "the flow label cannot be 7");
     asked(&|spec| spec.tuning.mss = Some(1000), Transport::Tcp, "TCP_MAXSEG cannot be 1000");
-    asked(&|spec| spec.io = Io::Zerocopy, Transport::Tcp, "has no sends from the program's memory");
+    asked(&|spec| spec.io = Io::Zerocopy, Transport::Tcp, "has no zerocopy sends");
 }
 
 static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
