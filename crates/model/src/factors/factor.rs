@@ -64,6 +64,11 @@ impl Factor {
         !matches!(self, Factor::Family | Factor::Transport | Factor::Framing | Factor::Size | Factor::Replica)
     }
 
+    /// Whether cells that differ in the factor have testbeds of their own.
+    pub fn is_of_testbeds(self) -> bool {
+        matches!(self, Factor::Os | Factor::Mechanism | Factor::Translator | Factor::Routers)
+    }
+
     /// Whether the factor's level is an option of a trial's own sockets.
     pub fn is_socket_option(self) -> bool {
         use Factor::*;

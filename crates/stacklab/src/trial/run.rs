@@ -137,7 +137,8 @@ fn in_slots(
     let order = seed ^ u64::from(arms[0].spec.token);
     let asked: Vec<(&Path, &TrialSpec)> = arms.iter().map(|arm| (&arm.path, &arm.spec)).collect();
     let rate = study.topology.slowest(&study.link_config);
-    let limits = PathLimits { rate, round_trip_ns: study.topology.round_trip_ns() };
+    let wake_up_ns = rigs.iter().map(|rig| rig.ends().wake_up_ns()).max().unwrap_or(0);
+    let limits = PathLimits { rate, round_trip_ns: study.topology.round_trip_ns(), wake_up_ns };
     let lengths = SlotLengths::of(&asked, limits, study.slicing.and_then(|slicing| slicing.slice_ns));
     let slicing = Slicing { slice_ns: Some(lengths.slice_ns), slots: true };
     arms.iter_mut().for_each(|arm| arm.spec.slicing = Some(slicing));

@@ -14,13 +14,8 @@ pub fn interleaves(factor: Factor) -> bool {
     match factor {
         Family | Transport | Framing | Size | Replica | Io | Flows => true,
         // The settings of a path and the processors of hosts are one for all arms.
-        _ => factor.is_socket_option() || is_of_testbeds(factor),
+        _ => factor.is_socket_option() || factor.is_of_testbeds(),
     }
-}
-
-/// Whether cells that differ in the factor have testbeds of their own.
-fn is_of_testbeds(factor: Factor) -> bool {
-    matches!(factor, Factor::Os | Factor::Mechanism | Factor::Translator | Factor::Routers)
 }
 
 /// One cell of each transport and probe as two arms: what they differ by is the method's own. None in a study whose
@@ -50,8 +45,8 @@ pub fn is_against_itself(cell: &Cell) -> bool {
 /// with a testbed for itself. Real machines have one network for all arms.
 pub fn takes_turns(cell: &Cell, probe: Probe, factor: Factor) -> bool {
     let fits = |system: &System| match system {
-        System::Here | System::Ssh(_) => !is_of_testbeds(factor),
-        system => is_of_testbeds(factor) || system.counts_cpu(),
+        System::Here | System::Ssh(_) => !factor.is_of_testbeds(),
+        system => factor.is_of_testbeds() || system.counts_cpu(),
     };
     probe.interleaves() && Direction::of(cell) != Direction::Both && Systems::of(cell).0.iter().all(fits)
 }

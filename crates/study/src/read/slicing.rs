@@ -59,21 +59,29 @@ pub(super) fn read(
             ));
         }
     }
-    if let Some(system) = real_machine(comparisons, cells) {
+    if let Some((factor, reason)) = unfit(comparisons, cells) {
         problems.add(Problem::at(
             arms.place,
-            format!("the arms are interleaved and differ in os, and {system} is a real machine"),
-            "expected \"separate\": real machines have one network for all arms".to_owned(),
+            format!("the arms are interleaved and differ in {factor}, and {reason}"),
+            "expected \"separate\"",
         ));
     }
     Some(Slicing { slice_ns: slice.map(|slice| slice.value), slots: false })
 }
 
-/// A real machine among systems whose arms are to take turns.
-fn real_machine(comparisons: &[ComparisonSpec], cells: &[Cell]) -> Option<System> {
-    if comparisons.first().map(|comparison| comparison.factor) != Some(Factor::Os) {
-        return None;
-    }
-    let systems = cells.iter().flat_map(|cell| Systems::of(cell).0);
-    systems.into_iter().find(|system| matches!(system, System::Here | System::Ssh(_)))
+/// Why arms with testbeds of their own cannot take turns.
+fn unfit(comparisons: &[ComparisonSpec], cells: &[Cell]) -> Option<(Factor, String)> {
+    let factor = comparisons.first().map(|comparison| comparison.factor).filter(|f| f.is_of_testbeds())?;
+    let systems = cells.iter().flat_map(|cell| [Systems::of(cell), Systems::of_routers(cell)]);
+    let reason = systems.flat_map(|systems| systems.0).find_map(|system| match system {
+        System::Here | System::Ssh(_) => {
+            Some(format!("{system} is a real machine: all arms would have one network"))
+        }
+        // Seen: a second without an answer to an echo after its host had slept.
+        system if system.is_uml() => {
+            Some(format!("{system} sleeps between its turns, and may then miss packets for a second"))
+        }
+        _ => None,
+    });
+    Some((factor, reason?))
 }

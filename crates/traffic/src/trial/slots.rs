@@ -35,6 +35,8 @@ pub struct PathLimits {
     pub rate: Option<Rate>,
     /// What the links add to a round trip, nanoseconds.
     pub round_trip_ns: u64,
+    /// How late sleeping senders wake up, nanoseconds.
+    pub wake_up_ns: u64,
 }
 
 /// An arm of an interleaved trial with hosts of its own.
@@ -99,7 +101,7 @@ fn slice(path: &Path, spec: &TrialSpec, limits: PathLimits) -> u64 {
 fn gap(spec: &TrialSpec, limits: PathLimits) -> u64 {
     let fills = spec.probe.pacing == Pacing::Flood;
     let empties_ns = leaves_ns(if fills { HELD_BYTES } else { 0 }, limits) + limits.round_trip_ns;
-    empties_ns.clamp(LEAST_GAP_NS, MOST_GAP_NS)
+    (empties_ns + limits.wake_up_ns).clamp(LEAST_GAP_NS, MOST_GAP_NS)
 }
 
 /// Runs an interleaved trial whose arms are on testbeds of their own. Returns what was collected of each arm.
@@ -220,7 +222,7 @@ mod tests {
     #[test]
     fn a_slot_has_what_the_slowest_arm_needs() {
         let path = fixtures::path(Family::Ipv4);
-        let slow = PathLimits { rate: Some(Rate(100_000_000)), round_trip_ns: 0 };
+        let slow = PathLimits { rate: Some(Rate(100_000_000)), round_trip_ns: 0, wake_up_ns: 0 };
         let far = PathLimits { round_trip_ns: 40_000_000, ..slow };
         let flood = spec(Probe::Stream, Pacing::Flood, Transport::Udp);
         let echo = spec(Probe::Echo, Pacing::Lockstep, Transport::Udp);
@@ -235,6 +237,8 @@ mod tests {
         // 200 frames of 1474 bytes with preamble and gap; 256 KiB.
         assert_eq!(of(slow, &[&flood, &echo]), (23_584, 20_971));
         assert_eq!(of(slow, &[&echo]), (20_000, 3_000));
+        let coarse = PathLimits { wake_up_ns: 10_000_000, ..slow };
+        assert_eq!(of(coarse, &[&echo]), (20_000, 10_000));
         // No more than an eighth of the trial: 200 messages would take 200 ms, and 8 round trips 320 ms.
         assert_eq!(of(slow, &[&paced]), (100_000, 3_000));
         assert_eq!(of(far, &[&flood]), (100_000, 60_971));
