@@ -35,7 +35,8 @@ def keep(name, words, lines):
     version = subprocess.run([STACKLAB, "--version"], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
     machine = f"{os.cpu_count()} processors, Linux {os.uname().release}"
     command = " ".join([f"bench/{name}", *map(str, words)])
-    text = "\n".join([f"{command}: {now:%Y-%m-%d %H:%M} UTC, {version}, {machine}", *lines]) + "\n"
+    commit = subprocess.run(["git", "-C", ROOT, "describe", "--always", "--dirty"], stdout=subprocess.PIPE, text=True).stdout.strip()
+    text = "\n".join([f"{command}: {now:%Y-%m-%d %H:%M} UTC, {version} ({commit or 'no commit'}), {machine}", *lines]) + "\n"
     print(text, end="")
     with open(os.path.join(ROOT, f"bench/results/{now:%Y-%m-%d}-{name}.txt"), "w", encoding="utf-8") as file:
         file.write(text)

@@ -11,7 +11,7 @@ use support::others::allowed;
 use support::program::{Program, code, require_root, require_tool};
 use support::records::{figure, measure, runs, side};
 
-/// Families interleaved over both transports, as streams and as echoes.
+/// Families interleaved over both transports, as floods, paced streams and echoes.
 const STUDY: &str = r#"
 title = "families in turns"
 [factors]
@@ -21,6 +21,10 @@ size = [128]
 [probe.stream]
 metrics = ["throughput", "loss", "cpu_per_packet_sender", "memory_sockets"]
 length = { time = "80ms" }
+warmup = "10ms"
+[probe.paced]
+metrics = ["one_way_delay", "jitter"]
+length = { time = "60ms" }
 warmup = "10ms"
 [probe.echo]
 metrics = ["rtt"]
@@ -61,10 +65,10 @@ fn slices(run: &RunRecord) -> &[Slice] {
     &side(run, role).slices
 }
 
-/// A figure of a slice: messages per second, or a round trip.
+/// A figure of a slice: messages per second, or a delay.
 fn of_slice(probe: Probe, slice: &Slice) -> Option<f64> {
     match probe {
-        Probe::Echo => slice.delay_ns.map(|ns| ns as f64),
+        Probe::Echo | Probe::Paced => slice.delay_ns.map(|ns| ns as f64),
         _ => slice.arrival_rate(),
     }
     .filter(|figure| *figure > 0.0)
@@ -83,7 +87,7 @@ fn arms_take_turns_and_their_ratio_is_that_of_neighbouring_slices() {
     require_root();
     let (outcome, runs) = measure(STUDY);
     // Two families, and two arms of one cell, of each transport and probe.
-    assert_eq!(runs.len(), 3 * (2 + 2) * 2 * 2);
+    assert_eq!(runs.len(), 3 * (2 + 2) * 2 * 3);
     for [four, six] in pairs(&runs) {
         let (probe, transport) = (four.trial.probe, four.trial.cell.transport);
         let both = [slices(four), slices(six)];
@@ -105,7 +109,11 @@ fn arms_take_turns_and_their_ratio_is_that_of_neighbouring_slices() {
             .zip(both[1])
             .filter_map(|(four, six)| Some((of_slice(probe, six)? / of_slice(probe, four)?).ln()))
             .collect();
-        let metric = if probe == Probe::Echo { Metric::Rtt } else { Metric::Throughput };
+        let metric = match probe {
+            Probe::Echo => Metric::Rtt,
+            Probe::Paced => Metric::OneWayDelay,
+            _ => Metric::Throughput,
+        };
         let said = (figure(six, metric) / figure(four, metric)).ln();
         assert!((said - trimmed(ratios)).abs() < 1e-9, "{probe} {transport}: {said}");
     }
@@ -115,6 +123,13 @@ fn arms_take_turns_and_their_ratio_is_that_of_neighbouring_slices() {
         // What is one for the whole host is not told of an arm.
         let memory = &run.values[&Metric::MemorySockets];
         assert!(format!("{memory:?}").contains("share the host's counters"), "{memory:?}");
+    }
+    // One schedule for both arms, at half the rate of the slower one's flood: none is late for long.
+    for [four, six] in pairs(&runs).into_iter().filter(|pair| pair[0].trial.probe == Probe::Paced) {
+        let sent = [four, six].map(|run| &side(run, Role::Sender).sent);
+        let [of_four, of_six] = sent.map(|sent| sent.measured as f64);
+        assert!((of_four / of_six - 1.0).abs() < 0.02, "{}: {of_four} beside {of_six}", four.trial);
+        assert!(figure(four, Metric::Jitter) > 0.0 && !four.values.contains_key(&Metric::Throughput));
     }
     assert!(outcome.stdout.contains("CPU scope threads"), "{}", outcome.stdout);
 }
@@ -298,6 +313,7 @@ fn what_cannot_be_interleaved_is_refused_at_its_place() {
         let said = program.run(&["plan", "study.toml"]).expect(code::REQUEST).stderr;
         assert!(said.contains(place), "{said}");
     };
+    refused("\"interleaved\"", "\"separate\"", "a share of the flood rate");
     refused("{ time = \"80ms\" }", "{ packets = 1000 }", "probe.stream ends after 1000 messages");
     refused("arms = \"interleaved\"", "slice = \"5ms\"", "`runs.slice` is set");
     let systems = "[factors]\nos = [\"namespace\", \"uml\"]";

@@ -79,18 +79,17 @@ fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, Stri
     (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr, seen(&path))
 }
 
-/// Checks of every run, and of the closest run of each cell: a busy machine lowers a run's figures, and raises them where a
-/// guest paused while packets were queued behind the link.
+/// Checks of every run, and of the best run of each cell: a busy machine only lowers a run's figures.
 fn check(rate: f64, runs: &[RunRecord]) {
     let unfilled = unfilled(rate, runs);
     assert!(unfilled.is_empty(), "of what the headers leave: {unfilled:#?}");
 }
 
-/// Checks every run; returns the cells of which no run is near the rate that the headers leave, with the closest. Prints the
-/// runs that are not.
+/// Checks every run; returns the cells with a best run below the rate that the headers leave. Prints the runs that are not
+/// near it.
 fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
-    let mut closest: BTreeMap<String, f64> = BTreeMap::new();
-    let mut misses = 0;
+    let mut best: BTreeMap<String, f64> = BTreeMap::new();
+    let (mut above, mut misses) = (0, 0);
     for run in runs {
         let cell = &run.trial.cell;
         let (limit, bytes) = model(run, rate);
@@ -105,20 +104,23 @@ fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
         let filled = figure(run, Metric::Throughput) / limit;
         // Packets that a translator has queued continue on a link where they have smaller headers.
         let most = 1.0 + allowed(if mechanism.translates() { 3.0 * TOLERANCE } else { TOLERANCE });
-        if filled < 1.0 - TOLERANCE || filled > most {
+        if !(1.0 - TOLERANCE..most).contains(&filled) {
             misses += 1;
             println!("note: {} carried {filled:.3} of {limit} Mbit/s", run.trial);
         }
-        // Beyond the limit counts as far as the least that is allowed, and further.
-        let distance =
-            if filled > most { 1.0 - LEAST_FILLED + filled - 1.0 } else { (1.0 - filled).max(0.0) };
-        let closest = closest.entry(cell.to_string()).or_insert(distance);
-        *closest = closest.min(distance);
+        let best = best.entry(cell.to_string()).or_default();
+        if filled < most {
+            *best = best.max(filled);
+        } else {
+            above += 1;
+        }
     }
     println!("note: {misses} of {} runs carried less or more than the headers leave", runs.len());
-    let most = allowed(1.0 - LEAST_FILLED);
-    closest.retain(|_, distance| *distance > most);
-    closest
+    // A guest that pauses while packets are queued behind the link carries them a little later, in another window.
+    assert!(above <= 1, "{above} of {} runs carried more than the link lets through", runs.len());
+    let least = 1.0 - allowed(1.0 - LEAST_FILLED);
+    best.retain(|_, filled| *filled < least);
+    best
 }
 
 /// Checks that each message left in two fragments.

@@ -23,9 +23,13 @@ impl<'a> Runs<'a> {
         Runs { by_cell }
     }
 
-    /// The runs of a cell that took a metric, in the order of their blocks.
+    /// The runs of a cell that took a metric, in the order of their blocks: those of a paced stream where it was to measure the
+    /// metric.
     pub fn of(&self, cell: &Cell, metric: Metric) -> &[&'a RunRecord] {
-        let runs = self.by_cell.get(cell).and_then(|by_probe| by_probe.get(&metric.probe()));
+        let of_probe =
+            |probe| self.by_cell.get(cell).and_then(|by_probe: &HashMap<_, Vec<_>>| by_probe.get(&probe));
+        let asked = |runs: &&Vec<&RunRecord>| runs.iter().any(|run| run.spec.probe.metrics.contains(&metric));
+        let runs = of_probe(Probe::Paced).filter(asked).or_else(|| of_probe(metric.probe()));
         runs.map_or(&[], Vec::as_slice)
     }
 }

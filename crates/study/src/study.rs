@@ -81,6 +81,12 @@ impl Study {
         self.probes.iter().find(|spec| spec.probe == probe)
     }
 
+    /// The probe that measures a metric in this study.
+    pub fn probe_of(&self, metric: Metric) -> Probe {
+        let names = |spec: &&ProbeSpec| spec.metrics.contains(&metric);
+        self.probes.iter().find(names).map_or(metric.probe(), |spec| spec.probe)
+    }
+
     /// Every question: comparison, then metric, then each pair of cells that differ in nothing but the comparison's
     /// factor. A metric that means nothing over a cell's transport is not asked there.
     pub fn questions(&self) -> Vec<Question> {

@@ -98,10 +98,12 @@ named! {
 }
 
 named! {
-    /// A kind of measurement. Each metric is measured by exactly one probe ([`crate::Metric::probe`]).
+    /// A kind of measurement. In a study each metric is measured by one probe ([`crate::Metric::is_of`]).
     pub enum Probe("probe") {
         /// One direction: messages flow from the sender to the receiver.
         Stream = "stream",
+        /// A stream on a schedule below what the path carries, for delays: each message is sent and stamped by its own call.
+        Paced = "paced",
         /// Closed loop: a message goes out and comes back before the next one is sent.
         Echo = "echo",
         /// Open loop: messages go out on a schedule; round trips count from the intended send time.
@@ -121,12 +123,17 @@ impl Probe {
 
     /// Whether the probe has a stream: the measured stream, or the background stream of an echo.
     pub fn streams(self) -> bool {
-        matches!(self, Probe::Stream | Probe::EchoLoaded)
+        matches!(self, Probe::Stream | Probe::Paced | Probe::EchoLoaded)
     }
 
     /// Whether the probe can be an arm of an interleaved trial.
     pub fn interleaves(self) -> bool {
-        matches!(self, Probe::Stream | Probe::Echo)
+        matches!(self, Probe::Stream | Probe::Paced | Probe::Echo)
+    }
+
+    /// The probe as agents know it: a paced stream is a stream with a schedule.
+    pub fn of_agents(self) -> Probe {
+        if self == Probe::Paced { Probe::Stream } else { self }
     }
 
     /// Whether the receiver sends the messages back to the sender.

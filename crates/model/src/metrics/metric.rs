@@ -151,6 +151,14 @@ impl Metric {
         }
     }
 
+    /// Whether a probe can measure it: a paced stream measures some metrics of a stream.
+    pub fn is_of(self, probe: Probe) -> bool {
+        use Metric::*;
+        let paced =
+            self.is_one_way_delay() || matches!(self, Loss | Reorder | PacketRate | Lateness | LatenessP99);
+        probe == self.probe() || (probe == Probe::Paced && paced)
+    }
+
     /// Whether the metric is meaningful over a transport: TCP repairs losses and shows retransmissions instead.
     pub fn applies_to(self, transport: Transport) -> bool {
         use Metric::*;

@@ -42,9 +42,12 @@ pub enum Pacing {
     /// On a fixed schedule at the link's rate minus the headers: the highest load without loss (RFC 2544, section
     /// 26.1). Only a study uses this value; a trial has the resulting schedule.
     Link,
+    /// On a fixed schedule at this share of the rate at which the slowest arm of an interleaved trial floods during the warm-up:
+    /// one schedule for all arms.
+    Share(f64),
 }
 
-/// `flood`, `lockstep`, `500 messages/s`, `the link's rate`.
+/// `flood`, `lockstep`, `500 messages/s`, `the link's rate`, `50 % of the slowest arm's flood rate`.
 impl fmt::Display for Pacing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -52,6 +55,7 @@ impl fmt::Display for Pacing {
             Pacing::Lockstep => f.write_str("lockstep"),
             Pacing::Schedule(per_second) => write!(f, "{per_second} messages/s"),
             Pacing::Link => f.write_str("the link's rate"),
+            Pacing::Share(share) => write!(f, "{} % of the slowest arm's flood rate", share * 100.0),
         }
     }
 }
@@ -82,6 +86,13 @@ pub struct Slicing {
     /// is its arm's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub slots: bool,
+}
+
+impl Slicing {
+    /// Maximum number of arms of one trial.
+    pub const MOST_ARMS: usize = 16;
+    /// Rounds below which an arm has no location; the sums over its slices are then the better figure.
+    pub const LEAST_ROUNDS: u64 = 5;
 }
 
 /// The specification of one trial, as the agents receive it.
@@ -158,7 +169,7 @@ impl TrialSpec {
             tuning: cell.settings.tuning(),
             clock_offset_ns: 0,
             slicing: None,
-            probe,
+            probe: ProbeSpec { probe: probe.probe.of_agents(), ..probe },
         }
     }
 

@@ -53,7 +53,7 @@ pub fn measurement(run: &RunRecord, about: &MeasurementText<'_>) -> String {
 fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
     let spec = &run.spec;
     let what = match spec.probe.probe {
-        Probe::Stream => "stream",
+        Probe::Stream | Probe::Paced => "stream",
         Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => "echo",
         Probe::Connect => "connections",
     };
@@ -82,7 +82,7 @@ fn heading(run: &RunRecord, about: &MeasurementText<'_>) -> String {
                 Pacing::Flood => "as fast as it goes".to_owned(),
                 Pacing::Lockstep => "one after another".to_owned(),
                 Pacing::Schedule(per_second) => format!("{} a second", number(per_second)),
-                Pacing::Link => "at the link's rate".to_owned(),
+                pacing @ (Pacing::Link | Pacing::Share(_)) => format!("at {pacing}"),
             });
         }
         parts.extend(sender.io.map(|io| format!("{io} I/O")));

@@ -9,7 +9,7 @@ use stacklab_model::{
 /// The lines below the rows: label and figures.
 pub fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
     let mut lines = match run.spec.probe.probe {
-        Probe::Stream => stream(run, sender, receiver),
+        Probe::Stream | Probe::Paced => stream(run, sender, receiver),
         Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => echo(run, sender, receiver),
         Probe::Connect => connect(run, sender),
     };

@@ -7,7 +7,8 @@ use crate::page::source::Published;
 use crate::rendering::document::{Footnotes, without_mark};
 use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{
-    Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, RunRecord, Transport,
+    Better, Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, Framing, Metric, Probe, RunRecord,
+    Transport,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -19,6 +20,8 @@ pub struct Index<'a> {
     cells: Vec<&'a Cell>,
     cell_numbers: HashMap<&'a Cell, usize>,
     metrics: Vec<Metric>,
+    /// Metrics that a paced stream measured.
+    paced: BTreeSet<Metric>,
     factors: Vec<(Factor, Vec<String>)>,
 }
 
@@ -44,7 +47,9 @@ impl<'a> Index<'a> {
             }
         }
         let factors = factors(&cells);
-        Index { cells, cell_numbers, metrics, factors }
+        let paced = runs.iter().filter(|run| run.trial.probe == Probe::Paced);
+        let paced = paced.flat_map(|run| run.spec.probe.metrics.iter().copied()).collect();
+        Index { cells, cell_numbers, metrics, paced, factors }
     }
 
     /// A cell's number.
@@ -62,6 +67,11 @@ impl<'a> Index<'a> {
         self.factors.iter().position(|(known, _)| *known == factor).unwrap_or(0)
     }
 
+    /// The probe that measured a metric.
+    pub fn probe(&self, metric: Metric) -> Probe {
+        if self.paced.contains(&metric) { Probe::Paced } else { metric.probe() }
+    }
+
     /// The metrics with their numbers.
     pub fn numbered_metrics(&self) -> impl Iterator<Item = (usize, Metric)> {
         self.metrics.iter().copied().enumerate()
@@ -76,7 +86,7 @@ impl<'a> Index<'a> {
                 difference_unit: shown.difference_unit.to_owned(),
                 higher_is_better: metric.better() == Better::Higher,
                 definition: definition(*metric, cpu_scope),
-                probe: metric.probe().name().to_owned(),
+                probe: self.probe(*metric).name().to_owned(),
             }
         };
         self.metrics.iter().map(view).collect()

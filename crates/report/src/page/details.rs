@@ -140,7 +140,7 @@ fn side_view(side: &HostReport, run: &RunRecord, detailed: Detailed) -> SideView
 fn what(probe: Probe, role: Role) -> &'static str {
     match (probe, role) {
         (Probe::Connect, _) => "times to connect",
-        (Probe::Stream, _) | (_, Role::Receiver) => "one-way delays",
+        (Probe::Stream | Probe::Paced, _) | (_, Role::Receiver) => "one-way delays",
         (_, Role::Sender) => "round trips",
     }
 }

@@ -42,7 +42,7 @@ pub fn runs(runs: &[RunRecord], started_unix_ns: u64, index: &Index) -> RunsView
         .map(|((code, text), runs)| Remark { code: code.to_owned(), text, runs })
         .collect();
     for (number, metric) in index.numbered_metrics() {
-        let of_probe = runs.iter().filter(|run| run.trial.probe == metric.probe());
+        let of_probe = runs.iter().filter(|run| run.trial.probe == index.probe(metric));
         let figure = |run: &RunRecord| {
             let figure = run.values.get(&metric).and_then(Value::measured).filter(|_| run.is_valid())?;
             rounded(DisplayUnit::of(metric).factor * figure, DIGITS)

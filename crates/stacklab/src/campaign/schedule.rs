@@ -49,7 +49,7 @@ impl<'a> Schedule<'a> {
         if self.block >= self.study.rule.max {
             return Vec::new();
         }
-        Plan::active(self.plan.block(self.block), &self.stop_reasons, &self.questions)
+        Plan::active(self.study, self.plan.block(self.block), &self.stop_reasons, &self.questions)
     }
 
     /// Goes to the next block, after every trial of the current one has been run, and decides which questions are

@@ -82,7 +82,7 @@ fn describe_probe(probe: &ProbeSpec) -> String {
         Pacing::Flood => "flood".to_owned(),
         Pacing::Lockstep => "one outstanding".to_owned(),
         Pacing::Schedule(per_second) => format!("{per_second} packet/s"),
-        Pacing::Link => "the link's rate".to_owned(),
+        pacing @ (Pacing::Link | Pacing::Share(_)) => pacing.to_string(),
     };
     let metrics: Vec<&str> = probe.metrics.iter().map(|metric| metric.name()).collect();
     format!("{length} after {} of warm-up, {pacing}: {}", print_duration(probe.warmup_ns), metrics.join(", "))

@@ -2,7 +2,7 @@
 
 use crate::trial::evidence::{Evidence, report_sources};
 use crate::trial::{clock_correction, guest_cpu, other_load, routers, services};
-use stacklab_model::{Direction, RunRecord, Trial, TrialSpec};
+use stacklab_model::{Direction, Probe, RunRecord, Trial, TrialSpec};
 use stacklab_traffic::trial::{Figures, Path, figures as reported};
 
 /// Makes the run of a trial: first the figures from the hosts' reports alone, then the figures that other evidence
@@ -25,8 +25,12 @@ pub fn figures(
         made = routers::counted(made, sources, counted, &spec, path.mtu);
     }
     made.warnings.extend(other_load.as_ref().and_then(other_load::warning));
-    let Figures { status, values, drops, warnings, host_reports } =
+    let Figures { status, mut values, drops, warnings, host_reports } =
         clock_correction::corrected(made, sources, &clocks);
+    if trial.probe == Probe::Paced {
+        // Other figures of a stream are its flood's.
+        values.retain(|metric, _| metric.is_of(Probe::Paced));
+    }
     RunRecord {
         trial: trial.clone(),
         spec,

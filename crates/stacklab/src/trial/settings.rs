@@ -33,8 +33,8 @@ impl CpuAffinity {
     /// sender's processor sends.
     pub fn of(cell: &Cell, probe: Probe, divides: bool, steers: Steers) -> Self {
         let unset = || match (probe, steers) {
-            (Probe::Stream, Steers::Both) => [true; 2],
-            (Probe::Stream, Steers::Senders) if cell.transport == Transport::Tcp => {
+            (Probe::Stream | Probe::Paced, Steers::Both) => [true; 2],
+            (Probe::Stream | Probe::Paced, Steers::Senders) if cell.transport == Transport::Tcp => {
                 match Direction::of(cell) {
                     Direction::Forward => [true, false],
                     Direction::Reverse => [false, true],

@@ -4,7 +4,7 @@ use crate::diagnostics::Problem;
 use crate::language::table::{Kind, PACKET_RATES};
 use crate::parse::tree::{Node, Value};
 use stacklab_model::{
-    Family, Metric, NoServices, Probe, Rate, SERVICES, SYSTEMS, Services, Systems, UnknownName,
+    Family, Metric, NoServices, Pacing, Probe, Rate, SERVICES, SYSTEMS, Services, Systems, UnknownName,
     parse_duration, parse_ratio,
 };
 use std::net::IpAddr;
@@ -69,14 +69,25 @@ pub(crate) fn number(node: &Node, least: f64, most: f64) -> Result<f64, ValueErr
     }
 }
 
-/// Messages per second; `None` at the link's rate.
-pub(crate) fn packet_rate(node: &Node) -> Result<Option<f64>, ValueError> {
+/// Messages per second, or the link's rate.
+pub(crate) fn packet_rate(node: &Node) -> Result<Pacing, ValueError> {
     let (least, most) = PACKET_RATES;
     match &node.value {
-        Value::Text(text) if text == "link" => Ok(None),
+        Value::Text(text) if text == "link" => Ok(Pacing::Link),
         _ => number(node, least, most)
-            .map(Some)
+            .map(Pacing::Schedule)
             .map_err(|misfit| ValueError { expected: format!("{}, or \"link\"", misfit.expected), ..misfit }),
+    }
+}
+
+/// As [`packet_rate`], or a share of the flood rate.
+pub(crate) fn paced_rate(node: &Node) -> Result<Pacing, ValueError> {
+    match &node.value {
+        Value::Text(text) if text.trim_end().ends_with('%') => share(node).map(Pacing::Share),
+        _ => packet_rate(node).map_err(|misfit| ValueError {
+            expected: format!("{}, or a share of the flood rate, such as \"50 %\"", misfit.expected),
+            ..misfit
+        }),
     }
 }
 
@@ -128,7 +139,7 @@ fn unknown_name(node: &Node, set: &str, valid: &[&str]) -> ValueError {
 pub(crate) fn metric(node: &Node, probe: Option<Probe>) -> Result<Metric, ValueError> {
     let found = if let Value::Text(text) = &node.value { text } else { "" };
     match (found.parse::<Metric>(), probe) {
-        (Ok(metric), Some(probe)) if metric.probe() != probe => Err(ValueError {
+        (Ok(metric), Some(probe)) if !metric.is_of(probe) => Err(ValueError {
             title: Some(format!("probe {probe} does not take `{metric}`")),
             expected: format!("expected one of {}", metrics_of(Some(probe)).join(", ")),
             help: Some(format!(
@@ -144,7 +155,7 @@ pub(crate) fn metric(node: &Node, probe: Option<Probe>) -> Result<Metric, ValueE
 
 /// The names of the metrics that a probe takes, or of all metrics.
 pub(crate) fn metrics_of(probe: Option<Probe>) -> Vec<&'static str> {
-    let of_probe = |metric: &&Metric| probe.is_none_or(|probe| metric.probe() == probe);
+    let of_probe = |metric: &&Metric| probe.is_none_or(|probe| metric.is_of(probe));
     Metric::ALL.iter().filter(of_probe).map(|metric| metric.name()).collect()
 }
 
@@ -201,6 +212,7 @@ pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), ValueError> {
         Kind::Integer { least, most } => integer(node, *least, *most).map(drop),
         Kind::Number { least, most } => number(node, *least, *most).map(drop),
         Kind::PacketRate => packet_rate(node).map(drop),
+        Kind::PacedRate => paced_rate(node).map(drop),
         Kind::Rate => rate(node).map(drop),
         Kind::Duration { least, most } => duration(node, least, most).map(drop),
         Kind::Share => share(node).map(drop),

@@ -60,6 +60,9 @@ fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
         Kind::Boolean => json!({ "type": "boolean" }),
         Kind::Integer { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
         Kind::Number { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
+        Kind::PacedRate => {
+            json!({ "anyOf": [self::kind(&PACKET_RATE, whole), { "const": "link" }, { "type": "string", "pattern": quantity("%") }] })
+        }
         Kind::PacketRate => json!({ "anyOf": [self::kind(&PACKET_RATE, whole), { "const": "link" }] }),
         Kind::Rate => json!({ "type": "string", "pattern": quantity("(bit|kbit|Mbit|Gbit)/s") }),
         Kind::Duration { .. } => json!({ "type": "string", "pattern": quantity("(ns|us|ms|s|min|h)") }),

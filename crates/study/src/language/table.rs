@@ -42,6 +42,8 @@ pub(crate) enum Kind {
     },
     /// A number as [`PACKET_RATE`], or `"link"`.
     PacketRate,
+    /// As [`Kind::PacketRate`], or a share of the flood rate.
+    PacedRate,
     /// A link rate such as `"1 Gbit/s"`.
     Rate,
     /// A duration such as `"200ms"`, bounds included and written alike.
@@ -364,6 +366,22 @@ const PROBES: &[Key] = &[
         "One direction: messages flow from the sender to the receiver.",
     ),
     optional(
+        "paced",
+        Kind::Table(&[
+            metrics(Probe::Paced),
+            LENGTH,
+            WARMUP,
+            INTERVAL,
+            default(
+                "packet_rate",
+                Kind::PacedRate,
+                "\"50 %\"",
+                "Messages per second on a fixed schedule; or \"link\"; or a share of the rate at which the slowest arm of an interleaved trial floods during the warm-up, the same schedule for all arms.",
+            ),
+        ]),
+        "A stream on a schedule below what the path carries, for delays: each message is sent and stamped by its own call.",
+    ),
+    optional(
         "echo",
         Kind::Table(&[
             metrics(Probe::Echo),
@@ -437,6 +455,7 @@ pub(crate) const PACKET_RATE: Kind = Kind::Number { least: PACKET_RATES.0, most:
 const fn metrics(probe: Probe) -> Key {
     let list = match probe {
         Probe::Stream => &Kind::Metric(Some(Probe::Stream)),
+        Probe::Paced => &Kind::Metric(Some(Probe::Paced)),
         Probe::Echo => &Kind::Metric(Some(Probe::Echo)),
         Probe::EchoOpen => &Kind::Metric(Some(Probe::EchoOpen)),
         Probe::EchoLoaded => &Kind::Metric(Some(Probe::EchoLoaded)),

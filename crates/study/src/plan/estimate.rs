@@ -71,6 +71,7 @@ fn length_ns(study: &Study, cell: &Cell, spec: &ProbeSpec) -> (u64, bool) {
     let (rate, assumed) = match spec.pacing {
         Pacing::Schedule(rate) => (rate, false),
         Pacing::Link => (f64::MAX, false),
+        Pacing::Share(share) => (share * ASSUMED_FLOOD_RATE, true),
         Pacing::Lockstep => (ASSUMED_LOCKSTEP_RATE, true),
         Pacing::Flood => (ASSUMED_FLOOD_RATE, true),
     };

@@ -1,11 +1,8 @@
 //! Which trials are the arms of an interleaved trial.
 
 use crate::study::Study;
-use stacklab_model::{Cell, Direction, Factor, Probe, SELF_ARMS, System, Systems};
+use stacklab_model::{Cell, ComparisonSpec, Direction, Factor, Probe, SELF_ARMS, System, Systems};
 use std::collections::HashSet;
-
-/// The most arms that one trial interleaves.
-pub const MOST_ARMS: usize = 16;
 
 /// Whether cells that differ in the factor alone can be measured at the same time: on one testbed, or on testbeds beside each
 /// other.
@@ -16,6 +13,18 @@ pub fn interleaves(factor: Factor) -> bool {
         // The settings of a path and the processors of hosts are one for all arms.
         _ => factor.is_socket_option() || factor.is_of_testbeds(),
     }
+}
+
+/// Whether all arms of interleaved trials have the same two hosts.
+pub fn on_one_testbed(comparisons: &[ComparisonSpec]) -> bool {
+    let factor = compared(comparisons);
+    interleaves(factor) && !factor.is_of_testbeds()
+}
+
+/// The factor in which the cells differ that are measured next to each other: the first comparison's, or the family in a study
+/// without comparisons.
+pub fn compared(comparisons: &[ComparisonSpec]) -> Factor {
+    comparisons.first().map_or(Factor::Family, |comparison| comparison.factor)
 }
 
 /// One cell of each transport and probe as two arms: what they differ by is the method's own. None in a study whose

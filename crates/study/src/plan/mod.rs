@@ -1,14 +1,14 @@
 //! A study as randomised complete blocks of trials.
 
 pub mod estimate;
-mod interleave;
+pub(crate) mod interleave;
 mod shuffle;
 pub mod stopping;
 
-use crate::plan::interleave::{MOST_ARMS, against_themselves, interleaves, is_against_itself, takes_turns};
+use crate::plan::interleave::{against_themselves, compared, interleaves, is_against_itself, takes_turns};
 use crate::plan::shuffle::{generator, shuffle};
 use crate::study::Study;
-use stacklab_model::{Cell, Factor, Probe, Question, StopReason, Trial};
+use stacklab_model::{Cell, Factor, Probe, Question, Slicing, StopReason, Trial};
 use std::collections::{HashMap, HashSet};
 
 /// The trials of a study in their order. A block contains every cell once for every probe that supports its
@@ -28,7 +28,7 @@ pub struct Plan {
 impl Plan {
     /// The plan of a study for a seed.
     pub fn new(study: &Study, seed: u64) -> Self {
-        let factor = study.comparisons.first().map_or(Factor::Family, |comparison| comparison.factor);
+        let factor = compared(&study.comparisons);
         let mut groups: Vec<Vec<(Cell, Probe)>> = Vec::new();
         let mut index: HashMap<(Probe, Vec<String>), usize> = HashMap::new();
         for spec in &study.probes {
@@ -70,7 +70,8 @@ impl Plan {
             })
         };
         // As even as possible: no arm stays alone.
-        let evenly = |arms: &'t [Trial]| arms.chunks(arms.len().div_ceil(arms.len().div_ceil(MOST_ARMS)));
+        let evenly =
+            |arms: &'t [Trial]| arms.chunks(arms.len().div_ceil(arms.len().div_ceil(Slicing::MOST_ARMS)));
         trials.chunk_by(alike).flat_map(evenly)
     }
 
@@ -105,6 +106,7 @@ impl Plan {
     /// any question stays. `stop_reason` has an item for each of `questions`; a missing one is open. Trials keep
     /// their order and positions.
     pub fn active(
+        study: &Study,
         trials: Vec<Trial>,
         stop_reason: &[Option<StopReason>],
         questions: &[Question],
@@ -114,7 +116,7 @@ impl Plan {
         for (index, question) in questions.iter().enumerate() {
             let is_open = stop_reason.get(index).is_none_or(Option::is_none);
             for cell in [&question.baseline, &question.candidate] {
-                let arm = (cell, question.metric.probe());
+                let arm = (cell, study.probe_of(question.metric));
                 asked.insert(arm);
                 if is_open {
                     open.insert(arm);
@@ -271,7 +273,7 @@ candidate = "{candidate}"
         let plan = Plan::new(&study, 1);
         let questions = study.questions();
         let active =
-            |stop_reason: &[Option<StopReason>]| Plan::active(plan.block(0), stop_reason, &questions);
+            |stop_reason: &[Option<StopReason>]| Plan::active(&study, plan.block(0), stop_reason, &questions);
 
         assert_eq!(active(&[]), plan.block(0));
         assert_eq!(active(&vec![None; questions.len()]), plan.block(0));
@@ -328,10 +330,10 @@ candidate = "{candidate}"
         let study = interleaved();
         let (plan, questions) = (Plan::new(&study, 1), study.questions());
         let all = vec![Some(StopReason::Decided); questions.len()];
-        assert!(Plan::active(plan.block(0), &all, &questions).is_empty());
+        assert!(Plan::active(&study, plan.block(0), &all, &questions).is_empty());
         let mut but_one = all;
         but_one[0] = None;
-        assert_eq!(Plan::active(plan.block(0), &but_one, &questions).len(), 2 + 2 * 4);
+        assert_eq!(Plan::active(&study, plan.block(0), &but_one, &questions).len(), 2 + 2 * 4);
     }
 
     #[test]
@@ -358,7 +360,7 @@ candidate = "{candidate}"
         study.comparisons[0].metrics = vec![Metric::Throughput];
         let questions = study.questions();
         let trials = Plan::new(&study, 1).block(0);
-        let left = Plan::active(trials, &vec![Some(StopReason::Cap); questions.len()], &questions);
+        let left = Plan::active(&study, trials, &vec![Some(StopReason::Cap); questions.len()], &questions);
         assert_eq!(left.len(), 12);
         assert!(left.iter().all(|trial| trial.probe == Probe::Echo));
     }

@@ -26,6 +26,7 @@ pub(super) fn read(
             check_link(&spec, node, link_config, problems);
             check_kernel_pacing(&spec, node, factors, problems);
             check_rows(&spec, node, problems);
+            check_metrics(&spec, &probes, node, problems);
             probes.push(spec);
         }
     }
@@ -33,14 +34,14 @@ pub(super) fn read(
 }
 
 fn spec(probe: Probe, node: &Node, problems: &Problems) -> Option<ProbeSpec> {
-    let rate = at(node.get("packet_rate"), leaf::packet_rate, problems);
-    let schedule = |rate: Option<f64>| rate.map_or(Pacing::Link, Pacing::Schedule);
+    let read = if probe == Probe::Paced { leaf::paced_rate } else { leaf::packet_rate };
+    let rate = at(node.get("packet_rate"), read, problems);
     Some(ProbeSpec {
         probe,
         pacing: match (probe, rate) {
             (Probe::Stream | Probe::EchoLoaded, None) => Pacing::Flood,
-            (Probe::Stream | Probe::EchoLoaded | Probe::EchoOpen, Some(rate)) => schedule(rate.value),
-            (Probe::EchoOpen, None) => return None,
+            (Probe::Stream | Probe::Paced | Probe::EchoLoaded | Probe::EchoOpen, Some(rate)) => rate.value,
+            (Probe::Paced | Probe::EchoOpen, None) => return None,
             (Probe::Echo | Probe::Connect, _) => Pacing::Lockstep,
         },
         length: length(node.get("length")?, problems)?,
@@ -114,6 +115,43 @@ fn check_kernel_pacing(spec: &ProbeSpec, node: &Node, factors: &Factors, problem
             .related(node.place.clone(), "this sends as fast as it can")
             .help("add packet_rate to probe.stream, or leave factors.kernel_pacing out"),
         );
+    }
+}
+
+/// A share of the flood rate needs arms that warm up together.
+pub(super) fn check_share(
+    node: Option<&Node>,
+    probes: &[ProbeSpec],
+    is_together: bool,
+    problems: &mut Problems,
+) {
+    for spec in probes.iter().filter(|spec| matches!(spec.pacing, Pacing::Share(_)) && !is_together) {
+        let Some(table) = node.and_then(|node| node.get(spec.probe.name())) else { continue };
+        let Some(key) = table.get("packet_rate") else { continue };
+        problems.add(
+            Problem::at(
+                table.place.clone(),
+                "a share of the flood rate is that of the slowest arm, and the arms are not interleaved on one testbed",
+                "expected packet_rate = messages per second, or \"link\"",
+            )
+            .related(key.place.clone(), "the share")
+            .help("or set runs.arms = \"interleaved\", and compare a factor whose arms one testbed can hold"),
+        );
+    }
+}
+
+/// A metric has one figure for each cell and block.
+fn check_metrics(spec: &ProbeSpec, others: &[ProbeSpec], node: &Node, problems: &mut Problems) {
+    let Some(list) = node.get("metrics") else { return };
+    for metric in items(Some(list), |node| leaf::metric(node, None), problems) {
+        let other = others.iter().find(|other| other.metrics.contains(&metric.value));
+        if let Some(other) = other {
+            problems.add(Problem::at(
+                metric.place,
+                format!("probe.{} measures `{}` too", other.probe, metric.value),
+                format!("expected it in one of probe.{} and probe.{}", other.probe, spec.probe),
+            ));
+        }
     }
 }
 

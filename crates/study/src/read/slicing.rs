@@ -8,9 +8,6 @@ use stacklab_model::{
     Cell, ComparisonSpec, Factor, Length, ProbeSpec, Slicing, System, Systems, print_duration,
 };
 
-/// Rounds below which an arm has no location.
-const LEAST_SLICES: u64 = 5;
-
 /// Reads `runs.arms` and `runs.slice`; `None` if each trial is measured by itself.
 pub(super) fn read(
     node: Option<&Node>,
@@ -46,14 +43,15 @@ pub(super) fn read(
     }
     for spec in probes.iter().filter(|spec| spec.probe.interleaves()) {
         if let (Some(slice), Length::Time(ns)) = (&slice, spec.length)
-            && slice.value > ns / LEAST_SLICES
+            && slice.value > ns / Slicing::LEAST_ROUNDS
         {
-            let [own, most, whole] = [slice.value, ns / LEAST_SLICES, ns].map(print_duration);
+            let [own, most, whole] = [slice.value, ns / Slicing::LEAST_ROUNDS, ns].map(print_duration);
             problems.add(Problem::at(
                 slice.place.clone(),
                 format!(
-                    "a slice of {own} leaves probe.{} fewer than {LEAST_SLICES} in its {whole}",
-                    spec.probe
+                    "a slice of {own} leaves probe.{} fewer than {} in its {whole}",
+                    spec.probe,
+                    Slicing::LEAST_ROUNDS
                 ),
                 format!("expected at most {most}, or a longer probe.{}.length", spec.probe),
             ));

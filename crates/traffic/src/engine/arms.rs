@@ -1,10 +1,10 @@
 //! The senders of the arms of an interleaved trial.
 
 use crate::engine::sender;
-use crate::engine::turns::{MOST_ARMS, OtherArmFailed, Turns};
+use crate::engine::turns::{OtherArmFailed, Turns};
 use crate::error::EngineError;
 use crate::protocol::message::SendArm;
-use stacklab_model::HostReport;
+use stacklab_model::{HostReport, Slicing};
 use std::thread;
 
 /// Runs the senders of all arms, each on its own thread, one slice at a time. Returns their reports in the order of
@@ -13,8 +13,9 @@ use std::thread;
 /// # Errors
 /// The reason of the arm that failed; the others then end too.
 pub fn send_in_turns(arms: &[SendArm], seed: u64) -> Result<Vec<HostReport>, String> {
-    if arms.is_empty() || arms.len() > MOST_ARMS {
-        return Err(format!("cannot interleave {} arms: 1 to {MOST_ARMS} are possible", arms.len()));
+    if arms.is_empty() || arms.len() > Slicing::MOST_ARMS {
+        let most = Slicing::MOST_ARMS;
+        return Err(format!("cannot interleave {} arms: 1 to {most} are possible", arms.len()));
     }
     let turns = Turns::new(arms.len(), seed);
     let ended: Vec<Result<HostReport, EngineError>> = thread::scope(|scope| {
@@ -125,6 +126,27 @@ mod tests {
                 assert!(sent.windows(2).all(|pair| pair[0].2 <= pair[1].2), "{sent:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_share_of_the_flood_rate_is_one_schedule_for_all_arms() {
+        for transport in Transport::ALL.iter().copied() {
+            let arm = |family, token| spec(family, transport, Probe::Stream, Pacing::Share(0.25), token);
+            let reports = trial(&[arm(Family::Ipv4, 7), arm(Family::Ipv6, 8)]);
+            let sent = reports.iter().map(|[sender, _]| sender.sent.measured).collect::<Vec<_>>();
+            // Each slice ends within a message of the schedule.
+            assert!(sent[0].abs_diff(sent[1]) <= reports[0][0].slices.len() as u64, "{transport}: {sent:?}");
+            let of_warmup = |sender: &HostReport| sender.sent.warmup as f64 / 5.0 * 60.0;
+            let slowest = reports.iter().map(|[sender, _]| of_warmup(sender)).fold(f64::MAX, f64::min);
+            // The warm-up and what empties the path after it; a busy machine makes it slower, not faster.
+            assert!((sent[0] as f64) < 0.3 * slowest, "{transport}: {sent:?} beside {slowest}");
+        }
+        let alone = spec(Family::Ipv4, Transport::Udp, Probe::Stream, Pacing::Share(0.25), 7);
+        let receiver = Receiver::listen(alone.clone(), alone.family.loopback()).unwrap();
+        let reason =
+            crate::engine::sender::run(&alone, alone.family.loopback(), receiver.address).unwrap_err();
+        assert!(reason.to_string().contains("needs the arms of an interleaved trial"), "{reason}");
+        drop(receiver);
     }
 
     #[test]

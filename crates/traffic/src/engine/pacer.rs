@@ -64,8 +64,8 @@ impl Pacer {
     pub fn start(pacing: Pacing, length: Length) -> Self {
         let gap_ns = match pacing {
             Pacing::Schedule(per_second) => 1e9 / per_second,
-            // `Link` pacing has already been replaced by a schedule at the link's rate.
-            Pacing::Flood | Pacing::Lockstep | Pacing::Link => 0.0,
+            // `Link` and `Share` have already been replaced by a schedule, and `Share` is a flood until then.
+            Pacing::Flood | Pacing::Lockstep | Pacing::Link | Pacing::Share(_) => 0.0,
         };
         let lateness = (gap_ns > 0.0).then(Lateness::new);
         let only_processor = sys::allowed_processors().nth(1).is_none();

@@ -83,7 +83,7 @@ pub fn run_arm(
             let received = answers.join().expect("the receive loop does not panic");
             sent.and_then(|sent| received.map(|()| sent))
         }),
-        Probe::Stream | Probe::Connect => {
+        Probe::Stream | Probe::Paced | Probe::Connect => {
             let asked = [Metric::TcpSrtt, Metric::BufferDelay]
                 .iter()
                 .any(|metric| spec.probe.metrics.contains(metric));

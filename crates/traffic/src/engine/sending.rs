@@ -20,12 +20,14 @@ pub const DRAIN_LIMIT: Duration = Duration::from_secs(60);
 /// Number of end markers on a lossy transport, and the pause between two.
 const UDP_MARKERS: u8 = 3;
 const MARKER_PAUSE: Duration = Duration::from_millis(2);
-/// The shortest slice, and the least that a slice should hold: messages of a stream, round trips of an echo.
+/// The shortest slice of arms of one sender.
 const LEAST_SLICE_NS: Nanos = 2_000_000;
-const LEAST_MESSAGES: u64 = 200;
-const LEAST_ROUND_TRIPS: u64 = 20;
-/// An arm has at least this many slices.
-const LEAST_ROUNDS: u64 = 8;
+/// Messages of a stream that a slice should hold.
+pub const LEAST_MESSAGES: u64 = 200;
+/// Round trips of an echo that a slice should hold.
+pub const LEAST_ROUND_TRIPS: u64 = 20;
+/// An arm has at least this many slices, unless the study names a longer slice.
+pub const LEAST_ROUNDS: u64 = 8;
 /// How long the receiver of a stream has to take what arrived, after a slice.
 const PAUSE: Duration = Duration::from_micros(200);
 /// How often a sender looks whether its path is empty.
@@ -131,6 +133,9 @@ impl<'a> Sending<'a> {
     }
 
     fn at_once(&mut self, after_each: &mut impl FnMut(Phase, u64) -> io::Result<()>) -> io::Result<()> {
+        if let Pacing::Share(_) = self.pacing {
+            return Err(no_flood_rate());
+        }
         if self.spec.probe.warmup_ns > 0 {
             let warm = self.phase(Phase::Warmup, self.warmup, 0, after_each)?;
             self.sent.warmup = warm.messages;
@@ -154,6 +159,9 @@ impl<'a> Sending<'a> {
         let warm = self.phase(Phase::Warmup, warmup, 0, after_each)?;
         self.sent.warmup = warm.messages;
         let empty_ns = self.empty_path()?;
+        if let Pacing::Share(_) = self.pacing {
+            turn.flooded(warm.messages as f64 * 1e9 / (empty_ns - warm.first_ns).max(1) as f64);
+        }
         turn.propose(self.slice_ns(&warm, empty_ns.saturating_sub(warm.last_ns)));
         turn.pass();
         let whole_ns = match self.spec.probe.length {
@@ -166,29 +174,39 @@ impl<'a> Sending<'a> {
             let in_time = turn.wait()?;
             // All arms have warmed up: the length of slices is known.
             let slice_ns = turn.slice_ns().max(1);
+            if let Pacing::Share(share) = self.pacing {
+                self.pacing = Pacing::Schedule(share * turn.flood_rate().ok_or_else(no_flood_rate)?);
+            }
             let is_last =
                 (u64::from(round) + 1) * slice_ns >= whole_ns || self.slices.len() + 1 >= MOST_SLICES;
-            if !in_time {
+            if in_time {
+                self.slice(round, slice_ns, after_each)?;
+            } else {
                 let now_ns = sys::now_ns();
                 self.slices.push(Slice { round, first_ns: now_ns, last_ns: now_ns, ..Slice::default() });
-                turn.pass();
-                if is_last {
-                    break;
-                }
-                continue;
             }
-            let began = sys::thread_cpu_ns();
-            let sent = self.phase(Phase::Measured, Length::Time(slice_ns), round, after_each)?;
-            let cpu_ns = sys::thread_cpu_ns().zip(began).map(|(now, began)| now.saturating_sub(began));
-            let (messages, first_ns, last_ns) = (sent.messages, sent.first_ns, sent.last_ns);
-            self.slices.push(Slice { round, messages, first_ns, last_ns, cpu_ns, ..Slice::default() });
-            self.count(sent);
-            self.empty_path()?;
             turn.pass();
             if is_last {
                 break;
             }
         }
+        Ok(())
+    }
+
+    /// Sends one slice, and empties the path.
+    fn slice(
+        &mut self,
+        round: u32,
+        slice_ns: Nanos,
+        after_each: &mut impl FnMut(Phase, u64) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let began = sys::thread_cpu_ns();
+        let sent = self.phase(Phase::Measured, Length::Time(slice_ns), round, after_each)?;
+        let cpu_ns = sys::thread_cpu_ns().zip(began).map(|(now, began)| now.saturating_sub(began));
+        let (messages, first_ns, last_ns) = (sent.messages, sent.first_ns, sent.last_ns);
+        self.slices.push(Slice { round, messages, first_ns, last_ns, cpu_ns, ..Slice::default() });
+        self.count(sent);
+        self.empty_path()?;
         Ok(())
     }
 
@@ -198,7 +216,10 @@ impl<'a> Sending<'a> {
             return slice_ns;
         }
         let least = if self.spec.probe.probe.echoes() { LEAST_ROUND_TRIPS } else { LEAST_MESSAGES };
-        let each_ns = warm.last_ns.saturating_sub(warm.first_ns) / warm.messages.max(1);
+        let warm_ns = warm.last_ns.saturating_sub(warm.first_ns) / warm.messages.max(1);
+        // The slowest arm's proposal is the longest, and the schedule is its share.
+        let each_ns =
+            if let Pacing::Share(share) = self.pacing { (warm_ns as f64 / share) as Nanos } else { warm_ns };
         let most_ns = match self.spec.probe.length {
             Length::Time(ns) => ns / LEAST_ROUNDS,
             Length::Packets(_) => Nanos::MAX,
@@ -280,6 +301,12 @@ impl<'a> Sending<'a> {
         let Sending { tx, sent, lateness, cpu, slices, .. } = self;
         Ok(Finished { sent, lateness, cpu, slices, zerocopy: tx.finish()? })
     }
+}
+
+/// A share of the flood rate, and nobody flooded.
+fn no_flood_rate() -> io::Error {
+    let reason = "a share of the flood rate needs the arms of an interleaved trial on one testbed";
+    io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
 
 /// Converts a duration to a message count if the kernel paces. Accepted messages leave later, so the time of the send

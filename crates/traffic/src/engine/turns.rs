@@ -3,12 +3,10 @@
 
 use crate::protocol::message::Timetable;
 use crate::sys::{self, Nanos};
+use stacklab_model::Slicing;
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// Maximum number of arms of one trial.
-pub const MOST_ARMS: usize = 16;
 
 /// Another arm of the trial has given up, and so does this one.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +34,8 @@ struct State {
     ended: u64,
     /// The longest slice that an arm needs.
     slice_ns: Nanos,
+    /// The lowest rate at which an arm flooded, messages per second.
+    flood_rate: Option<f64>,
     /// Whether an arm has given up. The others then give up too.
     broken: bool,
 }
@@ -75,7 +75,7 @@ impl Turns {
 
 /// An arm's position in a round.
 fn position(arm: usize, arms: usize, round: u64, seed: u64) -> usize {
-    let mut order: [usize; MOST_ARMS] = std::array::from_fn(|arm| arm);
+    let mut order: [usize; Slicing::MOST_ARMS] = std::array::from_fn(|arm| arm);
     let mut random = seed ^ round.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for last in (1..arms).rev() {
         random = mixed(random);
@@ -109,8 +109,9 @@ impl<'a> Turn<'a> {
     /// For more arms than there can be, or an arm beyond them.
     pub fn in_slots(timetable: Timetable) -> io::Result<Self> {
         let Timetable { arm, arms, .. } = timetable;
-        if arm >= arms || usize::from(arms) > MOST_ARMS {
-            let reason = format!("arm {arm} of {arms}: 1 to {MOST_ARMS} are possible, counted from 0");
+        if arm >= arms || usize::from(arms) > Slicing::MOST_ARMS {
+            let most = Slicing::MOST_ARMS;
+            let reason = format!("arm {arm} of {arms}: 1 to {most} are possible, counted from 0");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, reason));
         }
         Ok(Turn::new(Order::Slots(timetable)))
@@ -163,6 +164,22 @@ impl<'a> Turn<'a> {
         match &self.order {
             Order::Passed { turns, .. } => turns.locked().slice_ns,
             Order::Slots(timetable) => timetable.slice_ns,
+        }
+    }
+
+    /// Tells the rate of this arm's flood, messages per second, in the first round.
+    pub fn flooded(&self, per_second: f64) {
+        if let Order::Passed { turns, .. } = &self.order {
+            let mut state = turns.locked();
+            state.flood_rate = Some(state.flood_rate.map_or(per_second, |rate| rate.min(per_second)));
+        }
+    }
+
+    /// The lowest rate at which an arm flooded, messages per second, which is known from the second round on; `None` in time slots.
+    pub fn flood_rate(&self) -> Option<f64> {
+        match &self.order {
+            Order::Passed { turns, .. } => turns.locked().flood_rate,
+            Order::Slots(_) => None,
         }
     }
 

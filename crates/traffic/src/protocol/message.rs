@@ -8,7 +8,7 @@ use stacklab_model::{Counters, CpuTime, HostFacts, HostReport, NoiseFloor, Trial
 use std::net::{IpAddr, SocketAddr};
 
 /// Oldest and newest version of these messages that this program speaks.
-pub const VERSIONS: (u32, u32) = (4, 4);
+pub const VERSIONS: (u32, u32) = (5, 5);
 
 /// A request or an answer with its id.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -7,8 +7,6 @@ use stacklab_model::{
 };
 use std::collections::BTreeMap;
 
-/// Rounds in which every arm has a figure, below which the sums over the slices are the better figure.
-const LEAST_ROUNDS: usize = 5;
 /// Share of the rounds cut off at each end before the mean is taken.
 const TRIMMED: f64 = 0.2;
 /// Packets of other protocols, and tolerance of counters: as in the validation of one transfer.
@@ -98,7 +96,7 @@ fn locations(columns: &[Vec<Option<f64>>]) -> Option<Vec<f64>> {
             row.collect::<Option<Vec<f64>>>()
         })
         .collect();
-    if complete.len() < LEAST_ROUNDS {
+    if (complete.len() as u64) < Slicing::LEAST_ROUNDS {
         return None;
     }
     let mean = |row: &Vec<f64>| row.iter().sum::<f64>() / row.len() as f64;

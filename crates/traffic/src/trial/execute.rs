@@ -4,6 +4,7 @@ use crate::protocol::client::{AgentClient, AgentError, Pending};
 use crate::protocol::message::{Answer, Request, SendArm};
 use crate::trial::transfers::Transfer;
 use stacklab_model::{Family, HostReport, Length, Pacing, TrialSpec};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,39 +24,19 @@ pub(crate) fn execute(
 ) -> Result<Vec<[HostReport; 2]>, AgentError> {
     let limit =
         transfers.iter().map(|transfer| transfer.starts + longest(&transfer.spec)).max().unwrap_or(SLACK);
-    let mut first_failure = None;
-    let mut listening = Vec::new();
+    let mut progress = Progress::default();
     for transfer in transfers {
-        match listen(agents[transfer.to()], transfer) {
-            Ok(place) => listening.push(place),
-            Err(error) => {
-                first_failure = Some(failure(error)?);
-                break;
-            }
+        progress.listen(agents[transfer.to()], transfer)?;
+    }
+    if let Some(listening) = progress.all_listen() {
+        for (number, pending) in start_all(&mut agents, transfers, listening)? {
+            progress.sent(number, finish(agents[transfers[number].from], pending, "send", limit))?;
         }
     }
-    let mut sent: Vec<Option<HostReport>> = transfers.iter().map(|_| None).collect();
-    if first_failure.is_none() {
-        let sends = start_all(&mut agents, transfers, &listening)?;
-        for (number, pending) in sends {
-            match finish(agents[transfers[number].from], pending, "send", limit) {
-                Ok(side) => sent[number] = Some(side),
-                Err(error) => drop(first_failure.get_or_insert(failure(error)?)),
-            }
-        }
+    for (number, transfer) in transfers.iter().enumerate() {
+        progress.collect(agents[transfer.to()], number, limit)?;
     }
-    // The receivers are collected even when a sender failed, so that they do not wait forever. When a sender is gone,
-    // the campaign ends, and the receivers with it.
-    let mut host_reports = Vec::new();
-    for ((transfer, (id, _)), sent) in transfers.iter().zip(listening).zip(sent) {
-        let agent = &mut *agents[transfer.to()];
-        let pending = agent.start(Request::Collect { listen: id }, "collect")?;
-        match finish(agent, pending, "collect", limit) {
-            Ok(received) => host_reports.extend(sent.map(|sent| [sent, received])),
-            Err(error) => drop(first_failure.get_or_insert(failure(error)?)),
-        }
-    }
-    first_failure.map_or(Ok(host_reports), Err)
+    progress.host_reports()
 }
 
 /// Runs the arms of an interleaved trial, one transfer each, all in one direction. Returns both reports of each,
@@ -70,39 +51,101 @@ pub(crate) fn execute_in_turns(
 ) -> Result<Vec<[HostReport; 2]>, AgentError> {
     let limit = SLACK + arms.iter().map(|arm| longest(&arm.spec)).sum::<Duration>();
     let [from, to] = arms.first().map_or([0, 1], |arm| [arm.from, arm.to()]);
-    let mut first_failure = None;
-    let mut listening = Vec::new();
+    let mut progress = Progress::default();
     for arm in arms {
-        match listen(agents[to], arm) {
-            Ok(place) => listening.push(place),
-            Err(error) => {
-                first_failure = Some(failure(error)?);
-                break;
-            }
-        }
+        progress.listen(agents[to], arm)?;
     }
-    let mut sent = Vec::new();
-    if first_failure.is_none() {
-        let sends = arms.iter().zip(&listening).map(|(arm, (_, address))| send_arm(arm, *address));
+    if let Some(listening) = progress.all_listen() {
+        let sends = arms.iter().zip(listening).map(|(arm, (_, address))| send_arm(arm, *address));
         let request = Request::SendInTurns { arms: sends.collect(), seed };
         let pending = agents[from].start(request, "send in turns")?;
         match agents[from].finish(pending, limit) {
-            Ok(Answer::ArmsDone(reports)) if reports.len() == arms.len() => sent = reports,
+            Ok(Answer::ArmsDone(reports)) if reports.len() == arms.len() => {
+                reports
+                    .into_iter()
+                    .enumerate()
+                    .try_for_each(|(number, report)| progress.sent(number, Ok(report)))?;
+            }
             Ok(_) => return Err(agents[from].confused("send in turns")),
-            Err(error) => first_failure = Some(failure(error)?),
+            Err(error) => progress.failed(error)?,
         }
     }
-    // As for transfers at the same time: no receiver is left waiting.
-    let mut host_reports = Vec::new();
-    let mut sent = sent.into_iter();
-    for (id, _) in listening {
-        let pending = agents[to].start(Request::Collect { listen: id }, "collect")?;
-        match finish(agents[to], pending, "collect", limit) {
-            Ok(received) => host_reports.extend(sent.next().map(|sent| [sent, received])),
-            Err(error) => drop(first_failure.get_or_insert(failure(error)?)),
-        }
+    for number in 0..arms.len() {
+        progress.collect(agents[to], number, limit)?;
     }
-    first_failure.map_or(Ok(host_reports), Err)
+    progress.host_reports()
+}
+
+/// What has come of the transfers of a trial. An agent's failure ends the trial, but only after all others have ended; when an
+/// agent is gone or silent, every step returns that error, the campaign ends, and the agents with it.
+#[derive(Default)]
+pub(super) struct Progress {
+    /// Number and address of each receiver that listens.
+    listening: Vec<(u64, SocketAddr)>,
+    sent: BTreeMap<usize, HostReport>,
+    host_reports: Vec<[HostReport; 2]>,
+    first_failure: Option<AgentError>,
+}
+
+impl Progress {
+    /// Lets the next transfer's receiver listen, if nothing has failed.
+    pub(super) fn listen(&mut self, agent: &mut AgentClient, transfer: &Transfer) -> Result<(), AgentError> {
+        if self.first_failure.is_none() {
+            match listen(agent, transfer) {
+                Ok(place) => self.listening.push(place),
+                Err(error) => self.failed(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Number and address of every receiver, if all of them listen.
+    pub(super) fn all_listen(&self) -> Option<&[(u64, SocketAddr)]> {
+        self.first_failure.is_none().then_some(&self.listening)
+    }
+
+    /// Keeps what came of a sender.
+    pub(super) fn sent(
+        &mut self,
+        number: usize,
+        report: Result<HostReport, AgentError>,
+    ) -> Result<(), AgentError> {
+        match report {
+            Ok(report) => drop(self.sent.insert(number, report)),
+            Err(error) => self.failed(error)?,
+        }
+        Ok(())
+    }
+
+    /// Collects the report of a transfer's receiver, also when its sender failed: no receiver is left waiting.
+    pub(super) fn collect(
+        &mut self,
+        agent: &mut AgentClient,
+        number: usize,
+        limit: Duration,
+    ) -> Result<(), AgentError> {
+        let Some((id, _)) = self.listening.get(number) else { return Ok(()) };
+        let pending = agent.start(Request::Collect { listen: *id }, "collect")?;
+        match finish(agent, pending, "collect", limit) {
+            Ok(received) => self.host_reports.extend(self.sent.remove(&number).map(|sent| [sent, received])),
+            Err(error) => self.failed(error)?,
+        }
+        Ok(())
+    }
+
+    /// Keeps the first error that only invalidates the run; returns one that ends the campaign.
+    fn failed(&mut self, error: AgentError) -> Result<(), AgentError> {
+        if !matches!(error, AgentError::Failed { .. }) {
+            return Err(error);
+        }
+        self.first_failure.get_or_insert(error);
+        Ok(())
+    }
+
+    /// Both reports of each transfer, sender first, or the first failure.
+    pub(super) fn host_reports(self) -> Result<Vec<[HostReport; 2]>, AgentError> {
+        self.first_failure.map_or(Ok(self.host_reports), Err)
+    }
 }
 
 pub(super) fn send_arm(transfer: &Transfer, listening: SocketAddr) -> SendArm {
@@ -112,12 +155,7 @@ pub(super) fn send_arm(transfer: &Transfer, listening: SocketAddr) -> SendArm {
     SendArm { spec: Box::new(spec), from: path.sender, to }
 }
 
-/// Returns an error that only invalidates the run; other errors end the campaign.
-pub(super) fn failure(error: AgentError) -> Result<AgentError, AgentError> {
-    if matches!(error, AgentError::Failed { .. }) { Ok(error) } else { Err(error) }
-}
-
-pub(super) fn listen(agent: &mut AgentClient, transfer: &Transfer) -> Result<(u64, SocketAddr), AgentError> {
+fn listen(agent: &mut AgentClient, transfer: &Transfer) -> Result<(u64, SocketAddr), AgentError> {
     // Behind a translator the receiver has the other family.
     let spec = TrialSpec { family: Family::of(transfer.path.receiver), ..transfer.spec.clone() };
     let request = Request::Listen { spec: Box::new(spec), address: transfer.path.receiver };

@@ -1,9 +1,10 @@
 //! Interleaved trials whose arms are on testbeds of their own: each arm's sender has its time slots.
 
+use crate::engine::sending::{LEAST_MESSAGES, LEAST_ROUND_TRIPS, LEAST_ROUNDS};
 use crate::protocol::client::{AgentClient, AgentError};
 use crate::protocol::message::{Request, Timetable};
 use crate::sys;
-use crate::trial::execute::{SLACK, failure, finish, listen, send_arm};
+use crate::trial::execute::{Progress, SLACK, finish, send_arm};
 use crate::trial::path::Path;
 use crate::trial::run::{Collected, collect_arms};
 use crate::trial::transfers::{self, Transfer};
@@ -12,12 +13,9 @@ use std::time::Duration;
 
 /// Time for all senders to open their sockets before the first slot.
 const LEAD_NS: u64 = 200_000_000;
-/// A slice is at least this long, and an arm has at least this many: clocks and sleeps differ by less than a millisecond.
+/// The shortest slice: clocks and sleeps differ by less than a millisecond.
 const LEAST_SLICE_NS: u64 = 10_000_000;
-const LEAST_ROUNDS: u64 = 8;
-/// A slice should hold this many messages of a stream, or round trips of an echo: of this length, and what the links add.
-const MESSAGES: u64 = 200;
-const ROUND_TRIPS: u64 = 20;
+/// A round trip, without what the links add.
 const ROUND_TRIP_NS: u64 = 1_000_000;
 /// A slice of a stream has this many of the round trips that the links add.
 const ROUND_TRIPS_OF_STREAM: u64 = 8;
@@ -84,11 +82,10 @@ fn slice(path: &Path, spec: &TrialSpec, limits: PathLimits) -> u64 {
     let ProbeSpec { probe, pacing, length, .. } = &spec.probe;
     let wire = wire_size(spec.family, spec.transport, spec.message_bytes, path.mtu).wire_bytes;
     let needs_ns = match (probe, pacing) {
-        (Probe::Echo, _) => ROUND_TRIPS * (ROUND_TRIP_NS + limits.round_trip_ns),
-        (_, Pacing::Schedule(per_second)) => (MESSAGES as f64 / per_second * 1e9) as u64,
-        (_, _) => {
-            leaves_ns(MESSAGES * u64::from(wire), limits).max(ROUND_TRIPS_OF_STREAM * limits.round_trip_ns)
-        }
+        (Probe::Echo, _) => LEAST_ROUND_TRIPS * (ROUND_TRIP_NS + limits.round_trip_ns),
+        (_, Pacing::Schedule(per_second)) => (LEAST_MESSAGES as f64 / per_second * 1e9) as u64,
+        (_, _) => leaves_ns(LEAST_MESSAGES * u64::from(wire), limits)
+            .max(ROUND_TRIPS_OF_STREAM * limits.round_trip_ns),
     };
     let most_ns = match length {
         Length::Time(ns) => ns / LEAST_ROUNDS,
@@ -134,23 +131,15 @@ fn execute_in_slots(
         arms.iter_mut().zip(transfers).map(|(arm, transfer)| arm.agents[transfer.from].clock_offset());
     let offsets = offsets.collect::<Result<Vec<_>, _>>()?;
     let error_ns = offsets.iter().map(|offset| offset.bound_ns).max().unwrap_or(0);
-    let mut first_failure = None;
-    let mut listening = Vec::new();
+    let mut progress = Progress::default();
     for (arm, transfer) in arms.iter_mut().zip(transfers) {
-        match listen(arm.agents[transfer.to()], transfer) {
-            Ok(place) => listening.push(place),
-            Err(error) => {
-                first_failure = Some(failure(error)?);
-                break;
-            }
-        }
+        progress.listen(arm.agents[transfer.to()], transfer)?;
     }
-    let mut sent: Vec<Option<HostReport>> = transfers.iter().map(|_| None).collect();
     let shortest_ns = slice_ns + gap_ns + 2 * error_ns;
     let drift_ns = all_slots_ns(transfers, lengths, shortest_ns) / DRIFT;
     let slot_ns = shortest_ns + drift_ns;
     let limit = SLACK + Duration::from_nanos(all_slots_ns(transfers, lengths, slot_ns));
-    if first_failure.is_none() {
+    if let Some(listening) = progress.all_listen() {
         let starts_ns = sys::now_ns() + LEAD_NS;
         let mut pending = Vec::new();
         for (number, (arm, transfer)) in arms.iter_mut().zip(transfers).enumerate() {
@@ -166,26 +155,15 @@ fn execute_in_slots(
             let request = Request::SendInSlots { arm: send_arm(transfer, listening[number].1), timetable };
             pending.push(arm.agents[transfer.from].start(request, "send in slots")?);
         }
-        for ((arm, transfer), (pending, sent)) in
-            arms.iter_mut().zip(transfers).zip(pending.into_iter().zip(&mut sent))
-        {
-            match finish(arm.agents[transfer.from], pending, "send in slots", limit) {
-                Ok(report) => *sent = Some(report),
-                Err(error) => drop(first_failure.get_or_insert(failure(error)?)),
-            }
+        for (number, pending) in pending.into_iter().enumerate() {
+            let agent = &mut *arms[number].agents[transfers[number].from];
+            progress.sent(number, finish(agent, pending, "send in slots", limit))?;
         }
     }
-    // As for transfers at the same time: no receiver is left waiting.
-    let mut host_reports = Vec::new();
-    for (((arm, transfer), (id, _)), sent) in arms.iter_mut().zip(transfers).zip(listening).zip(sent) {
-        let agent = &mut *arm.agents[transfer.to()];
-        let pending = agent.start(Request::Collect { listen: id }, "collect")?;
-        match finish(agent, pending, "collect", limit) {
-            Ok(received) => host_reports.extend(sent.map(|sent| [sent, received])),
-            Err(error) => drop(first_failure.get_or_insert(failure(error)?)),
-        }
+    for (number, (arm, transfer)) in arms.iter_mut().zip(transfers).enumerate() {
+        progress.collect(arm.agents[transfer.to()], number, limit)?;
     }
-    first_failure.map_or(Ok(host_reports), Err)
+    progress.host_reports()
 }
 
 /// How long the slots of all arms take, nanoseconds.

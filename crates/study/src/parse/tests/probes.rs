@@ -1,7 +1,7 @@
 //! `[probe.*]`: metrics, length and pacing.
 
 use crate::parse::tests::{assert_mistakes, study, with};
-use stacklab_model::{Length, Pacing, Probe};
+use stacklab_model::{Length, Metric, Pacing, Probe};
 
 #[test]
 fn messages_may_leave_at_the_links_rate() {
@@ -38,12 +38,43 @@ length = { packets = 100 }
 }
 
 #[test]
+fn a_paced_stream_has_a_share_of_the_flood_rate_if_the_arms_warm_up_together() {
+    let paced = "[probe.paced]\nmetrics = [\"jitter\"]\nlength = { time = \"1s\" }\n";
+    let runs = |rate: &str, arms: &str| with("[runs]", &format!("{paced}{rate}[runs]\n{arms}"));
+    let pacing = |text: &str| study(text).probe(Probe::Paced).unwrap().pacing;
+    assert_eq!(pacing(&runs("", "arms = \"interleaved\"\n")), Pacing::Share(0.5));
+    assert_eq!(pacing(&runs("packet_rate = \"20 %\"\n", "arms = \"interleaved\"\n")), Pacing::Share(0.2));
+    assert_eq!(pacing(&runs("packet_rate = 1000\n", "")), Pacing::Schedule(1000.0));
+    let of_jitter = study(&runs("packet_rate = 1000\n", ""));
+    assert_eq!(of_jitter.probe_of(Metric::Jitter), Probe::Paced);
+    assert_eq!(of_jitter.probe_of(Metric::Throughput), Probe::Stream);
+    assert_mistakes(&[
+        (
+            runs("", ""),
+            &["a share of the flood rate", "not interleaved", "packet_rate = messages per second"],
+        ),
+        (runs("packet_rate = \"fast\"\n", ""), &["or a share of the flood rate, such as \"50 %\""]),
+        (
+            runs("packet_rate = 1000\n", "").replace("[\"throughput\"]", "[\"throughput\", \"jitter\"]"),
+            &["probe.stream measures `jitter` too"],
+        ),
+        (
+            runs("packet_rate = 1000\n", "").replace("\"jitter\"", "\"throughput\""),
+            &["probe paced does not take `throughput`", "under [probe.stream]"],
+        ),
+    ]);
+}
+
+#[test]
 fn a_mistake_in_a_probe_is_named() {
     let probe = "metrics = [\"throughput\"]\nlength = { time = \"200ms\" }\n";
     let echo = "[probe.echo]\nmetrics = [\"rtt\"]\nlength = { time = \"1s\" }\n[runs]";
     let open = "[probe.echo_open]\nmetrics = [\"rtt_open\"]\nlength = { time = \"1s\" }\n[runs]";
     assert_mistakes(&[
-        (with(probe, "").replace("[probe.stream]", "[probe]"), &["`probe` is empty", "one of stream, echo"]),
+        (
+            with(probe, "").replace("[probe.stream]", "[probe]"),
+            &["`probe` is empty", "one of stream, paced, echo"],
+        ),
         (with("probe.stream", "probe.stram"), &["no key `probe.stram`", "did you mean `stream`?"]),
         (with("[\"throughput\"]", "[\"rtt\"]"), &["probe stream does not take `rtt`", "under [probe.echo]"]),
         (
