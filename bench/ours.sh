@@ -1,6 +1,10 @@
 # shellcheck shell=bash disable=SC2034,SC2154  # the parts read these variables
 # stacklab as one tool: an agent that listens at the receiver, single measurements from the sender.
 
+# Known to both ends, and to nobody who could reach them.
+STACKLAB_KEY=$(head -c 16 /dev/urandom | base64)
+export STACKLAB_KEY
+
 ours_server() { server stacklab "$stacklab" agent --listen :5202; }
 
 # ours tcp|udp|echo FAMILY SIZE OPTION..: one measurement of a second, unless an option says how long or how many.

@@ -19,7 +19,7 @@ family = ["ipv4", "ipv6"]
 transport = ["udp", "tcp"]
 size = [128]
 [probe.stream]
-metrics = ["throughput", "loss", "cpu_per_packet_sender", "memory_sockets"]
+metrics = ["throughput", "loss", "cpu_per_packet_sender", "cpu_system", "memory_sockets"]
 length = { time = "80ms" }
 warmup = "10ms"
 [probe.paced]
@@ -120,6 +120,9 @@ fn arms_take_turns_and_their_ratio_is_that_of_neighbouring_slices() {
     for run in runs.iter().filter(|run| run.trial.probe == Probe::Stream) {
         assert_eq!(side(run, Role::Sender).cpu.as_ref().unwrap().scope, CpuScope::Threads);
         assert!(figure(run, Metric::CpuPerPacketSender) > 0.0);
+        // Per cent of one core, of a thread; the window ends with the last send call, the slice a little later.
+        let system = figure(run, Metric::CpuSystem);
+        assert!(system > 0.0 && system < 110.0, "{}: {system} %", run.trial);
         // What is one for the whole host is not told of an arm.
         let memory = &run.values[&Metric::MemorySockets];
         assert!(format!("{memory:?}").contains("share the host's counters"), "{memory:?}");

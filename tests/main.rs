@@ -8,6 +8,7 @@ mod compare;
 mod directions;
 mod endurance;
 mod frugality;
+mod hardening;
 mod impairment;
 mod interleaved;
 mod kept_record;

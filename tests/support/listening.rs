@@ -1,6 +1,9 @@
 //! An agent of the real program that listens on a port chosen by the kernel.
 
-use super::program::{Program, Running};
+use super::program::{KEY, Program, Running};
+use stacklab_agent::greeting::greet;
+use stacklab_agent::key::Key;
+use std::net::TcpStream;
 use std::time::Duration;
 
 /// A listening agent.
@@ -27,6 +30,15 @@ impl Listening {
         let namespace = ["unshare", "--time", "--monotonic", &ahead, "--fork", "--kill-child", "sh", "-c"];
         let agent = program.started(program.script(&namespace, "exec \"$STACKLAB\" agent --listen :0"));
         Self::of(program, agent)
+    }
+
+    /// A connection to it that it has let in, as a coordinator's.
+    pub fn greeted(&self, host: &str) -> TcpStream {
+        let stream = TcpStream::connect(format!("{host}:{}", self.port)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let key = Key::of(KEY, "the tests").unwrap();
+        greet(&stream, Some(&key), Vec::new(), Duration::from_secs(10)).unwrap();
+        stream
     }
 
     fn of(program: Program, mut agent: Running) -> Self {

@@ -9,6 +9,9 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
+/// The key of every agent that listens in a test, and of its coordinators.
+pub const KEY: &str = "0123456789-of-the-tests-alone";
+
 /// Exit codes, as `stacklab --help` lists them.
 pub mod code {
     pub const DONE: i32 = 0;
@@ -135,6 +138,7 @@ impl Program {
 
     fn placed(&self, mut command: Command) -> Command {
         command.current_dir(self.work()).env("TMPDIR", self.tmp()).env("STACKLAB", self.path());
+        command.env("STACKLAB_KEY", KEY);
         command
     }
 }

@@ -1,12 +1,15 @@
 //! A relay in place of a listening agent: it forwards everything to a real agent, stores the requests, and may change
 //! the answers.
 
-use super::program::Program;
+use super::program::{KEY, Program};
+use stacklab_agent::greeting::Gate;
+use stacklab_agent::key::Key;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 /// The relay, for one coordinator.
 pub struct Relay {
@@ -24,6 +27,8 @@ impl Relay {
         let keep = Arc::clone(&asked);
         thread::spawn(move || {
             let (stream, _) = listener.accept().unwrap();
+            let gate = Gate::new(Some(Key::of(KEY, "the tests").unwrap()));
+            gate.admit(&stream, Duration::from_secs(10)).unwrap().unwrap().welcome(&stream).unwrap();
             let mut agent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
             let (mut input, output) = (agent.stdin.take().unwrap(), agent.stdout.take().unwrap());
             let mut answers = stream.try_clone().unwrap();

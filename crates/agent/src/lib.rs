@@ -1,13 +1,20 @@
 //! The agent's command line: `stacklab agent`, and the program `stacklab-agent` for systems on which the rest of
 //! stacklab does not run (Windows, FreeBSD).
 
+pub mod greeting;
 pub mod interrupt;
+pub mod key;
 mod listen;
 mod sys;
 
 pub use listen::{ListenAddress, ListenError, PORT, listen, notice_a_dead_peer};
 
+use key::{Key, KeyError};
+use stacklab_traffic::agent::{Limits, Network, Permission};
 use std::io::{self, BufReader, stdin, stdout};
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
 
 /// Options of the agent.
 #[derive(Debug, clap::Args)]
@@ -15,13 +22,67 @@ pub struct AgentOptions {
     /// Take requests on standard input and answer on standard output, one JSON object a line
     #[arg(long, required_unless_present = "listen")]
     pub stdio: bool,
-    /// Listen on TCP and serve one `stacklab measure` after another: on any address of either family and port 5202, or
-    /// on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT
+    /// Listen on TCP and serve one `stacklab measure` after another that knows the key: on any address of either family and port 5202,
+    /// or on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
     pub listen: Option<ListenAddress>,
     /// End when the first coordinator has gone
     #[arg(long, requires = "listen")]
     pub once: bool,
+    /// Take the key from this file, which only its owner should be able to read. Without it the key is STACKLAB_KEY of the
+    /// environment, or a new one, which is printed
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub key_file: Option<PathBuf>,
+    /// Serve whoever reaches this port, without a key
+    #[arg(long, requires = "listen", conflicts_with = "key_file")]
+    pub open: bool,
+    /// Let it send to this network too, such as 192.0.2.0/24, and not to the coordinator's own addresses only
+    #[arg(long, value_name = "NETWORK")]
+    pub allow_target: Vec<Network>,
+    /// Let coordinators set socket options that need privileges or change the host: large buffers, busy polling, any congestion
+    /// control
+    #[arg(long, value_name = "WHAT", value_parser = ["tuning"])]
+    pub allow: Vec<String>,
+    /// Longest trial, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+    pub longest: u32,
+    /// Seconds after which a coordinator that asks nothing has to leave
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    pub idle: u32,
+    /// Highest rate at which it sends, Mbit/s of payload; floods are then refused
+    #[arg(long, value_name = "MBITS")]
+    pub most_rate: Option<f64>,
+    /// The coordinator's addresses; for the process of a coordinator
+    #[arg(long, hide = true, requires = "stdio")]
+    pub peer: Vec<IpAddr>,
+    /// The addresses at which the coordinator reached the agent
+    #[arg(long, hide = true, requires = "stdio")]
+    pub own: Vec<IpAddr>,
+}
+
+impl AgentOptions {
+    /// What it may be asked. A coordinator that started it itself on standard input and output may ask anything.
+    fn permission(&self) -> Permission {
+        let limits = Limits {
+            peers: self.peer.clone(),
+            own: self.own.clone(),
+            targets: self.allow_target.clone(),
+            tuning: self.allow.iter().any(|what| what == "tuning"),
+            longest: Duration::from_secs(self.longest.into()),
+            most_bits_per_second: self.most_rate.map(|rate| rate * 1e6),
+            idle: Duration::from_secs(self.idle.into()),
+        };
+        Permission { limits: (!self.peer.is_empty()).then_some(limits) }
+    }
+
+    /// The options of a coordinator's process that say what it may do.
+    fn limits(&self) -> Vec<String> {
+        let mut options = vec![format!("--longest={}", self.longest), format!("--idle={}", self.idle)];
+        options.extend(self.allow_target.iter().map(|network| format!("--allow-target={network}")));
+        options.extend(self.allow.iter().map(|what| format!("--allow={what}")));
+        options.extend(self.most_rate.map(|rate| format!("--most-rate={rate}")));
+        options
+    }
 }
 
 /// Why an agent ended early.
@@ -30,6 +91,9 @@ pub enum AgentFailure {
     /// It cannot listen.
     #[error("{0}")]
     Listen(#[from] ListenError),
+    /// It has no key.
+    #[error("{0}")]
+    Key(#[from] KeyError),
     /// Signal handlers cannot be installed.
     #[error("could not install signal handlers: {0}")]
     Signals(io::Error),
@@ -46,7 +110,27 @@ pub enum AgentFailure {
 pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(), AgentFailure> {
     if let Some(place) = options.listen {
         let interrupted = interrupt::flag().map_err(AgentFailure::Signals)?;
-        return Ok(listen(place, options.once, interrupted, stdio)?);
+        let given = if options.open { None } else { Key::given(options.key_file.as_deref())? };
+        let key = match given {
+            None if !options.open => {
+                let key = Key::generate();
+                eprintln!(
+                    "stacklab: key {} (`stacklab measure` takes it from a file by --key-file, from {}, or asks for it)",
+                    key.reveal(),
+                    key::VARIABLE
+                );
+                Some(key)
+            }
+            given => given,
+        };
+        let command = stdio.iter().map(|word| (*word).to_owned()).chain(options.limits()).collect();
+        return Ok(listen(place, options.once, interrupted, key, command)?);
     }
-    stacklab_traffic::agent::serve(BufReader::new(stdin()), stdout()).map_err(AgentFailure::Answer)
+    // A coordinator that is idle, or a trial without end: the process holds what only its end sets free.
+    let end = |reason: &str| {
+        eprintln!("stacklab: ended: {reason}");
+        std::process::exit(1);
+    };
+    stacklab_traffic::agent::serve(BufReader::new(stdin()), stdout(), options.permission(), end)
+        .map_err(AgentFailure::Answer)
 }

@@ -1,31 +1,32 @@
-//! A listening agent: waits for coordinators on a TCP port and serves one at a time.
+//! A listening agent: waits for coordinators on a TCP port and serves one at a time, if it knows the key.
 //!
 //! Each coordinator gets a separate process: this program with `--stdio` and the connection as its input and output.
 //! The process ends with the connection, even during a trial, and this frees the trial's memory and sockets.
 
+use crate::greeting::{AddressPair, Gate};
+use crate::key::Key;
 use crate::sys;
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
-use stacklab_traffic::protocol::{Answer, Numbered, Request};
+use std::collections::HashMap;
 use std::fmt;
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpStream};
 use std::process::Command;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The agent's default port.
 pub const PORT: u16 = 5202;
-/// Time limit for a coordinator's first request.
+/// Time limit for a coordinator's greeting.
 const GREETING_LIMIT: Duration = Duration::from_secs(5);
 /// How long a coordinator waits for the previous one to be gone.
 const LEAVE_LIMIT: Duration = Duration::from_secs(1);
-/// Maximum length of the first request, bytes.
-const LONGEST_GREETING: usize = 4096;
-/// Maximum concurrent connections; more are closed.
-const MOST_CONNECTIONS: usize = 32;
+/// Maximum number of connections at once, and of those from one address; more are closed.
+const MOST_CONNECTIONS: usize = 256;
+const MOST_FROM_ADDRESS: usize = 8;
 /// How often the wait for a connection checks whether it should end.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -71,8 +72,8 @@ pub struct ListenError {
     reason: io::Error,
 }
 
-/// Listens and serves until interrupted, or with `once` until the first coordinator has gone. `stdio` is the command
-/// line with which this program serves a coordinator on standard input and output.
+/// Listens and serves until interrupted, or with `once` until the first coordinator has gone. Without a key it serves anybody. `command` is
+/// the command line with which this program serves a coordinator on standard input and output.
 ///
 /// # Errors
 /// When it cannot listen there.
@@ -80,15 +81,22 @@ pub fn listen(
     place: ListenAddress,
     once: bool,
     interrupted: &'static AtomicBool,
-    stdio: &'static [&'static str],
+    key: Option<Key>,
+    command: Vec<String>,
 ) -> Result<(), ListenError> {
     let (socket, bound) = open(place).map_err(|reason| ListenError { place: place.to_string(), reason })?;
+    if key.is_none() {
+        eprintln!(
+            "stacklab: open: whoever reaches this port can have traffic sent to its own address and received here"
+        );
+    }
     eprintln!("{}", announcement(place, bound));
     let agent = Arc::new(Agent {
-        stdio,
+        gate: Gate::new(key),
+        command,
         served: Mutex::new(None),
         free: Condvar::new(),
-        connections: AtomicUsize::new(0),
+        connections: Mutex::default(),
         done: AtomicBool::new(false),
     });
     let over = || interrupted.load(Ordering::Relaxed) || once && agent.done.load(Ordering::Relaxed);
@@ -101,7 +109,7 @@ pub fn listen(
         }
     }
     // The coordinator's process ends with the connection.
-    if let Some((_, stream)) = agent.served().as_ref() {
+    if let Some(stream) = agent.served().as_ref() {
         let _ = stream.shutdown(Shutdown::Both);
     }
     Ok(())
@@ -152,133 +160,94 @@ fn announcement(place: ListenAddress, bound: SocketAddr) -> String {
 }
 
 struct Agent {
+    /// Lets coordinators in.
+    gate: Gate,
     /// The command line of a coordinator's process.
-    stdio: &'static [&'static str],
-    /// The coordinator being served, and its connection.
-    served: Mutex<Option<(SocketAddr, TcpStream)>>,
+    command: Vec<String>,
+    /// The connection of the coordinator being served.
+    served: Mutex<Option<TcpStream>>,
     /// Notified when no coordinator is being served any more.
     free: Condvar,
-    connections: AtomicUsize,
+    /// Number of connections of each address.
+    connections: Mutex<HashMap<IpAddr, usize>>,
     /// Whether a coordinator was served and has gone.
     done: AtomicBool,
 }
 
 impl Agent {
-    fn served(&self) -> std::sync::MutexGuard<'_, Option<(SocketAddr, TcpStream)>> {
+    fn served(&self) -> std::sync::MutexGuard<'_, Option<TcpStream>> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Accepts a coordinator, or returns which one is being served. Waits briefly for one that has just gone: its
-    /// process may not have ended yet.
-    fn begin(&self, peer: SocketAddr, stream: &TcpStream) -> io::Result<Result<(), SocketAddr>> {
-        let busy = |served: &mut Option<(SocketAddr, TcpStream)>| served.is_some();
+    /// Whether a coordinator can be served now. Waits briefly for one that has just gone: its process may not have ended yet.
+    fn begin(&self, stream: &TcpStream) -> io::Result<bool> {
+        let busy = |served: &mut Option<TcpStream>| served.is_some();
         let (mut served, _) = self
             .free
             .wait_timeout_while(self.served(), LEAVE_LIMIT, busy)
             .unwrap_or_else(PoisonError::into_inner);
-        if let Some((other, _)) = served.as_ref() {
-            return Ok(Err(*other));
+        if served.is_some() {
+            return Ok(false);
         }
-        *served = Some((peer, stream.try_clone()?));
-        Ok(Ok(()))
+        *served = Some(stream.try_clone()?);
+        Ok(true)
     }
 
     /// Handles a connection on a separate thread, so that a silent connection does not block others.
     fn meet(self: &Arc<Self>, stream: TcpStream) {
-        if self.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-            self.connections.fetch_sub(1, Ordering::Relaxed);
-            return;
+        let Ok(AddressPair { peer, .. }) = AddressPair::of(&stream) else { return };
+        {
+            let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+            let all: usize = connections.values().sum();
+            let own = connections.entry(peer).or_default();
+            if all >= MOST_CONNECTIONS || *own >= MOST_FROM_ADDRESS {
+                return;
+            }
+            *own += 1;
         }
         let agent = Arc::clone(self);
         thread::spawn(move || {
             // A coordinator that disconnects is not a failure.
-            let _ = agent.attend(stream);
-            agent.connections.fetch_sub(1, Ordering::Relaxed);
+            let _ = agent.attend(&stream);
+            drop(stream);
+            let mut connections = agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(own) = connections.get_mut(&peer) {
+                *own -= 1;
+            }
+            connections.retain(|_, own| *own > 0);
         });
     }
 
-    fn attend(&self, stream: TcpStream) -> io::Result<()> {
-        let peer = stream.peer_addr()?;
-        let peer = SocketAddr::new(peer.ip().to_canonical(), peer.port());
+    fn attend(&self, stream: &TcpStream) -> io::Result<()> {
         let socket = Socket::from(stream.try_clone()?);
         socket.set_tcp_nodelay(true)?;
         notice_a_dead_peer(&socket)?;
-        let id = match greeting(&stream) {
-            Ok(id) => id,
-            Err(reason) => return refuse(&stream, 0, reason),
-        };
-        if let Err(other) = self.begin(peer, &stream)? {
-            return refuse(
-                &stream,
-                id,
-                format!("is busy measuring with {other}: try again when that has ended"),
-            );
+        let Some(admitted) = self.gate.admit(stream, GREETING_LIMIT)? else { return Ok(()) };
+        if !self.begin(stream)? {
+            let reason = "it is busy with another measurement: try again when that has ended";
+            return Gate::refuse(stream, reason.to_owned());
         }
-        let ended = serve(&stream, self.stdio);
+        let ended = admitted.welcome(stream).and_then(|()| serve(stream, &self.command, &admitted.addresses));
         *self.served() = None;
         self.free.notify_one();
         self.done.store(true, Ordering::Relaxed);
-        ended.or_else(|reason| {
-            refuse(&stream, id, format!("could not start a process for the measurement: {reason}"))
-        })
+        if let Err(reason) = &ended {
+            eprintln!("stacklab: could not serve a coordinator: {reason}");
+        }
+        ended
     }
 }
 
-/// Waits for the first request, leaves it unread, and returns its id or an error.
-fn greeting(stream: &TcpStream) -> Result<u64, String> {
-    let expected = "this is an agent of stacklab: it is asked by `stacklab measure`";
-    let deadline = Instant::now() + GREETING_LIMIT;
-    let mut seen = [0; LONGEST_GREETING];
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(format!("{expected}, and heard nothing from it for {} s", GREETING_LIMIT.as_secs()));
-        }
-        let peeked = stream.set_read_timeout(Some(left)).and_then(|()| stream.peek(&mut seen));
-        let seen = match peeked {
-            Ok(0) => return Err(expected.to_owned()),
-            Ok(count) => &seen[..count],
-            Err(_) => continue,
-        };
-        match seen.split(|byte| *byte == b'\n').next() {
-            Some(line) if line.len() < seen.len() => {
-                return match serde_json::from_slice::<Numbered<Request>>(line) {
-                    Ok(Numbered { id, body: Request::Hello { .. } }) => Ok(id),
-                    _ => Err(expected.to_owned()),
-                };
-            }
-            _ if seen.len() == LONGEST_GREETING => return Err(expected.to_owned()),
-            // The start of the line, which is peeked again until the rest arrives.
-            _ => thread::sleep(Duration::from_millis(10)),
-        }
+/// Serves a connection in a separate process until it ends, which may send to these addresses and receive on these.
+fn serve(stream: &TcpStream, command: &[String], addresses: &[AddressPair]) -> io::Result<()> {
+    let mut process = Command::new(std::env::current_exe()?);
+    process.args(command);
+    for AddressPair { peer, local } in addresses {
+        process.args([format!("--peer={peer}"), format!("--own={local}")]);
     }
-}
-
-/// Answers that the request is refused.
-fn refuse(mut stream: &TcpStream, id: u64, reason: String) -> io::Result<()> {
-    let mut answer = serde_json::to_vec(&Numbered { id, body: Answer::Failed { reason } })?;
-    answer.push(b'\n');
-    stream.set_write_timeout(Some(GREETING_LIMIT))?;
-    stream.write_all(&answer)?;
-    stream.shutdown(Shutdown::Write)?;
-    // Closing a connection with unread data resets it and loses the answer. So the input is read first, with limits
-    // on time and size.
-    stream.set_read_timeout(Some(Duration::from_secs(1)))?;
-    let mut rest = [0; LONGEST_GREETING];
-    for _ in 0..256 {
-        if stream.read(&mut rest)? == 0 {
-            break;
-        }
-    }
-    Ok(())
-}
-
-/// Serves a connection in a separate process until it ends.
-fn serve(stream: &TcpStream, stdio: &[&str]) -> io::Result<()> {
-    stream.set_read_timeout(None)?;
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(stdio);
-    sys::serve(stream, command)
+    // What it may do is in its arguments: the key is for nobody else.
+    process.env_remove(crate::key::VARIABLE);
+    sys::serve(stream, process)
 }
 
 impl fmt::Display for ListenAddress {

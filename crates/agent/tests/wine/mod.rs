@@ -1,10 +1,13 @@
 //! The Windows agent under Wine, in a separate Wine prefix below `target`.
 
 use crate::support::End;
+use stacklab_agent::key::Key;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
+
+const KEY: &str = "0123456789-of-the-tests-alone";
 
 /// Names of Wine's program in packages.
 const NAMES: [&str; 4] = ["wine64", "wine64-stable", "/usr/lib/wine/wine64", "wine"];
@@ -27,6 +30,7 @@ fn wine() -> Command {
         .env("WINEPREFIX", concat!(env!("CARGO_TARGET_TMPDIR"), "/wine"))
         .env("WINEDEBUG", "-all")
         .env("WINEDLLOVERRIDES", "mscoree,mshtml=;winemenubuilder.exe=d")
+        .env("STACKLAB_KEY", KEY)
         .env_remove("DISPLAY")
         .stdin(Stdio::null())
         .stderr(Stdio::null());
@@ -63,6 +67,11 @@ pub struct Listening {
     pub child: Child,
     /// Its port.
     pub port: u16,
+}
+
+/// The key of agents that listen.
+pub fn key() -> Key {
+    Key::of(KEY, "the tests").unwrap()
 }
 
 /// Starts one on an address without a port, such as `127.0.0.1` or `[::1]`.

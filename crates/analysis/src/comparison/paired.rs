@@ -86,7 +86,7 @@ impl Paired {
 
     /// The same pairs with the 20 % trimmed mean of their distances, and its intervals. Differences, which have many
     /// zeros, are not trimmed.
-    pub(crate) fn trimmed(self) -> Self {
+    pub fn trimmed(self) -> Self {
         match self.scale {
             Scale::Difference => self,
             scale => {

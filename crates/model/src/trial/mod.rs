@@ -1,5 +1,6 @@
 //! One planned measurement, its specification, and its run.
 
+pub(crate) mod check;
 pub(crate) mod io;
 pub(crate) mod run;
 pub(crate) mod spec;

@@ -122,6 +122,9 @@ pub struct CommonOptions {
     /// Port on which the agent listens (the traffic itself goes to ports that the kernels choose)
     #[arg(short, long, value_name = "PORT", default_value_t = PORT)]
     pub port: u16,
+    /// Take the agent's key from this file. Without it the key is STACKLAB_KEY of the environment, or is asked for on a terminal
+    #[arg(long, value_name = "FILE")]
+    pub key_file: Option<PathBuf>,
     /// Own address to measure from; without it, the one that the kernel chooses
     #[arg(long, value_name = "ADDRESS")]
     pub from: Option<IpAddr>,

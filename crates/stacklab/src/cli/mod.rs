@@ -177,8 +177,9 @@ Examples:
   stacklab agent --listen 127.0.0.1 --once
   stacklab agent --listen '[2001:db8::7]:7000'
 
-An agent that listens asks for no password: whoever reaches its port can have it send traffic anywhere. Let it listen on
-test networks only, or on an address that only they reach. Ctrl-C ends it.")]
+An agent that listens serves whoever knows its key. It makes one and prints it, or takes it from a file or STACKLAB_KEY. It sends to
+the coordinator's own addresses only, for at most --longest seconds a trial. The connection is not encrypted: SECURITY.md says what that
+means. Ctrl-C ends it.")]
     Agent(AgentOptions),
     /// Print the JSON Schema of study files, for editors
     Schema,

@@ -3,6 +3,7 @@
 use crate::cli::tools::GuestOptions;
 use crate::failure::Failure;
 use stacklab_testbed::guest;
+use stacklab_traffic::agent::{Permission, alone, serve};
 use std::io::BufReader;
 
 /// Runs one host of the outer testbed inside a guest, as its agent until the coordinator is gone; or holds testbeds
@@ -12,8 +13,8 @@ pub fn guest(options: &GuestOptions) -> Result<(), Failure> {
         // A guest that held whole testbeds is done.
         let Some(stream) = stream else { return Ok(()) };
         // No other host shares this kernel.
-        stacklab_traffic::agent::alone();
-        stacklab_traffic::agent::serve(BufReader::new(stream.try_clone()?), stream)
+        alone();
+        serve(BufReader::new(stream.try_clone()?), stream, Permission::default(), |_| {})
     });
     if let Err(error) = &served {
         // Printed before the system shuts down, so that it appears on the console.

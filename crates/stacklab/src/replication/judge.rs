@@ -147,7 +147,7 @@ fn judge_part(finding: &Finding, part: &Part, study: &Study, runs: &Runs) -> Jud
     let (outcome, effect, because) = match Paired::of(scale, &blocks(part, metric, scale, runs)) {
         Err(reason) => (Outcome::CannotTell, None, reason),
         Ok(paired) => {
-            let effect = paired.effect();
+            let effect = if is_interleaved(part, metric, runs) { paired.trimmed() } else { paired }.effect();
             let (mut outcome, mut because) =
                 compare(finding.direction, &effect, margin(finding, part, study));
             if let (Outcome::Holds, Some(most)) = (outcome, finding.scope.within_points) {
@@ -157,6 +157,13 @@ fn judge_part(finding: &Finding, part: &Part, study: &Study, runs: &Runs) -> Jud
         }
     };
     JudgedPart { part: part.label.clone(), outcome, effect, because }
+}
+
+/// Whether all runs of a part are arms of interleaved trials: as in every comparison, trials in which the machine did something else
+/// then have no weight.
+fn is_interleaved(part: &Part, metric: Metric, runs: &Runs) -> bool {
+    let mut cells = part.pairs.iter().flat_map(|(a, b)| [a, b]);
+    cells.all(|cell| runs.of(cell, metric).iter().all(|run| run.spec.slicing.is_some()))
 }
 
 /// Arm b and arm a in each block in which all cells of a part have a figure: the mean over the cells, geometric if

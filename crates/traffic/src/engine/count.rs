@@ -101,6 +101,8 @@ pub struct Counted {
     pub series: Vec<IntervalRow>,
     /// The slices of an interleaved trial; empty otherwise.
     pub slices: Vec<Slice>,
+    /// User and kernel time of the counting thread over the slices.
+    pub cpu_parts: Option<(Nanos, Nanos)>,
     /// CPU time from the first measured arrival to the last flow's end marker.
     pub cpu: Option<CpuTime>,
     /// Payload bytes of each flow; empty for a single flow.
@@ -184,6 +186,7 @@ impl<'a> ArrivalCounter<'a> {
             received,
             delays: delays.finish(flows.iter().flatten().map(|flow| &flow.variation)),
             series: series.finish(),
+            cpu_parts: slices.as_ref().and_then(SliceCounter::cpu_parts),
             slices: slices.map(SliceCounter::finish).unwrap_or_default(),
             cpu: cpu.finish(),
             flow_bytes: if flows.len() > 1 { flows.iter().map(bytes).collect() } else { Vec::new() },

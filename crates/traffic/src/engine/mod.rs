@@ -1,5 +1,6 @@
 //! The send loop, the receive loop, and the sender and receiver built on them.
 
+pub(crate) mod admit;
 #[cfg(test)]
 mod allocation_tests;
 pub(crate) mod arms;

@@ -1,5 +1,6 @@
 //! The receiving host of a trial: listens, accepts the sender, counts or echoes, reports.
 
+use crate::engine::admit::admit;
 use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::endpoint;
@@ -84,7 +85,7 @@ fn attend(
     }
     let unmet = endpoint::observe(&socket, None)?;
     let memory = SocketMemory::watch(spec);
-    let channels = admit(spec, &socket, listening, ended)?;
+    let (channels, strays) = admit(spec, &socket, listening, ended)?;
     let Some(first) = channels.first() else {
         return Ok((side(unmet, before, &socket), Vec::new()));
     };
@@ -103,8 +104,8 @@ fn attend(
     } else {
         count(spec, &channels, ended).attempt(attempt)?
     };
-    let Counted { received, delays, series, slices, cpu, flow_bytes } = counted;
-    let cpu = if spec.slicing.is_some() { cpu::of_slices(&slices) } else { cpu };
+    let Counted { received, delays, series, slices, cpu_parts, cpu, flow_bytes } = counted;
+    let cpu = if spec.slicing.is_some() { cpu::of_slices(&slices, cpu_parts) } else { cpu };
     let arrived = if first.stamped { Point::Kernel } else { Point::Call };
     let (offset_ns, bound_ns, skew_ns_per_s) = (spec.clock_offset_ns, 0, 0);
     let compared = (offset_ns != 0).then_some(Compared { offset_ns, bound_ns, skew_ns_per_s });
@@ -118,6 +119,8 @@ fn attend(
         }
     }
     let io = Some(first.io);
+    let mut received = received;
+    received.strays += strays;
     let side = side(endpoint, before, &first.socket);
     let socket_memory_kib = memory.peak_kib(received.first_ns, received.last_ns);
     let side = HostReport { io, sent, received, delays, delay_points, series, flow_bytes, cpu, ..side };
@@ -148,46 +151,6 @@ fn count(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Resu
 fn side(endpoint: stacklab_model::Endpoint, before: &Snapshot, socket: &Socket) -> HostReport {
     let counters = before.until(&Snapshot::take(&endpoint.interface), socket);
     HostReport { counters, peak_rss_kib: sys::peak_rss_kib(), ..HostReport::new(Role::Receiver, endpoint) }
-}
-
-/// Waits for the sender's connections or first datagram; returns none if the trial ended before. Several flows of
-/// datagrams share the socket, which then has no peer.
-fn admit(
-    spec: &TrialSpec,
-    socket: &Socket,
-    listening: SocketAddr,
-    ended: &AtomicBool,
-) -> Result<Vec<Channel>, EngineError> {
-    let wanted = if spec.transport == Transport::Tcp { spec.flows as usize } else { 1 };
-    let mut channels = Vec::with_capacity(wanted);
-    while channels.len() < wanted {
-        // Read first: whatever arrived before the end can still be accepted afterwards.
-        let over = ended.load(Ordering::Relaxed);
-        let met = match spec.transport {
-            Transport::Tcp => sys::accept(socket).map(|(connection, _)| connection),
-            Transport::Udp => sys::peek_sender(socket).and_then(|sender| {
-                let socket = socket.try_clone()?;
-                let from =
-                    sender.as_socket().ok_or_else(|| io::Error::other("the sender has no IP address"))?;
-                if spec.flows == 1 {
-                    socket.connect(&socket_options::destination(&socket, spec, from)?)?;
-                }
-                Ok(socket)
-            }),
-        };
-        match met {
-            Ok(socket) => channels.push(Channel::new(spec, socket)?),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
-                if over {
-                    break;
-                }
-            }
-            error => {
-                return error.map(|_| channels).attempt(|| format!("accept a connection on {listening}"));
-            }
-        }
-    }
-    Ok(channels)
 }
 
 #[cfg(test)]

@@ -115,7 +115,9 @@ pub fn run_arm(
     }
     let Counted { received, delays, series, slices: answered, .. } = counter.finish();
     let (slices, cpu) = match spec.slicing {
-        Some(_) => (with_delays(report.slices.clone(), &answered), cpu::of_slices(&report.slices)),
+        Some(_) => {
+            (with_delays(report.slices.clone(), &answered), cpu::of_slices(&report.slices, report.cpu_parts))
+        }
         None => (Vec::new(), report.cpu.finish()),
     };
     // Replies are timestamped when the program receives them.

@@ -43,6 +43,8 @@ pub struct Finished {
     pub cpu: CpuWindow,
     /// The slices of an interleaved trial.
     pub slices: Vec<Slice>,
+    /// User and kernel time of the sending thread over the slices, if the system divides it.
+    pub cpu_parts: Option<(Nanos, Nanos)>,
     /// Zero-copy sends, and how many of them the kernel copied anyway.
     pub zerocopy: Option<(u64, u64)>,
 }
@@ -79,6 +81,7 @@ pub struct Sending<'a> {
     lateness: Option<Lateness>,
     cpu: CpuWindow,
     slices: Vec<Slice>,
+    cpu_parts: Option<(Nanos, Nanos)>,
     channels: &'a [Channel],
 }
 
@@ -109,6 +112,7 @@ impl<'a> Sending<'a> {
             lateness: None,
             cpu: CpuWindow::new(spec.cpu_scope),
             slices: Vec::new(),
+            cpu_parts: None,
             channels,
         })
     }
@@ -170,6 +174,7 @@ impl<'a> Sending<'a> {
                 return Err(io::Error::other("slices need a length in time, not in messages"));
             }
         };
+        let began = sys::thread_cpu_parts();
         for round in 0.. {
             let in_time = turn.wait()?;
             // All arms have warmed up: the length of slices is known.
@@ -190,6 +195,8 @@ impl<'a> Sending<'a> {
                 break;
             }
         }
+        self.cpu_parts =
+            sys::thread_cpu_parts().zip(began).map(|(now, began)| (now.0 - began.0, now.1 - began.1));
         Ok(())
     }
 
@@ -298,8 +305,8 @@ impl<'a> Sending<'a> {
 
     /// What was sent. Waits until the kernel no longer needs the buffers.
     pub fn finish(self) -> io::Result<Finished> {
-        let Sending { tx, sent, lateness, cpu, slices, .. } = self;
-        Ok(Finished { sent, lateness, cpu, slices, zerocopy: tx.finish()? })
+        let Sending { tx, sent, lateness, cpu, slices, cpu_parts, .. } = self;
+        Ok(Finished { sent, lateness, cpu, slices, cpu_parts, zerocopy: tx.finish()? })
     }
 }
 

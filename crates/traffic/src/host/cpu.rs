@@ -42,25 +42,27 @@ pub fn so_far() -> Option<CpuTime> {
     window.finish()
 }
 
-/// CPU time of an arm of an interleaved trial: of its threads, over its slices. `None` if the system does not count
-/// it.
-pub fn of_slices(slices: &[Slice]) -> Option<CpuTime> {
+/// CPU time of an arm of an interleaved trial: of its threads, over its slices. `None` if the system does not count it.
+/// `parts` is user and kernel time of all that they did, if the system divides it: their slices are divided alike.
+pub fn of_slices(slices: &[Slice], parts: Option<(Nanos, Nanos)>) -> Option<CpuTime> {
     let busy_ns: Option<u64> =
         slices.iter().filter(|slice| slice.messages > 0).map(|slice| slice.cpu_ns).sum();
     let window_ns = slices.iter().map(|slice| slice.last_ns.saturating_sub(slice.first_ns)).sum();
     let busy_ns = busy_ns.filter(|_| !slices.is_empty())?;
+    let share = parts.map_or(0.0, |(user, kernel)| user as f64 / (user + kernel).max(1) as f64);
+    let user_ns = (busy_ns as f64 * share) as u64;
     Some(CpuTime {
         scope: CpuScope::Threads,
         window_ns,
-        user_ns: 0,
-        system_ns: busy_ns,
+        user_ns,
+        system_ns: busy_ns - user_ns,
         irq_ns: 0,
         softirq_ns: 0,
         idle_ns: window_ns.saturating_sub(busy_ns),
         steal_ns: 0,
-        undivided: true,
-        own_user_ns: 0,
-        own_system_ns: busy_ns,
+        undivided: parts.is_none(),
+        own_user_ns: user_ns,
+        own_system_ns: busy_ns - user_ns,
     })
 }
 

@@ -1,11 +1,11 @@
 //! The coordinator's end of an agent's byte stream.
 
-use crate::protocol::lines::{LONGEST_ANSWER, Lines};
+use crate::protocol::lines::{LONGEST_ANSWER, Lines, printable};
 use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
 use crate::stats::clock::{self, Offset};
 use crate::sys;
 use stacklab_model::{Exchange, HostFacts, NoiseFloor};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// How much of an unparsable line an error quotes, characters.
 const QUOTED_CHARS: usize = 80;
+/// Maximum number of answers that wait to be taken.
+const MOST_WAITING: usize = 2;
 /// How often a wait checks for an interrupt.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -56,6 +58,16 @@ pub enum AgentError {
         /// The request.
         asked: String,
     },
+    /// The agent answered a request that nobody made, or one twice.
+    #[error(
+        "the agent on {host} sent an answer to request {id}, which nobody made or which it had answered: it is faulty or hostile"
+    )]
+    Unasked {
+        /// Name of the host.
+        host: String,
+        /// The request's id.
+        id: u64,
+    },
     /// The agent wrote a line that is not an answer.
     #[error("the agent on {host} sent an answer that cannot be parsed: {start}")]
     Unreadable {
@@ -78,6 +90,8 @@ pub struct AgentClient {
     next_id: u64,
     /// Requests that were started and not finished, each with its answer once it has arrived.
     started: BTreeMap<u64, Option<Answer>>,
+    /// Requests that were given up before their answer came.
+    abandoned: BTreeSet<u64>,
     interrupted: &'static AtomicBool,
 }
 
@@ -110,9 +124,11 @@ impl AgentClient {
         output: impl Write + Send + 'static,
         interrupted: &'static AtomicBool,
     ) -> Self {
-        let (sender, answers) = mpsc::channel();
+        // An agent that says more than it is asked waits, and takes no memory here.
+        let (sender, answers) = mpsc::sync_channel(MOST_WAITING);
         thread::spawn(move || {
             for line in Lines::new(BufReader::new(input), LONGEST_ANSWER).map_while(Result::ok) {
+                let line = printable(&line);
                 let answer =
                     serde_json::from_str(&line).map_err(|_| line.chars().take(QUOTED_CHARS).collect());
                 if sender.send(answer).is_err() {
@@ -120,8 +136,9 @@ impl AgentClient {
                 }
             }
         });
-        let started = BTreeMap::new();
-        AgentClient { host: host.into(), output: Box::new(output), answers, next_id: 1, started, interrupted }
+        let (started, abandoned) = (BTreeMap::new(), BTreeSet::new());
+        let (host, output) = (host.into(), Box::new(output));
+        AgentClient { host, output, answers, next_id: 1, started, abandoned, interrupted }
     }
 
     /// Negotiates the protocol version.
@@ -205,7 +222,11 @@ impl AgentClient {
     /// abandoned.
     pub fn finish(&mut self, pending: Pending, limit: Duration) -> Result<Answer, AgentError> {
         let answer = self.wait(&pending, limit);
-        self.started.remove(&pending.id);
+        if let (Some(None), Err(AgentError::Silent { .. } | AgentError::Interrupted)) =
+            (self.started.remove(&pending.id), &answer)
+        {
+            self.abandoned.insert(pending.id);
+        }
         match answer? {
             Answer::Failed { reason } => Err(AgentError::Failed { host: self.host.clone(), reason }),
             answer => Ok(answer),
@@ -222,12 +243,18 @@ impl AgentClient {
                 return Ok(answer);
             }
             match self.answers.recv_timeout(LOOK) {
-                // Answers to abandoned requests are ignored.
-                Ok(Ok(answer)) => {
-                    if let Some(place) = self.started.get_mut(&answer.id) {
-                        *place = Some(answer.body);
+                Ok(Ok(answer)) => match self.started.get_mut(&answer.id) {
+                    Some(place @ None) => *place = Some(answer.body),
+                    // What the agent cannot parse has no id for its answer.
+                    _ if answer.id == 0 => {
+                        let Answer::Failed { reason } = answer.body else {
+                            return Err(self.confused(&pending.asked));
+                        };
+                        return Err(AgentError::Failed { host: self.host.clone(), reason });
                     }
-                }
+                    _ if self.abandoned.remove(&answer.id) => {}
+                    _ => return Err(AgentError::Unasked { host: self.host.clone(), id: answer.id }),
+                },
                 Ok(Err(start)) => return Err(AgentError::Unreadable { host: self.host.clone(), start }),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.gone(&pending.asked)),
                 Err(RecvTimeoutError::Timeout) if Instant::now() >= deadline => {

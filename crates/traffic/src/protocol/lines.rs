@@ -1,5 +1,6 @@
 //! Lines of bounded length, so that a peer cannot exhaust memory.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 
 /// Maximum request length, bytes: a trial specification takes less than two thousand.
@@ -7,6 +8,36 @@ pub(crate) const LONGEST_REQUEST: usize = 64 << 10;
 /// Maximum answer length, bytes: a series of 4096 rows, two histograms and ten thousand flows take less than two
 /// million.
 pub(crate) const LONGEST_ANSWER: usize = 16 << 20;
+
+/// A line of JSON without control characters in its texts: an agent's words go to terminals, which some of them change. In their place
+/// is U+FFFD.
+pub(crate) fn printable(line: &str) -> Cow<'_, str> {
+    let raw = |c: char| c.is_control() && c != '\r';
+    if !line.contains('\\') && !line.contains(raw) {
+        return Cow::Borrowed(line);
+    }
+    let mut text = String::with_capacity(line.len());
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            text.push(if raw(c) { char::REPLACEMENT_CHARACTER } else { c });
+            continue;
+        }
+        match rest.next() {
+            Some('b' | 'f' | 'n' | 'r' | 't') => text.push(char::REPLACEMENT_CHARACTER),
+            Some('u') => {
+                let digits: String = rest.by_ref().take(4).collect();
+                match u32::from_str_radix(&digits, 16).map(char::from_u32) {
+                    Ok(Some(c)) if c.is_control() => text.push(char::REPLACEMENT_CHARACTER),
+                    _ => text.extend(["\\u", &digits]),
+                }
+            }
+            Some(other) => text.extend(['\\', other]),
+            None => text.push('\\'),
+        }
+    }
+    Cow::Owned(text)
+}
 
 /// The lines of a byte stream, without line ends. A line that is too long is an error, and the last item.
 pub(crate) struct Lines<R> {
@@ -55,6 +86,16 @@ impl<R: BufRead> Iterator for Lines<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_control_character_is_left_in_a_text() {
+        let told = |json: &str| serde_json::from_str::<String>(&printable(json)).unwrap();
+        assert_eq!(told(r#""a\u001b]0;title\u0007\n\tb""#), "a\u{fffd}]0;title\u{fffd}\u{fffd}\u{fffd}b");
+        assert_eq!(told("\"a\u{9b}31mb\u{7f}\""), "a\u{fffd}31mb\u{fffd}");
+        assert_eq!(told(r#""C:\\new \"x\" \u00e4 \ud83d\ude00""#), "C:\\new \"x\" \u{e4} \u{1f600}");
+        assert!(matches!(printable("{\"id\":1}"), Cow::Borrowed(_)));
+        assert_eq!(printable("\\"), "\\");
+    }
 
     fn read(input: &[u8], longest: usize) -> Vec<Result<String, String>> {
         Lines::new(input, longest).map(|line| line.map_err(|error| error.to_string())).collect()

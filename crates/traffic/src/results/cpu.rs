@@ -56,9 +56,9 @@ pub(super) fn divided(time: Option<&CpuTime>, part: fn(&CpuTime) -> u64) -> Valu
         Some(time) if time.scope == CpuScope::Outside => Value::Missing(
             "the guest is counted from outside, where its kernel and its programs are one".to_owned(),
         ),
-        Some(time) if time.scope == CpuScope::Threads => {
-            Value::Missing("a thread's exact CPU time is not divided into parts".to_owned())
-        }
+        Some(time) if time.scope == CpuScope::Threads && time.undivided => Value::Missing(
+            "the system does not divide a thread's CPU time into user and kernel time".to_owned(),
+        ),
         time => of_window(time, part),
     }
 }
@@ -68,6 +68,9 @@ pub(super) fn softirq(time: Option<&CpuTime>) -> Value {
     match time {
         Some(time) if time.undivided && !matches!(time.scope, CpuScope::Outside | CpuScope::Threads) => {
             Value::Missing("the host counts interrupts as system time".to_owned())
+        }
+        Some(time) if time.scope == CpuScope::Threads => {
+            Value::Missing("a thread's CPU time has interrupts in its kernel time".to_owned())
         }
         time => divided(time, |time| time.softirq_ns),
     }

@@ -15,6 +15,8 @@ pub struct SliceCounter {
     delays: Vec<u64>,
     /// CPU time of this thread when the last row began.
     cpu_began: Option<Nanos>,
+    /// User and kernel time of this thread when the first row began, and when a row was last completed.
+    parts: [Option<(Nanos, Nanos)>; 2],
 }
 
 impl SliceCounter {
@@ -24,6 +26,7 @@ impl SliceCounter {
             rows: Vec::with_capacity(1024),
             delays: Vec::with_capacity(MOST_DELAYS),
             cpu_began: None,
+            parts: [None; 2],
         })
     }
 
@@ -41,6 +44,7 @@ impl SliceCounter {
                 self.rows.push(Slice { round, ..Slice::default() });
             }
             self.cpu_began = sys::thread_cpu_ns();
+            self.parts[0] = self.parts[0].or_else(sys::thread_cpu_parts);
         }
         let is_last = round + 1 == self.rows.len();
         let row = &mut self.rows[round];
@@ -70,6 +74,7 @@ impl SliceCounter {
         let Some(row) = self.rows.last_mut() else { return };
         if let (Some(began), Some(now)) = (self.cpu_began.take(), sys::thread_cpu_ns()) {
             row.cpu_ns = Some(now.saturating_sub(began));
+            self.parts[1] = sys::thread_cpu_parts();
         }
         let count = self.delays.len();
         if count > 1 {
@@ -80,6 +85,12 @@ impl SliceCounter {
             row.delay_ns = Some(*self.delays.select_nth_unstable((count - 1) / 2).1);
             self.delays.clear();
         }
+    }
+
+    /// User and kernel time of the counting thread since the first slice began, if the system divides it.
+    pub fn cpu_parts(&self) -> Option<(Nanos, Nanos)> {
+        let (began, now) = self.parts[0].zip(self.parts[1])?;
+        Some((now.0.saturating_sub(began.0), now.1.saturating_sub(began.1)))
     }
 
     /// Adds another thread's slices of the same arm. Medians stay those of the thread that has them.
@@ -117,7 +128,7 @@ mod tests {
     use super::*;
 
     fn counter() -> SliceCounter {
-        SliceCounter { rows: Vec::new(), delays: Vec::new(), cpu_began: None }
+        SliceCounter { rows: Vec::new(), delays: Vec::new(), cpu_began: None, parts: [None; 2] }
     }
 
     #[test]

@@ -145,10 +145,49 @@ pub fn own_cpu_ns() -> (u64, u64) {
     })
 }
 
+/// Limits the address space of this process, bytes; Linux only.
+#[cfg(not(target_os = "linux"))]
+pub fn bound_memory(_bytes: u64) -> io::Result<()> {
+    Ok(())
+}
+
+/// Limits the address space of this process, bytes.
+#[cfg(target_os = "linux")]
+pub fn bound_memory(bytes: u64) -> io::Result<()> {
+    Ok(setrlimit(Resource::RLIMIT_AS, bytes as _, bytes as _)?)
+}
+
+/// The largest buffer that any program may ask for, bytes: `rmem_max` or `wmem_max`; `None` where the system has no such limit.
+pub fn most_buffer_bytes(limit: &str) -> Option<u64> {
+    std::fs::read_to_string(format!("/proc/sys/net/core/{limit}")).ok()?.trim().parse().ok()
+}
+
+/// Whether a congestion control is there without a module of the kernel being loaded for it.
+pub fn has_congestion_control(name: &str) -> bool {
+    match std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control") {
+        Ok(loaded) => loaded.split_whitespace().any(|loaded| loaded == name),
+        Err(_) => !cfg!(target_os = "linux"),
+    }
+}
+
 /// This thread's CPU time so far, nanoseconds.
 pub fn thread_cpu_ns() -> Option<Nanos> {
     let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
     Some(used.tv_sec() as Nanos * 1_000_000_000 + used.tv_nsec() as Nanos)
+}
+
+/// This thread's user and kernel time so far, nanoseconds. Linux divides by what its ticks found running.
+#[cfg(any(target_os = "linux", target_os = "freebsd"))]
+pub fn thread_cpu_parts() -> Option<(Nanos, Nanos)> {
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
+    let ns = |time: nix::sys::time::TimeVal| time.num_microseconds() as Nanos * 1000;
+    Some((ns(usage.user_time()), ns(usage.system_time())))
+}
+
+/// The same: not counted for a thread.
+#[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
+pub fn thread_cpu_parts() -> Option<(Nanos, Nanos)> {
+    None
 }
 
 /// The largest resident set of this process so far, KiB.
@@ -187,12 +226,10 @@ pub fn set_congestion_control(socket: &Socket, name: &str) -> io::Result<()> {
 }
 
 /// A pollfd.
-#[cfg(any(test, not(target_os = "linux")))]
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct PollEntry(libc::pollfd);
 
-#[cfg(any(test, not(target_os = "linux")))]
 impl PollEntry {
     /// Polls a socket for this readiness. The socket must be open during each poll.
     pub fn new(socket: &Socket, what: crate::sys::types::Interest) -> Self {
@@ -209,13 +246,13 @@ impl PollEntry {
     }
 
     /// Whether it belongs to this socket.
+    #[cfg(any(test, not(target_os = "linux")))]
     pub fn is_of(&self, socket: &Socket) -> bool {
         self.0.fd == socket.as_raw_fd()
     }
 }
 
 /// Waits until one of the sockets is ready, or until the limit.
-#[cfg(any(test, not(target_os = "linux")))]
 pub fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
     let milliseconds = limit.as_millis().min(c_int::MAX as u128) as c_int;
     // SAFETY: `PollEntry` holds nothing but a `pollfd`, so that the slice is one of as many of these, which the kernel

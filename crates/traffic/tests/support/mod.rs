@@ -4,7 +4,7 @@
 pub mod checks;
 
 use stacklab_model::{Cell, Family, Framing, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec};
-use stacklab_traffic::agent::serve;
+use stacklab_traffic::agent::{Permission, serve};
 use stacklab_traffic::protocol::AgentClient;
 use stacklab_traffic::trial::Path;
 use std::io::{BufReader, Read, Write};
@@ -29,7 +29,7 @@ pub struct End {
 pub fn thread_agent() -> End {
     let (near, far) = UnixStream::pair().unwrap();
     let output = far.try_clone().unwrap();
-    thread::spawn(move || serve(BufReader::new(far), output));
+    thread::spawn(move || serve(BufReader::new(far), output, Permission::default(), |_| {}));
     let (answers, requests) = (near.try_clone().unwrap(), near.try_clone().unwrap());
     let hang_up = move || near.shutdown(Shutdown::Both).unwrap();
     End { answers: Box::new(answers), requests: Box::new(requests), hang_up: Box::new(hang_up) }

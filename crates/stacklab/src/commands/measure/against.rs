@@ -95,7 +95,7 @@ struct Way {
 
 impl BothFamilies {
     fn meet(common: &CommonOptions, interrupted: &'static AtomicBool) -> Result<(Self, LocalAgent), Failure> {
-        let mut ways = BTreeMap::new();
+        let (mut ways, mut others) = (BTreeMap::new(), Vec::new());
         for address in addresses(common)? {
             let there = address.ip();
             if ways.contains_key(&Family::of(there)) {
@@ -103,6 +103,7 @@ impl BothFamilies {
             }
             let here = route_to(there, None).map_err(|error| Failure::Unreachable(error.to_string()))?;
             ways.insert(Family::of(there), Way { here, there });
+            others.push(address);
         }
         if let Some(lacking) = Family::ALL.iter().find(|family| !ways.contains_key(family)) {
             return Err(Failure::Unreachable(format!(
@@ -110,7 +111,7 @@ impl BothFamilies {
                 common.host
             )));
         }
-        let (there, _) = reach(common, interrupted)?;
+        let (there, _) = reach(common, &others, interrupted)?;
         let (local, here) = LocalAgent::start(interrupted)?;
         let agents = if common.reverse { [there, here] } else { [here, there] };
         let systems = Systems([System::Namespace, System::Namespace]);

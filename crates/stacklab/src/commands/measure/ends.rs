@@ -3,10 +3,12 @@
 use crate::cli::measure::CommonOptions;
 use crate::failure::Failure;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use stacklab_agent::greeting::{GreetingError, greet, show_address};
+use stacklab_agent::key::Key;
 use stacklab_model::{Family, HostFacts};
 use stacklab_traffic::host::route::{self, Route};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
-use std::io::{self, BufWriter};
+use std::io::{self, BufWriter, IsTerminal};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -15,6 +17,8 @@ use std::time::Duration;
 
 /// Time limit for opening the control connection to an agent's host.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Time limit for an agent's greeting.
+const GREETING_LIMIT: Duration = Duration::from_secs(10);
 
 /// One end: its agent and its host's facts.
 pub struct End {
@@ -45,7 +49,7 @@ impl Ends {
     /// # Errors
     /// When HOST has no such address, no free agent listens there, or no agent can be started here.
     pub fn meet(options: &CommonOptions, interrupted: &'static AtomicBool) -> Result<Self, Failure> {
-        let (mut agent, there) = reach(options, interrupted)?;
+        let (mut agent, there) = reach(options, &[], interrupted)?;
         let route = route::route_to(there.ip(), options.from)
             .map_err(|error| Failure::Unreachable(error.to_string()))?;
         let facts = agent.facts()?;
@@ -89,21 +93,52 @@ impl Drop for LocalAgent {
     }
 }
 
-/// Connects to the agent on the first address of the host that accepts.
+/// Connects to the agent on the first address of the host that accepts. `others` are further addresses of the host, to and from which
+/// there will be traffic.
 ///
 /// # Errors
-/// When HOST has no such address, or no free agent listens there.
+/// When HOST has no such address, no free agent listens there, or the key is not that agent's.
 pub fn reach(
     options: &CommonOptions,
+    others: &[SocketAddr],
     interrupted: &'static AtomicBool,
 ) -> Result<(AgentClient, SocketAddr), Failure> {
     let CommonOptions { host, port, .. } = options;
+    let mut key =
+        Key::given(options.key_file.as_deref()).map_err(|error| Failure::Usage(error.to_string()))?;
     let mut failed = Vec::new();
     for address in addresses(options)? {
-        match connect(address, options.from) {
-            Ok(stream) => return Ok((greet(stream, address, interrupted)?, address)),
-            Err(reason) => failed.push(format!("{address}: {reason}")),
+        let stream = match connect(address, options.from) {
+            Ok(stream) => stream,
+            Err(reason) => {
+                failed.push(format!("{address}: {reason}"));
+                continue;
+            }
+        };
+        let mut tickets = Vec::new();
+        for other in others.iter().filter(|other| **other != address) {
+            tickets.push(
+                asking(
+                    &mut key,
+                    *other,
+                    || connect(*other, None).map_err(GreetingError::from),
+                    |stream, key| show_address(stream, key, GREETING_LIMIT),
+                )?
+                .0,
+            );
         }
+        let mut first = Some(stream);
+        let again =
+            || first.take().map_or_else(|| connect(address, options.from), Ok).map_err(GreetingError::from);
+        let ((), stream) = asking(&mut key, address, again, |stream, key| {
+            greet(stream, key, tickets.clone(), GREETING_LIMIT)
+        })?;
+        let answers = stream.try_clone().map_err(|reason| control(address, reason))?;
+        // TCP_NODELAY: a request is sent at once.
+        let output = BufWriter::new(stream);
+        let mut agent = AgentClient::new(format!("the agent on {address}"), answers, output, interrupted);
+        agent.hello().map_err(|error| not_an_agent(error, address))?;
+        return Ok((agent, address));
     }
     Err(Failure::Unreachable(format!(
         "no agent could be reached ({}): start `stacklab agent --listen{}` on {host}, and let port {port} through its firewall",
@@ -112,17 +147,30 @@ pub fn reach(
     )))
 }
 
-fn greet(
-    stream: TcpStream,
+/// Speaks with an agent; where it wants a key and a person is there, asks for it once and speaks again.
+fn asking<T>(
+    key: &mut Option<Key>,
     there: SocketAddr,
-    interrupted: &'static AtomicBool,
-) -> Result<AgentClient, Failure> {
-    let answers = stream.try_clone().map_err(|reason| control(there, reason))?;
-    // TCP_NODELAY: a request is sent at once.
-    let mut agent =
-        AgentClient::new(format!("the agent on {there}"), answers, BufWriter::new(stream), interrupted);
-    agent.hello().map_err(|error| not_an_agent(error, there))?;
-    Ok(agent)
+    mut connect: impl FnMut() -> Result<TcpStream, GreetingError>,
+    mut speak: impl FnMut(&TcpStream, Option<&Key>) -> Result<T, GreetingError>,
+) -> Result<(T, TcpStream), Failure> {
+    let mut once = |key: Option<&Key>| -> Result<(T, TcpStream), GreetingError> {
+        let stream = connect()?;
+        Ok((speak(&stream, key)?, stream))
+    };
+    let spoken = match once(key.as_ref()) {
+        Err(GreetingError::NoKey) if std::io::stdin().is_terminal() => {
+            let typed = rpassword::prompt_password(format!("Key of the agent on {there}: "))
+                .map_err(|reason| Failure::System { attempted: "ask for the agent's key", reason })?;
+            *key = Some(Key::of(&typed, "the answer").map_err(|error| Failure::Usage(error.to_string()))?);
+            once(key.as_ref())
+        }
+        spoken => spoken,
+    };
+    spoken.map_err(|error| match error {
+        GreetingError::NoAgent => no_agent(there),
+        error => Failure::Unreachable(format!("could not use the agent on {there}: {error}")),
+    })
 }
 
 /// The addresses of the host in the requested family.
@@ -188,15 +236,20 @@ fn control(there: SocketAddr, reason: io::Error) -> Failure {
     Failure::Unreachable(format!("could not use the connection to the agent on {there}: {reason}"))
 }
 
-/// The peer is not an agent, or the agent is busy.
+/// The peer is not an agent after all.
 fn not_an_agent(error: AgentError, there: SocketAddr) -> Failure {
     match error {
         AgentError::Gone { .. }
         | AgentError::Silent { .. }
         | AgentError::Confused { .. }
-        | AgentError::Unreadable { .. } => Failure::Unreachable(format!(
-            "something listens on {there}, but it does not speak as an agent of stacklab: start `stacklab agent --listen` there, on a free port, and name it with -p"
-        )),
+        | AgentError::Unasked { .. }
+        | AgentError::Unreadable { .. } => no_agent(there),
         error => error.into(),
     }
+}
+
+fn no_agent(there: SocketAddr) -> Failure {
+    Failure::Unreachable(format!(
+        "something listens on {there}, but it does not speak as an agent of stacklab: start `stacklab agent --listen` there, on a free port, and name it with -p"
+    ))
 }

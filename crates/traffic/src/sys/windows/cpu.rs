@@ -60,6 +60,11 @@ pub fn thread_cpu_ns() -> Option<u64> {
     None
 }
 
+/// This thread's user and kernel time so far: in ticks, too.
+pub fn thread_cpu_parts() -> Option<(u64, u64)> {
+    None
+}
+
 /// The largest working set of this process so far, KiB.
 pub fn peak_rss_kib() -> Option<u64> {
     let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;

@@ -15,6 +15,7 @@ pub use clock::{now_ns, precise_timers, realtime_offset_ns, sleep, tick_ns};
 pub use counters::counters;
 pub use cpu::{
     CpuReader, allowed_processors, own_cpu_ns, peak_rss_kib, pin_thread, processors_online, thread_cpu_ns,
+    thread_cpu_parts,
 };
 pub use host::host;
 pub use interfaces::{interface_mtu, interface_of, interfaces};
@@ -138,6 +139,21 @@ pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
 /// The source address of the next datagram, which stays in the queue; `WouldBlock` after [`RECEIVE_TICK`].
 pub fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
     waiting(socket, Interest::Readable, RECEIVE_TICK, || socket.peek_sender())
+}
+
+/// Limits the memory of this process: Windows does so by jobs, which the listening agent does not make.
+pub fn bound_memory(_bytes: u64) -> io::Result<()> {
+    Ok(())
+}
+
+/// The largest buffer that any program may ask for: Windows has no such limit.
+pub fn most_buffer_bytes(_limit: &str) -> Option<u64> {
+    None
+}
+
+/// Whether a congestion control is there: Windows lets none be chosen, and says so itself.
+pub fn has_congestion_control(_name: &str) -> bool {
+    true
 }
 
 /// Whether a send failed with ENOBUFS.

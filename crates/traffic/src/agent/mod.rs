@@ -1,5 +1,11 @@
 //! The agent: serves requests until its input ends. Long requests run concurrently.
 
+mod permission;
+mod watch;
+
+pub use permission::{Limits, Network, Permission};
+
+use crate::agent::watch::Activity;
 use crate::engine::arms;
 use crate::engine::receiver::Receiver;
 use crate::engine::sender;
@@ -8,7 +14,7 @@ use crate::host::{facts, noise};
 use crate::protocol::lines::{LONGEST_REQUEST, Lines};
 use crate::protocol::message::{Answer, Numbered, Request, SendArm, VERSIONS};
 use crate::sys;
-use stacklab_model::HostFacts;
+use stacklab_model::{HostFacts, Slicing};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io::{self, BufRead, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,15 +22,31 @@ use std::thread;
 
 /// How many recent answers are kept for duplicate requests.
 const KEPT: usize = 16;
+/// Maximum number of requests under way, and of receivers that have not been collected: those of the arms of two trials.
+const MOST_AT_ONCE: usize = 8;
+const MOST_RECEIVERS: usize = 2 * Slicing::MOST_ARMS;
+/// Address space of the process of a coordinator that reached a listening agent, bytes.
+const MOST_MEMORY: u64 = 4 << 30;
 
 /// Serves a coordinator until `input` ends. Requests in progress then continue, and their answers are lost. A process
-/// that serves one coordinator exits when this returns, even during a trial.
+/// that serves one coordinator exits when this returns, even during a trial. `end` is called with the reason, on another thread, when
+/// a limit in time has passed: it ends the process.
 ///
 /// # Errors
 /// When an answer cannot be written.
-pub fn serve(input: impl BufRead, output: impl Write + Send + 'static) -> io::Result<()> {
+pub fn serve(
+    input: impl BufRead,
+    output: impl Write + Send + 'static,
+    permission: Permission,
+    end: impl FnOnce(&str) + Send + 'static,
+) -> io::Result<()> {
     let responder = Arc::new(Responder { output: Mutex::new(output), cache: Mutex::default() });
-    let mut agent = Agent::default();
+    let mut agent = Agent { receivers: BTreeMap::new(), activity: Activity::new(), permission };
+    if let Some(limits) = &agent.permission.limits {
+        agent.activity.watch(limits, end);
+        // Beyond all trials that are accepted: an error elsewhere does not take the host's memory. It may be refused.
+        let _ = sys::bound_memory(MOST_MEMORY);
+    }
     for line in Lines::new(input, LONGEST_REQUEST) {
         let line = match line {
             // Not a message: answered like a request that was not understood.
@@ -88,6 +110,11 @@ impl<W: Write> Responder<W> {
         if cache.in_progress.insert(id) { Admission::New } else { Admission::InProgress }
     }
 
+    /// Number of requests that are not answered yet.
+    fn under_way(&self) -> usize {
+        locked(&self.cache).in_progress.len()
+    }
+
     fn answer(&self, id: u64, done: Result<Answer, String>) -> io::Result<()> {
         let answer = Numbered { id, body: done.unwrap_or_else(|reason| Answer::Failed { reason }) };
         {
@@ -121,9 +148,10 @@ enum Work {
     Lasting(Box<dyn FnOnce() -> Result<Answer, String> + Send>),
 }
 
-#[derive(Default)]
 struct Agent {
     receivers: BTreeMap<u64, Receiver>,
+    activity: Activity,
+    permission: Permission,
 }
 
 impl Agent {
@@ -138,14 +166,22 @@ impl Agent {
             Admission::InProgress => return Ok(()),
             Admission::Answered(answer) => return responder.write(&answer),
         }
-        match self.perform(id, request.body) {
+        self.activity.asked();
+        match self.permission.check(&request.body).and_then(|()| self.perform(id, request.body)) {
             Ok(Work::Done(answer)) => responder.answer(id, Ok(answer)),
             Err(reason) => responder.answer(id, Err(reason)),
             Ok(Work::Lasting(work)) => {
-                let theirs = Arc::clone(responder);
+                if responder.under_way() > MOST_AT_ONCE {
+                    return responder
+                        .answer(id, Err(format!("refused a request while {MOST_AT_ONCE} are under way")));
+                }
+                let (theirs, activity) = (Arc::clone(responder), self.activity.clone());
+                activity.begin(id);
                 let run = move || {
+                    let done = completed(work);
+                    activity.end(id);
                     // A coordinator that is gone also ends the input. The input loop handles that.
-                    let _ = theirs.answer(id, completed(work));
+                    let _ = theirs.answer(id, done);
                 };
                 match thread::Builder::new().name(format!("request {id}")).spawn(run) {
                     Ok(_) => Ok(()),
@@ -174,10 +210,14 @@ impl Agent {
                 counters: crate::host::counters::Snapshot::take(&interface).into_counters(),
                 cpu: crate::host::cpu::so_far(),
             })),
+            Request::Listen { .. } if self.receivers.len() >= MOST_RECEIVERS => {
+                Err(format!("refused to listen while {MOST_RECEIVERS} receivers are not collected"))
+            }
             Request::Listen { spec, address } => {
                 let receiver = Receiver::listen(*spec, address).map_err(|error| error.to_string())?;
                 let address = receiver.address;
                 self.receivers.insert(id, receiver);
+                self.activity.begin(id);
                 Ok(Work::Done(Answer::Listening { address }))
             }
             Request::Send { spec, from, to } => Ok(Work::Lasting(Box::new(move || {
@@ -201,6 +241,7 @@ impl Agent {
                     .receivers
                     .remove(&listen)
                     .ok_or("unknown receiver: no `listen` request came before")?;
+                self.activity.end(listen);
                 Ok(Work::Lasting(Box::new(move || {
                     let side = receiver.collect().map_err(|error| error.to_string())?;
                     Ok(Answer::Done(Box::new(side)))

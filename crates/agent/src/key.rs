@@ -1,0 +1,171 @@
+//! The key that a listening agent and its coordinators share, and what is proved with it.
+
+use hmac::{Hmac, Mac};
+use sha2::Sha256;
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Name of the environment variable that holds the key.
+pub const VARIABLE: &str = "STACKLAB_KEY";
+/// Least length of a key that somebody chose, characters: 22 random characters of base64 are 128 bits.
+const SHORTEST: usize = 22;
+/// Random bytes of a key that is made here, and of a challenge.
+const KEY_BYTES: usize = 16;
+const CHALLENGE_BYTES: usize = 32;
+
+/// A shared secret. Its text is shown nowhere but where it is made.
+#[derive(Clone)]
+pub struct Key(String);
+
+/// Why there is no key.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The file of the key cannot be read.
+    #[error("could not read the key from {}: {reason}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        reason: io::Error,
+    },
+    /// The key is too short to be a secret.
+    #[error(
+        "the key in {place} has {length} characters, and at least {SHORTEST} are needed: take one that `agent --listen` made, or `head -c 16 /dev/urandom | base64`"
+    )]
+    Short {
+        /// Where it is from.
+        place: String,
+        /// Its length.
+        length: usize,
+    },
+}
+
+impl Key {
+    /// A new key of 128 random bits.
+    ///
+    /// # Panics
+    /// If the system has no random numbers.
+    pub fn generate() -> Self {
+        let text = random_hex(KEY_BYTES);
+        Key(text.as_bytes().chunks(8).map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join("-"))
+    }
+
+    /// A key as its text; white space around it does not count. `place` says in the error where it is from.
+    ///
+    /// # Errors
+    /// If it is too short.
+    pub fn of(text: &str, place: &str) -> Result<Self, KeyError> {
+        let text = text.trim();
+        let length = text.chars().count();
+        if length < SHORTEST {
+            return Err(KeyError::Short { place: place.to_owned(), length });
+        }
+        Ok(Key(text.to_owned()))
+    }
+
+    /// The key of a file, or else of the environment; `None` if there is neither.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or the key is too short.
+    pub fn given(file: Option<&Path>) -> Result<Option<Self>, KeyError> {
+        if let Some(path) = file {
+            let text = std::fs::read_to_string(path)
+                .map_err(|reason| KeyError::File { path: path.to_owned(), reason })?;
+            return Self::of(&text, &path.display().to_string()).map(Some);
+        }
+        match std::env::var(VARIABLE) {
+            Ok(text) if !text.trim().is_empty() => Self::of(&text, VARIABLE).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Its text, for the person who starts the agent.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Proves that this end knows the key: an HMAC with SHA-256 (RFC 2104) of these parts, hexadecimal.
+    pub(crate) fn proof(&self, parts: &[&str]) -> String {
+        hex(&self.mac(parts).finalize().into_bytes())
+    }
+
+    /// Whether the other end knows the key, in constant time.
+    pub(crate) fn is_proved(&self, parts: &[&str], proof: &str) -> bool {
+        bytes(proof).is_some_and(|proof| self.mac(parts).verify_slice(&proof).is_ok())
+    }
+
+    fn mac(&self, parts: &[&str]) -> Hmac<Sha256> {
+        let mut mac =
+            Hmac::<Sha256>::new_from_slice(self.0.as_bytes()).expect("HMAC takes keys of any length");
+        for part in parts {
+            // With its length: no two lists of parts are one text.
+            mac.update(&(part.len() as u64).to_be_bytes());
+            mac.update(part.as_bytes());
+        }
+        mac
+    }
+}
+
+/// A number that is used once, hexadecimal.
+pub(crate) fn challenge() -> String {
+    random_hex(CHALLENGE_BYTES)
+}
+
+fn random_hex(count: usize) -> String {
+    let mut random = vec![0; count];
+    getrandom::fill(&mut random).expect("the system has random numbers");
+    hex(&random)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn bytes(hex: &str) -> Option<Vec<u8>> {
+    let digits = hex.as_bytes();
+    if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+    digits.chunks(2).map(byte).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_is_of_this_key_and_these_parts() {
+        let (key, other) = (Key::generate(), Key::generate());
+        let proof = key.proof(&["a", "bc"]);
+        assert!(key.is_proved(&["a", "bc"], &proof));
+        assert!(!key.is_proved(&["ab", "c"], &proof) && !other.is_proved(&["a", "bc"], &proof));
+        assert!(!key.is_proved(&["a", "bc"], "") && !key.is_proved(&["a", "bc"], "zz"));
+        assert_ne!(key.reveal(), other.reveal());
+        assert_eq!(key.reveal().len(), 35);
+    }
+
+    #[test]
+    fn the_mac_is_hmac_with_sha_256() {
+        // RFC 4231, test case 2, whose data is one part here, with its length before it.
+        let key = Key("Jefe".to_owned());
+        let mut mac = Hmac::<Sha256>::new_from_slice(b"Jefe").unwrap();
+        mac.update(b"what do ya want for nothing?");
+        let published = "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        assert_eq!(hex(&mac.finalize().into_bytes()), published);
+        assert_ne!(key.proof(&["what do ya want for nothing?"]), published);
+    }
+
+    #[test]
+    fn a_chosen_key_is_long_enough_or_refused_with_the_way_out() {
+        let refused = Key::of(" 1234 \n", "key.txt").err().unwrap().to_string();
+        assert!(refused.contains("key.txt has 4 characters") && refused.contains("at least 22"), "{refused}");
+        assert!(Key::of(&"x".repeat(22), "key.txt").is_ok());
+        let lost = Key::given(Some(Path::new("/nothing/here"))).err().unwrap().to_string();
+        assert!(lost.contains("/nothing/here"), "{lost}");
+    }
+}

@@ -1,0 +1,138 @@
+//! What an agent accepts of a trial, whoever asks: nothing that takes its memory, its time or its threads without end.
+
+use crate::{HEADER_BYTES, Length, Metric, Pacing, Probe, Slicing, Transport, TrialSpec};
+
+/// Longest message of a stream of bytes, bytes.
+const LONGEST_MESSAGE: u32 = 16 << 20;
+/// Longest datagram, bytes: what the length fields of UDP and IP leave.
+const LONGEST_DATAGRAM: u32 = 65_535;
+/// Maximum number of flows, and of bytes of one message of each.
+const MOST_FLOWS: u32 = 10_000;
+const MOST_FLOW_BYTES: u64 = 256 << 20;
+/// Messages per second of a schedule.
+const RATES: std::ops::RangeInclusive<f64> = 0.001..=1e9;
+/// Longest measured part and warm-up, and the most messages of a trial.
+const LONGEST_NS: u64 = 7 * 24 * 3600 * 1_000_000_000;
+const LONGEST_WARMUP_NS: u64 = 3600 * 1_000_000_000;
+const MOST_MESSAGES: u64 = 1_000_000_000_000;
+/// Maximum rows of the interval series.
+const MOST_ROWS: u64 = 1_000_000;
+/// Longest polling of a receive.
+const LONGEST_POLL_NS: u64 = 10_000_000;
+/// Lengths of a slice.
+const SLICES_NS: std::ops::RangeInclusive<u64> = 100_000..=60_000_000_000;
+/// How far clocks may be apart: a century.
+const MOST_OFFSET_NS: u64 = 100 * 366 * 24 * 3600 * 1_000_000_000;
+
+impl TrialSpec {
+    /// Checks that a trial is one that can be run, and that needs no more than bounded memory and time.
+    ///
+    /// # Errors
+    /// What is out of bounds, and the bounds.
+    pub fn check(&self) -> Result<(), String> {
+        let TrialSpec {
+            transport, message_bytes, flows, poll_ns, clock_offset_ns, slicing, ref probe, ..
+        } = *self;
+        let longest = if transport == Transport::Udp { LONGEST_DATAGRAM } else { LONGEST_MESSAGE };
+        // Connections are opened and closed: there is no message.
+        let least = if probe.probe == Probe::Connect { 0 } else { HEADER_BYTES };
+        bounds("message_bytes", u64::from(message_bytes), u64::from(least)..=u64::from(longest))?;
+        bounds("flows", u64::from(flows), 1..=u64::from(MOST_FLOWS))?;
+        bounds("flows x message_bytes", u64::from(flows) * u64::from(message_bytes), 0..=MOST_FLOW_BYTES)?;
+        bounds("poll_ns", poll_ns, 0..=LONGEST_POLL_NS)?;
+        bounds("clock_offset_ns", clock_offset_ns.unsigned_abs(), 0..=MOST_OFFSET_NS)?;
+        bounds("warmup_ns", probe.warmup_ns, 0..=LONGEST_WARMUP_NS)?;
+        bounds("metrics", probe.metrics.len() as u64, 0..=Metric::ALL.len() as u64)?;
+        let rows = match probe.length {
+            Length::Time(ns) => {
+                bounds("length, nanoseconds", ns, 1..=LONGEST_NS)?;
+                ns / probe.interval_ns.max(1)
+            }
+            Length::Packets(messages) => {
+                bounds("length, messages", messages, 1..=MOST_MESSAGES)?;
+                0
+            }
+        };
+        bounds("interval_ns", probe.interval_ns, 1..=LONGEST_NS)?;
+        bounds("rows of the interval series", rows, 0..=MOST_ROWS)?;
+        match probe.pacing {
+            Pacing::Flood | Pacing::Lockstep => {}
+            Pacing::Schedule(per_second) if RATES.contains(&per_second) => {}
+            Pacing::Share(share) if share > 0.0 && share <= 1.0 => {}
+            Pacing::Schedule(_) | Pacing::Share(_) | Pacing::Link => {
+                return Err(format!("refused a trial with pacing at {}", probe.pacing));
+            }
+        }
+        if let Some(Slicing { slice_ns: Some(slice_ns), .. }) = slicing {
+            bounds("slice_ns", slice_ns, SLICES_NS)?;
+        }
+        Ok(())
+    }
+}
+
+fn bounds(what: &str, found: u64, allowed: std::ops::RangeInclusive<u64>) -> Result<(), String> {
+    if allowed.contains(&found) {
+        return Ok(());
+    }
+    Err(format!(
+        "refused a trial with {what} = {found}: {} to {} are possible",
+        allowed.start(),
+        allowed.end()
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cell, Family, Framing, ProbeSpec};
+
+    fn spec(transport: Transport) -> TrialSpec {
+        let probe = ProbeSpec {
+            probe: Probe::Stream,
+            pacing: Pacing::Flood,
+            length: Length::Time(1_000_000_000),
+            warmup_ns: 0,
+            interval_ns: 1_000_000,
+            metrics: vec![Metric::Throughput],
+        };
+        TrialSpec::new(1, &Cell::new(Family::Ipv4, transport, Framing::Segment, 128), probe)
+    }
+
+    #[test]
+    fn what_would_take_an_agents_memory_time_or_threads_is_refused_with_its_bounds() {
+        let refused = |change: &dyn Fn(&mut TrialSpec), part: &str| {
+            for transport in [Transport::Udp, Transport::Tcp] {
+                let mut spec = spec(transport);
+                change(&mut spec);
+                let reason = spec.check().unwrap_err();
+                assert!(reason.contains(part), "{reason}");
+            }
+        };
+        assert_eq!(spec(Transport::Udp).check(), Ok(()));
+        assert_eq!(spec(Transport::Tcp).check(), Ok(()));
+        refused(&|spec| spec.message_bytes = 50_000_000, "message_bytes = 50000000: 32 to");
+        refused(&|spec| spec.message_bytes = 0, "message_bytes = 0");
+        refused(&|spec| spec.message_bytes = 31, "message_bytes = 31");
+        refused(&|spec| spec.flows = 0, "flows = 0: 1 to 10000");
+        refused(&|spec| spec.flows = 400_000, "flows = 400000");
+        refused(&|spec| spec.flows = u32::MAX, "flows = 4294967295");
+        refused(
+            &|spec| (spec.flows, spec.message_bytes) = (10_000, 60_000),
+            "flows x message_bytes = 600000000",
+        );
+        refused(&|spec| spec.poll_ns = 1 << 63, "poll_ns");
+        refused(&|spec| spec.clock_offset_ns = i64::MIN, "clock_offset_ns");
+        refused(&|spec| spec.probe.warmup_ns = u64::MAX, "warmup_ns");
+        refused(&|spec| spec.probe.length = Length::Time(u64::MAX), "length");
+        refused(&|spec| spec.probe.length = Length::Packets(u64::MAX), "length");
+        refused(&|spec| spec.probe.interval_ns = 0, "interval_ns = 0");
+        refused(&|spec| spec.probe.interval_ns = 1, "rows of the interval series");
+        refused(&|spec| spec.probe.metrics = vec![Metric::Loss; 1000], "metrics = 1000");
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e300] {
+            refused(&|spec| spec.probe.pacing = Pacing::Schedule(rate), "pacing at");
+        }
+        refused(&|spec| spec.probe.pacing = Pacing::Share(2.0), "pacing at 200 %");
+        let slicing = |slice_ns| Some(Slicing { slice_ns: Some(slice_ns), slots: false });
+        refused(&|spec| spec.slicing = slicing(1), "slice_ns = 1");
+    }
+}

@@ -1,0 +1,338 @@
+//! What an agent does for whoever asks. One that a coordinator started itself, on standard input and output, does all: that
+//! coordinator may run programs on the host anyway. One that listens does what it was told to allow.
+
+use crate::protocol::message::{Request, SendArm, Timetable};
+use crate::sys;
+use stacklab_model::{Length, Pacing, TrialSpec, Tuning, print_duration};
+use std::net::IpAddr;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// How far ahead of the host's clock a timetable may begin, and the longest slot.
+const LONGEST_LEAD_NS: u64 = 60_000_000_000;
+const LONGEST_SLOT_NS: u64 = 120_000_000_000;
+
+/// What an agent may be asked to do.
+#[derive(Debug, Clone, Default)]
+pub struct Permission {
+    /// The limits of an agent that listens; `None`: whatever can be done.
+    pub limits: Option<Limits>,
+}
+
+/// The limits of an agent that listens.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// The coordinator's addresses, to which the agent may send.
+    pub peers: Vec<IpAddr>,
+    /// The agent's own addresses, on which it may receive: those at which the coordinator reached it.
+    pub own: Vec<IpAddr>,
+    /// Networks to which the agent may send too.
+    pub targets: Vec<Network>,
+    /// Whether socket options may be set that need privileges or change the host: buffers beyond the system's limits, busy polling,
+    /// any congestion control.
+    pub tuning: bool,
+    /// Longest trial, with its warm-up.
+    pub longest: Duration,
+    /// Highest rate of the payload that it sends, bits per second; floods are then refused.
+    pub most_bits_per_second: Option<f64>,
+    /// How long a coordinator may ask nothing.
+    pub idle: Duration,
+}
+
+impl Permission {
+    /// Whether a request may be done.
+    ///
+    /// # Errors
+    /// Why not, and what would allow it.
+    pub fn check(&self, request: &Request) -> Result<(), String> {
+        match request {
+            Request::Listen { spec, address } => {
+                self.check_trial(spec)?;
+                match &self.limits {
+                    Some(limits) if !limits.own.contains(&address.to_canonical()) => {
+                        Err(format!("refused to listen on {address}: only on {}", list(&limits.own)))
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Request::Send { spec, to, .. } => self.check_send(spec, to.ip()),
+            Request::SendInTurns { arms, .. } => {
+                arms.iter().try_for_each(|arm| self.check_send(&arm.spec, arm.to.ip()))
+            }
+            Request::SendInSlots { arm: SendArm { spec, to, .. }, timetable } => {
+                check_timetable(timetable)?;
+                self.check_send(spec, to.ip())
+            }
+            Request::Hello { .. }
+            | Request::Facts
+            | Request::NoiseFloor
+            | Request::Count { .. }
+            | Request::Clock
+            | Request::Collect { .. } => Ok(()),
+        }
+    }
+
+    fn check_send(&self, spec: &TrialSpec, to: IpAddr) -> Result<(), String> {
+        self.check_trial(spec)?;
+        let Some(limits) = &self.limits else { return Ok(()) };
+        let to = to.to_canonical();
+        if !limits.peers.contains(&to) && !limits.targets.iter().any(|network| network.holds(to)) {
+            return Err(format!(
+                "refused to send to {to}: only to the coordinator's own address ({}); where the agent was started, --allow-target names others",
+                list(&limits.peers)
+            ));
+        }
+        let Some(most) = limits.most_bits_per_second else { return Ok(()) };
+        let bits = f64::from(spec.message_bytes) * 8.0;
+        match spec.probe.pacing {
+            Pacing::Lockstep => Ok(()),
+            Pacing::Schedule(per_second) if per_second * bits <= most => Ok(()),
+            _ => Err(format!("refused to send faster than {} Mbit/s: ask for a rate, as in -b", most / 1e6)),
+        }
+    }
+
+    fn check_trial(&self, spec: &TrialSpec) -> Result<(), String> {
+        spec.check()?;
+        let Some(limits) = &self.limits else { return Ok(()) };
+        let lasts_ns = match (spec.probe.length, spec.probe.pacing) {
+            (Length::Time(ns), _) => ns,
+            (Length::Packets(messages), Pacing::Schedule(per_second)) => {
+                (messages as f64 / per_second * 1e9) as u64
+            }
+            // Known when it has ended: a trial that lasts longer ends the agent's process.
+            (Length::Packets(_), _) => 0,
+        };
+        let longest = limits.longest;
+        if u128::from(lasts_ns) + u128::from(spec.probe.warmup_ns) > longest.as_nanos() {
+            let most = print_duration(longest.as_nanos() as u64);
+            return Err(format!(
+                "refused a trial of more than {most}: where the agent was started, --longest allows more"
+            ));
+        }
+        if limits.tuning { Ok(()) } else { check_tuning(&spec.tuning) }
+    }
+}
+
+/// Refuses socket options that change more of the host than the socket.
+fn check_tuning(tuning: &Tuning) -> Result<(), String> {
+    let refused =
+        |what: String| Err(format!("refused {what}: where the agent was started, --allow tuning permits it"));
+    for (name, asked, most) in [
+        ("send buffer", tuning.send_buffer, sys::most_buffer_bytes("wmem_max")),
+        ("receive buffer", tuning.receive_buffer, sys::most_buffer_bytes("rmem_max")),
+    ] {
+        if let (Some(asked), Some(most)) = (asked, most)
+            && u64::from(asked) > most
+        {
+            return refused(format!("a {name} of {asked} bytes, more than the system's {most}"));
+        }
+    }
+    if tuning.busy_poll_us.is_some_and(|us| us > 0) {
+        return refused("busy polling".to_owned());
+    }
+    match &tuning.congestion_control {
+        Some(name) if !sys::has_congestion_control(name) => refused(format!(
+            "the congestion control {name:?}, for which the kernel would have to load a module"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A timetable that keeps no thread asleep without end.
+fn check_timetable(timetable: &Timetable) -> Result<(), String> {
+    let Timetable { starts_ns, warmup_slot_ns, slot_ns, slice_ns, .. } = *timetable;
+    let lead_ns = starts_ns.saturating_sub(sys::now_ns());
+    let slots = [warmup_slot_ns, slot_ns, slice_ns].iter().all(|ns| (1..=LONGEST_SLOT_NS).contains(ns));
+    if lead_ns > LONGEST_LEAD_NS || !slots || slice_ns > slot_ns {
+        return Err(format!("refused a timetable that begins in {lead_ns} ns with slots of {slot_ns} ns"));
+    }
+    Ok(())
+}
+
+fn list(addresses: &[IpAddr]) -> String {
+    addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A network: an address, and how many of its bits count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: IpAddr,
+    bits: u8,
+}
+
+impl Network {
+    /// Whether an address is in it.
+    pub fn holds(&self, address: IpAddr) -> bool {
+        match (self.address, address.to_canonical()) {
+            (IpAddr::V4(own), IpAddr::V4(other)) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0);
+                (own.to_bits() ^ other.to_bits()) & mask == 0
+            }
+            (IpAddr::V6(own), IpAddr::V6(other)) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
+                (own.to_bits() ^ other.to_bits()) & mask == 0
+            }
+            _ => false,
+        }
+    }
+}
+
+/// `192.0.2.0/24`, `2001:db8::/32`, or one address.
+impl FromStr for Network {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || "expected a network such as 192.0.2.0/24 or 2001:db8::/32".to_owned();
+        let (address, bits) = match text.split_once('/') {
+            Some((address, bits)) => (address, Some(bits)),
+            None => (text, None),
+        };
+        let address: IpAddr = address.parse().map_err(|_| expected())?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| expected()))?;
+        if bits > most {
+            return Err(expected());
+        }
+        Ok(Network { address, bits })
+    }
+}
+
+/// As it is read.
+impl std::fmt::Display for Network {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}", self.address, self.bits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::fixtures;
+    use stacklab_model::{Family, Transport};
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    fn limited() -> Limits {
+        Limits {
+            peers: vec![ip("10.9.0.2"), ip("2001:db8::2")],
+            own: vec![ip("10.9.0.1"), ip("2001:db8::1")],
+            targets: Vec::new(),
+            tuning: false,
+            longest: Duration::from_secs(60),
+            most_bits_per_second: None,
+            idle: Duration::from_secs(60),
+        }
+    }
+
+    fn send(to: &str, change: impl FnOnce(&mut TrialSpec)) -> Request {
+        let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+        change(&mut spec);
+        Request::Send { spec: Box::new(spec), from: ip("10.9.0.1"), to: format!("{to}:53").parse().unwrap() }
+    }
+
+    fn refused(limits: Limits, request: &Request) -> Option<String> {
+        Permission { limits: Some(limits) }.check(request).err()
+    }
+
+    #[test]
+    fn an_agent_sends_only_to_its_coordinator_or_where_it_may() {
+        assert_eq!(refused(limited(), &send("10.9.0.2", |_| {})), None);
+        assert_eq!(refused(limited(), &send("[2001:db8::2]", |_| {})), None);
+        assert_eq!(refused(limited(), &send("[::ffff:10.9.0.2]", |_| {})), None);
+        for third in ["10.9.0.3", "127.0.0.1", "[::1]", "255.255.255.255", "[2001:db8::3]"] {
+            let reason = refused(limited(), &send(third, |_| {})).unwrap();
+            assert!(reason.contains("--allow-target"), "{reason}");
+        }
+        let wide = Limits { targets: vec!["10.9.0.0/30".parse().unwrap()], ..limited() };
+        assert_eq!(refused(wide.clone(), &send("10.9.0.3", |_| {})), None);
+        assert!(refused(wide, &send("10.9.0.4", |_| {})).is_some());
+        let spec = Box::new(fixtures::spec(Family::Ipv4, Transport::Udp));
+        let arm = |to: &str| SendArm {
+            spec: spec.clone(),
+            from: ip("10.9.0.1"),
+            to: format!("{to}:9").parse().unwrap(),
+        };
+        let arms = Request::SendInTurns { arms: vec![arm("10.9.0.2"), arm("10.9.0.3")], seed: 1 };
+        assert!(refused(limited(), &arms).is_some());
+        let listen = |address: &str| Request::Listen { spec: spec.clone(), address: ip(address) };
+        assert_eq!(refused(limited(), &listen("2001:db8::1")), None);
+        assert!(refused(limited(), &listen("0.0.0.0")).unwrap().contains("only on 10.9.0.1"));
+        // Whoever started it on standard input and output may do anything.
+        assert_eq!(Permission::default().check(&send("10.9.0.3", |_| {})), Ok(()));
+    }
+
+    #[test]
+    fn length_rate_and_options_have_limits() {
+        let long = send("10.9.0.2", |spec| spec.probe.length = Length::Time(61_000_000_000));
+        assert!(refused(limited(), &long).unwrap().contains("--longest"));
+        let slow = send("10.9.0.2", |spec| {
+            spec.probe.length = Length::Packets(100);
+            spec.probe.pacing = Pacing::Schedule(1.0);
+        });
+        assert!(refused(limited(), &slow).is_some());
+        let paced = |rate| {
+            send("10.9.0.2", move |spec| {
+                (spec.message_bytes, spec.probe.pacing) = (1250, Pacing::Schedule(rate));
+            })
+        };
+        let bounded = Limits { most_bits_per_second: Some(10e6), ..limited() };
+        assert_eq!(refused(bounded.clone(), &paced(1000.0)), None);
+        assert!(refused(bounded.clone(), &paced(1001.0)).unwrap().contains("10 Mbit/s"));
+        assert!(refused(bounded, &send("10.9.0.2", |spec| spec.probe.pacing = Pacing::Flood)).is_some());
+        let tuned = |tuning: Tuning| send("10.9.0.2", move |spec| spec.tuning = tuning);
+        for tuning in [
+            Tuning { busy_poll_us: Some(50), ..Tuning::default() },
+            Tuning { congestion_control: Some("no_such_module".to_owned()), ..Tuning::default() },
+            Tuning { receive_buffer: Some(1 << 30), ..Tuning::default() },
+        ] {
+            let request = tuned(tuning);
+            assert!(refused(limited(), &request).unwrap().contains("--allow tuning"));
+            assert_eq!(refused(Limits { tuning: true, ..limited() }, &request), None);
+        }
+        // Everybody's trials are bounded.
+        let huge = send("10.9.0.2", |spec| spec.flows = u32::MAX);
+        assert!(Permission::default().check(&huge).unwrap_err().contains("flows"));
+    }
+
+    #[test]
+    fn a_timetable_ends_and_does_not_sleep_for_ever() {
+        let spec = Box::new(fixtures::spec(Family::Ipv4, Transport::Udp));
+        let arm = SendArm { spec, from: ip("10.9.0.1"), to: "10.9.0.2:9".parse().unwrap() };
+        let good = Timetable {
+            arms: 2,
+            arm: 0,
+            seed: 1,
+            starts_ns: sys::now_ns(),
+            warmup_slot_ns: 50_000_000,
+            slot_ns: 20_000_000,
+            slice_ns: 10_000_000,
+        };
+        let check =
+            |timetable| Permission::default().check(&Request::SendInSlots { arm: arm.clone(), timetable });
+        assert_eq!(check(good), Ok(()));
+        for bad in [
+            Timetable { starts_ns: u64::MAX, ..good },
+            Timetable { slot_ns: u64::MAX, ..good },
+            Timetable { slot_ns: 0, ..good },
+            Timetable { slice_ns: 30_000_000, ..good },
+        ] {
+            assert!(check(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn networks_are_read_and_hold_what_is_in_them() {
+        let network = |text: &str| text.parse::<Network>();
+        assert!(network("192.0.2.0/24").unwrap().holds(ip("192.0.2.255")));
+        assert!(!network("192.0.2.0/24").unwrap().holds(ip("192.0.3.0")));
+        assert!(network("0.0.0.0/0").unwrap().holds(ip("203.0.113.9")));
+        assert!(!network("0.0.0.0/0").unwrap().holds(ip("::1")));
+        assert!(network("2001:db8::/32").unwrap().holds(ip("2001:db8:ffff::1")));
+        assert!(network("::/0").unwrap().holds(ip("::1")) && network("::1").unwrap().holds(ip("::1")));
+        for wrong in ["", "10.0.0.0/33", "::/129", "10.0.0.0/", "net/8", "10.0.0.0/-1"] {
+            assert!(network(wrong).is_err(), "{wrong}");
+        }
+    }
+}

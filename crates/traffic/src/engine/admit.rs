@@ -1,0 +1,218 @@
+//! Admission of a trial's sender by its token: whatever else reaches the receiver's port is counted as a stray, and takes no place.
+
+use crate::engine::header::Header;
+use crate::engine::socket::Channel;
+use crate::engine::socket_options;
+use crate::error::{Attempt, EngineError};
+use crate::sys::{self, Interest, PollEntry};
+use socket2::Socket;
+use stacklab_model::{HEADER_BYTES, Transport, TrialSpec};
+use std::collections::VecDeque;
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Maximum number of connections that have not shown whose they are; the oldest is closed for a new one.
+const MOST_UNKNOWN: usize = 64;
+/// How long many connections wait for more of them, and one that has begun its header for the rest.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Waits for the sender's connections or first datagram; returns none if the trial ended before, and the number of strays. Several flows
+/// of datagrams share the socket, which then has no peer.
+pub fn admit(
+    spec: &TrialSpec,
+    socket: &Socket,
+    listening: SocketAddr,
+    ended: &AtomicBool,
+) -> Result<(Vec<Channel>, u64), EngineError> {
+    match spec.transport {
+        Transport::Tcp => connections(spec, socket, ended),
+        Transport::Udp => first_datagram(spec, socket, ended),
+    }
+    .attempt(|| format!("accept {} on {listening}", spec.transport))
+    .and_then(|(sockets, strays)| {
+        let channels = sockets.into_iter().map(|socket| Channel::new(spec, socket));
+        Ok((channels.collect::<Result<_, _>>()?, strays))
+    })
+}
+
+/// Whether a call only found nothing yet.
+fn is_nothing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+/// The socket, connected to whoever sent the first datagram of this trial.
+fn first_datagram(spec: &TrialSpec, socket: &Socket, ended: &AtomicBool) -> io::Result<(Vec<Socket>, u64)> {
+    let mut strays = 0;
+    loop {
+        // Read first: whatever arrived before the end can still be accepted afterwards.
+        let over = ended.load(Ordering::Relaxed);
+        match sys::peek_sender(socket) {
+            Ok(sender) if is_of_trial(socket, spec.token)? => {
+                let socket = socket.try_clone()?;
+                let from =
+                    sender.as_socket().ok_or_else(|| io::Error::other("the sender has no IP address"))?;
+                if spec.flows == 1 {
+                    socket.connect(&socket_options::destination(&socket, spec, from)?)?;
+                }
+                return Ok((vec![socket], strays));
+            }
+            Ok(_) => {
+                socket.recv(&mut [MaybeUninit::uninit(); 1]).or_else(cut_short)?;
+                strays += 1;
+            }
+            Err(error) if is_nothing(&error) && over => return Ok((Vec::new(), strays)),
+            Err(error) if is_nothing(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// A datagram that is longer than the buffer is taken all the same; Windows says so.
+fn cut_short(error: io::Error) -> io::Result<usize> {
+    const WSAEMSGSIZE: i32 = 10040;
+    if cfg!(windows) && error.raw_os_error() == Some(WSAEMSGSIZE) { Ok(0) } else { Err(error) }
+}
+
+/// Whether what waits at a socket begins with a header of this trial.
+fn is_of_trial(socket: &Socket, token: u32) -> io::Result<bool> {
+    Ok(peeked(socket)?.is_some_and(|seen| Header::read(&seen, token).is_some()))
+}
+
+/// The first bytes that wait at a socket; `None` if it has ended.
+fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
+    let mut room = [MaybeUninit::<u8>::uninit(); HEADER_BYTES as usize];
+    let count = match socket.peek(&mut room).or_else(|error| cut_short(error).map(|_| HEADER_BYTES as usize))
+    {
+        Ok(0) => return Ok(None),
+        Ok(count) => count,
+        Err(error) => return Err(error),
+    };
+    // SAFETY: the call has written this many bytes.
+    Ok(Some(room[..count].iter().map(|byte| unsafe { byte.assume_init() }).collect()))
+}
+
+/// The connections of all flows: those whose first message is one of this trial.
+fn connections(spec: &TrialSpec, socket: &Socket, ended: &AtomicBool) -> io::Result<(Vec<Socket>, u64)> {
+    let flows = spec.flows as usize;
+    let (mut found, mut unknown, mut strays) = (Vec::new(), VecDeque::<Socket>::new(), 0);
+    while found.len() < flows {
+        let over = ended.load(Ordering::Relaxed);
+        // Of many connections, all are accepted before they are looked at.
+        let wait = if unknown.len() > MOST_UNKNOWN { LOOK } else { Duration::ZERO };
+        while is_readable(socket, wait)? {
+            match sys::accept(socket) {
+                Ok((connection, _)) => unknown.push_back(connection),
+                // It was closed before it was accepted.
+                Err(error) if is_nothing(&error) || error.kind() == io::ErrorKind::ConnectionAborted => {}
+                Err(error) => return Err(error),
+            }
+            if unknown.len() > flows + MOST_UNKNOWN {
+                unknown.pop_front();
+                strays += 1;
+            }
+        }
+        let all = unknown.iter().chain([socket]);
+        let mut ready: Vec<PollEntry> =
+            all.map(|socket| PollEntry::new(socket, Interest::Readable)).collect();
+        sys::poll_sockets(&mut ready, sys::RECEIVE_TICK)?;
+        if over && !ready.iter().any(PollEntry::is_ready) {
+            break;
+        }
+        let mut half = false;
+        for (connection, ready) in std::mem::take(&mut unknown).into_iter().zip(&ready) {
+            let seen =
+                if ready.is_ready() { peeked(&connection) } else { Err(io::ErrorKind::WouldBlock.into()) };
+            match seen {
+                Ok(Some(seen)) if Header::read(&seen, spec.token).is_some() && found.len() < flows => {
+                    found.push(connection);
+                }
+                Ok(Some(seen)) if !seen.is_empty() && seen.len() < HEADER_BYTES as usize && !over => {
+                    half = true;
+                    unknown.push_back(connection);
+                }
+                Err(error) if is_nothing(&error) => unknown.push_back(connection),
+                Ok(_) | Err(_) => strays += 1,
+            }
+        }
+        if half {
+            // What has begun to speak is ready all the time.
+            sys::sleep(LOOK);
+        }
+    }
+    Ok((found, strays + unknown.len() as u64))
+}
+
+/// Whether something waits at a socket within the limit.
+fn is_readable(socket: &Socket, limit: Duration) -> io::Result<bool> {
+    let mut entry = [PollEntry::new(socket, Interest::Readable)];
+    sys::poll_sockets(&mut entry, limit)?;
+    Ok(entry[0].is_ready())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::receiver::Receiver;
+    use crate::engine::sender;
+    use crate::trial::fixtures;
+    use stacklab_model::{Family, Length, Pacing, Probe};
+    use std::io::Write;
+    use std::net::{TcpStream, UdpSocket};
+
+    fn spec(transport: Transport, flows: u32) -> TrialSpec {
+        let mut spec = fixtures::spec(Family::Ipv4, transport);
+        (spec.probe.probe, spec.probe.pacing) = (Probe::Stream, Pacing::Schedule(20_000.0));
+        (spec.probe.length, spec.probe.warmup_ns, spec.flows) = (Length::Packets(2_000), 0, flows);
+        spec
+    }
+
+    #[test]
+    fn strays_take_no_place_and_are_counted() {
+        for (transport, flows) in
+            [(Transport::Udp, 1), (Transport::Udp, 3), (Transport::Tcp, 1), (Transport::Tcp, 3)]
+        {
+            let spec = spec(transport, flows);
+            let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
+            let mut open = Vec::new();
+            let mut strays = 0;
+            match transport {
+                Transport::Udp => {
+                    let stray = UdpSocket::bind("127.0.0.1:0").unwrap();
+                    // Too short, another trial's, and longer than any of this one.
+                    for junk in [&b"x"[..], &[7; 200], &[0; 60_000]] {
+                        stray.send_to(junk, receiver.address).unwrap();
+                        strays += 1;
+                    }
+                }
+                Transport::Tcp => {
+                    for junk in [&b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"[..], &[7; 200], b"x", b""] {
+                        let mut stream = TcpStream::connect(receiver.address).unwrap();
+                        stream.write_all(junk).unwrap();
+                        open.push(stream);
+                        strays += 1;
+                    }
+                }
+            }
+            let sender = sender::run(&spec, spec.family.loopback(), receiver.address).unwrap();
+            let receiver = receiver.collect().unwrap();
+            let what = format!("{transport}, {flows} flows");
+            assert_eq!((sender.sent.measured, receiver.received.measured), (2_000, 2_000), "{what}");
+            assert_eq!(receiver.received.strays, strays, "{what}");
+        }
+    }
+
+    #[test]
+    fn a_trial_that_nobody_begins_ends_with_its_strays() {
+        for transport in Transport::ALL.iter().copied() {
+            let spec = spec(transport, 1);
+            let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
+            let silent = TcpStream::connect(receiver.address);
+            assert_eq!(silent.is_ok(), transport == Transport::Tcp);
+            let report = receiver.collect().unwrap();
+            assert_eq!(report.received.measured, 0);
+        }
+    }
+}

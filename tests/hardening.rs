@@ -1,0 +1,286 @@
+//! What an outsider could do to an agent that listens, or a hostile agent to a coordinator.
+
+use crate::support;
+
+use serde_json::json;
+use stacklab_model::{
+    Cell, Family, Framing, Length, Metric, Pacing, Probe, ProbeSpec, Slicing, Transport, TrialSpec, Tuning,
+};
+use stacklab_traffic::protocol::{AgentClient, AgentError, Request};
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+use support::listening::Listening;
+use support::program::{Program, children, code};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+const LIMIT: Duration = Duration::from_secs(20);
+const HERE: &str = "127.0.0.1";
+
+fn coordinator(there: &Listening) -> AgentClient {
+    let stream = there.greeted(HERE);
+    let mut agent = AgentClient::new("the agent", stream.try_clone().unwrap(), stream, &NEVER);
+    agent.hello().unwrap();
+    agent
+}
+
+fn spec(transport: Transport, probe: Probe) -> TrialSpec {
+    let probe = ProbeSpec {
+        probe,
+        pacing: if probe == Probe::Stream { Pacing::Flood } else { Pacing::Lockstep },
+        length: Length::Packets(1000),
+        warmup_ns: 0,
+        interval_ns: 10_000_000,
+        metrics: vec![Metric::Throughput],
+    };
+    TrialSpec::new(5, &Cell::new(Family::Ipv4, transport, Framing::Segment, 200), probe)
+}
+
+fn send(agent: &mut AgentClient, spec: TrialSpec, to: SocketAddr) -> Result<(), String> {
+    let request = Request::Send { spec: Box::new(spec), from: HERE.parse().unwrap(), to };
+    match agent.ask(request, "send", LIMIT) {
+        Ok(_) => Ok(()),
+        Err(AgentError::Failed { reason, .. }) => Err(reason),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn an_agent_sends_to_no_third_host() {
+    let there = Listening::start("", &[]);
+    let mut agent = coordinator(&there);
+    let third: IpAddr = "127.0.0.2".parse().unwrap();
+    let victim = UdpSocket::bind((third, 0)).unwrap();
+    let open = TcpListener::bind((third, 0)).unwrap();
+    victim.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    for (transport, probe, to) in [
+        (Transport::Udp, Probe::Stream, victim.local_addr().unwrap()),
+        (Transport::Udp, Probe::Echo, victim.local_addr().unwrap()),
+        (Transport::Tcp, Probe::Stream, open.local_addr().unwrap()),
+        (Transport::Tcp, Probe::Connect, open.local_addr().unwrap()),
+    ] {
+        let reason = send(&mut agent, spec(transport, probe), to).unwrap_err();
+        assert!(reason.contains("only to the coordinator's own address (127.0.0.1)"), "{reason}");
+    }
+    assert!(victim.recv(&mut [0; 2000]).is_err(), "the victim got a datagram");
+    open.set_nonblocking(true).unwrap();
+    assert!(open.accept().is_err(), "the victim got a connection");
+    // Nor does it receive for others than its coordinator.
+    let listen = Request::Listen {
+        spec: Box::new(spec(Transport::Udp, Probe::Stream)),
+        address: "0.0.0.0".parse().unwrap(),
+    };
+    assert!(matches!(agent.ask(listen, "listen", LIMIT), Err(AgentError::Failed { .. })));
+    drop(agent);
+    // Where the operator allows it, it does.
+    let there = Listening::start("", &["--allow-target", "127.0.0.2/32"]);
+    send(&mut coordinator(&there), spec(Transport::Udp, Probe::Stream), victim.local_addr().unwrap())
+        .unwrap();
+    assert!(victim.recv(&mut [0; 2000]).is_ok());
+}
+
+#[test]
+fn whoever_does_not_know_the_key_gets_nothing() {
+    let there = Listening::start("", &[]);
+    let pid = there.agent.pid();
+    let measure = ["measure", "udp", HERE, "-t", "0.1", "-p", &there.port];
+    for (key, said) in
+        [(Some("another-key-of-somebody-else"), "the key is not this agent's"), (None, "STACKLAB_KEY")]
+    {
+        let mut command = there.program.command(&measure);
+        match key {
+            Some(key) => command.env("STACKLAB_KEY", key),
+            None => command.env_remove("STACKLAB_KEY"),
+        };
+        support::program::Outcome::of(command).expect(code::HOST).says(&[said]);
+        assert_eq!(children(pid), Vec::<u32>::new());
+    }
+    let file = there.program.write("key.txt", format!("{}\n", support::program::KEY));
+    let with_file = [&measure[..], &["--key-file", file.to_str().unwrap()]].concat();
+    let mut command = there.program.command(&with_file);
+    command.env_remove("STACKLAB_KEY");
+    support::program::Outcome::of(command).expect(code::DONE);
+    there.program.write("short.txt", "1234");
+    let short = [&measure[..], &["--key-file", "short.txt"]].concat();
+    there.program.run(&short).expect(code::REQUEST).says(&["short.txt", "at least 22"]);
+    // The key stands in no argument of a process.
+    let mut first = there.program.start(&["measure", "udp", HERE, "-t", "2", "-p", &there.port]);
+    while children(pid).is_empty() {
+        assert!(first.is_running());
+        thread::sleep(Duration::from_millis(5));
+    }
+    let [served] = children(pid)[..] else { panic!("one process serves") };
+    for process in [pid, served, first.pid()] {
+        let words = fs::read(format!("/proc/{process}/cmdline")).unwrap();
+        assert!(!String::from_utf8_lossy(&words).contains(support::program::KEY));
+    }
+    let environment = fs::read(format!("/proc/{served}/environ")).unwrap();
+    assert!(!String::from_utf8_lossy(&environment).contains(support::program::KEY));
+    first.end(LIMIT).expect(code::DONE);
+}
+
+#[test]
+fn an_agent_makes_a_key_of_its_own_and_an_open_one_says_so() {
+    let program = Program::new();
+    let mut own = program.command(&["agent", "--listen", "127.0.0.1:0"]);
+    own.env_remove("STACKLAB_KEY");
+    let mut agent = program.started(own);
+    agent.wait_for("measures to it", LIMIT);
+    let said = agent.stderr();
+    let key = said.split("key ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap().to_owned();
+    assert!(key.len() >= 32, "{said}");
+    let port = said.split("-p ").nth(1).unwrap().split('`').next().unwrap().to_owned();
+    let mut measure = program.command(&["measure", "udp", HERE, "-n", "10", "-p", &port]);
+    measure.env("STACKLAB_KEY", &key);
+    support::program::Outcome::of(measure).expect(code::DONE);
+    let open = Listening::start("", &["--open"]);
+    assert!(open.agent.stderr().contains("open: whoever reaches this port"));
+    let with_key = ["measure", "udp", HERE, "-n", "10", "-p", &open.port];
+    open.program.run(&with_key).expect(code::HOST).says(&["it is open", "--open"]);
+    let mut without = open.program.command(&with_key);
+    without.env_remove("STACKLAB_KEY");
+    support::program::Outcome::of(without).expect(code::DONE);
+}
+
+#[test]
+fn hostile_trials_are_refused_at_once_and_take_no_memory() {
+    let there = Listening::start("", &[]);
+    let mut agent = coordinator(&there);
+    let [served] = children(there.agent.pid())[..] else { panic!("one process serves") };
+    let to: SocketAddr = (HERE.parse::<IpAddr>().unwrap(), 9).into();
+    type Change = (&'static str, fn(&mut TrialSpec));
+    let changes: [Change; 12] = [
+        ("message_bytes", |spec| spec.message_bytes = 50_000_000),
+        ("message_bytes", |spec| spec.message_bytes = 0),
+        ("message_bytes", |spec| spec.message_bytes = 16),
+        ("flows", |spec| spec.flows = 400_000),
+        ("flows", |spec| spec.flows = u32::MAX),
+        ("poll_ns", |spec| spec.poll_ns = 1 << 63),
+        ("pacing", |spec| spec.probe.pacing = Pacing::Schedule(f64::INFINITY)),
+        ("length", |spec| spec.probe.length = Length::Time(u64::MAX)),
+        ("--longest", |spec| spec.probe.length = Length::Time(3_601_000_000_000)),
+        ("slice_ns", |spec| spec.slicing = Some(Slicing { slice_ns: Some(0), slots: false })),
+        ("--allow tuning", |spec| spec.tuning = Tuning { busy_poll_us: Some(100), ..Tuning::default() }),
+        ("--allow tuning", |spec| {
+            spec.tuning = Tuning { congestion_control: Some("evil_module".to_owned()), ..Tuning::default() };
+        }),
+    ];
+    for (part, change) in changes {
+        for transport in Transport::ALL.iter().copied() {
+            let mut spec = spec(transport, Probe::Stream);
+            change(&mut spec);
+            let start = Instant::now();
+            // NaN and infinity are no JSON, and so not even understood.
+            let sent = send(&mut agent, spec.clone(), to).unwrap_err();
+            assert!(sent.contains(part) || sent.contains("does not understand"), "{part}: {sent}");
+            let request = Request::Listen { spec: Box::new(spec), address: HERE.parse().unwrap() };
+            assert!(matches!(agent.ask(request, "listen", LIMIT), Err(AgentError::Failed { .. })), "{part}");
+            assert!(start.elapsed() < Duration::from_secs(2), "{part}: {:?}", start.elapsed());
+        }
+    }
+    // Receivers are bounded, too.
+    let listen = || Request::Listen {
+        spec: Box::new(spec(Transport::Udp, Probe::Stream)),
+        address: HERE.parse().unwrap(),
+    };
+    let refused = (0..300).position(|_| agent.ask(listen(), "listen", LIMIT).is_err());
+    assert_eq!(refused, Some(2 * Slicing::MOST_ARMS));
+    let status = fs::read_to_string(format!("/proc/{served}/status")).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let kib: u64 = peak.trim().trim_end_matches(" kB").trim().parse().unwrap();
+    assert!(kib < 64 * 1024, "the agent's process took {kib} KiB");
+    agent.hello().unwrap();
+}
+
+#[test]
+fn silent_connections_and_idle_coordinators_do_not_hold_an_agent() {
+    let there = Listening::start("", &["--idle", "1"]);
+    let hostile: SocketAddr = "127.0.0.9:0".parse().unwrap();
+    let open = || {
+        let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+        socket.bind(&hostile.into()).unwrap();
+        let to: SocketAddr = format!("{HERE}:{}", there.port).parse().unwrap();
+        socket.connect(&to.into()).unwrap();
+        TcpStream::from(socket)
+    };
+    let silent: Vec<TcpStream> = (0..100).map(|_| open()).collect();
+    // Half a greeting, byte by byte.
+    silent.iter().for_each(|mut stream| drop(stream.write_all(b"{")));
+    for _ in 0..3 {
+        let start = Instant::now();
+        there.program.run(&["measure", "udp", HERE, "-n", "10", "-p", &there.port]).expect(code::DONE);
+        assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+    }
+    drop(silent);
+    // One that was let in and asks nothing more.
+    let mut idle = coordinator(&there);
+    let start = Instant::now();
+    while !children(there.agent.pid()).is_empty() {
+        assert!(start.elapsed() < LIMIT, "an idle coordinator holds the agent");
+        thread::sleep(Duration::from_millis(20));
+    }
+    assert!(idle.hello().is_err());
+    there.program.run(&["measure", "udp", HERE, "-n", "10", "-p", &there.port]).expect(code::DONE);
+}
+
+/// A hostile agent, open to all: what it says once a coordinator has greeted it. Its port.
+fn hostile(mut speak: impl FnMut(&mut TcpStream) + Send + 'static) -> String {
+    let listener = TcpListener::bind((HERE, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let challenge = json!({"stacklab_agent": 1, "challenge": "00", "open": true});
+        stream.write_all(format!("{challenge}\n").as_bytes()).unwrap();
+        let mut seen = [0; 1];
+        while stream.read(&mut seen).unwrap() == 1 && seen[0] != b'\n' {}
+        stream.write_all(b"{\"proof\":null}\n").unwrap();
+        speak(&mut stream);
+        // What follows is not read.
+        thread::sleep(LIMIT);
+    });
+    port
+}
+
+fn measure_with(port: &str) -> support::program::Outcome {
+    let program = Program::new();
+    let mut command = program.command(&["measure", "udp", HERE, "-n", "10", "-p", port]);
+    command.env_remove("STACKLAB_KEY");
+    support::program::Outcome::of(command)
+}
+
+#[test]
+fn a_hostile_agent_takes_no_memory_of_the_coordinator() {
+    let long = "x".repeat(1 << 20);
+    let port = hostile(move |stream| {
+        let answer = json!({"id": 7, "body": {"failed": {"reason": long}}});
+        let line = format!("{answer}\n");
+        for _ in 0..2000 {
+            if stream.write_all(line.as_bytes()).is_err() {
+                break;
+            }
+        }
+    });
+    measure_with(&port).expect(code::HOST);
+    // SAFETY: a structure of numbers, for which zeros are a value, and which the call fills.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) }, 0);
+    assert!(usage.ru_maxrss < 64 * 1024, "the coordinator took {} KiB", usage.ru_maxrss);
+}
+
+#[test]
+fn what_an_agent_says_does_not_change_the_terminal() {
+    let port = hostile(|stream| {
+        let reason = "\u{1b}]0;owned\u{7}\r\nPassword: \u{9b}2J";
+        let answer = json!({"id": 1, "body": {"failed": {"reason": reason}}});
+        let _ = stream.write_all(format!("{answer}\n").as_bytes());
+    });
+    let outcome = measure_with(&port).expect(code::HOST);
+    assert!(outcome.stderr.contains("Password"), "{outcome}");
+    let control = |c: char| c.is_control() && c != '\n';
+    assert!(!outcome.stderr.contains(control), "{:?}", outcome.stderr);
+    assert_eq!(outcome.stderr.trim_end().lines().count(), 1, "{:?}", outcome.stderr);
+}
