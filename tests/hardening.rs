@@ -6,7 +6,7 @@ use serde_json::json;
 use stacklab_model::{
     Cell, Family, Framing, Length, Metric, Pacing, Probe, ProbeSpec, Slicing, Transport, TrialSpec, Tuning,
 };
-use stacklab_traffic::protocol::{AgentClient, AgentError, Request};
+use stacklab_traffic::protocol::{AgentClient, AgentError, Answer, Request};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -80,6 +80,30 @@ fn an_agent_sends_to_no_third_host() {
     send(&mut coordinator(&there), spec(Transport::Udp, Probe::Stream), victim.local_addr().unwrap())
         .unwrap();
     assert!(victim.recv(&mut [0; 2000]).is_ok());
+}
+
+#[test]
+fn an_agent_answers_no_third_host() {
+    let there = Listening::start("", &[]);
+    let mut agent = coordinator(&there);
+    let echo = spec(Transport::Udp, Probe::Echo);
+    let listen = Request::Listen { spec: Box::new(echo.clone()), address: HERE.parse().unwrap() };
+    let Ok((_, Answer::Listening { address })) = agent.ask(listen, "listen", LIMIT) else {
+        panic!("it does not listen")
+    };
+    // Whoever forges a victim's address would have it answered.
+    let victim = UdpSocket::bind("127.0.0.2:0").unwrap();
+    victim.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+    let mut message = vec![0; echo.message_bytes as usize];
+    message[..4].copy_from_slice(&echo.token.to_be_bytes());
+    for _ in 0..10 {
+        victim.send_to(&message, address).unwrap();
+    }
+    assert!(victim.recv(&mut [0; 2000]).is_err(), "the victim was answered");
+    let own = UdpSocket::bind("127.0.0.1:0").unwrap();
+    own.set_read_timeout(Some(LIMIT)).unwrap();
+    own.send_to(&message, address).unwrap();
+    assert_eq!(own.recv(&mut [0; 2000]).unwrap(), message.len());
 }
 
 #[test]
@@ -173,9 +197,12 @@ fn hostile_trials_are_refused_at_once_and_take_no_memory() {
             let mut spec = spec(transport, Probe::Stream);
             change(&mut spec);
             let start = Instant::now();
-            // NaN and infinity are no JSON, and so not even understood.
             let sent = send(&mut agent, spec.clone(), to).unwrap_err();
-            assert!(sent.contains(part) || sent.contains("does not understand"), "{part}: {sent}");
+            // Infinity is no JSON, and so not even understood.
+            assert!(
+                sent.contains(part) || part == "pacing" && sent.contains("does not understand"),
+                "{part}: {sent}"
+            );
             let request = Request::Listen { spec: Box::new(spec), address: HERE.parse().unwrap() };
             assert!(matches!(agent.ask(request, "listen", LIMIT), Err(AgentError::Failed { .. })), "{part}");
             assert!(start.elapsed() < Duration::from_secs(2), "{part}: {:?}", start.elapsed());
@@ -197,7 +224,7 @@ fn hostile_trials_are_refused_at_once_and_take_no_memory() {
 
 #[test]
 fn silent_connections_and_idle_coordinators_do_not_hold_an_agent() {
-    let there = Listening::start("", &["--idle", "1"]);
+    let there = Listening::start("", &["--idle", "3"]);
     let hostile: SocketAddr = "127.0.0.9:0".parse().unwrap();
     let open = || {
         let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
@@ -209,6 +236,19 @@ fn silent_connections_and_idle_coordinators_do_not_hold_an_agent() {
     let silent: Vec<TcpStream> = (0..100).map(|_| open()).collect();
     // Half a greeting, byte by byte.
     silent.iter().for_each(|mut stream| drop(stream.write_all(b"{")));
+    // No more than eight of one address are heard; the others are closed.
+    let open = silent.iter().filter(|stream| {
+        stream.set_nonblocking(true).unwrap();
+        let mut seen = [0; 1000];
+        let mut read = || (&mut &**stream).read(&mut seen);
+        // The challenge, and then nothing, or the end.
+        let heard = |result: std::io::Result<usize>| match result {
+            Ok(count) => count > 0,
+            Err(error) => error.kind() == std::io::ErrorKind::WouldBlock,
+        };
+        heard(read()) && heard(read())
+    });
+    assert!(open.count() <= 8);
     for _ in 0..3 {
         let start = Instant::now();
         there.program.run(&["measure", "udp", HERE, "-n", "10", "-p", &there.port]).expect(code::DONE);
@@ -264,6 +304,7 @@ fn a_hostile_agent_takes_no_memory_of_the_coordinator() {
         }
     });
     measure_with(&port).expect(code::HOST);
+    // Of all children of this process, which are that one under scripts/run-tests.
     // SAFETY: a structure of numbers, for which zeros are a value, and which the call fills.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
@@ -283,4 +324,47 @@ fn what_an_agent_says_does_not_change_the_terminal() {
     let control = |c: char| c.is_control() && c != '\n';
     assert!(!outcome.stderr.contains(control), "{:?}", outcome.stderr);
     assert_eq!(outcome.stderr.trim_end().lines().count(), 1, "{:?}", outcome.stderr);
+}
+
+#[test]
+fn half_a_request_holds_no_place_at_the_page() {
+    let program = Program::new();
+    let mut serving = program.start(&["serve", "--port", "0"]);
+    serving.wait_for("http://", LIMIT);
+    let said = serving.stderr();
+    let (address, rest) = said.split_once("http://").and_then(|(_, rest)| rest.split_once('/')).unwrap();
+    let token = rest.split_once("token=").unwrap().1.split_whitespace().next().unwrap();
+    let half = || {
+        let mut stream = TcpStream::connect(address).unwrap();
+        let request = format!("GET / HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    };
+    let begun = Instant::now();
+    let halves: Vec<TcpStream> = (0..300).map(|_| half()).collect();
+    let mut whole = half();
+    whole.write_all(b"Connection: close\r\n\r\n").unwrap();
+    whole.set_read_timeout(Some(2 * LIMIT)).unwrap();
+    let mut answer = String::new();
+    whole.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(begun.elapsed() < 2 * LIMIT, "{:?}", begun.elapsed());
+    // The first ones have been closed by then.
+    let mut first = &halves[0];
+    first.set_read_timeout(Some(LIMIT)).unwrap();
+    let mut rest = Vec::new();
+    assert!(first.read_to_end(&mut rest).is_ok(), "half a request is kept open");
+    // A page of another site reads nothing, and nobody without the token.
+    for header in
+        [format!("Authorization: Bearer {token}\r\nSec-Fetch-Site: cross-site"), "Accept: */*".to_owned()]
+    {
+        let mut foreign = TcpStream::connect(address).unwrap();
+        let request = format!(
+            "GET /api/campaigns HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{header}\r\n\r\n"
+        );
+        foreign.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        foreign.read_to_string(&mut answer).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
+    }
 }

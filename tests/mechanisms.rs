@@ -350,8 +350,8 @@ impl ByHand<'_> {
 
     /// The process that keeps the testbed alive.
     fn holder(&self) -> u64 {
-        let up = std::fs::read(self.0.work().join("stacklab-lab.json")).unwrap();
-        serde_json::from_slice::<serde_json::Value>(&up).unwrap()["holder"].as_u64().unwrap()
+        let up = std::fs::read(self.0.work().join("stacklab-lab/testbed.json")).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&up).unwrap()["holder"]["pid"].as_u64().unwrap()
     }
 }
 
@@ -459,7 +459,7 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     assert!(unknown != Some(0) && why.contains("sender, router1, router2, receiver"), "{why}");
     assert_eq!(lab(&["down"]).0, Some(0));
     assert!(!pids.lines().any(runs), "{pids}");
-    assert!(!program.work().join("stacklab-lab.json").exists());
+    assert!(!program.work().join("stacklab-lab/testbed.json").exists());
     assert_eq!(folders_of(holder), 0);
     assert!(lab(&["enter", "sender", "true"]).2.contains("no testbed is up"));
 }

@@ -10,7 +10,7 @@ mod sys;
 pub use listen::{ListenAddress, ListenError, PORT, listen, notice_a_dead_peer};
 
 use key::{Key, KeyError};
-use stacklab_traffic::agent::{Limits, Network, Permission};
+use stacklab_traffic::agent::{Limits, Network, Peers, Permission};
 use std::io::{self, BufReader, stdin, stdout};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -39,7 +39,7 @@ pub struct AgentOptions {
     /// Let it send to this network too, such as 192.0.2.0/24, and not to the coordinator's own addresses only
     #[arg(long, value_name = "NETWORK")]
     pub allow_target: Vec<Network>,
-    /// Let coordinators set socket options that need privileges or change the host: large buffers, busy polling, any congestion
+    /// Let coordinators set socket options that need privileges or change the host: buffers above 16 MiB, busy polling, any congestion
     /// control
     #[arg(long, value_name = "WHAT", value_parser = ["tuning"])]
     pub allow: Vec<String>,
@@ -49,7 +49,7 @@ pub struct AgentOptions {
     /// Seconds after which a coordinator that asks nothing has to leave
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub idle: u32,
-    /// Highest rate at which it sends, Mbit/s of payload; floods are then refused
+    /// Highest rate of a stream that it sends, Mbit/s of payload; floods and opening connections are then refused
     #[arg(long, value_name = "MBITS")]
     pub most_rate: Option<f64>,
     /// The coordinator's addresses; for the process of a coordinator
@@ -64,9 +64,8 @@ impl AgentOptions {
     /// What it may be asked. A coordinator that started it itself on standard input and output may ask anything.
     fn permission(&self) -> Permission {
         let limits = Limits {
-            peers: self.peer.clone(),
+            peers: Peers { addresses: self.peer.clone(), networks: self.allow_target.clone() },
             own: self.own.clone(),
-            targets: self.allow_target.clone(),
             tuning: self.allow.iter().any(|what| what == "tuning"),
             longest: Duration::from_secs(self.longest.into()),
             most_bits_per_second: self.most_rate.map(|rate| rate * 1e6),

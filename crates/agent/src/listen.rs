@@ -24,9 +24,9 @@ pub const PORT: u16 = 5202;
 const GREETING_LIMIT: Duration = Duration::from_secs(5);
 /// How long a coordinator waits for the previous one to be gone.
 const LEAVE_LIMIT: Duration = Duration::from_secs(1);
-/// Maximum number of connections at once, and of those from one address; more are closed.
+/// Maximum number of connections at once, and of those from one address, or network of IPv6; more are closed.
 const MOST_CONNECTIONS: usize = 256;
-const MOST_FROM_ADDRESS: usize = 8;
+const MOST_FROM_NETWORK: usize = 8;
 /// How often the wait for a connection checks whether it should end.
 const LOOK: Duration = Duration::from_millis(250);
 
@@ -168,7 +168,7 @@ struct Agent {
     served: Mutex<Option<TcpStream>>,
     /// Notified when no coordinator is being served any more.
     free: Condvar,
-    /// Number of connections of each address.
+    /// Number of connections of each network.
     connections: Mutex<HashMap<IpAddr, usize>>,
     /// Whether a coordinator was served and has gone.
     done: AtomicBool,
@@ -196,26 +196,13 @@ impl Agent {
     /// Handles a connection on a separate thread, so that a silent connection does not block others.
     fn meet(self: &Arc<Self>, stream: TcpStream) {
         let Ok(AddressPair { peer, .. }) = AddressPair::of(&stream) else { return };
-        {
-            let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-            let all: usize = connections.values().sum();
-            let own = connections.entry(peer).or_default();
-            if all >= MOST_CONNECTIONS || *own >= MOST_FROM_ADDRESS {
-                return;
-            }
-            *own += 1;
-        }
-        let agent = Arc::clone(self);
-        thread::spawn(move || {
+        let Some(place) = Place::take(self, network_of(peer)) else { return };
+        let serve = move || {
             // A coordinator that disconnects is not a failure.
-            let _ = agent.attend(&stream);
-            drop(stream);
-            let mut connections = agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(own) = connections.get_mut(&peer) {
-                *own -= 1;
-            }
-            connections.retain(|_, own| *own > 0);
-        });
+            let _ = place.agent.attend(&stream);
+        };
+        // Without a thread the connection is closed, and its place is free again.
+        let _ = thread::Builder::new().spawn(serve);
     }
 
     fn attend(&self, stream: &TcpStream) -> io::Result<()> {
@@ -235,6 +222,43 @@ impl Agent {
             eprintln!("stacklab: could not serve a coordinator: {reason}");
         }
         ended
+    }
+}
+
+/// A connection's place among those of its network, free again when this is dropped.
+struct Place {
+    agent: Arc<Agent>,
+    network: IpAddr,
+}
+
+impl Place {
+    fn take(agent: &Arc<Agent>, network: IpAddr) -> Option<Self> {
+        let mut connections = agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = connections.values().sum();
+        let own = connections.entry(network).or_default();
+        if all >= MOST_CONNECTIONS || *own >= MOST_FROM_NETWORK {
+            return None;
+        }
+        *own += 1;
+        Some(Place { agent: Arc::clone(agent), network })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut connections = self.agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = connections.get_mut(&self.network) {
+            *own -= 1;
+        }
+        connections.retain(|_, own| *own > 0);
+    }
+}
+
+/// What one host may have many addresses of: of IPv6, its first 64 bits.
+fn network_of(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
     }
 }
 

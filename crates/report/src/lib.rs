@@ -32,6 +32,7 @@ pub use rendering::format::Format;
 pub use tidy::{TidyFormat, tidy, tidy_slices};
 
 use crate::findings::{comparisons, csv, estimates, groups, heading, json, matrix, notes, summary};
+use crate::rendering::csv_cells::Cells;
 use crate::rendering::{columns, markdown, text};
 use stacklab_model::Findings;
 
@@ -44,7 +45,8 @@ pub fn render(findings: &Findings, format: Format, width: usize) -> String {
     match format {
         Format::Text => text::render(&document(findings, width), width),
         Format::Markdown => markdown::render(&document(findings, width)),
-        Format::Csv => csv::render(findings),
+        Format::Csv => csv::render(findings, Cells::Guarded),
+        Format::RawCsv => csv::render(findings, Cells::Raw),
         Format::Json => json::render(findings),
     }
 }

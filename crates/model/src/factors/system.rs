@@ -116,9 +116,7 @@ impl FromStr for System {
             "gvisor" => System::Gvisor,
             "uml" => System::Uml,
             "here" => System::Here,
-            _ if after("ssh:").is_some_and(|host| !host.starts_with('-')) => {
-                System::Ssh(text[4..].to_owned())
-            }
+            _ if after("ssh:").is_some_and(names_a_machine) => System::Ssh(text[4..].to_owned()),
             _ if after("uml-").is_some_and(names_a_folder) => System::OwnUml(text[4..].to_owned()),
             _ if after("disk:").is_some() => System::Disk(text[5..].to_owned()),
             _ => {
@@ -132,6 +130,14 @@ impl FromStr for System {
             }
         })
     }
+}
+
+/// Whether ssh can be given this name of a machine. ssh's configuration may give it to a shell (`%h` in ProxyCommand).
+fn names_a_machine(name: &str) -> bool {
+    let fits = |c: char| {
+        c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | ':' | '[' | ']' | '%' | '+' | '/')
+    };
+    !name.starts_with('-') && name.chars().all(fits)
 }
 
 /// Whether a user-chosen name is valid as a folder name and as part of a level: letters, digits, `.`, `_` and `-`.
@@ -218,6 +224,9 @@ mod tests {
             "uml-a/b",
             "ssh:",
             "ssh:-oProxyCommand=x",
+            "ssh:host;reboot",
+            "ssh:$(reboot)",
+            "ssh:a b",
             "disk:",
             "a -> gvisor",
         ] {

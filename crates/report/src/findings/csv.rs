@@ -7,6 +7,7 @@
 use crate::findings::columns::{Subject, estimate, median_interval, settings, subject};
 use crate::findings::estimates::uncompared;
 use crate::rendering::columns::{self, Column, figure};
+use crate::rendering::csv_cells::Cells;
 use stacklab_model::{
     CellEstimate, Comparison, Effect, Estimate, Explained, Findings, Order, Scale, StopReason, Tests, Verdict,
 };
@@ -52,10 +53,10 @@ impl FindingRow {
 }
 
 /// Header and rows.
-pub fn render(findings: &Findings) -> String {
+pub fn render(findings: &Findings, texts: Cells) -> String {
     let comparisons = findings.comparisons.iter().map(|one| FindingRow::Comparison(Box::new(one.clone())));
     let cells = uncompared(findings).map(|cell| FindingRow::Cell(Box::new(cell.clone())));
-    columns::render(&columns(), comparisons.chain(cells))
+    columns::render(&columns(), comparisons.chain(cells), texts)
 }
 
 /// The columns.
@@ -276,7 +277,7 @@ mod tests {
     #[test]
     fn a_row_for_each_comparison_reads_back_unrounded() {
         let findings = findings();
-        let rows = rows(&render(&findings));
+        let rows = rows(&render(&findings, Cells::Guarded));
         let compared = rows.iter().filter(|row| !field(row, "factor").is_empty());
         for (row, comparison) in compared.zip(&findings.comparisons) {
             let effect = comparison.effect.as_ref();
@@ -290,7 +291,7 @@ mod tests {
     #[test]
     fn what_is_missing_is_empty_and_says_why() {
         let findings = findings();
-        let rows = rows(&render(&findings));
+        let rows = rows(&render(&findings, Cells::Guarded));
         let nothing = rows.iter().find(|row| field(row, "verdict") == "nothing").unwrap();
         assert_eq!((field(nothing, "effect"), field(nothing, "candidate_mean")), ("", ""));
         assert_eq!(field(nothing, "candidate_n"), "0");
@@ -300,7 +301,7 @@ mod tests {
     #[test]
     fn a_study_without_comparisons_has_a_row_for_each_cell() {
         let findings = without_comparisons();
-        let rows = rows(&render(&findings));
+        let rows = rows(&render(&findings, Cells::Guarded));
         assert_eq!(rows.len(), findings.cells.len());
         assert_eq!((field(&rows[0], "factor"), field(&rows[0], "verdict")), ("", ""));
         assert_eq!(field(&rows[0], "family"), findings.cells[0].cell.family.name());
@@ -313,7 +314,7 @@ mod tests {
     #[test]
     fn other_tests_stand_in_columns_of_their_own() {
         let findings = findings();
-        let rows = rows(&render(&findings));
+        let rows = rows(&render(&findings, Cells::Guarded));
         let tests = findings.comparisons[0].tests.as_ref().unwrap();
         for (column, expected) in [
             ("p", tests.p),

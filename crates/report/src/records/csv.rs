@@ -4,11 +4,12 @@
 use crate::findings::columns::{Subject, estimate, settings, subject};
 use crate::findings::csv::scale;
 use crate::rendering::columns::{self, Column, figure};
+use crate::rendering::csv_cells::Cells;
 use stacklab_model::{Against, Between, Change, Unpaired};
 
 /// Header and rows.
-pub fn render(found: &Between) -> String {
-    columns::render(&columns(), found.figures.iter().cloned())
+pub fn render(found: &Between, texts: Cells) -> String {
+    columns::render(&columns(), found.figures.iter().cloned(), texts)
 }
 
 /// The columns.

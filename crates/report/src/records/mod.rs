@@ -5,6 +5,7 @@ mod groups;
 
 use crate::findings::heading::{count, time};
 use crate::records::groups::{Group, groups};
+use crate::rendering::csv_cells::Cells;
 use crate::rendering::document::Block;
 use crate::rendering::format::Format;
 use crate::rendering::{markdown, text};
@@ -19,7 +20,8 @@ pub fn between(found: &Between, format: Format, width: usize) -> String {
     match format {
         Format::Text => text::render(&document(found), width),
         Format::Markdown => markdown::render(&document(found)),
-        Format::Csv => csv::render(found),
+        Format::Csv => csv::render(found, Cells::Guarded),
+        Format::RawCsv => csv::render(found, Cells::Raw),
         Format::Json => json(found),
     }
 }

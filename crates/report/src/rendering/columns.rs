@@ -1,5 +1,7 @@
 //! CSV (RFC 4180) from a list of columns, which documents it too.
 
+use crate::rendering::csv_cells::{self, Cells};
+
 /// A CSV column. Its rows are made from an `R`.
 pub struct Column<R> {
     /// Its name in the header.
@@ -22,15 +24,10 @@ impl<R> Column<R> {
 }
 
 /// Header and rows.
-pub fn render<R>(columns: &[Column<R>], rows: impl Iterator<Item = R>) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
+pub fn render<R>(columns: &[Column<R>], rows: impl Iterator<Item = R>, cells: Cells) -> String {
     let header = columns.iter().map(|column| column.name.clone()).collect();
     let rows = rows.map(|row| columns.iter().map(|column| (column.value)(&row)).collect());
-    for row in std::iter::once::<Vec<String>>(header).chain(rows) {
-        writer.write_record(row).expect("every row has the header's columns, and memory can be written to");
-    }
-    let bytes = writer.into_inner().expect("memory can be written to");
-    String::from_utf8(bytes).expect("CSV of strings is a string")
+    csv_cells::render(std::iter::once::<Vec<String>>(header).chain(rows), cells)
 }
 
 /// The columns as a Markdown table.

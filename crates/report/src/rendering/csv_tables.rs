@@ -1,5 +1,6 @@
 //! A document's tables as CSV (RFC 4180), one after the other.
 
+use crate::rendering::csv_cells::{self, Cells};
 use crate::rendering::document::{Block, Table, plain};
 
 /// Renders each table below a line `# heading`, a blank line between them; prose is left out.
@@ -17,12 +18,6 @@ pub fn render(blocks: &[Block]) -> String {
 }
 
 fn table(table: &Table) -> String {
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let head = table.columns.iter().map(|(title, _)| title);
-    writer.write_record(head).expect("memory can be written to");
-    for row in &table.rows {
-        writer.write_record(row).expect("every row has the header's columns, and memory can be written to");
-    }
-    let bytes = writer.into_inner().expect("memory can be written to");
-    String::from_utf8(bytes).expect("CSV of strings is a string")
+    let head = table.columns.iter().map(|(title, _)| title.clone()).collect();
+    csv_cells::render(std::iter::once(head).chain(table.rows.iter().cloned()), Cells::Guarded)
 }

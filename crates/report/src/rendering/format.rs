@@ -13,15 +13,18 @@ pub enum Format {
     Markdown,
     /// One row per comparison, and per cell that is in none (`docs/columns.md`).
     Csv,
+    /// The same with texts as they are, for programs: spreadsheets may take some for formulas.
+    RawCsv,
     /// All findings, unrounded ([`crate::FORMAT_VERSION`]).
     Json,
 }
 
 impl Format {
     /// Every format.
-    pub const ALL: &'static [Format] = &[Format::Text, Format::Markdown, Format::Csv, Format::Json];
+    pub const ALL: &'static [Format] =
+        &[Format::Text, Format::Markdown, Format::Csv, Format::RawCsv, Format::Json];
     /// Every name, in the same order.
-    pub const NAMES: &'static [&'static str] = &["text", "markdown", "csv", "json"];
+    pub const NAMES: &'static [&'static str] = &["text", "markdown", "csv", "raw-csv", "json"];
 
     /// The name on the command line.
     pub fn name(self) -> &'static str {
@@ -29,6 +32,7 @@ impl Format {
             Format::Text => "text",
             Format::Markdown => "markdown",
             Format::Csv => "csv",
+            Format::RawCsv => "raw-csv",
             Format::Json => "json",
         }
     }

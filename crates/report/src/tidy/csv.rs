@@ -1,9 +1,9 @@
 //! Rows as CSV.
 
+use crate::rendering::csv_cells::{self, Cells};
 use crate::tidy::column::{Field, TidyColumn};
 
-pub fn render(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
-    let mut writer = csv::Writer::from_writer(Vec::new());
+pub fn render(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>, cells: Cells) -> Vec<u8> {
     let header = columns.iter().map(|column| column.name.to_owned()).collect();
     let write = |field: Field| match field {
         Field::Number(number) => number.to_string(),
@@ -11,8 +11,5 @@ pub fn render(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) ->
         Field::Text(text) => text.unwrap_or_default(),
     };
     let lines = rows.map(|row| row.into_iter().map(write).collect::<Vec<String>>());
-    for line in std::iter::once(header).chain(lines) {
-        writer.write_record(line).expect("every row has the header's columns, and memory can be written to");
-    }
-    writer.into_inner().expect("memory can be written to")
+    csv_cells::render(std::iter::once(header).chain(lines), cells).into_bytes()
 }

@@ -4,6 +4,7 @@ mod column;
 mod csv;
 mod parquet;
 
+use crate::rendering::csv_cells::Cells;
 use crate::tidy::column::{Field, Kind, RowOf, TidyColumn, TidyRow};
 use stacklab_model::{Factor, Metric, Role, RunRecord, RunStatus, Slice, UnknownName, Value};
 use std::str::FromStr;
@@ -11,8 +12,10 @@ use std::str::FromStr;
 /// The format of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TidyFormat {
-    /// RFC 4180.
+    /// RFC 4180, safe for spreadsheets.
     Csv,
+    /// RFC 4180 with texts as they are.
+    RawCsv,
     /// Apache Parquet, compressed by zstd.
     Parquet,
 }
@@ -23,9 +26,11 @@ impl FromStr for TidyFormat {
     fn from_str(text: &str) -> Result<Self, UnknownName> {
         match text {
             "csv" => Ok(TidyFormat::Csv),
+            "raw-csv" => Ok(TidyFormat::RawCsv),
             "parquet" => Ok(TidyFormat::Parquet),
             _ => {
-                Err(UnknownName { found: text.to_owned(), set: "format of rows", valid: &["csv", "parquet"] })
+                let valid = &["csv", "raw-csv", "parquet"];
+                Err(UnknownName { found: text.to_owned(), set: "format of rows", valid })
             }
         }
     }
@@ -55,7 +60,8 @@ fn rendered<'a>(
 ) -> Vec<u8> {
     let rows = rows.map(|row| columns.iter().map(|column| (column.value)(&row)).collect());
     match format {
-        TidyFormat::Csv => csv::render(columns, rows),
+        TidyFormat::Csv => csv::render(columns, rows, Cells::Guarded),
+        TidyFormat::RawCsv => csv::render(columns, rows, Cells::Raw),
         TidyFormat::Parquet => parquet::render(columns, rows),
     }
 }

@@ -131,7 +131,7 @@ Examples:
   stacklab serve records --port 9000
   stacklab serve records --address ::              for others too: they need the token that is printed
 
-It reads records and changes none. Served elsewhere than on loopback it asks for a token; it does not encrypt, so let it
+It reads records and changes none. It asks for the token of the address that it prints; it does not encrypt, so let it
 listen on networks that you trust.")]
     Serve(ServeOptions),
     /// Say what this machine can do, and how to get what is missing

@@ -17,8 +17,13 @@ const FOLDER: &str = ".cache/stacklab/bin";
 /// The output of `stacklab --version`.
 const OWN_VERSION: &str = concat!("stacklab ", env!("CARGO_PKG_VERSION"));
 /// ssh must not ask questions while a campaign starts, and must detect a machine that is gone.
-const SSH: [&str; 9] = [
+const SSH: [&str; 13] = [
     "-T",
+    // Nothing of this user's session is for that host: no agent of keys, no display, no forwarded ports.
+    "-a",
+    "-x",
+    "-o",
+    "ClearAllForwardings=yes",
     "-o",
     "BatchMode=yes",
     "-o",

@@ -1,9 +1,9 @@
-//! Access control. On loopback: requests whose Host header names loopback, so that no foreign web page can send
-//! requests through a browser. Elsewhere: requests with the token.
+//! Access control: requests with the token, which is in the address that is printed. On loopback also only requests whose Host header
+//! names loopback, so that no foreign web page can send requests through a browser by a name that was made to lead here.
 
 use crate::failure::Failure;
-use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
+use axum::http::{HeaderMap, HeaderName};
 use std::fmt::Write;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
@@ -11,17 +11,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 /// the port is added to the name.
 const COOKIE_NAME: &str = "stacklab-token";
 
+/// Where a browser's request comes from.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+/// What the browser does with the answer: a person who follows a link navigates.
+const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+
 /// Accepts or rejects requests.
-pub enum Guard {
-    /// The server is reachable from this machine only.
-    Loopback,
-    /// The server is reachable from other machines.
-    Token {
-        /// The secret token.
-        token: String,
-        /// Name of the cookie with the token.
-        cookie: String,
-    },
+pub struct Guard {
+    /// The secret token.
+    token: String,
+    /// Name of the cookie with the token.
+    cookie: String,
+    /// Whether the server is reachable from this machine only.
+    loopback: bool,
 }
 
 /// The decision on a request.
@@ -36,59 +38,59 @@ pub enum Pass {
 }
 
 impl Guard {
-    /// A guard for a bound address. An address other than loopback always requires a token: the given one, or a new
-    /// one.
+    /// A guard for a bound address, with the given token or a new one.
     ///
     /// # Errors
     /// When the token is too short, or the system has no random numbers.
     pub fn new(bound: SocketAddr, token: Option<&str>) -> Result<Self, Failure> {
-        let by = |token| Guard::Token { token, cookie: format!("{COOKIE_NAME}-{}", bound.port()) };
-        match token {
-            None if bound.ip().is_loopback() => Ok(Guard::Loopback),
-            None => Ok(by(new_token()?)),
+        let token = match token {
+            None => new_token()?,
             Some(token) if token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
-                Ok(by(token.to_owned()))
+                token.to_owned()
             }
-            Some(_) => Err(Failure::Usage(
-                "a token has at least 16 letters and digits; without --token one is made".to_owned(),
-            )),
-        }
+            Some(_) => {
+                return Err(Failure::Usage(
+                    "a token has at least 16 letters and digits; without --token one is made".to_owned(),
+                ));
+            }
+        };
+        let cookie = format!("{COOKIE_NAME}-{}", bound.port());
+        Ok(Guard { token, cookie, loopback: bound.ip().is_loopback() })
     }
 
     /// The address to open.
     pub fn entry(&self, bound: SocketAddr) -> String {
-        let address = named(bound);
-        match self {
-            Guard::Loopback => format!("http://{address}/"),
-            Guard::Token { token, .. } => format!("http://{address}/?token={token}"),
-        }
+        format!("http://{}/?token={}", named(bound), self.token)
     }
 
     /// Decides on a request by its headers and its query.
     pub fn pass(&self, headers: &HeaderMap, query: &str) -> Pass {
-        let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        match self {
-            Guard::Loopback if header(HOST).is_some_and(is_loopback) => Pass::Yes,
-            Guard::Loopback => Pass::No("only requests to loopback host names are accepted"),
-            Guard::Token { token, cookie } => {
-                // Checked first, so that the token is removed from the address even if the browser already has the
-                // cookie.
-                let shown = query.split('&').find_map(|part| part.strip_prefix("token="));
-                if shown.is_some_and(|shown| same(shown, token)) {
-                    return Pass::Welcome(format!(
-                        "{cookie}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=604800"
-                    ));
-                }
-                let bearer = header(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-                let kept = header(COOKIE).and_then(|value| {
-                    let mut parts = value.split(';').filter_map(|part| part.trim().split_once('='));
-                    parts.find(|(name, _)| name == cookie).map(|(_, value)| value)
-                });
-                match [bearer, kept].into_iter().flatten().any(|shown| same(shown, token)) {
-                    true => Pass::Yes,
-                    false => Pass::No("this server requires a token: open the address that it printed"),
-                }
-            }
+        let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        // Browsers say where a request comes from: pages of other sites link here, and read nothing.
+        if header(SEC_FETCH_SITE).is_some_and(|site| !matches!(site, "same-origin" | "none"))
+            && header(SEC_FETCH_MODE) != Some("navigate")
+        {
+            return Pass::No("requests from pages of other sites are not accepted");
+        }
+        if self.loopback && !header(HOST).is_some_and(is_loopback) {
+            return Pass::No("only requests to loopback host names are accepted");
+        }
+        let Guard { token, cookie, .. } = self;
+        // Checked first, so that the token is removed from the address even if the browser already has the cookie.
+        let shown = query.split('&').find_map(|part| part.strip_prefix("token="));
+        if shown.is_some_and(|shown| same(shown, token)) {
+            return Pass::Welcome(format!(
+                "{cookie}={token}; HttpOnly; SameSite=Strict; Path=/; Max-Age=604800"
+            ));
+        }
+        let bearer = header(AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
+        let kept = header(COOKIE).and_then(|value| {
+            let mut parts = value.split(';').filter_map(|part| part.trim().split_once('='));
+            parts.find(|(name, _)| name == cookie).map(|(_, value)| value)
+        });
+        match [bearer, kept].into_iter().flatten().any(|shown| same(shown, token)) {
+            true => Pass::Yes,
+            false => Pass::No("this server requires a token: open the address that it printed"),
         }
     }
 }
@@ -119,12 +121,16 @@ fn outward(any: IpAddr, there: IpAddr) -> Option<IpAddr> {
     (!own.is_unspecified()).then_some(own)
 }
 
-/// Whether a Host header names loopback, with any port.
+/// Whether a Host header names loopback, with a port or without.
 fn is_loopback(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or_default(),
-        None => host.split(':').next().unwrap_or_default(),
+    let (name, port) = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').unwrap_or_default(),
+        None => host.split_at(host.find(':').unwrap_or(host.len())),
     };
+    let is_port = |port: &str| port.strip_prefix(':').is_some_and(|digits| digits.parse::<u16>().is_ok());
+    if !port.is_empty() && !is_port(port) {
+        return false;
+    }
     name.eq_ignore_ascii_case("localhost")
         || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
@@ -153,22 +159,51 @@ mod tests {
         HeaderMap::from_iter([(name, value.parse().unwrap())])
     }
 
-    #[test]
-    fn on_loopback_only_loopbacks_names_pass() {
-        let guard = Guard::new("127.0.0.1:8000".parse().unwrap(), None).unwrap();
-        for host in ["localhost:8000", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST"] {
-            assert_eq!(guard.pass(&headers(HOST, host), ""), Pass::Yes, "{host}");
-        }
-        for host in ["example.org", "127.0.0.1.example.org", "localhost.example.org:8000", ""] {
-            assert!(matches!(guard.pass(&headers(HOST, host), ""), Pass::No(_)), "{host}");
-        }
-        assert!(matches!(guard.pass(&HeaderMap::new(), ""), Pass::No(_)));
+    const TOKEN: &str = "0123456789abcdef";
+
+    fn guard(bound: &str) -> Guard {
+        Guard::new(bound.parse().unwrap(), Some(TOKEN)).unwrap()
     }
 
     #[test]
-    fn elsewhere_the_token_is_asked_for() {
+    fn on_loopback_only_loopbacks_names_pass() {
+        let guard = guard("127.0.0.1:8000");
+        let query = format!("token={TOKEN}");
+        let passes = |headers: &HeaderMap| matches!(guard.pass(headers, &query), Pass::Welcome(_));
+        for host in ["localhost:8000", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST"] {
+            assert!(passes(&headers(HOST, host)), "{host}");
+            // Not without the token: another user of this machine reads nothing.
+            assert!(matches!(guard.pass(&headers(HOST, host), ""), Pass::No(_)), "{host}");
+        }
+        for host in [
+            "example.org",
+            "127.0.0.1.example.org",
+            "localhost.example.org:8000",
+            "127.0.0.1:80:evil.com",
+            "localhost:",
+            "localhost:x",
+            "[::1]evil.com",
+            "[::1",
+            "",
+        ] {
+            assert!(!passes(&headers(HOST, host)), "{host}");
+        }
+        assert!(!passes(&HeaderMap::new()));
+        for (site, fits) in
+            [("same-origin", true), ("none", true), ("cross-site", false), ("same-site", false)]
+        {
+            let mut headers = headers(HOST, "localhost:8000");
+            headers.insert(SEC_FETCH_SITE, site.parse().unwrap());
+            assert_eq!(passes(&headers), fits, "{site}");
+            headers.insert(SEC_FETCH_MODE, "navigate".parse().unwrap());
+            assert!(passes(&headers), "{site}");
+        }
+    }
+
+    #[test]
+    fn the_token_is_asked_for() {
         let guard = Guard::new("0.0.0.0:8000".parse().unwrap(), None).unwrap();
-        let Guard::Token { token, cookie: name } = &guard else { panic!("there is always a token") };
+        let Guard { token, cookie: name, .. } = &guard;
         assert_eq!(token.len(), 32);
         let none = HeaderMap::new();
         assert!(matches!(guard.pass(&headers(HOST, "localhost"), ""), Pass::No(_)));
@@ -182,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_token_in_the_address_is_taken_out_of_it_though_the_cookie_would_do() {
-        let guard = Guard::new("0.0.0.0:8000".parse().unwrap(), Some("0123456789abcdef")).unwrap();
+        let guard = guard("0.0.0.0:8000");
         let cookie = headers(COOKIE, "stacklab-token-8000=0123456789abcdef");
         assert_eq!(guard.pass(&cookie, "a=b"), Pass::Yes);
         assert!(matches!(guard.pass(&cookie, "token=0123456789abcdef"), Pass::Welcome(_)));
@@ -190,10 +225,7 @@ mod tests {
 
     #[test]
     fn two_servers_of_a_host_have_a_cookie_each() {
-        let name = |port: u16| match Guard::new(([0, 0, 0, 0], port).into(), None).unwrap() {
-            Guard::Token { cookie, .. } => cookie,
-            Guard::Loopback => panic!("there is always a token"),
-        };
+        let name = |port: u16| Guard::new(([0, 0, 0, 0], port).into(), None).unwrap().cookie;
         assert_ne!(name(8000), name(8001));
     }
 
@@ -206,8 +238,8 @@ mod tests {
             let address: SocketAddr = rest.split_once('/').unwrap().0.parse().unwrap();
             assert!(!address.ip().is_unspecified() && address.port() == 8000, "{entry}");
         }
-        let bound = "127.0.0.1:8000".parse().unwrap();
-        assert_eq!(Guard::new(bound, None).unwrap().entry(bound), "http://127.0.0.1:8000/");
+        let entry = guard("127.0.0.1:8000").entry("127.0.0.1:8000".parse().unwrap());
+        assert_eq!(entry, format!("http://127.0.0.1:8000/?token={TOKEN}"));
     }
 
     #[test]
@@ -215,6 +247,6 @@ mod tests {
         let bound = "127.0.0.1:8000".parse().unwrap();
         assert!(Guard::new(bound, Some("short")).is_err());
         assert!(Guard::new(bound, Some("0123456789abcdef; x=y")).is_err());
-        assert!(matches!(Guard::new(bound, Some("0123456789abcdef")), Ok(Guard::Token { .. })));
+        assert!(Guard::new(bound, Some(TOKEN)).is_ok());
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! * `library`: the records of the folder, by name only
 //! * `guard`: access control
+//! * `connections`: how many, and for how long they may be silent
 //! * `routes`: the answers
 //! * `events`: changes of records, as server-sent events
 //!
 //! It only reads, and never writes. A campaign can run at the same time: only the requested parts of its record are
 //! read, and while the record changes only for a tenth of the time.
 
+mod connections;
 mod events;
 mod guard;
 mod json;
@@ -44,6 +46,7 @@ pub fn serve(options: &ServeOptions) -> Result<(), Failure> {
         let guard = Guard::new(bound, options.token.as_deref())?;
         eprintln!("{} at {}  (Ctrl-C ends it)", options.folder.display(), guard.entry(bound));
         let server = Server { library, guard, streams: Arc::new(tokio::sync::Semaphore::new(STREAMS)) };
-        axum::serve(listener, routes::routes(Arc::new(server))).await.map_err(failed)
+        connections::serve(listener, routes::routes(Arc::new(server))).await;
+        Ok(())
     })
 }

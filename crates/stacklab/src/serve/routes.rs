@@ -162,8 +162,8 @@ mod tests {
     #[test]
     fn who_follows_what_is_not_there_takes_no_place() {
         let (_folder, _path, library) = folder();
-        let server =
-            Arc::new(Server { library, guard: Guard::Loopback, streams: Arc::new(Semaphore::new(STREAMS)) });
+        let guard = Guard::new("127.0.0.1:8000".parse().unwrap(), None).unwrap();
+        let server = Arc::new(Server { library, guard, streams: Arc::new(Semaphore::new(STREAMS)) });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ask = |name: &str| {
             let name = Some(name.to_owned());

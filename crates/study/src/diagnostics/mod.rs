@@ -66,11 +66,17 @@ impl Problem {
     }
 }
 
+/// Maximum number of problems that are kept, and of those that are shown: a hostile file has as many as it likes.
+const MOST_KEPT: usize = 200;
+const MOST_SHOWN: usize = 20;
+
 /// The sources of a study and the problems found so far.
 #[derive(Debug, Default)]
 pub(crate) struct Problems {
     sources: Vec<Source>,
     list: Vec<Problem>,
+    /// Number of problems that were not kept.
+    more: usize,
 }
 
 impl Problems {
@@ -82,9 +88,10 @@ impl Problems {
 
     /// Adds a problem, unless it is already known.
     pub(crate) fn add(&mut self, problem: Problem) {
-        if !self.list.contains(&problem) {
-            self.list.push(problem);
+        if self.list.contains(&problem) {
+            return;
         }
+        if self.list.len() < MOST_KEPT { self.list.push(problem) } else { self.more += 1 }
     }
 
     /// Whether a location already has a problem; no further one is then reported there.
@@ -99,7 +106,7 @@ impl Problems {
     /// The problems in the order of their locations.
     pub(crate) fn into_errors(mut self) -> StudyErrors {
         self.list.sort_by_key(|problem| (problem.place.source, problem.place.span.start));
-        StudyErrors { sources: self.sources, list: self.list }
+        StudyErrors { sources: self.sources, list: self.list, more: self.more }
     }
 }
 
@@ -109,22 +116,26 @@ impl Problems {
 pub struct StudyErrors {
     sources: Vec<Source>,
     list: Vec<Problem>,
+    more: usize,
 }
 
 impl StudyErrors {
     /// The number of problems, at least one.
     pub fn count(&self) -> usize {
-        self.list.len()
+        self.list.len() + self.more
     }
 }
 
 impl fmt::Display for StudyErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.list.iter().enumerate() {
+        for (index, problem) in self.list.iter().take(MOST_SHOWN).enumerate() {
             let gap = if index == 0 { "" } else { "\n\n" };
             write!(f, "{gap}{}", render::plain(problem, &self.sources))?;
         }
-        Ok(())
+        match self.count().saturating_sub(MOST_SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n\nand {more} more problems"),
+        }
     }
 }
 

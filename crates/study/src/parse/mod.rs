@@ -32,12 +32,21 @@ impl<'a> Input<'a> {
     }
 }
 
+/// Longest study file, bytes: those of thousands of cells have some thousands.
+const LONGEST_STUDY: usize = 1 << 20;
+
 /// Reads and checks a study.
 ///
 /// # Errors
 /// All problems in one pass, each with its place.
 pub fn parse(input: &Input) -> Result<Study, StudyErrors> {
     let mut problems = Problems::default();
+    if input.text.len() > LONGEST_STUDY {
+        let file = problems.source(input.name, "");
+        let title = format!("the file has {} bytes", input.text.len());
+        problems.add(Problem::at(Location::whole(file), title, format!("expected at most {LONGEST_STUDY}")));
+        return Err(problems.into_errors());
+    }
     let file = problems.source(input.name, input.text);
     let tree = tree::parse(file, input.text, &mut problems);
     let settings: Vec<Table> =

@@ -17,7 +17,6 @@ mod slicing;
 use crate::diagnostics::Problems;
 use crate::language::leaf;
 use crate::parse::tree::{Node, Table};
-use crate::plan;
 use crate::study::Study;
 use factors::Factors;
 use node::{at, whole};
@@ -38,11 +37,9 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let rule = rule::read(tree.get("runs"), problems);
     let comparisons = comparisons::read(tree.get("comparison"), &factors, &probes, problems);
     let slicing = slicing::read(tree.get("runs"), &probes, &comparisons, &cells, problems);
-    let together = slicing.is_some() && plan::interleave::on_one_testbed(&comparisons);
-    probes::check_share(tree.get("probe"), &probes, together, problems);
     let hosts = hosts::read(tree.get("host"), topology.as_ref(), &factors, problems);
     let topology = topology?.value;
-    Some(Study {
+    let study = Study {
         title: title?,
         link_config: link_config?,
         topology,
@@ -52,7 +49,9 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         slicing,
         rule: rule?,
         comparisons,
-    })
+    };
+    probes::check_share(tree.get("probe"), &study, problems);
+    Some(study)
 }
 
 fn link_config(node: Option<&Node>, problems: &Problems) -> Option<LinkConfig> {

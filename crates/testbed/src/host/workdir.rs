@@ -1,40 +1,55 @@
 //! The files of a testbed's guests, in a folder that is removed with the testbed.
 
 use crate::error::TestbedError;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The prefix of the folder's name. The ID of the creating process and a number follow.
+/// The prefix of the folder's name. The ID of the creating process and random characters follow.
 const PREFIX: &str = "stacklab-guests-";
+/// The file in it that the process which made it keeps locked for as long as it lives.
+const LOCK: &str = "lock";
 
 /// A folder that is removed when dropped. The folders of killed processes are removed when the next one is made.
 #[derive(Debug)]
-pub(crate) struct Workdir(PathBuf);
+pub(crate) struct Workdir {
+    path: PathBuf,
+    _lock: File,
+}
 
 impl Workdir {
     /// Creates a folder in the directory for temporary files. Only this user may enter it.
     pub fn create() -> Result<Self, TestbedError> {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let above = std::env::temp_dir();
         sweep(&above);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = above.join(format!("{PREFIX}{}-{number}", std::process::id()));
-        let made = fs::DirBuilder::new().mode(0o700).create(&path);
-        made.map_err(|reason| TestbedError::File { path: path.clone(), reason })?;
-        Ok(Workdir(path))
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |reason| TestbedError::File { path, reason }
+        };
+        // Its name cannot be known before.
+        // Its name cannot be known before. With a dot it is nobody's leftover until its lock is taken.
+        let prefix = format!(".{PREFIX}{}-", std::process::id());
+        let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(&above).map_err(failed(&above))?;
+        let lock = made.path().join(LOCK);
+        let file = File::create_new(&lock).map_err(failed(&lock))?;
+        file.lock().map_err(failed(&lock))?;
+        let name = made.path().file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let path = above.join(name.trim_start_matches('.'));
+        fs::rename(made.path(), &path).map_err(failed(&path))?;
+        // It is where it was no more.
+        let _: PathBuf = made.keep();
+        Ok(Workdir { path, _lock: file })
     }
 
     /// The folder's path.
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 
     /// The subfolder of one host.
     pub fn for_host(&self, name: &str) -> Result<PathBuf, TestbedError> {
-        let path = self.0.join(name);
+        let path = self.path.join(name);
         fs::create_dir_all(&path).map_err(|reason| TestbedError::File { path: path.clone(), reason })?;
         Ok(path)
     }
@@ -43,25 +58,33 @@ impl Workdir {
 impl Drop for Workdir {
     fn drop(&mut self) {
         // If the folder cannot be removed now, the next `Workdir::create` removes it.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
-/// Removes the folders of processes that have ended.
+/// Removes the folders of processes that have ended: nobody has their lock.
 fn sweep(above: &Path) {
     let entries = fs::read_dir(above).into_iter().flatten().flatten();
     for entry in entries {
-        let name = entry.file_name();
-        let process =
-            name.to_str().and_then(|name| name.strip_prefix(PREFIX)?.split_once('-')?.0.parse::<u32>().ok());
-        if process.is_some_and(|process| !runs(process)) {
+        let is_ours = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
+        if is_ours && is_left_over(&entry.path()) {
+            // Another user's cannot be removed.
             let _: io::Result<()> = fs::remove_dir_all(entry.path());
         }
     }
 }
 
-fn runs(process: u32) -> bool {
-    Path::new("/proc").join(process.to_string()).exists()
+/// Whether it is a folder of this user that nobody has locked. What another user has put there is not opened.
+fn is_left_over(folder: &Path) -> bool {
+    let own = fs::metadata("/proc/self").map(|process| process.uid()).ok();
+    let found = fs::symlink_metadata(folder);
+    if !found.is_ok_and(|found| found.is_dir() && Some(found.uid()) == own) {
+        return false;
+    }
+    match File::open(folder.join(LOCK)) {
+        Ok(lock) => lock.try_lock().is_ok(),
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    }
 }
 
 #[cfg(test)]
@@ -70,11 +93,14 @@ mod tests {
 
     #[test]
     fn a_folder_goes_when_dropped_and_that_of_a_dead_process_with_the_next() {
-        // No process has this ID: Linux allows at most 2^22.
-        let dead = std::env::temp_dir().join(format!("{PREFIX}{}-0", u32::MAX));
+        // As a killed process leaves it: its locks have gone with it.
+        let dead = tempfile::Builder::new().prefix(PREFIX).tempdir().unwrap().keep();
         fs::create_dir_all(dead.join("x")).unwrap();
+        fs::write(dead.join(LOCK), "").unwrap();
+        let young = tempfile::Builder::new().prefix(&format!(".{PREFIX}")).tempdir().unwrap();
         let folder = Workdir::create().unwrap();
         assert!(!dead.exists());
+        assert!(young.path().exists(), "one that is just being made stays");
         let other = Workdir::create().unwrap();
         assert!(folder.path().exists(), "that of a living process stays");
         let path = other.for_host("sender").unwrap();

@@ -3,7 +3,8 @@
 mod permission;
 mod watch;
 
-pub use permission::{Limits, Network, Permission};
+pub use crate::engine::peers::{Network, Peers};
+pub use permission::{Limits, Permission};
 
 use crate::agent::watch::Activity;
 use crate::engine::arms;
@@ -25,7 +26,7 @@ const KEPT: usize = 16;
 /// Maximum number of requests under way, and of receivers that have not been collected: those of the arms of two trials.
 const MOST_AT_ONCE: usize = 8;
 const MOST_RECEIVERS: usize = 2 * Slicing::MOST_ARMS;
-/// Address space of the process of a coordinator that reached a listening agent, bytes.
+/// Memory of the process of a coordinator that reached a listening agent, bytes.
 const MOST_MEMORY: u64 = 4 << 30;
 
 /// Serves a coordinator until `input` ends. Requests in progress then continue, and their answers are lost. A process
@@ -167,14 +168,15 @@ impl Agent {
             Admission::Answered(answer) => return responder.write(&answer),
         }
         self.activity.asked();
+        // Before anything is begun that could then not go on.
+        if responder.under_way() > MOST_AT_ONCE {
+            return responder
+                .answer(id, Err(format!("refused a request while {MOST_AT_ONCE} are under way")));
+        }
         match self.permission.check(&request.body).and_then(|()| self.perform(id, request.body)) {
             Ok(Work::Done(answer)) => responder.answer(id, Ok(answer)),
             Err(reason) => responder.answer(id, Err(reason)),
             Ok(Work::Lasting(work)) => {
-                if responder.under_way() > MOST_AT_ONCE {
-                    return responder
-                        .answer(id, Err(format!("refused a request while {MOST_AT_ONCE} are under way")));
-                }
                 let (theirs, activity) = (Arc::clone(responder), self.activity.clone());
                 activity.begin(id);
                 let run = move || {
@@ -185,7 +187,10 @@ impl Agent {
                 };
                 match thread::Builder::new().name(format!("request {id}")).spawn(run) {
                     Ok(_) => Ok(()),
-                    Err(error) => responder.answer(id, Err(format!("could not start a thread: {error}"))),
+                    Err(error) => {
+                        self.activity.end(id);
+                        responder.answer(id, Err(format!("could not start a thread: {error}")))
+                    }
                 }
             }
         }
@@ -210,11 +215,17 @@ impl Agent {
                 counters: crate::host::counters::Snapshot::take(&interface).into_counters(),
                 cpu: crate::host::cpu::so_far(),
             })),
-            Request::Listen { .. } if self.receivers.len() >= MOST_RECEIVERS => {
-                Err(format!("refused to listen while {MOST_RECEIVERS} receivers are not collected"))
+            Request::Listen { .. }
+                if self.receivers.len() >= MOST_RECEIVERS || self.receivers.contains_key(&id) =>
+            {
+                Err(format!(
+                    "refused to listen: at most {MOST_RECEIVERS} receivers, each with a number of its own"
+                ))
             }
             Request::Listen { spec, address } => {
-                let receiver = Receiver::listen(*spec, address).map_err(|error| error.to_string())?;
+                let peers = self.permission.limits.as_ref().map(|limits| limits.peers.clone());
+                let receiver =
+                    Receiver::listen_to(*spec, address, peers).map_err(|error| error.to_string())?;
                 let address = receiver.address;
                 self.receivers.insert(id, receiver);
                 self.activity.begin(id);

@@ -1,16 +1,18 @@
 //! What an agent does for whoever asks. One that a coordinator started itself, on standard input and output, does all: that
 //! coordinator may run programs on the host anyway. One that listens does what it was told to allow.
 
+use crate::engine::peers::Peers;
 use crate::protocol::message::{Request, SendArm, Timetable};
 use crate::sys;
-use stacklab_model::{Length, Pacing, TrialSpec, Tuning, print_duration};
+use stacklab_model::{Length, Pacing, Probe, TrialSpec, Tuning, print_duration};
 use std::net::IpAddr;
-use std::str::FromStr;
 use std::time::Duration;
 
 /// How far ahead of the host's clock a timetable may begin, and the longest slot.
 const LONGEST_LEAD_NS: u64 = 60_000_000_000;
-const LONGEST_SLOT_NS: u64 = 120_000_000_000;
+const LONGEST_SLOT_NS: u64 = 2 * 3600 * 1_000_000_000;
+/// Largest socket buffer that anybody may ask for, bytes.
+const LARGEST_BUFFER: u32 = 16 << 20;
 
 /// What an agent may be asked to do.
 #[derive(Debug, Clone, Default)]
@@ -22,12 +24,10 @@ pub struct Permission {
 /// The limits of an agent that listens.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// The coordinator's addresses, to which the agent may send.
-    pub peers: Vec<IpAddr>,
+    /// To whom the agent may send, and from whom it receives: the coordinator's addresses, and networks that the operator allows.
+    pub peers: Peers,
     /// The agent's own addresses, on which it may receive: those at which the coordinator reached it.
     pub own: Vec<IpAddr>,
-    /// Networks to which the agent may send too.
-    pub targets: Vec<Network>,
     /// Whether socket options may be set that need privileges or change the host: buffers beyond the system's limits, busy polling,
     /// any congestion control.
     pub tuning: bool,
@@ -75,18 +75,22 @@ impl Permission {
     fn check_send(&self, spec: &TrialSpec, to: IpAddr) -> Result<(), String> {
         self.check_trial(spec)?;
         let Some(limits) = &self.limits else { return Ok(()) };
-        let to = to.to_canonical();
-        if !limits.peers.contains(&to) && !limits.targets.iter().any(|network| network.holds(to)) {
+        if !limits.peers.hold(to) {
             return Err(format!(
                 "refused to send to {to}: only to the coordinator's own address ({}); where the agent was started, --allow-target names others",
-                list(&limits.peers)
+                limits.peers
             ));
         }
         let Some(most) = limits.most_bits_per_second else { return Ok(()) };
         let bits = f64::from(spec.message_bytes) * 8.0;
-        match spec.probe.pacing {
-            Pacing::Lockstep => Ok(()),
-            Pacing::Schedule(per_second) if per_second * bits <= most => Ok(()),
+        match (spec.probe.probe, spec.probe.pacing) {
+            // As fast as the coordinator answers, and no faster.
+            (Probe::Echo | Probe::EchoLoaded, Pacing::Lockstep) => Ok(()),
+            (Probe::Stream | Probe::Paced | Probe::EchoOpen, Pacing::Schedule(per_second))
+                if per_second * bits <= most =>
+            {
+                Ok(())
+            }
             _ => Err(format!("refused to send faster than {} Mbit/s: ask for a rate, as in -b", most / 1e6)),
         }
     }
@@ -117,14 +121,9 @@ impl Permission {
 fn check_tuning(tuning: &Tuning) -> Result<(), String> {
     let refused =
         |what: String| Err(format!("refused {what}: where the agent was started, --allow tuning permits it"));
-    for (name, asked, most) in [
-        ("send buffer", tuning.send_buffer, sys::most_buffer_bytes("wmem_max")),
-        ("receive buffer", tuning.receive_buffer, sys::most_buffer_bytes("rmem_max")),
-    ] {
-        if let (Some(asked), Some(most)) = (asked, most)
-            && u64::from(asked) > most
-        {
-            return refused(format!("a {name} of {asked} bytes, more than the system's {most}"));
+    for (name, asked) in [("send", tuning.send_buffer), ("receive", tuning.receive_buffer)] {
+        if let Some(asked) = asked.filter(|asked| *asked > LARGEST_BUFFER) {
+            return refused(format!("a {name} buffer of {asked} bytes, more than {LARGEST_BUFFER}"));
         }
     }
     if tuning.busy_poll_us.is_some_and(|us| us > 0) {
@@ -153,57 +152,6 @@ fn list(addresses: &[IpAddr]) -> String {
     addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A network: an address, and how many of its bits count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Network {
-    address: IpAddr,
-    bits: u8,
-}
-
-impl Network {
-    /// Whether an address is in it.
-    pub fn holds(&self, address: IpAddr) -> bool {
-        match (self.address, address.to_canonical()) {
-            (IpAddr::V4(own), IpAddr::V4(other)) => {
-                let mask = u32::MAX.checked_shl(32 - u32::from(self.bits)).unwrap_or(0);
-                (own.to_bits() ^ other.to_bits()) & mask == 0
-            }
-            (IpAddr::V6(own), IpAddr::V6(other)) => {
-                let mask = u128::MAX.checked_shl(128 - u32::from(self.bits)).unwrap_or(0);
-                (own.to_bits() ^ other.to_bits()) & mask == 0
-            }
-            _ => false,
-        }
-    }
-}
-
-/// `192.0.2.0/24`, `2001:db8::/32`, or one address.
-impl FromStr for Network {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let expected = || "expected a network such as 192.0.2.0/24 or 2001:db8::/32".to_owned();
-        let (address, bits) = match text.split_once('/') {
-            Some((address, bits)) => (address, Some(bits)),
-            None => (text, None),
-        };
-        let address: IpAddr = address.parse().map_err(|_| expected())?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.map_or(Ok(most), |bits| bits.parse().map_err(|_| expected()))?;
-        if bits > most {
-            return Err(expected());
-        }
-        Ok(Network { address, bits })
-    }
-}
-
-/// As it is read.
-impl std::fmt::Display for Network {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}/{}", self.address, self.bits)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -216,9 +164,8 @@ mod tests {
 
     fn limited() -> Limits {
         Limits {
-            peers: vec![ip("10.9.0.2"), ip("2001:db8::2")],
+            peers: Peers { addresses: vec![ip("10.9.0.2"), ip("2001:db8::2")], networks: Vec::new() },
             own: vec![ip("10.9.0.1"), ip("2001:db8::1")],
-            targets: Vec::new(),
             tuning: false,
             longest: Duration::from_secs(60),
             most_bits_per_second: None,
@@ -245,7 +192,8 @@ mod tests {
             let reason = refused(limited(), &send(third, |_| {})).unwrap();
             assert!(reason.contains("--allow-target"), "{reason}");
         }
-        let wide = Limits { targets: vec!["10.9.0.0/30".parse().unwrap()], ..limited() };
+        let mut wide = limited();
+        wide.peers.networks.push("10.9.0.0/30".parse().unwrap());
         assert_eq!(refused(wide.clone(), &send("10.9.0.3", |_| {})), None);
         assert!(refused(wide, &send("10.9.0.4", |_| {})).is_some());
         let spec = Box::new(fixtures::spec(Family::Ipv4, Transport::Udp));
@@ -280,7 +228,16 @@ mod tests {
         let bounded = Limits { most_bits_per_second: Some(10e6), ..limited() };
         assert_eq!(refused(bounded.clone(), &paced(1000.0)), None);
         assert!(refused(bounded.clone(), &paced(1001.0)).unwrap().contains("10 Mbit/s"));
-        assert!(refused(bounded, &send("10.9.0.2", |spec| spec.probe.pacing = Pacing::Flood)).is_some());
+        for (probe, pacing, fits) in [
+            (Probe::Stream, Pacing::Flood, false),
+            (Probe::Stream, Pacing::Lockstep, false),
+            (Probe::EchoOpen, Pacing::Lockstep, false),
+            (Probe::Connect, Pacing::Schedule(1.0), false),
+            (Probe::Echo, Pacing::Lockstep, true),
+        ] {
+            let request = send("10.9.0.2", |spec| (spec.probe.probe, spec.probe.pacing) = (probe, pacing));
+            assert_eq!(refused(bounded.clone(), &request).is_none(), fits, "{probe} {pacing}");
+        }
         let tuned = |tuning: Tuning| send("10.9.0.2", move |spec| spec.tuning = tuning);
         for tuning in [
             Tuning { busy_poll_us: Some(50), ..Tuning::default() },
@@ -319,20 +276,6 @@ mod tests {
             Timetable { slice_ns: 30_000_000, ..good },
         ] {
             assert!(check(bad).is_err(), "{bad:?}");
-        }
-    }
-
-    #[test]
-    fn networks_are_read_and_hold_what_is_in_them() {
-        let network = |text: &str| text.parse::<Network>();
-        assert!(network("192.0.2.0/24").unwrap().holds(ip("192.0.2.255")));
-        assert!(!network("192.0.2.0/24").unwrap().holds(ip("192.0.3.0")));
-        assert!(network("0.0.0.0/0").unwrap().holds(ip("203.0.113.9")));
-        assert!(!network("0.0.0.0/0").unwrap().holds(ip("::1")));
-        assert!(network("2001:db8::/32").unwrap().holds(ip("2001:db8:ffff::1")));
-        assert!(network("::/0").unwrap().holds(ip("::1")) && network("::1").unwrap().holds(ip("::1")));
-        for wrong in ["", "10.0.0.0/33", "::/129", "10.0.0.0/", "net/8", "10.0.0.0/-1"] {
-            assert!(network(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -49,11 +49,13 @@ impl Activity {
 
     /// Calls `end` with the reason once a limit has passed.
     pub fn watch(&self, limits: &Limits, end: impl FnOnce(&str) + Send + 'static) {
-        let (activity, longest, idle) = (self.clone(), limits.longest + SLACK, limits.idle);
+        let (state, longest, idle) = (Arc::downgrade(&self.0), limits.longest + SLACK, limits.idle);
         thread::spawn(move || {
             loop {
                 thread::sleep(LOOK);
-                if let Some(reason) = activity.passed(longest, idle) {
+                // The coordinator has gone, and nothing is under way.
+                let Some(state) = state.upgrade() else { return };
+                if let Some(reason) = Activity(state).passed(longest, idle) {
                     return end(reason);
                 }
             }

@@ -1,6 +1,7 @@
 //! Admission of a trial's sender by its token: whatever else reaches the receiver's port is counted as a stray, and takes no place.
 
 use crate::engine::header::Header;
+use crate::engine::peers::Peers;
 use crate::engine::socket::Channel;
 use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
@@ -10,32 +11,35 @@ use stacklab_model::{HEADER_BYTES, Transport, TrialSpec};
 use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Maximum number of connections that have not shown whose they are; the oldest is closed for a new one.
 const MOST_UNKNOWN: usize = 64;
 /// How long many connections wait for more of them, and one that has begun its header for the rest.
 const LOOK: Duration = Duration::from_millis(1);
+/// For how long a receiver goes on after the trial's end while strays come.
+const LONG: Duration = Duration::from_secs(1);
 
 /// Waits for the sender's connections or first datagram; returns none if the trial ended before, and the number of strays. Several flows
 /// of datagrams share the socket, which then has no peer.
 pub fn admit(
     spec: &TrialSpec,
+    peers: Option<&Peers>,
     socket: &Socket,
     listening: SocketAddr,
     ended: &AtomicBool,
 ) -> Result<(Vec<Channel>, u64), EngineError> {
+    let attempt = || format!("accept {} on {listening}", spec.transport);
     match spec.transport {
-        Transport::Tcp => connections(spec, socket, ended),
-        Transport::Udp => first_datagram(spec, socket, ended),
+        Transport::Tcp => connections(spec, peers, socket, ended, attempt),
+        Transport::Udp => {
+            let (socket, strays) = first_datagram(spec, peers, socket, ended).attempt(attempt)?;
+            let channel = socket.map(|socket| Channel::new(spec, socket)).transpose()?;
+            Ok((channel.into_iter().collect(), strays))
+        }
     }
-    .attempt(|| format!("accept {} on {listening}", spec.transport))
-    .and_then(|(sockets, strays)| {
-        let channels = sockets.into_iter().map(|socket| Channel::new(spec, socket));
-        Ok((channels.collect::<Result<_, _>>()?, strays))
-    })
 }
 
 /// Whether a call only found nothing yet.
@@ -44,30 +48,58 @@ fn is_nothing(error: &io::Error) -> bool {
 }
 
 /// The socket, connected to whoever sent the first datagram of this trial.
-fn first_datagram(spec: &TrialSpec, socket: &Socket, ended: &AtomicBool) -> io::Result<(Vec<Socket>, u64)> {
-    let mut strays = 0;
+fn first_datagram(
+    spec: &TrialSpec,
+    peers: Option<&Peers>,
+    socket: &Socket,
+    ended: &AtomicBool,
+) -> io::Result<(Option<Socket>, u64)> {
+    let (mut strays, mut ends) = (0, None);
     loop {
         // Read first: whatever arrived before the end can still be accepted afterwards.
-        let over = ended.load(Ordering::Relaxed);
+        let over = has_ended(ended, &mut ends);
         match sys::peek_sender(socket) {
-            Ok(sender) if is_of_trial(socket, spec.token)? => {
+            Ok(sender) if is_peer(peers, sender.as_socket()) && is_of_trial(socket, spec.token)? => {
                 let socket = socket.try_clone()?;
                 let from =
                     sender.as_socket().ok_or_else(|| io::Error::other("the sender has no IP address"))?;
                 if spec.flows == 1 {
                     socket.connect(&socket_options::destination(&socket, spec, from)?)?;
                 }
-                return Ok((vec![socket], strays));
+                return Ok((Some(socket), strays));
             }
             Ok(_) => {
                 socket.recv(&mut [MaybeUninit::uninit(); 1]).or_else(cut_short)?;
                 strays += 1;
+                if over == Ended::ForLong {
+                    return Ok((None, strays));
+                }
             }
-            Err(error) if is_nothing(&error) && over => return Ok((Vec::new(), strays)),
+            Err(error) if is_nothing(&error) && over != Ended::Not => return Ok((None, strays)),
             Err(error) if is_nothing(&error) => {}
             Err(error) => return Err(error),
         }
     }
+}
+
+/// Whether a trial has ended, and whether long ago: strays that go on coming keep no receiver.
+#[derive(PartialEq)]
+enum Ended {
+    Not,
+    JustNow,
+    ForLong,
+}
+
+fn has_ended(ended: &AtomicBool, since: &mut Option<Instant>) -> Ended {
+    if !ended.load(Ordering::Relaxed) {
+        return Ended::Not;
+    }
+    let since = since.get_or_insert_with(Instant::now);
+    if since.elapsed() > LONG { Ended::ForLong } else { Ended::JustNow }
+}
+
+fn is_peer(peers: Option<&Peers>, address: Option<SocketAddr>) -> bool {
+    peers.is_none_or(|peers| address.is_some_and(|address| peers.hold(address.ip())))
 }
 
 /// A datagram that is longer than the buffer is taken all the same; Windows says so.
@@ -94,48 +126,101 @@ fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(room[..count].iter().map(|byte| unsafe { byte.assume_init() }).collect()))
 }
 
-/// The connections of all flows: those whose first message is one of this trial.
-fn connections(spec: &TrialSpec, socket: &Socket, ended: &AtomicBool) -> io::Result<(Vec<Socket>, u64)> {
+/// A connection that has not shown whose it is.
+struct Unknown {
+    channel: Channel,
+    from: Option<IpAddr>,
+}
+
+/// The connections of all flows: of the first, the first message is one of this trial; the others are from the same address, and have said
+/// nothing else. Their first messages may be long in coming.
+fn connections(
+    spec: &TrialSpec,
+    peers: Option<&Peers>,
+    socket: &Socket,
+    ended: &AtomicBool,
+    attempt: impl Fn() -> String,
+) -> Result<(Vec<Channel>, u64), EngineError> {
     let flows = spec.flows as usize;
-    let (mut found, mut unknown, mut strays) = (Vec::new(), VecDeque::<Socket>::new(), 0);
+    let (mut found, mut unknown, mut strays) = (Vec::new(), VecDeque::<Unknown>::new(), 0);
+    let (mut unprepared, mut sender, mut ends) = (None, None, None);
     while found.len() < flows {
-        let over = ended.load(Ordering::Relaxed);
+        // Read first: whatever arrived before the end can still be accepted afterwards.
+        let over = has_ended(ended, &mut ends);
         // Of many connections, all are accepted before they are looked at.
         let wait = if unknown.len() > MOST_UNKNOWN { LOOK } else { Duration::ZERO };
-        while is_readable(socket, wait)? {
-            match sys::accept(socket) {
-                Ok((connection, _)) => unknown.push_back(connection),
-                // It was closed before it was accepted.
-                Err(error) if is_nothing(&error) || error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) => return Err(error),
+        for _ in 0..flows + MOST_UNKNOWN {
+            if !is_readable(socket, wait).attempt(&attempt)? {
+                break;
             }
-            if unknown.len() > flows + MOST_UNKNOWN {
-                unknown.pop_front();
-                strays += 1;
+            match sys::accept(socket) {
+                Ok((_, from)) if !is_peer(peers, from) => strays += 1,
+                // Prepared at once: its first message has the kernel's stamp.
+                Ok((connection, from)) => match Channel::new(spec, connection) {
+                    Ok(channel) => {
+                        unknown
+                            .push_back(Unknown { channel, from: from.map(|from| from.ip().to_canonical()) });
+                    }
+                    // A stray may be gone again. If it was the sender's, the trial ends, and this is why.
+                    Err(error) => {
+                        unprepared = Some(error);
+                        strays += 1;
+                    }
+                },
+                // It was closed before it was accepted, or there is no room for it now.
+                Err(_) => {
+                    sys::sleep(LOOK);
+                    break;
+                }
             }
         }
-        let all = unknown.iter().chain([socket]);
+        let all = unknown.iter().map(|unknown| &unknown.channel.socket).chain([socket]);
         let mut ready: Vec<PollEntry> =
             all.map(|socket| PollEntry::new(socket, Interest::Readable)).collect();
-        sys::poll_sockets(&mut ready, sys::RECEIVE_TICK)?;
-        if over && !ready.iter().any(PollEntry::is_ready) {
+        sys::poll_sockets(&mut ready, sys::RECEIVE_TICK).attempt(&attempt)?;
+        if over == Ended::ForLong || over == Ended::JustNow && !ready.iter().any(PollEntry::is_ready) {
+            if let Some(error) = unprepared {
+                return Err(error);
+            }
             break;
         }
         let mut half = false;
         for (connection, ready) in std::mem::take(&mut unknown).into_iter().zip(&ready) {
-            let seen =
-                if ready.is_ready() { peeked(&connection) } else { Err(io::ErrorKind::WouldBlock.into()) };
+            let Unknown { channel, from } = connection;
+            let seen = if ready.is_ready() {
+                peeked(&channel.socket)
+            } else {
+                Err(io::ErrorKind::WouldBlock.into())
+            };
             match seen {
                 Ok(Some(seen)) if Header::read(&seen, spec.token).is_some() && found.len() < flows => {
-                    found.push(connection);
+                    sender = from;
+                    found.push(channel);
                 }
-                Ok(Some(seen)) if !seen.is_empty() && seen.len() < HEADER_BYTES as usize && !over => {
+                Ok(Some(seen))
+                    if !seen.is_empty() && seen.len() < HEADER_BYTES as usize && over == Ended::Not =>
+                {
                     half = true;
-                    unknown.push_back(connection);
+                    unknown.push_back(Unknown { channel, from });
                 }
-                Err(error) if is_nothing(&error) => unknown.push_back(connection),
+                Err(error) if is_nothing(&error) => unknown.push_back(Unknown { channel, from }),
                 Ok(_) | Err(_) => strays += 1,
             }
+        }
+        // All of them have had their time to say something else.
+        if sender.is_some() && !ready.iter().any(PollEntry::is_ready) {
+            let (same, others) = unknown.into_iter().partition::<Vec<_>, _>(|unknown| unknown.from == sender);
+            let mut same: VecDeque<Unknown> = same.into();
+            while found.len() < flows
+                && let Some(next) = same.pop_front()
+            {
+                found.push(next.channel);
+            }
+            unknown = same.into_iter().chain(others).collect();
+        }
+        while unknown.len() > flows + MOST_UNKNOWN {
+            unknown.pop_front();
+            strays += 1;
         }
         if half {
             // What has begun to speak is ready all the time.
@@ -188,7 +273,9 @@ mod tests {
                     }
                 }
                 Transport::Tcp => {
-                    for junk in [&b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"[..], &[7; 200], b"x", b""] {
+                    // Of several flows some may be silent for a while, and so one from the sender's address may be theirs.
+                    let silent = if flows == 1 { &b""[..] } else { b"x" };
+                    for junk in [&b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"[..], &[7; 200], b"x", silent] {
                         let mut stream = TcpStream::connect(receiver.address).unwrap();
                         stream.write_all(junk).unwrap();
                         open.push(stream);

@@ -2,6 +2,7 @@
 
 use crate::engine::endpoint;
 use crate::engine::pacer::Pacer;
+use crate::engine::peers::Peers;
 use crate::engine::socket;
 use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
@@ -99,14 +100,19 @@ fn open_phase(
 /// The receiver: accepts and closes connections until the trial has ended.
 pub fn accept_connections(
     socket: &Socket,
+    peers: Option<&Peers>,
     before: &Snapshot,
     ended: &AtomicBool,
 ) -> Result<HostReport, EngineError> {
+    let stranger = |address: Option<SocketAddr>| {
+        peers.is_some_and(|peers| address.is_some_and(|address| !peers.hold(address.ip())))
+    };
     let mut received = Received::default();
     let mut peer = None;
     loop {
         let over = ended.load(Ordering::Relaxed);
         match sys::accept(socket) {
+            Ok((_, address)) if stranger(address) => received.strays += 1,
             Ok((_, address)) => {
                 received.measured += 1;
                 peer = address;

@@ -4,6 +4,7 @@ use crate::engine::admit::admit;
 use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::endpoint;
+use crate::engine::peers::Peers;
 use crate::engine::receive::receive;
 use crate::engine::reflect::Reflect;
 use crate::engine::rx::RxBatch;
@@ -26,17 +27,35 @@ use std::thread::{self, JoinHandle};
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
 
+/// What comes of a receiver: its report, and the channels, which stay open until it is collected.
+type Attended = Result<(HostReport, Vec<Channel>), EngineError>;
+
 /// A listening or connected receiver.
 pub struct Receiver {
     /// Where it listens.
     pub address: SocketAddr,
     ended: Arc<AtomicBool>,
-    thread: JoinHandle<Result<(HostReport, Vec<Channel>), EngineError>>,
+    /// `None` once it is collected.
+    thread: Option<JoinHandle<Attended>>,
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        // One that nobody collects ends, too.
+        self.ended.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Receiver {
-    /// Listens on an address, port chosen by the kernel.
+    /// Listens for anybody.
+    #[cfg(test)]
     pub fn listen(spec: TrialSpec, address: IpAddr) -> Result<Self, EngineError> {
+        Self::listen_to(spec, address, None)
+    }
+
+    /// Listens on an address, port chosen by the kernel, for a sender that knows the trial's token, and is one of these peers if there are
+    /// any.
+    pub fn listen_to(spec: TrialSpec, address: IpAddr, peers: Option<Peers>) -> Result<Self, EngineError> {
         // Taken before the socket exists, and so before the sender can start: its first packets must be counted too.
         let before = Snapshot::take(&endpoint::interface_of(address)?);
         let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
@@ -54,15 +73,16 @@ impl Receiver {
         let ended = Arc::new(AtomicBool::new(false));
         let thread = thread::spawn({
             let ended = Arc::clone(&ended);
-            move || attend(&spec, socket, listening, &before, &ended)
+            move || attend(&spec, peers.as_ref(), socket, listening, &before, &ended)
         });
-        Ok(Receiver { address: listening, ended, thread })
+        Ok(Receiver { address: listening, ended, thread: Some(thread) })
     }
 
     /// The receiver's report, after the sender has ended. Waits for messages still in flight.
-    pub fn collect(self) -> Result<HostReport, EngineError> {
+    pub fn collect(mut self) -> Result<HostReport, EngineError> {
         self.ended.store(true, Ordering::Relaxed);
-        let attended = self.thread.join().map_err(|_| EngineError {
+        let thread = self.thread.take().expect("it is collected once");
+        let attended = thread.join().map_err(|_| EngineError {
             attempted: format!("receive on {}", self.address),
             source: io::Error::other("the receive thread ended early"),
         })?;
@@ -74,6 +94,7 @@ impl Receiver {
 /// closed port.
 fn attend(
     spec: &TrialSpec,
+    peers: Option<&Peers>,
     socket: Socket,
     listening: SocketAddr,
     before: &Snapshot,
@@ -81,11 +102,11 @@ fn attend(
 ) -> Result<(HostReport, Vec<Channel>), EngineError> {
     sys::precise_timers();
     if spec.probe.probe == Probe::Connect {
-        return Ok((connect::accept_connections(&socket, before, ended)?, Vec::new()));
+        return Ok((connect::accept_connections(&socket, peers, before, ended)?, Vec::new()));
     }
     let unmet = endpoint::observe(&socket, None)?;
     let memory = SocketMemory::watch(spec);
-    let (channels, strays) = admit(spec, &socket, listening, ended)?;
+    let (channels, strays) = admit(spec, peers, &socket, listening, ended)?;
     let Some(first) = channels.first() else {
         return Ok((side(unmet, before, &socket), Vec::new()));
     };

@@ -195,8 +195,9 @@ impl<'a> Sending<'a> {
                 break;
             }
         }
-        self.cpu_parts =
-            sys::thread_cpu_parts().zip(began).map(|(now, began)| (now.0 - began.0, now.1 - began.1));
+        self.cpu_parts = sys::thread_cpu_parts()
+            .zip(began)
+            .map(|(now, began)| (now.0.saturating_sub(began.0), now.1.saturating_sub(began.1)));
         Ok(())
     }
 

@@ -145,21 +145,16 @@ pub fn own_cpu_ns() -> (u64, u64) {
     })
 }
 
-/// Limits the address space of this process, bytes; Linux only.
+/// Limits the memory that this process can write to, bytes; Linux only.
 #[cfg(not(target_os = "linux"))]
 pub fn bound_memory(_bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Limits the address space of this process, bytes.
+/// Limits the memory that this process can write to, bytes. Not its address space, of which each thread reserves much.
 #[cfg(target_os = "linux")]
 pub fn bound_memory(bytes: u64) -> io::Result<()> {
-    Ok(setrlimit(Resource::RLIMIT_AS, bytes as _, bytes as _)?)
-}
-
-/// The largest buffer that any program may ask for, bytes: `rmem_max` or `wmem_max`; `None` where the system has no such limit.
-pub fn most_buffer_bytes(limit: &str) -> Option<u64> {
-    std::fs::read_to_string(format!("/proc/sys/net/core/{limit}")).ok()?.trim().parse().ok()
+    Ok(setrlimit(Resource::RLIMIT_DATA, bytes as _, bytes as _)?)
 }
 
 /// Whether a congestion control is there without a module of the kernel being loaded for it.

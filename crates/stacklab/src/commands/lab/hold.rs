@@ -1,7 +1,9 @@
 //! The process that holds a manual testbed.
 
 use crate::cli::lab::LabUpOptions;
-use crate::commands::lab::state::{HostLocation, LOOK, RunningHost, RunningTestbed, failed, socket};
+use crate::commands::lab::state::{
+    HostLocation, LOOK, RunningHost, RunningProcess, RunningTestbed, failed, socket,
+};
 use crate::commands::lab::wanted::wanted;
 use crate::failure::Failure;
 use crate::rig::routed_text::translators;
@@ -16,6 +18,8 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+/// What is attempted when the testbed is up.
+const TOLD: &str = "tell of the testbed";
 /// The process that each host runs, which keeps it alive.
 const AGENT: [&str; 2] = ["agent", "--stdio"];
 
@@ -39,42 +43,43 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
         }
         _ => link(&study, &program)?,
     };
-    let mut line = serde_json::to_vec(&up).map_err(io::Error::from).map_err(failed("tell of the testbed"))?;
+    let mut line = serde_json::to_vec(&up).map_err(io::Error::from).map_err(failed(TOLD))?;
     line.push(b'\n');
-    io::stdout()
-        .write_all(&line)
-        .and_then(|()| io::stdout().flush())
-        .map_err(failed("tell of the testbed"))?;
+    io::stdout().write_all(&line).and_then(|()| io::stdout().flush()).map_err(failed(TOLD))?;
     // Ended by `lab down`: everything is removed in order, including the folder.
     let ended = interrupt::flag().map_err(failed("handle signals"))?;
     while !ended.load(Ordering::Relaxed) {
         std::thread::sleep(LOOK);
     }
     // Processes that were left running in the background on the testbed's hosts.
-    let hosts: Vec<u32> = up.processes().filter(|pid| *pid != up.holder).collect();
+    let hosts: Vec<u32> =
+        up.processes().filter(|process| *process != up.holder).map(|process| process.pid).collect();
     clear(&hosts);
     drop(held);
     // The socket exists if the testbed was inside a guest.
-    let _ = std::fs::remove_file(socket());
+    let _ = socket().and_then(std::fs::remove_file);
     Ok(())
 }
 
 fn link(study: &Study, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
     let testbed = Testbed::build(&study.link_config, program, &AGENT)?;
-    let host = |host: &stacklab_testbed::Host| RunningHost {
-        name: host.node().to_string(),
-        location: HostLocation::Process(host.pid()),
-        addresses: Family::ALL.iter().map(|family| host.address(*family).to_string()).collect(),
+    let host = |host: &stacklab_testbed::Host| -> io::Result<RunningHost> {
+        Ok(RunningHost {
+            name: host.node().to_string(),
+            location: HostLocation::Process(RunningProcess::of(host.pid())?),
+            addresses: Family::ALL.iter().map(|family| host.address(*family).to_string()).collect(),
+        })
     };
-    let hosts = testbed.hosts().iter().map(host).collect();
-    let up = RunningTestbed { holder: std::process::id(), testbed: testbed.describe(), hosts, files: true };
+    let hosts = testbed.hosts().iter().map(host).collect::<io::Result<_>>().map_err(failed(TOLD))?;
+    let up = RunningTestbed { holder: this_process()?, testbed: testbed.describe(), hosts, files: true };
     Ok((up, Box::new(testbed)))
 }
 
 fn on_this_kernel(needs: &Requirements, program: &Path) -> Result<(RunningTestbed, Held), Failure> {
     let plan = &needs.specs(None)[0];
     let testbed = Routed::build(plan, program, &AGENT)?;
-    let up = up_of_row(plan, "", true, |node| HostLocation::Process(testbed.pid(node)));
+    let up =
+        up_of_row(plan, "", true, |node| RunningProcess::of(testbed.pid(node)).map(HostLocation::Process))?;
     Ok((up, Box::new(testbed)))
 }
 
@@ -84,10 +89,11 @@ fn in_guest(
     program: &Path,
 ) -> Result<(RunningTestbed, Held), Failure> {
     let (guest, testbeds, streams) = GuestHosted::boot(system, needs, program, shell::MOST_COMMANDS)?;
-    let path = socket();
+    let path = socket().map_err(failed("keep the testbed's state"))?;
     shell::listen(&path, streams).map_err(failed(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version());
-    let up = up_of_row(&testbeds[0].0, &place, system.is_uml(), |node| HostLocation::Guest(node as usize));
+    let up =
+        up_of_row(&testbeds[0].0, &place, system.is_uml(), |node| Ok(HostLocation::Guest(node as usize)))?;
     // The agents end with their streams, and the hosts with them.
     Ok((up, Box::new((testbeds, guest))))
 }
@@ -97,23 +103,29 @@ fn up_of_row(
     plan: &RoutedSpec,
     inside: &str,
     files: bool,
-    location: impl Fn(Node) -> HostLocation,
-) -> RunningTestbed {
+    location: impl Fn(Node) -> io::Result<HostLocation>,
+) -> Result<RunningTestbed, Failure> {
     let mechanism = plan.kind.mechanism;
-    let host = |node: &Node| RunningHost {
-        name: node.to_string(),
-        location: location(*node),
-        addresses: addresses(mechanism, *node).iter().map(IpAddr::to_string).collect(),
+    let host = |node: &Node| -> io::Result<RunningHost> {
+        Ok(RunningHost {
+            name: node.to_string(),
+            location: location(*node)?,
+            addresses: addresses(mechanism, *node).iter().map(IpAddr::to_string).collect(),
+        })
     };
-    RunningTestbed {
-        holder: std::process::id(),
+    Ok(RunningTestbed {
+        holder: this_process()?,
         testbed: format!(
             "client - router - router - client{inside}, {mechanism}{} between the routers",
             translators(plan)
         ),
-        hosts: Node::ALL.iter().map(host).collect(),
+        hosts: Node::ALL.iter().map(host).collect::<io::Result<_>>().map_err(failed(TOLD))?,
         files,
-    }
+    })
+}
+
+fn this_process() -> Result<RunningProcess, Failure> {
+    RunningProcess::of(std::process::id()).map_err(failed(TOLD))
 }
 
 /// A host's own addresses, each with the address that the other end uses, if that differs.

@@ -10,7 +10,9 @@ mod wanted;
 use crate::cli::lab::{LabCommand, LabEnterOptions, LabUpOptions};
 use crate::failure::Failure;
 use stacklab_testbed::{join, shell};
-use state::{Claim, HostLocation, LOOK, RunningTestbed, failed, known, socket, state};
+use state::{
+    Claim, HostLocation, LOOK, RunningProcess, RunningTestbed, failed, known, remove_folder, socket, state,
+};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -76,7 +78,7 @@ fn up(options: &LabUpOptions) -> Result<(), Failure> {
         return Err(failed("build the testbed")(io::Error::other(said)));
     };
     if let Err(failure) = claim.write(&line) {
-        let _ = stacklab_testbed::end(up.holder);
+        let _ = stacklab_testbed::end(up.holder.pid);
         let _ = holder.wait();
         return Err(failure);
     }
@@ -102,15 +104,21 @@ fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
     };
     let attempted = format!("run {} on {}", command[0], options.host);
     match host.location {
-        HostLocation::Process(pid) => {
-            join(pid).map_err(failed(&format!("enter {}", options.host)))?;
+        HostLocation::Process(process) => {
+            if !process.runs() {
+                let gone =
+                    io::Error::new(io::ErrorKind::NotFound, "its process has ended: stacklab lab down");
+                return Err(failed(&format!("enter {}", options.host))(gone));
+            }
+            join(process.pid).map_err(failed(&format!("enter {}", options.host)))?;
             // `exec` returns only on failure.
             let mut run = Command::new(&command[0]);
             Err(failed(&attempted)(run.args(&command[1..]).env(HOST, &options.host).exec()))
         }
         HostLocation::Guest(host) => {
-            let ended = shell::enter_guest(&socket(), host, command, (HOST, &options.host));
-            let ended = ended.map_err(failed(&attempted))?;
+            let ended = socket()
+                .and_then(|socket| shell::enter_guest(&socket, host, command, (HOST, &options.host)))
+                .map_err(failed(&attempted))?;
             // Exits with the command's exit code.
             std::process::exit(ended)
         }
@@ -118,14 +126,22 @@ fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
 }
 
 fn down() -> Result<(), Failure> {
-    let path = state();
+    let none = || Failure::Usage("no testbed is up".to_owned());
+    let path = match state() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(none()),
+        path => path.map_err(failed("find the testbed's state"))?,
+    };
     let Some(up) = known() else {
         let _ = std::fs::remove_file(&path);
-        return Err(Failure::Usage("no testbed is up".to_owned()));
+        remove_folder();
+        return Err(none());
     };
-    stacklab_testbed::end(up.holder).map_err(failed("end the testbed"))?;
+    stacklab_testbed::end(up.holder.pid).map_err(failed("end the testbed"))?;
     let start = Instant::now();
-    let runs = |pid: u32| Path::new("/proc").join(pid.to_string()).join("ns/net").exists();
+    // One that has ended and was not yet waited for has no namespace any more.
+    let runs = |process: RunningProcess| {
+        process.runs() && Path::new("/proc").join(process.pid.to_string()).join("ns/net").exists()
+    };
     while up.processes().any(runs) {
         if start.elapsed() > PATIENCE {
             let reason = io::Error::new(io::ErrorKind::TimedOut, "its hosts are still there");
@@ -133,5 +149,7 @@ fn down() -> Result<(), Failure> {
         }
         std::thread::sleep(LOOK);
     }
-    std::fs::remove_file(&path).map_err(failed(&format!("remove {}", path.display())))
+    std::fs::remove_file(&path).map_err(failed(&format!("remove {}", path.display())))?;
+    remove_folder();
+    Ok(())
 }

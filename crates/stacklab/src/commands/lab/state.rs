@@ -2,8 +2,9 @@
 
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,8 +17,8 @@ pub(super) const LOOK: Duration = Duration::from_millis(20);
 /// A running testbed.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct RunningTestbed {
-    /// The process id of the holder.
-    pub holder: u32,
+    /// The process that holds it.
+    pub holder: RunningProcess,
     /// A description.
     pub testbed: String,
     /// Its hosts.
@@ -41,16 +42,46 @@ pub(super) struct RunningHost {
 #[serde(rename_all = "snake_case")]
 pub(super) enum HostLocation {
     /// In the namespace of a process on this kernel.
-    Process(u32),
+    Process(RunningProcess),
     /// Inside a guest; the number is the host's position on the path.
     Guest(usize),
 }
 
+/// A process, and not another one that has its number later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct RunningProcess {
+    /// Its number.
+    pub pid: u32,
+    /// When it was started, clock ticks since boot.
+    started: u64,
+}
+
+impl RunningProcess {
+    /// The process that has this number now.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+        // The name, which may hold anything, stands in parentheses before the other fields.
+        let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+        let started = fields.split(' ').nth(19).and_then(|field| field.parse().ok());
+        let started =
+            started.ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no start time")))?;
+        Ok(RunningProcess { pid, started })
+    }
+
+    /// Whether it still runs.
+    pub fn runs(self) -> bool {
+        Self::of(self.pid).is_ok_and(|now| now == self)
+    }
+}
+
 impl RunningTestbed {
     /// The processes on this kernel that are gone when the testbed is.
-    pub fn processes(&self) -> impl Iterator<Item = u32> {
+    pub fn processes(&self) -> impl Iterator<Item = RunningProcess> {
         let own = self.hosts.iter().filter_map(|host| match host.location {
-            HostLocation::Process(pid) => Some(pid),
+            HostLocation::Process(process) => Some(process),
             HostLocation::Guest(_) => None,
         });
         own.chain([self.holder])
@@ -62,10 +93,8 @@ pub(super) struct Claim(Option<PathBuf>);
 
 impl Claim {
     pub fn new() -> Result<Self, Failure> {
-        let path = state();
+        let path = make_folder().and_then(|()| state()).map_err(failed("keep the testbed's state"))?;
         let attempted = format!("write {}", path.display());
-        let folder = path.parent().unwrap_or(Path::new("/"));
-        std::fs::create_dir_all(folder).map_err(failed(&attempted))?;
         let create = || File::options().write(true).create_new(true).open(&path);
         let made = match create() {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -102,25 +131,100 @@ impl Drop for Claim {
 
 /// The running testbed, if its holder is still a process of this program.
 pub(super) fn known() -> Option<RunningTestbed> {
-    let up: RunningTestbed = serde_json::from_slice(&std::fs::read(state()).ok()?).ok()?;
+    let up: RunningTestbed = serde_json::from_slice(&std::fs::read(state().ok()?).ok()?).ok()?;
     // Another process may have the same process id by now.
-    let words = std::fs::read(format!("/proc/{}/cmdline", up.holder)).ok()?;
+    if !up.holder.runs() {
+        return None;
+    }
+    let words = std::fs::read(format!("/proc/{}/cmdline", up.holder.pid)).ok()?;
     let holds = b"\0lab\0hold\0";
     words.windows(holds.len()).any(|part| part == holds).then_some(up)
 }
 
 /// Path of the state file: one per user.
-pub(super) fn state() -> PathBuf {
-    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
-    named.unwrap_or_else(stacklab_testbed::image::cache).join("stacklab-lab.json")
+///
+/// # Errors
+/// If there is no folder for it, or others may enter it.
+pub(super) fn state() -> io::Result<PathBuf> {
+    Ok(folder()?.join("testbed.json"))
 }
 
 /// Path of the socket on which the holder of a testbed inside a guest listens for commands.
-pub(super) fn socket() -> PathBuf {
-    state().with_extension("sock")
+///
+/// # Errors
+/// As [`state`].
+pub(super) fn socket() -> io::Result<PathBuf> {
+    Ok(folder()?.join("commands.sock"))
+}
+
+/// Removes the folder of both, if nothing is in it.
+pub(super) fn remove_folder() {
+    let _ = std::fs::remove_dir(location());
+}
+
+fn location() -> PathBuf {
+    let named = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from).filter(|folder| folder.is_dir());
+    named.unwrap_or_else(stacklab_testbed::image::cache).join("stacklab-lab")
+}
+
+fn make_folder() -> io::Result<()> {
+    let path = location();
+    if let Some(above) = path.parent() {
+        std::fs::create_dir_all(above)?;
+    }
+    match DirBuilder::new().mode(0o700).create(&path) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// The folder of both. Under sudo -E it may be below a folder of another user, who may put there what they like.
+fn folder() -> io::Result<PathBuf> {
+    private(&location())
+}
+
+/// Checks that only this user enters a folder.
+fn private(path: &Path) -> io::Result<PathBuf> {
+    let found = std::fs::symlink_metadata(path)?;
+    let own = std::fs::metadata("/proc/self")?.uid();
+    if found.is_dir() && found.uid() == own && found.mode() & 0o077 == 0 {
+        return Ok(path.to_owned());
+    }
+    let reason = format!("{} is not a folder that this user alone may enter: remove it", path.display());
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, reason))
 }
 
 /// An error of a step of a manual testbed.
 pub(super) fn failed(attempted: &str) -> impl Fn(io::Error) -> Failure + use<'_> {
     move |reason| Failure::ManualTestbed { attempted: attempted.to_owned(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn a_folder_that_others_may_enter_is_refused() {
+        let above = tempfile::tempdir().unwrap();
+        let own = above.path().join("own");
+        assert!(private(&own).is_err());
+        DirBuilder::new().mode(0o700).create(&own).unwrap();
+        assert_eq!(private(&own).unwrap(), own);
+        let link = above.path().join("link");
+        symlink(&own, &link).unwrap();
+        assert!(private(&link).unwrap_err().to_string().contains("this user alone"));
+        std::fs::set_permissions(&own, PermissionsExt::from_mode(0o755)).unwrap();
+        assert!(private(&own).is_err());
+        std::fs::write(above.path().join("file"), "").unwrap();
+        assert!(private(&above.path().join("file")).is_err());
+    }
+
+    #[test]
+    fn a_process_is_not_another_one_with_its_number() {
+        let own = RunningProcess::of(std::process::id()).unwrap();
+        assert!(own.runs() && own.started > 0);
+        assert!(!RunningProcess { started: own.started + 1, ..own }.runs());
+        assert!(RunningProcess::of(u32::MAX).is_err());
+    }
 }

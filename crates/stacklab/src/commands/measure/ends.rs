@@ -127,7 +127,8 @@ pub fn reach(
                 .0,
             );
         }
-        let mut first = Some(stream);
+        // A person may have typed the key in between, for longer than the agent waits.
+        let mut first = Some(stream).filter(|_| tickets.is_empty());
         let again =
             || first.take().map_or_else(|| connect(address, options.from), Ok).map_err(GreetingError::from);
         let ((), stream) = asking(&mut key, address, again, |stream, key| {
@@ -250,6 +251,6 @@ fn not_an_agent(error: AgentError, there: SocketAddr) -> Failure {
 
 fn no_agent(there: SocketAddr) -> Failure {
     Failure::Unreachable(format!(
-        "something listens on {there}, but it does not speak as an agent of stacklab: start `stacklab agent --listen` there, on a free port, and name it with -p"
+        "something listens on {there}, but it does not speak as an agent of stacklab, or not as one of this version, or has no room for another connection: start `stacklab agent --listen` of this version there, on a free port, and name it with -p"
     ))
 }

@@ -172,3 +172,18 @@ fn all_errors_are_told_at_once() {
     "#);
     assert_eq!(errors.count(), 4);
 }
+
+#[test]
+fn a_hostile_file_is_refused_soon_and_in_few_words() {
+    let sizes: Vec<String> = (0..60_000).map(|size| (1_000_000 + size).to_string()).collect();
+    let text = with("size = [128, 1408]", &format!("size = [{}]", sizes.join(", ")));
+    let start = std::time::Instant::now();
+    let errors = errors(&text);
+    let told = errors.to_string();
+    assert!(start.elapsed() < std::time::Duration::from_secs(10), "{:?}", start.elapsed());
+    assert!(errors.count() >= 60_000 && told.ends_with(" more problems"), "{}", errors.count());
+    assert_eq!(told.matches("error:").count(), 20);
+    let long = format!("{STUDY}# {}", "x".repeat(1 << 20));
+    let told = self::errors(&long).to_string();
+    assert!(told.contains("expected at most 1048576") && told.len() < 1000, "{told}");
+}

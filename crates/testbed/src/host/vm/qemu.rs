@@ -25,6 +25,8 @@ pub(crate) fn emulator() -> Result<PathBuf, TestbedError> {
 pub(crate) fn machine(qemu: &Path, accelerator: Accelerator, channel: &UnixStream) -> Command {
     let mut command = Command::new(qemu);
     command
+        // What a guest makes of it can start no programs and gain no privileges.
+        .args(["-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"])
         .args(["-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"])
         .args(["-M", "q35", "-smp", "1"])
         .args(accelerator.arguments())

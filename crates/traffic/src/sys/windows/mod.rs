@@ -146,11 +146,6 @@ pub fn bound_memory(_bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// The largest buffer that any program may ask for: Windows has no such limit.
-pub fn most_buffer_bytes(_limit: &str) -> Option<u64> {
-    None
-}
-
 /// Whether a congestion control is there: Windows lets none be chosen, and says so itself.
 pub fn has_congestion_control(_name: &str) -> bool {
     true
