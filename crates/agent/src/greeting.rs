@@ -17,6 +17,9 @@ use std::time::{Duration, Instant};
 
 /// Version of these lines.
 const VERSION: u32 = 1;
+/// The roles in proofs: neither end's is the other's.
+const COORDINATOR: &str = "stacklab coordinator";
+const AGENT: &str = "stacklab agent";
 /// Maximum length of a line, bytes.
 const LONGEST: usize = 8192;
 /// Maximum number of further addresses of a coordinator.
@@ -158,16 +161,16 @@ impl Gate {
                 response.stacklab
             ));
         }
-        let purpose = response.purpose.name();
+        let purpose = response.purpose;
         if let Some(key) = &self.key {
-            let parts = ["stacklab coordinator", &VERSION.to_string(), purpose, &own, &response.challenge];
+            let parts = proved(COORDINATOR, purpose, &own, &response.challenge);
             if !response.proof.as_deref().is_some_and(|proof| key.is_proved(&parts, proof)) {
                 return refused("the key is not this agent's".to_owned());
             }
         }
-        let parts = ["stacklab agent", &VERSION.to_string(), purpose, &response.challenge, &own];
+        let parts = proved(AGENT, purpose, &response.challenge, &own);
         let proof = self.key.as_ref().map(|key| key.proof(&parts));
-        if response.purpose == Purpose::Address {
+        if purpose == Purpose::Address {
             say(stream, &Welcome::Ticket { proof, ticket: self.ticket(here) })?;
             return Ok(None);
         }
@@ -205,17 +208,13 @@ impl Gate {
 
     fn ticket(&self, addresses: AddressPair) -> Ticket {
         let until_s = self.started.elapsed().as_secs() + TICKET_SECONDS;
-        Ticket {
-            addresses,
-            until_s,
-            proof: self.own.proof(&Self::parts(addresses, until_s).each_ref().map(String::as_str)),
-        }
+        Ticket { addresses, until_s, proof: self.own.proof(&Self::parts(addresses, until_s)) }
     }
 
     fn is_good(&self, ticket: &Ticket) -> bool {
         let parts = Self::parts(ticket.addresses, ticket.until_s);
         let in_time = self.started.elapsed().as_secs() <= ticket.until_s;
-        in_time && self.own.is_proved(&parts.each_ref().map(String::as_str), &ticket.proof)
+        in_time && self.own.is_proved(&parts, &ticket.proof)
     }
 
     fn parts(AddressPair { peer, local }: AddressPair, until_s: u64) -> [String; 4] {
@@ -299,8 +298,7 @@ fn exchange(
         _ => {}
     }
     let own = challenge();
-    let (version, name) = (VERSION.to_string(), purpose.name());
-    let proof = key.map(|key| key.proof(&["stacklab coordinator", &version, name, &theirs.challenge, &own]));
+    let proof = key.map(|key| key.proof(&proved(COORDINATOR, purpose, &theirs.challenge, &own)));
     say(stream, &Response { stacklab: VERSION, challenge: own.clone(), proof, purpose, tickets })?;
     let welcome = hear(stream, deadline).map_err(not_an_agent)?;
     let (proof, ticket) = match welcome {
@@ -309,13 +307,18 @@ fn exchange(
         Welcome::Ticket { proof, ticket } => (proof, Some(ticket)),
     };
     if let Some(key) = key {
-        let parts = ["stacklab agent", &version, name, &own, &theirs.challenge];
+        let parts = proved(AGENT, purpose, &own, &theirs.challenge);
         if !proof.is_some_and(|proof| key.is_proved(&parts, &proof)) {
             return Err(GreetingError::Unproved);
         }
     }
     unlimited(stream)?;
     Ok(ticket)
+}
+
+/// What an end proves: its role, for this purpose, by the other's challenge and with its own.
+fn proved(role: &str, purpose: Purpose, asked: &str, own: &str) -> [String; 5] {
+    [role, &VERSION.to_string(), purpose.name(), asked, own].map(str::to_owned)
 }
 
 /// What a peer says, without control characters: they could change the terminal.

@@ -13,6 +13,7 @@ const SHORTEST: usize = 22;
 /// Random bytes of a key that is made here, and of a challenge.
 const KEY_BYTES: usize = 16;
 const CHALLENGE_BYTES: usize = 32;
+const RANDOM: &str = "the system has random numbers";
 
 /// A shared secret. Its text is shown nowhere but where it is made.
 #[derive(Clone)]
@@ -47,7 +48,7 @@ impl Key {
     /// # Panics
     /// If the system has no random numbers.
     pub fn generate() -> Self {
-        let text = random_hex(KEY_BYTES);
+        let text = random_hex(KEY_BYTES).expect(RANDOM);
         Key(text.as_bytes().chunks(8).map(|part| String::from_utf8_lossy(part)).collect::<Vec<_>>().join("-"))
     }
 
@@ -86,19 +87,19 @@ impl Key {
     }
 
     /// Proves that this end knows the key: an HMAC with SHA-256 (RFC 2104) of these parts, hexadecimal.
-    pub(crate) fn proof(&self, parts: &[&str]) -> String {
+    pub(crate) fn proof(&self, parts: &[impl AsRef<str>]) -> String {
         hex(&self.mac(parts).finalize().into_bytes())
     }
 
     /// Whether the other end knows the key, in constant time.
-    pub(crate) fn is_proved(&self, parts: &[&str], proof: &str) -> bool {
+    pub(crate) fn is_proved(&self, parts: &[impl AsRef<str>], proof: &str) -> bool {
         bytes(proof).is_some_and(|proof| self.mac(parts).verify_slice(&proof).is_ok())
     }
 
-    fn mac(&self, parts: &[&str]) -> Hmac<Sha256> {
+    fn mac(&self, parts: &[impl AsRef<str>]) -> Hmac<Sha256> {
         let mut mac =
             Hmac::<Sha256>::new_from_slice(self.0.as_bytes()).expect("HMAC takes keys of any length");
-        for part in parts {
+        for part in parts.iter().map(AsRef::as_ref) {
             // With its length: no two lists of parts are one text.
             mac.update(&(part.len() as u64).to_be_bytes());
             mac.update(part.as_bytes());
@@ -109,13 +110,17 @@ impl Key {
 
 /// A number that is used once, hexadecimal.
 pub(crate) fn challenge() -> String {
-    random_hex(CHALLENGE_BYTES)
+    random_hex(CHALLENGE_BYTES).expect(RANDOM)
 }
 
-fn random_hex(count: usize) -> String {
+/// So many random bytes, hexadecimal.
+///
+/// # Errors
+/// If the system has no random numbers.
+pub fn random_hex(count: usize) -> Result<String, getrandom::Error> {
     let mut random = vec![0; count];
-    getrandom::fill(&mut random).expect("the system has random numbers");
-    hex(&random)
+    getrandom::fill(&mut random)?;
+    Ok(hex(&random))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -28,8 +28,8 @@ impl<'a> Runs<'a> {
     pub fn of(&self, cell: &Cell, metric: Metric) -> &[&'a RunRecord] {
         let of_probe =
             |probe| self.by_cell.get(cell).and_then(|by_probe: &HashMap<_, Vec<_>>| by_probe.get(&probe));
-        let asked = |runs: &&Vec<&RunRecord>| runs.iter().any(|run| run.spec.probe.metrics.contains(&metric));
-        let runs = of_probe(Probe::Paced).filter(asked).or_else(|| of_probe(metric.probe()));
+        let paced = |runs: &&Vec<&RunRecord>| runs.iter().any(|run| run.paces(metric));
+        let runs = of_probe(Probe::Paced).filter(paced).or_else(|| of_probe(metric.probe()));
         runs.map_or(&[], Vec::as_slice)
     }
 }

@@ -45,7 +45,7 @@ pub use host::streams::Streams;
 pub use host::ticks::Ticks;
 pub use kernel::capability::{Ability, abilities};
 pub use kernel::namespace::{clear, end, in_namespace, join};
-pub use kernel::privilege::{Privilege, enter};
+pub use kernel::privilege::{Privilege, enter, owns};
 pub use link::addressing::{Ends, ends};
 pub use mechanism::layers::{Layer, layers};
 pub use mechanism::translate::Translates;

@@ -1,5 +1,6 @@
 //! One run, as stored in the record.
 
+use crate::factors::family::Probe;
 use crate::host::counters::Drops;
 use crate::host::report::HostReport;
 use crate::metrics::metric::Metric;
@@ -55,6 +56,11 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
+    /// Whether the run is of a paced stream that was to measure a metric, so that a flood's figure is not the study's.
+    pub fn paces(&self, metric: Metric) -> bool {
+        self.trial.probe == Probe::Paced && self.spec.probe.metrics.contains(&metric)
+    }
+
     /// Whether the run counts.
     pub fn is_valid(&self) -> bool {
         self.status == RunStatus::Valid

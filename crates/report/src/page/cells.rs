@@ -47,8 +47,8 @@ impl<'a> Index<'a> {
             }
         }
         let factors = factors(&cells);
-        let paced = runs.iter().filter(|run| run.trial.probe == Probe::Paced);
-        let paced = paced.flat_map(|run| run.spec.probe.metrics.iter().copied()).collect();
+        let is_paced = |metric: &Metric| runs.iter().any(|run| run.paces(*metric));
+        let paced = metrics.iter().copied().filter(is_paced).collect();
         Index { cells, cell_numbers, metrics, paced, factors }
     }
 

@@ -4,7 +4,7 @@
 use crate::failure::Failure;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST};
 use axum::http::{HeaderMap, HeaderName};
-use std::fmt::Write;
+use stacklab_agent::key::random_hex;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
 /// The cookie with the token, set once the token was given. Browsers share cookies between all ports of a host, so
@@ -141,14 +141,9 @@ fn same(a: &str, b: &str) -> bool {
 }
 
 fn new_token() -> Result<String, Failure> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| {
+    random_hex(16).map_err(|error| {
         Failure::Usage(format!("no random token could be made ({error}): name one by --token"))
-    })?;
-    Ok(bytes.iter().fold(String::new(), |mut token, byte| {
-        let _ = write!(token, "{byte:02x}");
-        token
-    }))
+    })
 }
 
 #[cfg(test)]

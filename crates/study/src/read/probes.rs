@@ -8,7 +8,6 @@ use crate::plan::{Plan, interleave};
 use crate::read::node::{at, items, nanoseconds};
 use crate::study::Study;
 use stacklab_model::{Factor, Length, Pacing, Probe, ProbeSpec, print_duration};
-use std::collections::HashSet;
 
 /// Maximum rows of a run's interval series; each row is stored in the record.
 const MOST_ROWS: u64 = 100_000;
@@ -124,17 +123,17 @@ fn check_kernel_pacing(spec: &ProbeSpec, node: &Node, factors: &Factors, problem
 /// A share of the flood rate needs arms that warm up together.
 pub(super) fn check_share(node: Option<&Node>, study: &Study, problems: &mut Problems) {
     let is_share = |spec: &&ProbeSpec| matches!(spec.pacing, Pacing::Share(_));
-    if !study.probes.iter().any(|spec| is_share(&spec)) {
+    let (Some(_), Some(table)) =
+        (study.probe(Probe::Paced).filter(is_share), node.and_then(|node| node.get(Probe::Paced.name())))
+    else {
         return;
-    }
+    };
     let plan = Plan::new(study, 0);
     let block = plan.block(0);
-    let alone: HashSet<Probe> =
-        plan.together(&block).filter(|arms| arms.len() == 1).map(|arms| arms[0].probe).collect();
-    let apart = !interleave::on_one_testbed(&study.comparisons);
-    for spec in study.probes.iter().filter(is_share).filter(|spec| apart || alone.contains(&spec.probe)) {
-        let Some(table) = node.and_then(|node| node.get(spec.probe.name())) else { continue };
-        let Some(key) = table.get("packet_rate") else { continue };
+    let alone = plan.together(&block).any(|arms| arms.len() == 1 && arms[0].probe == Probe::Paced);
+    if let Some(key) =
+        table.get("packet_rate").filter(|_| alone || !interleave::on_one_testbed(&study.comparisons))
+    {
         problems.add(
             Problem::at(
                 table.place.clone(),

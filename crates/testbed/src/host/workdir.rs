@@ -1,9 +1,9 @@
 //! The files of a testbed's guests, in a folder that is removed with the testbed.
 
 use crate::error::TestbedError;
+use crate::kernel::privilege::owns;
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The prefix of the folder's name. The ID of the creating process and random characters follow.
@@ -76,9 +76,7 @@ fn sweep(above: &Path) {
 
 /// Whether it is a folder of this user that nobody has locked. What another user has put there is not opened.
 fn is_left_over(folder: &Path) -> bool {
-    let own = fs::metadata("/proc/self").map(|process| process.uid()).ok();
-    let found = fs::symlink_metadata(folder);
-    if !found.is_ok_and(|found| found.is_dir() && Some(found.uid()) == own) {
+    if !fs::symlink_metadata(folder).is_ok_and(|found| found.is_dir() && owns(&found)) {
         return false;
     }
     match File::open(folder.join(LOCK)) {

@@ -6,6 +6,7 @@ use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 
 /// The privilege by which the process can create network namespaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +15,11 @@ pub enum Privilege {
     Root,
     /// The process has entered a user namespace. It is root over what it creates there, and over nothing else.
     UserNamespace,
+}
+
+/// Whether a file belongs to this process's user, and not to another one who may put there what they like.
+pub fn owns(file: &fs::Metadata) -> bool {
+    file.uid() == geteuid().as_raw()
 }
 
 /// Makes sure that the process can create network namespaces. Enters a user namespace if needed.

@@ -78,7 +78,7 @@ impl Permission {
         if !limits.peers.hold(to) {
             return Err(format!(
                 "refused to send to {to}: only to the coordinator's own address ({}); where the agent was started, --allow-target names others",
-                limits.peers
+                list(&limits.peers.addresses)
             ));
         }
         let Some(most) = limits.most_bits_per_second else { return Ok(()) };

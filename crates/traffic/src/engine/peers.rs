@@ -24,14 +24,6 @@ impl Peers {
     }
 }
 
-/// The addresses, by comma.
-impl fmt::Display for Peers {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let all: Vec<String> = self.addresses.iter().map(IpAddr::to_string).collect();
-        f.write_str(&all.join(", "))
-    }
-}
-
 /// A network: an address, and how many of its bits count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {

@@ -186,8 +186,7 @@ fn folder() -> io::Result<PathBuf> {
 /// Checks that only this user enters a folder.
 fn private(path: &Path) -> io::Result<PathBuf> {
     let found = std::fs::symlink_metadata(path)?;
-    let own = std::fs::metadata("/proc/self")?.uid();
-    if found.is_dir() && found.uid() == own && found.mode() & 0o077 == 0 {
+    if found.is_dir() && stacklab_testbed::owns(&found) && found.mode() & 0o077 == 0 {
         return Ok(path.to_owned());
     }
     let reason = format!("{} is not a folder that this user alone may enter: remove it", path.display());
