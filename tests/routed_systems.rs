@@ -95,17 +95,23 @@ fn check(run: &RunRecord) {
     assert_eq!(figure(run, Metric::Reassembled) > 0.0, is_large, "{cell}");
 }
 
-/// The properties of every stream on a schedule, also if it is TCP or an end reports less.
-fn check_schedule(run: &RunRecord) {
-    let cell = &run.trial.cell;
-    let (throughput, expected) = (figure(run, Metric::Throughput), scheduled(cell.size));
-    assert!(
-        (throughput / expected - 1.0).abs() < allowed(FAR),
-        "{cell}: {throughput} Mbit/s, not {expected}"
-    );
-    if cell.transport == Transport::Udp {
-        let (link_bytes, (_, bytes)) = (figure(run, Metric::LinkBytes), model(run, RATE));
-        assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B, not {bytes}");
+/// The properties of all streams on a schedule, two of each cell, also if they are TCP or an end reports less.
+///
+/// Nothing delivers more than was sent. A guest that pauses as the measured time ends has messages that arrive after it, so
+/// one of a cell's runs at least keeps the schedule.
+fn check_schedules(streams: &[&RunRecord]) {
+    for run in streams {
+        let cell = &run.trial.cell;
+        let of_cell = streams.iter().filter(|other| other.trial.cell == *cell);
+        let ratios: Vec<f64> =
+            of_cell.map(|run| figure(run, Metric::Throughput) / scheduled(cell.size)).collect();
+        let (far, most) = (allowed(FAR), ratios.iter().copied().fold(0.0, f64::max));
+        assert_eq!(ratios.len(), 2, "{cell}");
+        assert!((most - 1.0).abs() < far, "{cell}: {ratios:?} of the rate that was sent");
+        if cell.transport == Transport::Udp {
+            let (link_bytes, (_, bytes)) = (figure(run, Metric::LinkBytes), model(run, RATE));
+            assert!((link_bytes / bytes - 1.0).abs() < TOLERANCE, "{cell}: {link_bytes} B, not {bytes}");
+        }
     }
 }
 
@@ -191,9 +197,9 @@ fn a_virtual_machine_and_a_sandbox_speak_through_a_translator() {
     assert!(said.contains("the sender Linux 6.1"), "{said}");
     let streams = streams(&all);
     assert_eq!((all.len(), streams.len()), (16, 8));
+    check_schedules(&streams);
     for run in streams {
         let cell = &run.trial.cell;
-        check_schedule(run);
         // A sandbox does not report it.
         if Systems::of(cell).0[0] != System::Gvisor {
             assert_eq!(figure(run, Metric::PathMtu), 1480.0, "{cell}");
@@ -267,7 +273,7 @@ fn two_kernels_as_routers_speak_through_wireguard_and_all_four_hosts_can_be_gues
     let streams = streams(&all);
     // Two families, with two pairs of routers, twice.
     assert_eq!((all.len(), streams.len()), (16, 8));
-    streams.into_iter().for_each(check_schedule);
+    check_schedules(&streams);
     scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
 }
 
