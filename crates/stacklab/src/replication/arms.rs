@@ -198,13 +198,17 @@ mod tests {
 
     #[test]
     fn what_is_not_here_is_said_with_what_it_needs() {
-        for (id, what, needs) in [
-            ("O5", "compares systems", "agent for Windows"),
-            ("K7", "no WPA2", "WPA2 can be switched"),
-            ("S9", "leaves the socket buffers", "factors.receive_buffer"),
-            ("S10", "one MTU", "factors.mtu"),
-        ] {
+        for (id, what, needs) in
+            [("O5", "compares systems", "agent for Windows"), ("K7", "no WPA2", "WPA2 can be switched")]
+        {
             let reason = of(id, &[]).unwrap_err();
+            assert!(reason.contains(what) && reason.contains(needs), "{id}: {reason}");
+        }
+        let without = ["also=[]", "comparison=[]"];
+        for (id, what, needs) in
+            [("S9", "leaves the socket buffers", "factors.receive_buffer"), ("S10", "one MTU", "factors.mtu")]
+        {
+            let reason = of(id, &without).unwrap_err();
             assert!(reason.contains(what) && reason.contains(needs), "{id}: {reason}");
         }
     }
@@ -224,7 +228,11 @@ mod tests {
 
     #[test]
     fn what_a_setting_varies_can_be_judged_then_and_others_keep_to_its_first_level() {
-        let buffers = ["factors.receive_buffer=[65536, 212992]"];
+        let parts = of("S9", &[]).unwrap();
+        assert_eq!((parts.len(), parts[0].pairs.len()), (1, 1));
+        let (smaller, larger) = &of("S10", &[]).unwrap()[0].pairs[0];
+        assert_eq!([smaller, larger].map(|cell| cell.level(Factor::Mtu)), ["1280", "1500"]);
+        let buffers = ["factors.receive_buffer=[65536, 212992]", "also=[]", "comparison=[]"];
         let parts = of("S9", &buffers).unwrap();
         assert_eq!(parts[0].pairs.len(), 6);
         assert_eq!(parts[0].pairs[0].0.level(Factor::ReceiveBuffer), "212992");

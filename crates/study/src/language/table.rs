@@ -118,6 +118,11 @@ const FACTORS: Key = required(
     Kind::Table(LEVELS),
     "What is varied. Every combination of levels is a cell of the study.",
 );
+const ALSO: Key = optional(
+    "also",
+    Kind::Tables(OTHER_LEVELS),
+    "Further cells beside those of factors, one table for each set: the factors named here have these levels, all others those of factors.",
+);
 const PROBE: Key = required(
     "probe",
     Kind::SomeOf(PROBES),
@@ -138,10 +143,10 @@ const SCALE: Key = optional(
 );
 
 /// A whole study file.
-pub(crate) const STUDY: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, PROBE, RUNS, COMPARISON, SCALE];
+pub(crate) const STUDY: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, ALSO, PROBE, RUNS, COMPARISON, SCALE];
 
 /// What a scale or `--set` may change: everything but scales.
-pub(crate) const PARTIAL: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, PROBE, RUNS, COMPARISON];
+pub(crate) const PARTIAL: &[Key] = &[TITLE, TESTBED, HOST, FACTORS, ALSO, PROBE, RUNS, COMPARISON];
 
 const SCALES: &[Key] = &[
     optional("quick", Kind::Part, "Minutes."),
@@ -228,7 +233,8 @@ const HOSTS: &[Key] = &[
     optional("ipv6", Kind::Address(Family::Ipv6), "Its IPv6 address on the network under test."),
 ];
 
-const LEVELS: &[Key] = &[
+/// The keys of the factors.
+pub(crate) const LEVELS: &[Key] = &[
     required("family", Kind::List(&Kind::Name { set: "family", names: Family::NAMES }), "Address families."),
     required(
         "transport",
@@ -344,6 +350,17 @@ const LEVELS: &[Key] = &[
         "Whether the kernel spaces the messages of probe.stream's packet_rate (SO_MAX_PACING_RATE), and not the program. Absent: false. TCP only.",
     ),
 ];
+
+/// The keys of a table that changes some levels.
+const OTHER_LEVELS: &[Key] = &{
+    let mut keys = [LEVELS[0]; LEVELS.len()];
+    let mut index = 0;
+    while index < keys.len() {
+        keys[index] = Key { presence: Presence::Optional, ..LEVELS[index] };
+        index += 1;
+    }
+    keys
+};
 
 /// Levels of factor io: the model's, and the choice being the program's.
 const IO: &[&str] = &["auto", "plain", "batch", "segment", "zerocopy"];

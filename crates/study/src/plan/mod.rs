@@ -1,11 +1,13 @@
 //! A study as randomised complete blocks of trials.
 
+mod adjacent;
 pub mod estimate;
 pub(crate) mod interleave;
 mod shuffle;
 pub mod stopping;
 
-use crate::plan::interleave::{against_themselves, compared, interleaves, is_against_itself, takes_turns};
+use crate::plan::adjacent::{adjacent_by, all_but};
+use crate::plan::interleave::{against_themselves, interleaves, is_against_itself, takes_turns};
 use crate::plan::shuffle::{generator, shuffle};
 use crate::study::Study;
 use stacklab_model::{Cell, Factor, Probe, Question, Slicing, StopReason, Trial};
@@ -15,12 +17,15 @@ use std::collections::{HashMap, HashSet};
 /// transport. Only the seed and the block's number determine its order: a campaign is resumed without its history.
 ///
 /// Cells that differ only in the compared factor are adjacent, to measure compared cells under the same conditions.
-/// That factor is the first comparison's, or the family in a study without comparisons.
+/// That factor is the first comparison's, or the family in a study without comparisons. Cells that have no others like them
+/// but for it are adjacent by the factor of the next comparison that they have others for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     seed: u64,
-    /// The factor in which adjacent cells differ, if trials of cells that differ in it are interleaved.
-    interleaved: Option<Factor>,
+    /// The factor in which each cell differs from those adjacent.
+    factors: HashMap<Cell, Factor>,
+    /// Whether trials of adjacent cells are interleaved where they can be.
+    interleaves: bool,
     /// The adjacent cells, in the study's order.
     groups: Vec<Vec<(Cell, Probe)>>,
 }
@@ -28,25 +33,24 @@ pub struct Plan {
 impl Plan {
     /// The plan of a study for a seed.
     pub fn new(study: &Study, seed: u64) -> Self {
-        let factor = compared(&study.comparisons);
+        let factors = adjacent_by(study);
         let mut groups: Vec<Vec<(Cell, Probe)>> = Vec::new();
-        let mut index: HashMap<(Probe, Vec<String>), usize> = HashMap::new();
+        let mut index: HashMap<(Probe, Factor, Vec<String>), usize> = HashMap::new();
         for spec in &study.probes {
             for cell in study.cells.iter().filter(|cell| spec.probe.supports(cell.transport)) {
-                let others = Factor::ALL.iter().filter(|other| **other != factor);
-                let shared = others.map(|other| cell.level(*other)).collect();
-                let group = *index.entry((spec.probe, shared)).or_insert_with(|| {
+                let factor = factors[cell];
+                let group = *index.entry((spec.probe, factor, all_but(cell, factor))).or_insert_with(|| {
                     groups.push(Vec::new());
                     groups.len() - 1
                 });
                 groups[group].push((cell.clone(), spec.probe));
             }
         }
-        let interleaved = study.slicing.map(|_| factor).filter(|factor| interleaves(*factor));
-        if interleaved.is_some() {
+        let interleaves = study.slicing.is_some() && factors.values().any(|factor| interleaves(*factor));
+        if interleaves {
             groups.extend(against_themselves(study));
         }
-        Plan { seed, interleaved, groups }
+        Plan { seed, factors, interleaves, groups }
     }
 
     /// Whether every trial is an arm of an interleaved trial with others.
@@ -58,16 +62,17 @@ impl Plan {
     /// Divides trials of one block into those that run together: the arms of interleaved trials, and each other trial
     /// by itself.
     pub fn together<'t>(&self, trials: &'t [Trial]) -> impl Iterator<Item = &'t [Trial]> {
-        let interleaved = self.interleaved;
+        // Arms against themselves are no cells of the study.
+        let factor = |cell: &Cell| self.factors.get(cell).copied().unwrap_or(Factor::Replica);
         let alike = move |a: &Trial, b: &Trial| {
-            let both_themselves = is_against_itself(&a.cell) && is_against_itself(&b.cell);
-            interleaved.is_some_and(|factor| {
-                let factor = if both_themselves { Factor::Replica } else { factor };
-                a.probe == b.probe
-                    && takes_turns(&a.cell, a.probe, factor)
-                    && takes_turns(&b.cell, b.probe, factor)
-                    && a.cell.same_but(&b.cell, factor)
-            })
+            let shared = factor(&a.cell);
+            self.interleaves
+                && a.probe == b.probe
+                && shared == factor(&b.cell)
+                && interleaves(shared)
+                && takes_turns(&a.cell, a.probe, shared)
+                && takes_turns(&b.cell, b.probe, shared)
+                && a.cell.same_but(&b.cell, shared)
         };
         // As even as possible: no arm stays alone.
         let evenly =
@@ -323,6 +328,24 @@ candidate = "{candidate}"
         let alone = Plan::new(&quickstart(), 1);
         let block = alone.block(0);
         assert!(alone.together(&block).all(|arms| arms.len() == 1));
+    }
+
+    #[test]
+    fn cells_beside_the_matrix_take_turns_with_those_like_them() {
+        let text = include_str!("../../../../studies/soorty2013linux.toml");
+        let study = parse(&Input::file("soorty2013linux.toml", text)).unwrap();
+        let plan = Plan::new(&study, 1);
+        let block = plan.block(0);
+        let arms = |factor: Factor| -> Vec<usize> {
+            let of =
+                |arms: &&[Trial]| !arms[0].cell.level(factor).is_empty() && arms[0].probe == Probe::Stream;
+            plan.together(&block).filter(of).map(<[Trial]>::len).collect()
+        };
+        assert_eq!(arms(Factor::ReceiveBuffer), [2]);
+        // One link has one MTU at a time.
+        assert_eq!(arms(Factor::Mtu), [1, 1]);
+        let at = |mtu: &str| block.iter().position(|trial| trial.cell.level(Factor::Mtu) == mtu).unwrap();
+        assert_eq!(at("1280").abs_diff(at("1500")), 1);
     }
 
     #[test]

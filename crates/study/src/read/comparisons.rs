@@ -1,6 +1,6 @@
 //! The questions of a study.
 
-use super::factors::Factors;
+use super::factors::{Factors, levels};
 use crate::diagnostics::{Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
@@ -10,7 +10,7 @@ use stacklab_model::{ComparisonSpec, Factor, Metric, ProbeSpec};
 /// Reads the comparisons in the order written.
 pub(super) fn read(
     node: Option<&Node>,
-    factors: &Factors,
+    factors: &[Factors],
     probes: &[ProbeSpec],
     problems: &mut Problems,
 ) -> Vec<ComparisonSpec> {
@@ -32,7 +32,7 @@ pub(super) fn read(
 
 fn comparison(
     node: &Node,
-    factors: &Factors,
+    factors: &[Factors],
     taken: &[Metric],
     problems: &mut Problems,
 ) -> Option<ComparisonSpec> {
@@ -40,7 +40,7 @@ fn comparison(
     let factor: At<Factor> = at(node.get("factor"), leaf::name, problems)?;
     let baseline = at(node.get("baseline"), leaf::level, problems);
     let candidate = at(node.get("candidate"), leaf::level, problems);
-    let levels = factors.levels(factor.value);
+    let levels = levels(factors, factor.value);
     if levels.is_empty() {
         // Other factors are required, so their absence has been said.
         if factor.value == Factor::Replica || factor.value.is_setting() {

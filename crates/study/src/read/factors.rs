@@ -3,9 +3,12 @@
 use super::settings::Setting;
 use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
-use crate::parse::tree::Node;
+use crate::language::table::LEVELS;
+use crate::parse::layers;
+use crate::parse::tree::{Node, Table, Value};
 use crate::read::node::{At, items, whole};
-use stacklab_model::{Cell, Factor, Family, Framing, Transport};
+use stacklab_model::{Cell, Factor, Family, Framing, Transport, once_each};
+use std::collections::HashSet;
 
 /// Maximum number of cells of a study: more could not be measured in a lifetime, and indicate a typing error.
 const MOST_CELLS: usize = 10_000;
@@ -26,7 +29,7 @@ pub(super) struct Factors {
 
 impl Factors {
     /// Reads them; `bed_mtu` is the MTU if the study does not vary it.
-    pub(super) fn read(node: Option<&Node>, bed_mtu: Option<At<u32>>, problems: &Problems) -> Self {
+    fn read(node: Option<&Node>, bed_mtu: Option<At<u32>>, problems: &Problems) -> Self {
         let key = |name| node.and_then(|node| node.get(name));
         Factors {
             place: node.map(|node| node.place.clone()),
@@ -50,6 +53,31 @@ impl Factors {
         self.setting(factor).map_or(&[], |setting| &setting.levels)
     }
 
+    /// Those of `[factors]`, then those of each `[[also]]`, which has the levels of `[factors]` where it names none.
+    pub(super) fn read_all(tree: &Table, bed_mtu: &Option<At<u32>>, problems: &mut Problems) -> Vec<Self> {
+        let main = tree.get("factors");
+        let mut all = vec![Factors::read(main, bed_mtu.clone(), problems)];
+        let Some(Value::Table(main)) = main.map(|node| &node.value) else { return all };
+        for also in tree.get("also").map_or(&[][..], |node| node.items()) {
+            let Value::Table(levels) = &also.value else { continue };
+            for level in &levels.0 {
+                let is_of_testbeds = |factor: Factor| factor.is_of_testbeds() || factor == Factor::Services;
+                if level.name.parse().is_ok_and(is_of_testbeds) {
+                    problems.add(Problem::at(
+                        level.name_place.clone(),
+                        format!("`also.{}` is not possible", level.name),
+                        "its levels in [factors] are those of all cells",
+                    ));
+                }
+            }
+            let mut merged = main.clone();
+            layers::merge(&mut merged, levels.clone(), LEVELS);
+            let node = Node { value: Value::Table(merged), place: also.place.clone() };
+            all.push(Factors::read(Some(&node), bed_mtu.clone(), problems));
+        }
+        all
+    }
+
     /// The levels of one factor, as printed.
     pub(super) fn levels(&self, factor: Factor) -> Vec<String> {
         fn printed<T: ToString>(levels: &[At<T>]) -> Vec<String> {
@@ -65,8 +93,8 @@ impl Factors {
         }
     }
 
-    /// Every combination of levels.
-    pub(super) fn cells(&self, problems: &mut Problems) -> Vec<Cell> {
+    /// Every combination of levels, at most `most`.
+    fn cells(&self, most: usize, problems: &mut Problems) -> Vec<Cell> {
         let replicas = match self.levels(Factor::Replica) {
             none if none.is_empty() => vec![String::new()],
             replicas => replicas,
@@ -75,7 +103,7 @@ impl Factors {
             [self.transport.len(), self.framing.len(), self.size.len(), self.family.len(), replicas.len()];
         let settings = self.settings.iter().map(|setting| setting.levels.len());
         let count = lists.into_iter().chain(settings).fold(1, usize::saturating_mul);
-        if count > MOST_CELLS {
+        if count > most {
             problems.add(Problem::at(
                 self.place.clone().unwrap_or(Location::whole(0)),
                 format!("the factors make {count} cells"),
@@ -101,4 +129,28 @@ impl Factors {
         }
         cells
     }
+}
+
+/// The levels of a factor in any of them, each once, as printed.
+pub(super) fn levels(all: &[Factors], factor: Factor) -> Vec<String> {
+    once_each(all.iter().flat_map(|factors| factors.levels(factor)))
+}
+
+/// Every combination of levels of each of them, each once.
+pub(super) fn cells(all: &[Factors], problems: &mut Problems) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = Vec::new();
+    let mut known: HashSet<Cell> = HashSet::new();
+    for factors in all {
+        let before = cells.len();
+        let more = factors.cells(MOST_CELLS - before, problems);
+        cells.extend(more.into_iter().filter(|cell| known.insert(cell.clone())));
+        if cells.len() == before && problems.is_empty() {
+            let place = factors.place.clone().unwrap_or(Location::whole(0));
+            problems.add(
+                Problem::at(place, "this adds no cells", "all of them are there without it")
+                    .help("name a factor with levels that [factors] does not have, or leave the table out"),
+            );
+        }
+    }
+    cells
 }

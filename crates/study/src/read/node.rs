@@ -5,6 +5,7 @@ use crate::language::leaf::{self, ValueError};
 use crate::parse::tree::Node;
 
 /// A value and its source location.
+#[derive(Clone)]
 pub(super) struct At<T> {
     pub(super) value: T,
     pub(super) place: Location,

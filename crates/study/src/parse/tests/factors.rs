@@ -1,6 +1,7 @@
 //! `[factors]`: levels and the matrix of cells.
 
 use crate::parse::tests::{assert_mistakes, errors, study, with};
+use stacklab_model::Factor;
 
 #[test]
 fn too_large_a_matrix_is_refused_before_it_is_made() {
@@ -140,4 +141,54 @@ fn a_mistake_in_a_setting_is_named() {
             &["no congestion control is called `a_name_that_is_long`", "at most 15"],
         ),
     ]);
+}
+
+/// A study of both families over TCP at 128 bytes, with other cells beside.
+fn beside(also: &str) -> String {
+    let text = with("size = [128, 1408]", "size = [128]").replace("\"tcp\", \"udp\"", "\"tcp\"");
+    format!("{text}\n{also}")
+}
+
+#[test]
+fn cells_can_be_added_beside_the_matrix() {
+    let buffers = "[[also]]\nfamily = [\"ipv6\"]\nsize = [64, 128]\nreceive_buffer = [65536, 212992]";
+    let study = study(&beside(&format!(
+        "{buffers}\n[[comparison]]\nfactor = \"receive_buffer\"\nbaseline = 65536\ncandidate = 212992\nmetrics = [\"throughput\"]"
+    )));
+    let cells: Vec<String> = study.cells.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        cells,
+        [
+            "ipv4 tcp segment 128 B",
+            "ipv6 tcp segment 128 B",
+            "ipv6 tcp segment 64 B receive_buffer=65536",
+            "ipv6 tcp segment 64 B receive_buffer=212992",
+            "ipv6 tcp segment 128 B receive_buffer=65536",
+            "ipv6 tcp segment 128 B receive_buffer=212992",
+        ]
+    );
+    let asked: Vec<_> =
+        study.questions().into_iter().filter(|question| question.factor == Factor::ReceiveBuffer).collect();
+    assert_eq!(asked.len(), 2);
+    assert!(asked.iter().all(|question| question.baseline.same_but(&question.candidate, question.factor)));
+}
+
+#[test]
+fn what_is_wrong_beside_the_matrix_is_said_there() {
+    for (also, title) in [
+        ("[[also]]\nsize = [128]", "this adds no cells"),
+        ("[[also]]\nsize = [1440]", "1440 bytes do not fit one TCP segment over ipv6"),
+        ("[[also]]\nos = [\"gvisor\"]", "`also.os` is not possible"),
+        ("[[also]]\nsizes = [128]", "there is no key `also.sizes`"),
+        ("[also]\nsize = [128]", "expected tables in a list"),
+    ] {
+        let errors = errors(&beside(also));
+        assert_eq!(errors.count(), 1, "{also}: {errors}");
+        assert!(errors.to_string().contains(title), "{also}: {errors}");
+    }
+    let sizes: Vec<String> = (32..5_000).map(|size| size.to_string()).collect();
+    let sets = ["a", "b", "c"]
+        .map(|replica| format!("[[also]]\nsize = [{}]\nreplica = [\"{replica}\"]", sizes.join(",")));
+    let errors = errors(&beside(&sets.join("\n")).replace("[\"tcp\"]", "[\"udp\"]")).to_string();
+    assert!(errors.contains("the factors make 9936 cells"), "{errors}");
 }
