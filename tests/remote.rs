@@ -88,6 +88,11 @@ impl Scene {
         scene.write_keys();
         scene.start();
         scene.program.write("study.toml", STUDY);
+        // One cell, two runs.
+        let (begin, _) = STUDY.split_once("[probe.echo]").unwrap();
+        let begin =
+            begin.replace(r#"["ipv4", "ipv6"]"#, r#"["ipv4"]"#).replace(r#"["tcp", "udp"]"#, r#"["udp"]"#);
+        scene.program.write("short.toml", format!("{begin}[runs]\nmin = 2\nmax = 2\n"));
         scene
     }
 
@@ -266,9 +271,7 @@ fn a_study_runs_on_a_machine_behind_ssh() {
     assert_eq!(hosts.iter().map(|host| host.kind.as_str()).collect::<Vec<_>>(), ["here", "ssh"]);
 
     // The same program is used again; another one in its place is not, whatever it says of itself.
-    let short =
-        ["run", "study.toml", "--seed", "1", "--set", "factors.family=['ipv4']", "--set", "comparison=[]"];
-    scene.run(&[&short[..], &["--out", "y.stacklab"]].concat()).expect(code::DONE);
+    scene.run(&["run", "short.toml", "--out", "y.stacklab", "--seed", "1"]).expect(code::DONE);
     let folder = scene.path("home/.cache/stacklab/bin");
     let [agent] = &fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>()[..]
     else {
@@ -312,15 +315,14 @@ fn what_a_machine_prints_changes_no_terminal() {
         assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
         assert!(text.len() < 10_000, "{} bytes", text.len());
     };
-    let run = ["run", "study.toml", "--out", "x.stacklab", "--seed", "1"];
-    let refused = scene.run(&run).expect(code::HOST).stderr;
+    let run = ["run", "short.toml", "--out", "x.stacklab", "--copy-agent"];
+    let refused = scene.run(&run[..4]).expect(code::HOST).stderr;
     clean(&refused);
     assert!(
         refused.contains("another version of stacklab is there (stacklab 0.0.1\u{fffd}]0;owned"),
         "{refused}"
     );
-    let short = ["--copy-agent", "--set", "factors.family=['ipv4']", "--set", "comparison=[]"];
-    let done = scene.run(&[&run[..], &short[..]].concat()).expect(code::DONE);
+    let done = scene.run(&run).expect(code::DONE);
     clean(&done.stderr);
     clean(&done.stdout);
     assert!(done.stderr.contains("\nssh:lab: root password: \u{fffd}[2J"), "{}", done.stderr);
