@@ -107,6 +107,23 @@ fn an_agent_answers_no_third_host() {
 }
 
 #[test]
+fn all_streams_of_a_coordinator_share_the_rate_that_is_allowed() {
+    let there = Listening::start("", &["--most-rate", "1"]);
+    let mut agent = coordinator(&there);
+    let sink = UdpSocket::bind((HERE, 0)).unwrap().local_addr().unwrap();
+    // 0.64 Mbit/s.
+    let mut paced = spec(Transport::Udp, Probe::Stream);
+    (paced.probe.pacing, paced.probe.length) = (Pacing::Schedule(400.0), Length::Time(200_000_000));
+    let from = HERE.parse().unwrap();
+    let request = Request::Send { spec: Box::new(paced.clone()), from, to: sink };
+    let first = agent.start(request, "send").unwrap();
+    let reason = send(&mut agent, paced.clone(), sink).unwrap_err();
+    assert!(reason.contains("1 Mbit/s in all streams together, of which 0.64 are taken"), "{reason}");
+    agent.finish(first, LIMIT).unwrap();
+    send(&mut agent, paced, sink).unwrap();
+}
+
+#[test]
 fn whoever_does_not_know_the_key_gets_nothing() {
     let there = Listening::start("", &[]);
     let pid = there.agent.pid();

@@ -88,6 +88,11 @@ impl Scene {
         scene.write_keys();
         scene.start();
         scene.program.write("study.toml", STUDY);
+        // One cell, two runs.
+        let (begin, _) = STUDY.split_once("[probe.echo]").unwrap();
+        let begin =
+            begin.replace(r#"["ipv4", "ipv6"]"#, r#"["ipv4"]"#).replace(r#"["tcp", "udp"]"#, r#"["udp"]"#);
+        scene.program.write("short.toml", format!("{begin}[runs]\nmin = 2\nmax = 2\n"));
         scene
     }
 
@@ -156,6 +161,9 @@ impl Scene {
             if beside.exists() {
                 config += &format!("{option} {}\n", beside.display());
             }
+        }
+        if self.path("banner").exists() {
+            config += &format!("Banner {}\nSetEnv PATH={}:/usr/bin:/bin\n", path("banner"), path("there"));
         }
         self.write("sshd_config", &config);
         let script = format!(
@@ -262,15 +270,66 @@ fn a_study_runs_on_a_machine_behind_ssh() {
     let hosts = Record::read(&record).unwrap().hosts().unwrap();
     assert_eq!(hosts.iter().map(|host| host.kind.as_str()).collect::<Vec<_>>(), ["here", "ssh"]);
 
-    // An existing agent is used; an agent of another version is not.
-    scene.run(&["run", "study.toml", "--out", "y.stacklab", "--seed", "1"]).expect(code::DONE);
+    // The same program is used again; another one in its place is not, whatever it says of itself.
+    scene.run(&["run", "short.toml", "--out", "y.stacklab", "--seed", "1"]).expect(code::DONE);
     let folder = scene.path("home/.cache/stacklab/bin");
     let [agent] = &fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>()[..]
     else {
         panic!("one file is there")
     };
-    fs::write(agent, "#!/bin/sh\necho stacklab 0.0.1\n").unwrap();
-    scene.fails(&["another version", "0.0.1", "--copy-agent"]);
+    let version = scene.run(&["--version"]).stdout;
+    fs::write(agent, format!("#!/bin/sh\necho {version}\n")).unwrap();
+    scene.fails(&["ssh:lab", "is not this program", "--copy-agent"]);
+
+    // What was put there is taken away again, and nothing else.
+    fs::write(folder.join("own"), "").unwrap();
+    let cleaned = scene.run(&["ssh-clean", "lab"]).expect(code::DONE).stdout;
+    let name = agent.file_name().unwrap().to_str().unwrap();
+    assert_eq!(cleaned, format!("ssh:lab: removed ~/.cache/stacklab/bin/{name}\n"));
+    assert!(!agent.exists() && folder.join("own").exists());
+    fs::remove_file(folder.join("own")).unwrap();
+    let cleaned = scene.run(&["ssh-clean", "ssh:lab"]).expect(code::DONE).stdout;
+    assert_eq!(cleaned, "ssh:lab: no stacklab was put there\n");
+    assert!(!scene.path("home/.cache/stacklab").exists());
+    let outcome = scene.run(&["ssh-clean", "-oProxyCommand=id"]).expect(code::REQUEST);
+    assert!(outcome.stdout.is_empty(), "{}", outcome.stdout);
+}
+
+/// A machine's banner, its login script, and a program named stacklab that it has already.
+#[test]
+fn what_a_machine_prints_changes_no_terminal() {
+    const TITLE: &str = "\u{1b}]0;owned\u{7}";
+    let mut scene = Scene::set();
+    scene.stop();
+    scene.write("banner", &format!("{TITLE}\r\nbanner\n"));
+    fs::create_dir_all(scene.path("home/.ssh")).unwrap();
+    scene.write(
+        "home/.ssh/rc",
+        &format!("printf '%s' '{TITLE}\nroot password: \u{1b}[2J' >&2\nyes | head -c 1000000 >&2\n"),
+    );
+    fs::create_dir_all(scene.path("there")).unwrap();
+    let other = scene.write("there/stacklab", &format!("#!/bin/sh\necho 'stacklab 0.0.1{TITLE}'\n"));
+    fs::set_permissions(other, fs::Permissions::from_mode(0o755)).unwrap();
+    scene.start();
+    let clean = |text: &str| {
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        assert!(text.len() < 10_000, "{} bytes", text.len());
+    };
+    let run = ["run", "short.toml", "--out", "x.stacklab", "--copy-agent"];
+    let refused = scene.run(&run[..4]).expect(code::HOST).stderr;
+    clean(&refused);
+    assert!(
+        refused.contains("another version of stacklab is there (stacklab 0.0.1\u{fffd}]0;owned"),
+        "{refused}"
+    );
+    let done = scene.run(&run).expect(code::DONE);
+    clean(&done.stderr);
+    clean(&done.stdout);
+    assert!(done.stderr.contains("\nssh:lab: root password: \u{fffd}[2J"), "{}", done.stderr);
+    scene.allow("stranger");
+    let refused = scene.run(&["ssh-clean", "lab"]).expect(code::HOST).stderr;
+    clean(&refused);
+    assert!(refused.contains("\n  | banner\n") && refused.contains("Permission denied"), "{refused}");
 }
 
 #[test]

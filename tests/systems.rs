@@ -6,6 +6,7 @@ use crate::support;
 
 use stacklab_model::{CpuScope, Factor, Metric, Role, RunRecord, Systems, wire_size};
 use stacklab_store::Record;
+use stacklab_testbed::image::sha256;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -238,22 +239,30 @@ fn what_is_missing_or_broken_is_said_before_anything_starts() {
         .status();
     assert!(copied.unwrap().success());
     let kernel = folder.join("linux-6.1/kernel");
-    let bytes = fs::read(&kernel).unwrap();
+    let (bytes, fetched) = (fs::read(&kernel).unwrap(), sha256(&kernel).unwrap());
     fs::write(&kernel, &bytes[..bytes.len() - 1]).unwrap();
     let broken = said(cache.path());
     assert!(broken.contains("incomplete") && broken.contains("stacklab image get linux-6.1"), "{broken}");
 
-    // An image that differs from the fetched one: found by reading all of it.
+    // An image that differs from the fetched one is not booted.
     let mut other = bytes.clone();
     other[bytes.len() / 2] ^= 1;
     fs::write(&kernel, &other).unwrap();
+    let changed = said(cache.path());
+    assert!(
+        changed.contains("linux-6.1/kernel differs") && changed.contains("image get linux-6.1"),
+        "{changed}"
+    );
     let mut check = program.command(&["image", "check"]);
     check.env("STACKLAB_CACHE", cache.path());
     let checked = support::program::Outcome::of(check).expect(code::TESTBED);
     assert!(checked.stderr.contains("differs from the downloaded file"), "{}", checked.stderr);
 
-    // A kernel that does not boot.
+    // A kernel that does not boot, although it was fetched so.
     fs::write(&kernel, vec![0; bytes.len()]).unwrap();
+    let label = folder.join("linux-6.1/image.json");
+    let text = fs::read_to_string(&label).unwrap().replace(&fetched, &sha256(&kernel).unwrap());
+    fs::write(&label, text).unwrap();
     let start = Instant::now();
     let dead = said(cache.path());
     assert!(dead.contains("boot"), "{dead}");

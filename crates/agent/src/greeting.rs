@@ -11,6 +11,7 @@
 use crate::key::{Key, challenge};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use stacklab_traffic::protocol::printable_text;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, TcpStream};
 use std::time::{Duration, Instant};
@@ -108,7 +109,8 @@ pub struct Gate {
     key: Option<Key>,
     /// Signs tickets.
     own: Key,
-    started: Instant,
+    /// The clock of tickets, seconds.
+    clock: Box<dyn Fn() -> u64 + Send + Sync>,
 }
 
 /// A coordinator that knows the key.
@@ -132,7 +134,8 @@ impl Admitted {
 impl Gate {
     /// A gate that this key opens, or anybody.
     pub fn new(key: Option<Key>) -> Self {
-        Gate { key, own: Key::generate(), started: Instant::now() }
+        let started = Instant::now();
+        Gate { key, own: Key::generate(), clock: Box::new(move || started.elapsed().as_secs()) }
     }
 
     /// Hears a coordinator within the limit. `None`: it is not served, or only wanted a ticket, and knows it.
@@ -207,13 +210,13 @@ impl Gate {
     }
 
     fn ticket(&self, addresses: AddressPair) -> Ticket {
-        let until_s = self.started.elapsed().as_secs() + TICKET_SECONDS;
+        let until_s = (self.clock)().saturating_add(TICKET_SECONDS);
         Ticket { addresses, until_s, proof: self.own.proof(&Self::parts(addresses, until_s)) }
     }
 
     fn is_good(&self, ticket: &Ticket) -> bool {
         let parts = Self::parts(ticket.addresses, ticket.until_s);
-        let in_time = self.started.elapsed().as_secs() <= ticket.until_s;
+        let in_time = (self.clock)() <= ticket.until_s;
         in_time && self.own.is_proved(&parts, &ticket.proof)
     }
 
@@ -302,7 +305,7 @@ fn exchange(
     say(stream, &Response { stacklab: VERSION, challenge: own.clone(), proof, purpose, tickets })?;
     let welcome = hear(stream, deadline).map_err(not_an_agent)?;
     let (proof, ticket) = match welcome {
-        Welcome::Refused(reason) => return Err(GreetingError::Refused(printable(&reason))),
+        Welcome::Refused(reason) => return Err(GreetingError::Refused(printable_text(&reason))),
         Welcome::Proof(proof) => (proof, None),
         Welcome::Ticket { proof, ticket } => (proof, Some(ticket)),
     };
@@ -319,11 +322,6 @@ fn exchange(
 /// What an end proves: its role, for this purpose, by the other's challenge and with its own.
 fn proved(role: &str, purpose: Purpose, asked: &str, own: &str) -> [String; 5] {
     [role, &VERSION.to_string(), purpose.name(), asked, own].map(str::to_owned)
-}
-
-/// What a peer says, without control characters: they could change the terminal.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 
 /// Takes the time limits of the greeting away: what follows has its own.

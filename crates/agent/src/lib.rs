@@ -49,7 +49,8 @@ pub struct AgentOptions {
     /// Seconds after which a coordinator that asks nothing has to leave
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub idle: u32,
-    /// Highest rate of a stream that it sends, Mbit/s of payload; floods and opening connections are then refused
+    /// Highest rate of all streams together that it sends to a coordinator, Mbit/s of payload; floods and opening connections are then
+    /// refused
     #[arg(long, value_name = "MBITS")]
     pub most_rate: Option<f64>,
     /// The coordinator's addresses; for the process of a coordinator

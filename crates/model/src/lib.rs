@@ -9,6 +9,7 @@ mod host;
 mod metrics;
 mod names;
 mod network;
+mod numbers;
 mod trial;
 mod units;
 mod value;
@@ -45,6 +46,7 @@ pub use network::headers::{ETHERNET_HEADER_BYTES, WirePath, WireSize, payload_of
 pub use network::link_config::LinkConfig;
 pub use network::topology::{Links, OwnLink, RoutedKind, Topology};
 pub use network::wire_cost::WireCost;
+pub use numbers::{LARGEST_NUMBER, too_large};
 pub use trial::Trial;
 pub use trial::io::{Io, IoChoice};
 pub use trial::run::{RunRecord, RunStatus, Warning};

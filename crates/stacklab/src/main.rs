@@ -33,6 +33,7 @@ fn main() -> ExitCode {
         Command::Lab(command) => commands::lab::lab(&command),
         Command::Guest(options) => commands::guest::guest(&options),
         Command::Agent(options) => commands::agent::agent(&options),
+        Command::SshClean(options) => commands::ssh_clean::ssh_clean(&options),
         Command::Schema => commands::generate::schema(),
         Command::Completions(options) => commands::generate::completions(&options),
         Command::Man(options) => commands::generate::man(&options),

@@ -2,8 +2,8 @@
 
 use crate::hostile;
 use crate::{Campaign, HostRow, StoreError};
-use rusqlite::{Connection, MAIN_DB, OpenFlags, params};
-use stacklab_model::CpuScope;
+use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, params};
+use stacklab_model::{CpuScope, LARGEST_NUMBER, too_large};
 use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -300,7 +300,21 @@ pub(crate) fn to_json(value: &impl serde::Serialize) -> String {
 }
 
 pub(crate) fn from_json<T: serde::de::DeserializeOwned>(text: &str) -> rusqlite::Result<T> {
+    if let Some(number) = too_large(text) {
+        return Err(not_understood(format!("{number} is out of bounds").into()));
+    }
     serde_json::from_str(text).map_err(|error| not_understood(Box::new(error)))
+}
+
+/// A count or a duration.
+pub(crate) fn count(row: &Row<'_>, place: usize) -> rusqlite::Result<u64> {
+    within(row.get(place)?, LARGEST_NUMBER)
+}
+
+/// A number that is not negative and not above the largest possible one.
+pub(crate) fn within(number: i64, largest: u64) -> rusqlite::Result<u64> {
+    let found = u64::try_from(number).ok().filter(|number| *number <= largest);
+    found.ok_or_else(|| not_understood(format!("{number} is out of bounds").into()))
 }
 
 pub(crate) fn parsed<T: std::str::FromStr<Err: std::error::Error + Send + Sync + 'static>>(

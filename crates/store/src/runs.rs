@@ -1,13 +1,17 @@
 //! Runs in and out of a record.
 
-use crate::open::{from_json, parsed, to_json};
+use crate::open::{count, from_json, parsed, to_json, within};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, Transaction, params};
 use stacklab_model::{
-    Cell, Delays, Direction, Drops, HostReport, IntervalRow, RunRecord, RunStatus, Slice, Trial, Value,
-    Warning,
+    Cell, Delays, Direction, Drops, HostReport, IntervalRow, LARGEST_NUMBER, RunRecord, RunStatus, Slice,
+    Trial, Value, Warning,
 };
 use std::collections::BTreeMap;
+
+/// Largest number of a block and of a position in it, and the longest message, bytes: no study has larger ones.
+const LAST_TRIAL: u64 = 1 << 30;
+const LONGEST_MESSAGE: u64 = 16 << 20;
 
 impl Record {
     /// Adds a run with all its data, in one commit.
@@ -212,9 +216,10 @@ fn select(connection: &Connection, format: i64) -> rusqlite::Result<Vec<RunRecor
 /// A run from its row; figures and warnings are added afterwards.
 fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
     let text = |place: usize| row.get::<_, String>(place);
-    let count = |place: usize| row.get::<_, i64>(place).map(|count| count as u64);
+    let count = |place: usize| count(row, place);
+    let number = |place: usize, largest| within(row.get(place)?, largest).map(|number| number as u32);
     let (family, transport, framing) = (parsed(&text(4)?)?, parsed(&text(5)?)?, parsed(&text(6)?)?);
-    let mut cell = Cell::new(family, transport, framing, row.get(7)?);
+    let mut cell = Cell::new(family, transport, framing, number(7, LONGEST_MESSAGE)?);
     cell.replica = text(8)?;
     cell.settings = from_json(&text(18)?)?;
     let status = match text(11)?.as_str() {
@@ -222,9 +227,14 @@ fn run_of(row: &Row<'_>) -> rusqlite::Result<RunRecord> {
         _ => RunStatus::Invalid(from_json(&text(12)?)?),
     };
     Ok(RunRecord {
-        trial: Trial { block: row.get(1)?, position: row.get(2)?, cell, probe: parsed(&text(3)?)? },
+        trial: Trial {
+            block: number(1, LAST_TRIAL)?,
+            position: number(2, LAST_TRIAL)?,
+            cell,
+            probe: parsed(&text(3)?)?,
+        },
         spec: from_json(&text(13)?)?,
-        started_unix_ns: count(9)?,
+        started_unix_ns: within(row.get(9)?, i64::MAX as u64)?,
         wall_ns: count(10)?,
         status,
         values: BTreeMap::new(),
@@ -304,7 +314,7 @@ fn select_delays(connection: &Connection, key: &Key) -> rusqlite::Result<Option<
 
 fn select_series(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<IntervalRow>> {
     key.rows(connection, "SELECT start_ns, messages, bytes, delay_mean_ns FROM series", |row| {
-        let count = |place: usize| row.get::<_, i64>(place).map(|count| count as u64);
+        let count = |place: usize| count(row, place);
         Ok(IntervalRow {
             start_ns: count(0)?,
             messages: count(1)?,
@@ -318,8 +328,9 @@ fn select_slices(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Sli
     let select =
         "SELECT round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns FROM slice";
     key.rows(connection, select, |row| {
-        let count = |place: usize| row.get::<_, i64>(place).map(|count| count as u64);
-        let known = |place: usize| row.get::<_, Option<i64>>(place).map(|ns| ns.map(|ns| ns as u64));
+        let count = |place: usize| count(row, place);
+        let known =
+            |place: usize| row.get::<_, Option<i64>>(place)?.map(|ns| within(ns, LARGEST_NUMBER)).transpose();
         Ok(Slice {
             round: row.get(0)?,
             messages: count(1)?,

@@ -104,6 +104,36 @@ fn refusal(result: Result<Record, StoreError>) -> String {
 }
 
 #[test]
+fn numbers_that_sums_would_overflow_are_refused() {
+    let read = |path: &Path| -> Result<(), StoreError> {
+        let record = Record::read(path)?;
+        record.runs()?.iter().try_for_each(|run| record.host_reports(&run.trial).map(drop))
+    };
+    let most = u64::MAX;
+    for (column, number) in [
+        ("run.block", "4294967295".to_owned()),
+        ("run.position", "4294967295 - position".to_owned()),
+        ("run.size", "4294967295".to_owned()),
+        ("run.wall_ns", i64::MAX.to_string()),
+        ("run.lost_network", "-1".to_owned()),
+        ("run.spec", format!("replace(spec, '\"warmup_ns\":1', '\"warmup_ns\":{most}')")),
+        ("series.start_ns", "-1 - start_ns".to_owned()),
+        ("slice.messages", i64::MAX.to_string()),
+        ("slice.cpu_ns", "-1".to_owned()),
+        ("delays.buckets", format!("'[[1,{most}],[2,{most}]]'")),
+        ("side.report", format!("replace(report, '\"measured\":3', '\"measured\":{most}')")),
+    ] {
+        let (_folder, path) = record();
+        read(&path).unwrap();
+        let (table, column) = column.split_once('.').unwrap();
+        let changed = format!("UPDATE {table} SET {column} = {number}");
+        rusqlite::Connection::open(&path).unwrap().execute_batch(&changed).unwrap();
+        let refusal = read(&path).unwrap_err().to_string();
+        assert!(refusal.contains("out of bounds"), "{changed}: {refusal}");
+    }
+}
+
+#[test]
 fn what_goes_in_comes_out() {
     let (_folder, path) = record();
     let mut record = Record::open(&path).unwrap();

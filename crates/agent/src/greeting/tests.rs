@@ -2,6 +2,7 @@
 
 use super::*;
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 const LIMIT: Duration = Duration::from_secs(5);
@@ -109,6 +110,24 @@ fn a_ticket_shows_an_address_and_cannot_be_made_up() {
 }
 
 #[test]
+fn a_ticket_expires() {
+    static SECONDS: AtomicU64 = AtomicU64::new(1000);
+    let key = Key::generate();
+    let clock = Box::new(|| SECONDS.load(Ordering::Relaxed));
+    let gate = Gate { clock, ..Gate::new(Some(key.clone())) };
+    let here: IpAddr = "127.0.0.1".parse().unwrap();
+    let shown = AddressPair { peer: "127.0.0.2".parse().unwrap(), local: here };
+    let ticket = gate.ticket(shown);
+    let admitted = |now: u64| {
+        SECONDS.store(now, Ordering::Relaxed);
+        meet(&gate, Some(&key), vec![ticket.clone()]).0.unwrap()
+    };
+    let own = AddressPair { peer: here, local: here };
+    assert_eq!(admitted(1000 + TICKET_SECONDS), [own, shown]);
+    assert_eq!(admitted(1000 + TICKET_SECONDS + 1), [own]);
+}
+
+#[test]
 fn noise_and_silence_are_refused_in_time() {
     let gate = Gate::new(Some(Key::generate()));
     for noise in ["GET / HTTP/1.1\r\n\r\n".to_owned(), "\n".to_owned(), "x".repeat(LONGEST + 10)] {
@@ -125,5 +144,5 @@ fn noise_and_silence_are_refused_in_time() {
     assert!(gate.admit(&agent, Duration::from_millis(100)).unwrap().is_none());
     assert!(began.elapsed() < Duration::from_secs(2));
     let hostile = "\u{1b}]0;title\u{7}";
-    assert_eq!(printable(hostile), "\u{fffd}]0;title\u{fffd}");
+    assert_eq!(printable_text(hostile), "\u{fffd}]0;title\u{fffd}");
 }

@@ -43,7 +43,10 @@ impl WireCost {
         // The kernel coalesces TCP writes, so the headers are spread over full segments for every write size.
         let joined = framing == Framing::Message && transport == Transport::Tcp;
         // TCP_MAXSEG includes the options after the first 20 bytes of the TCP header.
-        let mss = cell.settings.mss.map(|mss| mss + 20 - transport.header_bytes());
+        let mss = cell
+            .settings
+            .mss
+            .map(|mss| mss.saturating_add(20).saturating_sub(transport.header_bytes()).max(1));
         let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
         let wire = path.wire_size(unit).ok_or_else(|| format!("{mechanism} does not carry {family}"))?;
         let crossing =

@@ -73,7 +73,7 @@ impl<'a> Schedule<'a> {
         self.block += 1;
         let block = self.block;
         let seen = || runs.iter().filter(move |run| run.trial.block < block);
-        let spent_ns = seen().map(|run| run.wall_ns).sum();
+        let spent_ns = seen().map(|run| run.wall_ns).fold(0, u64::saturating_add);
         let index = Runs::new(seen());
         let mut newly = Vec::new();
         for (number, (question, stop_reason)) in self.questions.iter().zip(&mut self.stop_reasons).enumerate()

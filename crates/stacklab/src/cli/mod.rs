@@ -19,7 +19,7 @@ use reference::ReferenceCommand;
 use report::{ExportOptions, ReportOptions, ServeOptions};
 use run::{ReplicateOptions, RunOptions, StudyOptions};
 use stacklab_agent::AgentOptions;
-use tools::{CompletionsOptions, GuestOptions, ManOptions};
+use tools::{CompletionsOptions, GuestOptions, ManOptions, SshCleanOptions};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -181,6 +181,13 @@ An agent that listens serves whoever knows its key. It makes one and prints it, 
 the coordinator's own addresses only, for at most --longest seconds a trial. The connection is not encrypted: SECURITY.md says what that
 means. Ctrl-C ends it.")]
     Agent(AgentOptions),
+    /// Remove the program that `run --copy-agent` put on machines that ssh reaches
+    #[command(after_help = "\
+Example:
+  stacklab ssh-clean lab@server
+
+It removes the files stacklab-* in ~/.cache/stacklab/bin there, of any version.")]
+    SshClean(SshCleanOptions),
     /// Print the JSON Schema of study files, for editors
     Schema,
     /// Print a shell's completion script

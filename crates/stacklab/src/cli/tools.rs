@@ -1,4 +1,4 @@
-//! Guests, and texts made from the program itself.
+//! Guests, other machines, and texts made from the program itself.
 
 use clap::Args;
 use std::path::PathBuf;
@@ -9,6 +9,14 @@ pub struct GuestOptions {
     /// The device that leads to the coordinator; without it, the virtual machine's port named stacklab
     #[arg(long, value_name = "DEVICE")]
     pub channel: Option<PathBuf>,
+}
+
+/// Options of `ssh-clean`.
+#[derive(Debug, Args)]
+pub struct SshCleanOptions {
+    /// The machines, as ssh or a study names them (USER@HOST, ssh:USER@HOST)
+    #[arg(value_name = "HOST", required = true)]
+    pub hosts: Vec<String>,
 }
 
 /// Options of `completions`.

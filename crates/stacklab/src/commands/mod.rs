@@ -15,3 +15,4 @@ pub mod reference;
 pub mod replicate;
 pub mod report;
 pub mod run;
+pub mod ssh_clean;

@@ -7,8 +7,9 @@ use crate::campaign::sources::{StudySource, new_record, new_seed, newest_record,
 use crate::cli::run::RunOptions;
 use crate::commands::report;
 use crate::failure::Failure;
+use crate::rig::agent_copy::Copying;
 use crate::rig::placement::RoutedPlacement;
-use crate::rig::remote_host::{Copying, reach};
+use crate::rig::remote_host::reach;
 use crate::rig::rigs::Rigs;
 use stacklab_agent::interrupt;
 use stacklab_model::{CpuScope, Systems, Topology};

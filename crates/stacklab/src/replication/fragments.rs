@@ -60,10 +60,14 @@ pub fn cuts(study: &Study, runs: &[RunRecord], record: &Record) -> Result<Vec<Fr
             let of = |side: &HostReport, name: &str| {
                 side.counters.get(&format!("ip.{name}")) + side.counters.get(&format!("ip6.{name}"))
             };
-            messages += sent.sent.warmup + sent.sent.measured + sent.sent.markers;
-            fragments += of(sent, "FragCreates");
-            arrived += received.received.warmup + received.received.measured;
-            reassembled += of(received, "ReasmOKs");
+            for (sum, of_run) in [
+                (&mut messages, sent.sent.warmup + sent.sent.measured + sent.sent.markers),
+                (&mut fragments, of(sent, "FragCreates")),
+                (&mut arrived, received.received.warmup + received.received.measured),
+                (&mut reassembled, of(received, "ReasmOKs")),
+            ] {
+                *sum = u64::saturating_add(*sum, of_run);
+            }
         }
         let (Some(throughput), Some(fitting)) = (mean(runs, cell), mean(runs, fits)) else { continue };
         let limit =

@@ -81,7 +81,7 @@ pub fn replicate(
             |host| format!("{} {}", host.facts.os, host.facts.kernel),
         ),
         runs: records.iter().filter(|run| run.is_valid()).count(),
-        minutes: records.iter().map(|run| run.wall_ns).sum::<u64>() as f64 / 60e9,
+        minutes: records.iter().map(|run| run.wall_ns as f64).sum::<f64>() / 60e9,
         findings: own.findings.iter().map(|finding| judge::judge(finding, &own, &plan, &runs)).collect(),
         cuts: fragments::cuts(&plan, &records, record)?,
         answers: precision::answers(study, &plan, campaign.seed, &records),

@@ -37,14 +37,14 @@ pub fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]
     let blocks = Plan::new(plan, seed);
     let (questions, stop_reason) = Schedule::new(plan, &blocks).walk(records);
     // A sorted map, so that the same record gives the same sums.
-    let mut lengths: BTreeMap<_, (u64, u64)> = BTreeMap::new();
+    let mut lengths: BTreeMap<_, (u64, f64)> = BTreeMap::new();
     for run in records.iter().filter(|run| run.is_valid()) {
         let (runs, ns) = lengths.entry((&run.trial.cell, run.trial.probe)).or_default();
         *runs += 1;
-        *ns += run.wall_ns;
+        *ns += run.wall_ns as f64;
     }
     let minutes = |ns: f64| ns / 60e9;
-    let each: f64 = lengths.values().map(|(runs, ns)| *ns as f64 / *runs as f64).sum();
+    let each: f64 = lengths.values().map(|(runs, ns)| *ns / *runs as f64).sum();
     Some(Answers {
         asked: questions.len(),
         answered: stop_reason
@@ -53,7 +53,7 @@ pub fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]
             .count(),
         blocks: records.iter().map(|run| run.trial.block + 1).max().unwrap_or(0),
         runs: lengths.values().map(|(runs, _)| *runs as usize).sum(),
-        minutes: minutes(lengths.values().map(|(_, ns)| *ns as f64).sum()),
+        minutes: minutes(lengths.values().map(|(_, ns)| *ns).sum()),
         published_runs,
         fixed_runs: published_runs as usize * lengths.len(),
         fixed_minutes: minutes(f64::from(published_runs) * each),
@@ -145,7 +145,7 @@ pub fn precision(
             |n: usize| estimate_of(&measured[..n]).interval.map(|interval| interval.half_width());
         let enough = (plan.rule.min as usize..=measured.len())
             .find(|n| half_width(*n).is_some_and(|half_width| half_width <= published_half_width));
-        let minutes = |n: usize| valid[..n].iter().map(|run| run.wall_ns).sum::<u64>() as f64 / 60e9;
+        let minutes = |n: usize| valid[..n].iter().map(|run| run.wall_ns as f64).sum::<f64>() / 60e9;
         let each_minutes = minutes(valid.len()) / valid.len() as f64;
         let rate = measured.iter().sum::<f64>() / measured.len() as f64;
         found.cells += 1;

@@ -1,5 +1,6 @@
 //! Rigs: two hosts with agents, and the path between them.
 
+pub mod agent_copy;
 pub mod direct;
 pub mod host_pair;
 pub mod kernels;
@@ -11,6 +12,7 @@ pub mod rigs;
 pub mod routed;
 pub mod routed_source;
 pub mod routed_text;
+pub mod ssh;
 
 use crate::failure::Failure;
 use crate::rig::host_pair::HostPair;

@@ -1,53 +1,23 @@
 //! Real machines: this one, and machines reached with the user's ssh.
 
 use crate::failure::Failure;
+use crate::rig::agent_copy::{Copying, agent_on};
+use crate::rig::ssh::{ask, on, relay};
 use stacklab_model::{Family, System, Systems};
 use stacklab_study::{RealHost, Study};
 use stacklab_testbed::Streams;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::File;
-use std::io::{self, BufRead, IsTerminal, Write};
+use std::io;
 use std::net::IpAddr;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
-
-/// Where this program installs itself on another machine, below the user's home.
-const FOLDER: &str = ".cache/stacklab/bin";
-/// The output of `stacklab --version`.
-const OWN_VERSION: &str = concat!("stacklab ", env!("CARGO_PKG_VERSION"));
-/// ssh must not ask questions while a campaign starts, and must detect a machine that is gone.
-const SSH: [&str; 13] = [
-    "-T",
-    // Nothing of this user's session is for that host: no agent of keys, no display, no forwarded ports.
-    "-a",
-    "-x",
-    "-o",
-    "ClearAllForwardings=yes",
-    "-o",
-    "BatchMode=yes",
-    "-o",
-    "ConnectTimeout=10",
-    "-o",
-    "ServerAliveInterval=5",
-    "-o",
-    "ServerAliveCountMax=3",
-];
+use std::process::{Child, Stdio};
 
 /// A machine with an agent on it.
 pub struct RemoteHost {
     system: System,
     agent: Child,
     addresses: BTreeMap<Family, IpAddr>,
-}
-
-/// Whether this program may copy itself to other machines.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copying {
-    /// The user has permitted it.
-    Allowed,
-    /// The user is asked.
-    Asked,
 }
 
 /// Connects to the real machines of each pair. Call it before anything else: ssh finds the user's keys by user id,
@@ -77,7 +47,13 @@ impl RemoteHost {
         let mut command = on(system, &[&program, "agent", "--stdio"]);
         // The agent does not receive Ctrl-C from the terminal: this process does. The agent ends when its input does.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
-        let agent = command.spawn().map_err(|reason| no_agent(system, reason))?;
+        if matches!(system, System::Ssh(_)) {
+            command.stderr(Stdio::piped());
+        }
+        let mut agent = command.spawn().map_err(|reason| no_agent(system, reason))?;
+        if let Some(errors) = agent.stderr.take() {
+            relay(system, errors);
+        }
         Ok(RemoteHost { system: system.clone(), agent, addresses })
     }
 
@@ -119,99 +95,6 @@ fn no_agent(system: &System, reason: io::Error) -> Failure {
     Failure::Unreachable(format!("could not start an agent on {system}: {reason}"))
 }
 
-/// Builds a command for a machine. On another machine a shell interprets it.
-fn on(system: &System, words: &[&str]) -> Command {
-    match system {
-        System::Ssh(host) => {
-            let mut ssh = Command::new("ssh");
-            ssh.args(SSH).arg(host).arg("--").args(words);
-            ssh
-        }
-        _ => {
-            let mut command = Command::new(words[0]);
-            command.args(&words[1..]);
-            command
-        }
-    }
-}
-
-/// The output of a command on a machine.
-fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, Failure> {
-    let failed =
-        |reason: String| Failure::Unreachable(format!("could not {attempted} on {system}: {reason}"));
-    let done = on(system, words).stdin(Stdio::null()).output().map_err(|error| failed(error.to_string()))?;
-    if done.status.success() {
-        return Ok(String::from_utf8_lossy(&done.stdout).into_owned());
-    }
-    let said = String::from_utf8_lossy(&done.stderr).trim().to_owned();
-    // ssh's own exit code for errors.
-    let advice = match (system, done.status.code()) {
-        (System::Ssh(host), Some(255)) => format!("; check that `ssh {host} true` works without a prompt"),
-        _ => String::new(),
-    };
-    Err(failed(format!("{}{advice}", if said.is_empty() { done.status.to_string() } else { said })))
-}
-
-/// The path of this version of the program on another machine; copies it there if it is missing.
-fn agent_on(host: &str, copying: Copying) -> Result<String, Failure> {
-    let system = System::Ssh(host.to_owned());
-    let own = format!("{FOLDER}/stacklab-{}", env!("CARGO_PKG_VERSION"));
-    let look = format!(
-        "for program in stacklab \"$HOME/{own}\"; do version=$(\"$program\" --version 2>/dev/null) && echo \"$program $version\"; done; true"
-    );
-    let found = ask(&system, &[&look], "look for stacklab")?;
-    if let Some(program) = fitting(&found) {
-        return Ok(program);
-    }
-    let there = match found.lines().next() {
-        Some(other) => format!("another version of stacklab is there ({other})"),
-        None => "stacklab is not there".to_owned(),
-    };
-    if copying == Copying::Asked && !agreed(&format!("{host}: {there}. Copy this version to ~/{own}?")) {
-        return Err(Failure::Unreachable(format!(
-            "no agent of this version ({OWN_VERSION}) is on {system}: {there}; let it be put there with --copy-agent, or install it"
-        )));
-    }
-    copy(&system, &own)?;
-    let found = ask(&system, &[&look], "look for stacklab")?;
-    fitting(&found).ok_or_else(|| {
-        Failure::Unreachable(format!(
-            "the program that was put on {system} does not run there: does it have another architecture, or an older C library?"
-        ))
-    })
-}
-
-/// The first program of this version, from lines of program and version.
-fn fitting(found: &str) -> Option<String> {
-    let fits = |line: &str| Some(line.strip_suffix(OWN_VERSION)?.trim_end().to_owned());
-    found.lines().find_map(fits)
-}
-
-fn agreed(question: &str) -> bool {
-    if !io::stdin().is_terminal() {
-        return false;
-    }
-    eprint!("{question} [y/N] ");
-    let _ = io::stderr().flush();
-    let mut answer = String::new();
-    io::stdin().lock().read_line(&mut answer).is_ok() && matches!(answer.trim(), "y" | "Y" | "yes")
-}
-
-/// Copies this program to another machine, under a temporary name until it is complete.
-fn copy(system: &System, to: &str) -> Result<(), Failure> {
-    let failed =
-        |reason: String| Failure::Unreachable(format!("could not put stacklab on {system}: {reason}"));
-    let program = std::env::current_exe().and_then(File::open).map_err(|error| failed(error.to_string()))?;
-    let take = format!(
-        "umask 077 && mkdir -p \"$HOME/{FOLDER}\" && cat > \"$HOME/{to}.part\" && chmod 700 \"$HOME/{to}.part\" && mv \"$HOME/{to}.part\" \"$HOME/{to}\""
-    );
-    let done = on(system, &[&take]).stdin(program).output().map_err(|error| failed(error.to_string()))?;
-    if done.status.success() {
-        return Ok(());
-    }
-    Err(failed(String::from_utf8_lossy(&done.stderr).trim().to_owned()))
-}
-
 /// The addresses that the study names, otherwise those of the interface that it names.
 fn addresses(system: &System, known: Option<&RealHost>) -> Result<BTreeMap<Family, IpAddr>, Failure> {
     let Some(RealHost { interface, addresses, .. }) = known else { return Ok(BTreeMap::new()) };
@@ -251,13 +134,6 @@ fn global(listed: &str) -> BTreeMap<Family, IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_program_of_this_version_is_taken() {
-        let text = format!("stacklab stacklab 0.0.1\n/home/a b/{FOLDER}/stacklab-x {OWN_VERSION}\n");
-        assert_eq!(fitting(&text).unwrap(), format!("/home/a b/{FOLDER}/stacklab-x"));
-        assert_eq!(fitting("stacklab stacklab 0.0.1\n"), None);
-    }
 
     #[test]
     fn the_first_global_address_of_each_family_is_taken() {

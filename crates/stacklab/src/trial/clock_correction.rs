@@ -125,7 +125,7 @@ fn shifted(buckets: &Buckets, by_ns: f64) -> Buckets {
     for (value, count) in &buckets.0 {
         let value = value.saturating_add_signed(by_ns.round() as i64);
         match moved.last_mut() {
-            Some(last) if last.0 == value => last.1 += count,
+            Some(last) if last.0 == value => last.1 = last.1.saturating_add(*count),
             _ => moved.push((value, *count)),
         }
     }

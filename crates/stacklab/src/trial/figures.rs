@@ -47,9 +47,13 @@ pub fn figures(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::fixtures::{path, trial_and_spec};
-    use stacklab_model::{RunStatus, Service};
+    use crate::trial::evidence::ClockSync;
+    use crate::trial::fixtures::{path, received, trial_and_spec};
+    use stacklab_model::{HostReport, LARGEST_NUMBER, RunStatus, Service};
+    use stacklab_report::{MeasurementText, measurement};
+    use stacklab_testbed::Ticks;
     use stacklab_testbed::services::Asked;
+    use stacklab_traffic::stats::clock::Offset;
     use stacklab_traffic::trial::Collected;
 
     #[test]
@@ -65,5 +69,58 @@ mod tests {
         assert!(run.values.is_empty() && run.host_reports.is_empty());
         let codes: Vec<&str> = run.warnings.iter().map(|warning| warning.code.as_str()).collect();
         assert_eq!(codes, ["services"]);
+    }
+
+    /// Sets every count and time of a report, which others may have made up.
+    fn set_all(value: &mut serde_json::Value, number: u64) {
+        match value {
+            serde_json::Value::Array(items) => items.iter_mut().for_each(|item| set_all(item, number)),
+            serde_json::Value::Object(fields) => {
+                let fields =
+                    fields.iter_mut().filter(|(name, _)| *name != "endpoint" && *name != "offset_ns");
+                fields.for_each(|(_, value)| set_all(value, number));
+            }
+            serde_json::Value::Number(_) => *value = number.into(),
+            _ => {}
+        }
+    }
+
+    fn report_of(number: u64, offset_ns: i64) -> HostReport {
+        let mut report = serde_json::to_value(received(offset_ns, 1.0)).unwrap();
+        for name in ["interface.tx_packets", "interface.rx_dropped", "ip.FragCreates", "ip6.ReasmOKs"] {
+            report["counters"][name] = number.into();
+        }
+        report["flow_bytes"] = vec![number; 3].into();
+        set_all(&mut report, number);
+        serde_json::from_value(report).unwrap()
+    }
+
+    #[test]
+    fn the_largest_numbers_that_an_agent_may_answer_overflow_nothing() {
+        let far = LARGEST_NUMBER as i64;
+        let before = Offset { offset_ns: far, bound_ns: LARGEST_NUMBER, at_ns: 0 };
+        let after = Offset { offset_ns: -far, bound_ns: 0, at_ns: LARGEST_NUMBER };
+        for (sent, received) in [(0, LARGEST_NUMBER), (LARGEST_NUMBER, 0), (LARGEST_NUMBER, LARGEST_NUMBER)] {
+            for transport in ["udp", "tcp"] {
+                let (trial, mut spec) = trial_and_spec();
+                spec.transport = transport.parse().unwrap();
+                let pair = [report_of(sent, far), report_of(received, far)];
+                let collected = Collected {
+                    started_unix_ns: 3,
+                    wall_ns: LARGEST_NUMBER,
+                    reports: Ok(vec![pair.clone(), pair]),
+                };
+                let most = Ticks { user: u64::MAX, system: u64::MAX };
+                let evidence = Evidence {
+                    clocks: ClockSync::Compared { before, after: Ok(after) },
+                    guest_cpu: [Some([Ticks::default(), most]), None],
+                    ..Evidence::of(collected)
+                };
+                let run = figures(&trial, spec, &path(), Direction::Both, evidence);
+                let about = MeasurementText { version: "0", direction: Direction::Both, rows: true };
+                let text = measurement(&run, &about);
+                assert!(text.contains("throughput"), "{text}");
+            }
+        }
     }
 }

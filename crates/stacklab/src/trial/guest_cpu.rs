@@ -31,12 +31,13 @@ pub fn counted(
 
 /// CPU time of processes, nanoseconds.
 pub fn busy_ns(ticks: Ticks) -> u64 {
-    (ticks.user + ticks.system) * results::tick_ns()
+    ticks.user.saturating_add(ticks.system).saturating_mul(results::tick_ns())
 }
 
 /// `reported` is the guest's own CPU time; the agent's own part is taken from it.
 fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -> CpuTime {
-    let ns = |read: fn(Ticks) -> u64| read(after).saturating_sub(read(before)) * results::tick_ns();
+    let ns =
+        |read: fn(Ticks) -> u64| read(after).saturating_sub(read(before)).saturating_mul(results::tick_ns());
     let (user_ns, system_ns) = (ns(|ticks| ticks.user), ns(|ticks| ticks.system));
     CpuTime {
         scope: CpuScope::Outside,
@@ -45,7 +46,7 @@ fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -
         system_ns,
         irq_ns: 0,
         softirq_ns: 0,
-        idle_ns: wall_ns.saturating_sub(user_ns + system_ns),
+        idle_ns: wall_ns.saturating_sub(user_ns).saturating_sub(system_ns),
         steal_ns: 0,
         own_user_ns: reported.map_or(0, |reported| reported.own_user_ns),
         own_system_ns: reported.map_or(0, |reported| reported.own_system_ns),

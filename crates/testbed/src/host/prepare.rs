@@ -28,11 +28,11 @@ pub(crate) fn prepare(
     Ok(Some(match system {
         System::Namespace => return Ok(None),
         System::Gvisor => {
-            let image = Image::find(system)?;
+            let image = Image::to_boot(system)?;
             Box::new(Gvisor { runsc: image.file("runsc"), version: image.version })
         }
         System::Linux(_) => {
-            let image = Image::find(system)?;
+            let image = Image::to_boot(system)?;
             let initramfs = ramdisk(system, program, others, folder, &[image.file("modules.cpio")])?;
             let boots = Boots::Kernel { kernel: image.file("kernel"), initramfs, release: image.version };
             machine(boots)?
@@ -45,7 +45,7 @@ pub(crate) fn prepare(
             machine(Boots::Disk(disk))?
         }
         System::Uml | System::OwnUml(_) => {
-            let image = Image::find(system)?;
+            let image = Image::to_boot(system)?;
             // A kernel that was built here has everything built in.
             let modules: Vec<PathBuf> =
                 [image.file("modules.cpio")].into_iter().filter(|path| path.exists()).collect();

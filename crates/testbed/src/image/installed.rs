@@ -7,10 +7,11 @@ use crate::image::kernel::SERIES;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use stacklab_model::System;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The systems with images that can be fetched.
 pub fn known() -> Vec<System> {
@@ -91,6 +92,21 @@ impl Image {
         Ok(Image { system: system.clone(), version, source, jool, folder })
     }
 
+    /// The image of a system, to boot from. Its first boot in a process compares all of its files with the label.
+    ///
+    /// # Errors
+    /// As [`Image::find`] and [`Image::check`].
+    pub(crate) fn to_boot(system: &System) -> Result<Self, TestbedError> {
+        static CHECKED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+        let image = Image::find(system)?;
+        let mut checked = CHECKED.lock().unwrap_or_else(PoisonError::into_inner);
+        if !checked.contains(&image.folder) {
+            image.check()?;
+            checked.insert(image.folder.clone());
+        }
+        Ok(image)
+    }
+
     /// Whether its kernel was configured without one of these options. Known only for images that were built here.
     pub(crate) fn lacks_options(&self, options: &[&str]) -> bool {
         let config = fs::read_to_string(self.file("config"));
@@ -111,7 +127,7 @@ impl Image {
         let label = Label::read(&self.folder).map_err(|reason| wrong(reason.to_string()))?;
         for (name, (_, expected)) in &label.files {
             let path = self.folder.join(name);
-            let found = digest(&path).map_err(|reason| wrong(format!("{}: {reason}", path.display())))?;
+            let found = sha256(&path).map_err(|reason| wrong(format!("{}: {reason}", path.display())))?;
             if found != *expected {
                 return Err(wrong(format!("{} differs from the downloaded file", path.display())));
             }
@@ -142,7 +158,7 @@ impl Label {
                 }
                 let name =
                     path.strip_prefix(folder).map_err(io::Error::other)?.to_string_lossy().into_owned();
-                files.insert(name, (path.metadata()?.len(), digest(&path)?));
+                files.insert(name, (path.metadata()?.len(), sha256(&path)?));
             }
         }
         let ImageInfo { version, source, jool } = info;
@@ -151,7 +167,11 @@ impl Label {
     }
 }
 
-fn digest(path: &Path) -> io::Result<String> {
+/// SHA-256 of a file, hexadecimal.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn sha256(path: &Path) -> io::Result<String> {
     let mut hash = Sha256::new();
     io::copy(&mut File::open(path)?, &mut hash)?;
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())

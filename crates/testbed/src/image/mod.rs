@@ -19,4 +19,4 @@ mod uml;
 pub use build::{build, get};
 pub use cache::cache;
 pub use command::Step;
-pub use installed::{Image, built, how_to_get, known};
+pub use installed::{Image, built, how_to_get, known, sha256};

@@ -42,9 +42,9 @@ pub fn serve(
     end: impl FnOnce(&str) + Send + 'static,
 ) -> io::Result<()> {
     let responder = Arc::new(Responder { output: Mutex::new(output), cache: Mutex::default() });
-    let mut agent = Agent { receivers: BTreeMap::new(), activity: Activity::new(), permission };
+    let mut agent = Agent { receivers: Receivers::default(), activity: Activity::new(), permission };
     if let Some(limits) = &agent.permission.limits {
-        agent.activity.watch(limits, end);
+        agent.activity.watch(limits, give_up(&agent.receivers), end);
         // Beyond all trials that are accepted: an error elsewhere does not take the host's memory. It may be refused.
         let _ = sys::bound_memory(MOST_MEMORY);
     }
@@ -149,8 +149,17 @@ enum Work {
     Lasting(Box<dyn FnOnce() -> Result<Answer, String> + Send>),
 }
 
+/// The receivers that have not been collected, by the number of the request that they came from.
+type Receivers = Arc<Mutex<BTreeMap<u64, Receiver>>>;
+
+/// Ends a receiver that nobody collects: it ends when it is dropped.
+fn give_up(receivers: &Receivers) -> impl Fn(u64) + use<> {
+    let receivers = Arc::clone(receivers);
+    move |id| drop(locked(&receivers).remove(&id))
+}
+
 struct Agent {
-    receivers: BTreeMap<u64, Receiver>,
+    receivers: Receivers,
     activity: Activity,
     permission: Permission,
 }
@@ -173,12 +182,14 @@ impl Agent {
             return responder
                 .answer(id, Err(format!("refused a request while {MOST_AT_ONCE} are under way")));
         }
-        match self.permission.check(&request.body).and_then(|()| self.perform(id, request.body)) {
+        let takes = permission::takes(&request.body);
+        let permitted = self.permission.check(&request.body, self.activity.bits_per_second());
+        match permitted.and_then(|()| self.perform(id, request.body)) {
             Ok(Work::Done(answer)) => responder.answer(id, Ok(answer)),
             Err(reason) => responder.answer(id, Err(reason)),
             Ok(Work::Lasting(work)) => {
                 let (theirs, activity) = (Arc::clone(responder), self.activity.clone());
-                activity.begin(id);
+                activity.begin(id, takes);
                 let run = move || {
                     let done = completed(work);
                     activity.end(id);
@@ -216,7 +227,8 @@ impl Agent {
                 cpu: crate::host::cpu::so_far(),
             })),
             Request::Listen { .. }
-                if self.receivers.len() >= MOST_RECEIVERS || self.receivers.contains_key(&id) =>
+                if locked(&self.receivers).len() >= MOST_RECEIVERS
+                    || locked(&self.receivers).contains_key(&id) =>
             {
                 Err(format!(
                     "refused to listen: at most {MOST_RECEIVERS} receivers, each with a number of its own"
@@ -224,11 +236,12 @@ impl Agent {
             }
             Request::Listen { spec, address } => {
                 let peers = self.permission.limits.as_ref().map(|limits| limits.peers.clone());
+                let wait = watch::longest_wait(&spec);
                 let receiver =
                     Receiver::listen_to(*spec, address, peers).map_err(|error| error.to_string())?;
                 let address = receiver.address;
-                self.receivers.insert(id, receiver);
-                self.activity.begin(id);
+                locked(&self.receivers).insert(id, receiver);
+                self.activity.listen(id, wait);
                 Ok(Work::Done(Answer::Listening { address }))
             }
             Request::Send { spec, from, to } => Ok(Work::Lasting(Box::new(move || {
@@ -248,10 +261,9 @@ impl Agent {
             }
             Request::Clock => Ok(Work::Done(Answer::Clock { now_ns: sys::now_ns() })),
             Request::Collect { listen } => {
-                let receiver = self
-                    .receivers
+                let receiver = locked(&self.receivers)
                     .remove(&listen)
-                    .ok_or("unknown receiver: no `listen` request came before")?;
+                    .ok_or("unknown receiver: no `listen` request came before, or it came too long ago")?;
                 self.activity.end(listen);
                 Ok(Work::Lasting(Box::new(move || {
                     let side = receiver.collect().map_err(|error| error.to_string())?;
@@ -266,4 +278,39 @@ impl Agent {
 fn completed(work: Box<dyn FnOnce() -> Result<Answer, String> + Send>) -> Result<Answer, String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err("panicked: see the agent's standard error".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::fixtures;
+    use stacklab_model::{Family, Transport};
+    use std::net::TcpStream;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn a_receiver_that_is_given_up_listens_no_more() {
+        let (receivers, activity) = (Receivers::default(), Activity::new());
+        let spec = fixtures::spec(Family::Ipv4, Transport::Tcp);
+        let receiver = Receiver::listen(spec, Family::Ipv4.loopback()).unwrap();
+        let address = receiver.address;
+        locked(&receivers).insert(1, receiver);
+        assert!(TcpStream::connect(address).is_ok());
+        activity.listen(1, Some(Duration::ZERO));
+        let long = Duration::from_secs(60);
+        let limits = Limits {
+            peers: Peers::default(),
+            own: Vec::new(),
+            tuning: false,
+            longest: long,
+            most_bits_per_second: None,
+            idle: long,
+        };
+        activity.watch(&limits, give_up(&receivers), |reason| panic!("{reason}"));
+        let start = Instant::now();
+        while TcpStream::connect(address).is_ok() {
+            assert!(start.elapsed() < Duration::from_secs(5), "it still listens");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
 }

@@ -33,18 +33,18 @@ pub struct Limits {
     pub tuning: bool,
     /// Longest trial, with its warm-up.
     pub longest: Duration,
-    /// Highest rate of the payload that it sends, bits per second; floods are then refused.
+    /// Highest rate of the payload of all streams together that it sends, bits per second; floods are then refused.
     pub most_bits_per_second: Option<f64>,
     /// How long a coordinator may ask nothing.
     pub idle: Duration,
 }
 
 impl Permission {
-    /// Whether a request may be done.
+    /// Whether a request may be done while others send this many bits of payload per second.
     ///
     /// # Errors
     /// Why not, and what would allow it.
-    pub fn check(&self, request: &Request) -> Result<(), String> {
+    pub fn check(&self, request: &Request, sending: f64) -> Result<(), String> {
         match request {
             Request::Listen { spec, address } => {
                 self.check_trial(spec)?;
@@ -55,13 +55,13 @@ impl Permission {
                     _ => Ok(()),
                 }
             }
-            Request::Send { spec, to, .. } => self.check_send(spec, to.ip()),
+            Request::Send { spec, to, .. } => self.check_send(spec, to.ip(), sending),
             Request::SendInTurns { arms, .. } => {
-                arms.iter().try_for_each(|arm| self.check_send(&arm.spec, arm.to.ip()))
+                arms.iter().try_for_each(|arm| self.check_send(&arm.spec, arm.to.ip(), sending))
             }
             Request::SendInSlots { arm: SendArm { spec, to, .. }, timetable } => {
                 check_timetable(timetable)?;
-                self.check_send(spec, to.ip())
+                self.check_send(spec, to.ip(), sending)
             }
             Request::Hello { .. }
             | Request::Facts
@@ -72,7 +72,7 @@ impl Permission {
         }
     }
 
-    fn check_send(&self, spec: &TrialSpec, to: IpAddr) -> Result<(), String> {
+    fn check_send(&self, spec: &TrialSpec, to: IpAddr, sending: f64) -> Result<(), String> {
         self.check_trial(spec)?;
         let Some(limits) = &self.limits else { return Ok(()) };
         if !limits.peers.hold(to) {
@@ -82,30 +82,29 @@ impl Permission {
             ));
         }
         let Some(most) = limits.most_bits_per_second else { return Ok(()) };
-        let bits = f64::from(spec.message_bytes) * 8.0;
-        match (spec.probe.probe, spec.probe.pacing) {
+        match (spec.probe.probe, bits_per_second(spec)) {
             // As fast as the coordinator answers, and no faster.
-            (Probe::Echo | Probe::EchoLoaded, Pacing::Lockstep) => Ok(()),
-            (Probe::Stream | Probe::Paced | Probe::EchoOpen, Pacing::Schedule(per_second))
-                if per_second * bits <= most =>
-            {
-                Ok(())
+            (Probe::Echo | Probe::EchoLoaded, None) if spec.probe.pacing == Pacing::Lockstep => Ok(()),
+            (Probe::Stream | Probe::Paced | Probe::EchoOpen, Some(own)) if sending + own <= most => Ok(()),
+            _ => {
+                let others = if sending > 0.0 {
+                    format!(", of which {} are taken by other streams", sending / 1e6)
+                } else {
+                    String::new()
+                };
+                Err(format!(
+                    "refused to send faster than {} Mbit/s in all streams together{others}: ask for a rate, as in -b",
+                    most / 1e6
+                ))
             }
-            _ => Err(format!("refused to send faster than {} Mbit/s: ask for a rate, as in -b", most / 1e6)),
         }
     }
 
     fn check_trial(&self, spec: &TrialSpec) -> Result<(), String> {
         spec.check()?;
         let Some(limits) = &self.limits else { return Ok(()) };
-        let lasts_ns = match (spec.probe.length, spec.probe.pacing) {
-            (Length::Time(ns), _) => ns,
-            (Length::Packets(messages), Pacing::Schedule(per_second)) => {
-                (messages as f64 / per_second * 1e9) as u64
-            }
-            // Known when it has ended: a trial that lasts longer ends the agent's process.
-            (Length::Packets(_), _) => 0,
-        };
+        // If it is not known, a trial that lasts longer ends the agent's process.
+        let lasts_ns = announced_ns(spec).unwrap_or(0);
         let longest = limits.longest;
         if u128::from(lasts_ns) + u128::from(spec.probe.warmup_ns) > longest.as_nanos() {
             let most = print_duration(longest.as_nanos() as u64);
@@ -114,6 +113,37 @@ impl Permission {
             ));
         }
         if limits.tuning { Ok(()) } else { check_tuning(&spec.tuning) }
+    }
+}
+
+/// Nanoseconds of a trial's measured part; `None` for a count of messages without a rate.
+pub(super) fn announced_ns(spec: &TrialSpec) -> Option<u64> {
+    match (spec.probe.length, spec.probe.pacing) {
+        (Length::Time(ns), _) => Some(ns),
+        (Length::Packets(messages), Pacing::Schedule(per_second)) => {
+            Some((messages as f64 / per_second * 1e9) as u64)
+        }
+        (Length::Packets(_), _) => None,
+    }
+}
+
+/// Bits of payload per second that all flows of a sender send together; `None` without a schedule.
+fn bits_per_second(spec: &TrialSpec) -> Option<f64> {
+    match spec.probe.pacing {
+        Pacing::Schedule(per_second) => Some(per_second * f64::from(spec.message_bytes) * 8.0),
+        _ => None,
+    }
+}
+
+/// Bits of payload per second that a request sends on a schedule.
+pub(super) fn takes(request: &Request) -> f64 {
+    let of = |spec: &TrialSpec| bits_per_second(spec).unwrap_or(0.0);
+    match request {
+        Request::Send { spec, .. } => of(spec),
+        // One at a time.
+        Request::SendInTurns { arms, .. } => arms.iter().map(|arm| of(&arm.spec)).fold(0.0, f64::max),
+        Request::SendInSlots { arm, .. } => of(&arm.spec),
+        _ => 0.0,
     }
 }
 
@@ -180,7 +210,7 @@ mod tests {
     }
 
     fn refused(limits: Limits, request: &Request) -> Option<String> {
-        Permission { limits: Some(limits) }.check(request).err()
+        Permission { limits: Some(limits) }.check(request, 0.0).err()
     }
 
     #[test]
@@ -208,7 +238,7 @@ mod tests {
         assert_eq!(refused(limited(), &listen("2001:db8::1")), None);
         assert!(refused(limited(), &listen("0.0.0.0")).unwrap().contains("only on 10.9.0.1"));
         // Whoever started it on standard input and output may do anything.
-        assert_eq!(Permission::default().check(&send("10.9.0.3", |_| {})), Ok(()));
+        assert_eq!(Permission::default().check(&send("10.9.0.3", |_| {}), 0.0), Ok(()));
     }
 
     #[test]
@@ -228,6 +258,21 @@ mod tests {
         let bounded = Limits { most_bits_per_second: Some(10e6), ..limited() };
         assert_eq!(refused(bounded.clone(), &paced(1000.0)), None);
         assert!(refused(bounded.clone(), &paced(1001.0)).unwrap().contains("10 Mbit/s"));
+        // All flows of a stream keep one schedule, and arms in turns send one at a time.
+        let in_turns = |rates: [f64; 2]| {
+            let arms = rates.map(|rate| match paced(rate) {
+                Request::Send { spec, from, to } => SendArm { spec, from, to },
+                other => panic!("{other:?}"),
+            });
+            Request::SendInTurns { arms: arms.to_vec(), seed: 1 }
+        };
+        assert_eq!((takes(&paced(600.0)), takes(&in_turns([400.0, 600.0]))), (6e6, 6e6));
+        let beside = |request: &Request| {
+            Permission { limits: Some(bounded.clone()) }.check(request, takes(&paced(600.0))).err()
+        };
+        assert_eq!(beside(&paced(400.0)), None);
+        assert!(beside(&paced(401.0)).unwrap().contains("of which 6 are taken by other streams"));
+        assert!(beside(&in_turns([400.0, 401.0])).is_some());
         for (probe, pacing, fits) in [
             (Probe::Stream, Pacing::Flood, false),
             (Probe::Stream, Pacing::Lockstep, false),
@@ -250,7 +295,7 @@ mod tests {
         }
         // Everybody's trials are bounded.
         let huge = send("10.9.0.2", |spec| spec.flows = u32::MAX);
-        assert!(Permission::default().check(&huge).unwrap_err().contains("flows"));
+        assert!(Permission::default().check(&huge, 0.0).unwrap_err().contains("flows"));
     }
 
     #[test]
@@ -266,8 +311,9 @@ mod tests {
             slot_ns: 20_000_000,
             slice_ns: 10_000_000,
         };
-        let check =
-            |timetable| Permission::default().check(&Request::SendInSlots { arm: arm.clone(), timetable });
+        let check = |timetable| {
+            Permission::default().check(&Request::SendInSlots { arm: arm.clone(), timetable }, 0.0)
+        };
         assert_eq!(check(good), Ok(()));
         for bad in [
             Timetable { starts_ns: u64::MAX, ..good },

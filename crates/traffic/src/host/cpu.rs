@@ -55,14 +55,14 @@ pub fn of_slices(slices: &[Slice], parts: Option<(Nanos, Nanos)>) -> Option<CpuT
         scope: CpuScope::Threads,
         window_ns,
         user_ns,
-        system_ns: busy_ns - user_ns,
+        system_ns: busy_ns.saturating_sub(user_ns),
         irq_ns: 0,
         softirq_ns: 0,
         idle_ns: window_ns.saturating_sub(busy_ns),
         steal_ns: 0,
         undivided: parts.is_none(),
         own_user_ns: user_ns,
-        own_system_ns: busy_ns - user_ns,
+        own_system_ns: busy_ns.saturating_sub(user_ns),
     })
 }
 
@@ -128,8 +128,8 @@ impl CpuWindow {
             idle_ns: ns(|times| times.idle_ns),
             steal_ns: ns(|times| times.steal_ns),
             undivided: after.undivided,
-            own_user_ns: to.own.0 - from.own.0,
-            own_system_ns: to.own.1 - from.own.1,
+            own_user_ns: to.own.0.saturating_sub(from.own.0),
+            own_system_ns: to.own.1.saturating_sub(from.own.1),
         })
     }
 }

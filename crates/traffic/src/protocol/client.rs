@@ -4,7 +4,7 @@ use crate::protocol::lines::{LONGEST_ANSWER, Lines, printable};
 use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
 use crate::stats::clock::{self, Offset};
 use crate::sys;
-use stacklab_model::{Exchange, HostFacts, NoiseFloor};
+use stacklab_model::{Exchange, HostFacts, NoiseFloor, too_large};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,7 +85,7 @@ pub enum AgentError {
 pub struct AgentClient {
     host: String,
     output: Box<dyn Write + Send>,
-    /// Answers; for an unparsable line, its start.
+    /// Answers; for an unparsable line, its start or the number that is out of bounds.
     answers: Receiver<Result<Numbered<Answer>, String>>,
     next_id: u64,
     /// Requests that were started and not finished, each with its answer once it has arrived.
@@ -129,8 +129,12 @@ impl AgentClient {
         thread::spawn(move || {
             for line in Lines::new(BufReader::new(input), LONGEST_ANSWER).map_while(Result::ok) {
                 let line = printable(&line);
-                let answer =
-                    serde_json::from_str(&line).map_err(|_| line.chars().take(QUOTED_CHARS).collect());
+                let answer = match too_large(&line) {
+                    Some(number) => Err(format!("{:.QUOTED_CHARS$} is not a count or a time", number)),
+                    None => {
+                        serde_json::from_str(&line).map_err(|_| line.chars().take(QUOTED_CHARS).collect())
+                    }
+                };
                 if sender.send(answer).is_err() {
                     break;
                 }
@@ -298,5 +302,16 @@ mod tests {
         let AgentError::Unreadable { host, start } = &error else { panic!("{error:?}") };
         assert_eq!((host.as_str(), start.as_str()), ("far", &line[..QUOTED_CHARS]));
         assert!(error.to_string().contains("far") && error.to_string().contains("\"fly\""), "{error}");
+    }
+
+    #[test]
+    fn a_number_that_sums_would_overflow_is_an_error() {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        for number in [u64::MAX.to_string(), i64::MIN.to_string()] {
+            let line = format!("{{\"id\":1,\"body\":{{\"clock\":{{\"now_ns\":{number}}}}}}}\n");
+            let mut client = AgentClient::new("far", io::Cursor::new(line), io::sink(), &NEVER);
+            let error = client.clock_offset().unwrap_err().to_string();
+            assert!(error.contains("far") && error.contains(number.trim_start_matches('-')), "{error}");
+        }
     }
 }

@@ -123,14 +123,14 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
     if !datagrams || own || arms.iter().any(|(path, ..)| path.shared) {
         return Vec::new();
     }
-    let planned: u64 = arms
+    let planned = arms
         .iter()
         .map(|(path, spec, [sender, _])| {
             let mtu = sender.endpoint.path_mtu.filter(|_| !path.planned_mtu).unwrap_or(path.path_mtus()[0]);
             let each = wire_size(Family::of(path.sender), spec.transport, spec.message_bytes, mtu).packets;
-            (sender.sent.warmup + sender.sent.measured + sender.sent.markers) * u64::from(each)
+            (sender.sent.warmup + sender.sent.measured + sender.sent.markers).saturating_mul(each.into())
         })
-        .sum();
+        .fold(0, u64::saturating_add);
     // The arm that began first and ended last saw all of them.
     let left =
         arms.iter().map(|(_, _, [sender, _])| sender.counters.get("interface.tx_packets")).max().unwrap_or(0);

@@ -159,7 +159,7 @@ fn check_segments(
             let mtu = sender.endpoint.path_mtu.filter(|_| !path.planned_mtu).unwrap_or(path.path_mtus()[0]);
             let packets = u64::from(wire_size(family, spec.transport, spec.message_bytes, mtu).packets);
             let messages = sender.sent.warmup + sender.sent.measured + sender.sent.markers;
-            let sent = messages * packets;
+            let sent = messages.saturating_mul(packets);
             match others {
                 OtherTraffic::None => {
                     found
@@ -179,7 +179,7 @@ fn check_segments(
                     });
                 }
             }
-            let received = (receiver.received.warmup + receiver.received.measured) * packets;
+            let received = (receiver.received.warmup + receiver.received.measured).saturating_mul(packets);
             // An interface that counted no arrivals keeps no count, such as Windows' loopback: `metrics` warns.
             let counted = arrived > 0;
             found.check(!counted || arrived as f64 >= received as f64 * (1.0 - TOLERANCE), || {

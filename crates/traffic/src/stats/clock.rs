@@ -77,7 +77,8 @@ pub struct Drift {
 impl Offset {
     /// Offset of the first clock from the second one.
     pub fn reversed(self) -> Self {
-        Offset { offset_ns: -self.offset_ns, at_ns: self.at_ns.wrapping_add_signed(-self.offset_ns), ..self }
+        let offset_ns = self.offset_ns.saturating_neg();
+        Offset { offset_ns, at_ns: self.at_ns.wrapping_add_signed(offset_ns), ..self }
     }
 }
 
@@ -92,8 +93,8 @@ impl Clocks {
     /// offsets.
     pub fn drift(&self, minima: &[(u64, u64)]) -> Drift {
         let Clocks { before, after } = self;
-        let gained = (after.offset_ns - before.offset_ns) as f64;
-        let open = (before.bound_ns + after.bound_ns) as f64;
+        let gained = after.offset_ns.saturating_sub(before.offset_ns) as f64;
+        let open = before.bound_ns.saturating_add(after.bound_ns) as f64;
         let time = after.at_ns.saturating_sub(before.at_ns) as f64;
         if gained.abs() <= open || time == 0.0 {
             // No drift is detected. An undetected drift stays within the bounds of both offsets.
@@ -103,7 +104,7 @@ impl Clocks {
         let (least, most) = ((gained - open) / time, (gained + open) / time);
         let skew = skew(minima).unwrap_or(gained / time).clamp(least, most);
         // At the end of the trial, the error of the line is limited by the bound of the second offset.
-        let end = (gained - skew * time).abs() as u64 + after.bound_ns;
+        let end = ((gained - skew * time).abs() as u64).saturating_add(after.bound_ns);
         Drift { skew, bound_ns: before.bound_ns.max(end) }
     }
 }

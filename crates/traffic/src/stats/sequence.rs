@@ -41,7 +41,7 @@ impl SequenceWindow {
     pub fn arrive(&mut self, sequence: u64) -> Arrival {
         if sequence >= self.next {
             self.forget(self.next, sequence);
-            self.next = sequence + 1;
+            self.next = sequence.saturating_add(1);
             self.set(sequence);
             return Arrival::First;
         }
@@ -99,6 +99,14 @@ mod tests {
         assert_eq!(window.arrive(1), Arrival::Reordered);
         assert_eq!(window.arrive(5 * WINDOW), Arrival::First);
         assert_eq!(window.arrive(4 * WINDOW + 1), Arrival::Reordered);
+    }
+
+    #[test]
+    fn the_last_number_of_all_ends_nothing() {
+        let mut window = SequenceWindow::new(1);
+        assert_eq!(window.arrive(u64::MAX), Arrival::First);
+        assert_eq!(window.arrive(u64::MAX - 1), Arrival::Reordered);
+        assert_eq!(window.arrive(0), Arrival::BeyondWindow);
     }
 
     proptest! {

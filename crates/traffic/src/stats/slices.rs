@@ -78,8 +78,8 @@ impl SliceCounter {
         }
         let count = self.delays.len();
         if count > 1 {
-            let sum: u64 = self.delays.windows(2).map(|pair| pair[0].abs_diff(pair[1])).sum();
-            row.jitter_ns = Some(sum as f64 / (count - 1) as f64);
+            let sum: f64 = self.delays.windows(2).map(|pair| pair[0].abs_diff(pair[1]) as f64).sum();
+            row.jitter_ns = Some(sum / (count - 1) as f64);
         }
         if count > 0 {
             row.delay_ns = Some(*self.delays.select_nth_unstable((count - 1) / 2).1);

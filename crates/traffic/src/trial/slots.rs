@@ -74,7 +74,7 @@ impl SlotLengths {
 
 /// Nanoseconds in which so many bytes leave.
 fn leaves_ns(bytes: u64, limits: PathLimits) -> u64 {
-    limits.rate.map_or(0, |rate| bytes * 8 * 1_000_000_000 / rate.bits_per_second().max(1))
+    limits.rate.map_or(0, |rate| bytes.saturating_mul(8_000_000_000) / rate.bits_per_second().max(1))
 }
 
 /// Nanoseconds of the slice that an arm needs.

@@ -5,7 +5,7 @@ use crate::error::{Attempt, Fault};
 use crate::guest::protocol::Interface;
 use crate::host::guest::{Guest, GuestSpec, Running};
 use crate::host::vm::accelerator::Accelerator;
-use crate::host::vm::qemu::{boot, machine};
+use crate::host::vm::qemu::{boot, machine, value};
 use crate::link::addressing::hardware_address_text;
 use crate::link::bridge::tap_of;
 use std::fs::File;
@@ -70,7 +70,7 @@ impl Guest for Vm {
         }
         command
             .arg("-chardev")
-            .arg(format!("file,id=console,path={}", console.display()))
+            .arg(format!("file,id=console,path={}", value(&console)))
             .args(["-device", "isa-serial,chardev=console"]);
         let patience = match &self.boots {
             Boots::Kernel { kernel, initramfs, .. } => {
@@ -80,7 +80,7 @@ impl Guest for Vm {
             }
             Boots::Disk(disk) => {
                 command.args(["-m", &DISK_MIB.to_string(), "-snapshot", "-drive"]);
-                command.arg(format!("file={},if=virtio", disk.display()));
+                command.arg(format!("file={},if=virtio", value(disk)));
                 DISK_PATIENCE
             }
         };

@@ -40,8 +40,26 @@ pub(crate) fn machine(qemu: &Path, accelerator: Accelerator, channel: &UnixStrea
     command
 }
 
+/// A path as the value of an option of QEMU, where a comma ends a value unless it stands twice.
+pub(crate) fn value(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}
+
 /// Makes the machine boot a kernel with this much memory and with this program as the init process.
 pub(crate) fn boot(command: &mut Command, kernel: &Path, initramfs: &Path, mebibytes: u32, words: &str) {
     command.args(["-m", &mebibytes.to_string(), "-kernel"]).arg(kernel).arg("-initrd").arg(initramfs);
     command.arg("-append").arg(format!("{words} quiet panic=-1 mitigations=off rdinit=/stacklab -- guest"));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_with_commas_is_one_value() {
+        assert_eq!(
+            value(Path::new("/a,b/format=raw,readonly=off.img")),
+            "/a,,b/format=raw,,readonly=off.img"
+        );
+    }
 }
