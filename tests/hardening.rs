@@ -298,7 +298,7 @@ fn hostile(mut speak: impl FnMut(&mut TcpStream) + Send + 'static) -> String {
     let port = listener.local_addr().unwrap().port().to_string();
     thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
-        let challenge = json!({"stacklab_agent": 1, "challenge": "00", "open": true});
+        let challenge = json!({"stacklab_agent": 2, "challenge": "00", "open": true});
         stream.write_all(format!("{challenge}\n").as_bytes()).unwrap();
         let mut seen = [0; 1];
         while stream.read(&mut seen).unwrap() == 1 && seen[0] != b'\n' {}

@@ -24,6 +24,7 @@ mod services;
 mod support;
 mod survival;
 mod systems;
+mod tls;
 mod truth;
 mod tuning;
 mod unprivileged;

@@ -1,6 +1,7 @@
 //! An agent of the real program that listens on a port chosen by the kernel.
 
 use super::program::{KEY, Program, Running};
+use stacklab_agent::channel::Channel;
 use stacklab_agent::greeting::greet;
 use stacklab_agent::key::Key;
 use std::net::TcpStream;
@@ -37,7 +38,8 @@ impl Listening {
         let stream = TcpStream::connect(format!("{host}:{}", self.port)).unwrap();
         stream.set_nodelay(true).unwrap();
         let key = Key::of(KEY, "the tests").unwrap();
-        greet(&stream, Some(&key), Vec::new(), Duration::from_secs(10)).unwrap();
+        let channel = Channel::from(stream.try_clone().unwrap());
+        greet(&channel, Some(&key), Vec::new(), Duration::from_secs(10)).unwrap();
         stream
     }
 

@@ -2,6 +2,7 @@
 //! the answers.
 
 use super::program::{KEY, Program};
+use stacklab_agent::channel::Channel;
 use stacklab_agent::greeting::Gate;
 use stacklab_agent::key::Key;
 use std::io::{BufRead, BufReader, Write};
@@ -28,7 +29,8 @@ impl Relay {
         thread::spawn(move || {
             let (stream, _) = listener.accept().unwrap();
             let gate = Gate::new(Some(Key::of(KEY, "the tests").unwrap()));
-            gate.admit(&stream, Duration::from_secs(10)).unwrap().unwrap().welcome(&stream).unwrap();
+            let channel = Channel::from(stream.try_clone().unwrap());
+            gate.admit(&channel, Duration::from_secs(10)).unwrap().unwrap().welcome(&channel).unwrap();
             let mut agent = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
             let (mut input, output) = (agent.stdin.take().unwrap(), agent.stdout.take().unwrap());
             let mut answers = stream.try_clone().unwrap();

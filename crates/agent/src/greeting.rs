@@ -1,34 +1,37 @@
 //! The first lines between a listening agent and a coordinator: both prove that they know the key, each by the other's
 //! challenge. One JSON object a line:
 //!
-//! 1. agent: version, its challenge, whether it is open (needs no key)
-//! 2. coordinator: version, its challenge, its proof, and tickets of its other addresses; or the wish for such a ticket
+//! 1. both at once: version, a challenge; the agent also whether it is open (needs no key)
+//! 2. coordinator: its proof, and tickets of its other addresses; or the wish for such a ticket
 //! 3. agent: its proof, and the ticket that was wished for; or why it refuses
 //!
-//! After that the connection speaks the agent's protocol. Proofs are of roles, version and both challenges: one cannot be sent back or
-//! again, and an agent that is not open cannot be made to look open.
+//! After that the connection speaks the agent's protocol. Proofs are of roles, version, both challenges and the TLS session: one cannot be
+//! sent back, again or in another session, and an agent that is not open cannot be made to look open.
+//!
+//! With TLS all this is inside the session, of which the proofs contain a secret (RFC 9266). The agent's fingerprint would show less: a
+//! proof is then good in one session only, even for whoever has taken the agent's TLS key and stands between both.
 
+use crate::channel::{Channel, LONGEST, wait_until};
 use crate::key::{Key, challenge};
-use serde::de::DeserializeOwned;
+use crate::tls::TlsError;
 use serde::{Deserialize, Serialize};
 use stacklab_traffic::protocol::printable_text;
-use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, TcpStream};
+use std::io::{self, Read};
+use std::net::{IpAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Version of these lines.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The roles in proofs: neither end's is the other's.
 const COORDINATOR: &str = "stacklab coordinator";
 const AGENT: &str = "stacklab agent";
-/// Maximum length of a line, bytes.
-const LONGEST: usize = 8192;
 /// Maximum number of further addresses of a coordinator.
 const MOST_TICKETS: usize = 8;
 /// For how long a peer that is refused may go on to speak.
 const REFUSAL_LIMIT: Duration = Duration::from_millis(500);
 /// For how long a ticket is good.
 const TICKET_SECONDS: u64 = 60;
+const NO_COORDINATOR: &str = "this is an agent of stacklab: it is asked by `stacklab measure`";
 
 /// A pair of addresses between which traffic may flow: the coordinator's, and the agent's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,10 +69,23 @@ struct Challenge {
     open: bool,
 }
 
+/// The first line of an agent.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum First {
+    Challenge(Challenge),
+    Refused { refused: String },
+}
+
+/// The first line of a coordinator. It does not wait for the agent's: one that speaks TLS only then refuses at once.
 #[derive(Debug, Serialize, Deserialize)]
-struct Response {
+struct Hello {
     stacklab: u32,
     challenge: String,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Response {
     proof: Option<String>,
     purpose: Purpose,
     #[serde(default)]
@@ -125,9 +141,9 @@ impl Admitted {
     ///
     /// # Errors
     /// If it has gone.
-    pub fn welcome(&self, stream: &TcpStream) -> io::Result<()> {
-        say(stream, &Welcome::Proof(self.proof.clone()))?;
-        unlimited(stream)
+    pub fn welcome(&self, channel: &Channel) -> io::Result<()> {
+        channel.say(&Welcome::Proof(self.proof.clone()))?;
+        channel.unlimited()
     }
 }
 
@@ -142,39 +158,39 @@ impl Gate {
     ///
     /// # Errors
     /// The connection's.
-    pub fn admit(&self, stream: &TcpStream, limit: Duration) -> io::Result<Option<Admitted>> {
-        let refused = |reason: String| Self::refuse(stream, reason).map(|()| None);
+    pub fn admit(&self, channel: &Channel, limit: Duration) -> io::Result<Option<Admitted>> {
+        let refused = |reason: String| Self::refuse(channel, reason).map(|()| None);
         let deadline = Instant::now() + limit;
-        let here = AddressPair::of(stream)?;
-        let own = challenge();
-        say(
-            stream,
-            &Challenge { stacklab_agent: VERSION, challenge: own.clone(), open: self.key.is_none() },
-        )?;
-        let response: Response = match hear(stream, deadline) {
-            Ok(response) => response,
-            Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::TimedOut) => {
-                return refused("this is an agent of stacklab: it is asked by `stacklab measure`".to_owned());
-            }
-            Err(error) => return Err(error),
+        let here = AddressPair::of(channel.stream())?;
+        let (own, binding) = (challenge(), channel.binding()?);
+        channel.say(&Challenge {
+            stacklab_agent: VERSION,
+            challenge: own.clone(),
+            open: self.key.is_none(),
+        })?;
+        let Some(hello) = understood(channel.hear::<Hello>(deadline))? else {
+            return refused(NO_COORDINATOR.to_owned());
         };
-        if response.stacklab != VERSION {
+        if hello.stacklab != VERSION {
             return refused(format!(
                 "the coordinator greets by version {}, this agent by {VERSION}: install the same stacklab on both",
-                response.stacklab
+                hello.stacklab
             ));
         }
+        let Some(response) = understood(channel.hear::<Response>(deadline))? else {
+            return refused(NO_COORDINATOR.to_owned());
+        };
         let purpose = response.purpose;
         if let Some(key) = &self.key {
-            let parts = proved(COORDINATOR, purpose, &own, &response.challenge);
+            let parts = proved(COORDINATOR, purpose, [&own, &hello.challenge], &binding);
             if !response.proof.as_deref().is_some_and(|proof| key.is_proved(&parts, proof)) {
                 return refused("the key is not this agent's".to_owned());
             }
         }
-        let parts = proved(AGENT, purpose, &response.challenge, &own);
+        let parts = proved(AGENT, purpose, [&hello.challenge, &own], &binding);
         let proof = self.key.as_ref().map(|key| key.proof(&parts));
         if purpose == Purpose::Address {
-            say(stream, &Welcome::Ticket { proof, ticket: self.ticket(here) })?;
+            channel.say(&Welcome::Ticket { proof, ticket: self.ticket(here) })?;
             return Ok(None);
         }
         let good = |ticket: &&Ticket| self.is_good(ticket);
@@ -188,18 +204,17 @@ impl Gate {
     ///
     /// # Errors
     /// If it has gone.
-    pub fn refuse(mut stream: &TcpStream, reason: String) -> io::Result<()> {
-        say(stream, &Welcome::Refused(reason))?;
-        stream.shutdown(Shutdown::Write)?;
+    pub fn refuse(channel: &Channel, reason: String) -> io::Result<()> {
+        channel.say(&Welcome::Refused(reason))?;
+        channel.finish()?;
         // Closing a connection with unread data resets it and loses the answer.
         let deadline = Instant::now() + REFUSAL_LIMIT;
         let mut rest = [0; LONGEST];
+        let mut stream = channel.stream();
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if wait_until(stream, deadline).is_err() {
                 return Ok(());
             }
-            stream.set_read_timeout(Some(left))?;
             match stream.read(&mut rest) {
                 // It has heard, or gone.
                 Ok(0) => return Ok(()),
@@ -248,9 +263,33 @@ pub enum GreetingError {
     /// The agent says why it refuses.
     #[error("it refuses: {0}")]
     Refused(String),
+    /// It answers in plain and TLS was asked for, or its TLS key is another.
+    #[error("{0}")]
+    Tls(TlsError),
     /// The connection ended.
     #[error("{0}")]
     Connection(#[from] io::Error),
+}
+
+impl From<TlsError> for GreetingError {
+    fn from(error: TlsError) -> Self {
+        match error {
+            TlsError::Connection(error) => not_an_agent(error),
+            error => GreetingError::Tls(error),
+        }
+    }
+}
+
+/// The error for an agent that does not greet.
+fn not_an_agent(error: io::Error) -> GreetingError {
+    match error.kind() {
+        io::ErrorKind::InvalidData
+        | io::ErrorKind::TimedOut
+        | io::ErrorKind::UnexpectedEof
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::BrokenPipe => GreetingError::NoAgent,
+        _ => GreetingError::Connection(error),
+    }
 }
 
 /// Greets an agent to measure with it. `tickets` are of this coordinator's other addresses.
@@ -258,37 +297,36 @@ pub enum GreetingError {
 /// # Errors
 /// Why the agent is not used.
 pub fn greet(
-    stream: &TcpStream,
+    channel: &Channel,
     key: Option<&Key>,
     tickets: Vec<Ticket>,
     limit: Duration,
 ) -> Result<(), GreetingError> {
-    exchange(stream, key, Purpose::Measure, tickets, limit).map(drop)
+    exchange(channel, key, Purpose::Measure, tickets, limit).map(drop)
 }
 
 /// Shows an agent that this coordinator has the connection's address.
 ///
 /// # Errors
 /// As [`greet`].
-pub fn show_address(stream: &TcpStream, key: Option<&Key>, limit: Duration) -> Result<Ticket, GreetingError> {
-    exchange(stream, key, Purpose::Address, Vec::new(), limit)?.ok_or(GreetingError::NoAgent)
+pub fn show_address(channel: &Channel, key: Option<&Key>, limit: Duration) -> Result<Ticket, GreetingError> {
+    exchange(channel, key, Purpose::Address, Vec::new(), limit)?.ok_or(GreetingError::NoAgent)
 }
 
 fn exchange(
-    stream: &TcpStream,
+    channel: &Channel,
     key: Option<&Key>,
     purpose: Purpose,
     tickets: Vec<Ticket>,
     limit: Duration,
 ) -> Result<Option<Ticket>, GreetingError> {
     let deadline = Instant::now() + limit;
-    let not_an_agent = |error: io::Error| match error.kind() {
-        io::ErrorKind::InvalidData | io::ErrorKind::TimedOut | io::ErrorKind::UnexpectedEof => {
-            GreetingError::NoAgent
-        }
-        _ => GreetingError::Connection(error),
+    let (own, binding) = (challenge(), channel.binding()?);
+    channel.say(&Hello { stacklab: VERSION, challenge: own.clone() }).map_err(not_an_agent)?;
+    let theirs = match channel.hear(deadline).map_err(not_an_agent)? {
+        First::Challenge(challenge) => challenge,
+        First::Refused { refused } => return Err(GreetingError::Refused(printable(&refused))),
     };
-    let theirs: Challenge = hear(stream, deadline).map_err(not_an_agent)?;
     if theirs.stacklab_agent != VERSION {
         return Err(GreetingError::Refused(format!(
             "it greets by version {}, this program by {VERSION}: install the same stacklab on both",
@@ -300,65 +338,38 @@ fn exchange(
         (None, false) => return Err(GreetingError::NoKey),
         _ => {}
     }
-    let own = challenge();
-    let proof = key.map(|key| key.proof(&proved(COORDINATOR, purpose, &theirs.challenge, &own)));
-    say(stream, &Response { stacklab: VERSION, challenge: own.clone(), proof, purpose, tickets })?;
-    let welcome = hear(stream, deadline).map_err(not_an_agent)?;
+    let proof = key.map(|key| key.proof(&proved(COORDINATOR, purpose, [&theirs.challenge, &own], &binding)));
+    channel.say(&Response { proof, purpose, tickets })?;
+    let welcome = channel.hear(deadline).map_err(not_an_agent)?;
     let (proof, ticket) = match welcome {
         Welcome::Refused(reason) => return Err(GreetingError::Refused(printable_text(&reason))),
         Welcome::Proof(proof) => (proof, None),
         Welcome::Ticket { proof, ticket } => (proof, Some(ticket)),
     };
     if let Some(key) = key {
-        let parts = proved(AGENT, purpose, &own, &theirs.challenge);
+        let parts = proved(AGENT, purpose, [&own, &theirs.challenge], &binding);
         if !proof.is_some_and(|proof| key.is_proved(&parts, &proof)) {
             return Err(GreetingError::Unproved);
         }
     }
-    unlimited(stream)?;
+    channel.unlimited()?;
     Ok(ticket)
 }
 
-/// What an end proves: its role, for this purpose, by the other's challenge and with its own.
-fn proved(role: &str, purpose: Purpose, asked: &str, own: &str) -> [String; 5] {
-    [role, &VERSION.to_string(), purpose.name(), asked, own].map(str::to_owned)
+/// What an end proves: its role, for this purpose, by the other's challenge and then its own, in this TLS session.
+fn proved(role: &str, purpose: Purpose, [asked, own]: [&String; 2], binding: &str) -> [String; 6] {
+    [role, &VERSION.to_string(), purpose.name(), asked, own, binding].map(str::to_owned)
 }
 
-/// Takes the time limits of the greeting away: what follows has its own.
-fn unlimited(stream: &TcpStream) -> io::Result<()> {
-    stream.set_read_timeout(None)?;
-    stream.set_write_timeout(None)
-}
-
-fn say(mut stream: &TcpStream, line: &impl Serialize) -> io::Result<()> {
-    let mut text = serde_json::to_vec(line)?;
-    text.push(b'\n');
-    stream.set_write_timeout(Some(Duration::from_secs(1)))?;
-    stream.write_all(&text)
-}
-
-/// The next line. `InvalidData` if it is something else, `TimedOut` if it does not come.
-fn hear<T: DeserializeOwned>(mut stream: &TcpStream, deadline: Instant) -> io::Result<T> {
-    let mut line = Vec::new();
-    let mut byte = [0];
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::ErrorKind::TimedOut.into());
+/// `None` where a peer says something else, or nothing.
+fn understood<T>(heard: io::Result<T>) -> io::Result<Option<T>> {
+    match heard {
+        Ok(heard) => Ok(Some(heard)),
+        Err(error) if matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::TimedOut) => {
+            Ok(None)
         }
-        stream.set_read_timeout(Some(left))?;
-        // One at a time: what follows the line is not for this reader.
-        match stream.read(&mut byte) {
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(_) if byte[0] == b'\n' => break,
-            Ok(_) if line.len() == LONGEST => return Err(io::ErrorKind::InvalidData.into()),
-            Ok(_) => line.push(byte[0]),
-            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {}
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
+        Err(error) => Err(error),
     }
-    serde_json::from_slice(&line).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]

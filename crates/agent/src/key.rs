@@ -123,14 +123,24 @@ pub fn random_hex(count: usize) -> Result<String, getrandom::Error> {
     Ok(hex(&random))
 }
 
-fn hex(bytes: &[u8]) -> String {
+/// Random bytes of a secret.
+///
+/// # Panics
+/// If the system has no random numbers.
+pub(crate) fn random<const COUNT: usize>() -> [u8; COUNT] {
+    let mut random = [0; COUNT];
+    getrandom::fill(&mut random).expect(RANDOM);
+    random
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
     })
 }
 
-fn bytes(hex: &str) -> Option<Vec<u8>> {
+pub(crate) fn bytes(hex: &str) -> Option<Vec<u8>> {
     let digits = hex.as_bytes();
     if !digits.len().is_multiple_of(2) || !digits.iter().all(u8::is_ascii_hexdigit) {
         return None;

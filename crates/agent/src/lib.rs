@@ -1,11 +1,14 @@
 //! The agent's command line: `stacklab agent`, and the program `stacklab-agent` for systems on which the rest of
 //! stacklab does not run (Windows, FreeBSD).
 
+mod carry;
+pub mod channel;
 pub mod greeting;
 pub mod interrupt;
 pub mod key;
 mod listen;
 mod sys;
+pub mod tls;
 
 pub use listen::{ListenAddress, ListenError, PORT, listen, notice_a_dead_peer};
 
@@ -15,6 +18,7 @@ use std::io::{self, BufReader, stdin, stdout};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
+use tls::{Identity, IdentityError};
 
 /// Options of the agent.
 #[derive(Debug, clap::Args)]
@@ -36,6 +40,13 @@ pub struct AgentOptions {
     /// Serve whoever reaches this port, without a key
     #[arg(long, requires = "listen", conflicts_with = "key_file")]
     pub open: bool,
+    /// Speak TLS 1.3 only: requests and answers are encrypted, and coordinators know the agent by the fingerprint of its TLS key, which is
+    /// printed. The traffic that is measured is as it was
+    #[arg(long, requires = "listen")]
+    pub tls: bool,
+    /// Keep the TLS key in this file, which is made if it is missing. Without it the agent has a new one each time
+    #[arg(long, value_name = "FILE", requires = "tls")]
+    pub tls_key: Option<PathBuf>,
     /// Let it send to this network too, such as 192.0.2.0/24, and not to the coordinator's own addresses only
     #[arg(long, value_name = "NETWORK")]
     pub allow_target: Vec<Network>,
@@ -94,6 +105,9 @@ pub enum AgentFailure {
     /// It has no key.
     #[error("{0}")]
     Key(#[from] KeyError),
+    /// It has no TLS key.
+    #[error("{0}")]
+    Identity(#[from] IdentityError),
     /// Signal handlers cannot be installed.
     #[error("could not install signal handlers: {0}")]
     Signals(io::Error),
@@ -123,8 +137,16 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
             }
             given => given,
         };
+        let identity = match (options.tls, &options.tls_key) {
+            (true, Some(path)) => Some(Identity::kept(path)?),
+            (true, None) => Some(Identity::generate()),
+            (false, _) => None,
+        };
+        if let Some(Identity { fingerprint, .. }) = &identity {
+            eprintln!("stacklab: TLS fingerprint {fingerprint} (`stacklab measure` takes it by --tls)");
+        }
         let command = stdio.iter().map(|word| (*word).to_owned()).chain(options.limits()).collect();
-        return Ok(listen(place, options.once, interrupted, key, command)?);
+        return Ok(listen(place, options.once, interrupted, key, identity, command)?);
     }
     // A coordinator that is idle, or a trial without end: the process holds what only its end sets free.
     let end = |reason: &str| {

@@ -3,9 +3,11 @@
 //! Each coordinator gets a separate process: this program with `--stdio` and the connection as its input and output.
 //! The process ends with the connection, even during a trial, and this frees the trial's memory and sockets.
 
+use crate::channel::Channel;
 use crate::greeting::{AddressPair, Gate};
 use crate::key::Key;
 use crate::sys;
+use crate::tls::{self, Identity};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 use std::collections::HashMap;
 use std::fmt;
@@ -16,7 +18,7 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The agent's default port.
 pub const PORT: u16 = 5202;
@@ -72,8 +74,8 @@ pub struct ListenError {
     reason: io::Error,
 }
 
-/// Listens and serves until interrupted, or with `once` until the first coordinator has gone. Without a key it serves anybody. `command` is
-/// the command line with which this program serves a coordinator on standard input and output.
+/// Listens and serves until interrupted, or with `once` until the first coordinator has gone. Without a key it serves anybody, with an
+/// identity inside TLS only. `command` is the command line with which this program serves a coordinator on standard input and output.
 ///
 /// # Errors
 /// When it cannot listen there.
@@ -82,6 +84,7 @@ pub fn listen(
     once: bool,
     interrupted: &'static AtomicBool,
     key: Option<Key>,
+    identity: Option<Identity>,
     command: Vec<String>,
 ) -> Result<(), ListenError> {
     let (socket, bound) = open(place).map_err(|reason| ListenError { place: place.to_string(), reason })?;
@@ -90,9 +93,11 @@ pub fn listen(
             "stacklab: open: whoever reaches this port can have traffic sent to its own address and received here"
         );
     }
-    eprintln!("{}", announcement(place, bound));
+    eprintln!("{}", announcement(place, bound, identity.is_some()));
     let agent = Arc::new(Agent {
         gate: Gate::new(key),
+        identity,
+        warned: AtomicBool::new(false),
         command,
         served: Mutex::new(None),
         free: Condvar::new(),
@@ -149,19 +154,24 @@ fn open(place: ListenAddress) -> io::Result<(Socket, SocketAddr)> {
 }
 
 /// The announcement: where the agent listens, and how to measure to it.
-fn announcement(place: ListenAddress, bound: SocketAddr) -> String {
+fn announcement(place: ListenAddress, bound: SocketAddr, tls: bool) -> String {
     let whom = if bound.ip().is_unspecified() { " for any host" } else { "" };
     let host = place.address.filter(|address| !address.is_unspecified()).map(|address| address.to_string());
     let host = host.unwrap_or_else(|| "HOST".to_owned());
     let port = if bound.port() == PORT { String::new() } else { format!(" -p {}", bound.port()) };
+    let tls = if tls { " --tls FINGERPRINT" } else { "" };
     format!(
-        "stacklab: listening on {bound}{whom}: `stacklab measure tcp {host}{port}` measures to it, as do udp, echo and connect"
+        "stacklab: listening on {bound}{whom}: `stacklab measure tcp {host}{port}{tls}` measures to it, as do udp, echo and connect"
     )
 }
 
 struct Agent {
     /// Lets coordinators in.
     gate: Gate,
+    /// Its TLS key, without which it speaks in plain.
+    identity: Option<Identity>,
+    /// Whether it has told its operator of a coordinator without TLS.
+    warned: AtomicBool,
     /// The command line of a coordinator's process.
     command: Vec<String>,
     /// The connection of the coordinator being served.
@@ -199,22 +209,26 @@ impl Agent {
         let Some(place) = Place::take(self, network_of(peer)) else { return };
         let serve = move || {
             // A coordinator that disconnects is not a failure.
-            let _ = place.agent.attend(&stream);
+            let _ = place.agent.attend(stream);
         };
         // Without a thread the connection is closed, and its place is free again.
         let _ = thread::Builder::new().spawn(serve);
     }
 
-    fn attend(&self, stream: &TcpStream) -> io::Result<()> {
+    fn attend(&self, stream: TcpStream) -> io::Result<()> {
         let socket = Socket::from(stream.try_clone()?);
         socket.set_tcp_nodelay(true)?;
         notice_a_dead_peer(&socket)?;
-        let Some(admitted) = self.gate.admit(stream, GREETING_LIMIT)? else { return Ok(()) };
-        if !self.begin(stream)? {
+        let deadline = Instant::now() + GREETING_LIMIT;
+        let Some(channel) = self.channel(stream, deadline)? else { return Ok(()) };
+        let left = deadline.saturating_duration_since(Instant::now());
+        let Some(admitted) = self.gate.admit(&channel, left)? else { return Ok(()) };
+        if !self.begin(channel.stream())? {
             let reason = "it is busy with another measurement: try again when that has ended";
-            return Gate::refuse(stream, reason.to_owned());
+            return Gate::refuse(&channel, reason.to_owned());
         }
-        let ended = admitted.welcome(stream).and_then(|()| serve(stream, &self.command, &admitted.addresses));
+        let ended =
+            admitted.welcome(&channel).and_then(|()| serve(&channel, &self.command, &admitted.addresses));
         *self.served() = None;
         self.free.notify_one();
         self.done.store(true, Ordering::Relaxed);
@@ -222,6 +236,28 @@ impl Agent {
             eprintln!("stacklab: could not serve a coordinator: {reason}");
         }
         ended
+    }
+
+    /// The connection, inside TLS if this agent has a key for it; `None` if the peer has gone, or knows that it is refused.
+    fn channel(&self, stream: TcpStream, deadline: Instant) -> io::Result<Option<Channel>> {
+        let Some(identity) = &self.identity else { return Ok(Some(stream.into())) };
+        match tls::begins(&stream, deadline)? {
+            None => Ok(None),
+            Some(true) => identity.accept(stream, deadline).map(Some).map_err(io::Error::other),
+            Some(false) => {
+                let option = format!("--tls {}", identity.fingerprint);
+                // Once: strangers do not fill the terminal.
+                if !self.warned.swap(true, Ordering::Relaxed) {
+                    eprintln!(
+                        "stacklab: refused {}, which does not speak TLS: `stacklab measure` needs {option}",
+                        stream.peer_addr()?
+                    );
+                }
+                let reason =
+                    "it speaks TLS only: give --tls with the fingerprint that it printed when it was started";
+                Gate::refuse(&stream.into(), reason.to_owned()).map(|()| None)
+            }
+        }
     }
 }
 
@@ -263,7 +299,7 @@ fn network_of(address: IpAddr) -> IpAddr {
 }
 
 /// Serves a connection in a separate process until it ends, which may send to these addresses and receive on these.
-fn serve(stream: &TcpStream, command: &[String], addresses: &[AddressPair]) -> io::Result<()> {
+fn serve(channel: &Channel, command: &[String], addresses: &[AddressPair]) -> io::Result<()> {
     let mut process = Command::new(std::env::current_exe()?);
     process.args(command);
     for AddressPair { peer, local } in addresses {
@@ -271,7 +307,7 @@ fn serve(stream: &TcpStream, command: &[String], addresses: &[AddressPair]) -> i
     }
     // What it may do is in its arguments: the key is for nobody else.
     process.env_remove(crate::key::VARIABLE);
-    sys::serve(stream, process)
+    sys::serve(channel, process)
 }
 
 impl fmt::Display for ListenAddress {
@@ -306,9 +342,12 @@ mod tests {
 
     #[test]
     fn the_announcement_says_how_to_measure() {
-        let any = announcement("".parse().unwrap(), "[::]:5202".parse().unwrap());
-        assert!(any.contains("[::]:5202 for any host") && any.contains("measure tcp HOST`"), "{any}");
-        let one = announcement("::1".parse().unwrap(), "[::1]:7000".parse().unwrap());
+        let any = announcement("".parse().unwrap(), "[::]:5202".parse().unwrap(), true);
+        assert!(
+            any.contains("[::]:5202 for any host") && any.contains("measure tcp HOST --tls FINGERPRINT`"),
+            "{any}"
+        );
+        let one = announcement("::1".parse().unwrap(), "[::1]:7000".parse().unwrap(), false);
         assert!(one.contains("`stacklab measure tcp ::1 -p 7000`") && !one.contains("any host"), "{one}");
     }
 }

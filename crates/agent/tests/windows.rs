@@ -4,7 +4,9 @@
 mod support;
 mod wine;
 
-use stacklab_agent::greeting::greet;
+use stacklab_agent::channel::Channel;
+use stacklab_agent::greeting::{GreetingError, greet};
+use stacklab_agent::tls::secure;
 use stacklab_model::{
     Direction, Family, Framing, HostReport, Io, Length, Pacing, Probe, RunRecord, RunStatus, Transport,
     TrialSpec,
@@ -287,10 +289,14 @@ fn what_windows_cannot_do_is_refused_with_the_reason() {
     asked(&|spec| spec.io = Io::Zerocopy, Transport::Tcp, "has no zerocopy sends");
 }
 
+fn greeted(stream: TcpStream) -> Result<(), GreetingError> {
+    greet(&Channel::from(stream), Some(&wine::key()), Vec::new(), Duration::from_secs(10))
+}
+
 fn connected(agent: &wine::Listening, host: &str) -> End {
     let address: SocketAddr = format!("{host}:{}", agent.port).parse().unwrap();
     let stream = TcpStream::connect(address).unwrap();
-    greet(&stream, Some(&wine::key()), Vec::new(), Duration::from_secs(10)).unwrap();
+    greeted(stream.try_clone().unwrap()).unwrap();
     let (answers, requests) = (stream.try_clone().unwrap(), stream.try_clone().unwrap());
     let hang_up = move || stream.shutdown(Shutdown::Both).unwrap();
     End { answers: Box::new(answers), requests: Box::new(requests), hang_up: Box::new(hang_up) }
@@ -307,8 +313,7 @@ fn a_listening_agent_serves_one_after_another_and_ends_when_told_to() {
         let (mut first, hang_up) = client("first", connected(&agent, host));
         assert_eq!(checks::facts(&mut first).os, "Windows");
         let second = TcpStream::connect(format!("{host}:{}", agent.port)).unwrap();
-        let greeted = greet(&second, Some(&wine::key()), Vec::new(), Duration::from_secs(10));
-        let busy = greeted.unwrap_err().to_string();
+        let busy = greeted(second).unwrap_err().to_string();
         assert!(busy.contains("is busy with another measurement"), "{busy}");
         hang_up();
         let (mut next, _) = client("next", connected(&agent, host));
@@ -322,6 +327,20 @@ fn a_listening_agent_serves_one_after_another_and_ends_when_told_to() {
         assert!(start.elapsed() < Duration::from_secs(10), "the agent goes on");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+#[test]
+fn a_listening_agent_speaks_tls() {
+    let agent = wine::listening("127.0.0.1", &["--tls"]);
+    let fingerprint = agent.said.split("TLS fingerprint ").nth(1).unwrap()[..64].parse().unwrap();
+    let stream = TcpStream::connect(("127.0.0.1", agent.port)).unwrap();
+    let channel = secure(stream, fingerprint, Instant::now() + Duration::from_secs(10)).unwrap();
+    greet(&channel, Some(&wine::key()), Vec::new(), Duration::from_secs(10)).unwrap();
+    let stream = channel.stream().try_clone().unwrap();
+    let hang_up = move || stream.shutdown(Shutdown::Both).unwrap();
+    let end =
+        End { answers: Box::new(channel.clone()), requests: Box::new(channel), hang_up: Box::new(hang_up) };
+    checks::does_once_what_is_asked_twice(end);
 }
 
 #[test]

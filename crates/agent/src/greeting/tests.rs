@@ -1,16 +1,34 @@
 //! Greetings over real connections: right, wrong, replayed, forged, silent.
 
 use super::*;
+use crate::tls::{Identity, secure};
+use std::io::Write;
 use std::net::TcpListener;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 const LIMIT: Duration = Duration::from_secs(5);
 
-fn connection() -> (TcpStream, TcpStream) {
+fn connection() -> (Channel, Channel) {
+    let (agent, coordinator) = streams();
+    (agent.into(), coordinator.into())
+}
+
+fn streams() -> (TcpStream, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let there = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     (listener.accept().unwrap().0, there)
+}
+
+/// Both ends of a connection inside a TLS session with this agent.
+fn session(identity: &Identity) -> (Channel, Channel) {
+    let (agent, coordinator) = streams();
+    let deadline = Instant::now() + LIMIT;
+    thread::scope(|scope| {
+        let accepted = scope.spawn(move || identity.accept(agent, deadline).unwrap());
+        let secured = secure(coordinator, identity.fingerprint, deadline).unwrap();
+        (accepted.join().unwrap(), secured)
+    })
 }
 
 /// What the agent thinks of a coordinator with this key, and the other way round.
@@ -19,7 +37,15 @@ fn meet(
     key: Option<&Key>,
     tickets: Vec<Ticket>,
 ) -> (Option<Vec<AddressPair>>, Result<(), String>) {
-    let (agent, coordinator) = connection();
+    meet_over(connection(), gate, key, tickets)
+}
+
+fn meet_over(
+    (agent, coordinator): (Channel, Channel),
+    gate: &Gate,
+    key: Option<&Key>,
+    tickets: Vec<Ticket>,
+) -> (Option<Vec<AddressPair>>, Result<(), String>) {
     thread::scope(|scope| {
         let admitted = scope.spawn(move || {
             let admitted = gate.admit(&agent, LIMIT).ok()??;
@@ -54,21 +80,22 @@ fn both_prove_that_they_know_the_key_and_nobody_else_is_served() {
 fn what_was_heard_of_one_greeting_opens_no_other() {
     let key = Key::generate();
     let gate = Gate::new(Some(key.clone()));
-    let spoken = |response: &dyn Fn(&Challenge) -> Response| {
+    let own = challenge();
+    let spoken_as = |stacklab: u32, response: &dyn Fn(&Challenge) -> Response| {
         let (agent, coordinator) = connection();
         thread::scope(|scope| {
             let admitted = scope.spawn(|| gate.admit(&agent, LIMIT).unwrap().is_some());
-            let theirs: Challenge = hear(&coordinator, Instant::now() + LIMIT).unwrap();
-            say(&coordinator, &response(&theirs)).unwrap();
+            coordinator.say(&Hello { stacklab, challenge: own.clone() }).unwrap();
+            let theirs: Challenge = coordinator.hear(Instant::now() + LIMIT).unwrap();
+            coordinator.say(&response(&theirs)).unwrap();
             admitted.join().unwrap()
         })
     };
+    let spoken = |response: &dyn Fn(&Challenge) -> Response| spoken_as(VERSION, response);
     let mut heard = None;
-    let own = challenge();
     let answer = |theirs: &Challenge, purpose: Purpose| {
-        let parts = ["stacklab coordinator", "1", "measure", &theirs.challenge, &own];
-        let proof = Some(key.proof(&parts));
-        Response { stacklab: 1, challenge: own.clone(), proof, purpose, tickets: Vec::new() }
+        let parts = ["stacklab coordinator", "2", "measure", &theirs.challenge, &own, ""];
+        Response { proof: Some(key.proof(&parts)), purpose, tickets: Vec::new() }
     };
     let first = std::cell::RefCell::new(&mut heard);
     assert!(spoken(&|theirs| {
@@ -81,11 +108,28 @@ fn what_was_heard_of_one_greeting_opens_no_other() {
     assert!(!spoken(&|_| Response { proof: old.clone(), ..answer(&none(), Purpose::Measure) }));
     assert!(!spoken(&|theirs| answer(theirs, Purpose::Address)));
     assert!(!spoken(&|theirs| {
-        let parts = ["stacklab agent", "1", "measure", &theirs.challenge, &own];
+        let parts = ["stacklab agent", "2", "measure", &theirs.challenge, &own, ""];
         Response { proof: Some(key.proof(&parts)), ..answer(theirs, Purpose::Measure) }
     }));
     assert!(!spoken(&|theirs| Response { proof: None, ..answer(theirs, Purpose::Measure) }));
-    assert!(!spoken(&|theirs| Response { stacklab: 0, ..answer(theirs, Purpose::Measure) }));
+    assert!(!spoken_as(1, &|theirs| answer(theirs, Purpose::Measure)));
+}
+
+#[test]
+fn a_proof_is_good_in_one_tls_session_only() {
+    let (key, identity) = (Key::generate(), Identity::generate());
+    let gate = Gate::new(Some(key.clone()));
+    let (admitted, greeted) = meet_over(session(&identity), &gate, Some(&key), Vec::new());
+    assert!(admitted.is_some() && greeted.is_ok(), "{greeted:?}");
+    // Whoever has the agent's TLS key, stands between and passes on all that both say.
+    let ((between, coordinator), (agent, onward)) = (session(&identity), session(&identity));
+    let (mut towards, mut back) = ((between.clone(), onward.clone()), (onward, between));
+    thread::scope(|scope| {
+        scope.spawn(move || io::copy(&mut towards.0, &mut towards.1));
+        scope.spawn(move || io::copy(&mut back.0, &mut back.1));
+        let (admitted, greeted) = meet_over((agent, coordinator), &gate, Some(&key), Vec::new());
+        assert!(admitted.is_none() && greeted.unwrap_err().contains("the key is not this agent's"));
+    });
 }
 
 fn none() -> Challenge {

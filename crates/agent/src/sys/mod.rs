@@ -1,4 +1,4 @@
-//! System-specific parts of a listening agent: accepting a connection and passing it to a process.
+//! System-specific parts of a listening agent: accepting a connection, passing it to a process, and a file for its owner only.
 
 #[cfg(unix)]
 mod unix;
@@ -6,6 +6,6 @@ mod unix;
 mod windows;
 
 #[cfg(unix)]
-pub use unix::{accept, serve};
+pub use unix::{accept, others_may_read, own_file, serve};
 #[cfg(windows)]
-pub use windows::{accept, serve};
+pub use windows::{accept, others_may_read, own_file, serve};

@@ -1,10 +1,12 @@
-//! Windows: a socket cannot be standard input, so pipes carry the connection's data to and from the process.
+//! Windows: a socket cannot be standard input, so pipes carry every connection's data.
 
+use crate::carry::carry;
+use crate::channel::Channel;
 use socket2::Socket;
+use std::fs::{File, OpenOptions};
 use std::io;
-use std::net::{Shutdown, TcpStream};
 use std::os::windows::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -32,22 +34,19 @@ pub fn accept(socket: &Socket, limit: Duration) -> io::Result<Socket> {
 }
 
 /// Serves a connection in a separate process until it ends.
-pub fn serve(stream: &TcpStream, mut command: Command) -> io::Result<()> {
-    let (mut from, mut to) = (stream.try_clone()?, stream.try_clone()?);
+pub fn serve(channel: &Channel, mut command: Command) -> io::Result<()> {
     // The process does not receive Ctrl-C from the terminal: the listening agent does, and then closes the
     // connection.
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).creation_flags(CREATE_NEW_PROCESS_GROUP);
-    let mut child = command.spawn()?;
-    let (Some(mut requests), Some(mut answers)) = (child.stdin.take(), child.stdout.take()) else {
-        return Err(io::Error::other("the process has no pipes"));
-    };
-    // When the connection ends, so does the input of the process, and then the process.
-    let carrier = thread::spawn(move || io::copy(&mut from, &mut requests));
-    // A coordinator that is gone takes no answers; the process detects this from its input.
-    let _ = io::copy(&mut answers, &mut to);
-    drop(answers);
-    let ended = child.wait().map(drop);
-    let _ = stream.shutdown(Shutdown::Both);
-    let _ = carrier.join();
-    ended
+    command.creation_flags(CREATE_NEW_PROCESS_GROUP);
+    carry(channel, command)
+}
+
+/// How to open a file for its owner. Who may read it is what its folder says.
+pub fn own_file() -> OpenOptions {
+    OpenOptions::new()
+}
+
+/// Whether others than its owner may read a file: not known here.
+pub fn others_may_read(_: &File) -> io::Result<bool> {
+    Ok(false)
 }

@@ -67,6 +67,8 @@ pub struct Listening {
     pub child: Child,
     /// Its port.
     pub port: u16,
+    /// What it has said until it listened.
+    pub said: String,
 }
 
 /// The key of agents that listen.
@@ -78,10 +80,11 @@ pub fn key() -> Key {
 pub fn listening(place: &str, options: &[&str]) -> Listening {
     let place = format!("{place}:0");
     let mut child = agent(&[&["--listen", &place], options].concat()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut said = String::new();
-    BufReader::new(child.stderr.take().unwrap()).read_line(&mut said).unwrap();
+    let (mut said, mut errors) = (String::new(), BufReader::new(child.stderr.take().unwrap()));
+    while !said.contains("measures to it") && errors.read_line(&mut said).unwrap() > 0 {}
     let port = said.split("-p ").nth(1).and_then(|rest| rest.split('`').next()?.parse().ok());
-    Listening { child, port: port.unwrap_or_else(|| panic!("no port is said: {said}")) }
+    let port = port.unwrap_or_else(|| panic!("no port is said: {said}"));
+    Listening { child, port, said }
 }
 
 impl Drop for Listening {

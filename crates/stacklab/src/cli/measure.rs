@@ -3,6 +3,7 @@
 use crate::cli::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
 use clap::{ArgAction, Args, Subcommand};
 pub use stacklab_agent::PORT;
+use stacklab_agent::tls::Fingerprint;
 use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, Transport, Tuning};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -125,6 +126,9 @@ pub struct CommonOptions {
     /// Take the agent's key from this file. Without it the key is STACKLAB_KEY of the environment, or is asked for on a terminal
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
+    /// Speak with the agent inside TLS 1.3, and only with the one of this fingerprint, which `stacklab agent --listen --tls` prints
+    #[arg(long, value_name = "FINGERPRINT")]
+    pub tls: Option<Fingerprint>,
     /// Own address to measure from; without it, the one that the kernel chooses
     #[arg(long, value_name = "ADDRESS")]
     pub from: Option<IpAddr>,

@@ -3,8 +3,10 @@
 use crate::cli::measure::CommonOptions;
 use crate::failure::Failure;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use stacklab_agent::channel::Channel;
 use stacklab_agent::greeting::{GreetingError, greet, show_address};
 use stacklab_agent::key::Key;
+use stacklab_agent::tls;
 use stacklab_model::{Family, HostFacts};
 use stacklab_traffic::host::route::{self, Route};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
@@ -13,7 +15,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Time limit for opening the control connection to an agent's host.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -106,6 +108,13 @@ pub fn reach(
     let CommonOptions { host, port, .. } = options;
     let mut key =
         Key::given(options.key_file.as_deref()).map_err(|error| Failure::Usage(error.to_string()))?;
+    // With --tls nothing is said in plain.
+    let channel = |stream: TcpStream| -> Result<Channel, GreetingError> {
+        match options.tls {
+            Some(fingerprint) => Ok(tls::secure(stream, fingerprint, Instant::now() + GREETING_LIMIT)?),
+            None => Ok(stream.into()),
+        }
+    };
     let mut failed = Vec::new();
     for address in addresses(options)? {
         let stream = match connect(address, options.from) {
@@ -121,23 +130,21 @@ pub fn reach(
                 asking(
                     &mut key,
                     *other,
-                    || connect(*other, None).map_err(GreetingError::from),
-                    |stream, key| show_address(stream, key, GREETING_LIMIT),
+                    || channel(connect(*other, None)?),
+                    |channel, key| show_address(channel, key, GREETING_LIMIT),
                 )?
                 .0,
             );
         }
         // A person may have typed the key in between, for longer than the agent waits.
         let mut first = Some(stream).filter(|_| tickets.is_empty());
-        let again =
-            || first.take().map_or_else(|| connect(address, options.from), Ok).map_err(GreetingError::from);
-        let ((), stream) = asking(&mut key, address, again, |stream, key| {
-            greet(stream, key, tickets.clone(), GREETING_LIMIT)
+        let again = || channel(first.take().map_or_else(|| connect(address, options.from), Ok)?);
+        let ((), channel) = asking(&mut key, address, again, |channel, key| {
+            greet(channel, key, tickets.clone(), GREETING_LIMIT)
         })?;
-        let answers = stream.try_clone().map_err(|reason| control(address, reason))?;
         // TCP_NODELAY: a request is sent at once.
-        let output = BufWriter::new(stream);
-        let mut agent = AgentClient::new(format!("the agent on {address}"), answers, output, interrupted);
+        let output = BufWriter::new(channel.clone());
+        let mut agent = AgentClient::new(format!("the agent on {address}"), channel, output, interrupted);
         agent.hello().map_err(|error| not_an_agent(error, address))?;
         return Ok((agent, address));
     }
@@ -152,12 +159,12 @@ pub fn reach(
 fn asking<T>(
     key: &mut Option<Key>,
     there: SocketAddr,
-    mut connect: impl FnMut() -> Result<TcpStream, GreetingError>,
-    mut speak: impl FnMut(&TcpStream, Option<&Key>) -> Result<T, GreetingError>,
-) -> Result<(T, TcpStream), Failure> {
-    let mut once = |key: Option<&Key>| -> Result<(T, TcpStream), GreetingError> {
-        let stream = connect()?;
-        Ok((speak(&stream, key)?, stream))
+    mut connect: impl FnMut() -> Result<Channel, GreetingError>,
+    mut speak: impl FnMut(&Channel, Option<&Key>) -> Result<T, GreetingError>,
+) -> Result<(T, Channel), Failure> {
+    let mut once = |key: Option<&Key>| -> Result<(T, Channel), GreetingError> {
+        let channel = connect()?;
+        Ok((speak(&channel, key)?, channel))
     };
     let spoken = match once(key.as_ref()) {
         Err(GreetingError::NoKey) if std::io::stdin().is_terminal() => {
@@ -231,10 +238,6 @@ fn connect(to: SocketAddr, from: Option<IpAddr>) -> io::Result<TcpStream> {
     socket.set_tcp_nodelay(true)?;
     stacklab_agent::notice_a_dead_peer(&socket)?;
     Ok(socket.into())
-}
-
-fn control(there: SocketAddr, reason: io::Error) -> Failure {
-    Failure::Unreachable(format!("could not use the connection to the agent on {there}: {reason}"))
 }
 
 /// The peer is not an agent after all.
