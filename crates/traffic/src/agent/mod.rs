@@ -6,7 +6,7 @@ mod watch;
 pub use crate::engine::peers::{Network, Peers};
 pub use permission::{Limits, Permission};
 
-use crate::agent::watch::Activity;
+use crate::agent::watch::{Activity, lasts};
 use crate::engine::arms;
 use crate::engine::receiver::Receiver;
 use crate::engine::sender;
@@ -143,9 +143,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Work done at once, or on its own thread because it lasts as long as a trial.
+/// Work done at once; a receiver that listens until it is collected; or work on its own thread because it lasts as long as a trial.
 enum Work {
     Done(Answer),
+    Listening(Answer),
     Lasting(Box<dyn FnOnce() -> Result<Answer, String> + Send>),
 }
 
@@ -173,12 +174,17 @@ impl Agent {
             return responder
                 .answer(id, Err(format!("refused a request while {MOST_AT_ONCE} are under way")));
         }
+        let lasts = lasts(&request.body);
         match self.permission.check(&request.body).and_then(|()| self.perform(id, request.body)) {
             Ok(Work::Done(answer)) => responder.answer(id, Ok(answer)),
             Err(reason) => responder.answer(id, Err(reason)),
+            Ok(Work::Listening(answer)) => {
+                self.activity.begin(id, lasts);
+                responder.answer(id, Ok(answer))
+            }
             Ok(Work::Lasting(work)) => {
                 let (theirs, activity) = (Arc::clone(responder), self.activity.clone());
-                activity.begin(id);
+                activity.begin(id, lasts);
                 let run = move || {
                     let done = completed(work);
                     activity.end(id);
@@ -228,8 +234,7 @@ impl Agent {
                     Receiver::listen_to(*spec, address, peers).map_err(|error| error.to_string())?;
                 let address = receiver.address;
                 self.receivers.insert(id, receiver);
-                self.activity.begin(id);
-                Ok(Work::Done(Answer::Listening { address }))
+                Ok(Work::Listening(Answer::Listening { address }))
             }
             Request::Send { spec, from, to } => Ok(Work::Lasting(Box::new(move || {
                 let side = sender::run(&spec, from, to).map_err(|error| error.to_string())?;

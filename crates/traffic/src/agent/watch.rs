@@ -2,6 +2,8 @@
 
 use crate::agent::locked;
 use crate::agent::permission::Limits;
+use crate::protocol::message::Request;
+use crate::trial::execute::{SLACK, longest};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -9,8 +11,6 @@ use std::time::{Duration, Instant};
 
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(250);
-/// What a trial may take in addition to its length: connecting, waiting for lost messages, a busy machine.
-const SLACK: Duration = Duration::from_secs(120);
 
 /// What is under way at an agent.
 #[derive(Debug, Clone)]
@@ -20,8 +20,9 @@ pub struct Activity(Arc<Mutex<State>>);
 struct State {
     /// When a request last came or was answered.
     last: Instant,
-    /// When each request began that is under way, and each receiver that has not been collected.
-    began: BTreeMap<u64, Instant>,
+    /// When each request began that is under way, and each receiver that has not been collected, and how long it lasts if that is
+    /// known.
+    began: BTreeMap<u64, (Instant, Option<Duration>)>,
 }
 
 impl Activity {
@@ -35,9 +36,9 @@ impl Activity {
         locked(&self.0).last = Instant::now();
     }
 
-    /// What lasts has begun.
-    pub fn begin(&self, id: u64) {
-        locked(&self.0).began.insert(id, Instant::now());
+    /// What lasts has begun, and how long it lasts if that is known.
+    pub fn begin(&self, id: u64, lasts: Option<Duration>) {
+        locked(&self.0).began.insert(id, (Instant::now(), lasts));
     }
 
     /// It has ended.
@@ -49,47 +50,84 @@ impl Activity {
 
     /// Calls `end` with the reason once a limit has passed.
     pub fn watch(&self, limits: &Limits, end: impl FnOnce(&str) + Send + 'static) {
-        let (state, longest, idle) = (Arc::downgrade(&self.0), limits.longest + SLACK, limits.idle);
+        let (state, longest, idle) = (Arc::downgrade(&self.0), limits.longest, limits.idle);
         thread::spawn(move || {
             loop {
                 thread::sleep(LOOK);
                 // The coordinator has gone, and nothing is under way.
                 let Some(state) = state.upgrade() else { return };
-                if let Some(reason) = Activity(state).passed(longest, idle) {
+                if let Some(reason) = Activity(state).passed(longest, SLACK, idle) {
                     return end(reason);
                 }
             }
         });
     }
 
-    fn passed(&self, longest: Duration, idle: Duration) -> Option<&'static str> {
+    fn passed(&self, longest: Duration, slack: Duration, idle: Duration) -> Option<&'static str> {
         let state = locked(&self.0);
-        if state.began.values().any(|began| began.elapsed() > longest) {
-            return Some("a trial lasted longer than trials may");
+        let is_over = |(began, lasts): &(Instant, Option<Duration>)| {
+            began.elapsed() > lasts.map_or(longest, |lasts| lasts.min(longest)) + slack
+        };
+        if state.began.values().any(is_over) {
+            return Some("a trial lasted longer than it should, or than trials may");
         }
         (state.began.is_empty() && state.last.elapsed() > idle)
             .then_some("the coordinator asked nothing for too long")
     }
 }
 
+/// How long what a request begins lasts: known of a trial by itself. A coordinator that is frozen then holds the agent no longer
+/// than one that waits for a frozen agent.
+pub fn lasts(request: &Request) -> Option<Duration> {
+    match request {
+        Request::Listen { spec, .. } | Request::Send { spec, .. } if spec.slicing.is_none() => {
+            Some(longest(spec))
+        }
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::fixtures;
+    use stacklab_model::{Family, Length, Slicing, Transport};
 
     #[test]
     fn idleness_and_endless_trials_are_noticed_and_work_is_neither() {
         let activity = Activity::new();
-        let (short, long) = (Duration::from_millis(20), Duration::from_secs(60));
-        assert_eq!(activity.passed(long, long), None);
-        activity.begin(3);
+        let (short, long, none) = (Duration::from_millis(20), Duration::from_secs(60), Duration::ZERO);
+        assert_eq!(activity.passed(long, none, long), None);
+        activity.begin(3, None);
         thread::sleep(Duration::from_millis(30));
-        assert_eq!(activity.passed(long, short), None);
-        assert!(activity.passed(short, long).unwrap().contains("trial"));
+        assert_eq!(activity.passed(long, none, short), None);
+        assert!(activity.passed(short, none, long).unwrap().contains("trial"));
         activity.end(3);
-        assert_eq!(activity.passed(short, short), None);
+        assert_eq!(activity.passed(short, none, short), None);
+        // One whose length is known lasts no longer than that and the slack, whatever others may.
+        activity.begin(4, Some(short));
         thread::sleep(Duration::from_millis(30));
-        assert!(activity.passed(long, short).unwrap().contains("asked nothing"));
+        assert!(activity.passed(long, none, short).unwrap().contains("trial"));
+        assert_eq!(activity.passed(long, long, short), None);
+        activity.end(4);
+        thread::sleep(Duration::from_millis(30));
+        assert!(activity.passed(long, none, short).unwrap().contains("asked nothing"));
         activity.asked();
-        assert_eq!(activity.passed(long, short), None);
+        assert_eq!(activity.passed(long, none, short), None);
+    }
+
+    #[test]
+    fn a_trial_by_itself_lasts_as_long_as_its_traffic() {
+        let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+        (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(2_000_000_000), 500_000_000);
+        let listen = |spec: &stacklab_model::TrialSpec| Request::Listen {
+            spec: Box::new(spec.clone()),
+            address: "198.18.0.2".parse().unwrap(),
+        };
+        assert_eq!(lasts(&listen(&spec)), Some(Duration::from_millis(2500)));
+        assert_eq!(lasts(&Request::Facts), None);
+        // The other arms are not known here.
+        spec.slicing = Some(Slicing { slice_ns: None, slots: false });
+        assert_eq!(lasts(&listen(&spec)), None);
     }
 }
