@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 STUDY ?= studies/quickstart.toml
 ARGS ?=
 
-.PHONY: run build agents check test fmt lint bench schema types screenshots
+.PHONY: run build agents check test chaos soak fmt lint bench schema types screenshots
 
 run: build
 	target/release/stacklab run $(STUDY) $(ARGS)
@@ -32,6 +32,22 @@ check:
 test:
 	scripts/setup test
 	scripts/test
+
+# Campaigns that are disturbed at random moments, with guests: some seconds a round. A seed repeats its round.
+ROUNDS ?= 500
+SEED ?= 1
+
+chaos:
+	scripts/setup test
+	scripts/build-debug
+	STACKLAB_CHAOS_LONG=1 STACKLAB_CHAOS_ROUNDS=$(ROUNDS) STACKLAB_CHAOS_SEED=$(SEED) STACKLAB_CACHE=$${STACKLAB_CACHE:-$(CURDIR)/target/cache} \
+		cargo test --workspace --locked --quiet --test end_to_end -- chaos:: --nocapture --test-threads=1
+
+# An agent with 10,000 coordinators, a third of them hostile, and a page with 64 followers: do they keep to what they had?
+HOURS ?= 1
+
+soak: build
+	scripts/soak --hours $(HOURS)
 
 fmt:
 	cargo fmt --all

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod capture;
+mod chaos;
 mod compare;
 mod directions;
 mod endurance;

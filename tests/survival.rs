@@ -2,13 +2,12 @@
 
 use crate::support;
 
-use stacklab_model::Trial;
-use stacklab_study::{Input, Plan};
-use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use support::leftovers::{Scene, processes_of};
-use support::program::{Program, Running, children, code, count, invalid, record, require_root, signal};
+use support::planned::{Row, measured};
+use support::program::{Program, Running, children, code, count, invalid, require_root, signal};
+use support::random::Random;
 
 /// Four cells, as streams and echoes: 16 runs per block, about 0.8 s, and eight blocks whatever the figures.
 const STUDY: &str = r#"title = "survival"
@@ -50,61 +49,24 @@ fn program() -> (Program, Scene) {
     (program, Scene::now())
 }
 
-/// A run of a record: block, position, probe and cell.
-type Row = (u32, u32, String);
-
-/// The runs of a record in the order of measuring.
-fn measured(path: &Path) -> Vec<Row> {
-    let record = record(path);
-    let mut query = record
-        .prepare("SELECT block, position, probe, family, transport, framing, size FROM run ORDER BY id")
-        .unwrap();
-    let row = |row: &rusqlite::Row| -> rusqlite::Result<Row> {
-        let word = |place: usize| row.get::<_, String>(place);
-        let size: u32 = row.get(6)?;
-        let cell = [word(2)?, word(3)?, word(4)?, word(5)?, size.to_string()].join(" ");
-        Ok((row.get(0)?, row.get(1)?, cell))
-    };
-    query.query_map([], row).unwrap().map(Result::unwrap).collect()
-}
-
 /// The runs in the study's plan: all of its blocks, since its minimum and maximum number of blocks are equal.
 fn planned() -> Vec<Row> {
-    let study = stacklab_study::parse(&Input::file("study.toml", STUDY)).unwrap();
-    let row = |Trial { block, position, cell, probe }: Trial| {
-        let words = [probe.name(), cell.family.name(), cell.transport.name(), cell.framing.name()];
-        (block, position, format!("{} {}", words.join(" "), cell.size))
-    };
-    let plan = Plan::new(&study, SEED);
-    (0..study.rule.max).flat_map(|block| plan.block(block)).map(row).collect()
+    support::planned::planned(STUDY, SEED)
 }
 
-/// A small random generator (splitmix64). A failure can be repeated from its printed seed.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
-
-    /// The seed: from the environment to repeat a failure, otherwise from the clock.
-    fn seeded() -> Self {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
-        let seed = std::env::var("SURVIVAL_SEED").map_or(now, |text| text.parse().expect("a number"));
-        println!("kills are drawn from SURVIVAL_SEED={seed}");
-        Random(seed)
-    }
+/// Random moments. The seed is from the environment to repeat a failure, otherwise from the clock.
+fn seeded() -> Random {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
+    let seed = std::env::var("SURVIVAL_SEED").map_or(now, |text| text.parse().expect("a number"));
+    println!("kills are drawn from SURVIVAL_SEED={seed}");
+    Random(seed)
 }
 
 #[test]
 fn a_campaign_killed_at_any_moment_leaves_its_record_alone_and_is_resumed_to_the_same_end() {
     let (program, scene) = program();
     let path = program.work().join("x.stacklab");
-    let mut random = Random::seeded();
+    let mut random = seeded();
     // While the testbed is built and the record created, during the first runs, and at any time.
     let moments = [40, 150, 300, 500, 500, 500, 1000, 1000, 1000, 1000].map(|limit| random.below(limit));
     for moment in moments {
@@ -200,7 +162,7 @@ fn host_killed(number: usize, name: &str) {
     let path = program.work().join("x.stacklab");
     let mut running = program.start(&BEGIN);
     running.wait_for("block 2/8", LIMIT);
-    sleep(Duration::from_millis(Random::seeded().below(300)));
+    sleep(Duration::from_millis(seeded().below(300)));
     // The sender's process is started first.
     let mut hosts = children(running.pid());
     hosts.sort();

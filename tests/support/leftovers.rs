@@ -41,6 +41,9 @@ impl Scene {
         let mut left = Vec::new();
         let ours = processes_of(&program.path());
         left.extend(ours.iter().map(|pid| format!("process {pid}")));
+        // What it started, such as a guest, has its environment.
+        let users = users_of(&program.path()).into_iter().filter(|pid| !ours.contains(pid));
+        left.extend(users.map(|pid| format!("process {pid} that it started")));
         // The namespace of a process outside the program belongs to another user who started it meanwhile. A
         // namespace of the program's process, or held only by an open file or a mount, is a leftover.
         let found = namespaces();
@@ -72,6 +75,13 @@ pub fn processes_of(program: &Path) -> Vec<u32> {
     processes()
         .filter(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program))
         .collect()
+}
+
+/// The processes whose environment names this program file.
+fn users_of(program: &Path) -> Vec<u32> {
+    let named = format!("STACKLAB={}", program.display()).into_bytes();
+    let has = |environment: Vec<u8>| environment.split(|byte| *byte == 0).any(|word| word == named);
+    processes().filter(|pid| fs::read(format!("/proc/{pid}/environ")).is_ok_and(has)).collect()
 }
 
 /// The holder of a network namespace.

@@ -325,7 +325,7 @@ fn exchange(
     channel.say(&Hello { stacklab: VERSION, challenge: own.clone() }).map_err(not_an_agent)?;
     let theirs = match channel.hear(deadline).map_err(not_an_agent)? {
         First::Challenge(challenge) => challenge,
-        First::Refused { refused } => return Err(GreetingError::Refused(printable(&refused))),
+        First::Refused { refused } => return Err(GreetingError::Refused(printable_text(&refused))),
     };
     if theirs.stacklab_agent != VERSION {
         return Err(GreetingError::Refused(format!(

@@ -1,7 +1,7 @@
 //! Ctrl-C and termination signals.
 
 #[cfg(unix)]
-use signal_hook::consts::SIGHUP;
+use signal_hook::consts::{SIGHUP, SIGXFSZ};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io;
 use std::sync::Arc;
@@ -25,5 +25,8 @@ pub fn flag() -> io::Result<&'static AtomicBool> {
         signal_hook::flag::register_conditional_shutdown(signal, 130, Arc::clone(flag))?;
         signal_hook::flag::register(signal, Arc::clone(flag))?;
     }
+    // A file that may not become longer is an error of its writing, and says which file it is.
+    #[cfg(unix)]
+    signal_hook::flag::register(SIGXFSZ, Arc::default())?;
     Ok(flag)
 }

@@ -7,6 +7,15 @@ use std::mem::zeroed;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+/// The monotonic clock, nanoseconds, as hosts of a testbed report it.
+pub fn monotonic_ns() -> u64 {
+    // SAFETY: a structure of numbers, for which zeros are a value, and which the call fills.
+    let mut now: libc::timespec = unsafe { zeroed() };
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) }, 0);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 /// Creates a TUN device of this name in the calling thread's namespace; the device is removed when the file is
 /// closed.
 pub fn open_tun(name: &str) -> io::Result<File> {

@@ -13,11 +13,13 @@ pub(crate) fn write(name: &str, value: &str) -> Result<(), Fault> {
 }
 
 /// These are written to `all`, and to `default`, which new interfaces copy.
-const PER_INTERFACE: [(&str, &str); 6] = [
+const PER_INTERFACE: [(&str, &str); 7] = [
     // A machine may disable IPv6 on new interfaces. A testbed uses both families.
     ("disable_ipv6", "0"),
     // Addresses are usable at once: on a link with two hosts, duplicates cannot occur.
     ("accept_dad", "0"),
+    // Nor are they lost while a link is down, like those of IPv4.
+    ("keep_addr_on_down", "1"),
     ("accept_ra", "0"),
     ("autoconf", "0"),
     ("router_solicitations", "0"),

@@ -6,7 +6,7 @@ mod watch;
 pub use crate::engine::peers::{Network, Peers};
 pub use permission::{Limits, Permission};
 
-use crate::agent::watch::Activity;
+use crate::agent::watch::{Activity, lasts};
 use crate::engine::arms;
 use crate::engine::receiver::Receiver;
 use crate::engine::sender;
@@ -42,9 +42,9 @@ pub fn serve(
     end: impl FnOnce(&str) + Send + 'static,
 ) -> io::Result<()> {
     let responder = Arc::new(Responder { output: Mutex::new(output), cache: Mutex::default() });
-    let mut agent = Agent { receivers: Receivers::default(), activity: Activity::new(), permission };
+    let mut agent = Agent { receivers: BTreeMap::new(), activity: Activity::new(), permission };
     if let Some(limits) = &agent.permission.limits {
-        agent.activity.watch(limits, give_up(&agent.receivers), end);
+        agent.activity.watch(limits, end);
         // Beyond all trials that are accepted: an error elsewhere does not take the host's memory. It may be refused.
         let _ = sys::bound_memory(MOST_MEMORY);
     }
@@ -143,23 +143,15 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Work done at once, or on its own thread because it lasts as long as a trial.
+/// Work done at once; a receiver that listens until it is collected; or work on its own thread because it lasts as long as a trial.
 enum Work {
     Done(Answer),
+    Listening(Answer),
     Lasting(Box<dyn FnOnce() -> Result<Answer, String> + Send>),
 }
 
-/// The receivers that have not been collected, by the number of the request that they came from.
-type Receivers = Arc<Mutex<BTreeMap<u64, Receiver>>>;
-
-/// Ends a receiver that nobody collects: it ends when it is dropped.
-fn give_up(receivers: &Receivers) -> impl Fn(u64) + use<> {
-    let receivers = Arc::clone(receivers);
-    move |id| drop(locked(&receivers).remove(&id))
-}
-
 struct Agent {
-    receivers: Receivers,
+    receivers: BTreeMap<u64, Receiver>,
     activity: Activity,
     permission: Permission,
 }
@@ -182,14 +174,18 @@ impl Agent {
             return responder
                 .answer(id, Err(format!("refused a request while {MOST_AT_ONCE} are under way")));
         }
-        let takes = permission::takes(&request.body);
+        let (lasts, takes) = (lasts(&request.body), permission::takes(&request.body));
         let permitted = self.permission.check(&request.body, self.activity.bits_per_second());
         match permitted.and_then(|()| self.perform(id, request.body)) {
             Ok(Work::Done(answer)) => responder.answer(id, Ok(answer)),
             Err(reason) => responder.answer(id, Err(reason)),
+            Ok(Work::Listening(answer)) => {
+                self.activity.begin(id, lasts, 0.0);
+                responder.answer(id, Ok(answer))
+            }
             Ok(Work::Lasting(work)) => {
                 let (theirs, activity) = (Arc::clone(responder), self.activity.clone());
-                activity.begin(id, takes);
+                activity.begin(id, lasts, takes);
                 let run = move || {
                     let done = completed(work);
                     activity.end(id);
@@ -227,8 +223,7 @@ impl Agent {
                 cpu: crate::host::cpu::so_far(),
             })),
             Request::Listen { .. }
-                if locked(&self.receivers).len() >= MOST_RECEIVERS
-                    || locked(&self.receivers).contains_key(&id) =>
+                if self.receivers.len() >= MOST_RECEIVERS || self.receivers.contains_key(&id) =>
             {
                 Err(format!(
                     "refused to listen: at most {MOST_RECEIVERS} receivers, each with a number of its own"
@@ -236,13 +231,11 @@ impl Agent {
             }
             Request::Listen { spec, address } => {
                 let peers = self.permission.limits.as_ref().map(|limits| limits.peers.clone());
-                let wait = watch::longest_wait(&spec);
                 let receiver =
                     Receiver::listen_to(*spec, address, peers).map_err(|error| error.to_string())?;
                 let address = receiver.address;
-                locked(&self.receivers).insert(id, receiver);
-                self.activity.listen(id, wait);
-                Ok(Work::Done(Answer::Listening { address }))
+                self.receivers.insert(id, receiver);
+                Ok(Work::Listening(Answer::Listening { address }))
             }
             Request::Send { spec, from, to } => Ok(Work::Lasting(Box::new(move || {
                 let side = sender::run(&spec, from, to).map_err(|error| error.to_string())?;
@@ -261,9 +254,10 @@ impl Agent {
             }
             Request::Clock => Ok(Work::Done(Answer::Clock { now_ns: sys::now_ns() })),
             Request::Collect { listen } => {
-                let receiver = locked(&self.receivers)
+                let receiver = self
+                    .receivers
                     .remove(&listen)
-                    .ok_or("unknown receiver: no `listen` request came before, or it came too long ago")?;
+                    .ok_or("unknown receiver: no `listen` request came before")?;
                 self.activity.end(listen);
                 Ok(Work::Lasting(Box::new(move || {
                     let side = receiver.collect().map_err(|error| error.to_string())?;
@@ -278,39 +272,4 @@ impl Agent {
 fn completed(work: Box<dyn FnOnce() -> Result<Answer, String> + Send>) -> Result<Answer, String> {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err("panicked: see the agent's standard error".to_owned()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::trial::fixtures;
-    use stacklab_model::{Family, Transport};
-    use std::net::TcpStream;
-    use std::time::{Duration, Instant};
-
-    #[test]
-    fn a_receiver_that_is_given_up_listens_no_more() {
-        let (receivers, activity) = (Receivers::default(), Activity::new());
-        let spec = fixtures::spec(Family::Ipv4, Transport::Tcp);
-        let receiver = Receiver::listen(spec, Family::Ipv4.loopback()).unwrap();
-        let address = receiver.address;
-        locked(&receivers).insert(1, receiver);
-        assert!(TcpStream::connect(address).is_ok());
-        activity.listen(1, Some(Duration::ZERO));
-        let long = Duration::from_secs(60);
-        let limits = Limits {
-            peers: Peers::default(),
-            own: Vec::new(),
-            tuning: false,
-            longest: long,
-            most_bits_per_second: None,
-            idle: long,
-        };
-        activity.watch(&limits, give_up(&receivers), |reason| panic!("{reason}"));
-        let start = Instant::now();
-        while TcpStream::connect(address).is_ok() {
-            assert!(start.elapsed() < Duration::from_secs(5), "it still listens");
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
 }

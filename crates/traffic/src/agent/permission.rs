@@ -117,7 +117,7 @@ impl Permission {
 }
 
 /// Nanoseconds of a trial's measured part; `None` for a count of messages without a rate.
-pub(super) fn announced_ns(spec: &TrialSpec) -> Option<u64> {
+fn announced_ns(spec: &TrialSpec) -> Option<u64> {
     match (spec.probe.length, spec.probe.pacing) {
         (Length::Time(ns), _) => Some(ns),
         (Length::Packets(messages), Pacing::Schedule(per_second)) => {

@@ -1,9 +1,9 @@
-//! What is under way at an agent. Notices a coordinator that asks nothing, a trial that does not end and a receiver that nobody
-//! collects: nobody keeps a listening agent for ever.
+//! Notices a coordinator that asks nothing, and a trial that does not end: nobody keeps a listening agent for ever.
 
 use crate::agent::locked;
 use crate::agent::permission::Limits;
-use stacklab_model::{Slicing, TrialSpec};
+use crate::protocol::message::Request;
+use crate::trial::execute::{SLACK, longest};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 
 /// How often it looks.
 const LOOK: Duration = Duration::from_millis(250);
-/// What a trial may take in addition to its length: connecting, waiting for lost messages, a busy machine.
-const SLACK: Duration = Duration::from_secs(120);
 
 /// What is under way at an agent.
 #[derive(Debug, Clone)]
@@ -26,23 +24,13 @@ struct State {
     under_way: BTreeMap<u64, Lasting>,
 }
 
-/// What lasts: a request that is under way, or a receiver.
 #[derive(Debug, Clone, Copy)]
 struct Lasting {
     began: Instant,
-    /// When it is given up, if it is a receiver.
-    until: Option<Instant>,
+    /// How long it lasts, if that is known.
+    lasts: Option<Duration>,
     /// Rate of the payload that is sent, bits per second.
     bits_per_second: f64,
-}
-
-/// After how long a receiver is given up that nobody collected: the announced length of its trial, and what a trial may take in
-/// addition. `None` for a trial that ends by its count of messages, at a rate that nobody announced.
-pub fn longest_wait(spec: &TrialSpec) -> Option<Duration> {
-    let length = Duration::from_nanos(super::permission::announced_ns(spec)?);
-    // The arms of an interleaved trial wait for each other, and between turns for their paths to empty.
-    let turns = if spec.slicing.is_some() { 2 * Slicing::MOST_ARMS as u32 } else { 1 };
-    Some((length + Duration::from_nanos(spec.probe.warmup_ns)).saturating_mul(turns).saturating_add(SLACK))
 }
 
 impl Activity {
@@ -56,34 +44,15 @@ impl Activity {
         locked(&self.0).last = Instant::now();
     }
 
-    /// A request has begun that lasts, and sends this many bits of payload per second.
-    pub fn begin(&self, id: u64, bits_per_second: f64) {
-        let lasting = Lasting { began: Instant::now(), until: None, bits_per_second };
+    /// What lasts has begun: how long it lasts if that is known, and bits of payload per second that it sends.
+    pub fn begin(&self, id: u64, lasts: Option<Duration>, bits_per_second: f64) {
+        let lasting = Lasting { began: Instant::now(), lasts, bits_per_second };
         locked(&self.0).under_way.insert(id, lasting);
-    }
-
-    /// A receiver listens that is given up after this time.
-    pub fn listen(&self, id: u64, wait: Option<Duration>) {
-        let began = Instant::now();
-        let until = wait.and_then(|wait| began.checked_add(wait));
-        locked(&self.0).under_way.insert(id, Lasting { began, until, bits_per_second: 0.0 });
     }
 
     /// What all requests under way send together, bits of payload per second.
     pub fn bits_per_second(&self) -> f64 {
         locked(&self.0).under_way.values().map(|lasting| lasting.bits_per_second).sum()
-    }
-
-    /// The receivers whose time has passed. They are no longer under way.
-    pub fn given_up(&self) -> Vec<u64> {
-        let (mut state, now) = (locked(&self.0), Instant::now());
-        let over = |lasting: &Lasting| lasting.until.is_some_and(|until| until < now);
-        let over: Vec<u64> = state.under_way.iter().filter(|one| over(one.1)).map(|one| *one.0).collect();
-        for id in &over {
-            state.under_way.remove(id);
-            state.last = now;
-        }
-        over
     }
 
     /// It has ended.
@@ -93,35 +62,43 @@ impl Activity {
         state.under_way.remove(&id);
     }
 
-    /// Calls `give_up` for each receiver whose time has passed, and `end` with the reason once a limit has passed.
-    pub fn watch(
-        &self,
-        limits: &Limits,
-        give_up: impl Fn(u64) + Send + 'static,
-        end: impl FnOnce(&str) + Send + 'static,
-    ) {
-        let (state, longest, idle) = (Arc::downgrade(&self.0), limits.longest + SLACK, limits.idle);
+    /// Calls `end` with the reason once a limit has passed.
+    pub fn watch(&self, limits: &Limits, end: impl FnOnce(&str) + Send + 'static) {
+        let (state, longest, idle) = (Arc::downgrade(&self.0), limits.longest, limits.idle);
         thread::spawn(move || {
             loop {
                 thread::sleep(LOOK);
                 // The coordinator has gone, and nothing is under way.
                 let Some(state) = state.upgrade() else { return };
-                let activity = Activity(state);
-                activity.given_up().into_iter().for_each(&give_up);
-                if let Some(reason) = activity.passed(longest, idle) {
+                if let Some(reason) = Activity(state).passed(longest, SLACK, idle) {
                     return end(reason);
                 }
             }
         });
     }
 
-    fn passed(&self, longest: Duration, idle: Duration) -> Option<&'static str> {
+    fn passed(&self, longest: Duration, slack: Duration, idle: Duration) -> Option<&'static str> {
         let state = locked(&self.0);
-        if state.under_way.values().any(|lasting| lasting.began.elapsed() > longest) {
-            return Some("a trial lasted longer than trials may");
+        let is_over = |lasting: &Lasting| {
+            let most = lasting.lasts.map_or(longest, |lasts| lasts.min(longest));
+            lasting.began.elapsed() > most.saturating_add(slack)
+        };
+        if state.under_way.values().any(is_over) {
+            return Some("a trial lasted longer than it should, or than trials may");
         }
         (state.under_way.is_empty() && state.last.elapsed() > idle)
             .then_some("the coordinator asked nothing for too long")
+    }
+}
+
+/// How long what a request begins lasts: known of a trial by itself. A coordinator that is frozen then holds the agent no longer
+/// than one that waits for a frozen agent.
+pub fn lasts(request: &Request) -> Option<Duration> {
+    match request {
+        Request::Listen { spec, .. } | Request::Send { spec, .. } if spec.slicing.is_none() => {
+            Some(longest(spec))
+        }
+        _ => None,
     }
 }
 
@@ -129,52 +106,51 @@ impl Activity {
 mod tests {
     use super::*;
     use crate::trial::fixtures;
-    use stacklab_model::{Family, Length, Pacing, Transport};
+    use stacklab_model::{Family, Length, Slicing, Transport};
 
     #[test]
     fn idleness_and_endless_trials_are_noticed_and_work_is_neither() {
         let activity = Activity::new();
-        let (short, long) = (Duration::from_millis(20), Duration::from_secs(60));
-        assert_eq!(activity.passed(long, long), None);
-        activity.begin(3, 0.0);
+        let (short, long, none) = (Duration::from_millis(20), Duration::from_secs(60), Duration::ZERO);
+        assert_eq!(activity.passed(long, none, long), None);
+        activity.begin(3, None, 0.0);
         thread::sleep(Duration::from_millis(30));
-        assert_eq!(activity.passed(long, short), None);
-        assert!(activity.passed(short, long).unwrap().contains("trial"));
+        assert_eq!(activity.passed(long, none, short), None);
+        assert!(activity.passed(short, none, long).unwrap().contains("trial"));
         activity.end(3);
-        assert_eq!(activity.passed(short, short), None);
+        assert_eq!(activity.passed(short, none, short), None);
+        // One whose length is known lasts no longer than that and the slack, whatever others may.
+        activity.begin(4, Some(short), 0.0);
         thread::sleep(Duration::from_millis(30));
-        assert!(activity.passed(long, short).unwrap().contains("asked nothing"));
+        assert!(activity.passed(long, none, short).unwrap().contains("trial"));
+        assert_eq!(activity.passed(long, long, short), None);
+        activity.end(4);
+        thread::sleep(Duration::from_millis(30));
+        assert!(activity.passed(long, none, short).unwrap().contains("asked nothing"));
         activity.asked();
-        assert_eq!(activity.passed(long, short), None);
+        assert_eq!(activity.passed(long, none, short), None);
     }
 
     #[test]
-    fn a_receiver_is_given_up_after_its_trial() {
-        let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
-        let of = |length, pacing| {
-            let mut spec = spec.clone();
-            (spec.probe.length, spec.probe.pacing, spec.probe.warmup_ns) = (length, pacing, 1_000_000_000);
-            longest_wait(&spec)
+    fn a_trial_by_itself_lasts_as_long_as_its_traffic() {
+        let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+        (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(2_000_000_000), 500_000_000);
+        let listen = |spec: &stacklab_model::TrialSpec| Request::Listen {
+            spec: Box::new(spec.clone()),
+            address: "198.18.0.2".parse().unwrap(),
         };
-        let seconds = |seconds| Some(Duration::from_secs(seconds) + SLACK);
-        assert_eq!(of(Length::Time(9_000_000_000), Pacing::Flood), seconds(10));
-        assert_eq!(of(Length::Packets(400), Pacing::Schedule(100.0)), seconds(5));
-        assert_eq!(of(Length::Packets(400), Pacing::Flood), None);
-        let activity = Activity::new();
-        activity.listen(1, Some(Duration::from_millis(1)));
-        activity.listen(2, Some(Duration::MAX));
-        activity.listen(3, None);
-        activity.begin(4, 0.0);
-        thread::sleep(Duration::from_millis(5));
-        assert_eq!(activity.given_up(), [1]);
-        assert!(activity.given_up().is_empty());
+        assert_eq!(lasts(&listen(&spec)), Some(Duration::from_millis(2500)));
+        assert_eq!(lasts(&Request::Facts), None);
+        // The other arms are not known here.
+        spec.slicing = Some(Slicing { slice_ns: None, slots: false });
+        assert_eq!(lasts(&listen(&spec)), None);
     }
 
     #[test]
     fn what_all_requests_send_is_added_while_they_last() {
         let activity = Activity::new();
-        activity.begin(1, 4e6);
-        activity.begin(2, 6e6);
+        activity.begin(1, None, 4e6);
+        activity.begin(2, None, 6e6);
         assert_eq!(activity.bits_per_second(), 10e6);
         activity.end(1);
         assert_eq!(activity.bits_per_second(), 6e6);

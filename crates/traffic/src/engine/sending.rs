@@ -15,8 +15,8 @@ use std::ops::Range;
 use std::thread;
 use std::time::Duration;
 
-/// How long what was sent may take to leave.
-pub const DRAIN_LIMIT: Duration = Duration::from_secs(60);
+/// How long what was sent may take to leave: the coordinator waits longer.
+pub const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 /// Number of end markers on a lossy transport, and the pause between two.
 const UDP_MARKERS: u8 = 3;
 const MARKER_PAUSE: Duration = Duration::from_millis(2);

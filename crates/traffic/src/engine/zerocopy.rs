@@ -6,7 +6,7 @@ use std::io;
 use std::time::Duration;
 
 /// How long a completion may take.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(20);
 
 /// Tracks completions: the kernel numbers a socket's sends from 0 and reports which are complete.
 pub struct Zerocopy {

@@ -96,10 +96,10 @@ pub struct AgentClient {
 }
 
 /// Time limits for an agent's facts and noise floor: it tests some capabilities, and may be emulated.
-const FACTS_LIMIT: Duration = Duration::from_secs(60);
+const FACTS_LIMIT: Duration = Duration::from_secs(30);
 /// Readings of an agent's clock, of which the fastest counts.
 const CLOCK_READINGS: usize = 16;
-const NOISE_FLOOR_LIMIT: Duration = Duration::from_secs(60);
+const NOISE_FLOOR_LIMIT: Duration = Duration::from_secs(30);
 
 /// A request in progress at an agent. Finish it at the client that started it.
 #[derive(Debug)]

@@ -6,6 +6,7 @@ pub mod interleaved;
 mod missing;
 pub(crate) mod options;
 mod rfc6349;
+mod standstill;
 mod tcp;
 mod throughput;
 pub(crate) mod validate;

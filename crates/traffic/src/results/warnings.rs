@@ -1,6 +1,6 @@
 //! Warnings about a run's figures.
 
-use crate::results::{interleaved, options};
+use crate::results::{interleaved, options, standstill};
 use stacklab_model::{CpuScope, HostReport, Pacing, Probe, Rate, Transport, TrialSpec, Warning, wire_size};
 
 /// Lateness against a schedule beyond which a run is flagged, nanoseconds.
@@ -17,6 +17,7 @@ pub fn warnings(
     receiver: &HostReport,
 ) -> Vec<Warning> {
     let mut warnings: Vec<Warning> = options::resized(spec, [sender, receiver]).into_iter().collect();
+    warnings.extend(standstill::standstill(spec, sender, receiver));
     let mut warn = |code: &str, text: String, advice: &str| {
         warnings.push(Warning { code: code.to_owned(), text, advice: advice.to_owned() });
     };

@@ -8,7 +8,7 @@ pub type Nanos = u64;
 /// How long a receive waits before its sink is called to check the time.
 pub const RECEIVE_TICK: Duration = Duration::from_millis(20);
 /// How long a send may block before the receiver counts as stuck.
-pub const SEND_LIMIT: Duration = Duration::from_secs(30);
+pub const SEND_LIMIT: Duration = Duration::from_secs(20);
 
 /// The readiness to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,8 +9,9 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Extra time for a trial in addition to its own length: connecting, draining and a busy machine.
-pub(super) const SLACK: Duration = Duration::from_secs(120);
+/// What a trial may take in addition to its own length, all of its steps together: connecting, draining and a busy machine. More
+/// than an agent takes until it gives up by itself, whose reason is the better one.
+pub(crate) const SLACK: Duration = Duration::from_secs(30);
 /// A trial that ends by message count is abandoned below this rate, messages per second.
 const SLOWEST_PER_SECOND: f64 = 100.0;
 
@@ -22,19 +23,18 @@ pub(crate) fn execute(
     mut agents: [&mut AgentClient; 2],
     transfers: &[Transfer],
 ) -> Result<Vec<[HostReport; 2]>, AgentError> {
-    let limit =
-        transfers.iter().map(|transfer| transfer.starts + longest(&transfer.spec)).max().unwrap_or(SLACK);
-    let mut progress = Progress::default();
+    let mut progress = Progress::new(length(transfers));
+    let time = progress.time;
     for transfer in transfers {
         progress.listen(agents[transfer.to()], transfer)?;
     }
     if let Some(listening) = progress.all_listen() {
         for (number, pending) in start_all(&mut agents, transfers, listening)? {
-            progress.sent(number, finish(agents[transfers[number].from], pending, "send", limit))?;
+            progress.sent(number, finish(agents[transfers[number].from], pending, "send", time))?;
         }
     }
     for (number, transfer) in transfers.iter().enumerate() {
-        progress.collect(agents[transfer.to()], number, limit)?;
+        progress.collect(agents[transfer.to()], number)?;
     }
     progress.host_reports()
 }
@@ -49,9 +49,9 @@ pub(crate) fn execute_in_turns(
     arms: &[Transfer],
     seed: u64,
 ) -> Result<Vec<[HostReport; 2]>, AgentError> {
-    let limit = SLACK + arms.iter().map(|arm| longest(&arm.spec)).sum::<Duration>();
     let [from, to] = arms.first().map_or([0, 1], |arm| [arm.from, arm.to()]);
-    let mut progress = Progress::default();
+    let mut progress = Progress::new(length_in_turns(arms));
+    let time = progress.time;
     for arm in arms {
         progress.listen(agents[to], arm)?;
     }
@@ -59,7 +59,7 @@ pub(crate) fn execute_in_turns(
         let sends = arms.iter().zip(listening).map(|(arm, (_, address))| send_arm(arm, *address));
         let request = Request::SendInTurns { arms: sends.collect(), seed };
         let pending = agents[from].start(request, "send in turns")?;
-        match agents[from].finish(pending, limit) {
+        match agents[from].finish(pending, time.left()) {
             Ok(Answer::ArmsDone(reports)) if reports.len() == arms.len() => {
                 reports
                     .into_iter()
@@ -71,15 +71,35 @@ pub(crate) fn execute_in_turns(
         }
     }
     for number in 0..arms.len() {
-        progress.collect(agents[to], number, limit)?;
+        progress.collect(agents[to], number)?;
     }
     progress.host_reports()
 }
 
+/// The time of a trial, which all of its steps share: a host that is frozen keeps it waiting once.
+#[derive(Clone, Copy)]
+pub(super) struct Time {
+    began: Instant,
+    limit: Duration,
+}
+
+impl Time {
+    /// For a trial of this length that begins now.
+    fn new(length: Duration) -> Self {
+        Time { began: Instant::now(), limit: length + SLACK }
+    }
+
+    /// What is left of it.
+    fn left(self) -> Duration {
+        self.limit.saturating_sub(self.began.elapsed())
+    }
+}
+
 /// What has come of the transfers of a trial. An agent's failure ends the trial, but only after all others have ended; when an
 /// agent is gone or silent, every step returns that error, the campaign ends, and the agents with it.
-#[derive(Default)]
 pub(super) struct Progress {
+    /// The time for all of its steps.
+    pub(super) time: Time,
     /// Number and address of each receiver that listens.
     listening: Vec<(u64, SocketAddr)>,
     sent: BTreeMap<usize, HostReport>,
@@ -88,10 +108,21 @@ pub(super) struct Progress {
 }
 
 impl Progress {
+    /// Of a trial of this length that begins now.
+    pub(super) fn new(length: Duration) -> Self {
+        Progress {
+            time: Time::new(length),
+            listening: Vec::new(),
+            sent: BTreeMap::new(),
+            host_reports: Vec::new(),
+            first_failure: None,
+        }
+    }
+
     /// Lets the next transfer's receiver listen, if nothing has failed.
     pub(super) fn listen(&mut self, agent: &mut AgentClient, transfer: &Transfer) -> Result<(), AgentError> {
         if self.first_failure.is_none() {
-            match listen(agent, transfer) {
+            match listen(agent, transfer, self.time) {
                 Ok(place) => self.listening.push(place),
                 Err(error) => self.failed(error)?,
             }
@@ -118,15 +149,10 @@ impl Progress {
     }
 
     /// Collects the report of a transfer's receiver, also when its sender failed: no receiver is left waiting.
-    pub(super) fn collect(
-        &mut self,
-        agent: &mut AgentClient,
-        number: usize,
-        limit: Duration,
-    ) -> Result<(), AgentError> {
+    pub(super) fn collect(&mut self, agent: &mut AgentClient, number: usize) -> Result<(), AgentError> {
         let Some((id, _)) = self.listening.get(number) else { return Ok(()) };
         let pending = agent.start(Request::Collect { listen: *id }, "collect")?;
-        match finish(agent, pending, "collect", limit) {
+        match finish(agent, pending, "collect", self.time) {
             Ok(received) => self.host_reports.extend(self.sent.remove(&number).map(|sent| [sent, received])),
             Err(error) => self.failed(error)?,
         }
@@ -155,11 +181,11 @@ pub(super) fn send_arm(transfer: &Transfer, listening: SocketAddr) -> SendArm {
     SendArm { spec: Box::new(spec), from: path.sender, to }
 }
 
-fn listen(agent: &mut AgentClient, transfer: &Transfer) -> Result<(u64, SocketAddr), AgentError> {
+fn listen(agent: &mut AgentClient, transfer: &Transfer, time: Time) -> Result<(u64, SocketAddr), AgentError> {
     // Behind a translator the receiver has the other family.
     let spec = TrialSpec { family: Family::of(transfer.path.receiver), ..transfer.spec.clone() };
     let request = Request::Listen { spec: Box::new(spec), address: transfer.path.receiver };
-    match agent.ask(request, "listen", SLACK)? {
+    match agent.ask(request, "listen", time.left())? {
         (id, Answer::Listening { address }) => Ok((id, address)),
         _ => Err(agent.confused("listen")),
     }
@@ -188,19 +214,93 @@ pub(super) fn finish(
     agent: &mut AgentClient,
     pending: Pending,
     asked: &str,
-    limit: Duration,
+    time: Time,
 ) -> Result<HostReport, AgentError> {
-    match agent.finish(pending, limit)? {
+    match agent.finish(pending, time.left())? {
         Answer::Done(side) => Ok(*side),
         _ => Err(agent.confused(asked)),
     }
 }
 
-fn longest(spec: &TrialSpec) -> Duration {
+/// How long concurrent transfers take.
+fn length(transfers: &[Transfer]) -> Duration {
+    transfers.iter().map(|transfer| transfer.starts + longest(&transfer.spec)).max().unwrap_or_default()
+}
+
+/// How long arms in turns take. Between two slices the path empties, which takes no longer than a slice.
+fn length_in_turns(arms: &[Transfer]) -> Duration {
+    2 * arms.iter().map(|arm| longest(&arm.spec)).sum::<Duration>()
+}
+
+/// The longest that the traffic of a trial takes, with its warm-up.
+pub(crate) fn longest(spec: &TrialSpec) -> Duration {
     let measured = match (spec.probe.length, spec.probe.pacing) {
         (Length::Time(ns), _) => ns as f64 / 1e9,
         (Length::Packets(packets), Pacing::Schedule(per_second)) => packets as f64 / per_second,
         (Length::Packets(packets), _) => packets as f64 / SLOWEST_PER_SECOND,
     };
-    SLACK + Duration::from_nanos(spec.probe.warmup_ns) + Duration::from_secs_f64(measured.min(1e9))
+    Duration::from_nanos(spec.probe.warmup_ns) + Duration::from_secs_f64(measured.min(1e9))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::sending::DRAIN_LIMIT;
+    use crate::sys::SEND_LIMIT;
+    use crate::trial::fixtures;
+    use stacklab_model::{Direction, Probe, Transport};
+    use std::io;
+    use std::sync::atomic::AtomicBool;
+
+    static NEVER: AtomicBool = AtomicBool::new(false);
+
+    /// An agent that answers nothing, and does not end.
+    fn frozen(host: &str) -> AgentClient {
+        let (input, output) = io::pipe().unwrap();
+        // Kept open for as long as the test runs.
+        std::mem::forget(output);
+        AgentClient::new(host, input, io::sink(), &NEVER)
+    }
+
+    #[test]
+    fn no_trial_takes_more_than_half_a_minute_beyond_its_length() {
+        let path = fixtures::path(Family::Ipv4);
+        let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+        (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(2_000_000_000), 500_000_000);
+        let limit = |length: Duration| Progress::new(length).time.limit;
+        let one = crate::trial::transfers::of(&path, &spec, Direction::Forward);
+        assert_eq!(limit(length(&one)), Duration::from_millis(32_500));
+        // Transfers at the same time share it, too.
+        let both = crate::trial::transfers::of(&path, &spec, Direction::Both);
+        assert_eq!(limit(length(&both)), Duration::from_millis(32_500));
+        // Arms in turns and the pauses between their slices.
+        let arms = [one, both].concat();
+        assert_eq!(limit(length_in_turns(&arms)), Duration::from_millis(30_000 + 2 * 3 * 2_500));
+        // A sender gives up earlier, with a reason of its own.
+        assert!(SEND_LIMIT < SLACK && DRAIN_LIMIT < SLACK);
+        spec.probe.probe = Probe::EchoLoaded;
+        assert!(
+            length(&crate::trial::transfers::of(&path, &spec, Direction::Forward)) < Duration::from_secs(4)
+        );
+    }
+
+    #[test]
+    fn all_steps_of_a_trial_share_its_time_and_a_frozen_host_is_named() {
+        let path = fixtures::path(Family::Ipv4);
+        let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+        let transfer = crate::trial::transfers::of(&path, &spec, Direction::Forward).remove(0);
+        let mut progress = Progress::new(Duration::ZERO);
+        progress.time.limit = Duration::from_millis(200);
+        let time = progress.time;
+        let error = progress.listen(&mut frozen("the receiver"), &transfer).unwrap_err();
+        assert!(matches!(&error, AgentError::Silent { host, .. } if host == "the receiver"), "{error:?}");
+        let taken = time.began.elapsed();
+        assert!((Duration::from_millis(200)..Duration::from_secs(2)).contains(&taken), "{taken:?}");
+        // Nothing is left for what would come next.
+        let mut sender = frozen("the sender");
+        let pending = sender.start(Request::Facts, "send").unwrap();
+        let error = finish(&mut sender, pending, "send", time).unwrap_err();
+        assert!(matches!(&error, AgentError::Silent { host, .. } if host == "the sender"), "{error:?}");
+        assert!(time.began.elapsed() - taken < Duration::from_millis(150), "{:?}", time.began.elapsed());
+    }
 }

@@ -1,7 +1,7 @@
 //! A trial as the coordinator runs it on two agents.
 
 mod clock_sync;
-mod execute;
+pub(crate) mod execute;
 #[cfg(test)]
 pub(crate) mod fixtures;
 pub(crate) mod path;

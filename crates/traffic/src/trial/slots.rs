@@ -4,7 +4,7 @@ use crate::engine::sending::{LEAST_MESSAGES, LEAST_ROUND_TRIPS, LEAST_ROUNDS};
 use crate::protocol::client::{AgentClient, AgentError};
 use crate::protocol::message::{Request, Timetable};
 use crate::sys;
-use crate::trial::execute::{Progress, SLACK, finish, send_arm};
+use crate::trial::execute::{Progress, finish, send_arm};
 use crate::trial::path::Path;
 use crate::trial::run::{Collected, collect_arms};
 use crate::trial::transfers::{self, Transfer};
@@ -131,14 +131,14 @@ fn execute_in_slots(
         arms.iter_mut().zip(transfers).map(|(arm, transfer)| arm.agents[transfer.from].clock_offset());
     let offsets = offsets.collect::<Result<Vec<_>, _>>()?;
     let error_ns = offsets.iter().map(|offset| offset.bound_ns).max().unwrap_or(0);
-    let mut progress = Progress::default();
-    for (arm, transfer) in arms.iter_mut().zip(transfers) {
-        progress.listen(arm.agents[transfer.to()], transfer)?;
-    }
     let shortest_ns = slice_ns + gap_ns + 2 * error_ns;
     let drift_ns = all_slots_ns(transfers, lengths, shortest_ns) / DRIFT;
     let slot_ns = shortest_ns + drift_ns;
-    let limit = SLACK + Duration::from_nanos(all_slots_ns(transfers, lengths, slot_ns));
+    let mut progress = Progress::new(Duration::from_nanos(all_slots_ns(transfers, lengths, slot_ns)));
+    let time = progress.time;
+    for (arm, transfer) in arms.iter_mut().zip(transfers) {
+        progress.listen(arm.agents[transfer.to()], transfer)?;
+    }
     if let Some(listening) = progress.all_listen() {
         let starts_ns = sys::now_ns() + LEAD_NS;
         let mut pending = Vec::new();
@@ -157,11 +157,11 @@ fn execute_in_slots(
         }
         for (number, pending) in pending.into_iter().enumerate() {
             let agent = &mut *arms[number].agents[transfers[number].from];
-            progress.sent(number, finish(agent, pending, "send in slots", limit))?;
+            progress.sent(number, finish(agent, pending, "send in slots", time))?;
         }
     }
     for (number, (arm, transfer)) in arms.iter_mut().zip(transfers).enumerate() {
-        progress.collect(arm.agents[transfer.to()], number, limit)?;
+        progress.collect(arm.agents[transfer.to()], number)?;
     }
     progress.host_reports()
 }

@@ -1,0 +1,68 @@
+//! Campaigns that are disturbed at random moments. Whatever happens, only the record remains, it is whole, and what was disturbed
+//! says so.
+//!
+//! `make chaos ROUNDS=500 SEED=1` runs many rounds, with guests and with disturbances that take long. A seed repeats its round.
+
+mod campaign;
+mod disturbance;
+mod round;
+
+use crate::support::program::require_root;
+use round::{Outcome, round};
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::{Duration, Instant};
+
+/// Rounds and first seed without others in the environment: every kind of campaign, and almost every disturbance.
+const ROUNDS: u64 = 10;
+const SEED: u64 = 8033;
+
+fn asked(variable: &str, otherwise: u64) -> u64 {
+    std::env::var(variable).map_or(otherwise, |text| text.parse().expect("a number"))
+}
+
+#[test]
+fn whatever_is_disturbed_only_a_whole_record_remains() {
+    require_root();
+    let (rounds, first) = (asked("STACKLAB_CHAOS_ROUNDS", ROUNDS), asked("STACKLAB_CHAOS_SEED", SEED));
+    let is_long = std::env::var_os("STACKLAB_CHAOS_LONG").is_some();
+    let began = Instant::now();
+    let mut outcomes: BTreeMap<String, Vec<Outcome>> = BTreeMap::new();
+    let mut failed = Vec::new();
+    for seed in first..first + rounds {
+        let start = Instant::now();
+        match catch_unwind(AssertUnwindSafe(|| round(seed, is_long))) {
+            Ok(outcome) => {
+                println!("seed {seed}: {outcome}, {:.1} s", start.elapsed().as_secs_f64());
+                outcomes.entry(outcome.kind.clone()).or_default().push(outcome);
+            }
+            Err(_) => {
+                let long = if is_long { "STACKLAB_CHAOS_LONG=1 " } else { "" };
+                println!(
+                    "seed {seed}: FAILED; repeat with {long}STACKLAB_CHAOS_ROUNDS=1 STACKLAB_CHAOS_SEED={seed} \
+                     scripts/run-tests end_to_end --only chaos::"
+                );
+                failed.push(seed);
+            }
+        }
+    }
+    for (kind, outcomes) in &outcomes {
+        let waits = outcomes.iter().map(|outcome| outcome.waited).max().unwrap_or_default();
+        println!("{:>5} {kind}: longest wait {:.1} s", outcomes.len(), waits.as_secs_f64());
+    }
+    let all: Vec<&Outcome> = outcomes.values().flatten().collect();
+    let sum = |of: fn(&Outcome) -> bool| all.iter().filter(|outcome| of(outcome)).count();
+    let longest = all.iter().map(|outcome| outcome.waited).max().unwrap_or(Duration::ZERO);
+    println!(
+        "note: {rounds} rounds from seed {first}: {} passed, {} failed {failed:?}; in {} the disturbance ended the campaign; {} records \
+         whole, {} resumed to their plan; longest wait {:.1} s; {:.0} s in all",
+        all.len(),
+        failed.len(),
+        sum(|outcome| outcome.ended),
+        sum(|outcome| outcome.has_record),
+        sum(|outcome| outcome.is_resumed),
+        longest.as_secs_f64(),
+        began.elapsed().as_secs_f64()
+    );
+    assert!(failed.is_empty(), "rounds of the seeds {failed:?} failed");
+}
