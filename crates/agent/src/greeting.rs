@@ -59,14 +59,14 @@ pub struct Ticket {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Challenge {
+pub(crate) struct Challenge {
     stacklab_agent: u32,
     challenge: String,
     open: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Response {
+pub(crate) struct Response {
     stacklab: u32,
     challenge: String,
     proof: Option<String>,
@@ -78,7 +78,7 @@ struct Response {
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Purpose {
+pub(crate) enum Purpose {
     /// To measure.
     Measure,
     /// To show that the coordinator has this address.
@@ -96,10 +96,20 @@ impl Purpose {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Welcome {
+pub(crate) enum Welcome {
     Proof(Option<String>),
     Ticket { proof: Option<String>, ticket: Ticket },
     Refused(String),
+}
+
+/// The decision on a coordinator.
+pub(crate) enum Judged {
+    /// It is not served, and why.
+    Refused(String),
+    /// It only wanted a ticket, and this answers it.
+    Shown(Welcome),
+    /// It is served.
+    Admitted(Admitted),
 }
 
 /// What a listening agent asks of coordinators.
@@ -155,30 +165,38 @@ impl Gate {
             }
             Err(error) => return Err(error),
         };
+        match self.judge(&own, here, &response) {
+            Judged::Refused(reason) => refused(reason),
+            Judged::Shown(welcome) => say(stream, &welcome).map(|()| None),
+            Judged::Admitted(admitted) => Ok(Some(admitted)),
+        }
+    }
+
+    /// Decides on the coordinator of a connection that responds to this gate's own challenge.
+    pub(crate) fn judge(&self, own: &str, here: AddressPair, response: &Response) -> Judged {
         if response.stacklab != VERSION {
-            return refused(format!(
+            return Judged::Refused(format!(
                 "the coordinator greets by version {}, this agent by {VERSION}: install the same stacklab on both",
                 response.stacklab
             ));
         }
         let purpose = response.purpose;
         if let Some(key) = &self.key {
-            let parts = proved(COORDINATOR, purpose, &own, &response.challenge);
+            let parts = proved(COORDINATOR, purpose, own, &response.challenge);
             if !response.proof.as_deref().is_some_and(|proof| key.is_proved(&parts, proof)) {
-                return refused("the key is not this agent's".to_owned());
+                return Judged::Refused("the key is not this agent's".to_owned());
             }
         }
-        let parts = proved(AGENT, purpose, &response.challenge, &own);
+        let parts = proved(AGENT, purpose, &response.challenge, own);
         let proof = self.key.as_ref().map(|key| key.proof(&parts));
         if purpose == Purpose::Address {
-            say(stream, &Welcome::Ticket { proof, ticket: self.ticket(here) })?;
-            return Ok(None);
+            return Judged::Shown(Welcome::Ticket { proof, ticket: self.ticket(here) });
         }
         let good = |ticket: &&Ticket| self.is_good(ticket);
         let mut addresses = vec![here];
         addresses
             .extend(response.tickets.iter().take(MOST_TICKETS).filter(good).map(|ticket| ticket.addresses));
-        Ok(Some(Admitted { addresses, proof }))
+        Judged::Admitted(Admitted { addresses, proof })
     }
 
     /// Tells a coordinator, instead of or after its welcome, why it is not served.
@@ -360,7 +378,12 @@ fn hear<T: DeserializeOwned>(mut stream: &TcpStream, deadline: Instant) -> io::R
             Err(error) => return Err(error),
         }
     }
-    serde_json::from_slice(&line).map_err(|_| io::ErrorKind::InvalidData.into())
+    understood(&line)
+}
+
+/// Reads a line. `InvalidData` if it is something else.
+pub(crate) fn understood<T: DeserializeOwned>(line: &[u8]) -> io::Result<T> {
+    serde_json::from_slice(line).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ pub mod interrupt;
 pub mod key;
 mod listen;
 mod sys;
+pub mod untrusted;
 
 pub use listen::{ListenAddress, ListenError, PORT, listen, notice_a_dead_peer};
 

@@ -3,6 +3,7 @@
 //! An answer has the id of its request. Answers come in the order in which requests are done. A duplicate request is
 //! not executed again; it gets the same answer, if there is one already.
 
+use crate::protocol::lines::printable;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Counters, CpuTime, HostFacts, HostReport, NoiseFloor, TrialSpec};
 use std::net::{IpAddr, SocketAddr};
@@ -17,6 +18,35 @@ pub struct Numbered<T> {
     pub id: u64,
     /// The message.
     pub body: T,
+}
+
+/// How much of an unparsable answer an error quotes, characters.
+const QUOTED_CHARS: usize = 80;
+
+impl Numbered<Request> {
+    /// Reads a request's line.
+    ///
+    /// # Errors
+    /// The answer that says why it is not understood, with the id of the request if that can be read, else 0.
+    pub fn read(line: &str) -> Result<Self, Numbered<Answer>> {
+        serde_json::from_str(line).map_err(|error| {
+            // It shows the coordinator which request was not understood.
+            let id = serde_json::from_str::<serde_json::Value>(line).ok().and_then(|v| v["id"].as_u64());
+            let reason = format!("this agent does not understand the request: {error}");
+            Numbered { id: id.unwrap_or(0), body: Answer::Failed { reason } }
+        })
+    }
+}
+
+impl Numbered<Answer> {
+    /// Reads an answer's line, without control characters.
+    ///
+    /// # Errors
+    /// The start of a line that is not an answer.
+    pub fn read(line: &str) -> Result<Self, String> {
+        let line = printable(line);
+        serde_json::from_str(&line).map_err(|_| line.chars().take(QUOTED_CHARS).collect())
+    }
 }
 
 /// A coordinator's request to an agent.

@@ -47,7 +47,7 @@ fn kind(family: Family) -> u16 {
 }
 
 /// Checks that the answer matches the query and that its only record, which is last, is the receiver's address.
-fn check(answer: &[u8], id: u16, wanted: Family) -> io::Result<()> {
+pub(crate) fn check(answer: &[u8], id: u16, wanted: Family) -> io::Result<()> {
     let word = |place: usize| Some(u16::from_be_bytes([*answer.get(place)?, *answer.get(place + 1)?]));
     expect(word(0) == Some(id), "an answer to another query")?;
     let flags = word(2).unwrap_or(0);
