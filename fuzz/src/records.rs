@@ -68,19 +68,19 @@ pub fn record(data: &[u8]) {
 }
 
 fn holds(made: &Made) {
-    for json in [&made.json, &made.document] {
-        serde_json::from_str::<serde_json::Value>(json).expect("it is JSON");
-    }
+    let json = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("it is JSON");
+    json(&made.json);
     for text in &made.texts {
         assert!(is_plain(text), "{text:?}");
     }
     if let Some(page) = &made.page {
-        let (_, data) = page.split_once("application/json").expect("the document is in the page");
-        let end = data.find("</script>").expect("the document ends");
-        assert!(!data[..end].contains("<!--") && !data[..end].contains("<script"));
+        let (_, data) =
+            page.split_once("<script type=\"application/json\" id=\"document\">").expect("a document");
+        let (data, _) = data.split_once('<').expect("the document ends");
+        assert_eq!(json(data), json(&made.document));
     }
-    for rows in &made.rows {
-        let mut rows = csv::Reader::from_reader(&rows[..]);
+    for rows in [&made.rows[0], &made.rows[1], made.raw_csv.as_bytes()] {
+        let mut rows = csv::Reader::from_reader(rows);
         assert!(rows.records().all(|row| row.is_ok()), "all rows have the same columns");
     }
 }

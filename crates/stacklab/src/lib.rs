@@ -42,7 +42,7 @@ pub fn main() -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("stacklab: {failure}");
+            eprintln!("stacklab: {}", failure.printed());
             failure.exit_code()
         }
     }

@@ -20,8 +20,10 @@ use std::path::Path;
 pub struct Made {
     /// `stacklab report --format json`.
     pub json: String,
-    /// `stacklab report`, and its other formats that are text.
+    /// `stacklab report`, and its other formats that may be read on a terminal.
     pub texts: Vec<String>,
+    /// `stacklab report --format raw-csv`.
+    pub raw_csv: String,
     /// The page's document, which `stacklab serve` gives.
     pub document: String,
     /// `stacklab report --format html`; `None` if the program was built without the page.
@@ -35,15 +37,14 @@ pub struct Made {
 /// # Errors
 /// Why there are none, as the program says it.
 pub fn reports(path: &Path) -> Result<Made, String> {
-    all_reports(path).map_err(|failure| failure.to_string())
+    all_reports(path).map_err(|failure| failure.printed())
 }
 
 fn all_reports(path: &Path) -> Result<Made, Failure> {
     let record = Record::read(path)?;
     let findings = conclude(&record)?;
-    let mut texts: Vec<String> = [Format::Text, Format::Markdown, Format::Csv, Format::RawCsv]
-        .map(|format| render(&findings, format, WIDTH))
-        .into();
+    let rendered = |format: Format| render(&findings, format, WIDTH);
+    let mut texts: Vec<String> = [Format::Text, Format::Markdown, Format::Csv].map(rendered).into();
     texts.push(paper(&findings, Difference::Symmetric, PaperFormat::Latex, WIDTH));
     let document = document(&record, ROOM)?;
     let page = html(&document).ok();
@@ -53,11 +54,12 @@ fn all_reports(path: &Path) -> Result<Made, Failure> {
     let whole = |run: RunRecord| Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run });
     let runs = runs.into_iter().map(whole).collect::<Result<Vec<_>, Failure>>()?;
     let slices = tidy_slices(&runs, TidyFormat::Csv);
-    Ok(Made { json: render(&findings, Format::Json, WIDTH), texts, document, page, rows: [rows, slices] })
+    let (json, raw_csv) = (rendered(Format::Json), rendered(Format::RawCsv));
+    Ok(Made { json, texts, raw_csv, document, page, rows: [rows, slices] })
 }
 
-/// Whether `stacklab serve`, bound to this address and with this token, answers a request with these headers and this query. Headers that
-/// are not HTTP are left out: the server's parser refuses them before.
+/// Whether `stacklab serve`, bound to this address and with this token, answers a request with these headers and this query. A header that is
+/// not HTTP is refused by the server's parser.
 ///
 /// # Panics
 /// If the token is not one that `serve` takes.
@@ -65,9 +67,10 @@ pub fn is_served(bound: SocketAddr, token: &str, headers: &[(&[u8], &[u8])], que
     let guard = Guard::new(bound, Some(token)).expect("a token of letters and digits");
     let mut map = HeaderMap::new();
     for (name, value) in headers {
-        if let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) {
-            map.append(name, value);
-        }
+        let (Ok(name), Ok(value)) = (HeaderName::from_bytes(name), HeaderValue::from_bytes(value)) else {
+            return false;
+        };
+        map.append(name, value);
     }
     !matches!(guard.pass(&map, query), Pass::No(_))
 }

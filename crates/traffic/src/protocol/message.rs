@@ -42,10 +42,12 @@ impl Numbered<Answer> {
     /// Reads an answer's line, without control characters.
     ///
     /// # Errors
-    /// The start of a line that is not an answer.
+    /// The start of a line that is not an answer, without control characters.
     pub fn read(line: &str) -> Result<Self, String> {
         let line = printable(line);
-        serde_json::from_str(&line).map_err(|_| line.chars().take(QUOTED_CHARS).collect())
+        // White space between the parts of an answer may be a carriage return; in an error it would go over what stands before it.
+        let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+        serde_json::from_str(&line).map_err(|_| line.chars().take(QUOTED_CHARS).map(shown).collect())
     }
 }
 
