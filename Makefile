@@ -8,7 +8,10 @@ export PATH := $(CURDIR)/target/tools/bin:$(HOME)/.cargo/bin:$(PATH)
 STUDY ?= studies/quickstart.toml
 ARGS ?=
 
-.PHONY: run build agents check test chaos soak fmt lint bench schema types screenshots
+# How long `make fuzz` searches for inputs that break a fuzz target, seconds for each; ARGS names targets.
+TIME ?= 60
+
+.PHONY: run build agents check test chaos soak fmt lint bench fuzz schema types screenshots
 
 run: build
 	target/release/stacklab run $(STUDY) $(ARGS)
@@ -60,6 +63,11 @@ lint:
 
 bench: build
 	bench/run
+
+# Any bytes to all that reads bytes of others; docs/fuzzing.md.
+fuzz:
+	scripts/setup fuzz
+	scripts/fuzz --seconds $(TIME) $(ARGS)
 
 # The schema of study files for editors; a test says when it is out of date.
 schema:

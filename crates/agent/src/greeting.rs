@@ -63,7 +63,7 @@ pub struct Ticket {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Challenge {
+pub(crate) struct Challenge {
     stacklab_agent: u32,
     challenge: String,
     open: bool,
@@ -79,13 +79,13 @@ enum First {
 
 /// The first line of a coordinator. It does not wait for the agent's: one that speaks TLS only then refuses at once.
 #[derive(Debug, Serialize, Deserialize)]
-struct Hello {
+pub(crate) struct Hello {
     stacklab: u32,
     challenge: String,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-struct Response {
+pub(crate) struct Response {
     proof: Option<String>,
     purpose: Purpose,
     #[serde(default)]
@@ -95,7 +95,7 @@ struct Response {
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Purpose {
+pub(crate) enum Purpose {
     /// To measure.
     Measure,
     /// To show that the coordinator has this address.
@@ -113,10 +113,20 @@ impl Purpose {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Welcome {
+pub(crate) enum Welcome {
     Proof(Option<String>),
     Ticket { proof: Option<String>, ticket: Ticket },
     Refused(String),
+}
+
+/// The decision on a coordinator.
+pub(crate) enum Judged {
+    /// It is not served, and why.
+    Refused(String),
+    /// It only wanted a ticket, and this answers it.
+    Shown(Welcome),
+    /// It is served.
+    Admitted(Admitted),
 }
 
 /// What a listening agent asks of coordinators.
@@ -180,24 +190,38 @@ impl Gate {
         let Some(response) = understood(channel.hear::<Response>(deadline))? else {
             return refused(NO_COORDINATOR.to_owned());
         };
+        match self.judge([&own, &hello.challenge], &binding, here, &response) {
+            Judged::Refused(reason) => refused(reason),
+            Judged::Shown(welcome) => channel.say(&welcome).map(|()| None),
+            Judged::Admitted(admitted) => Ok(Some(admitted)),
+        }
+    }
+
+    /// Decides on the coordinator of a connection that responds to this gate's own challenge and had one itself, in this TLS session.
+    pub(crate) fn judge(
+        &self,
+        [own, theirs]: [&String; 2],
+        binding: &str,
+        here: AddressPair,
+        response: &Response,
+    ) -> Judged {
         let purpose = response.purpose;
         if let Some(key) = &self.key {
-            let parts = proved(COORDINATOR, purpose, [&own, &hello.challenge], &binding);
+            let parts = proved(COORDINATOR, purpose, [own, theirs], binding);
             if !response.proof.as_deref().is_some_and(|proof| key.is_proved(&parts, proof)) {
-                return refused("the key is not this agent's".to_owned());
+                return Judged::Refused("the key is not this agent's".to_owned());
             }
         }
-        let parts = proved(AGENT, purpose, [&hello.challenge, &own], &binding);
+        let parts = proved(AGENT, purpose, [theirs, own], binding);
         let proof = self.key.as_ref().map(|key| key.proof(&parts));
         if purpose == Purpose::Address {
-            channel.say(&Welcome::Ticket { proof, ticket: self.ticket(here) })?;
-            return Ok(None);
+            return Judged::Shown(Welcome::Ticket { proof, ticket: self.ticket(here) });
         }
         let good = |ticket: &&Ticket| self.is_good(ticket);
         let mut addresses = vec![here];
         addresses
             .extend(response.tickets.iter().take(MOST_TICKETS).filter(good).map(|ticket| ticket.addresses));
-        Ok(Some(Admitted { addresses, proof }))
+        Judged::Admitted(Admitted { addresses, proof })
     }
 
     /// Tells a coordinator, instead of or after its welcome, why it is not served.

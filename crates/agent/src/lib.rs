@@ -9,6 +9,7 @@ pub mod key;
 mod listen;
 mod sys;
 pub mod tls;
+pub mod untrusted;
 
 pub use listen::{ListenAddress, ListenError, PORT, listen, notice_a_dead_peer};
 

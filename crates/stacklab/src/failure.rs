@@ -111,6 +111,12 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// Its text for a terminal: what files and other hosts said has no control characters.
+    pub fn printed(&self) -> String {
+        let shown = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
+        self.to_string().chars().map(shown).collect()
+    }
+
     /// The program's exit code; `stacklab --help` lists them.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {

@@ -1,48 +1,7 @@
-//! stacklab: what IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
-//!
-//! Study, testbed, traffic, record, analysis and report are separate crates (`stacklab-*`) that do not depend on each
-//! other. This program passes the result of each one to the next.
+//! The program `stacklab`. All of it is in the library beside it, where the fuzz targets find what reads strangers' files and requests.
 
-mod campaign;
-mod cli;
-mod commands;
-mod failure;
-mod page;
-mod replication;
-mod rig;
-mod serve;
-mod trial;
-
-use clap::Parser;
-use cli::{Cli, Command};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let done = match Cli::parse().command {
-        Command::Run(options) => commands::run::run(options),
-        Command::Plan(options) => commands::plan::plan(&options),
-        Command::Report(options) => commands::report::report(&options),
-        Command::Export(options) => commands::export::export(&options),
-        Command::Compare(options) => commands::compare::compare(&options),
-        Command::Replicate(options) => commands::replicate::replicate(options),
-        Command::Reference(command) => commands::reference::reference(&command),
-        Command::Measure(options) => commands::measure::measure(&options),
-        Command::Serve(options) => serve::serve(&options),
-        Command::Doctor => commands::doctor::doctor(),
-        Command::Image(command) => commands::image::image(&command),
-        Command::Lab(command) => commands::lab::lab(&command),
-        Command::Guest(options) => commands::guest::guest(&options),
-        Command::Agent(options) => commands::agent::agent(&options),
-        Command::SshClean(options) => commands::ssh_clean::ssh_clean(&options),
-        Command::Schema => commands::generate::schema(),
-        Command::Completions(options) => commands::generate::completions(&options),
-        Command::Man(options) => commands::generate::man(&options),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            eprintln!("stacklab: {failure}");
-            failure.exit_code()
-        }
-    }
+    stacklab::main()
 }

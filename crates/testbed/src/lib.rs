@@ -22,6 +22,7 @@
 //! | `services` | daemons on the receiver that the sender queries |
 //! | `shell` | manual commands on the hosts of a testbed in a guest |
 //! | `requirements` | what a study's routed testbeds need from a kernel |
+//! | [`untrusted`] | what reads others' bytes, for fuzz targets |
 //! | `topology`, `error` | the hosts' places on the path, and what can go wrong |
 
 mod error;
@@ -36,6 +37,7 @@ pub mod services;
 pub mod shell;
 mod testbed;
 mod topology;
+pub mod untrusted;
 
 pub use error::TestbedError;
 pub use guest::protocol::PathCheck;

@@ -8,6 +8,7 @@
 //! | [`results`] | validation of the reports of two hosts, and their figures |
 //! | `engine` | the send loop and the receive loop, sender and receiver |
 //! | [`stats`] | delays, sequence numbers, interval series, clock offset and skew |
+//! | [`untrusted`] | what reads others' bytes, for fuzz targets |
 //! | [`host`] | facts, counters, CPU time and noise floor of a host |
 //! | `sys` | the operating system: all platform code and all `unsafe` |
 //!
@@ -19,6 +20,7 @@ pub mod protocol;
 pub mod results;
 pub mod stats;
 pub mod trial;
+pub mod untrusted;
 
 mod engine;
 mod error;

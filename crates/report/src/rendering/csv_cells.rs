@@ -1,5 +1,8 @@
 //! CSV (RFC 4180) that spreadsheets show as it is. They take a field that begins with `=`, `+`, `-` or `@` for a formula, which may call
-//! other programs; such texts are written behind an apostrophe. Figures are as they are.
+//! other programs; such texts are written behind an apostrophe. Control characters, which change terminals, become spaces. Figures are
+//! as they are.
+
+use crate::rendering::document::plain;
 
 /// How texts are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,6 +26,7 @@ pub fn render(lines: impl Iterator<Item = Vec<String>>, cells: Cells) -> String 
 
 fn guarded(field: String) -> String {
     let begins_a_formula = field.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let field = plain(&field);
     let is_figure = field.chars().all(|c| c.is_ascii_digit() || ".,+-±%[]() e".contains(c));
     if begins_a_formula && !is_figure { format!("'{field}") } else { field }
 }
@@ -33,13 +37,17 @@ mod tests {
 
     #[test]
     fn no_text_is_a_formula_and_figures_are_figures() {
-        for formula in ["=1+1", "+cmd|' /C calc'!A0", "-2+3+cmd|x", "@SUM(A1)", "\t=1", "\r=1"] {
+        for hidden in ["\t=1", "\r=1"] {
+            assert_eq!(guarded(hidden.to_owned()), "' =1");
+        }
+        for formula in ["=1+1", "+cmd|' /C calc'!A0", "-2+3+cmd|x", "@SUM(A1)"] {
             assert_eq!(guarded(formula.to_owned()), format!("'{formula}"));
         }
         for plain in ["", "-1.5", "-1.5e-7", "+0.3 [-0.1, +0.7]", "-5.9 ± 0.3", "-4 %", "ipv4", "a=b", "a-b"]
         {
             assert_eq!(guarded(plain.to_owned()), plain);
         }
+        assert_eq!(guarded("a\u{1b}[31m\nb".to_owned()), "a [31m b");
         let lines = || [vec!["name".to_owned()], vec!["=x".to_owned()]].into_iter();
         assert_eq!(render(lines(), Cells::Guarded), "name\n'=x\n");
         assert_eq!(render(lines(), Cells::Raw), "name\n=x\n");

@@ -118,8 +118,8 @@ fn addresses(system: &System, known: Option<&RealHost>) -> Result<BTreeMap<Famil
     Ok(found)
 }
 
-/// The first address of each family: `2: eth0    inet 192.0.2.7/24 brd .. scope global eth0`.
-fn global(listed: &str) -> BTreeMap<Family, IpAddr> {
+/// The first address of each family that a host lists: `2: eth0    inet 192.0.2.7/24 brd .. scope global eth0`.
+pub fn global(listed: &str) -> BTreeMap<Family, IpAddr> {
     let mut found = BTreeMap::new();
     for line in listed.lines() {
         let mut words = line.split_whitespace().skip_while(|word| !word.starts_with("inet"));

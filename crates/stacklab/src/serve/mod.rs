@@ -11,7 +11,7 @@
 
 mod connections;
 mod events;
-mod guard;
+pub mod guard;
 mod json;
 mod library;
 mod routes;

@@ -130,7 +130,10 @@ impl fmt::Display for StudyErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, problem) in self.list.iter().take(MOST_SHOWN).enumerate() {
             let gap = if index == 0 { "" } else { "\n\n" };
-            write!(f, "{gap}{}", render::plain(problem, &self.sources))?;
+            let told = render::plain(problem, &self.sources);
+            // It goes to terminals, which some characters of a stranger's file would change.
+            let shown = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
+            write!(f, "{gap}{}", told.chars().map(shown).collect::<String>())?;
         }
         match self.count().saturating_sub(MOST_SHOWN) {
             0 => Ok(()),

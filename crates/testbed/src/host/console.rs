@@ -8,8 +8,12 @@ const LINES: usize = 8;
 
 /// The last lines of the guest's console, to append to an error message. Empty if the console is empty.
 pub(crate) fn last_words(console: &Path) -> String {
-    let text =
-        fs::read(console).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
+    last_lines(&fs::read(console).unwrap_or_default())
+}
+
+/// The last lines of a console.
+pub(crate) fn last_lines(console: &[u8]) -> String {
+    let text = String::from_utf8_lossy(console);
     let visible = |line: &str| line.chars().filter(|c| !c.is_control()).collect::<String>();
     let lines: Vec<String> = text.lines().map(visible).filter(|line| !line.trim().is_empty()).collect();
     if lines.is_empty() {

@@ -15,7 +15,7 @@ pub struct Ticks {
 
 /// One line of /proc/PID/stat.
 #[derive(Debug, PartialEq, Eq)]
-struct Process {
+pub(crate) struct Process {
     parent: u32,
     ticks: Ticks,
 }
@@ -40,7 +40,7 @@ impl Ticks {
 }
 
 /// Parses `PID (NAME) STATE PARENT ..`. The name may hold any characters. User and system time are fields 14 and 15.
-fn parse(stat: &str) -> Option<Process> {
+pub(crate) fn parse(stat: &str) -> Option<Process> {
     let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split_whitespace().collect();
     let number = |place: usize| fields.get(place)?.parse::<u64>().ok();
     Some(Process { parent: number(1)? as u32, ticks: Ticks { user: number(11)?, system: number(12)? } })

@@ -137,13 +137,13 @@ fn mirror() -> String {
     mirror_among(&text).unwrap_or_else(|| MIRROR.to_owned())
 }
 
-fn mirror_among(uris: &str) -> Option<String> {
+pub(crate) fn mirror_among(uris: &str) -> Option<String> {
     let debian = |uri: &&str| uri.trim_end_matches('/').ends_with("/debian");
     uris.lines().map(str::trim).find(debian).map(|uri| uri.trim_end_matches('/').to_owned())
 }
 
 /// Compares names with numbers by value: `-9-` before `-10-`.
-fn by_numbers(one: &str, other: &str) -> Ordering {
+pub(crate) fn by_numbers(one: &str, other: &str) -> Ordering {
     parts(one).cmp(&parts(other))
 }
 

@@ -7,11 +7,12 @@ const PROGRAM_HEADER_BYTES: usize = 54;
 const PROGRAM_HEADERS: usize = 56;
 const SECTION_HEADERS: usize = 60;
 const SECTION_NAMES: usize = 62;
+const FILE_HEADER_BYTES: usize = 64;
 const SEGMENT_OFFSET: usize = 8;
 const SEGMENT_BYTES: usize = 32;
 
 /// The file up to the end of its last segment, without sections. Other files are returned unchanged.
-pub(super) fn without_symbols(mut file: Vec<u8>) -> Vec<u8> {
+pub(crate) fn without_symbols(mut file: Vec<u8>) -> Vec<u8> {
     let Some(end) = end_of_segments(&file) else { return file };
     file.truncate(end);
     file[SECTION_HEADERS_AT..SECTION_HEADERS_AT + 8].fill(0);
@@ -21,7 +22,7 @@ pub(super) fn without_symbols(mut file: Vec<u8>) -> Vec<u8> {
 }
 
 /// Whether the file names a loader (`PT_INTERP`), as dynamically linked programs do.
-pub(super) fn needs_a_loader(file: &[u8]) -> bool {
+pub(crate) fn needs_a_loader(file: &[u8]) -> bool {
     const INTERPRETER: u32 = 3;
     let kind = |header: usize| Some(u32::from_le_bytes(file.get(header..header + 4)?.try_into().ok()?));
     let named = || {
@@ -37,7 +38,8 @@ fn end_of_segments(file: &[u8]) -> Option<usize> {
     for header in headers {
         end = end.max(long(file, header + SEGMENT_OFFSET)?.checked_add(long(file, header + SEGMENT_BYTES)?)?);
     }
-    (end <= file.len()).then_some(end)
+    // The file header stays.
+    (FILE_HEADER_BYTES..=file.len()).contains(&end).then_some(end)
 }
 
 /// The offsets of the program headers.

@@ -1,18 +1,18 @@
 //! The images that systems boot from, in the program's own folder: fetched once, checked, and never installed on the
 //! machine.
 
-mod apt;
+pub(crate) mod apt;
 mod build;
 pub(crate) mod cache;
 mod command;
 mod cpio;
-mod elf;
+pub(crate) mod elf;
 mod gvisor;
 pub(crate) mod initramfs;
 pub(crate) mod installed;
 pub(crate) mod jool;
 mod kernel;
-mod modules;
+pub(crate) mod modules;
 mod tree;
 mod uml;
 

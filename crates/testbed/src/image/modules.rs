@@ -108,7 +108,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// The names after `depends=` in the module's description.
-fn depends(module: &[u8]) -> Vec<String> {
+pub(crate) fn depends(module: &[u8]) -> Vec<String> {
     const KEY: &[u8] = b"\0depends=";
     let Some(at) = module.windows(KEY.len()).position(|window| window == KEY) else { return Vec::new() };
     let rest = &module[at + KEY.len()..];

@@ -53,9 +53,13 @@ fn ipv4(packet: &[u8], into: &mut Vec<Layer>) {
     if packet.len() < 20 || packet[0] >> 4 != 4 {
         return;
     }
+    let length = usize::from(packet[0] & 15) * 4;
+    // A header that is shorter than the shortest would contain itself.
+    if length < 20 {
+        return;
+    }
     let address = |at: usize| Ipv4Addr::new(packet[at], packet[at + 1], packet[at + 2], packet[at + 3]);
     into.push(Layer::Ip(address(12).into(), address(16).into()));
-    let length = usize::from(packet[0] & 15) * 4;
     inside(packet[9], packet.get(length..).unwrap_or_default(), into);
 }
 

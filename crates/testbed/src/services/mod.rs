@@ -11,7 +11,7 @@
 //! | `ask` | one query to each service, with a check of the answer |
 //! | `load` | the queries during a trial |
 
-mod ask;
+pub(crate) mod ask;
 pub(crate) mod daemon;
 mod dnsmasq;
 mod load;

@@ -14,7 +14,7 @@ pub const MOST_COMMANDS: usize = 8;
 /// acknowledged: the serial line of user-mode Linux stops reading when more than its 4096 bytes of buffer are in use.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum ClientFrame {
+pub(crate) enum ClientFrame {
     /// The next bytes of a request.
     Part(Bytes),
     /// The client is gone: end the command if it is still running. Last message.
@@ -22,12 +22,12 @@ pub(super) enum ClientFrame {
 }
 
 /// Bytes in a part. The parts of all command streams together fit into the buffer, including their overhead.
-pub(super) const PART: usize = 256;
+pub(crate) const PART: usize = 256;
 
 /// A request.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Ask {
+pub(crate) enum Ask {
     /// Run this command. First message, sent once.
     Run(Order),
     /// Input for the command.
@@ -40,7 +40,7 @@ pub(super) enum Ask {
 
 /// A command to run on a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Order {
+pub(crate) struct Order {
     /// The host's position on the path: 0 is the sender, 3 the receiver.
     pub host: usize,
     /// The program and its arguments.
@@ -55,7 +55,7 @@ pub(super) struct Order {
 
 /// A terminal's size in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Window {
+pub(crate) struct Window {
     /// Lines.
     pub rows: u16,
     /// Characters in a line.
@@ -65,7 +65,7 @@ pub(super) struct Window {
 /// Messages from the guest.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum GuestFrame {
+pub(crate) enum GuestFrame {
     /// A part was received, and the next may be sent.
     Taken,
     /// The command's standard output.
@@ -87,7 +87,7 @@ impl GuestFrame {
 
 /// Bytes, encoded as base64 text.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Bytes(pub Vec<u8>);
+pub(crate) struct Bytes(pub Vec<u8>);
 
 impl Serialize for Bytes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for Bytes {
 }
 
 /// Writes one object as a line, and flushes it.
-pub(super) fn put(out: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
+pub(crate) fn put(out: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
     let mut line = serde_json::to_vec(what)?;
     line.push(b'\n');
     out.write_all(&line)?;

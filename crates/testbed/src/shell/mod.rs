@@ -6,7 +6,7 @@
 //! ```
 
 mod client;
-mod frames;
+pub(crate) mod frames;
 mod inside;
 mod relay;
 pub(crate) mod serve;

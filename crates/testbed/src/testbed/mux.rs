@@ -59,7 +59,11 @@ pub(crate) fn serve(
     })
 }
 
-fn each_line(channel: impl Read, mut take: impl FnMut(usize, &[u8]) -> io::Result<()>) -> io::Result<()> {
+/// Takes each line of a channel, with its stream's number.
+pub(crate) fn each_line(
+    channel: impl Read,
+    mut take: impl FnMut(usize, &[u8]) -> io::Result<()>,
+) -> io::Result<()> {
     let mut channel = BufReader::new(channel);
     let mut line = Vec::new();
     loop {

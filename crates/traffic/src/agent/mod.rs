@@ -55,14 +55,9 @@ pub fn serve(
             Err(_) => break,
             Ok(line) => line,
         };
-        match serde_json::from_str(&line) {
+        match Numbered::<Request>::read(&line) {
             Ok(request) => agent.attend(request, &responder)?,
-            Err(error) => {
-                // The id may still be readable. It shows the coordinator which request was not understood.
-                let id = serde_json::from_str::<serde_json::Value>(&line).ok().and_then(|v| v["id"].as_u64());
-                let reason = format!("this agent does not understand the request: {error}");
-                responder.write(&Numbered { id: id.unwrap_or(0), body: Answer::Failed { reason } })?;
-            }
+            Err(answer) => responder.write(&answer)?,
         }
     }
     Ok(())

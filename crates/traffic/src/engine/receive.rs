@@ -21,13 +21,8 @@ pub trait Sink {
 pub fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Sink) -> io::Result<()> {
     loop {
         while let Some((message, arrived)) = rx.next() {
-            match Header::read(message, token) {
-                Some(header) if message.len() == size => {
-                    if sink.take(header, message, arrived)?.is_break() {
-                        return Ok(());
-                    }
-                }
-                _ => sink.stray(),
+            if deliver(message, arrived, size, token, sink)?.is_break() {
+                return Ok(());
             }
         }
         match rx.fill()? {
@@ -38,6 +33,24 @@ pub fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Si
                 }
             }
             RxStatus::Closed => return Ok(()),
+        }
+    }
+}
+
+/// Gives the sink what has arrived: a message of `size` bytes with this token, or a stray.
+#[inline]
+pub fn deliver(
+    message: &mut [u8],
+    arrived: Nanos,
+    size: usize,
+    token: u32,
+    sink: &mut impl Sink,
+) -> io::Result<ControlFlow<()>> {
+    match Header::read(message, token) {
+        Some(header) if message.len() == size => sink.take(header, message, arrived),
+        _ => {
+            sink.stray();
+            Ok(ControlFlow::Continue(()))
         }
     }
 }

@@ -8,6 +8,8 @@ use std::time::Instant;
 const TICKS: f64 = 100.0;
 /// The kernel's own threads are children of this process. They work for others.
 const KTHREADD: u32 = 2;
+/// Deeper than any process tree. It ends a circle of parents, which appears if a number was used again while processes were listed.
+const DEEPEST: usize = 64;
 
 /// Processor time of the machine and of its processes at one moment.
 pub struct LoadSample {
@@ -76,9 +78,14 @@ impl LoadSample {
         let stat = fs::read_to_string("/proc/stat").unwrap_or_default();
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-        let processes = pids
-            .filter_map(|pid| Some((pid, process(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)?)));
-        LoadSample { at: Instant::now(), machine: machine(&stat), processes: processes.collect() }
+        let stats = pids.filter_map(|pid| Some((pid, fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)));
+        Self::of(&stat, stats)
+    }
+
+    /// The state that `/proc/stat` and the `/proc/PID/stat` of processes tell, now.
+    pub(crate) fn of(stat: &str, stats: impl Iterator<Item = (u32, String)>) -> Self {
+        let processes = stats.filter_map(|(pid, stat)| Some((pid, process(&stat)?))).collect();
+        LoadSample { at: Instant::now(), machine: machine(stat), processes }
     }
 
     /// What others had until a later sample. A process that began and ended in between is its parent's, if it was waited
@@ -96,7 +103,8 @@ impl LoadSample {
             let before = self.processes.get(pid);
             let grown = |of: fn(&Process) -> f64| of(process) - before.map_or(0.0, of);
             // Not every child that ends is waited for.
-            let children = (grown(|process| process.children) - self.ended_below(*pid, later)).max(0.0);
+            let ended = self.ended_below(*pid, later, DEEPEST);
+            let children = (grown(|process| process.children) - ended).max(0.0);
             let had = share(grown(|process| process.own) + children);
             if had > 0.0 {
                 let (pid, name, ran_before) = (*pid, process.name.clone(), before.is_some());
@@ -116,11 +124,18 @@ impl LoadSample {
 
 impl LoadSample {
     /// The time so far, ticks, of those below a process that have ended until a later sample: their parents have it then, in
-    /// addition to what was theirs.
-    fn ended_below(&self, parent: u32, later: &LoadSample) -> f64 {
+    /// addition to what was theirs. At most so many generations.
+    fn ended_below(&self, parent: u32, later: &LoadSample, generations: usize) -> f64 {
+        if generations == 0 {
+            return 0.0;
+        }
         let children = self.processes.iter().filter(|(_, process)| process.parent == parent);
         let ended = children.filter(|(pid, _)| !later.processes.contains_key(pid));
-        ended.map(|(pid, process)| process.own + process.children + self.ended_below(*pid, later)).sum()
+        ended
+            .map(|(pid, process)| {
+                process.own + process.children + self.ended_below(*pid, later, generations - 1)
+            })
+            .sum()
     }
 }
 
@@ -152,7 +167,8 @@ fn process(stat: &str) -> Option<Process> {
 /// A process, its descendants, and the members of their process groups: a guest's helpers may have lost their parents.
 fn own(processes: &BTreeMap<u32, Process>, root: u32) -> BTreeSet<u32> {
     let descends = |mut pid: u32| {
-        while let Some(process) = processes.get(&pid) {
+        for _ in 0..DEEPEST {
+            let Some(process) = processes.get(&pid) else { return false };
             if pid == root {
                 return true;
             }

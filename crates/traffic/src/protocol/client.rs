@@ -1,10 +1,10 @@
 //! The coordinator's end of an agent's byte stream.
 
-use crate::protocol::lines::{LONGEST_ANSWER, Lines, printable};
+use crate::protocol::lines::{LONGEST_ANSWER, Lines};
 use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
 use crate::stats::clock::{self, Offset};
 use crate::sys;
-use stacklab_model::{Exchange, HostFacts, NoiseFloor, too_large};
+use stacklab_model::{Exchange, HostFacts, NoiseFloor};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,8 +12,6 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How much of an unparsable line an error quotes, characters.
-const QUOTED_CHARS: usize = 80;
 /// Maximum number of answers that wait to be taken.
 const MOST_WAITING: usize = 2;
 /// How often a wait checks for an interrupt.
@@ -128,14 +126,7 @@ impl AgentClient {
         let (sender, answers) = mpsc::sync_channel(MOST_WAITING);
         thread::spawn(move || {
             for line in Lines::new(BufReader::new(input), LONGEST_ANSWER).map_while(Result::ok) {
-                let line = printable(&line);
-                let answer = match too_large(&line) {
-                    Some(number) => Err(format!("{:.QUOTED_CHARS$} is not a count or a time", number)),
-                    None => {
-                        serde_json::from_str(&line).map_err(|_| line.chars().take(QUOTED_CHARS).collect())
-                    }
-                };
-                if sender.send(answer).is_err() {
+                if sender.send(Numbered::<Answer>::read(&line)).is_err() {
                     break;
                 }
             }
@@ -300,7 +291,7 @@ mod tests {
         let mut client = AgentClient::new("far", io::Cursor::new(line.clone()), io::sink(), &NEVER);
         let error = client.hello().unwrap_err();
         let AgentError::Unreadable { host, start } = &error else { panic!("{error:?}") };
-        assert_eq!((host.as_str(), start.as_str()), ("far", &line[..QUOTED_CHARS]));
+        assert_eq!((host.as_str(), start.as_str()), ("far", &line[..80]));
         assert!(error.to_string().contains("far") && error.to_string().contains("\"fly\""), "{error}");
     }
 

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 
 /// Maximum request length, bytes: a trial specification takes less than two thousand.
-pub(crate) const LONGEST_REQUEST: usize = 64 << 10;
+pub const LONGEST_REQUEST: usize = 64 << 10;
 /// Maximum answer length, bytes: a series of 4096 rows, two histograms and ten thousand flows take less than two
 /// million.
-pub(crate) const LONGEST_ANSWER: usize = 16 << 20;
+pub const LONGEST_ANSWER: usize = 16 << 20;
 
 /// What a peer says, without control characters: terminals obey some. In their place is U+FFFD.
 pub fn printable_text(text: &str) -> String {
@@ -45,7 +45,7 @@ pub(crate) fn printable(line: &str) -> Cow<'_, str> {
 }
 
 /// The lines of a byte stream, without line ends. A line that is too long is an error, and the last item.
-pub(crate) struct Lines<R> {
+pub struct Lines<R> {
     input: R,
     longest: usize,
     over: bool,
@@ -53,7 +53,7 @@ pub(crate) struct Lines<R> {
 
 impl<R: BufRead> Lines<R> {
     /// Lines of at most this many bytes.
-    pub(crate) fn new(input: R, longest: usize) -> Self {
+    pub fn new(input: R, longest: usize) -> Self {
         Lines { input, longest, over: false }
     }
 

@@ -3,8 +3,9 @@
 //! An answer has the id of its request. Answers come in the order in which requests are done. A duplicate request is
 //! not executed again; it gets the same answer, if there is one already.
 
+use crate::protocol::lines::printable;
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Counters, CpuTime, HostFacts, HostReport, NoiseFloor, TrialSpec};
+use stacklab_model::{Counters, CpuTime, HostFacts, HostReport, NoiseFloor, TrialSpec, too_large};
 use std::net::{IpAddr, SocketAddr};
 
 /// Oldest and newest version of these messages that this program speaks.
@@ -17,6 +18,40 @@ pub struct Numbered<T> {
     pub id: u64,
     /// The message.
     pub body: T,
+}
+
+/// How much of an unparsable answer an error quotes, characters.
+const QUOTED_CHARS: usize = 80;
+
+impl Numbered<Request> {
+    /// Reads a request's line.
+    ///
+    /// # Errors
+    /// The answer that says why it is not understood, with the id of the request if that can be read, else 0.
+    pub fn read(line: &str) -> Result<Self, Numbered<Answer>> {
+        serde_json::from_str(line).map_err(|error| {
+            // It shows the coordinator which request was not understood.
+            let id = serde_json::from_str::<serde_json::Value>(line).ok().and_then(|v| v["id"].as_u64());
+            let reason = format!("this agent does not understand the request: {error}");
+            Numbered { id: id.unwrap_or(0), body: Answer::Failed { reason } }
+        })
+    }
+}
+
+impl Numbered<Answer> {
+    /// Reads an answer's line, without control characters.
+    ///
+    /// # Errors
+    /// The start of a line that is not an answer, without control characters.
+    pub fn read(line: &str) -> Result<Self, String> {
+        let line = printable(line);
+        if let Some(number) = too_large(&line) {
+            return Err(format!("{number:.QUOTED_CHARS$} is not a count or a time"));
+        }
+        // White space between the parts of an answer may be a carriage return; in an error it would go over what stands before it.
+        let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
+        serde_json::from_str(&line).map_err(|_| line.chars().take(QUOTED_CHARS).map(shown).collect())
+    }
 }
 
 /// A coordinator's request to an agent.

@@ -39,6 +39,10 @@ impl SequenceWindow {
 
     /// Records and classifies an arrival.
     pub fn arrive(&mut self, sequence: u64) -> Arrival {
+        // No trial sends so many: after the last number comes none.
+        if sequence == u64::MAX {
+            return Arrival::BeyondWindow;
+        }
         if sequence >= self.next {
             self.forget(self.next, sequence);
             self.next = sequence.saturating_add(1);

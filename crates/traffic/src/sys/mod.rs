@@ -23,7 +23,7 @@ mod unsupported;
 #[cfg(not(any(target_os = "linux", windows)))]
 mod bsd;
 #[cfg(target_os = "linux")]
-mod linux;
+pub(crate) mod linux;
 #[cfg(windows)]
 mod windows;
 

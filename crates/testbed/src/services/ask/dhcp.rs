@@ -65,7 +65,7 @@ fn inform(number: u32, own: [u8; 4]) -> Vec<u8> {
     bytes
 }
 
-fn check_inform(answer: &[u8], number: u32) -> io::Result<()> {
+pub(crate) fn check_inform(answer: &[u8], number: u32) -> io::Result<()> {
     expect(
         answer.first() == Some(&2) && answer.get(4..8) == Some(&number.to_be_bytes()),
         "no answer to this query",
@@ -97,7 +97,7 @@ fn information_request(number: u32) -> Vec<u8> {
     bytes
 }
 
-fn check_information(answer: &[u8], number: u32) -> io::Result<()> {
+pub(crate) fn check_information(answer: &[u8], number: u32) -> io::Result<()> {
     let [_, id @ ..] = number.to_be_bytes();
     expect(answer.first() == Some(&REPLY) && answer.get(1..4) == Some(&id), "no answer to this query")
 }

@@ -79,7 +79,7 @@ fn element(tag: u8, content: &[u8]) -> Vec<u8> {
 }
 
 /// The next message's operation, with its tag and length.
-fn read(stream: &mut impl Read) -> io::Result<Vec<u8>> {
+pub(crate) fn read(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     let mut head = [0; 2];
     stream.read_exact(&mut head)?;
     expect(head[0] == SEQUENCE, "this is not LDAP")?;
@@ -111,13 +111,13 @@ fn split(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
 }
 
 /// Whether an operation has this tag and reports success.
-fn succeeded(operation: &[u8], tag: u8) -> bool {
+pub(crate) fn succeeded(operation: &[u8], tag: u8) -> bool {
     let code = split(operation, tag).and_then(|(content, _)| split(content, ENUMERATED));
     code.is_some_and(|(code, _)| code == [0])
 }
 
 /// Whether an operation is the entry with this name.
-fn is_entry(operation: &[u8], name: &str) -> bool {
+pub(crate) fn is_entry(operation: &[u8], name: &str) -> bool {
     let found = split(operation, FOUND).and_then(|(content, _)| split(content, OCTETS));
     found.is_some_and(|(found, _)| found == format!("cn={name},{SUFFIX}").as_bytes())
 }

@@ -12,6 +12,8 @@ const QUERY: u16 = 0x0100;
 const ANSWER: u16 = 0x8000;
 const ERROR: u16 = 0x000f;
 const INTERNET: u16 = 1;
+/// Bytes before the question.
+const HEADER: usize = 12;
 
 pub(crate) fn ask(family: Family, number: u32) -> io::Result<()> {
     let wanted = if number.is_multiple_of(2) { Family::Ipv4 } else { Family::Ipv6 };
@@ -46,8 +48,8 @@ fn kind(family: Family) -> u16 {
     }
 }
 
-/// Checks that the answer matches the query and that its only record, which is last, is the receiver's address.
-fn check(answer: &[u8], id: u16, wanted: Family) -> io::Result<()> {
+/// Checks that the answer repeats the query's question and that its only record, which is last, is the receiver's address.
+pub(crate) fn check(answer: &[u8], id: u16, wanted: Family) -> io::Result<()> {
     let word = |place: usize| Some(u16::from_be_bytes([*answer.get(place)?, *answer.get(place + 1)?]));
     expect(word(0) == Some(id), "an answer to another query")?;
     let flags = word(2).unwrap_or(0);
@@ -57,7 +59,10 @@ fn check(answer: &[u8], id: u16, wanted: Family) -> io::Result<()> {
         IpAddr::V4(address) => answer.ends_with(&address.octets()),
         IpAddr::V6(address) => answer.ends_with(&address.octets()),
     };
-    expect(found, "another address than the server's")
+    expect(found, "another address than the server's")?;
+    let query = query(id, wanted);
+    let question = HEADER..query.len();
+    expect(answer.get(question.clone()) == Some(&query[question]), "an answer to another question")
 }
 
 #[cfg(test)]
@@ -82,6 +87,9 @@ mod tests {
         assert!(why(&answer, 7, Family::Ipv6).contains("another address"));
         assert!(why(&query(7, Family::Ipv4), 7, Family::Ipv4).contains("refuses"));
         assert!(why(&[], 7, Family::Ipv4).contains("another query"));
+        // It ends with the address, and asks nothing.
+        let bare = [&answer[..HEADER], &answer[answer.len() - 4..]].concat();
+        assert!(why(&bare, 7, Family::Ipv4).contains("another question"));
         answer[3] = 3;
         assert!(why(&answer, 7, Family::Ipv4).contains("refuses"));
     }

@@ -14,7 +14,7 @@ pub fn counters(interface: &str) -> BTreeMap<String, u64> {
 }
 
 /// One interface's line of /proc/net/dev.
-fn parse_dev(text: &str, interface: &str, into: &mut BTreeMap<String, u64>) {
+pub(crate) fn parse_dev(text: &str, interface: &str, into: &mut BTreeMap<String, u64>) {
     const NAMES: [(usize, &str); 8] = [
         (0, "rx_bytes"),
         (1, "rx_packets"),
@@ -37,7 +37,7 @@ fn parse_dev(text: &str, interface: &str, into: &mut BTreeMap<String, u64>) {
 }
 
 /// /proc/net/snmp: pairs of lines, first names and then values, each after its protocol name.
-fn parse_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
+pub(crate) fn parse_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
     let lines: Vec<&str> = text.lines().collect();
     for [names, values] in lines.as_chunks::<2>().0 {
         let (Some((protocol, names)), Some((_, values))) = (names.split_once(':'), values.split_once(':'))
@@ -57,7 +57,7 @@ fn parse_snmp(text: &str, into: &mut BTreeMap<String, u64>) {
 }
 
 /// /proc/net/snmp6: `Ip6InReceives 12`.
-fn parse_snmp6(text: &str, into: &mut BTreeMap<String, u64>) {
+pub(crate) fn parse_snmp6(text: &str, into: &mut BTreeMap<String, u64>) {
     for line in text.lines() {
         let mut words = line.split_whitespace();
         let (Some(name), Some(Ok(value))) = (words.next(), words.next().map(str::parse)) else { continue };

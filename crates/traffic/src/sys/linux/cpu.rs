@@ -46,18 +46,23 @@ impl CpuReader {
     pub fn read(&mut self) -> Option<CpuTimes> {
         self.room.clear();
         File::open("/proc/stat").and_then(|mut stat| stat.read_to_end(&mut self.room)).ok()?;
-        let ticks = parse(std::str::from_utf8(&self.room).ok()?, &self.processors)?;
-        let ns = |ticks: u64| ticks * tick_ns();
-        Some(CpuTimes {
-            user_ns: ns(ticks.user),
-            system_ns: ns(ticks.system),
-            idle_ns: ns(ticks.idle),
-            irq_ns: ns(ticks.irq),
-            softirq_ns: ns(ticks.softirq),
-            steal_ns: ns(ticks.steal),
-            undivided: false,
-        })
+        times(std::str::from_utf8(&self.room).ok()?, &self.processors)
     }
+}
+
+/// The times of these processors in /proc/stat; an empty list means all together.
+pub(crate) fn times(stat: &str, processors: &[usize]) -> Option<CpuTimes> {
+    let ticks = parse(stat, processors)?;
+    let ns = |ticks: u64| ticks.saturating_mul(tick_ns());
+    Some(CpuTimes {
+        user_ns: ns(ticks.user),
+        system_ns: ns(ticks.system),
+        idle_ns: ns(ticks.idle),
+        irq_ns: ns(ticks.irq),
+        softirq_ns: ns(ticks.softirq),
+        steal_ns: ns(ticks.steal),
+        undivided: false,
+    })
 }
 
 /// Reads the times of these processors from /proc/stat; an empty list means all together. `None` if they are missing
@@ -74,16 +79,16 @@ fn parse(stat: &str, processors: &[usize]) -> Option<Ticks> {
         };
         if wanted {
             for (field, time) in fields.iter_mut().zip(times.split_whitespace()) {
-                *field += time.parse::<u64>().unwrap_or(0);
+                *field = u64::saturating_add(*field, time.parse().unwrap_or(0));
             }
         }
     }
     let at = |place: usize| fields[place];
     // user nice system idle iowait irq softirq steal; user and nice already include guest times.
     let ticks = Ticks {
-        user: at(0) + at(1),
+        user: at(0).saturating_add(at(1)),
         system: at(2),
-        idle: at(3) + at(4),
+        idle: at(3).saturating_add(at(4)),
         irq: at(5),
         softirq: at(6),
         steal: at(7),

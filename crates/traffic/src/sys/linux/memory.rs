@@ -6,7 +6,7 @@ use std::fs;
 /// Memory of TCP and UDP sockets together, bytes; `None` if the kernel does not report it.
 pub fn socket_memory_bytes() -> Option<u64> {
     let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(4096).max(1) as u64;
-    Some(pages(&fs::read_to_string("/proc/net/sockstat").ok()?)? * page)
+    Some(pages(&fs::read_to_string("/proc/net/sockstat").ok()?)?.saturating_mul(page))
 }
 
 /// The largest resident set of this process so far, KiB.
@@ -17,14 +17,14 @@ pub fn peak_rss_kib() -> Option<u64> {
 }
 
 /// Pages of TCP and UDP sockets together; `None` if neither is reported.
-fn pages(sockstat: &str) -> Option<u64> {
+pub(crate) fn pages(sockstat: &str) -> Option<u64> {
     let of = |protocol: &str| -> Option<u64> {
         let line = sockstat.lines().find_map(|line| line.strip_prefix(protocol)?.strip_prefix(':'))?;
         line.split_whitespace().skip_while(|word| *word != "mem").nth(1)?.parse().ok()
     };
     match (of("TCP"), of("UDP")) {
         (None, None) => None,
-        (tcp, udp) => Some(tcp.unwrap_or(0) + udp.unwrap_or(0)),
+        (tcp, udp) => Some(tcp.unwrap_or(0).saturating_add(udp.unwrap_or(0))),
     }
 }
 

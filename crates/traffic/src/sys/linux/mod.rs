@@ -2,10 +2,10 @@
 
 mod batch;
 mod cmsg;
-mod counters;
-mod cpu;
+pub(crate) mod counters;
+pub(crate) mod cpu;
 mod host;
-mod memory;
+pub(crate) mod memory;
 mod options;
 mod ready;
 mod stamps;

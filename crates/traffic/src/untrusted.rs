@@ -1,0 +1,53 @@
+//! What reads others' bytes: lines of a peer, messages of a trial, files of /proc (which an emulated kernel writes too). The program
+//! calls the same where it needs it; this module is for the fuzz targets (`fuzz/`), which give it any bytes.
+
+pub use crate::engine::header::{Header, Phase};
+pub use crate::protocol::lines::{LONGEST_ANSWER, LONGEST_REQUEST, Lines};
+pub use crate::stats::sequence::{Arrival, SequenceWindow};
+
+use crate::engine::count::{ArrivalCounter, SharedState};
+use crate::engine::receive::deliver;
+#[cfg(target_os = "linux")]
+use crate::host::other_load::{LoadSample, OtherLoad};
+use stacklab_model::{Received, TrialSpec};
+use std::sync::atomic::AtomicBool;
+
+/// Counts messages with their arrival times, nanoseconds, as the receiver of a trial does, without sockets.
+pub fn count(spec: &TrialSpec, messages: impl IntoIterator<Item = (Vec<u8>, u64)>) -> Received {
+    let ended = AtomicBool::new(true);
+    let shared = SharedState::new(&ended);
+    let mut counter = ArrivalCounter::new(spec, &shared, spec.flows as usize);
+    for (mut message, arrived_ns) in messages {
+        let size = spec.message_bytes as usize;
+        match deliver(&mut message, arrived_ns, size, spec.token, &mut counter) {
+            Ok(go_on) if go_on.is_continue() => {}
+            Ok(_) | Err(_) => break,
+        }
+    }
+    counter.finish().received
+}
+
+/// Reads a text as each file of /proc that the agent reads; gives how many figures were found.
+#[cfg(target_os = "linux")]
+pub fn proc_files(text: &str) -> usize {
+    use crate::sys::linux::{counters, cpu, memory};
+    let mut found = Default::default();
+    counters::parse_dev(text, "st0", &mut found);
+    counters::parse_snmp(text, &mut found);
+    counters::parse_snmp6(text, &mut found);
+    let times = [&[][..], &[0, 1]].into_iter().filter_map(|processors| cpu::times(text, processors));
+    found.len() + times.count() + memory::pages(text).into_iter().count()
+}
+
+/// What others had of the processors between two listings of /proc: the first line of each is that of `/proc/stat`, the others are of
+/// `/proc/PID/stat`.
+#[cfg(target_os = "linux")]
+pub fn other_load([before, after]: [&str; 2]) -> OtherLoad {
+    let sample = |listed: &str| {
+        let (stat, processes) = listed.split_once('\n').unwrap_or((listed, ""));
+        let pid = |line: &str| line.split(' ').next()?.parse().ok();
+        LoadSample::of(stat, processes.lines().filter_map(|line| Some((pid(line)?, line.to_owned()))))
+    };
+    let before = sample(before);
+    before.until(&sample(after))
+}

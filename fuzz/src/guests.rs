@@ -1,0 +1,74 @@
+//! What comes from guests, from servers and from the testbed's wire.
+
+use crate::Bytes;
+use stacklab::untrusted::global;
+use stacklab_model::Family;
+use stacklab_testbed::layers;
+use stacklab_testbed::untrusted::{
+    carried_by, console_says, guest_messages, is_dhcp_answer, is_dns_answer, ldap_answers, mux_lines,
+    needed_modules, packages, program,
+};
+
+/// Lines of a channel that carries several streams: what is read reads back as it is written.
+pub fn mux(data: &[u8]) {
+    let lines = mux_lines(data);
+    assert!(lines.iter().map(|(_, line)| line.len()).sum::<usize>() <= data.len());
+    let mut written = Vec::new();
+    for (number, line) in &lines {
+        written.extend(format!("{number} ").into_bytes());
+        written.extend(line);
+    }
+    assert_eq!(mux_lines(&written[..]), lines);
+}
+
+/// Messages between coordinator, guest and shell: what is understood reads back as it is written.
+pub fn guest_message(data: &[u8]) {
+    for line in data.split(|byte| *byte == b'\n') {
+        for written in guest_messages(line) {
+            assert!(guest_messages(written.as_bytes()).contains(&written), "{written}");
+        }
+    }
+}
+
+/// Answers of servers for names, addresses and directories: one that is too short for what it answers is none.
+pub fn service_answer(data: &[u8]) {
+    for family in Family::ALL {
+        let is_name = is_dns_answer(data, 7, *family);
+        assert!(!is_name || data.len() >= 29 + if *family == Family::Ipv4 { 4 } else { 16 });
+        let is_address = is_dhcp_answer(data, 7, *family);
+        assert!(!is_address || data.len() >= if *family == Family::Ipv4 { 241 } else { 4 });
+    }
+    let (messages, good) = ldap_answers(data, "user7");
+    assert!(good <= messages && messages * 5 <= data.len(), "{good} of {messages}");
+}
+
+/// A frame from a testbed's wire: no more headers than it has room for, and it is carried by what has these headers.
+pub fn captured_frame(data: &[u8]) {
+    let layers = layers(data);
+    assert!(layers.len() <= 2 + data.len() / 4, "{} headers in {} bytes", layers.len(), data.len());
+    let carried = carried_by(data);
+    assert!(carried.is_empty() || layers.len() >= 2, "{carried:?} by {layers:?}");
+}
+
+/// What a guest wrote to its console, and a machine's list of its addresses: an error shows few lines without control characters.
+pub fn console(data: &[u8]) {
+    let said = console_says(data);
+    assert!(said.lines().count() <= 9, "{said}");
+    assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
+    let found = global(&String::from_utf8_lossy(data));
+    assert!(found.iter().all(|(family, address)| Family::of(*address) == *family));
+}
+
+/// Files of packages that guests boot from: a program without its symbols is the beginning of the same, and stays so; names are in order.
+pub fn package_file(data: &[u8]) {
+    let (bare, needs_a_loader) = program(data);
+    assert!(bare.len() <= data.len() && program(&bare).1 == needs_a_loader);
+    assert_eq!(program(&bare).0, bare);
+    let _ = needed_modules(data);
+    let mut bytes = Bytes(data);
+    let first = bytes.number(1) as usize;
+    let one = String::from_utf8_lossy(bytes.some(first)).into_owned();
+    let other = String::from_utf8_lossy(bytes.some(256));
+    assert_eq!(packages(&one, &other).0, packages(&other, &one).0.reverse());
+    assert!(packages(&one, &one).0.is_eq());
+}
