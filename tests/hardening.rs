@@ -110,7 +110,8 @@ fn an_agent_answers_no_third_host() {
 fn all_streams_of_a_coordinator_share_the_rate_that_is_allowed() {
     let there = Listening::start("", &["--most-rate", "1"]);
     let mut agent = coordinator(&there);
-    let sink = UdpSocket::bind((HERE, 0)).unwrap().local_addr().unwrap();
+    let socket = UdpSocket::bind((HERE, 0)).unwrap();
+    let sink = socket.local_addr().unwrap();
     // 0.64 Mbit/s.
     let mut paced = spec(Transport::Udp, Probe::Stream);
     (paced.probe.pacing, paced.probe.length) = (Pacing::Schedule(400.0), Length::Time(200_000_000));
