@@ -44,10 +44,13 @@ pub fn against(
     }
     let (rig, _local) = BothFamilies::meet(common, interrupted)?;
     let mut rigs = Rigs::of_one(Box::new(rig));
-    // Without a name, the record is only for this verdict.
-    let folder = tempfile::tempdir()
+    // Without a name, the record is only for this verdict. With one nothing else is made, which a kill would leave behind.
+    let folder = if common.out.is_none() { Some(tempfile::tempdir()) } else { None };
+    let folder = folder
+        .transpose()
         .map_err(|reason| Failure::Output { what: "a folder for the record".to_owned(), reason })?;
-    let path = common.out.clone().unwrap_or_else(|| folder.path().join("measure.stacklab"));
+    let unnamed = folder.as_ref().map(|folder| folder.path().join("measure.stacklab"));
+    let path = common.out.clone().or(unnamed).expect("one of both is there");
     let campaign = Campaign {
         program_version: env!("CARGO_PKG_VERSION").to_owned(),
         created_unix_ns: now_unix_ns(),
