@@ -10,6 +10,7 @@ use stacklab_model::{
 };
 use stacklab_traffic::agent::{Limits, Peers, Permission};
 use stacklab_traffic::protocol::{Answer, Numbered, Request};
+use stacklab_traffic::trial::transfers::senders;
 use stacklab_traffic::trial::{Path, figures};
 use stacklab_traffic::untrusted::{
     Arrival, Header, LONGEST_ANSWER, LONGEST_REQUEST, Lines, SequenceWindow, count,
@@ -123,8 +124,9 @@ pub fn host_reports(data: &[u8]) {
     else {
         return;
     };
-    // A coordinator asks for trials that agents accept, and for a transfer or two.
-    if spec.check().is_err() || !(1..=2).contains(&reports.len()) {
+    // A coordinator asks for trials that agents accept, and has the reports of all transfers.
+    let transfers = senders(direction).len() + usize::from(spec.probe.probe == Probe::EchoLoaded);
+    if spec.check().is_err() || reports.len() != transfers {
         return;
     }
     let path = Path {
