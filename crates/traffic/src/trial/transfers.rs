@@ -131,7 +131,9 @@ pub(crate) fn load_warning(
     offset_ns: i64,
 ) -> Option<Warning> {
     let (echo, seen) = (transfers.first()?, &host_reports.first()?[0].received);
-    let on_second = |agent: usize, ns: u64| ns as i64 + if agent == 0 { offset_ns } else { 0 };
+    // Wide enough for any time that a host may tell.
+    let on_second =
+        |agent: usize, ns: u64| i128::from(ns) + if agent == 0 { i128::from(offset_ns) } else { 0 };
     let (first, last) = (on_second(echo.from, seen.first_ns), on_second(echo.from, seen.last_ns));
     let flowed = |(transfer, [_, received]): (&Transfer, &[HostReport; 2])| {
         let window = &received.received;
@@ -178,8 +180,9 @@ pub(crate) fn overlap_warning(
 ) -> Option<Warning> {
     let reverse = transfers.iter().position(|transfer| transfer.role == TransferRole::Reverse)?;
     let [there, back] = [0, reverse].map(|transfer| &host_reports[transfer][1].received);
-    let on_second = |ns: u64| ns as i64 + offset_ns;
-    let (first, last) = (there.first_ns as i64, there.last_ns as i64);
+    // Wide enough for any time that a host may tell.
+    let on_second = |ns: u64| i128::from(ns) + i128::from(offset_ns);
+    let (first, last) = (i128::from(there.first_ns), i128::from(there.last_ns));
     let (other_first, other_last) = (on_second(back.first_ns), on_second(back.last_ns));
     let together = (last.min(other_last) - first.max(other_first)) as f64;
     let longest = (last - first).max(other_last - other_first) as f64;
