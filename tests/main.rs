@@ -27,3 +27,4 @@ mod systems;
 mod truth;
 mod tuning;
 mod unprivileged;
+mod zones;

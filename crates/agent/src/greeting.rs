@@ -11,8 +11,9 @@
 use crate::key::{Key, challenge};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use stacklab_traffic::host::zone::ScopedAddr;
 use std::io::{self, Read, Write};
-use std::net::{IpAddr, Shutdown, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 /// Version of these lines.
@@ -29,13 +30,14 @@ const REFUSAL_LIMIT: Duration = Duration::from_millis(500);
 /// For how long a ticket is good.
 const TICKET_SECONDS: u64 = 60;
 
-/// A pair of addresses between which traffic may flow: the coordinator's, and the agent's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A pair of addresses between which traffic may flow: the coordinator's, and the agent's own. Link-local ones are in a zone of the agent's
+/// host, as its kernel says it; for a coordinator that means nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressPair {
     /// The coordinator's address.
-    pub peer: IpAddr,
+    pub peer: ScopedAddr,
     /// The agent's.
-    pub local: IpAddr,
+    pub local: ScopedAddr,
 }
 
 impl AddressPair {
@@ -44,8 +46,7 @@ impl AddressPair {
     /// # Errors
     /// If it has ended.
     pub fn of(stream: &TcpStream) -> io::Result<Self> {
-        let (peer, local) = (stream.peer_addr()?.ip(), stream.local_addr()?.ip());
-        Ok(AddressPair { peer: peer.to_canonical(), local: local.to_canonical() })
+        Ok(AddressPair { peer: stream.peer_addr()?.into(), local: stream.local_addr()?.into() })
     }
 }
 
@@ -176,8 +177,9 @@ impl Gate {
         }
         let good = |ticket: &&Ticket| self.is_good(ticket);
         let mut addresses = vec![here];
-        addresses
-            .extend(response.tickets.iter().take(MOST_TICKETS).filter(good).map(|ticket| ticket.addresses));
+        addresses.extend(
+            response.tickets.iter().take(MOST_TICKETS).filter(good).map(|ticket| ticket.addresses.clone()),
+        );
         Ok(Some(Admitted { addresses, proof }))
     }
 
@@ -208,16 +210,16 @@ impl Gate {
 
     fn ticket(&self, addresses: AddressPair) -> Ticket {
         let until_s = self.started.elapsed().as_secs() + TICKET_SECONDS;
-        Ticket { addresses, until_s, proof: self.own.proof(&Self::parts(addresses, until_s)) }
+        Ticket { until_s, proof: self.own.proof(&Self::parts(&addresses, until_s)), addresses }
     }
 
     fn is_good(&self, ticket: &Ticket) -> bool {
-        let parts = Self::parts(ticket.addresses, ticket.until_s);
+        let parts = Self::parts(&ticket.addresses, ticket.until_s);
         let in_time = self.started.elapsed().as_secs() <= ticket.until_s;
         in_time && self.own.is_proved(&parts, &ticket.proof)
     }
 
-    fn parts(AddressPair { peer, local }: AddressPair, until_s: u64) -> [String; 4] {
+    fn parts(AddressPair { peer, local }: &AddressPair, until_s: u64) -> [String; 4] {
         ["ticket".to_owned(), peer.to_string(), local.to_string(), until_s.to_string()]
     }
 }

@@ -173,7 +173,8 @@ impl Agent {
             return responder
                 .answer(id, Err(format!("refused a request while {MOST_AT_ONCE} are under way")));
         }
-        match self.permission.check(&request.body).and_then(|()| self.perform(id, request.body)) {
+        let request = self.permission.in_own_zones(request.body);
+        match self.permission.check(&request).and_then(|()| self.perform(id, request)) {
             Ok(Work::Done(answer)) => responder.answer(id, Ok(answer)),
             Err(reason) => responder.answer(id, Err(reason)),
             Ok(Work::Lasting(work)) => {
