@@ -77,7 +77,7 @@ fn json(outcome: &Outcome) -> Value {
 
 /// Interface, own and other address of each host's report, ports left out.
 fn ends(run: &Value) -> Vec<[String; 3]> {
-    let reports = run["host_reports"].as_array().unwrap();
+    let reports = run["sides"].as_array().unwrap();
     let without_port = |address: &Value| address.as_str().unwrap().rsplit_once(':').unwrap().0.to_owned();
     let of = |report: &Value| {
         let endpoint = &report["endpoint"];
@@ -133,7 +133,7 @@ fn an_agent_on_any_address_answers_in_the_zone_in_which_it_was_reached() {
     }
     // Beside an IPv4 address, shown by a second connection.
     for (options, out) in [("", "there.stacklab"), ("-R", "back.stacklab")] {
-        let both = format!("fe80::2%near,198.18.0.2 --against ipv4 -t 1 --out {out} {options}");
+        let both = format!("fe80::2%near,198.18.0.2 --against ipv4 -t 1.5 --out {out} {options}");
         let outcome = scene.run(&format!("measure udp {both} --json -p {}", there.port)).expect(code::DONE);
         let found = json(&outcome);
         assert!(found["comparisons"][0]["effect"]["pairs"].as_u64().unwrap() >= 2, "{outcome}");
