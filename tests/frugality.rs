@@ -90,8 +90,8 @@ fn run(agents: &mut [Agent; 2], spec: TrialSpec) -> stacklab_model::RunRecord {
     let address = spec.family.loopback();
     let mtu = fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
     let path = Path {
-        sender: address,
-        receiver: address,
+        sender: address.into(),
+        receiver: address.into(),
         mtu,
         planned_mtu: true,
         offloads: true,

@@ -29,3 +29,4 @@ mod tls;
 mod truth;
 mod tuning;
 mod unprivileged;
+mod zones;

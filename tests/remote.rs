@@ -17,6 +17,8 @@ use support::records::{figure, runs};
 
 /// Both hosts of the test's testbed: this machine, and the machine behind ssh.
 const PORT: &str = "2222";
+/// The link-local addresses of both, each host's interface being st0.
+const LINK_LOCAL: [&str; 2] = ["fe80::1", "fe80::2"];
 /// Maximum time until sshd listens.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Maximum time until an error is reported.
@@ -84,6 +86,11 @@ impl Scene {
         let link_config = LinkConfig { rate: None, mtu: 1500, offloads: true };
         let testbed = Testbed::build(&link_config, Path::new("sleep"), &["600"]).unwrap();
         let folder = tempfile::tempdir().unwrap();
+        for (host, address) in testbed.hosts().iter().zip(LINK_LOCAL) {
+            let mut ip = Command::new("nsenter");
+            ip.args(["-t", &host.pid().to_string(), "-n", "ip", "address", "add"]);
+            assert!(ip.args([&format!("{address}/64"), "dev", "st0", "nodad"]).status().unwrap().success());
+        }
         let mut scene = Scene { program: Program::new(), testbed, folder, sshd: None };
         scene.write_keys();
         scene.start();
@@ -116,7 +123,7 @@ impl Scene {
         }
         let public = |name: &str| fs::read_to_string(self.path(&format!("{name}.pub"))).unwrap();
         self.write("authorized", &public("user"));
-        self.write("known", &format!("[198.18.0.2]:{PORT} {}", public("host")));
+        self.write("known", &format!("[198.18.0.2]:{PORT},[fe80::2%st0]:{PORT} {}", public("host")));
         self.allow("user");
         // The program runs `ssh` as the user would; the test's user has a different configuration from the user who
         // runs the test.
@@ -135,7 +142,7 @@ impl Scene {
         self.write(
             "config",
             &format!(
-                "Host lab\nHostName 198.18.0.2\nPort {PORT}\nUser root\nIdentityFile {}\nIdentitiesOnly yes\nUserKnownHostsFile {}\nStrictHostKeyChecking yes\n",
+                "Host lab\nHostName 198.18.0.2\nHost *\nPort {PORT}\nUser root\nIdentityFile {}\nIdentitiesOnly yes\nUserKnownHostsFile {}\nStrictHostKeyChecking yes\n",
                 path(key),
                 path("known"),
             ),
@@ -152,7 +159,7 @@ impl Scene {
         );
         self.write("shadow", "root:*:19000:0:99999:7:::\nsshd:*:19000:0:99999:7:::\n");
         let mut config = format!(
-            "Port {PORT}\nListenAddress 198.18.0.2\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n",
+            "Port {PORT}\nListenAddress 198.18.0.2\nListenAddress fe80::2%st0\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n",
             path("host"),
             path("authorized"),
         );
@@ -269,6 +276,31 @@ fn a_study_runs_on_a_machine_behind_ssh() {
     }
     let hosts = Record::read(&record).unwrap().hosts().unwrap();
     assert_eq!(hosts.iter().map(|host| host.kind.as_str()).collect::<Vec<_>>(), ["here", "ssh"]);
+
+    // A machine is reached by a link-local address and measured over it, each with the zone of the host that uses it.
+    let hosts = ["[[host]]\nos = \"here\"\ninterface = \"st0\"", "os = \"ssh:lab\"", "\"2001:2:0:1::2\""];
+    let zoned = [
+        "[[host]]\nos = \"here\"\nipv6 = \"fe80::1%st0\"\ninterface = \"st0\"",
+        "os = \"ssh:root@fe80::2%st0\"",
+        "\"fe80::2%st0\"",
+    ];
+    let text = hosts.iter().zip(zoned).fold(STUDY.to_owned(), |text, (from, to)| text.replace(from, to));
+    let text = text.replace("os = [\"ssh:lab\"]", "os = [\"ssh:root@fe80::2%st0\"]");
+    scene.program.write("zoned.toml", &text);
+    scene.run(&["run", "zoned.toml", "--out", "zoned.stacklab", "--seed", "1"]).expect(code::DONE);
+    let all = runs(&scene.program.work().join("zoned.stacklab"));
+    let zoned: Vec<_> = all.iter().filter(|run| run.trial.cell.family == Family::Ipv6).collect();
+    assert_eq!(zoned.len(), 2 * 2 * 3);
+    for run in zoned {
+        let local = [0, 1].map(|side| run.host_reports[side].endpoint.local.ip().to_string());
+        assert_eq!(local, LINK_LOCAL);
+    }
+    scene.program.write("zoned.toml", text.replace("\"fe80::2%st0\"", "\"fe80::2%st9\""));
+    let outcome = scene.run(&["run", "zoned.toml", "--out", "no.stacklab"]).expect(code::HOST);
+    let _ = outcome.says(&["st9", "ssh:root@fe80::2%st0"]);
+    scene.program.write("zoned.toml", text.replace("\"fe80::2%st0\"", "\"fe80::2\""));
+    let outcome = scene.run(&["run", "zoned.toml", "--out", "no.stacklab"]).expect(code::REQUEST);
+    let _ = outcome.says(&["fe80::2 is link-local", "\"fe80::2%eth0\""]);
 
     // The same program is used again; another one in its place is not, whatever it says of itself.
     scene.run(&["run", "short.toml", "--out", "y.stacklab", "--seed", "1"]).expect(code::DONE);

@@ -1,7 +1,7 @@
 //! What comes from guests, from servers and from the testbed's wire.
 
 use crate::Bytes;
-use stacklab::untrusted::global;
+use stacklab::untrusted::read_list;
 use stacklab_model::Family;
 use stacklab_testbed::layers;
 use stacklab_testbed::untrusted::{
@@ -55,7 +55,7 @@ pub fn console(data: &[u8]) {
     let said = console_says(data);
     assert!(said.lines().count() <= 9, "{said}");
     assert!(!said.contains(|c: char| c.is_control() && c != '\n'), "{said:?}");
-    let found = global(&String::from_utf8_lossy(data));
+    let found = read_list(&String::from_utf8_lossy(data));
     assert!(found.iter().all(|(family, address)| Family::of(*address) == *family));
 }
 

@@ -50,7 +50,7 @@ impl LinkRig {
 
     /// Runs a probe with messages of 128 bytes over the path with faults; fails if the run is not valid.
     pub fn run(&mut self, family: Family, transport: Transport, probe: &ProbeSpec) -> RunRecord {
-        let [sender, receiver] = [0, 1].map(|end| address(family, end));
+        let [sender, receiver] = [0, 1].map(|end| address(family, end).into());
         let path = Path {
             sender,
             receiver,
@@ -71,7 +71,7 @@ impl LinkRig {
         probe: &ProbeSpec,
         direction: Direction,
     ) -> RunRecord {
-        let [sender, receiver] = self.addresses(family);
+        let [sender, receiver] = self.addresses(family).map(Into::into);
         let LinkConfig { rate, mtu, offloads, .. } = self.link_config;
         let path =
             Path { sender, receiver, mtu, planned_mtu: true, offloads, rate, shared: false, nat: None };
@@ -92,7 +92,7 @@ impl LinkRig {
         direction: Direction,
     ) -> RunRecord {
         self.trials += 1;
-        let cell = Cell::new(Family::of(path.sender), transport, Framing::Segment, size);
+        let cell = Cell::new(Family::of(path.sender.ip()), transport, Framing::Segment, size);
         let spec = TrialSpec::new(self.trials, &cell, probe.clone());
         let trial = Trial { block: 0, position: self.trials, cell, probe: probe.probe };
         let [sender, receiver] = &mut self.agents;

@@ -33,6 +33,15 @@ impl Listening {
         Self::of(program, agent)
     }
 
+    /// Starts an agent in the network namespace of a process.
+    pub fn in_namespace(pid: &str, place: &str) -> Self {
+        let program = Program::new();
+        let shell = ["nsenter", "-t", pid, "-n", "sh", "-c"];
+        let agent = program
+            .started(program.script(&shell, &format!("exec \"$STACKLAB\" agent --listen '{place}:0'")));
+        Self::of(program, agent)
+    }
+
     /// A connection to it that it has let in, as a coordinator's.
     pub fn greeted(&self, host: &str) -> TcpStream {
         let stream = TcpStream::connect(format!("{host}:{}", self.port)).unwrap();

@@ -15,9 +15,10 @@ use crate::channel::{Channel, LONGEST, wait_until};
 use crate::key::{Key, challenge};
 use crate::tls::TlsError;
 use serde::{Deserialize, Serialize};
+use stacklab_traffic::host::zone::ScopedAddr;
 use stacklab_traffic::protocol::printable_text;
 use std::io::{self, Read};
-use std::net::{IpAddr, TcpStream};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// Version of these lines.
@@ -33,13 +34,14 @@ const REFUSAL_LIMIT: Duration = Duration::from_millis(500);
 const TICKET_SECONDS: u64 = 60;
 const NO_COORDINATOR: &str = "this is an agent of stacklab: it is asked by `stacklab measure`";
 
-/// A pair of addresses between which traffic may flow: the coordinator's, and the agent's own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A pair of addresses between which traffic may flow: the coordinator's, and the agent's own. Link-local ones are in a zone of the agent's
+/// host, as its kernel says it; for a coordinator that means nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressPair {
     /// The coordinator's address.
-    pub peer: IpAddr,
+    pub peer: ScopedAddr,
     /// The agent's.
-    pub local: IpAddr,
+    pub local: ScopedAddr,
 }
 
 impl AddressPair {
@@ -48,8 +50,7 @@ impl AddressPair {
     /// # Errors
     /// If it has ended.
     pub fn of(stream: &TcpStream) -> io::Result<Self> {
-        let (peer, local) = (stream.peer_addr()?.ip(), stream.local_addr()?.ip());
-        Ok(AddressPair { peer: peer.to_canonical(), local: local.to_canonical() })
+        Ok(AddressPair { peer: stream.peer_addr()?.into(), local: stream.local_addr()?.into() })
     }
 }
 
@@ -219,8 +220,9 @@ impl Gate {
         }
         let good = |ticket: &&Ticket| self.is_good(ticket);
         let mut addresses = vec![here];
-        addresses
-            .extend(response.tickets.iter().take(MOST_TICKETS).filter(good).map(|ticket| ticket.addresses));
+        addresses.extend(
+            response.tickets.iter().take(MOST_TICKETS).filter(good).map(|ticket| ticket.addresses.clone()),
+        );
         Judged::Admitted(Admitted { addresses, proof })
     }
 
@@ -250,16 +252,16 @@ impl Gate {
 
     fn ticket(&self, addresses: AddressPair) -> Ticket {
         let until_s = (self.clock)().saturating_add(TICKET_SECONDS);
-        Ticket { addresses, until_s, proof: self.own.proof(&Self::parts(addresses, until_s)) }
+        Ticket { until_s, proof: self.own.proof(&Self::parts(&addresses, until_s)), addresses }
     }
 
     fn is_good(&self, ticket: &Ticket) -> bool {
-        let parts = Self::parts(ticket.addresses, ticket.until_s);
+        let parts = Self::parts(&ticket.addresses, ticket.until_s);
         let in_time = (self.clock)() <= ticket.until_s;
         in_time && self.own.is_proved(&parts, &ticket.proof)
     }
 
-    fn parts(AddressPair { peer, local }: AddressPair, until_s: u64) -> [String; 4] {
+    fn parts(AddressPair { peer, local }: &AddressPair, until_s: u64) -> [String; 4] {
         ["ticket".to_owned(), peer.to_string(), local.to_string(), until_s.to_string()]
     }
 }

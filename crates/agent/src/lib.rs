@@ -15,8 +15,8 @@ pub use listen::{ListenAddress, ListenError, PORT, listen, notice_a_dead_peer};
 
 use key::{Key, KeyError};
 use stacklab_traffic::agent::{Limits, Network, Peers, Permission};
+use stacklab_traffic::host::zone::ScopedAddr;
 use std::io::{self, BufReader, stdin, stdout};
-use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 use tls::{Identity, IdentityError};
@@ -28,7 +28,7 @@ pub struct AgentOptions {
     #[arg(long, required_unless_present = "listen")]
     pub stdio: bool,
     /// Listen on TCP and serve one `stacklab measure` after another that knows the key: on any address of either family and port 5202,
-    /// or on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT
+    /// or on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT; a link-local address with its interface, as in fe80::1%eth0
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
     pub listen: Option<ListenAddress>,
     /// End when the first coordinator has gone
@@ -67,10 +67,10 @@ pub struct AgentOptions {
     pub most_rate: Option<f64>,
     /// The coordinator's addresses; for the process of a coordinator
     #[arg(long, hide = true, requires = "stdio")]
-    pub peer: Vec<IpAddr>,
+    pub peer: Vec<ScopedAddr>,
     /// The addresses at which the coordinator reached the agent
     #[arg(long, hide = true, requires = "stdio")]
-    pub own: Vec<IpAddr>,
+    pub own: Vec<ScopedAddr>,
 }
 
 impl AgentOptions {
@@ -123,7 +123,7 @@ pub enum AgentFailure {
 /// # Errors
 /// When it cannot listen on the requested address, or an answer cannot be written.
 pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(), AgentFailure> {
-    if let Some(place) = options.listen {
+    if let Some(place) = &options.listen {
         let interrupted = interrupt::flag().map_err(AgentFailure::Signals)?;
         let given = if options.open { None } else { Key::given(options.key_file.as_deref())? };
         let key = match given {

@@ -9,6 +9,7 @@ use crate::key::Key;
 use crate::sys;
 use crate::tls::{self, Identity};
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+use stacklab_traffic::host::zone::{self, ScopedAddr};
 use std::collections::HashMap;
 use std::fmt;
 use std::io;
@@ -33,10 +34,10 @@ const MOST_FROM_NETWORK: usize = 8;
 const LOOK: Duration = Duration::from_millis(250);
 
 /// Where to listen, as written: nothing, `ADDRESS`, `:PORT`, `ADDRESS:PORT` or `[ADDRESS]:PORT`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListenAddress {
     /// `None` is any address of either family.
-    address: Option<IpAddr>,
+    address: Option<ScopedAddr>,
     port: u16,
 }
 
@@ -51,13 +52,21 @@ impl FromStr for ListenAddress {
         if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse().ok()) {
             return Ok(ListenAddress { port, ..any });
         }
-        let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
-        if let Ok(address) = bare.parse() {
-            return Ok(ListenAddress { address: Some(address), ..any });
-        }
-        match text.parse::<SocketAddr>() {
-            Ok(both) => Ok(ListenAddress { address: Some(both.ip()), port: both.port() }),
-            Err(_) => Err("expected an address, :PORT, ADDRESS:PORT or [IPV6]:PORT".to_owned()),
+        let (address, port) = match text.strip_prefix('[') {
+            Some(rest) => rest.split_once(']').unwrap_or((text, "")),
+            // An address of IPv6 has more than one colon, and then no port.
+            None if text.matches(':').count() == 1 => text.split_at(text.find(':').unwrap_or(text.len())),
+            None => (text, ""),
+        };
+        let port = match port.strip_prefix(':') {
+            Some(port) => port.parse().ok(),
+            None => port.is_empty().then_some(PORT),
+        };
+        match port {
+            Some(port) if address.contains('%') || address.parse::<ScopedAddr>().is_ok() => {
+                Ok(ListenAddress { address: Some(zone::written_here(address)?), port })
+            }
+            _ => Err("expected an address, :PORT, ADDRESS:PORT or [IPV6]:PORT".to_owned()),
         }
     }
 }
@@ -80,7 +89,7 @@ pub struct ListenError {
 /// # Errors
 /// When it cannot listen there.
 pub fn listen(
-    place: ListenAddress,
+    place: &ListenAddress,
     once: bool,
     interrupted: &'static AtomicBool,
     key: Option<Key>,
@@ -129,9 +138,9 @@ pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_keepalive(&thrice).or_else(|_| socket.set_tcp_keepalive(&keepalive))
 }
 
-fn open(place: ListenAddress) -> io::Result<(Socket, SocketAddr)> {
-    let bind = |address: IpAddr| -> io::Result<(Socket, SocketAddr)> {
-        let address = SocketAddr::new(address, place.port);
+fn open(place: &ListenAddress) -> io::Result<(Socket, SocketAddr)> {
+    let bind = |address: &ScopedAddr| -> io::Result<(Socket, SocketAddr)> {
+        let address = zone::socket_addr(address, place.port)?;
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         if address.is_ipv6() {
             // The unspecified address serves both families, any other address only its own.
@@ -143,25 +152,33 @@ fn open(place: ListenAddress) -> io::Result<(Socket, SocketAddr)> {
         let bound = socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))?;
         Ok((socket, bound))
     };
-    match place.address {
+    match &place.address {
         Some(address) => bind(address),
-        None => bind(Ipv6Addr::UNSPECIFIED.into()).or_else(|error| match error.kind() {
+        None => bind(&IpAddr::from(Ipv6Addr::UNSPECIFIED).into()).or_else(|error| match error.kind() {
             io::ErrorKind::AddrInUse | io::ErrorKind::PermissionDenied => Err(error),
             // A host without IPv6.
-            _ => bind(Ipv4Addr::UNSPECIFIED.into()),
+            _ => bind(&IpAddr::from(Ipv4Addr::UNSPECIFIED).into()),
         }),
     }
 }
 
 /// The announcement: where the agent listens, and how to measure to it.
-fn announcement(place: ListenAddress, bound: SocketAddr, tls: bool) -> String {
+fn announcement(place: &ListenAddress, bound: SocketAddr, tls: bool) -> String {
     let whom = if bound.ip().is_unspecified() { " for any host" } else { "" };
-    let host = place.address.filter(|address| !address.is_unspecified()).map(|address| address.to_string());
-    let host = host.unwrap_or_else(|| "HOST".to_owned());
+    let (host, zone) = match &place.address {
+        // The zone has another name there.
+        Some(address) if address.is_link_local() => {
+            (format!("{}%INTERFACE", address.ip()), ", with that host's own interface")
+        }
+        Some(address) if !address.ip().is_unspecified() => (address.to_string(), ""),
+        _ => ("HOST".to_owned(), ""),
+    };
     let port = if bound.port() == PORT { String::new() } else { format!(" -p {}", bound.port()) };
     let tls = if tls { " --tls FINGERPRINT" } else { "" };
+    let at =
+        place.address.as_ref().map_or_else(|| bound.to_string(), |address| address.with_port(bound.port()));
     format!(
-        "stacklab: listening on {bound}{whom}: `stacklab measure tcp {host}{port}{tls}` measures to it, as do udp, echo and connect"
+        "stacklab: listening on {at}{whom}: `stacklab measure tcp {host}{port}{tls}` measures to it{zone}, as do udp, echo and connect"
     )
 }
 
@@ -179,7 +196,7 @@ struct Agent {
     /// Notified when no coordinator is being served any more.
     free: Condvar,
     /// Number of connections of each network.
-    connections: Mutex<HashMap<IpAddr, usize>>,
+    connections: Mutex<HashMap<ScopedAddr, usize>>,
     /// Whether a coordinator was served and has gone.
     done: AtomicBool,
 }
@@ -206,7 +223,7 @@ impl Agent {
     /// Handles a connection on a separate thread, so that a silent connection does not block others.
     fn meet(self: &Arc<Self>, stream: TcpStream) {
         let Ok(AddressPair { peer, .. }) = AddressPair::of(&stream) else { return };
-        let Some(place) = Place::take(self, network_of(peer)) else { return };
+        let Some(place) = Place::take(self, network_of(&peer)) else { return };
         let serve = move || {
             // A coordinator that disconnects is not a failure.
             let _ = place.agent.attend(stream);
@@ -264,14 +281,14 @@ impl Agent {
 /// A connection's place among those of its network, free again when this is dropped.
 struct Place {
     agent: Arc<Agent>,
-    network: IpAddr,
+    network: ScopedAddr,
 }
 
 impl Place {
-    fn take(agent: &Arc<Agent>, network: IpAddr) -> Option<Self> {
+    fn take(agent: &Arc<Agent>, network: ScopedAddr) -> Option<Self> {
         let mut connections = agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = connections.values().sum();
-        let own = connections.entry(network).or_default();
+        let own = connections.entry(network.clone()).or_default();
         if all >= MOST_CONNECTIONS || *own >= MOST_FROM_NETWORK {
             return None;
         }
@@ -290,11 +307,13 @@ impl Drop for Place {
     }
 }
 
-/// What one host may have many addresses of: of IPv6, its first 64 bits.
-fn network_of(address: IpAddr) -> IpAddr {
-    match address {
-        IpAddr::V4(_) => address,
-        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+/// What one host may have many addresses of: of IPv6, its first 64 bits. The link-local network is another one in each zone.
+fn network_of(address: &ScopedAddr) -> ScopedAddr {
+    match address.ip() {
+        IpAddr::V4(_) => address.clone(),
+        IpAddr::V6(ip) => {
+            ScopedAddr::new(Ipv6Addr::from_bits(ip.to_bits() >> 64 << 64).into(), address.zone())
+        }
     }
 }
 
@@ -312,8 +331,8 @@ fn serve(channel: &Channel, command: &[String], addresses: &[AddressPair]) -> io
 
 impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.address {
-            Some(address) => SocketAddr::new(address, self.port).fmt(f),
+        match &self.address {
+            Some(address) => f.write_str(&address.with_port(self.port)),
             None => write!(f, "port {} of any address", self.port),
         }
     }
@@ -326,28 +345,65 @@ mod tests {
     #[test]
     fn places_are_read_as_they_are_written() {
         let place = |text: &str| text.parse::<ListenAddress>().map(|place| (place.address, place.port));
-        let v4: Option<IpAddr> = Some("127.0.0.1".parse().unwrap());
-        let v6: Option<IpAddr> = Some("::1".parse().unwrap());
+        let [v4, v6] = ["127.0.0.1", "::1"].map(|text| Some(text.parse::<ScopedAddr>().unwrap()));
         assert_eq!(place(""), Ok((None, PORT)));
         assert_eq!(place(":7000"), Ok((None, 7000)));
-        assert_eq!(place("127.0.0.1"), Ok((v4, PORT)));
+        assert_eq!(place("127.0.0.1"), Ok((v4.clone(), PORT)));
         assert_eq!(place("127.0.0.1:7000"), Ok((v4, 7000)));
-        assert_eq!(place("::1"), Ok((v6, PORT)));
-        assert_eq!(place("[::1]"), Ok((v6, PORT)));
+        assert_eq!(place("::1"), Ok((v6.clone(), PORT)));
+        assert_eq!(place("[::1]"), Ok((v6.clone(), PORT)));
         assert_eq!(place("[::1]:7000"), Ok((v6, 7000)));
-        for wrong in ["7000", "here", ":70000", "::1:", "127.0.0.1:", ":"] {
+        for wrong in [
+            "7000",
+            "here",
+            ":70000",
+            "::1:",
+            "127.0.0.1:",
+            ":",
+            "[::1",
+            "[::1]7000",
+            "[::1]:",
+            "[127.0.0.1]:x",
+            "::1]",
+            "here:7000",
+        ] {
             assert!(place(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    // Everywhere on Linux, interface 1 is loopback.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_link_local_place_has_a_zone_of_this_host() {
+        let place = |text: &str| text.parse::<ListenAddress>();
+        for (text, port) in [("fe80::1%1", PORT), ("[fe80::1%1]", PORT), ("[fe80::1%1]:7000", 7000)] {
+            let place = place(text).unwrap();
+            assert_eq!(place.to_string(), format!("[fe80::1%1]:{port}"));
+            let said = announcement(&place, format!("[fe80::1%1]:{port}").parse().unwrap(), false);
+            assert!(said.contains(&format!("listening on [fe80::1%1]:{port}: `")), "{said}");
+            assert!(said.contains("tcp fe80::1%INTERFACE") && said.contains("own interface"), "{said}");
+        }
+        for (text, word) in [
+            ("fe80::1", "%INTERFACE"),
+            ("[fe80::1]:7000", "%INTERFACE"),
+            ("[fe80::1%no-such]:7000", "no interface no-such; it has "),
+            ("fe80::1%lo:7000", "is no zone"),
+            ("2001:db8::1%1", "leave out `%1`"),
+            ("127.0.0.1%1:7000", "leave out `%1`"),
+        ] {
+            let refused = place(text).unwrap_err();
+            assert!(refused.contains(word), "{text}: {refused}");
         }
     }
 
     #[test]
     fn the_announcement_says_how_to_measure() {
-        let any = announcement("".parse().unwrap(), "[::]:5202".parse().unwrap(), true);
+        let any = announcement(&"".parse().unwrap(), "[::]:5202".parse().unwrap(), true);
         assert!(
             any.contains("[::]:5202 for any host") && any.contains("measure tcp HOST --tls FINGERPRINT`"),
             "{any}"
         );
-        let one = announcement("::1".parse().unwrap(), "[::1]:7000".parse().unwrap(), false);
+        let one = announcement(&"::1".parse().unwrap(), "[::1]:7000".parse().unwrap(), false);
         assert!(one.contains("`stacklab measure tcp ::1 -p 7000`") && !one.contains("any host"), "{one}");
     }
 }

@@ -350,10 +350,10 @@ fn an_agent_whose_coordinator_goes_in_mid_trial_is_free_for_the_next() {
     let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, Pacing::Flood, 60_000);
     let mut receiver = On::Linux.open();
     let address = spec.family.loopback();
-    let listen = Request::Listen { spec: Box::new(spec.clone()), address };
+    let listen = Request::Listen { spec: Box::new(spec.clone()), address: address.into() };
     let listening = receiver.ask(listen, "listen", Duration::from_secs(5));
     let (_, Answer::Listening { address: to }) = listening.unwrap() else { panic!("it does not listen") };
-    let send = Request::Send { spec: Box::new(spec), from: address, to };
+    let send = Request::Send { spec: Box::new(spec), from: address.into(), to };
     let _pending = first.start(send, "send").unwrap();
     std::thread::sleep(Duration::from_millis(300));
     hang_up();

@@ -1,7 +1,7 @@
 //! What reads strangers' records, requests and answers, as functions of bytes. The program calls the same by other ways; this module is
 //! for the fuzz targets (`fuzz/`), which give it any bytes.
 
-pub use crate::rig::remote_host::global;
+pub use crate::rig::remote_host::read_list;
 
 use crate::campaign::record::conclude;
 use crate::failure::Failure;

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
     Cell, ComparisonSpec, Direction, Factor, Family, LinkConfig, Mechanism, Metric, Probe, ProbeSpec,
-    Question, RoutedKind, Scale, Services, Slicing, StoppingRule, System, Systems, Topology, once_each,
+    Question, RoutedKind, Scale, ScopedAddr, Services, Slicing, StoppingRule, System, Systems, Topology,
+    once_each,
 };
 use std::collections::{BTreeMap, HashSet};
-use std::net::IpAddr;
 
 /// A consistent study. Made by [`crate::parse`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,8 +41,8 @@ pub struct RealHost {
     pub system: System,
     /// Its interface on that network, if one is named.
     pub interface: Option<String>,
-    /// Its addresses there that are named.
-    pub addresses: BTreeMap<Family, IpAddr>,
+    /// Its addresses there that are named; a link-local one with the zone of that machine.
+    pub addresses: BTreeMap<Family, ScopedAddr>,
 }
 
 impl Study {

@@ -63,8 +63,8 @@ fn both_prove_that_they_know_the_key_and_nobody_else_is_served() {
     let (key, other) = (Key::generate(), Key::generate());
     let gate = Gate::new(Some(key.clone()));
     let (admitted, greeted) = meet(&gate, Some(&key), Vec::new());
-    let local: IpAddr = "127.0.0.1".parse().unwrap();
-    assert_eq!(admitted, Some(vec![AddressPair { peer: local, local }]));
+    let local: ScopedAddr = "127.0.0.1".parse().unwrap();
+    assert_eq!(admitted, Some(vec![AddressPair { peer: local.clone(), local }]));
     assert_eq!(greeted, Ok(()));
     let (admitted, greeted) = meet(&gate, Some(&other), Vec::new());
     assert!(admitted.is_none() && greeted.unwrap_err().contains("the key is not this agent's"));
@@ -145,12 +145,12 @@ fn a_ticket_shows_an_address_and_cannot_be_made_up() {
         scope.spawn(|| assert!(gate.admit(&agent, LIMIT).unwrap().is_none()));
         show_address(&coordinator, Some(&key), LIMIT).unwrap()
     });
-    let victim = AddressPair { peer: "192.0.2.1".parse().unwrap(), ..ticket.addresses };
-    let forged = Ticket { addresses: victim, ..ticket.clone() };
+    let victim = AddressPair { peer: "192.0.2.1".parse().unwrap(), ..ticket.addresses.clone() };
+    let forged = Ticket { addresses: victim.clone(), ..ticket.clone() };
     let late = Ticket { until_s: ticket.until_s + 1, ..ticket.clone() };
     let other = Gate::new(Some(key.clone())).ticket(victim);
     let (admitted, _) = meet(&gate, Some(&key), vec![forged, late, other, ticket.clone()]);
-    assert_eq!(admitted.unwrap(), [ticket.addresses; 2]);
+    assert_eq!(admitted.unwrap(), [ticket.addresses.clone(), ticket.addresses]);
 }
 
 #[test]
@@ -159,15 +159,15 @@ fn a_ticket_expires() {
     let key = Key::generate();
     let clock = Box::new(|| SECONDS.load(Ordering::Relaxed));
     let gate = Gate { clock, ..Gate::new(Some(key.clone())) };
-    let here: IpAddr = "127.0.0.1".parse().unwrap();
-    let shown = AddressPair { peer: "127.0.0.2".parse().unwrap(), local: here };
-    let ticket = gate.ticket(shown);
+    let here: ScopedAddr = "127.0.0.1".parse().unwrap();
+    let shown = AddressPair { peer: "127.0.0.2".parse().unwrap(), local: here.clone() };
+    let ticket = gate.ticket(shown.clone());
     let admitted = |now: u64| {
         SECONDS.store(now, Ordering::Relaxed);
         meet(&gate, Some(&key), vec![ticket.clone()]).0.unwrap()
     };
-    let own = AddressPair { peer: here, local: here };
-    assert_eq!(admitted(1000 + TICKET_SECONDS), [own, shown]);
+    let own = AddressPair { peer: here.clone(), local: here };
+    assert_eq!(admitted(1000 + TICKET_SECONDS), [own.clone(), shown]);
     assert_eq!(admitted(1000 + TICKET_SECONDS + 1), [own]);
 }
 

@@ -1,5 +1,6 @@
 //! The system of a host: the stack under test.
 
+use crate::network::address::ScopedAddr;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -22,7 +23,8 @@ pub enum System {
     OwnUml(String),
     /// `here`: this machine unchanged, on its own interfaces.
     Here,
-    /// `ssh:HOST`: a machine reached by the user's ssh. HOST has the syntax of ssh.
+    /// `ssh:HOST`: a machine reached by the user's ssh. HOST has the syntax of ssh: a name, an address, with this host's zone if that is
+    /// link-local (`ssh:user@fe80::1%eth0`).
     Ssh(String),
 }
 
@@ -132,12 +134,15 @@ impl FromStr for System {
     }
 }
 
-/// Whether ssh can be given this name of a machine. ssh's configuration may give it to a shell (`%h` in ProxyCommand).
+/// Whether ssh can be given this name of a machine. ssh's configuration may give it to a shell (`%h` in ProxyCommand). `%` stands only
+/// before the zone of a link-local address.
 fn names_a_machine(name: &str) -> bool {
     let fits = |c: char| {
         c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | ':' | '[' | ']' | '%' | '+' | '/')
     };
-    !name.starts_with('-') && name.chars().all(fits)
+    let host = name.rsplit_once('@').map_or(name, |(_, host)| host);
+    let is_zoned = |host: &str| host.parse::<ScopedAddr>().is_ok_and(|host| host.zone().is_some());
+    !name.starts_with('-') && name.chars().all(fits) && (!name.contains('%') || is_zoned(host))
 }
 
 /// Whether a user-chosen name is valid as a folder name and as part of a level: letters, digits, `.`, `_` and `-`.
@@ -204,6 +209,7 @@ mod tests {
             "uml-my_tree-7.2",
             "namespace -> linux-5.10",
             "ssh:a@b -> ssh:c",
+            "ssh:fe80::1%eth0 -> ssh:user@fe80::2%ens3.4",
             "disk:/a/b c.qcow2",
         ] {
             assert_eq!(text.parse::<Systems>().unwrap().to_string(), text);
@@ -227,6 +233,12 @@ mod tests {
             "ssh:host;reboot",
             "ssh:$(reboot)",
             "ssh:a b",
+            "ssh:fe80::1%",
+            "ssh:fe80::1%eth0;reboot",
+            "ssh:fe80::1%$(reboot)",
+            "ssh:user@2001:db8::1%eth0",
+            "ssh:host%eth0",
+            "ssh:a%b@fe80::1",
             "disk:",
             "a -> gvisor",
         ] {

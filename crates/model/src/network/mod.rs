@@ -1,5 +1,6 @@
-//! Links, the topology that they form, and the headers of the packets on them.
+//! Addresses, links, the topology that they form, and the headers of the packets on them.
 
+pub(crate) mod address;
 pub(crate) mod headers;
 pub(crate) mod link_config;
 pub(crate) mod topology;

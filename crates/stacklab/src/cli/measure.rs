@@ -4,8 +4,8 @@ use crate::cli::quantities::{bytes, dscp, io, per_second, rate, some_time, time}
 use clap::{ArgAction, Args, Subcommand};
 pub use stacklab_agent::PORT;
 use stacklab_agent::tls::Fingerprint;
-use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, Transport, Tuning};
-use std::net::IpAddr;
+use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, ScopedAddr, Transport, Tuning};
+use stacklab_traffic::host::zone::written_here;
 use std::path::PathBuf;
 
 /// What is measured.
@@ -106,7 +106,8 @@ pub struct ConnectOptions {
 /// Options of every measurement.
 #[derive(Debug, Clone, Args)]
 pub struct CommonOptions {
-    /// Name or address of the host where `stacklab agent --listen` runs, or addresses of it separated by commas
+    /// Name or address of the host where `stacklab agent --listen` runs, or addresses of it separated by commas; a link-local address
+    /// with the interface of this host that leads there, as in fe80::1%eth0
     pub host: String,
     /// Compare the other family with this one: both in turns of milliseconds, until there is a verdict or -t has passed
     #[arg(long, value_name = "FAMILY", value_parser = family, conflicts_with_all = ["ipv4", "ipv6", "from"])]
@@ -130,8 +131,8 @@ pub struct CommonOptions {
     #[arg(long, value_name = "FINGERPRINT")]
     pub tls: Option<Fingerprint>,
     /// Own address to measure from; without it, the one that the kernel chooses
-    #[arg(long, value_name = "ADDRESS")]
-    pub from: Option<IpAddr>,
+    #[arg(long, value_name = "ADDRESS", value_parser = written_here)]
+    pub from: Option<ScopedAddr>,
     /// Seconds to measure, or a time such as 500ms; default 10 unless -n is given
     #[arg(short, long, value_name = "SECONDS", conflicts_with = "packets", value_parser = some_time)]
     time: Option<u64>,

@@ -96,7 +96,7 @@ impl Rig for DirectRig {
     }
 
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
-        let [sender, receiver] = self.testbed.hosts().each_ref().map(|host| host.address(cell.family));
+        let [sender, receiver] = self.testbed.hosts().each_ref().map(|host| host.address(cell.family).into());
         Path {
             sender,
             receiver,

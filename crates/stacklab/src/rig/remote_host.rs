@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::rig::agent_copy::{Copying, agent_on};
 use crate::rig::ssh::{ask, on, relay};
-use stacklab_model::{Family, System, Systems};
+use stacklab_model::{Family, ScopedAddr, System, Systems};
 use stacklab_study::{RealHost, Study};
 use stacklab_testbed::Streams;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use std::process::{Child, Stdio};
 pub struct RemoteHost {
     system: System,
     agent: Child,
-    addresses: BTreeMap<Family, IpAddr>,
+    addresses: BTreeMap<Family, ScopedAddr>,
 }
 
 /// Connects to the real machines of each pair. Call it before anything else: ssh finds the user's keys by user id,
@@ -67,12 +67,15 @@ impl RemoteHost {
         (Box::new(output), Box::new(input))
     }
 
-    /// Its address on the network under test.
+    /// Its address on the network under test, as this machine names it.
     ///
     /// # Panics
     /// For a family without an address in a checked study.
-    pub fn address(&self, family: Family) -> IpAddr {
-        *self.addresses.get(&family).expect("a checked study's machines have addresses of its families")
+    pub fn address(&self, family: Family) -> ScopedAddr {
+        self.addresses
+            .get(&family)
+            .cloned()
+            .expect("a checked study's machines have addresses of its families")
     }
 }
 
@@ -96,21 +99,20 @@ fn no_agent(system: &System, reason: io::Error) -> Failure {
 }
 
 /// The addresses that the study names, otherwise those of the interface that it names.
-fn addresses(system: &System, known: Option<&RealHost>) -> Result<BTreeMap<Family, IpAddr>, Failure> {
+fn addresses(system: &System, known: Option<&RealHost>) -> Result<BTreeMap<Family, ScopedAddr>, Failure> {
     let Some(RealHost { interface, addresses, .. }) = known else { return Ok(BTreeMap::new()) };
     let mut found = addresses.clone();
+    for address in found.values() {
+        check_zone(system, address)?;
+    }
     if let Some(interface) = interface {
-        let quoted = format!("'{}'", interface.replace('\'', ""));
-        let name = if matches!(system, System::Ssh(_)) { &quoted } else { interface };
-        let words = ["ip", "-o", "addr", "show", "dev", name, "scope", "global"];
-        let listed = ask(system, &words, &format!("read the addresses of {interface}"))?;
-        for (family, address) in global(&listed) {
-            found.entry(family).or_insert(address);
+        for (family, address) in listed(system, interface, "global")? {
+            found.entry(family).or_insert(address.into());
         }
         for family in Family::ALL {
             if !found.contains_key(family) {
                 return Err(Failure::Unreachable(format!(
-                    "{interface} of {system} has no global {family} address"
+                    "{interface} of {system} has no global {family} address: name another one of its addresses in [[host]], as {family} = \"..\""
                 )));
             }
         }
@@ -118,17 +120,34 @@ fn addresses(system: &System, known: Option<&RealHost>) -> Result<BTreeMap<Famil
     Ok(found)
 }
 
-/// The first address of each family that a host lists: `2: eth0    inet 192.0.2.7/24 brd .. scope global eth0`.
-pub fn global(listed: &str) -> BTreeMap<Family, IpAddr> {
-    let mut found = BTreeMap::new();
-    for line in listed.lines() {
-        let mut words = line.split_whitespace().skip_while(|word| !word.starts_with("inet"));
-        let address = words.nth(1).and_then(|address| address.split('/').next()?.parse::<IpAddr>().ok());
-        if let Some(address) = address {
-            found.entry(Family::of(address)).or_insert(address);
-        }
+/// Whether a machine has a link-local address on the interface that the study names as its zone: otherwise each trial would fail.
+fn check_zone(system: &System, address: &ScopedAddr) -> Result<(), Failure> {
+    let Some(zone) = address.zone() else { return Ok(()) };
+    // This way the tool takes an index.
+    let interface =
+        if zone.bytes().all(|byte| byte.is_ascii_digit()) { format!("if{zone}") } else { zone.to_owned() };
+    if listed(system, &interface, "link")?.contains(&(Family::Ipv6, address.ip())) {
+        return Ok(());
     }
-    found
+    Err(Failure::Unreachable(format!("{zone} of {system} does not have the address {}", address.ip())))
+}
+
+/// The addresses of an interface, in their order.
+fn listed(system: &System, interface: &str, scope: &str) -> Result<Vec<(Family, IpAddr)>, Failure> {
+    let quoted = format!("'{}'", interface.replace('\'', ""));
+    let name = if matches!(system, System::Ssh(_)) { quoted.as_str() } else { interface };
+    let words = ["ip", "-o", "addr", "show", "dev", name, "scope", scope];
+    Ok(read_list(&ask(system, &words, &format!("read the addresses of {interface}"))?))
+}
+
+/// The address of each line: `2: eth0    inet 192.0.2.7/24 brd .. scope global eth0`.
+pub fn read_list(listed: &str) -> Vec<(Family, IpAddr)> {
+    let address = |line: &str| {
+        let mut words = line.split_whitespace().skip_while(|word| !word.starts_with("inet"));
+        let address = words.nth(1)?.split('/').next()?.parse().ok()?;
+        Some((Family::of(address), address))
+    };
+    listed.lines().filter_map(address).collect()
 }
 
 #[cfg(test)]
@@ -136,12 +155,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_global_address_of_each_family_is_taken() {
+    fn addresses_are_read_in_their_order() {
         let listed = "2: e    inet 192.0.2.7/24 brd 192.0.2.255 scope global e\\ valid\n\
                       2: e    inet 192.0.2.8/24 scope global secondary e\\\n\
                       2: e    inet6 2001:db8::7/64 scope global \\\n";
-        let found = global(listed);
-        assert_eq!(found[&Family::Ipv4], IpAddr::from([192, 0, 2, 7]));
-        assert_eq!(found[&Family::Ipv6], "2001:db8::7".parse::<IpAddr>().unwrap());
+        let [first, second, third] =
+            ["192.0.2.7", "192.0.2.8", "2001:db8::7"].map(|text| text.parse().unwrap());
+        assert_eq!(read_list(listed), [(Family::Ipv4, first), (Family::Ipv4, second), (Family::Ipv6, third)]);
     }
 }

@@ -149,8 +149,8 @@ impl Rig for RoutedRig {
             renumbers: plan.keeps_state(),
         };
         Path {
-            sender: ends.sender,
-            receiver: ends.receiver,
+            sender: ends.sender.into(),
+            receiver: ends.receiver.into(),
             mtu: link_config.mtu,
             planned_mtu: true,
             offloads: link_config.offloads,

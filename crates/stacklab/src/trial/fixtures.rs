@@ -8,6 +8,7 @@ use stacklab_model::{
     Point, Received, Role, RunStatus, Transport, Trial, TrialSpec, Value,
 };
 use stacklab_traffic::trial::{Figures, Path};
+use std::net::{IpAddr, Ipv4Addr};
 
 /// A stream of datagrams, as in a single measurement.
 pub fn trial_and_spec() -> (Trial, TrialSpec) {
@@ -21,8 +22,7 @@ pub fn trial_and_spec() -> (Trial, TrialSpec) {
 
 /// A path without routers.
 pub fn path() -> Path {
-    let address = [198, 18, 0, 1].into();
-    let (sender, receiver) = (address, address);
+    let [sender, receiver] = [Ipv4Addr::new(198, 18, 0, 1); 2].map(|address| IpAddr::from(address).into());
     let (mtu, planned_mtu, offloads, rate, shared, nat) = (1500, true, false, None, false, None);
     Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, nat }
 }

@@ -4,10 +4,9 @@ use crate::diagnostics::Problem;
 use crate::language::table::{Kind, PACKET_RATES};
 use crate::parse::tree::{Node, Value};
 use stacklab_model::{
-    Family, Metric, NoServices, Pacing, Probe, Rate, SERVICES, SYSTEMS, Services, Systems, UnknownName,
-    parse_duration, parse_ratio,
+    Family, Metric, NoServices, Pacing, Probe, Rate, SERVICES, SYSTEMS, ScopedAddr, Services, Systems,
+    UnknownName, parse_duration, parse_ratio,
 };
-use std::net::IpAddr;
 use std::str::FromStr;
 
 /// An error in a value: what was expected, and a title if a better one exists than that the value cannot be read.
@@ -197,11 +196,20 @@ pub(crate) fn services(node: &Node) -> Result<String, ValueError> {
     }
 }
 
-/// An address of the family.
-pub(crate) fn address(node: &Node, family: Family) -> Result<IpAddr, ValueError> {
-    let found = if let Value::Text(text) = &node.value { text.parse().ok() } else { None };
-    let address = found.filter(|address| Family::of(*address) == family);
-    address.ok_or_else(|| ValueError::expected(format!("expected an {family} address in quotes")))
+/// An address of the family. A link-local one has the zone of its machine.
+pub(crate) fn address(node: &Node, family: Family) -> Result<ScopedAddr, ValueError> {
+    let expected = || ValueError::expected(format!("expected an {family} address in quotes"));
+    let Value::Text(text) = &node.value else { return Err(expected()) };
+    let wrong = |reason: String| if text.contains('%') { ValueError::expected(reason) } else { expected() };
+    let address = text.parse::<ScopedAddr>().map_err(wrong)?;
+    if address.lacks_zone() {
+        let wanted = format!("expected its interface on that machine behind it, as in \"{address}%eth0\"");
+        return Err(ValueError {
+            title: Some(format!("{address} is link-local")),
+            ..ValueError::expected(wanted)
+        });
+    }
+    if Family::of(address.ip()) == family { Ok(address) } else { Err(expected()) }
 }
 
 /// Whether the value has a kind other than table or list; such values are always valid here.

@@ -230,7 +230,11 @@ const HOSTS: &[Key] = &[
         "Its interface of the network under test; its first global address of each family is used.",
     ),
     optional("ipv4", Kind::Address(Family::Ipv4), "Its IPv4 address on the network under test."),
-    optional("ipv6", Kind::Address(Family::Ipv6), "Its IPv6 address on the network under test."),
+    optional(
+        "ipv6",
+        Kind::Address(Family::Ipv6),
+        "Its IPv6 address on the network under test; a link-local one with that machine's interface, as in \"fe80::7%eth0\".",
+    ),
 ];
 
 /// The keys of the factors.

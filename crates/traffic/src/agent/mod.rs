@@ -170,8 +170,9 @@ impl Agent {
                 .answer(id, Err(format!("refused a request while {MOST_AT_ONCE} are under way")));
         }
         let (lasts, takes) = (lasts(&request.body), permission::takes(&request.body));
-        let permitted = self.permission.check(&request.body, self.activity.bits_per_second());
-        match permitted.and_then(|()| self.perform(id, request.body)) {
+        let request = self.permission.in_own_zones(request.body);
+        let permitted = self.permission.check(&request, self.activity.bits_per_second());
+        match permitted.and_then(|()| self.perform(id, request)) {
             Ok(Work::Done(answer)) => responder.answer(id, Ok(answer)),
             Err(reason) => responder.answer(id, Err(reason)),
             Ok(Work::Listening(answer)) => {

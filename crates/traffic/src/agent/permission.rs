@@ -4,8 +4,8 @@
 use crate::engine::peers::Peers;
 use crate::protocol::message::{Request, SendArm, Timetable};
 use crate::sys;
-use stacklab_model::{Length, Pacing, Probe, TrialSpec, Tuning, print_duration};
-use std::net::IpAddr;
+use stacklab_model::{Length, Pacing, Probe, ScopedAddr, TrialSpec, Tuning, print_duration};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How far ahead of the host's clock a timetable may begin, and the longest slot.
@@ -26,8 +26,8 @@ pub struct Permission {
 pub struct Limits {
     /// To whom the agent may send, and from whom it receives: the coordinator's addresses, and networks that the operator allows.
     pub peers: Peers,
-    /// The agent's own addresses, on which it may receive: those at which the coordinator reached it.
-    pub own: Vec<IpAddr>,
+    /// The agent's own addresses, on which it may receive: those at which the coordinator reached it, as the kernel says them.
+    pub own: Vec<ScopedAddr>,
     /// Whether socket options may be set that need privileges or change the host: buffers beyond the system's limits, busy polling,
     /// any congestion control.
     pub tuning: bool,
@@ -40,7 +40,32 @@ pub struct Limits {
 }
 
 impl Permission {
-    /// Whether a request may be done while others send this many bits of payload per second.
+    /// The request with the zones of this agent's own link-local addresses: a coordinator that reached it over TCP does not know them, and
+    /// they are those in which it did.
+    pub fn in_own_zones(&self, mut request: Request) -> Request {
+        let Some(limits) = &self.limits else { return request };
+        let complete = |address: &mut ScopedAddr| {
+            let is_it = |own: &&ScopedAddr| address.lacks_zone() && own.ip() == address.ip();
+            if let Some(own) = limits.own.iter().find(is_it) {
+                *address = own.clone();
+            }
+        };
+        match &mut request {
+            Request::Listen { address, .. } => complete(address),
+            Request::Send { from, .. } => complete(from),
+            Request::SendInTurns { arms, .. } => arms.iter_mut().for_each(|arm| complete(&mut arm.from)),
+            Request::SendInSlots { arm, .. } => complete(&mut arm.from),
+            Request::Hello { .. }
+            | Request::Facts
+            | Request::NoiseFloor
+            | Request::Count { .. }
+            | Request::Clock
+            | Request::Collect { .. } => {}
+        }
+        request
+    }
+
+    /// Whether a request, in this agent's zones, may be done while others send this many bits of payload per second.
     ///
     /// # Errors
     /// Why not, and what would allow it.
@@ -49,19 +74,19 @@ impl Permission {
             Request::Listen { spec, address } => {
                 self.check_trial(spec)?;
                 match &self.limits {
-                    Some(limits) if !limits.own.contains(&address.to_canonical()) => {
+                    Some(limits) if !limits.own.contains(address) => {
                         Err(format!("refused to listen on {address}: only on {}", list(&limits.own)))
                     }
                     _ => Ok(()),
                 }
             }
-            Request::Send { spec, to, .. } => self.check_send(spec, to.ip(), sending),
-            Request::SendInTurns { arms, .. } => {
-                arms.iter().try_for_each(|arm| self.check_send(&arm.spec, arm.to.ip(), sending))
-            }
-            Request::SendInSlots { arm: SendArm { spec, to, .. }, timetable } => {
+            Request::Send { spec, from, to } => self.check_send(spec, from, *to, sending),
+            Request::SendInTurns { arms, .. } => arms
+                .iter()
+                .try_for_each(|SendArm { spec, from, to }| self.check_send(spec, from, *to, sending)),
+            Request::SendInSlots { arm: SendArm { spec, from, to }, timetable } => {
                 check_timetable(timetable)?;
-                self.check_send(spec, to.ip(), sending)
+                self.check_send(spec, from, *to, sending)
             }
             Request::Hello { .. }
             | Request::Facts
@@ -72,10 +97,18 @@ impl Permission {
         }
     }
 
-    fn check_send(&self, spec: &TrialSpec, to: IpAddr, sending: f64) -> Result<(), String> {
+    fn check_send(
+        &self,
+        spec: &TrialSpec,
+        from: &ScopedAddr,
+        to: SocketAddr,
+        sending: f64,
+    ) -> Result<(), String> {
         self.check_trial(spec)?;
         let Some(limits) = &self.limits else { return Ok(()) };
-        if !limits.peers.hold(to) {
+        // As the sender takes it: link-local addresses are in the zone of its own one.
+        let to = ScopedAddr::new(to.ip(), from.zone());
+        if !limits.peers.hold(&to) {
             return Err(format!(
                 "refused to send to {to}: only to the coordinator's own address ({}); where the agent was started, --allow-target names others",
                 list(&limits.peers.addresses)
@@ -178,8 +211,8 @@ fn check_timetable(timetable: &Timetable) -> Result<(), String> {
     Ok(())
 }
 
-fn list(addresses: &[IpAddr]) -> String {
-    addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ")
+fn list(addresses: &[ScopedAddr]) -> String {
+    addresses.iter().map(ScopedAddr::to_string).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -188,7 +221,7 @@ mod tests {
     use crate::trial::fixtures;
     use stacklab_model::{Family, Transport};
 
-    fn ip(text: &str) -> IpAddr {
+    fn ip(text: &str) -> ScopedAddr {
         text.parse().unwrap()
     }
 
@@ -239,6 +272,47 @@ mod tests {
         assert!(refused(limited(), &listen("0.0.0.0")).unwrap().contains("only on 10.9.0.1"));
         // Whoever started it on standard input and output may do anything.
         assert_eq!(Permission::default().check(&send("10.9.0.3", |_| {}), 0.0), Ok(()));
+    }
+
+    #[test]
+    fn a_link_local_address_is_one_of_the_zone_in_which_the_coordinator_came() {
+        let own = vec![ip("fe80::1%3"), ip("10.9.0.1")];
+        let peers = Peers {
+            addresses: vec![ip("fe80::2%3"), ip("10.9.0.2")],
+            networks: vec!["::/0".parse().unwrap()],
+        };
+        let limits = Limits { own, peers, ..limited() };
+        let permission = Permission { limits: Some(limits) };
+        let done = |request| {
+            let request = permission.in_own_zones(request);
+            permission.check(&request, 0.0).map(|()| request)
+        };
+        let spec = Box::new(fixtures::spec(Family::Ipv6, Transport::Udp));
+        let listen = |address| Request::Listen { spec: spec.clone(), address: ip(address) };
+        assert_eq!(done(listen("fe80::1")), Ok(listen("fe80::1%3")));
+        assert_eq!(done(listen("fe80::1%3")), Ok(listen("fe80::1%3")));
+        for other in ["fe80::1%4", "fe80::1%eth0", "fe80::9", "fe80::9%3"] {
+            assert!(done(listen(other)).unwrap_err().contains("only on fe80::1%3, 10.9.0.1"), "{other}");
+        }
+        let send =
+            |from, to: &str| Request::Send { spec: spec.clone(), from: ip(from), to: to.parse().unwrap() };
+        assert_eq!(done(send("fe80::1", "[fe80::2]:9")), Ok(send("fe80::1%3", "[fe80::2]:9")));
+        for (from, to) in [
+            ("fe80::1", "[fe80::9]:9"),
+            ("fe80::1%4", "[fe80::2]:9"),
+            ("fe80::9", "[fe80::2]:9"),
+            // Only the agent's own address says the zone.
+            ("10.9.0.1", "[fe80::2%3]:9"),
+            ("2001:db8::1", "[fe80::2]:9"),
+        ] {
+            let refused = done(send(from, to)).unwrap_err();
+            assert!(refused.contains("--allow-target"), "{from} {to}: {refused}");
+        }
+        let arm = |from| SendArm { spec: spec.clone(), from: ip(from), to: "[fe80::2]:9".parse().unwrap() };
+        let turns = |from| Request::SendInTurns { arms: vec![arm(from)], seed: 1 };
+        assert_eq!(done(turns("fe80::1")), Ok(turns("fe80::1%3")));
+        // Whoever started it on standard input and output names zones of this host.
+        assert_eq!(Permission::default().in_own_zones(listen("fe80::1%eth0")), listen("fe80::1%eth0"));
     }
 
     #[test]

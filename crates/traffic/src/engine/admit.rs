@@ -7,11 +7,11 @@ use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
 use crate::sys::{self, Interest, PollEntry};
 use socket2::Socket;
-use stacklab_model::{HEADER_BYTES, Transport, TrialSpec};
+use stacklab_model::{HEADER_BYTES, ScopedAddr, Transport, TrialSpec};
 use std::collections::VecDeque;
 use std::io;
 use std::mem::MaybeUninit;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -99,7 +99,7 @@ fn has_ended(ended: &AtomicBool, since: &mut Option<Instant>) -> Ended {
 }
 
 fn is_peer(peers: Option<&Peers>, address: Option<SocketAddr>) -> bool {
-    peers.is_none_or(|peers| address.is_some_and(|address| peers.hold(address.ip())))
+    peers.is_none_or(|peers| address.is_some_and(|address| peers.hold(&address.into())))
 }
 
 /// A datagram that is longer than the buffer is taken all the same; Windows says so.
@@ -129,7 +129,7 @@ fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
 /// A connection that has not shown whose it is.
 struct Unknown {
     channel: Channel,
-    from: Option<IpAddr>,
+    from: Option<ScopedAddr>,
 }
 
 /// The connections of all flows: of the first, the first message is one of this trial; the others are from the same address, and have said
@@ -158,8 +158,7 @@ fn connections(
                 // Prepared at once: its first message has the kernel's stamp.
                 Ok((connection, from)) => match Channel::new(spec, connection) {
                     Ok(channel) => {
-                        unknown
-                            .push_back(Unknown { channel, from: from.map(|from| from.ip().to_canonical()) });
+                        unknown.push_back(Unknown { channel, from: from.map(ScopedAddr::from) });
                     }
                     // A stray may be gone again. If it was the sender's, the trial ends, and this is why.
                     Err(error) => {

@@ -21,7 +21,7 @@ const MANY: u64 = 100_000;
 
 /// Memory that the loops allocated: by the sender since the warm-up, by the receiver since before the first message.
 fn asked(spec: &TrialSpec) -> [u64; 2] {
-    let address = spec.family.loopback();
+    let address = std::net::SocketAddr::new(spec.family.loopback(), 0);
     let socket = socket::open(spec, address).unwrap();
     if spec.transport == Transport::Tcp {
         socket.listen(64).unwrap();

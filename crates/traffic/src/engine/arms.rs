@@ -24,7 +24,7 @@ pub fn send_in_turns(arms: &[SendArm], seed: u64) -> Result<Vec<HostReport>, Str
             .enumerate()
             .map(|(number, SendArm { spec, from, to })| {
                 let turn = turns.of(number);
-                scope.spawn(move || sender::run_arm(spec, *from, *to, Some(turn)))
+                scope.spawn(move || sender::run_arm(spec, from.clone(), *to, Some(turn)))
             })
             .collect();
         senders.into_iter().map(|sender| sender.join().expect("a sender does not panic")).collect()
@@ -71,7 +71,7 @@ mod tests {
             .zip(&receivers)
             .map(|(spec, receiver)| SendArm {
                 spec: Box::new(spec.clone()),
-                from: spec.family.loopback(),
+                from: spec.family.loopback().into(),
                 to: receiver.address,
             })
             .collect();
@@ -158,7 +158,11 @@ mod tests {
         let arms: Vec<SendArm> = specs
             .iter()
             .zip([receiver.address, closed])
-            .map(|(spec, to)| SendArm { spec: Box::new(spec.clone()), from: spec.family.loopback(), to })
+            .map(|(spec, to)| SendArm {
+                spec: Box::new(spec.clone()),
+                from: spec.family.loopback().into(),
+                to,
+            })
             .collect();
         let reason = send_in_turns(&arms, 5).unwrap_err();
         assert!(reason.contains("[::1]:1"), "{reason}");

@@ -11,9 +11,11 @@ use crate::host::cpu::CpuWindow;
 use crate::stats::delay::{DelayRecorder, Variation};
 use crate::sys;
 use socket2::Socket;
-use stacklab_model::{DelayPoints, HostReport, Length, Pacing, Point, Received, Role, Sent, TrialSpec};
+use stacklab_model::{
+    DelayPoints, HostReport, Length, Pacing, Point, Received, Role, ScopedAddr, Sent, TrialSpec,
+};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -23,8 +25,12 @@ const MOST_REFUSED: u32 = 10;
 /// How long one connection may take.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
-/// The sender: opens a connection, closes it, opens the next.
-pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport, EngineError> {
+/// The sender: opens a connection, closes it, opens the next. `from` has port 0.
+pub fn open_connections(
+    spec: &TrialSpec,
+    from: SocketAddr,
+    to: SocketAddr,
+) -> Result<HostReport, EngineError> {
     let before = Snapshot::take(&endpoint::interface_of(from)?);
     let mut sent = Sent::default();
     let mut last = None;
@@ -42,7 +48,7 @@ pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Resul
     cpu.close();
     let last = last
         .ok_or_else(|| io::Error::other("the time was over before the first connection"))
-        .attempt(|| format!("connect from {from} to {to}"))?;
+        .attempt(|| format!("connect from {} to {to}", ScopedAddr::from(from)))?;
     let endpoint = endpoint::observe(&last, None)?;
     Ok(HostReport {
         sent,
@@ -60,7 +66,7 @@ pub fn open_connections(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Resul
 /// the last one open.
 fn open_phase(
     spec: &TrialSpec,
-    from: IpAddr,
+    from: SocketAddr,
     to: SocketAddr,
     length: Length,
     times: &mut DelayRecorder,
@@ -88,7 +94,7 @@ fn open_phase(
                 (refused, in_a_row) = (refused + 1, in_a_row + 1);
                 continue;
             }
-            connected => connected.attempt(|| format!("connect from {from} to {to}"))?,
+            connected => connected.attempt(|| format!("connect from {} to {to}", ScopedAddr::from(from)))?,
         };
         times.record(connected, &mut order);
         (opened, in_a_row) = (opened + 1, 0);
@@ -105,7 +111,7 @@ pub fn accept_connections(
     ended: &AtomicBool,
 ) -> Result<HostReport, EngineError> {
     let stranger = |address: Option<SocketAddr>| {
-        peers.is_some_and(|peers| address.is_some_and(|address| !peers.hold(address.ip())))
+        peers.is_some_and(|peers| address.is_some_and(|address| !peers.hold(&address.into())))
     };
     let mut received = Received::default();
     let mut peer = None;

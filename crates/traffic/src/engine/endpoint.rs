@@ -4,16 +4,16 @@ use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
 use crate::sys;
 use socket2::{Domain, Protocol, Socket};
-use stacklab_model::{Endpoint, Family, Transport};
+use stacklab_model::{Endpoint, Family, ScopedAddr, Transport};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
-/// The name of the interface that holds an address.
-pub fn interface_of(address: IpAddr) -> Result<String, EngineError> {
+/// The name of the interface that holds an address; its port does not matter.
+pub fn interface_of(address: SocketAddr) -> Result<String, EngineError> {
     let found = sys::interface_of(address).attempt(|| "list the interfaces".to_owned())?;
     found
         .ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "no interface has it"))
-        .attempt(|| format!("find the interface of {address}"))
+        .attempt(|| format!("find the interface of {}", ScopedAddr::from(address)))
 }
 
 /// Reads the socket's state from the kernel. `peer` is the source of its messages if it is not connected.
@@ -36,7 +36,7 @@ pub fn observe(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpoint, En
     let (family, transport, local) = seen().attempt(|| "look at the trial's own socket".to_owned())?;
     let connected = socket.peer_addr().ok().and_then(|address| address.as_socket());
     let nobody = SocketAddr::new(family.unspecified(), 0);
-    let interface = interface_of(local.ip())?;
+    let interface = interface_of(local)?;
     Ok(Endpoint {
         family,
         transport,

@@ -1,5 +1,6 @@
 //! With whom an agent may exchange traffic.
 
+use stacklab_model::ScopedAddr;
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
@@ -7,20 +8,18 @@ use std::str::FromStr;
 /// Addresses and networks to which an agent may send, and from which it receives.
 #[derive(Debug, Clone, Default)]
 pub struct Peers {
-    /// The coordinator's addresses.
-    pub addresses: Vec<IpAddr>,
+    /// The coordinator's addresses, as the kernel says them.
+    pub addresses: Vec<ScopedAddr>,
     /// Networks that the operator allows.
     pub networks: Vec<Network>,
 }
 
 impl Peers {
-    /// Whether an address is one of them. A link-local one is none: on another link it is another host's.
-    pub fn hold(&self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
-        if matches!(address, IpAddr::V6(address) if address.is_unicast_link_local()) {
-            return false;
-        }
-        self.addresses.contains(&address) || self.networks.iter().any(|network| network.holds(address))
+    /// Whether an address, as the kernel says it, is one of them. A link-local one is another host's in another zone, and so in no network.
+    pub fn hold(&self, address: &ScopedAddr) -> bool {
+        let in_network = || self.networks.iter().any(|network| network.holds(address.ip()));
+        !address.lacks_zone()
+            && (self.addresses.contains(address) || !address.is_link_local() && in_network())
     }
 }
 
@@ -98,9 +97,15 @@ mod tests {
     }
 
     #[test]
-    fn a_link_local_address_is_nobodys() {
-        let peers =
-            Peers { addresses: vec![ip("fe80::1"), ip("10.9.0.2")], networks: vec!["::/0".parse().unwrap()] };
-        assert!(!peers.hold(ip("fe80::1")) && peers.hold(ip("10.9.0.2")) && peers.hold(ip("2001:db8::9")));
+    fn a_link_local_address_is_the_coordinators_in_its_zone_only() {
+        let scoped = |text: &str| text.parse::<ScopedAddr>().unwrap();
+        let addresses = ["fe80::1%3", "fe80::2", "10.9.0.2"].map(scoped).to_vec();
+        let peers = Peers { addresses, networks: vec!["::/0".parse().unwrap()] };
+        for own in ["fe80::1%3", "10.9.0.2", "2001:db8::9"] {
+            assert!(peers.hold(&scoped(own)), "{own}");
+        }
+        for other in ["fe80::1", "fe80::1%4", "fe80::2", "fe80::2%3", "fe80::9%3", "10.9.0.3"] {
+            assert!(!peers.hold(&scoped(other)), "{other}");
+        }
     }
 }

@@ -15,11 +15,14 @@ use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
 use crate::host::cpu;
 use crate::host::socket_memory::SocketMemory;
+use crate::host::zone;
 use crate::sys;
 use socket2::Socket;
-use stacklab_model::{Compared, DelayPoints, HostReport, Point, Probe, Role, Sent, Transport, TrialSpec};
+use stacklab_model::{
+    Compared, DelayPoints, HostReport, Point, Probe, Role, ScopedAddr, Sent, Transport, TrialSpec,
+};
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -49,13 +52,19 @@ impl Drop for Receiver {
 impl Receiver {
     /// Listens for anybody.
     #[cfg(test)]
-    pub fn listen(spec: TrialSpec, address: IpAddr) -> Result<Self, EngineError> {
+    pub fn listen(spec: TrialSpec, address: std::net::IpAddr) -> Result<Self, EngineError> {
         Self::listen_to(spec, address, None)
     }
 
     /// Listens on an address, port chosen by the kernel, for a sender that knows the trial's token, and is one of these peers if there are
     /// any.
-    pub fn listen_to(spec: TrialSpec, address: IpAddr, peers: Option<Peers>) -> Result<Self, EngineError> {
+    pub fn listen_to(
+        spec: TrialSpec,
+        address: impl Into<ScopedAddr>,
+        peers: Option<Peers>,
+    ) -> Result<Self, EngineError> {
+        let given = address.into();
+        let address = zone::socket_addr(&given, 0).attempt(|| format!("listen on {given}"))?;
         // Taken before the socket exists, and so before the sender can start: its first packets must be counted too.
         let before = Snapshot::take(&endpoint::interface_of(address)?);
         let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
@@ -69,7 +78,7 @@ impl Receiver {
             }
             socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("the socket has no IP address"))
         };
-        let listening = ready().attempt(|| format!("listen for {} on {address}", spec.transport))?;
+        let listening = ready().attempt(|| format!("listen for {} on {given}", spec.transport))?;
         let ended = Arc::new(AtomicBool::new(false));
         let thread = thread::spawn({
             let ended = Arc::clone(&ended);

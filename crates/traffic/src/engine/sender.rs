@@ -15,12 +15,13 @@ use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
 use crate::host::cpu;
 use crate::host::socket_memory::SocketMemory;
+use crate::host::zone;
 use crate::sys;
 use stacklab_model::{
-    DelayPoints, HostReport, Metric, Point, Probe, Role, Slice, TcpInfo, Transport, TrialSpec,
+    DelayPoints, HostReport, Metric, Point, Probe, Role, ScopedAddr, Slice, TcpInfo, Transport, TrialSpec,
 };
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -28,19 +29,21 @@ use std::time::Duration;
 /// Sampling period of the smoothed round-trip time.
 const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
-/// Runs the sender of a trial, from the address `from` to a listening receiver.
-pub fn run(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<HostReport, EngineError> {
+/// Runs the sender of a trial, from the address `from` to a listening receiver. If both are link-local, the zone of `from` is that of both.
+pub fn run(spec: &TrialSpec, from: impl Into<ScopedAddr>, to: SocketAddr) -> Result<HostReport, EngineError> {
     run_arm(spec, from, to, None)
 }
 
 /// The same for an arm of an interleaved trial, which sends in its turns only. Only streams and echoes can.
 pub fn run_arm(
     spec: &TrialSpec,
-    from: IpAddr,
+    from: impl Into<ScopedAddr>,
     to: SocketAddr,
     mut turn: Option<Turn<'_>>,
 ) -> Result<HostReport, EngineError> {
     sys::precise_timers();
+    let given = from.into();
+    let (from, to) = zone::ends(&given, to).attempt(|| format!("send from {given} to {to}"))?;
     if turn.is_some() && !spec.probe.probe.interleaves() {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "only streams and echoes can take turns"))
             .attempt(|| format!("run {} in turns", spec.probe.probe));
@@ -54,7 +57,7 @@ pub fn run_arm(
     let channels =
         (0..spec.flows).map(|_| Channel::connect(spec, from, to)).collect::<Result<Vec<_>, EngineError>>()?;
     let first = &channels[0];
-    let attempt = || format!("run {} over {} from {from} to {to}", spec.probe.probe, spec.transport);
+    let attempt = || format!("run {} over {} from {given} to {to}", spec.probe.probe, spec.transport);
     let ended = AtomicBool::new(false);
     let shared = SharedState::new(&ended);
     let mut counter = ArrivalCounter::new(spec, &shared, 1);

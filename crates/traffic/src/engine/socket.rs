@@ -6,10 +6,10 @@ use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
 use crate::sys::{self, Batch, SEND_LIMIT};
 use socket2::{Domain, Protocol, Socket, Type};
-use stacklab_model::{Framing, Io, Pacing, Probe, TcpInfo, Transport, TrialSpec};
+use stacklab_model::{Framing, Io, Pacing, Probe, ScopedAddr, TcpInfo, Transport, TrialSpec};
 use std::ffi::c_int;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 /// How long a connection may take to open.
@@ -49,13 +49,12 @@ pub struct Channel {
     pub(crate) poll_ns: sys::Nanos,
 }
 
-/// Opens a socket of the trial's family and transport, bound to the host's own address, never IPv4-mapped.
-pub fn open(spec: &TrialSpec, address: IpAddr) -> Result<Socket, EngineError> {
+/// Opens a socket of the trial's family and transport, bound to the host's own address with port 0, never IPv4-mapped.
+pub fn open(spec: &TrialSpec, address: SocketAddr) -> Result<Socket, EngineError> {
     let (kind, protocol) = match spec.transport {
         Transport::Tcp => (Type::STREAM, Protocol::TCP),
         Transport::Udp => (Type::DGRAM, Protocol::UDP),
     };
-    let address = SocketAddr::new(address, 0);
     let bound = || -> io::Result<Socket> {
         let socket = Socket::new(Domain::for_address(address), kind, Some(protocol))?;
         if address.is_ipv6() {
@@ -69,13 +68,13 @@ pub fn open(spec: &TrialSpec, address: IpAddr) -> Result<Socket, EngineError> {
 }
 
 impl Channel {
-    /// Connects to the receiver.
-    pub fn connect(spec: &TrialSpec, from: IpAddr, to: SocketAddr) -> Result<Self, EngineError> {
+    /// Connects to the receiver. `from` has port 0.
+    pub fn connect(spec: &TrialSpec, from: SocketAddr, to: SocketAddr) -> Result<Self, EngineError> {
         let socket = open(spec, from)?;
         socket_options::destination(&socket, spec, to)
             .and_then(|to| socket.connect_timeout(&to, CONNECT_LIMIT))
             .and_then(|()| socket_options::set_pacing(&socket, spec))
-            .attempt(|| format!("connect {} from {from} to {to}", spec.transport))?;
+            .attempt(|| format!("connect {} from {} to {to}", spec.transport, ScopedAddr::from(from)))?;
         Channel::new(spec, socket)
     }
 

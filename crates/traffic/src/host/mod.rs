@@ -9,3 +9,4 @@ pub(crate) mod noise;
 pub mod other_load;
 pub mod route;
 pub(crate) mod socket_memory;
+pub mod zone;

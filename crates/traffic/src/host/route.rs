@@ -2,10 +2,12 @@
 
 use crate::engine::endpoint;
 use crate::error::{Attempt, EngineError};
+use crate::host::zone;
 use crate::sys;
 use socket2::{Domain, Socket, Type};
+use stacklab_model::ScopedAddr;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 
 /// A placeholder port: a datagram socket is connected to it and nothing is sent.
 const NO_SERVICE: u16 = 9;
@@ -13,8 +15,8 @@ const NO_SERVICE: u16 = 9;
 /// The local end of a route.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
-    /// Own address.
-    pub address: IpAddr,
+    /// Own address. If it is link-local, with the zone as the other end's was given.
+    pub address: ScopedAddr,
     /// The interface that holds it.
     pub interface: String,
     /// MTU of that interface, bytes.
@@ -24,25 +26,31 @@ pub struct Route {
 /// The kernel's route to an address, from the address `from` if given. Nothing is sent.
 ///
 /// # Errors
-/// When no route leads there, or no interface has the address.
-pub fn route_to(to: IpAddr, from: Option<IpAddr>) -> Result<Route, EngineError> {
-    let there = SocketAddr::new(to, NO_SERVICE);
+/// When no route leads there, this host does not have a zone, or no interface has the address.
+pub fn route_to(to: &ScopedAddr, from: Option<&ScopedAddr>) -> Result<Route, EngineError> {
     let attempt = || match from {
         Some(from) => format!("find a route from {from} to {to}"),
         None => format!("find a way to {to}"),
     };
-    let seen = || -> io::Result<(Socket, IpAddr)> {
+    let seen = || -> io::Result<(Socket, SocketAddr)> {
+        let mut there = zone::socket_addr(to, NO_SERVICE)?;
         let socket = Socket::new(Domain::for_address(there), Type::DGRAM, None)?;
         if let Some(from) = from {
-            socket.bind(&SocketAddr::new(from, 0).into())?;
+            let own;
+            (own, there) = zone::ends(from, there)?;
+            socket.bind(&own.into())?;
         }
         socket.connect(&there.into())?;
         let own = socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))?;
-        Ok((socket, own.ip()))
+        Ok((socket, own))
     };
-    let (socket, address) = seen().attempt(attempt)?;
-    let interface = endpoint::interface_of(address)?;
+    let (socket, own) = seen().attempt(attempt)?;
+    let interface = endpoint::interface_of(own)?;
     let mtu = sys::interface_mtu(&socket, &interface).attempt(|| format!("read the MTU of {interface}"))?;
+    let address = match to.zone() {
+        Some(zone) => ScopedAddr::new(own.ip(), Some(zone)),
+        None => own.into(),
+    };
     Ok(Route { address, interface, mtu })
 }
 
@@ -54,16 +62,18 @@ mod tests {
     #[test]
     fn loopback_is_seen_from_itself() {
         for family in Family::ALL {
-            let route = route_to(family.loopback(), None).unwrap();
-            assert_eq!(route.address, family.loopback());
+            let own = ScopedAddr::from(family.loopback());
+            let route = route_to(&own, None).unwrap();
+            assert_eq!(route.address, own);
             assert!(route.mtu >= 1280, "{route:?}");
-            assert_eq!(route_to(family.loopback(), Some(family.loopback())).unwrap(), route);
+            assert_eq!(route_to(&own, Some(&own)).unwrap(), route);
         }
     }
 
     #[test]
     fn an_address_that_this_host_has_not_is_no_place_to_see_from() {
-        let error = route_to("127.0.0.1".parse().unwrap(), Some("192.0.2.77".parse().unwrap())).unwrap_err();
+        let [there, other] = ["127.0.0.1", "192.0.2.77"].map(|text| text.parse().unwrap());
+        let error = route_to(&there, Some(&other)).unwrap_err();
         assert!(error.to_string().contains("from 192.0.2.77 to 127.0.0.1"), "{error}");
     }
 }

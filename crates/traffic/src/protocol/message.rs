@@ -5,8 +5,10 @@
 
 use crate::protocol::lines::printable;
 use serde::{Deserialize, Serialize};
-use stacklab_model::{Counters, CpuTime, HostFacts, HostReport, NoiseFloor, TrialSpec, too_large};
-use std::net::{IpAddr, SocketAddr};
+use stacklab_model::{
+    Counters, CpuTime, HostFacts, HostReport, NoiseFloor, ScopedAddr, TrialSpec, too_large,
+};
+use std::net::SocketAddr;
 
 /// Oldest and newest version of these messages that this program speaks.
 pub const VERSIONS: (u32, u32) = (5, 5);
@@ -78,16 +80,17 @@ pub enum Request {
     Listen {
         /// The trial.
         spec: Box<TrialSpec>,
-        /// Own address.
-        address: IpAddr,
+        /// Own address. If it is link-local, its zone is one of the agent's host. An agent that listens on TCP knows it from its connection
+        /// with the coordinator, which gives none.
+        address: ScopedAddr,
     },
     /// Send a trial. Answered when the trial has ended.
     Send {
         /// The trial.
         spec: Box<TrialSpec>,
-        /// Own address.
-        from: IpAddr,
-        /// The receiver's listening address.
+        /// Own address, with a zone as that of `Listen`.
+        from: ScopedAddr,
+        /// The receiver's listening address. If it is link-local, it is in the zone of `from`, and has no scope id of its own.
         to: SocketAddr,
     },
     /// Send the arms of an interleaved trial in turns. Answered when all have ended.
@@ -118,9 +121,9 @@ pub enum Request {
 pub struct SendArm {
     /// The trial.
     pub spec: Box<TrialSpec>,
-    /// Own address.
-    pub from: IpAddr,
-    /// The receiver's listening address.
+    /// Own address, as in `Send`.
+    pub from: ScopedAddr,
+    /// The receiver's listening address, as in `Send`.
     pub to: SocketAddr,
 }
 

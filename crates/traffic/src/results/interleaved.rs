@@ -127,7 +127,8 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
         .iter()
         .map(|(path, spec, [sender, _])| {
             let mtu = sender.endpoint.path_mtu.filter(|_| !path.planned_mtu).unwrap_or(path.path_mtus()[0]);
-            let each = wire_size(Family::of(path.sender), spec.transport, spec.message_bytes, mtu).packets;
+            let each =
+                wire_size(Family::of(path.sender.ip()), spec.transport, spec.message_bytes, mtu).packets;
             (sender.sent.warmup + sender.sent.measured + sender.sent.markers).saturating_mul(each.into())
         })
         .fold(0, u64::saturating_add);

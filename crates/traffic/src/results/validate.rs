@@ -62,8 +62,8 @@ pub fn validate(
     let mut found = Contradictions::default();
     let [there, back] = path.path_mtus();
     let ends = [
-        ("sender", sender, path.sender, path.destination(), there),
-        ("receiver", receiver, path.receiver, path.source(), back),
+        ("sender", sender, path.sender.ip(), path.destination(), there),
+        ("receiver", receiver, path.receiver.ip(), path.source(), back),
     ];
     for ((name, side, own, other, found_mtu), own_mtu) in ends.into_iter().zip(path.own_mtus()) {
         let planned_family = Family::of(own);
@@ -155,7 +155,7 @@ fn check_segments(
             });
         }
         Transport::Udp => {
-            let family = Family::of(path.sender);
+            let family = Family::of(path.sender.ip());
             let mtu = sender.endpoint.path_mtu.filter(|_| !path.planned_mtu).unwrap_or(path.path_mtus()[0]);
             let packets = u64::from(wire_size(family, spec.transport, spec.message_bytes, mtu).packets);
             let messages = sender.sent.warmup + sender.sent.measured + sender.sent.markers;
@@ -246,8 +246,8 @@ mod tests {
         let judged = |renumbers| {
             let plain = path(Family::Ipv4);
             let nat = NatPath {
-                destination: plain.receiver,
-                source: plain.sender,
+                destination: plain.receiver.ip(),
+                source: plain.sender.ip(),
                 path_mtus: [1500; 2],
                 own_mtus: [1500; 2],
                 renumbers,

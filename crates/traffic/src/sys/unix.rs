@@ -2,6 +2,7 @@
 
 use crate::sys::types::Nanos;
 use nix::ifaddrs::getifaddrs;
+use nix::net::if_::if_nameindex;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::resource::{Resource, UsageWho, getrlimit, getrusage, setrlimit};
 use nix::sys::socket::SockaddrStorage;
@@ -9,9 +10,10 @@ use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 use socket2::{SockAddr, Socket};
+use stacklab_model::ScopedAddr;
 use std::ffi::c_int;
 use std::io::{self, Read};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
@@ -191,11 +193,13 @@ pub fn peak_rss_kib() -> Option<u64> {
     getrusage(UsageWho::RUSAGE_SELF).ok().and_then(|usage| u64::try_from(usage.max_rss()).ok())
 }
 
-/// The name of the interface that holds an address.
-pub fn interface_of(address: IpAddr) -> io::Result<Option<String>> {
+/// The name of the interface that holds an address. A link-local one is held in its zone only.
+pub fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
+    let address = ScopedAddr::from(address);
     let holds = |storage: &SockaddrStorage| {
-        let v4 = storage.as_sockaddr_in().map(|found| IpAddr::from(found.ip()));
-        v4.or_else(|| storage.as_sockaddr_in6().map(|found| IpAddr::from(found.ip()))) == Some(address)
+        let v4 = storage.as_sockaddr_in().map(|found| SocketAddrV4::from(*found).into());
+        let found = v4.or_else(|| storage.as_sockaddr_in6().map(|found| SocketAddrV6::from(*found).into()));
+        found.map(|found: SocketAddr| ScopedAddr::from(found)) == Some(address.clone())
     };
     let found = getifaddrs()?.find(|entry| entry.address.as_ref().is_some_and(holds));
     Ok(found.map(|entry| entry.interface_name))
@@ -207,6 +211,15 @@ pub fn interfaces() -> io::Result<Vec<String>> {
     names.sort();
     names.dedup();
     Ok(names)
+}
+
+/// Index and name of each of this host's interfaces, in order.
+pub fn interface_indices() -> io::Result<Vec<(u32, String)>> {
+    let interfaces = if_nameindex()?;
+    let mut all: Vec<(u32, String)> =
+        interfaces.iter().map(|found| (found.index(), found.name().to_string_lossy().into_owned())).collect();
+    all.sort();
+    Ok(all)
 }
 
 /// TCP congestion control of a socket.

@@ -176,15 +176,15 @@ impl Progress {
 
 pub(super) fn send_arm(transfer: &Transfer, listening: SocketAddr) -> SendArm {
     let Transfer { path, spec, .. } = transfer;
-    let spec = TrialSpec { family: Family::of(path.sender), ..spec.clone() };
+    let spec = TrialSpec { family: Family::of(path.sender.ip()), ..spec.clone() };
     let to = SocketAddr::new(path.destination(), listening.port());
-    SendArm { spec: Box::new(spec), from: path.sender, to }
+    SendArm { spec: Box::new(spec), from: path.sender.clone(), to }
 }
 
 fn listen(agent: &mut AgentClient, transfer: &Transfer, time: Time) -> Result<(u64, SocketAddr), AgentError> {
     // Behind a translator the receiver has the other family.
-    let spec = TrialSpec { family: Family::of(transfer.path.receiver), ..transfer.spec.clone() };
-    let request = Request::Listen { spec: Box::new(spec), address: transfer.path.receiver };
+    let spec = TrialSpec { family: Family::of(transfer.path.receiver.ip()), ..transfer.spec.clone() };
+    let request = Request::Listen { spec: Box::new(spec), address: transfer.path.receiver.clone() };
     match agent.ask(request, "listen", time.left())? {
         (id, Answer::Listening { address }) => Ok((id, address)),
         _ => Err(agent.confused("listen")),

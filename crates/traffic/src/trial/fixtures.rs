@@ -3,7 +3,7 @@
 use crate::trial::path::Path;
 use stacklab_model::{
     Cell, Endpoint, Family, Framing, HostReport, Length, Offloads, Pacing, Probe, ProbeSpec, Received, Role,
-    Sent, TcpInfo, Transport, TrialSpec,
+    ScopedAddr, Sent, TcpInfo, Transport, TrialSpec,
 };
 use std::net::{IpAddr, SocketAddr};
 
@@ -17,7 +17,7 @@ fn addresses(family: Family) -> [IpAddr; 2] {
 
 /// A path as planned, for tests of pure functions.
 pub(crate) fn path(family: Family) -> Path {
-    let [sender, receiver] = addresses(family);
+    let [sender, receiver] = addresses(family).map(ScopedAddr::from);
     let (mtu, planned_mtu) = (1500, true);
     Path { sender, receiver, mtu, planned_mtu, offloads: false, rate: None, shared: false, nat: None }
 }

@@ -1,15 +1,15 @@
 //! The planned path between the two hosts of a trial.
 
-use stacklab_model::Rate;
+use stacklab_model::{Rate, ScopedAddr};
 use std::net::IpAddr;
 
 /// The planned path between the two hosts of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
-    /// The sender's address.
-    pub sender: IpAddr,
-    /// The receiver's address.
-    pub receiver: IpAddr,
+    /// The sender's address, as its own host names it: a link-local one with that host's zone, unless its agent knows that itself.
+    pub sender: ScopedAddr,
+    /// The receiver's address, as its own host names it.
+    pub receiver: ScopedAddr,
     /// MTU of the path, bytes; without a planned MTU, the MTU of the sender's own link.
     pub mtu: u32,
     /// Whether the MTU was planned. Otherwise another link of the path may have a smaller MTU, and the receiver's own
@@ -48,17 +48,17 @@ impl Path {
             own_mtus.reverse();
             NatPath { destination: source, source: destination, path_mtus, own_mtus, renumbers }
         });
-        Path { sender: self.receiver, receiver: self.sender, nat, ..self.clone() }
+        Path { sender: self.receiver.clone(), receiver: self.sender.clone(), nat, ..self.clone() }
     }
 
-    /// The receiver's address as the sender uses it.
+    /// The receiver's address as the sender uses it; a link-local one in the zone of the sender's own.
     pub fn destination(&self) -> IpAddr {
-        self.nat.map_or(self.receiver, |nat| nat.destination)
+        self.nat.map_or(self.receiver.ip(), |nat| nat.destination)
     }
 
-    /// The sender's address as the receiver uses it.
+    /// The sender's address as the receiver uses it; a link-local one in the zone of the receiver's own.
     pub fn source(&self) -> IpAddr {
-        self.nat.map_or(self.sender, |nat| nat.source)
+        self.nat.map_or(self.sender.ip(), |nat| nat.source)
     }
 
     /// The path MTU from the sender and from the receiver, bytes.

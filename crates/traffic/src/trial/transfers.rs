@@ -212,9 +212,12 @@ mod tests {
                     .map(|transfer| (transfer.from, transfer.path.sender, transfer.path.receiver))
                     .collect::<Vec<_>>()
             };
-            let (there, back) = ((0, path.sender, path.receiver), (1, path.receiver, path.sender));
-            assert_eq!(of(Direction::Forward), [there]);
-            assert_eq!(of(Direction::Reverse), [back]);
+            let (there, back) = (
+                (0, path.sender.clone(), path.receiver.clone()),
+                (1, path.receiver.clone(), path.sender.clone()),
+            );
+            assert_eq!(of(Direction::Forward), [there.clone()]);
+            assert_eq!(of(Direction::Reverse), [back.clone()]);
             assert_eq!(of(Direction::Both), [there, back]);
         }
     }

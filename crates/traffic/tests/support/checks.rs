@@ -18,7 +18,7 @@ fn side(answer: Answer) -> HostReport {
 }
 
 fn listen(agent: &mut AgentClient, spec: &TrialSpec) -> (u64, SocketAddr) {
-    let request = Request::Listen { spec: Box::new(spec.clone()), address: spec.family.loopback() };
+    let request = Request::Listen { spec: Box::new(spec.clone()), address: spec.family.loopback().into() };
     match agent.ask(request, "listen", LIMIT).unwrap() {
         (id, Answer::Listening { address }) => (id, address),
         other => panic!("{other:?}"),
@@ -45,7 +45,8 @@ pub fn does_several_things_at_once(open: impl Fn() -> End) {
             let start = Instant::now();
             let mut sends = Vec::new();
             for (spec, (_, to)) in specs.iter().zip(listening) {
-                let request = Request::Send { spec: Box::new(spec.clone()), from: family.loopback(), to };
+                let request =
+                    Request::Send { spec: Box::new(spec.clone()), from: family.loopback().into(), to };
                 sends.push(agent.start(request, "send").unwrap());
             }
             agent.hello().unwrap();
@@ -77,7 +78,7 @@ pub fn does_once_what_is_asked_twice(mut end: End) {
     };
     let mut answer = || serde_json::from_str::<Numbered<Answer>>(&answers.next().unwrap().unwrap()).unwrap();
     let spec = spec(Family::Ipv6, Transport::Udp, Probe::Stream, Pacing::Schedule(500.0), 200);
-    let listen = || Request::Listen { spec: Box::new(spec.clone()), address: Family::Ipv6.loopback() };
+    let listen = || Request::Listen { spec: Box::new(spec.clone()), address: Family::Ipv6.loopback().into() };
     let line = |id, body| serde_json::to_vec(&Numbered { id, body }).unwrap();
     write(line(9, Request::Hello { oldest: VERSIONS.0, newest: VERSIONS.1 }));
     assert!(matches!(answer(), Numbered { id: 9, body: Answer::Hello { .. } }));
@@ -87,7 +88,7 @@ pub fn does_once_what_is_asked_twice(mut end: End) {
     // Another receiver would have another port.
     assert_eq!(answer(), first);
     let Answer::Listening { address: to } = first.body else { panic!("{first:?}") };
-    let send = || Request::Send { spec: Box::new(spec.clone()), from: Family::Ipv6.loopback(), to };
+    let send = || Request::Send { spec: Box::new(spec.clone()), from: Family::Ipv6.loopback().into(), to };
     write(line(2, send()));
     write(line(2, send()));
     write(line(3, Request::Collect { listen: 99 }));

@@ -46,8 +46,8 @@ pub fn client(host: &str, end: End) -> (AgentClient, Box<dyn FnOnce()>) {
 pub fn path(family: Family) -> Path {
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
     Path {
-        sender: family.loopback(),
-        receiver: family.loopback(),
+        sender: family.loopback().into(),
+        receiver: family.loopback().into(),
         mtu,
         planned_mtu: true,
         offloads: true,

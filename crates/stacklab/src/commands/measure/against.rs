@@ -14,7 +14,7 @@ use crate::rig::host_pair::HostPair;
 use crate::rig::kernels::Kernels;
 use crate::rig::rigs::Rigs;
 use crate::trial::evidence::Evidence;
-use stacklab_model::{Cell, CpuScope, Family, LinkConfig, Services, System, Systems};
+use stacklab_model::{Cell, CpuScope, Family, LinkConfig, ScopedAddr, Services, System, Systems};
 use stacklab_report::Format;
 use stacklab_store::{Campaign, HostRow, Record, StoreError};
 use stacklab_study::Plan;
@@ -22,7 +22,6 @@ use stacklab_traffic::host::route::{Route, route_to};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::trial::{Collected, Path};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
 use std::sync::atomic::AtomicBool;
 
 /// Measures both families in turns and prints the verdicts.
@@ -93,20 +92,21 @@ struct BothFamilies {
 /// The way to the other host in one family.
 struct Way {
     here: Route,
-    there: IpAddr,
+    there: ScopedAddr,
 }
 
 impl BothFamilies {
     fn meet(common: &CommonOptions, interrupted: &'static AtomicBool) -> Result<(Self, LocalAgent), Failure> {
         let (mut ways, mut others) = (BTreeMap::new(), Vec::new());
-        for address in addresses(common)? {
-            let there = address.ip();
-            if ways.contains_key(&Family::of(there)) {
+        for place in addresses(common)? {
+            let there = place.address.clone();
+            let family = Family::of(there.ip());
+            if ways.contains_key(&family) {
                 continue;
             }
-            let here = route_to(there, None).map_err(|error| Failure::Unreachable(error.to_string()))?;
-            ways.insert(Family::of(there), Way { here, there });
-            others.push(address);
+            let here = route_to(&there, None).map_err(|error| Failure::Unreachable(error.to_string()))?;
+            ways.insert(family, Way { here, there });
+            others.push(place);
         }
         if let Some(lacking) = Family::ALL.iter().find(|family| !ways.contains_key(family)) {
             return Err(Failure::Unreachable(format!(
@@ -157,7 +157,9 @@ impl Rig for BothFamilies {
 
     fn path(&self, _link_config: &LinkConfig, cell: &Cell) -> Path {
         let Way { here, there } = &self.ways[&cell.family];
-        let [sender, receiver] = if self.reverse { [*there, here.address] } else { [here.address, *there] };
+        // Its zone is called so here only.
+        let (here_address, there) = (here.address.clone(), there.elsewhere());
+        let [sender, receiver] = if self.reverse { [there, here_address] } else { [here_address, there] };
         // The path was not planned: its MTU and offloads are taken unchanged.
         Path {
             sender,

@@ -7,9 +7,11 @@ use stacklab_agent::channel::Channel;
 use stacklab_agent::greeting::{GreetingError, greet, show_address};
 use stacklab_agent::key::Key;
 use stacklab_agent::tls;
-use stacklab_model::{Family, HostFacts};
+use stacklab_model::{Family, HostFacts, ScopedAddr};
 use stacklab_traffic::host::route::{self, Route};
+use stacklab_traffic::host::zone::{self, written_here};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
+use std::fmt;
 use std::io::{self, BufWriter, IsTerminal};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::process::CommandExt;
@@ -26,8 +28,8 @@ const GREETING_LIMIT: Duration = Duration::from_secs(10);
 pub struct End {
     /// The agent.
     pub agent: AgentClient,
-    /// Its address in this measurement.
-    pub address: IpAddr,
+    /// Its address in this measurement, as its own host names it; the zone of another host's is known to its agent only.
+    pub address: ScopedAddr,
     /// Facts of its host.
     pub facts: HostFacts,
 }
@@ -52,15 +54,15 @@ impl Ends {
     /// When HOST has no such address, no free agent listens there, or no agent can be started here.
     pub fn meet(options: &CommonOptions, interrupted: &'static AtomicBool) -> Result<Self, Failure> {
         let (mut agent, there) = reach(options, &[], interrupted)?;
-        let route = route::route_to(there.ip(), options.from)
+        let route = route::route_to(&there.address, options.from.as_ref())
             .map_err(|error| Failure::Unreachable(error.to_string()))?;
         let facts = agent.facts()?;
-        let there = End { agent, address: there.ip(), facts };
+        let there = End { agent, address: there.address.elsewhere(), facts };
         let (local, mut agent) = LocalAgent::start(interrupted)?;
         agent.hello()?;
         let facts = agent.facts()?;
-        let here = End { agent, address: route.address, facts };
-        Ok(Ends { here, there, family: Family::of(route.address), route, _local: local })
+        let here = End { agent, address: route.address.clone(), facts };
+        Ok(Ends { here, there, family: Family::of(route.address.ip()), route, _local: local })
     }
 }
 
@@ -102,9 +104,9 @@ impl Drop for LocalAgent {
 /// When HOST has no such address, no free agent listens there, or the key is not that agent's.
 pub fn reach(
     options: &CommonOptions,
-    others: &[SocketAddr],
+    others: &[Place],
     interrupted: &'static AtomicBool,
-) -> Result<(AgentClient, SocketAddr), Failure> {
+) -> Result<(AgentClient, Place), Failure> {
     let CommonOptions { host, port, .. } = options;
     let mut key =
         Key::given(options.key_file.as_deref()).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -117,7 +119,7 @@ pub fn reach(
     };
     let mut failed = Vec::new();
     for address in addresses(options)? {
-        let stream = match connect(address, options.from) {
+        let stream = match connect(&address, options.from.as_ref()) {
             Ok(stream) => stream,
             Err(reason) => {
                 failed.push(format!("{address}: {reason}"));
@@ -129,8 +131,8 @@ pub fn reach(
             tickets.push(
                 asking(
                     &mut key,
-                    *other,
-                    || channel(connect(*other, None)?),
+                    other,
+                    || channel(connect(other, None)?),
                     |channel, key| show_address(channel, key, GREETING_LIMIT),
                 )?
                 .0,
@@ -138,14 +140,14 @@ pub fn reach(
         }
         // A person may have typed the key in between, for longer than the agent waits.
         let mut first = Some(stream).filter(|_| tickets.is_empty());
-        let again = || channel(first.take().map_or_else(|| connect(address, options.from), Ok)?);
-        let ((), channel) = asking(&mut key, address, again, |channel, key| {
+        let again = || channel(first.take().map_or_else(|| connect(&address, options.from.as_ref()), Ok)?);
+        let ((), channel) = asking(&mut key, &address, again, |channel, key| {
             greet(channel, key, tickets.clone(), GREETING_LIMIT)
         })?;
         // TCP_NODELAY: a request is sent at once.
         let output = BufWriter::new(channel.clone());
         let mut agent = AgentClient::new(format!("the agent on {address}"), channel, output, interrupted);
-        agent.hello().map_err(|error| not_an_agent(error, address))?;
+        agent.hello().map_err(|error| not_an_agent(error, &address))?;
         return Ok((agent, address));
     }
     Err(Failure::Unreachable(format!(
@@ -158,7 +160,7 @@ pub fn reach(
 /// Speaks with an agent; where it wants a key and a person is there, asks for it once and speaks again.
 fn asking<T>(
     key: &mut Option<Key>,
-    there: SocketAddr,
+    there: &Place,
     mut connect: impl FnMut() -> Result<Channel, GreetingError>,
     mut speak: impl FnMut(&Channel, Option<&Key>) -> Result<T, GreetingError>,
 ) -> Result<(T, Channel), Failure> {
@@ -181,11 +183,26 @@ fn asking<T>(
     })
 }
 
-/// The addresses of the host in the requested family.
+/// Where an agent may listen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The address, with its zone as the user names it.
+    pub address: ScopedAddr,
+    /// As this host's kernel takes it, with the port.
+    socket: SocketAddr,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.address.with_port(self.socket.port()))
+    }
+}
+
+/// The places on the host in the requested family, each once.
 ///
 /// # Errors
-/// When it has none, or cannot be looked up.
-pub fn addresses(options: &CommonOptions) -> Result<Vec<SocketAddr>, Failure> {
+/// When it has none, or cannot be looked up; `Usage` when an address lacks its zone, or has a wrong one.
+pub fn addresses(options: &CommonOptions) -> Result<Vec<Place>, Failure> {
     let CommonOptions { host, port, ipv4, ipv6, from, .. } = options;
     let unknown = |reason: String| {
         Failure::Unreachable(format!("could not look up the host `{host}`: {reason}; check its name"))
@@ -194,54 +211,59 @@ pub fn addresses(options: &CommonOptions) -> Result<Vec<SocketAddr>, Failure> {
     for name in host.split(',') {
         // Brackets as in a URL.
         let name = name.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(name);
-        let found = (name, *port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
-        all.extend(found.map(|found| SocketAddr::new(found.ip().to_canonical(), *port)));
+        if name.contains('%') || name.parse::<IpAddr>().is_ok() {
+            all.push(written_here(name).map_err(Failure::Usage)?);
+        } else {
+            let found = (name, *port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+            all.extend(found.map(ScopedAddr::from));
+        }
     }
     let asked = match (ipv4, ipv6, from) {
         (true, ..) => Some(Family::Ipv4),
         (_, true, _) => Some(Family::Ipv6),
-        (.., from) => from.map(Family::of),
+        (.., from) => from.as_ref().map(|from| Family::of(from.ip())),
     };
     if let (Some(asked), Some(from)) = (asked, from)
-        && asked != Family::of(*from)
+        && asked != Family::of(from.ip())
     {
         return Err(Failure::Usage(format!("--from {from} is no {asked} address")));
     }
-    let mut right: Vec<SocketAddr> = all
-        .iter()
-        .copied()
-        .filter(|address| asked.is_none_or(|asked| asked == Family::of(address.ip())))
-        .collect();
-    right.dedup();
+    let is_right = |address: &&ScopedAddr| asked.is_none_or(|asked| asked == Family::of(address.ip()));
+    let right: Vec<&ScopedAddr> = all.iter().filter(is_right).collect();
     if right.is_empty() {
         let family = asked.map_or_else(String::new, |asked| format!("{asked} "));
-        let has: Vec<String> = all.iter().map(|address| address.ip().to_string()).collect();
+        let has: Vec<String> = all.iter().map(ScopedAddr::to_string).collect();
         return Err(unknown(format!("it has no {family}address, only {}", has.join(", "))));
     }
-    let link_local =
-        |address: &SocketAddr| matches!(address.ip(), IpAddr::V6(ip) if ip.is_unicast_link_local());
-    if right.iter().all(link_local) {
-        return Err(Failure::Usage(format!(
-            "{host} is a link-local address, which means nothing without its link: name another address of that host"
-        )));
+    // A name may lead to link-local addresses, and only some resolvers say in which zone.
+    let (mut places, mut reason) = (Vec::new(), String::new());
+    for address in right {
+        let found = zone::socket_addr(address, *port).and_then(|socket| match from {
+            Some(from) => zone::ends(from, socket).map(|_| socket),
+            None => Ok(socket),
+        });
+        match found {
+            Ok(socket) => places.push(Place { address: address.clone(), socket }),
+            Err(error) => reason = format!("{address}: {error}"),
+        }
     }
-    right.retain(|address| !link_local(address));
-    Ok(right)
+    places.dedup();
+    if places.is_empty() { Err(Failure::Usage(reason)) } else { Ok(places) }
 }
 
-fn connect(to: SocketAddr, from: Option<IpAddr>) -> io::Result<TcpStream> {
-    let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
+fn connect(to: &Place, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
+    let socket = Socket::new(Domain::for_address(to.socket), Type::STREAM, Some(Protocol::TCP))?;
     if let Some(from) = from {
-        socket.bind(&SocketAddr::new(from, 0).into())?;
+        socket.bind(&zone::socket_addr(from, 0)?.into())?;
     }
-    socket.connect_timeout(&SockAddr::from(to), CONNECT_LIMIT)?;
+    socket.connect_timeout(&SockAddr::from(to.socket), CONNECT_LIMIT)?;
     socket.set_tcp_nodelay(true)?;
     stacklab_agent::notice_a_dead_peer(&socket)?;
     Ok(socket.into())
 }
 
 /// The peer is not an agent after all.
-fn not_an_agent(error: AgentError, there: SocketAddr) -> Failure {
+fn not_an_agent(error: AgentError, there: &Place) -> Failure {
     match error {
         AgentError::Gone { .. }
         | AgentError::Silent { .. }
@@ -252,7 +274,7 @@ fn not_an_agent(error: AgentError, there: SocketAddr) -> Failure {
     }
 }
 
-fn no_agent(there: SocketAddr) -> Failure {
+fn no_agent(there: &Place) -> Failure {
     Failure::Unreachable(format!(
         "something listens on {there}, but it does not speak as an agent of stacklab, or not as one of this version, or has no room for another connection: start `stacklab agent --listen` of this version there, on a free port, and name it with -p"
     ))

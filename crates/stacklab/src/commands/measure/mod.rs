@@ -44,8 +44,8 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
         if common.reverse { (&mut ends.there, &mut ends.here) } else { (&mut ends.here, &mut ends.there) };
     // The path was not planned: its MTU and offloads are taken unchanged.
     let path = Path {
-        sender: sender.address,
-        receiver: receiver.address,
+        sender: sender.address.clone(),
+        receiver: receiver.address.clone(),
         mtu: ends.route.mtu,
         planned_mtu: false,
         offloads: true,

@@ -2,7 +2,7 @@
 
 use crate::parse::tests::{STUDY, assert_mistakes, errors, routed, study, with};
 use insta::assert_snapshot;
-use stacklab_model::{RoutedKind, Translator};
+use stacklab_model::{Family, RoutedKind, Translator};
 
 #[test]
 fn behind_routers_every_pair_of_systems_has_every_mechanism_and_all_routers() {
@@ -72,6 +72,25 @@ fn a_translator_that_translates_nothing_or_not_that_way_is_refused() {
     // One address to one, and what keeps no state, let everything through.
     assert_eq!(study(&back(all, "\"tayga\"")).rows().len(), 3);
     assert_eq!(study(&back("[\"siit\", \"native\"]", "\"jool\"")).rows().len(), 2);
+}
+
+#[test]
+fn a_link_local_address_has_the_interface_of_its_machine() {
+    let with_address = |address: &str| {
+        let os = "ssh:user@fe80::7%eth0";
+        let machine = |os: &str, more: &str| format!("[[host]]\nos = \"{os}\"\ninterface = \"ens3\"\n{more}");
+        let text = with("size = [128, 1408]", &format!("size = [128]\nos = [\"{os}\"]"));
+        format!("{text}\n{}{}", machine("here", ""), machine(os, &format!("ipv6 = \"{address}\"\n")))
+    };
+    let hosts = study(&with_address("fe80::7%ens3")).hosts;
+    assert_eq!(hosts[1].system.to_string(), "ssh:user@fe80::7%eth0");
+    assert_eq!(hosts[1].addresses[&Family::Ipv6].zone(), Some("ens3"));
+    assert_mistakes(&[
+        (with_address("fe80::7"), &["fe80::7 is link-local", "^^^", "as in \"fe80::7%eth0\""]),
+        (with_address("2001:db8::7%ens3"), &["only link-local addresses", "leave out `%ens3`"]),
+        (with_address("192.0.2.7%ens3"), &["only link-local addresses"]),
+        (with_address("192.0.2.7"), &["expected an ipv6 address"]),
+    ]);
 }
 
 #[test]

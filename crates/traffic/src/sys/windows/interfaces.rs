@@ -1,9 +1,10 @@
 //! This host's interfaces (GetAdaptersAddresses) and their counters (GetIfEntry2).
 
 use socket2::Socket;
+use stacklab_model::ScopedAddr;
 use std::ffi::OsString;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::windows::ffi::OsStringExt;
 use windows_sys::Win32::Foundation::{ERROR_BUFFER_OVERFLOW, ERROR_NO_DATA, NO_ERROR};
 use windows_sys::Win32::NetworkManagement::IpHelper::{
@@ -22,13 +23,16 @@ const ATTEMPTS: usize = 5;
 
 struct Interface {
     name: String,
-    addresses: Vec<IpAddr>,
+    addresses: Vec<ScopedAddr>,
     mtu: u32,
+    /// 0 if it has no IPv6.
+    index: u32,
     id: NET_LUID_LH,
 }
 
-/// The name of the interface that holds an address.
-pub fn interface_of(address: IpAddr) -> io::Result<Option<String>> {
+/// The name of the interface that holds an address. A link-local one is held in its zone only.
+pub fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
+    let address = ScopedAddr::from(address);
     let found = all()?.into_iter().find(|interface| interface.addresses.contains(&address));
     Ok(found.map(|interface| interface.name))
 }
@@ -38,6 +42,14 @@ pub fn interfaces() -> io::Result<Vec<String>> {
     let mut names: Vec<String> = all()?.into_iter().map(|interface| interface.name).collect();
     names.sort();
     Ok(names)
+}
+
+/// Index and name of each of this host's interfaces that have IPv6, in order.
+pub fn interface_indices() -> io::Result<Vec<(u32, String)>> {
+    let with_ipv6 = all()?.into_iter().filter(|interface| interface.index > 0);
+    let mut all: Vec<(u32, String)> = with_ipv6.map(|interface| (interface.index, interface.name)).collect();
+    all.sort();
+    Ok(all)
 }
 
 /// MTU of an interface, bytes.
@@ -90,14 +102,16 @@ unsafe fn read(mut next: *const IP_ADAPTER_ADDRESSES_LH) -> Vec<Interface> {
     // SAFETY: as the caller promises.
     unsafe {
         while let Some(adapter) = next.as_ref() {
-            let mut addresses = Vec::new();
+            let (mut addresses, zone) = (Vec::new(), adapter.Ipv6IfIndex.to_string());
             let mut unicast = adapter.FirstUnicastAddress;
             while let Some(entry) = unicast.as_ref() {
-                addresses.extend(address(&entry.Address));
+                let found = address(&entry.Address);
+                addresses.extend(found.map(|ip| ScopedAddr::new(ip, Some(&zone))));
                 unicast = entry.Next;
             }
             let name = text(adapter.FriendlyName);
-            found.push(Interface { name, addresses, mtu: adapter.Mtu, id: adapter.Luid });
+            let (mtu, index) = (adapter.Mtu, adapter.Ipv6IfIndex);
+            found.push(Interface { name, addresses, mtu, index, id: adapter.Luid });
             next = adapter.Next;
         }
     }

@@ -18,7 +18,7 @@ pub use cpu::{
     thread_cpu_parts,
 };
 pub use host::host;
-pub use interfaces::{interface_mtu, interface_of, interfaces};
+pub use interfaces::{interface_indices, interface_mtu, interface_of, interfaces};
 pub use tcp::{mss, tcp_info};
 
 use crate::sys::types::{Interest, Nanos, RECEIVE_TICK, SEND_LIMIT};

@@ -1,0 +1,191 @@
+//! An address of a host, with its zone if it is link-local (RFC 4007).
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::str::FromStr;
+
+/// An IPv4 or IPv6 address as one host names it. A link-local IPv6 address is one of a zone, which is an interface of that host: its name
+/// or its index. On another host the same zone is called otherwise. Text form: `192.0.2.7`, `2001:db8::7`, `fe80::1%eth0`, `fe80::1%2`.
+///
+/// An IPv4-mapped address is the IPv4 address. No other address than a link-local one has a zone.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct ScopedAddr {
+    ip: IpAddr,
+    zone: Option<String>,
+}
+
+impl ScopedAddr {
+    /// The address in this zone, which counts only if the address is link-local.
+    pub fn new(ip: IpAddr, zone: Option<&str>) -> Self {
+        let ip = ip.to_canonical();
+        ScopedAddr { ip, zone: zone.filter(|_| is_link_local(ip)).map(str::to_owned) }
+    }
+
+    /// The address alone. It finds a host only if it is not link-local.
+    pub fn ip(&self) -> IpAddr {
+        self.ip
+    }
+
+    /// The zone: name or index of an interface.
+    pub fn zone(&self) -> Option<&str> {
+        self.zone.as_deref()
+    }
+
+    /// Whether it is a link-local IPv6 address, which needs a zone to find a host.
+    pub fn is_link_local(&self) -> bool {
+        is_link_local(self.ip)
+    }
+
+    /// Whether it is link-local, and its zone is not known.
+    pub fn lacks_zone(&self) -> bool {
+        self.is_link_local() && self.zone.is_none()
+    }
+
+    /// The same address for another host, which knows itself what its zone is called.
+    pub fn elsewhere(&self) -> Self {
+        ScopedAddr { ip: self.ip, zone: None }
+    }
+
+    /// Address and port: `192.0.2.7:80`, `[fe80::1%eth0]:80`.
+    pub fn with_port(&self, port: u16) -> String {
+        if self.ip.is_ipv6() { format!("[{self}]:{port}") } else { format!("{self}:{port}") }
+    }
+}
+
+fn is_link_local(ip: IpAddr) -> bool {
+    matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local())
+}
+
+/// Without a zone.
+impl From<IpAddr> for ScopedAddr {
+    fn from(ip: IpAddr) -> Self {
+        ScopedAddr::new(ip, None)
+    }
+}
+
+/// As the kernel of a host says it: the zone is the index of that host's interface.
+impl From<SocketAddr> for ScopedAddr {
+    fn from(address: SocketAddr) -> Self {
+        let index = match address {
+            SocketAddr::V6(address) if address.scope_id() > 0 => Some(address.scope_id().to_string()),
+            _ => None,
+        };
+        ScopedAddr::new(address.ip(), index.as_deref())
+    }
+}
+
+impl From<ScopedAddr> for String {
+    fn from(address: ScopedAddr) -> Self {
+        address.to_string()
+    }
+}
+
+impl TryFrom<String> for ScopedAddr {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for ScopedAddr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.zone {
+            Some(zone) => f.pad(&format!("{}%{zone}", self.ip)),
+            None => self.ip.fmt(f),
+        }
+    }
+}
+
+impl FromStr for ScopedAddr {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (address, zone) = match text.split_once('%') {
+            Some((address, zone)) => (address, Some(zone)),
+            None => (text, None),
+        };
+        let ip = address
+            .parse::<IpAddr>()
+            .map_err(|_| "expected an address such as 192.0.2.7, 2001:db8::7 or fe80::1%eth0".to_owned())?;
+        match zone {
+            Some(zone) if !is_link_local(ip.to_canonical()) => {
+                Err(format!("only link-local addresses (fe80::/10) have a zone: leave out `%{zone}`"))
+            }
+            Some(zone) if !is_zone(zone) => {
+                Err(format!("`{zone}` is no zone: expected the name of an interface, or its index"))
+            }
+            zone => Ok(ScopedAddr::new(ip, zone)),
+        }
+    }
+}
+
+/// Whether a text can be the name of an interface, or an index: not empty, and nothing in it that ends an address in a list, in brackets
+/// or before a port.
+fn is_zone(zone: &str) -> bool {
+    let ends = |c: char| c.is_control() || matches!(c, '/' | '%' | ',' | ':' | '[' | ']');
+    !zone.is_empty() && zone.trim() == zone && !zone.chars().any(ends)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<ScopedAddr, String> {
+        text.parse()
+    }
+
+    #[test]
+    fn addresses_are_printed_as_they_are_written() {
+        for text in
+            ["192.0.2.7", "2001:db8::7", "::1", "fe80::1", "fe80::1%eth0", "fe80::1%2", "febf::1%a b.1-2_3"]
+        {
+            let address = parsed(text).unwrap();
+            assert_eq!(address.to_string(), text);
+            let json = serde_json::to_string(&address).unwrap();
+            assert_eq!(json, format!("\"{text}\""));
+            assert_eq!(serde_json::from_str::<ScopedAddr>(&json).unwrap(), address);
+        }
+        assert_eq!(parsed("fe80::1%eth0").unwrap().with_port(80), "[fe80::1%eth0]:80");
+        assert_eq!(parsed("192.0.2.7").unwrap().with_port(80), "192.0.2.7:80");
+        assert_eq!(parsed("::ffff:192.0.2.7").unwrap(), parsed("192.0.2.7").unwrap());
+    }
+
+    #[test]
+    fn only_a_link_local_address_has_a_zone() {
+        for (text, word) in [
+            ("192.0.2.7%eth0", "leave out `%eth0`"),
+            ("2001:db8::7%eth0", "leave out `%eth0`"),
+            ("::ffff:169.254.0.1%eth0", "only link-local"),
+            ("ff02::1%eth0", "only link-local"),
+            ("fec0::1%eth0", "only link-local"),
+            ("::1%lo", "leave out `%lo`"),
+            ("fe80::1%", "is no zone"),
+            ("fe80::1% eth0", "is no zone"),
+            ("fe80::1%a%b", "is no zone"),
+            ("fe80::1%eth0:80", "is no zone"),
+            ("fe80::1%a/b", "is no zone"),
+            ("fe80::1%a\u{7}", "is no zone"),
+            ("host%eth0", "expected an address"),
+            ("", "expected an address"),
+        ] {
+            let refused = parsed(text).unwrap_err();
+            assert!(refused.contains(word), "{text}: {refused}");
+        }
+    }
+
+    #[test]
+    fn a_zone_is_of_the_host_that_names_it() {
+        let own = parsed("fe80::1%eth0").unwrap();
+        assert!(own.is_link_local() && !own.lacks_zone() && own.elsewhere().lacks_zone());
+        assert_eq!((own.elsewhere().to_string().as_str(), own.zone()), ("fe80::1", Some("eth0")));
+        assert_eq!(ScopedAddr::new("2001:db8::1".parse().unwrap(), Some("eth0")).zone(), None);
+        let kernels = |text: &str| ScopedAddr::from(text.parse::<SocketAddr>().unwrap()).to_string();
+        assert_eq!(kernels("[fe80::1%7]:80"), "fe80::1%7");
+        assert_eq!(kernels("[fe80::1]:80"), "fe80::1");
+        assert_eq!(kernels("[2001:db8::1%7]:80"), "2001:db8::1");
+        assert_eq!(kernels("[::ffff:192.0.2.7]:80"), "192.0.2.7");
+    }
+}
