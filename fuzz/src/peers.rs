@@ -229,7 +229,7 @@ pub fn arrivals(data: &[u8]) {
     let mut now_ns = 1_000_000_000_u64;
     while !bytes.is_over() && messages.len() < 64 {
         // Times are this host's: within a century.
-        now_ns += 1 << (bytes.number(1) % 56);
+        now_ns += 1_u64 << (bytes.number(1) % 56);
         let kind = bytes.number(1);
         let mut message = if kind & 1 == 0 { spec.token.to_be_bytes().to_vec() } else { Vec::new() };
         // Mostly of the right length.

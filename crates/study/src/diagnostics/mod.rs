@@ -88,7 +88,8 @@ impl Problems {
 
     /// Adds a problem, unless it is already known.
     pub(crate) fn add(&mut self, problem: Problem) {
-        if self.list.contains(&problem) {
+        // Places are compared soon, and seldom the same.
+        if self.list.iter().any(|known| known.place == problem.place && *known == problem) {
             return;
         }
         if self.list.len() < MOST_KEPT { self.list.push(problem) } else { self.more += 1 }
