@@ -1,10 +1,13 @@
 //! Figures that depend on both clocks: computed with an offset, corrected for drift, or missing with the reason.
 
 use crate::trial::evidence::{ClockSync, ReportSource};
-use stacklab_model::{Buckets, Compared, HostReport, Metric, Value};
+use stacklab_model::{Buckets, Compared, HostReport, LARGEST_NUMBER, Metric, Value};
 use stacklab_traffic::stats::clock::{Clocks, Offset};
 use stacklab_traffic::trial::Figures;
 use std::collections::BTreeMap;
+
+/// Clocks that drift further apart are no clocks: a second each second, in nanoseconds.
+const MOST_SKEW: f64 = 1e9;
 
 /// Corrects the figures that depend on both clocks, by the clock synchronisation of the trial.
 pub fn corrected(made: Figures, sources: &[ReportSource], clocks: &ClockSync) -> Figures {
@@ -114,8 +117,8 @@ fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, Stri
     let step_ns = spread_ns / report.received.measured.max(1) as f64;
     *compared = Compared {
         offset_ns,
-        bound_ns: median_ns.ceil() as u64,
-        skew_ns_per_s: (drift.skew * 1e9).round() as i64,
+        bound_ns: (median_ns.ceil() as u64).min(LARGEST_NUMBER),
+        skew_ns_per_s: (drift.skew * 1e9).round().clamp(-MOST_SKEW, MOST_SKEW) as i64,
     };
     Ok(Uncertainty { mean_ns: bound, median_ns, spread_ns, step_ns })
 }
@@ -123,9 +126,11 @@ fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, Stri
 fn shifted(buckets: &Buckets, by_ns: f64) -> Buckets {
     let mut moved: Vec<(u64, u64)> = Vec::new();
     for (value, count) in &buckets.0 {
-        let value = value.saturating_add_signed(by_ns.round() as i64);
+        let value = value.saturating_add_signed(by_ns.round() as i64).min(LARGEST_NUMBER);
         match moved.last_mut() {
-            Some(last) if last.0 == value => last.1 = last.1.saturating_add(*count),
+            Some(last) if last.0 == value => {
+                last.1 = last.1.saturating_add(*count).min(LARGEST_NUMBER);
+            }
             _ => moved.push((value, *count)),
         }
     }

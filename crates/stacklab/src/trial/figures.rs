@@ -49,7 +49,7 @@ mod tests {
     use super::*;
     use crate::trial::evidence::ClockSync;
     use crate::trial::fixtures::{path, received, trial_and_spec};
-    use stacklab_model::{HostReport, LARGEST_NUMBER, RunStatus, Service};
+    use stacklab_model::{HostReport, LARGEST_NUMBER, RunStatus, Service, too_large};
     use stacklab_report::{MeasurementText, measurement};
     use stacklab_testbed::Ticks;
     use stacklab_testbed::services::Asked;
@@ -117,6 +117,9 @@ mod tests {
                     ..Evidence::of(collected)
                 };
                 let run = figures(&trial, spec, &path(), Direction::Both, evidence);
+                // It can be stored and read again.
+                let json = serde_json::to_string(&run).unwrap();
+                assert_eq!(too_large(&json), None, "{json}");
                 let about = MeasurementText { version: "0", direction: Direction::Both, rows: true };
                 let text = measurement(&run, &about);
                 assert!(text.contains("throughput"), "{text}");

@@ -1,7 +1,7 @@
 //! CPU time of guests that do not count all of it themselves, measured on this machine over a whole trial.
 
 use crate::trial::evidence::ReportSource;
-use stacklab_model::{CpuScope, CpuTime, TrialSpec};
+use stacklab_model::{CpuScope, CpuTime, LARGEST_NUMBER, TrialSpec};
 use stacklab_testbed::Ticks;
 use stacklab_traffic::results;
 use stacklab_traffic::trial::{Figures, Path};
@@ -36,8 +36,10 @@ pub fn busy_ns(ticks: Ticks) -> u64 {
 
 /// `reported` is the guest's own CPU time; the agent's own part is taken from it.
 fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -> CpuTime {
-    let ns =
-        |read: fn(Ticks) -> u64| read(after).saturating_sub(read(before)).saturating_mul(results::tick_ns());
+    let ns = |read: fn(Ticks) -> u64| {
+        let ticks = read(after).saturating_sub(read(before));
+        ticks.saturating_mul(results::tick_ns()).min(LARGEST_NUMBER)
+    };
     let (user_ns, system_ns) = (ns(|ticks| ticks.user), ns(|ticks| ticks.system));
     CpuTime {
         scope: CpuScope::Outside,

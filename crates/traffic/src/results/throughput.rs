@@ -1,6 +1,6 @@
 //! Rates, fairness and where messages were dropped.
 
-use stacklab_model::{Drops, HostReport, Probe, Transport, TrialSpec, Value};
+use stacklab_model::{Drops, HostReport, LARGEST_NUMBER, Probe, Transport, TrialSpec, Value};
 
 /// An amount per second of the measured window.
 pub(super) fn rate(amount: f64, seconds: f64) -> Value {
@@ -27,7 +27,8 @@ pub fn drops(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Dr
     }
     let received = &receiver.received;
     let mut lost = (sender.sent.warmup + sender.sent.measured)
-        .saturating_sub(received.warmup + received.measured + received.beyond_window);
+        .saturating_sub(received.warmup + received.measured + received.beyond_window)
+        .min(LARGEST_NUMBER);
     let total = lost;
     // A counter may include a lost end marker; no part exceeds the whole.
     let mut part = |counted: u64| {
