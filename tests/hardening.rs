@@ -150,14 +150,16 @@ fn whoever_does_not_know_the_key_gets_nothing() {
     there.program.run(&short).expect(code::REQUEST).says(&["short.txt", "at least 22"]);
     // The key stands in no argument of a process.
     let mut first = there.program.start(&["measure", "udp", HERE, "-t", "2", "-p", &there.port]);
-    while children(pid).is_empty() {
+    // Before it executes its own program, a process shows its parent's arguments and environment.
+    let words =
+        |process: u32| String::from_utf8(fs::read(format!("/proc/{process}/cmdline")).unwrap()).unwrap();
+    while !children(pid).iter().any(|child| words(*child).contains("--stdio")) {
         assert!(first.is_running());
         thread::sleep(Duration::from_millis(5));
     }
     let [served] = children(pid)[..] else { panic!("one process serves") };
     for process in [pid, served, first.pid()] {
-        let words = fs::read(format!("/proc/{process}/cmdline")).unwrap();
-        assert!(!String::from_utf8_lossy(&words).contains(support::program::KEY));
+        assert!(!words(process).contains(support::program::KEY));
     }
     let environment = fs::read(format!("/proc/{served}/environ")).unwrap();
     assert!(!String::from_utf8_lossy(&environment).contains(support::program::KEY));

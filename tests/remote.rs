@@ -278,12 +278,9 @@ fn a_study_runs_on_a_machine_behind_ssh() {
     assert_eq!(hosts.iter().map(|host| host.kind.as_str()).collect::<Vec<_>>(), ["here", "ssh"]);
 
     // A machine is reached by a link-local address and measured over it, each with the zone of the host that uses it.
-    let hosts = ["[[host]]\nos = \"here\"\ninterface = \"st0\"", "os = \"ssh:lab\"", "\"2001:2:0:1::2\""];
-    let zoned = [
-        "[[host]]\nos = \"here\"\nipv6 = \"fe80::1%st0\"\ninterface = \"st0\"",
-        "os = \"ssh:root@fe80::2%st0\"",
-        "\"fe80::2%st0\"",
-    ];
+    let hosts = ["[[host]]\nos = \"here\"", "os = \"ssh:lab\"", "\"2001:2:0:1::2\""];
+    let there = "os = \"ssh:root@fe80::2%st0\"";
+    let zoned = ["[[host]]\nos = \"here\"\nipv6 = \"fe80::1%st0\"", there, "\"fe80::2%st0\""];
     let text = hosts.iter().zip(zoned).fold(STUDY.to_owned(), |text, (from, to)| text.replace(from, to));
     let text = text.replace("os = [\"ssh:lab\"]", "os = [\"ssh:root@fe80::2%st0\"]");
     scene.program.write("zoned.toml", &text);
@@ -295,12 +292,13 @@ fn a_study_runs_on_a_machine_behind_ssh() {
         let local = [0, 1].map(|side| run.host_reports[side].endpoint.local.ip().to_string());
         assert_eq!(local, LINK_LOCAL);
     }
-    scene.program.write("zoned.toml", text.replace("\"fe80::2%st0\"", "\"fe80::2%st9\""));
-    let outcome = scene.run(&["run", "zoned.toml", "--out", "no.stacklab"]).expect(code::HOST);
-    let _ = outcome.says(&["st9", "ssh:root@fe80::2%st0"]);
-    scene.program.write("zoned.toml", text.replace("\"fe80::2%st0\"", "\"fe80::2\""));
-    let outcome = scene.run(&["run", "zoned.toml", "--out", "no.stacklab"]).expect(code::REQUEST);
-    let _ = outcome.says(&["fe80::2 is link-local", "\"fe80::2%eth0\""]);
+    for (address, expected, said) in [
+        ("\"fe80::2%st9\"", code::HOST, ["st9", "ssh:root@fe80::2%st0"]),
+        ("\"fe80::2\"", code::REQUEST, ["fe80::2 is link-local", "\"fe80::2%eth0\""]),
+    ] {
+        scene.program.write("zoned.toml", text.replace("\"fe80::2%st0\"", address));
+        scene.run(&["run", "zoned.toml", "--out", "no.stacklab"]).expect(expected).says(&said);
+    }
 
     // The same program is used again; another one in its place is not, whatever it says of itself.
     scene.run(&["run", "short.toml", "--out", "y.stacklab", "--seed", "1"]).expect(code::DONE);

@@ -232,6 +232,9 @@ fn length_in_turns(arms: &[Transfer]) -> Duration {
     2 * arms.iter().map(|arm| longest(&arm.spec)).sum::<Duration>()
 }
 
+/// No trial is longer: 31 years.
+const LONGEST: Duration = Duration::from_secs(1_000_000_000);
+
 /// The longest that the traffic of a trial takes, with its warm-up.
 pub(crate) fn longest(spec: &TrialSpec) -> Duration {
     let measured = match (spec.probe.length, spec.probe.pacing) {
@@ -239,7 +242,9 @@ pub(crate) fn longest(spec: &TrialSpec) -> Duration {
         (Length::Packets(packets), Pacing::Schedule(per_second)) => packets as f64 / per_second,
         (Length::Packets(packets), _) => packets as f64 / SLOWEST_PER_SECOND,
     };
-    Duration::from_nanos(spec.probe.warmup_ns) + Duration::from_secs_f64(measured.min(1e9).max(0.0))
+    // What a stranger announces may be no time at all.
+    let measured = Duration::try_from_secs_f64(measured).unwrap_or(LONGEST).min(LONGEST);
+    Duration::from_nanos(spec.probe.warmup_ns) + measured
 }
 
 #[cfg(test)]

@@ -216,8 +216,8 @@ mod tests {
                 (0, path.sender.clone(), path.receiver.clone()),
                 (1, path.receiver.clone(), path.sender.clone()),
             );
-            assert_eq!(of(Direction::Forward), [there.clone()]);
-            assert_eq!(of(Direction::Reverse), [back.clone()]);
+            assert_eq!(of(Direction::Forward), std::slice::from_ref(&there));
+            assert_eq!(of(Direction::Reverse), std::slice::from_ref(&back));
             assert_eq!(of(Direction::Both), [there, back]);
         }
     }

@@ -1,0 +1,179 @@
+//! What a coordinator may ask of an agent, and what not.
+
+use super::*;
+use crate::trial::fixtures;
+use stacklab_model::{Family, Transport};
+
+fn ip(text: &str) -> ScopedAddr {
+    text.parse().unwrap()
+}
+
+fn limited() -> Limits {
+    Limits {
+        peers: Peers { addresses: vec![ip("10.9.0.2"), ip("2001:db8::2")], networks: Vec::new() },
+        own: vec![ip("10.9.0.1"), ip("2001:db8::1")],
+        tuning: false,
+        longest: Duration::from_secs(60),
+        most_bits_per_second: None,
+        idle: Duration::from_secs(60),
+    }
+}
+
+fn send(to: &str, change: impl FnOnce(&mut TrialSpec)) -> Request {
+    let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+    change(&mut spec);
+    Request::Send { spec: Box::new(spec), from: ip("10.9.0.1"), to: format!("{to}:53").parse().unwrap() }
+}
+
+fn refused(limits: Limits, request: &Request) -> Option<String> {
+    Permission { limits: Some(limits) }.check(request, 0.0).err()
+}
+
+#[test]
+fn an_agent_sends_only_to_its_coordinator_or_where_it_may() {
+    assert_eq!(refused(limited(), &send("10.9.0.2", |_| {})), None);
+    assert_eq!(refused(limited(), &send("[2001:db8::2]", |_| {})), None);
+    assert_eq!(refused(limited(), &send("[::ffff:10.9.0.2]", |_| {})), None);
+    for third in ["10.9.0.3", "127.0.0.1", "[::1]", "255.255.255.255", "[2001:db8::3]"] {
+        let reason = refused(limited(), &send(third, |_| {})).unwrap();
+        assert!(reason.contains("--allow-target"), "{reason}");
+    }
+    let mut wide = limited();
+    wide.peers.networks.push("10.9.0.0/30".parse().unwrap());
+    assert_eq!(refused(wide.clone(), &send("10.9.0.3", |_| {})), None);
+    assert!(refused(wide, &send("10.9.0.4", |_| {})).is_some());
+    let spec = Box::new(fixtures::spec(Family::Ipv4, Transport::Udp));
+    let arm = |to: &str| SendArm {
+        spec: spec.clone(),
+        from: ip("10.9.0.1"),
+        to: format!("{to}:9").parse().unwrap(),
+    };
+    let arms = Request::SendInTurns { arms: vec![arm("10.9.0.2"), arm("10.9.0.3")], seed: 1 };
+    assert!(refused(limited(), &arms).is_some());
+    let listen = |address: &str| Request::Listen { spec: spec.clone(), address: ip(address) };
+    assert_eq!(refused(limited(), &listen("2001:db8::1")), None);
+    assert!(refused(limited(), &listen("0.0.0.0")).unwrap().contains("only on 10.9.0.1"));
+    // Whoever started it on standard input and output may do anything.
+    assert_eq!(Permission::default().check(&send("10.9.0.3", |_| {}), 0.0), Ok(()));
+}
+
+#[test]
+fn a_link_local_address_is_one_of_the_zone_in_which_the_coordinator_came() {
+    let own = vec![ip("fe80::1%3"), ip("10.9.0.1")];
+    let peers =
+        Peers { addresses: vec![ip("fe80::2%3"), ip("10.9.0.2")], networks: vec!["::/0".parse().unwrap()] };
+    let limits = Limits { own, peers, ..limited() };
+    let permission = Permission { limits: Some(limits) };
+    let done = |request| {
+        let request = permission.in_own_zones(request);
+        permission.check(&request, 0.0).map(|()| request)
+    };
+    let spec = Box::new(fixtures::spec(Family::Ipv6, Transport::Udp));
+    let listen = |address| Request::Listen { spec: spec.clone(), address: ip(address) };
+    assert_eq!(done(listen("fe80::1")), Ok(listen("fe80::1%3")));
+    assert_eq!(done(listen("fe80::1%3")), Ok(listen("fe80::1%3")));
+    for other in ["fe80::1%4", "fe80::1%eth0", "fe80::9", "fe80::9%3"] {
+        assert!(done(listen(other)).unwrap_err().contains("only on fe80::1%3, 10.9.0.1"), "{other}");
+    }
+    let send = |from, to: &str| Request::Send { spec: spec.clone(), from: ip(from), to: to.parse().unwrap() };
+    assert_eq!(done(send("fe80::1", "[fe80::2]:9")), Ok(send("fe80::1%3", "[fe80::2]:9")));
+    for (from, to) in [
+        ("fe80::1", "[fe80::9]:9"),
+        ("fe80::1%4", "[fe80::2]:9"),
+        ("fe80::9", "[fe80::2]:9"),
+        // Only the agent's own address says the zone.
+        ("10.9.0.1", "[fe80::2%3]:9"),
+        ("2001:db8::1", "[fe80::2]:9"),
+    ] {
+        let refused = done(send(from, to)).unwrap_err();
+        assert!(refused.contains("--allow-target"), "{from} {to}: {refused}");
+    }
+    let arm = |from| SendArm { spec: spec.clone(), from: ip(from), to: "[fe80::2]:9".parse().unwrap() };
+    let turns = |from| Request::SendInTurns { arms: vec![arm(from)], seed: 1 };
+    assert_eq!(done(turns("fe80::1")), Ok(turns("fe80::1%3")));
+    // Whoever started it on standard input and output names zones of this host.
+    assert_eq!(Permission::default().in_own_zones(listen("fe80::1%eth0")), listen("fe80::1%eth0"));
+}
+
+#[test]
+fn length_rate_and_options_have_limits() {
+    let long = send("10.9.0.2", |spec| spec.probe.length = Length::Time(61_000_000_000));
+    assert!(refused(limited(), &long).unwrap().contains("--longest"));
+    let slow = send("10.9.0.2", |spec| {
+        spec.probe.length = Length::Packets(100);
+        spec.probe.pacing = Pacing::Schedule(1.0);
+    });
+    assert!(refused(limited(), &slow).is_some());
+    let paced = |rate| {
+        send("10.9.0.2", move |spec| {
+            (spec.message_bytes, spec.probe.pacing) = (1250, Pacing::Schedule(rate));
+        })
+    };
+    let bounded = Limits { most_bits_per_second: Some(10e6), ..limited() };
+    assert_eq!(refused(bounded.clone(), &paced(1000.0)), None);
+    assert!(refused(bounded.clone(), &paced(1001.0)).unwrap().contains("10 Mbit/s"));
+    // All flows of a stream keep one schedule, and arms in turns send one at a time.
+    let in_turns = |rates: [f64; 2]| {
+        let arms = rates.map(|rate| match paced(rate) {
+            Request::Send { spec, from, to } => SendArm { spec, from, to },
+            other => panic!("{other:?}"),
+        });
+        Request::SendInTurns { arms: arms.to_vec(), seed: 1 }
+    };
+    assert_eq!((takes(&paced(600.0)), takes(&in_turns([400.0, 600.0]))), (6e6, 6e6));
+    let beside = |request: &Request| {
+        Permission { limits: Some(bounded.clone()) }.check(request, takes(&paced(600.0))).err()
+    };
+    assert_eq!(beside(&paced(400.0)), None);
+    assert!(beside(&paced(401.0)).unwrap().contains("of which 6 are taken by other streams"));
+    assert!(beside(&in_turns([400.0, 401.0])).is_some());
+    for (probe, pacing, fits) in [
+        (Probe::Stream, Pacing::Flood, false),
+        (Probe::Stream, Pacing::Lockstep, false),
+        (Probe::EchoOpen, Pacing::Lockstep, false),
+        (Probe::Connect, Pacing::Schedule(1.0), false),
+        (Probe::Echo, Pacing::Lockstep, true),
+    ] {
+        let request = send("10.9.0.2", |spec| (spec.probe.probe, spec.probe.pacing) = (probe, pacing));
+        assert_eq!(refused(bounded.clone(), &request).is_none(), fits, "{probe} {pacing}");
+    }
+    let tuned = |tuning: Tuning| send("10.9.0.2", move |spec| spec.tuning = tuning);
+    for tuning in [
+        Tuning { busy_poll_us: Some(50), ..Tuning::default() },
+        Tuning { congestion_control: Some("no_such_module".to_owned()), ..Tuning::default() },
+        Tuning { receive_buffer: Some(1 << 30), ..Tuning::default() },
+    ] {
+        let request = tuned(tuning);
+        assert!(refused(limited(), &request).unwrap().contains("--allow tuning"));
+        assert_eq!(refused(Limits { tuning: true, ..limited() }, &request), None);
+    }
+    // Everybody's trials are bounded.
+    let huge = send("10.9.0.2", |spec| spec.flows = u32::MAX);
+    assert!(Permission::default().check(&huge, 0.0).unwrap_err().contains("flows"));
+}
+
+#[test]
+fn a_timetable_ends_and_does_not_sleep_for_ever() {
+    let spec = Box::new(fixtures::spec(Family::Ipv4, Transport::Udp));
+    let arm = SendArm { spec, from: ip("10.9.0.1"), to: "10.9.0.2:9".parse().unwrap() };
+    let good = Timetable {
+        arms: 2,
+        arm: 0,
+        seed: 1,
+        starts_ns: sys::now_ns(),
+        warmup_slot_ns: 50_000_000,
+        slot_ns: 20_000_000,
+        slice_ns: 10_000_000,
+    };
+    let check =
+        |timetable| Permission::default().check(&Request::SendInSlots { arm: arm.clone(), timetable }, 0.0);
+    assert_eq!(check(good), Ok(()));
+    for bad in [
+        Timetable { starts_ns: u64::MAX, ..good },
+        Timetable { slot_ns: u64::MAX, ..good },
+        Timetable { slot_ns: 0, ..good },
+        Timetable { slice_ns: 30_000_000, ..good },
+    ] {
+        assert!(check(bad).is_err(), "{bad:?}");
+    }
+}
