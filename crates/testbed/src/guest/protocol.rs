@@ -15,7 +15,10 @@ pub(crate) fn write_message(stream: &mut impl Write, message: &impl Serialize) -
     stream.write_all(&line)
 }
 
-/// Reads one non-empty line, and no byte after it. Calls `go_on` after each byte, and every `idle` while the other
+/// The longest line that is read, bytes: roles and answers have some thousands.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// Reads one non-empty line, and no byte after it. `InvalidData` if it is longer than any message. Calls `go_on` after each byte, and every `idle` while the other
 /// end is closed or silent. An error from `go_on` ends the wait.
 pub(crate) fn read_line(
     stream: &mut impl Read,
@@ -30,6 +33,10 @@ pub(crate) fn read_line(
             Ok(0) => std::thread::sleep(idle),
             Ok(_) if byte[0] == b'\n' && !line.is_empty() => return Ok(line),
             Ok(_) if byte[0] == b'\n' => {}
+            Ok(_) if line.len() == LONGEST_LINE => {
+                let text = format!("a line of more than {LONGEST_LINE} bytes");
+                return Err(io::Error::new(ErrorKind::InvalidData, text));
+            }
             Ok(_) => line.push(byte[0]),
             Err(error)
                 if matches!(
@@ -164,4 +171,17 @@ pub enum Greeting {
         /// The attempted step, and why it failed.
         reason: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_an_end() {
+        let idle = Duration::from_millis(1);
+        assert_eq!(read_line(&mut &b"\n\n{}\nrest"[..], idle, || Ok(())).unwrap(), b"{}");
+        let error = read_line(&mut io::repeat(b'x'), idle, || Ok(())).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidData);
+    }
 }

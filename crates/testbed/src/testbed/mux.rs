@@ -7,6 +7,11 @@ use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+/// The longest line, bytes: agents' longest answers with their stream's number.
+const LONGEST_LINE: usize = 17 << 20;
+/// Lines of one stream that wait for their reader. An agent has at most eight requests under way.
+const MOST_WAITING: usize = 16;
+
 /// The coordinator's end. It has the same number of streams as the other end, in the same order. They end when the
 /// channel ends.
 pub(crate) fn open(
@@ -15,7 +20,8 @@ pub(crate) fn open(
     count: usize,
 ) -> Vec<Streams> {
     let out: Out = Arc::new(Mutex::new(Box::new(out)));
-    let (senders, receivers): (Vec<_>, Vec<_>) = (0..count).map(|_| mpsc::channel::<Vec<u8>>()).unzip();
+    let (senders, receivers): (Vec<_>, Vec<_>) =
+        (0..count).map(|_| mpsc::sync_channel::<Vec<u8>>(MOST_WAITING)).unzip();
     thread::spawn(move || {
         // Lines for a stream without a reader are dropped.
         let _ = each_line(channel, |number, line| {
@@ -59,7 +65,7 @@ pub(crate) fn serve(
     })
 }
 
-/// Takes each line of a channel, with its stream's number.
+/// Takes each line of a channel, with its stream's number. A line that is too long ends the channel.
 pub(crate) fn each_line(
     channel: impl Read,
     mut take: impl FnMut(usize, &[u8]) -> io::Result<()>,
@@ -68,8 +74,12 @@ pub(crate) fn each_line(
     let mut line = Vec::new();
     loop {
         line.clear();
-        if channel.read_until(b'\n', &mut line)? == 0 {
+        if channel.by_ref().take(LONGEST_LINE as u64).read_until(b'\n', &mut line)? == 0 {
             return Ok(());
+        }
+        if line.len() == LONGEST_LINE && !line.ends_with(b"\n") {
+            let text = format!("a line of more than {LONGEST_LINE} bytes");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         let Some(space) = line.iter().position(|byte| *byte == b' ') else { continue };
         let number = std::str::from_utf8(&line[..space]).ok().and_then(|text| text.parse().ok());
@@ -132,6 +142,17 @@ impl Read for Lines {
 mod tests {
     use super::*;
     use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_line_without_end_ends_the_channel() {
+        let mut taken = 0;
+        let hostile = b"0 short\n".chain(io::repeat(b'x'));
+        let error = each_line(hostile, |_, _| {
+            taken += 1;
+            Ok(())
+        });
+        assert_eq!((error.unwrap_err().kind(), taken), (io::ErrorKind::InvalidData, 1));
+    }
 
     #[test]
     fn what_goes_in_by_a_stream_comes_out_by_its_like() {
