@@ -114,7 +114,7 @@ fn all_streams_of_a_coordinator_share_the_rate_that_is_allowed() {
     let sink = socket.local_addr().unwrap();
     // 0.64 Mbit/s.
     let mut paced = spec(Transport::Udp, Probe::Stream);
-    (paced.probe.pacing, paced.probe.length) = (Pacing::Schedule(400.0), Length::Time(200_000_000));
+    (paced.probe.pacing, paced.probe.length) = (Pacing::Schedule(400.0), Length::Time(2_000_000_000));
     let from = HERE.parse().unwrap();
     let request = Request::Send { spec: Box::new(paced.clone()), from, to: sink };
     let first = agent.start(request, "send").unwrap();

@@ -100,13 +100,12 @@ fn neither_side_speaks_in_plain_where_the_other_wants_tls() {
     // Half a handshake, and then nothing.
     let mut slow = TcpStream::connect((HERE, there.port.parse::<u16>().unwrap())).unwrap();
     slow.write_all(&[22, 3, 1, 1, 0, 1]).unwrap();
-    let began = Instant::now();
     for host in [HERE, "::1"] {
         let start = Instant::now();
         measure(&there, host, &[]).expect(code::HOST).says(&[&there.port, "it speaks TLS only", "--tls"]);
         measure(&plain, host, &["--tls", &fingerprint]).expect(code::HOST).says(&["it speaks no TLS"]);
         measure(&there, host, &["--tls", OTHER]).expect(code::HOST).says(&["not the one that --tls names"]);
-        assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+        assert!(start.elapsed() < LIMIT, "{:?}", start.elapsed());
         assert_eq!(children(there.agent.pid()), Vec::<u32>::new());
     }
     for wrong in ["", "1234", &OTHER[1..]] {
@@ -126,7 +125,6 @@ fn neither_side_speaks_in_plain_where_the_other_wants_tls() {
     Outcome::of(unkeyed).expect(code::HOST).says(&["the key is not this agent's"]);
     slow.set_read_timeout(Some(LIMIT)).unwrap();
     assert_eq!(slow.read(&mut [0]).unwrap(), 0, "it was answered");
-    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
     measure(&there, HERE, &["--tls", &fingerprint]).expect(code::DONE);
 }
 

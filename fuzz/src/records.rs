@@ -5,9 +5,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, MAIN_DB, params_from_iter};
 use stacklab::untrusted::{Made, reports};
 use std::fs;
-use std::path::Path;
-use std::sync::LazyLock;
-use tempfile::{TempDir, tempdir, tempdir_in};
+use tempfile::{tempdir, tempdir_in};
 
 /// The record that all others are made of.
 const KEPT: &[u8] = include_bytes!("../../tests/records/format2.stacklab");
@@ -47,10 +45,6 @@ const COLUMNS: [(&str, &str); 32] = [
     ("warning", "text"),
 ];
 
-/// Where the record is written, in memory if there is such a folder.
-static FOLDER: LazyLock<TempDir> =
-    LazyLock::new(|| tempdir_in("/dev/shm").or_else(|_| tempdir()).expect("a temporary folder"));
-
 /// A changed record: the first byte says whether other bytes replace some of its file or values some of its rows. Reports are made of it or
 /// it is refused; nothing of it changes a terminal, and what machines read parses.
 pub fn record(data: &[u8]) {
@@ -58,13 +52,14 @@ pub fn record(data: &[u8]) {
     let changed = if bytes.number(1) & 1 == 0 { Some(with_bytes(bytes)) } else { with_values(bytes) };
     // SQLite refuses some values.
     let Some(changed) = changed else { return };
-    let path = FOLDER.path().join(format!("{}.stacklab", std::process::id()));
+    // In memory if there is such a folder.
+    let folder = tempdir_in("/dev/shm").or_else(|_| tempdir()).expect("a temporary folder");
+    let path = folder.path().join("record.stacklab");
     fs::write(&path, changed).expect("a record is written");
     match reports(&path) {
         Ok(made) => holds(&made),
         Err(reason) => assert!(is_plain(&reason), "{reason:?}"),
     }
-    let _ = fs::remove_file(Path::new(&format!("{}-journal", path.display())));
 }
 
 fn holds(made: &Made) {

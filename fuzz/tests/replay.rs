@@ -6,8 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Longest for one input.
-const LIMIT: Duration = Duration::from_secs(1);
+/// Longest for one input, on a machine that does other work: against loops without end. `make fuzz` allows one second.
+const LIMIT: Duration = Duration::from_secs(20);
 
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)

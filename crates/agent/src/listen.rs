@@ -288,11 +288,11 @@ impl Place {
     fn take(agent: &Arc<Agent>, network: ScopedAddr) -> Option<Self> {
         let mut connections = agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = connections.values().sum();
-        let own = connections.entry(network.clone()).or_default();
-        if all >= MOST_CONNECTIONS || *own >= MOST_FROM_NETWORK {
+        let own = connections.get(&network).copied().unwrap_or(0);
+        if all >= MOST_CONNECTIONS || own >= MOST_FROM_NETWORK {
             return None;
         }
-        *own += 1;
+        connections.insert(network.clone(), own + 1);
         Some(Place { agent: Arc::clone(agent), network })
     }
 }

@@ -142,7 +142,9 @@ fn names_a_machine(name: &str) -> bool {
     };
     let host = name.rsplit_once('@').map_or(name, |(_, host)| host);
     let is_zoned = |host: &str| host.parse::<ScopedAddr>().is_ok_and(|host| host.zone().is_some());
-    !name.starts_with('-') && name.chars().all(fits) && (!name.contains('%') || is_zoned(host))
+    !name.starts_with('-')
+        && name.chars().all(fits)
+        && (!name.contains('%') || name.matches('%').count() == 1 && is_zoned(host))
 }
 
 /// Whether a user-chosen name is valid as a folder name and as part of a level: letters, digits, `.`, `_` and `-`.

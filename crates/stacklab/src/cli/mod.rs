@@ -176,10 +176,11 @@ Examples:
   stacklab agent --listen                          any address, port 5202
   stacklab agent --listen 127.0.0.1 --once
   stacklab agent --listen '[2001:db8::7]:7000'
+  stacklab agent --listen --tls --tls-key tls.pem
 
 An agent that listens serves whoever knows its key. It makes one and prints it, or takes it from a file or STACKLAB_KEY. It sends to
-the coordinator's own addresses only, for at most --longest seconds a trial. The connection is not encrypted: SECURITY.md says what that
-means. Ctrl-C ends it.")]
+the coordinator's own addresses only, for at most --longest seconds a trial. Without --tls the connection is not encrypted:
+SECURITY.md says what that means. Ctrl-C ends it.")]
     Agent(AgentOptions),
     /// Remove the program that `run --copy-agent` put on machines that ssh reaches
     #[command(after_help = "\

@@ -17,7 +17,7 @@ const OF_NAMESPACES: [Factor; 4] = [Factor::Mtu, Factor::QueueLength, Factor::Pi
 pub(super) fn read(
     node: Option<&Node>,
     topology: Option<&At<Topology>>,
-    factors: &Factors,
+    all: &[Factors],
     problems: &mut Problems,
 ) -> Vec<RealHost> {
     let mut hosts = Vec::new();
@@ -43,7 +43,7 @@ pub(super) fn read(
         hosts.push(host);
     }
     if topology.is_none_or(|topology| topology.value == Topology::Link) {
-        check(&hosts, factors, problems);
+        all.iter().for_each(|factors| check(&hosts, factors, problems));
     }
     hosts
 }

@@ -139,9 +139,11 @@ fn translating() -> String {
 pub(super) fn check(
     topology: Option<&At<Topology>>,
     link_config: Option<&Node>,
-    factors: &Factors,
+    all: &[Factors],
     problems: &mut Problems,
 ) {
+    // Mechanisms, routers and translators are those of [factors].
+    let factors = &all[0];
     let Some(topology) = topology else { return };
     if topology.value == Topology::Link {
         let factors = [Factor::Mechanism, Factor::Routers, Factor::Translator].map(|factor| {
@@ -160,8 +162,10 @@ pub(super) fn check(
     }
     check_ends(link_config, problems);
     check_systems(topology, factors, problems);
-    check_translators(factors, problems);
-    for factor in OF_ONE_LINK {
+    all.iter().for_each(|factors| check_translators(factors, problems));
+    for (factor, factors) in
+        OF_ONE_LINK.into_iter().flat_map(|factor| all.iter().map(move |factors| (factor, factors)))
+    {
         // A factor's value may be stated even if it is the default.
         let plain = match factor {
             Factor::Services => Some("none"),

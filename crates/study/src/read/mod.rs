@@ -28,7 +28,6 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     let link_config = link_config(tree.get("testbed"), problems);
     let bed_mtu = at(tree.get("testbed").and_then(|link_config| link_config.get("mtu")), whole, problems);
     let all = Factors::read_all(tree, &bed_mtu, problems);
-    let factors = &all[0];
     for (index, factors) in all.iter().enumerate() {
         // What is wrong in [factors] is not said again for each table that shares it.
         if index == 0 || problems.is_empty() {
@@ -37,13 +36,13 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
         }
     }
     let topology = mechanisms::topology(tree.get("testbed"), problems);
-    mechanisms::check(topology.as_ref(), tree.get("testbed"), factors, problems);
+    mechanisms::check(topology.as_ref(), tree.get("testbed"), &all, problems);
     let cells = factors::cells(&all, problems);
-    let probes = probes::read(tree.get("probe"), tree.get("testbed"), factors, problems);
+    let probes = probes::read(tree.get("probe"), tree.get("testbed"), &all, problems);
     let rule = rule::read(tree.get("runs"), problems);
     let comparisons = comparisons::read(tree.get("comparison"), &all, &probes, problems);
     let slicing = slicing::read(tree.get("runs"), &probes, &comparisons, &cells, problems);
-    let hosts = hosts::read(tree.get("host"), topology.as_ref(), factors, problems);
+    let hosts = hosts::read(tree.get("host"), topology.as_ref(), &all, problems);
     let topology = topology?.value;
     let study = Study {
         title: title?,

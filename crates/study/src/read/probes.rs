@@ -16,17 +16,17 @@ const MOST_ROWS: u64 = 100_000;
 pub(super) fn read(
     node: Option<&Node>,
     link_config: Option<&Node>,
-    factors: &Factors,
+    all: &[Factors],
     problems: &mut Problems,
 ) -> Vec<ProbeSpec> {
     let mut probes = Vec::new();
     for probe in Probe::ALL {
         let Some(node) = node.and_then(|node| node.get(probe.name())) else { continue };
-        check_transport(*probe, node, factors, problems);
+        check_transport(*probe, node, all, problems);
         if let Some(spec) = spec(*probe, node, problems) {
             check_schedule(&spec, node, problems);
             check_link(&spec, node, link_config, problems);
-            check_kernel_pacing(&spec, node, factors, problems);
+            all.iter().for_each(|factors| check_kernel_pacing(&spec, node, factors, problems));
             check_rows(&spec, node, problems);
             check_metrics(&spec, &probes, node, problems);
             probes.push(spec);
@@ -62,9 +62,10 @@ fn length(node: &Node, problems: &Problems) -> Option<Length> {
     packets.map(|packets| Length::Packets(packets.value)).or(time.map(|time| Length::Time(time.value)))
 }
 
-fn check_transport(probe: Probe, node: &Node, factors: &Factors, problems: &mut Problems) {
-    let Some(first) = factors.transport.first() else { return };
-    if !factors.transport.iter().any(|transport| probe.supports(transport.value)) {
+fn check_transport(probe: Probe, node: &Node, all: &[Factors], problems: &mut Problems) {
+    let mut transports = all.iter().flat_map(|factors| &factors.transport);
+    let Some(first) = transports.clone().next() else { return };
+    if !transports.any(|transport| probe.supports(transport.value)) {
         problems.add(
             Problem::at(
                 node.place.clone(),

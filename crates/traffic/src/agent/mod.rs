@@ -164,6 +164,9 @@ impl Agent {
             Admission::Answered(answer) => return responder.write(&answer),
         }
         self.activity.asked();
+        if self.receivers.contains_key(&id) {
+            return responder.answer(id, Err("refused a request with the number of a receiver".to_owned()));
+        }
         // Before anything is begun that could then not go on.
         if responder.under_way() > MOST_AT_ONCE {
             return responder
@@ -218,12 +221,8 @@ impl Agent {
                 counters: crate::host::counters::Snapshot::take(&interface).into_counters(),
                 cpu: crate::host::cpu::so_far(),
             })),
-            Request::Listen { .. }
-                if self.receivers.len() >= MOST_RECEIVERS || self.receivers.contains_key(&id) =>
-            {
-                Err(format!(
-                    "refused to listen: at most {MOST_RECEIVERS} receivers, each with a number of its own"
-                ))
+            Request::Listen { .. } if self.receivers.len() >= MOST_RECEIVERS => {
+                Err(format!("refused to listen: at most {MOST_RECEIVERS} receivers"))
             }
             Request::Listen { spec, address } => {
                 let peers = self.permission.limits.as_ref().map(|limits| limits.peers.clone());

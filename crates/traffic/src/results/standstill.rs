@@ -34,7 +34,7 @@ fn alone(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Option
         return (sender.sent.measured > 0).then_some(sent_ns);
     }
     let usual_ns = sent_ns.max(arrived_ns) / seen.received.measured;
-    if missing_ns > sent_ns / 5 && missing_ns > 20 * usual_ns {
+    if missing_ns > sent_ns / 5 && missing_ns > usual_ns.saturating_mul(20) {
         return Some(missing_ns);
     }
     let longer_ns = match spec.probe.length {
@@ -42,7 +42,7 @@ fn alone(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Option
         Length::Packets(_) => 0,
     };
     let ns = longer_ns.max(longest_gap(&seen.series));
-    (ns > LONG_NS + 2 * usual_ns).then_some(ns)
+    (ns > usual_ns.saturating_mul(2).saturating_add(LONG_NS)).then_some(ns)
 }
 
 /// How much longer than the others the longest round of an arm lasted, from the beginning of its slice to that of the next one, if
@@ -53,15 +53,15 @@ fn in_slices(slices: &[Slice]) -> Option<u64> {
     let mut lasted: Vec<u64> = began.chain([last.last_ns.saturating_sub(last.first_ns)]).collect();
     lasted.sort_unstable();
     let (usual_ns, longest_ns) = (lasted[lasted.len() / 2], lasted[lasted.len() - 1]);
-    (longest_ns > LONG_NS + 2 * usual_ns).then(|| longest_ns - usual_ns)
+    (longest_ns > usual_ns.saturating_mul(2).saturating_add(LONG_NS)).then(|| longest_ns - usual_ns)
 }
 
 /// The longest stretch of intervals without a message, nanoseconds.
 fn longest_gap(series: &[IntervalRow]) -> u64 {
     let [first, second, ..] = series else { return 0 };
-    let row_ns = second.start_ns - first.start_ns;
+    let row_ns = second.start_ns.saturating_sub(first.start_ns);
     let empty = series.split(|row| row.messages > 0).map(<[_]>::len).max().unwrap_or(0);
-    empty as u64 * row_ns
+    (empty as u64).saturating_mul(row_ns)
 }
 
 #[cfg(test)]

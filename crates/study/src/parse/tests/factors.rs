@@ -181,6 +181,7 @@ fn what_is_wrong_beside_the_matrix_is_said_there() {
         ("[[also]]\nos = [\"gvisor\"]", "`also.os` is not possible"),
         ("[[also]]\nsizes = [128]", "there is no key `also.sizes`"),
         ("[also]\nsize = [128]", "expected tables in a list"),
+        ("[[also]]\nkernel_pacing = [true]", "kernel_pacing"),
     ] {
         let errors = errors(&beside(also));
         assert_eq!(errors.count(), 1, "{also}: {errors}");
