@@ -82,7 +82,10 @@ pub fn listening(place: &str, options: &[&str]) -> Listening {
     let mut child = agent(&[&["--listen", &place], options].concat()).stderr(Stdio::piped()).spawn().unwrap();
     let (mut said, mut errors) = (String::new(), BufReader::new(child.stderr.take().unwrap()));
     while !said.contains("measures to it") && errors.read_line(&mut said).unwrap() > 0 {}
-    let port = said.split("-p ").nth(1).and_then(|rest| rest.split('`').next()?.parse().ok());
+    let port = said
+        .split("-p ")
+        .nth(1)
+        .and_then(|rest| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok());
     let port = port.unwrap_or_else(|| panic!("no port is said: {said}"));
     Listening { child, port, said }
 }
