@@ -331,9 +331,9 @@ fn a_listening_agent_serves_one_after_another_and_ends_when_told_to() {
 
 #[test]
 fn a_listening_agent_speaks_tls() {
-    let agent = wine::listening("127.0.0.1", &["--tls"]);
+    let agent = wine::listening("[::1]", &["--tls"]);
     let fingerprint = agent.said.split("TLS fingerprint ").nth(1).unwrap()[..64].parse().unwrap();
-    let stream = TcpStream::connect(("127.0.0.1", agent.port)).unwrap();
+    let stream = TcpStream::connect(("::1", agent.port)).unwrap();
     let channel = secure(stream, fingerprint, Instant::now() + Duration::from_secs(10)).unwrap();
     greet(&channel, Some(&wine::key()), Vec::new(), Duration::from_secs(10)).unwrap();
     let stream = channel.stream().try_clone().unwrap();
