@@ -113,8 +113,7 @@ pub enum Failure {
 impl Failure {
     /// Its text for a terminal: what files and other hosts said has no control characters.
     pub fn printed(&self) -> String {
-        let shown = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
-        self.to_string().chars().map(shown).collect()
+        stacklab_model::printable_lines(&self.to_string())
     }
 
     /// The program's exit code; `stacklab --help` lists them.

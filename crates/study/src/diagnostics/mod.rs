@@ -133,8 +133,7 @@ impl fmt::Display for StudyErrors {
             let gap = if index == 0 { "" } else { "\n\n" };
             let told = render::plain(problem, &self.sources);
             // It goes to terminals, which some characters of a stranger's file would change.
-            let shown = |c: char| if c.is_control() && c != '\n' { char::REPLACEMENT_CHARACTER } else { c };
-            write!(f, "{gap}{}", told.chars().map(shown).collect::<String>())?;
+            write!(f, "{gap}{}", stacklab_model::printable_lines(&told))?;
         }
         match self.count().saturating_sub(MOST_SHOWN) {
             0 => Ok(()),

@@ -9,11 +9,6 @@ pub const LONGEST_REQUEST: usize = 64 << 10;
 /// million.
 pub const LONGEST_ANSWER: usize = 16 << 20;
 
-/// What a peer says, without control characters: terminals obey some. In their place is U+FFFD.
-pub fn printable_text(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
-}
-
 /// A line of JSON without control characters in its texts: an agent's words go to terminals, which some of them change. In their place
 /// is U+FFFD.
 pub(crate) fn printable(line: &str) -> Cow<'_, str> {

@@ -6,7 +6,7 @@
 use crate::protocol::lines::printable;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{
-    Counters, CpuTime, HostFacts, HostReport, NoiseFloor, ScopedAddr, TrialSpec, too_large,
+    Counters, CpuTime, HostFacts, HostReport, NoiseFloor, ScopedAddr, TrialSpec, printable_text, too_large,
 };
 use std::net::SocketAddr;
 
@@ -51,8 +51,8 @@ impl Numbered<Answer> {
             return Err(format!("{number:.QUOTED_CHARS$} is not a count or a time"));
         }
         // White space between the parts of an answer may be a carriage return; in an error it would go over what stands before it.
-        let shown = |c: char| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c };
-        serde_json::from_str(&line).map_err(|_| line.chars().take(QUOTED_CHARS).map(shown).collect())
+        serde_json::from_str(&line)
+            .map_err(|_| printable_text(&line.chars().take(QUOTED_CHARS).collect::<String>()))
     }
 }
 

@@ -5,5 +5,5 @@ pub(crate) mod lines;
 pub(crate) mod message;
 
 pub use client::{AgentClient, AgentError, Pending};
-pub use lines::printable_text;
 pub use message::{Answer, Numbered, Request, SendArm, Timetable, VERSIONS};
+pub use stacklab_model::printable_text;
