@@ -104,6 +104,17 @@ fn host_reports(run: &RunRecord) -> [&HostReport; 2] {
     [sender, receiver]
 }
 
+/// The counter of datagrams that a receiver had no room for, and how many it counted.
+fn dropped(on: On, spec: &TrialSpec, receiver: &HostReport) -> (&'static str, u64) {
+    let name = match (on, spec.family) {
+        (On::Linux, _) => "socket.drops",
+        // Windows counts them for the whole host, per family.
+        (On::Windows, Family::Ipv4) => "udp.InErrors",
+        (On::Windows, Family::Ipv6) => "udp6.InErrors",
+    };
+    (name, receiver.counters.get(name))
+}
+
 #[test]
 fn streams_arrive_whole_and_every_byte_is_counted() {
     let kinds = [
@@ -149,13 +160,7 @@ fn what_a_flood_of_datagrams_loses_was_counted_where_it_was_lost() {
             let arrived = receiver.received.warmup + receiver.received.measured;
             assert!(arrived > 0 && arrived <= sent, "{pair:?}: {arrived} of {sent}");
             assert_eq!(receiver.received.bytes, receiver.received.measured * 256);
-            // Windows counts them for the whole host, per family.
-            let name = match (pair[1], spec.family) {
-                (On::Linux, _) => "socket.drops",
-                (_, Family::Ipv4) => "udp.InErrors",
-                (_, Family::Ipv6) => "udp6.InErrors",
-            };
-            let dropped = receiver.counters.get(name);
+            let (name, dropped) = dropped(pair[1], spec, receiver);
             assert!(sent - arrived <= dropped, "{pair:?}: {} lost, {name} {dropped}", sent - arrived);
         });
     }
@@ -203,7 +208,13 @@ fn many_flows_polled_and_both_directions_arrive_whole() {
         trials(pair, &several, |spec, run| {
             let [sender, receiver] = host_reports(&run);
             let what = format!("{pair:?} {} {}", spec.transport, spec.family);
-            assert_eq!(sender.sent.measured, receiver.received.measured, "{what}");
+            // All flows' datagrams wait in one buffer, which a receiver without a processor for 0.1 s overflows.
+            let (name, room_lacked) = match spec.transport {
+                Transport::Tcp => ("none", 0),
+                Transport::Udp => dropped(pair[1], spec, receiver),
+            };
+            let lost = sender.sent.measured - receiver.received.measured;
+            assert!(lost <= room_lacked, "{what}: {lost} lost, {name} {room_lacked}");
             assert_eq!(receiver.flow_bytes.len(), 7, "{what}");
             assert_eq!(receiver.flow_bytes.iter().sum::<u64>(), receiver.received.bytes, "{what}");
             // Functions that Windows does not support are not reported as used.
