@@ -16,6 +16,8 @@ use std::time::Duration;
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Maximum messages per call.
 const MOST_AT_ONCE: usize = 32;
+/// The same in a GSO batch: what each kernel with UDP_SEGMENT takes (UDP_MAX_SEGMENTS was 64 before Linux 6.9).
+const MAX_GSO_SEGMENTS: usize = 64;
 /// Largest GSO batch, bytes.
 const MAX_GSO_BYTES: usize = 65_000;
 /// Receive buffer of a UDP stream, bytes: several milliseconds of a flood, so that a receiver that was briefly not
@@ -115,7 +117,8 @@ impl Channel {
         }
         // Scheduled messages and closed-loop messages are sent one per call.
         if spec.probe.pacing == Pacing::Flood && spec.io != Io::Plain && sys::BATCHED_CALLS {
-            self.at_once = MOST_AT_ONCE.min(MAX_GSO_BYTES / self.message_bytes).max(1);
+            let most = if self.io == Io::Segment { MAX_GSO_SEGMENTS } else { MOST_AT_ONCE };
+            self.at_once = most.min(MAX_GSO_BYTES / self.message_bytes).max(1);
         }
         if self.io == Io::Zerocopy {
             sys::enable_zerocopy(socket)?;
