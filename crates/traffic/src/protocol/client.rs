@@ -274,8 +274,10 @@ impl AgentClient {
     }
 
     fn write(&mut self, request: &Numbered<Request>) -> io::Result<()> {
-        serde_json::to_writer(&mut self.output, request)?;
-        self.output.write_all(b"\n")?;
+        // In one call: an agent's pipe or connection has no buffer here, and a request is hundreds of tokens.
+        let mut line = serde_json::to_vec(request)?;
+        line.push(b'\n');
+        self.output.write_all(&line)?;
         self.output.flush()
     }
 }

@@ -85,6 +85,8 @@ pub(crate) fn read(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     expect(head[0] == SEQUENCE, "this is not LDAP")?;
     let mut length = usize::from(head[1]);
     if length >= 0x80 {
+        // RFC 4511 section 5.1 allows the definite form only.
+        expect(length > 0x80, "a message of indefinite length")?;
         let mut bytes = vec![0; length - 0x80];
         expect(bytes.len() <= 4, "a message of more than 4 GiB")?;
         stream.read_exact(&mut bytes)?;
@@ -102,6 +104,7 @@ fn split(bytes: &[u8], tag: u8) -> Option<(&[u8], &[u8])> {
     let [found, first, rest @ ..] = bytes else { return None };
     let (length, rest) = match usize::from(*first) {
         short @ ..0x80 => (short, rest),
+        0x80 => return None,
         long => {
             let (bytes, rest) = rest.split_at_checked(long - 0x80).filter(|(bytes, _)| bytes.len() <= 4)?;
             (bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)), rest)
@@ -133,6 +136,13 @@ mod tests {
         let expected = b"\x30\x30\x02\x01\x02\x63\x2b\x04\x0bcn=stacklab\x0a\x01\x02\x0a\x01\x00\x02\x01\x00\x02\x01\x00\
             \x01\x01\x00\xa3\x0b\x04\x02cn\x04\x05user7\x30\x00";
         assert_eq!(search, expected);
+    }
+
+    #[test]
+    fn an_indefinite_length_is_refused() {
+        assert!(read(&mut &b"\x30\x80\x02\x01\x01\x00\x00"[..]).is_err());
+        assert!(read(&mut &b"\x30\x02\x02\x80"[..]).is_err());
+        assert_eq!(split(b"\x02\x80", INTEGER), None);
     }
 
     #[test]
