@@ -6,8 +6,10 @@ use crate::support::random::Random;
 use crate::support::sys::monotonic_ns;
 use std::fmt;
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::Duration;
 
 /// Whom a signal or a limit meets.
@@ -36,6 +38,8 @@ pub enum Disturbance {
     FullDisk(u64),
     /// From this moment on no file may become longer than the record is, and so many bytes: writing fails with EFBIG.
     NoLongerFiles(u64),
+    /// From this moment on writing the record fails with EIO.
+    BrokenDisk,
     /// From this moment on memory is limited to what is used, and so many bytes.
     NoMoreMemory(Whom, u64),
     /// The link is down for a while.
@@ -53,6 +57,7 @@ impl fmt::Display for Disturbance {
             Disturbance::Frozen => f.write_str("SIGSTOP to a host"),
             Disturbance::FullDisk(_) => f.write_str("ENOSPC at the record"),
             Disturbance::NoLongerFiles(_) => f.write_str("EFBIG at the record"),
+            Disturbance::BrokenDisk => f.write_str("EIO at the record"),
             Disturbance::NoMoreMemory(whom, _) => write!(f, "no more memory for {}", of(whom)),
             Disturbance::LinkDown(_) => f.write_str("link down"),
         }
@@ -74,6 +79,7 @@ impl Disturbance {
             Disturbance::StoppedThenKilled(whom, pause),
             Disturbance::FullDisk(random.one_of(&[64, 128, 192, 256, 320, 512])),
             Disturbance::NoLongerFiles(room),
+            Disturbance::BrokenDisk,
             Disturbance::NoMoreMemory(whom, 16 * room),
         ];
         // The link to an agent that listens is the machine's own, and a guest has its end of the link for itself.
@@ -115,6 +121,7 @@ impl Disturbance {
                 let length = fs::metadata(campaign.record()).map_or(0, |record| record.len());
                 limit(running.pid(), "fsize", length + room);
             }
+            Disturbance::BrokenDisk => fail_writes(running.pid(), &campaign.record())?,
             Disturbance::NoMoreMemory(whom, room) => {
                 let pid = of(whom, random)?;
                 let kib = |line: &str| line.strip_prefix("VmSize:")?.trim().split(' ').next()?.parse().ok();
@@ -150,6 +157,28 @@ fn limit(pid: u32, what: &str, bytes: u64) {
     let arguments = ["--pid".to_owned(), pid.to_string(), format!("--{what}={bytes}:{bytes}")];
     // It fails if the process has ended.
     let _ = Command::new("prlimit").args(arguments).stderr(Stdio::null()).status().unwrap();
+}
+
+/// Lets a process's writes to a record and its journal fail, by strace. Returns once it does, unless the process has ended.
+fn fail_writes(pid: u32, record: &Path) -> Option<()> {
+    let calls = "write,pwrite64,ftruncate,fsync,fdatasync";
+    let journal = format!("{}-journal", record.display());
+    let mut strace = Command::new("strace")
+        .args(["-f", "-e", &format!("inject={calls}:error=EIO"), "-P"])
+        .arg(record)
+        .args(["-P", &journal, "-p", &pid.to_string()])
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut said = BufReader::new(strace.stderr.take().unwrap()).lines();
+    let is_attached = said.any(|line| line.unwrap().contains("attached"));
+    // It ends with the process. What it prints is read, so that it never waits for that.
+    thread::spawn(move || {
+        said.for_each(drop);
+        strace.wait()
+    });
+    is_attached.then_some(())
 }
 
 /// Sets the link of a host. Returns whether there was one.

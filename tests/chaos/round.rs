@@ -110,7 +110,7 @@ fn expected(disturbance: Disturbance, ended: Option<i32>) -> bool {
         Disturbance::Signal(Host, _) | Disturbance::StoppedThenKilled(Host, _) => host.contains(&ended),
         Disturbance::Stopped(..) => ended == Some(code::DONE),
         Disturbance::Frozen => host.contains(&ended),
-        Disturbance::FullDisk(_) | Disturbance::NoLongerFiles(_) => {
+        Disturbance::FullDisk(_) | Disturbance::NoLongerFiles(_) | Disturbance::BrokenDisk => {
             matches!(ended, Some(code::DONE | code::RECORD))
         }
         // Aborted, or an error of whichever step it met.
