@@ -52,8 +52,8 @@ warmup = "300ms"
 interval = "100ms"
 [probe.echo]
 metrics = ["rtt"]
-length = {{ time = "100ms" }}
-warmup = "50ms"
+length = {{ time = "50ms" }}
+warmup = "20ms"
 [runs]
 min = 2
 max = 2

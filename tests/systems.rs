@@ -48,8 +48,8 @@ warmup = "200ms"
 interval = "100ms"
 [probe.echo]
 metrics = ["rtt"]
-length = {{ time = "100ms" }}
-warmup = "50ms"
+length = {{ time = "50ms" }}
+warmup = "20ms"
 [runs]
 min = {blocks}
 max = {blocks}
@@ -116,7 +116,7 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
     let scene = Scene::now();
     let systems = ["gvisor", "linux-6.1", "uml", "namespace -> gvisor", "linux-6.1 -> namespace"];
     let measured = |systems: &[&str], link: (u32, u32), name: &str| {
-        program.write("study.toml", on_its_link(&study(systems, &["udp"], 1000, BLOCKS), link));
+        program.write("study.toml", on_its_link(&study(systems, &["udp"], 600, BLOCKS), link));
         let outcome = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
         let all = runs(&program.work().join(name));
         assert_eq!(all.len(), systems.len() * 2 * 2 * BLOCKS as usize);
@@ -186,7 +186,7 @@ fn a_guest_that_dies_ends_the_campaign_at_once_and_it_is_resumed() {
     for (system, guest) in [("gvisor", "runsc"), ("linux-6.1", "qemu-system-x86"), ("uml", "kernel")] {
         let program = Program::new();
         let scene = Scene::now();
-        let large = study(&[system], &["udp", "tcp"], 200, 2).replace("size = [128, 1408]", "size = [1408]");
+        let large = study(&[system], &["udp"], 200, 2).replace("size = [128, 1408]", "size = [1408]");
         program.write("study.toml", large);
         let running = program.start(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1"]);
         let record = program.work().join("x.stacklab");
@@ -208,8 +208,8 @@ fn a_guest_that_dies_ends_the_campaign_at_once_and_it_is_resumed() {
         scene.assert_restored(&program, &["study.toml", "x.stacklab"], SOON);
         let before = measured();
         program.run(&["run", "--resume", "--out", "x.stacklab"]).expect(code::DONE);
-        // Two families, transports, probes and blocks.
-        assert!(before >= 3 && runs(&record).len() == 2 * 2 * 2 * 2, "{system}");
+        // Two families, probes and blocks.
+        assert!(before >= 3 && runs(&record).len() == 2 * 2 * 2, "{system}");
     }
 }
 
