@@ -14,6 +14,7 @@ pub struct RecvMeta {
 }
 
 /// A transmit timestamp.
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "other systems give none"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TxTimestamp {
     /// Software timestamp: handed to the driver, nanoseconds of the realtime clock.
