@@ -3,10 +3,13 @@
 
 #[path = "../examples/coverage/campaign.rs"]
 mod campaign;
+#[path = "../examples/coverage/recorded.rs"]
+mod recorded;
 #[path = "../examples/coverage/runs.rs"]
 mod runs;
 
-use campaign::{Rule, campaigns};
+use campaign::{Design, Rule, campaigns};
+use recorded::{RECORDINGS, Recorded};
 use runs::{Simulation, Spread};
 use stacklab_analysis::estimate_of;
 
@@ -82,4 +85,44 @@ fn a_real_difference_is_found_and_the_measuring_ends() {
     let found = campaigns(CASES / 4, 0x5eed_0006, Spread::Normal, 0.02, 0.9, Rule { min: 6, max: 40 });
     assert!(found.percent(found.better) > 99.0, "{found:?}");
     assert!(found.blocks < 12 * found.campaigns, "{found:?}");
+}
+
+/// Recorded trials of all kinds, with their names.
+fn all_recorded() -> impl Iterator<Item = (String, Recorded)> {
+    RECORDINGS.into_iter().flat_map(|(machine, slices)| {
+        Recorded::all(slices).into_iter().map(move |of| (format!("{machine}, {}", of.name()), of))
+    })
+}
+
+#[test]
+fn an_effect_of_slices_is_that_of_the_figures_of_a_trial() {
+    for (name, recorded) in all_recorded() {
+        assert!(recorded.trials.len() >= 60, "{name}: {}", recorded.trials.len());
+        for (alike, apart) in recorded.figures(1.0).iter().zip(recorded.figures(1.02)) {
+            let ratios = [0, 1].map(|way| (apart[way].1 / apart[way].0) / (alike[way].1 / alike[way].0));
+            assert!(ratios.iter().all(|ratio| (ratio - 1.02).abs() < 1e-4), "{name}: {ratios:?}");
+            // Arms that are exchanged invert the ratio.
+            let product = alike[0].1 / alike[0].0 * alike[1].1 / alike[1].0;
+            assert!((product - 1.0).abs() < 1e-9, "{name}: {product}");
+        }
+    }
+}
+
+#[test]
+fn intervals_of_recorded_trials_cover_as_they_say() {
+    for (name, recorded) in all_recorded() {
+        for rule in [Rule { min: 6, max: 6 }, Rule { min: 20, max: 20 }, Rule { min: 10, max: 40 }] {
+            let question = recorded.question(0.02);
+            let design = Design { question, target: 0.02, rule, interleaved: true };
+            for ratio in [1.0, 1.02] {
+                let found = recorded.campaigns(CASES / 4, 0x5eed_0007, &design, ratio);
+                let share = found.percent(found.covered);
+                // 93 % less two standard errors of 1000 campaigns. There is no upper limit: with few blocks, outlying trials make
+                // the interval wider than it need be.
+                assert!(share >= 91.6, "{name}, {rule:?}, ratio {ratio}: {share}");
+                let wrong = if ratio == 1.0 { found.percent(found.better) } else { 0.0 };
+                assert!(wrong <= 2.5, "{name}, {rule:?}: {wrong}");
+            }
+        }
+    }
 }

@@ -29,6 +29,19 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Adds a campaign whose arms differ by `ratio`.
+    pub fn add(&mut self, design: &Design, paired: &Paired, ratio: f64) {
+        let effect = paired.effect();
+        match verdict(&design.question, Ok(&effect)) {
+            Verdict::Better(_) => self.better += 1,
+            Verdict::Equivalent => self.equivalent += 1,
+            Verdict::Inconclusive | Verdict::Nothing(_) => {}
+        }
+        self.campaigns += 1;
+        self.covered += usize::from(effect.interval95.contains(ratio));
+        self.blocks += effect.pairs;
+    }
+
     /// Per cent of the campaigns.
     pub fn percent(&self, count: usize) -> f64 {
         100.0 * count as f64 / self.campaigns as f64
@@ -50,40 +63,49 @@ pub fn question() -> Question {
     }
 }
 
+/// How a campaign is measured and judged.
+#[derive(Debug, Clone)]
+pub struct Design {
+    /// What is asked.
+    pub question: Question,
+    /// Half-width of the 99 % interval at which it ends, a share.
+    pub target: f64,
+    /// Its number of blocks.
+    pub rule: Rule,
+    /// Whether its arms are interleaved.
+    pub interleaved: bool,
+}
+
+impl Design {
+    /// Runs a campaign whose blocks, each (baseline, candidate), are `pair`'s.
+    pub fn campaign(&self, mut pair: impl FnMut() -> (f64, f64)) -> Paired {
+        let mut pairs = Vec::new();
+        loop {
+            pairs.push(pair());
+            if pairs.len() < self.rule.min {
+                continue;
+            }
+            let paired = Paired::of(Scale::Ratio, &pairs).expect("figures are positive");
+            let paired = if self.interleaved { paired.trimmed() } else { paired };
+            if pairs.len() >= self.rule.max {
+                return paired;
+            }
+            let standing = stopping_state_of(&self.question, &paired, self.target);
+            if standing.narrow || standing.decided {
+                return paired;
+            }
+        }
+    }
+}
+
 /// Runs this many campaigns with arms that differ by `ratio`; each stops by a study's rule.
 pub fn campaigns(count: usize, seed: u128, spread: Spread, sd: f64, ratio: f64, rule: Rule) -> Outcome {
     let mut simulation = Simulation::new(seed, spread, sd);
-    let question = question();
-    let mut outcome = Outcome { campaigns: count, ..Outcome::default() };
+    let design = Design { question: question(), target: MARGIN, rule, interleaved: false };
+    let mut outcome = Outcome::default();
     for _ in 0..count {
         simulation.restart();
-        let paired = campaign(&mut simulation, &question, ratio, rule);
-        let effect = paired.effect();
-        match verdict(&question, Ok(&effect)) {
-            Verdict::Better(_) => outcome.better += 1,
-            Verdict::Equivalent => outcome.equivalent += 1,
-            Verdict::Inconclusive | Verdict::Nothing(_) => {}
-        }
-        outcome.covered += usize::from(effect.interval95.contains(ratio));
-        outcome.blocks += effect.pairs;
+        outcome.add(&design, &design.campaign(|| simulation.pair(ratio)), ratio);
     }
     outcome
-}
-
-fn campaign(simulation: &mut Simulation, question: &Question, ratio: f64, rule: Rule) -> Paired {
-    let mut pairs = Vec::new();
-    loop {
-        pairs.push(simulation.pair(ratio));
-        if pairs.len() < rule.min {
-            continue;
-        }
-        let paired = Paired::of(Scale::Ratio, &pairs).expect("figures are positive");
-        if pairs.len() >= rule.max {
-            return paired;
-        }
-        let standing = stopping_state_of(question, &paired, MARGIN);
-        if standing.narrow || standing.decided {
-            return paired;
-        }
-    }
 }

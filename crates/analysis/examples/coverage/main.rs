@@ -3,6 +3,8 @@
 //! `bench/coverage` runs it. Every figure is seeded and therefore reproducible.
 
 mod campaign;
+mod interleaved;
+mod recorded;
 mod runs;
 
 use campaign::{MARGIN, Outcome, Rule, campaigns};
@@ -18,22 +20,34 @@ const SDS: [f64; 5] = [0.003, 0.01, 0.02, 0.05, 0.2];
 const APART: [f64; 4] = [0.5, 1.0, 1.5, 3.0];
 
 fn main() {
-    let count = match std::env::args().nth(1).map(|count| count.parse()) {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let count = match words.first().map(|count| count.parse()) {
         None => 10_000,
         Some(Ok(count)) => count,
-        Some(Err(_)) => {
-            eprintln!("coverage: the number of campaigns is a whole number");
-            std::process::exit(2);
-        }
+        Some(Err(_)) => refuse("the number of campaigns is a whole number"),
     };
-    println!("{count} simulated campaigns for each figure; target and margin {} %\n", 100.0 * MARGIN);
-    fixed(count);
-    sequential(count);
+    let part = words.get(1).map(String::as_str);
+    if part.is_some_and(|part| !["simulated", "recorded"].contains(&part)) {
+        refuse("a part is `simulated` or `recorded`");
+    }
+    println!("{count} simulated campaigns for each figure");
+    if part != Some("recorded") {
+        fixed(count);
+        sequential(count);
+    }
+    if part != Some("simulated") {
+        interleaved::print(count);
+    }
+}
+
+fn refuse(reason: &str) -> ! {
+    eprintln!("coverage: {reason}");
+    std::process::exit(2);
 }
 
 /// 95 % intervals for a number of runs that is fixed beforehand.
 fn fixed(count: usize) {
-    println!("Fixed number of blocks: per cent of 95 % intervals that cover (sd of a run 20 %)");
+    println!("\nFixed number of blocks: per cent of 95 % intervals that cover (sd of a run 20 %)");
     println!(
         "mean, median: of one cell's runs. ratio: of two arms, as reported; BCa, Hodges-Lehmann: shown beside it."
     );
@@ -107,6 +121,7 @@ fn of_two_arms(count: usize, spread: Spread, blocks: usize) -> [String; 3] {
 /// Campaigns that look after every block.
 fn sequential(count: usize) {
     println!("Looking after every block, and stopping when the answer is good enough. Blocks are a mean.");
+    println!("Target and margin are {} %.", 100.0 * MARGIN);
     println!(
         "same arm: two arms that are alike; per cent `better` (an error), `equivalent`, and 95 % intervals that cover."
     );
@@ -137,10 +152,6 @@ fn line(count: usize, spread: Spread, rule: Rule, sd: f64) {
     let covered = apart.iter().map(|outcome| outcome.percent(outcome.covered));
     let (least, most) =
         covered.fold((f64::MAX, f64::MIN), |(least, most), share| (least.min(share), most.max(share)));
-    let blocks = |outcomes: &[Outcome]| {
-        let sum: usize = outcomes.iter().map(|outcome| outcome.blocks).sum();
-        sum as f64 / (count * outcomes.len()) as f64
-    };
     println!(
         "{:<15} {:>9} {:>5.1}%  {:>6.1} {:>6.1} {:>6.1} {:>6.1}  {least:>6.1} {most:>6.1} {:>6.1}",
         spread.name(),
@@ -149,9 +160,15 @@ fn line(count: usize, spread: Spread, rule: Rule, sd: f64) {
         same.percent(same.better),
         same.percent(same.equivalent),
         same.percent(same.covered),
-        blocks(&[same]),
-        blocks(&apart)
+        mean_blocks(&[same]),
+        mean_blocks(&apart)
     );
+}
+
+/// Mean number of blocks of these campaigns.
+fn mean_blocks(outcomes: &[Outcome]) -> f64 {
+    let sum = |of: fn(&Outcome) -> usize| outcomes.iter().map(of).sum::<usize>() as f64;
+    sum(|outcome| outcome.blocks) / sum(|outcome| outcome.campaigns)
 }
 
 /// A separate seed for each figure.
