@@ -10,7 +10,6 @@ use stacklab_model::{
 };
 use stacklab_traffic::agent::{Limits, Peers, Permission};
 use stacklab_traffic::protocol::{Answer, Numbered, Request};
-use stacklab_traffic::trial::transfers::senders;
 use stacklab_traffic::trial::{Path, figures};
 use stacklab_traffic::untrusted::{
     Arrival, Header, LONGEST_ANSWER, LONGEST_REQUEST, Lines, SequenceWindow, count,
@@ -125,7 +124,7 @@ pub fn host_reports(data: &[u8]) {
         return;
     };
     // A coordinator asks for trials that agents accept, and has the reports of all transfers.
-    let transfers = senders(direction).len() + usize::from(spec.probe.probe == Probe::EchoLoaded);
+    let transfers = direction.senders().len() + usize::from(spec.probe.probe == Probe::EchoLoaded);
     if spec.check().is_err() || reports.len() != transfers {
         return;
     }

@@ -7,7 +7,6 @@ use stacklab_traffic::host::other_load::OtherLoad;
 use stacklab_traffic::results::interleaved::Together;
 use stacklab_traffic::stats::clock::Offset;
 use stacklab_traffic::trial::Collected;
-use stacklab_traffic::trial::transfers::senders;
 use std::collections::BTreeMap;
 
 /// A rig's observations of one trial.
@@ -105,7 +104,7 @@ pub fn report_sources(direction: Direction) -> Vec<ReportSource> {
         let forward = *from == 0;
         [*from, 1 - *from].map(|host| ReportSource { host, forward })
     };
-    senders(direction).iter().flat_map(of_transfer).collect()
+    direction.senders().iter().flat_map(of_transfer).collect()
 }
 
 #[cfg(test)]
