@@ -5,15 +5,8 @@ use crate::link::addressing::{INTERFACE, MIDDLE, Site, hardware_address, routed_
 use crate::mechanism::router::Router;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, LinkConfig, Links, Mechanism, Role, Translator};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
-
-/// Writes a message as one line.
-pub(crate) fn write_message(stream: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    stream.write_all(&line)
-}
 
 /// The longest line that is read, bytes: roles and answers have some thousands.
 const LONGEST_LINE: usize = 64 << 10;
