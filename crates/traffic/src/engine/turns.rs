@@ -3,7 +3,7 @@
 
 use crate::protocol::message::Timetable;
 use crate::sys::{self, Nanos};
-use stacklab_model::Slicing;
+use stacklab_model::{Slicing, SplitMix64};
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -78,7 +78,7 @@ fn position(arm: usize, arms: usize, round: u64, seed: u64) -> usize {
     let mut order: [usize; Slicing::MOST_ARMS] = std::array::from_fn(|arm| arm);
     let mut random = seed ^ round.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for last in (1..arms).rev() {
-        random = mixed(random);
+        random = SplitMix64::mix(random);
         order.swap(last, (random % (last as u64 + 1)) as usize);
     }
     order[..arms].iter().position(|other| *other == arm).unwrap_or(arm)
@@ -196,14 +196,6 @@ impl Drop for Turn<'_> {
             turns.changed.notify_all();
         }
     }
-}
-
-/// A step of SplitMix64 (Steele, Lea and Flood 2014).
-fn mixed(state: u64) -> u64 {
-    let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    state ^ (state >> 31)
 }
 
 #[cfg(test)]
