@@ -43,6 +43,7 @@ pub use error::TestbedError;
 pub use guest::protocol::PathCheck;
 pub use host::available::kinds;
 pub use host::launch::Host;
+pub use host::program::AGENT;
 pub use host::streams::Streams;
 pub use host::ticks::Ticks;
 pub use kernel::capability::{Ability, abilities};

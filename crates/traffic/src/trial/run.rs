@@ -1,5 +1,6 @@
 //! Runs one trial on two agents, and computes figures from their reports.
 
+use crate::host::unix_time::now_unix_ns;
 use crate::protocol::client::{AgentClient, AgentError};
 use crate::results;
 use crate::results::interleaved::Together;
@@ -11,7 +12,7 @@ use stacklab_model::{
     Direction, Drops, HostReport, Metric, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
 };
 use std::collections::BTreeMap;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 /// The reports of two agents on one trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +51,7 @@ pub fn collect(
     spec: &TrialSpec,
     direction: Direction,
 ) -> Result<Collected, AgentError> {
-    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let started_unix_ns = now_unix_ns();
     let clock = Instant::now();
     let seen = execute([sender, receiver], &transfers::of(path, spec, direction));
     let wall_ns = clock.elapsed().as_nanos() as u64;
@@ -59,7 +60,7 @@ pub fn collect(
         Err(AgentError::Failed { host, reason }) => Err(format!("{host} {reason}")),
         Err(error) => return Err(error),
     };
-    Ok(Collected { started_unix_ns: started.as_nanos() as u64, wall_ns, reports })
+    Ok(Collected { started_unix_ns, wall_ns, reports })
 }
 
 /// Runs an interleaved trial: its arms take turns on the same two agents. Returns what was collected of each arm.
@@ -88,11 +89,10 @@ pub(super) fn collect_arms(
     count: usize,
     execute: impl FnOnce() -> Result<Vec<[HostReport; 2]>, AgentError>,
 ) -> Result<Vec<Collected>, AgentError> {
-    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let started_unix_ns = now_unix_ns();
     let clock = Instant::now();
     let seen = execute();
     let wall_ns = clock.elapsed().as_nanos() as u64 / count.max(1) as u64;
-    let started_unix_ns = started.as_nanos() as u64;
     let of_arm = |reports| Collected { started_unix_ns, wall_ns, reports };
     match seen {
         Ok(reports) => Ok(reports.into_iter().map(|pair| of_arm(Ok(vec![pair]))).collect()),

@@ -2,6 +2,7 @@
 
 use crate::cli::measure::CommonOptions;
 use crate::failure::Failure;
+use crate::rig::agent_process::AgentProcess;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_agent::channel::Channel;
 use stacklab_agent::greeting::{GreetingError, greet, show_address};
@@ -14,8 +15,6 @@ use stacklab_traffic::protocol::{AgentClient, AgentError};
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -44,7 +43,7 @@ pub struct Ends {
     pub route: Route,
     /// The family of both addresses.
     pub family: Family,
-    _local: LocalAgent,
+    _local: AgentProcess,
 }
 
 impl Ends {
@@ -58,42 +57,11 @@ impl Ends {
             .map_err(|error| Failure::Unreachable(error.to_string()))?;
         let facts = agent.facts()?;
         let there = End { agent, address: there.address.elsewhere(), facts };
-        let (local, mut agent) = LocalAgent::start(interrupted)?;
+        let (local, mut agent) = AgentProcess::here(interrupted)?;
         agent.hello()?;
         let facts = agent.facts()?;
         let here = End { agent, address: route.address.clone(), facts };
         Ok(Ends { here, there, family: Family::of(route.address.ip()), route, _local: local })
-    }
-}
-
-/// The agent process on this host, separate from this process so that its CPU time and memory are counted separately.
-pub struct LocalAgent(Child);
-
-impl LocalAgent {
-    /// Starts it.
-    ///
-    /// # Errors
-    /// When no process can be started here.
-    pub fn start(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), Failure> {
-        let started = || -> io::Result<Child> {
-            let mut command = Command::new(std::env::current_exe()?);
-            command.args(["agent", "--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-            // The agent does not receive Ctrl-C from the terminal: this process does. The agent ends when its input
-            // does.
-            command.process_group(0).spawn()
-        };
-        let mut child = started()
-            .map_err(|reason| Failure::System { attempted: "start an agent on this host", reason })?;
-        let (input, output) = child.stdin.take().zip(child.stdout.take()).expect("both were asked for");
-        Ok((LocalAgent(child), AgentClient::new("this host", output, input, interrupted)))
-    }
-}
-
-impl Drop for LocalAgent {
-    fn drop(&mut self) {
-        // It may have exited already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
     }
 }
 

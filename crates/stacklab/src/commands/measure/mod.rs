@@ -7,7 +7,6 @@ mod study;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::campaign::sources::now_unix_ns;
 use crate::cli::measure::{MeasureOptions, MeasureRequest};
 use crate::commands::measure::against::against;
 use crate::commands::measure::ends::Ends;
@@ -20,6 +19,7 @@ use crate::trial::figures::figures;
 use stacklab_agent::interrupt;
 use stacklab_model::{Direction, Length, Metric, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
+use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::trial::{Path, collect, measure_offset};
 use std::io::{IsTerminal, Write};
 
