@@ -223,12 +223,12 @@ impl Agent {
     /// Handles a connection on a separate thread, so that a silent connection does not block others.
     fn meet(self: &Arc<Self>, stream: TcpStream) {
         let Ok(AddressPair { peer, .. }) = AddressPair::of(&stream) else { return };
-        let Some(place) = Place::take(self, network_of(&peer)) else { return };
+        let Some(slot) = ConnectionSlot::take(self, network_of(&peer)) else { return };
         let serve = move || {
             // A coordinator that disconnects is not a failure.
-            let _ = place.agent.attend(stream);
+            let _ = slot.agent.attend(stream);
         };
-        // Without a thread the connection is closed, and its place is free again.
+        // Without a thread the connection is closed, and its slot is free again.
         let _ = thread::Builder::new().spawn(serve);
     }
 
@@ -278,13 +278,13 @@ impl Agent {
     }
 }
 
-/// A connection's place among those of its network, free again when this is dropped.
-struct Place {
+/// One of the connections that the agent takes at once, all and from one network. Free again when this is dropped.
+struct ConnectionSlot {
     agent: Arc<Agent>,
     network: ScopedAddr,
 }
 
-impl Place {
+impl ConnectionSlot {
     fn take(agent: &Arc<Agent>, network: ScopedAddr) -> Option<Self> {
         let mut connections = agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = connections.values().sum();
@@ -293,11 +293,11 @@ impl Place {
             return None;
         }
         connections.insert(network.clone(), own + 1);
-        Some(Place { agent: Arc::clone(agent), network })
+        Some(ConnectionSlot { agent: Arc::clone(agent), network })
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut connections = self.agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = connections.get_mut(&self.network) {

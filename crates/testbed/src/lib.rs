@@ -49,7 +49,7 @@ pub use host::ticks::Ticks;
 pub use kernel::capability::{Ability, abilities};
 pub use kernel::namespace::{clear, end, in_namespace, join};
 pub use kernel::privilege::{Privilege, enter, owns};
-pub use link::addressing::{Ends, ends};
+pub use link::addressing::{PathEnds, ends};
 pub use mechanism::layers::{Layer, layers};
 pub use mechanism::translate::Translates;
 pub use requirements::Requirements;

@@ -6,7 +6,7 @@ pub use crate::protocol::lines::{LONGEST_ANSWER, LONGEST_REQUEST, Lines};
 pub use crate::stats::sequence::{Arrival, SequenceWindow};
 
 use crate::engine::count::{ArrivalCounter, SharedState};
-use crate::engine::receive::deliver;
+use crate::engine::receive_loop::deliver;
 #[cfg(target_os = "linux")]
 use crate::host::other_load::{LoadSample, OtherLoad};
 use stacklab_model::{Received, TrialSpec};

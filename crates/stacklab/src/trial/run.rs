@@ -110,9 +110,9 @@ fn together(
     if rig.cpu_scope(&first.trial.cell) == CpuScope::Outside {
         evidence.iter_mut().for_each(without_cpu);
     }
-    let owed = interleaved::together(&reported(&arms, &evidence));
-    for (arm, owed) in evidence.iter_mut().zip(owed) {
-        arm.together = owed;
+    let joint = interleaved::joint_figures(&reported(&arms, &evidence));
+    for (arm, joint) in evidence.iter_mut().zip(joint) {
+        arm.joint = joint;
     }
     arms.into_iter().zip(evidence).map(|(arm, evidence)| arm.run(rig, evidence)).collect()
 }
@@ -156,11 +156,11 @@ fn in_slots(
     for (rig, collected) in rigs.iter_mut().zip(collected?) {
         evidence.extend(rig.end(Ok(vec![collected]))?);
     }
-    let owed = interleaved::together(&reported(&arms, &evidence));
-    for (arm, owed) in evidence.iter_mut().zip(owed) {
+    let joint = interleaved::joint_figures(&reported(&arms, &evidence));
+    for (arm, joint) in evidence.iter_mut().zip(joint) {
         // The processes of a guest that holds all testbeds worked for all arms.
         arm.guest_cpu = [None, None];
-        (arm.together, arm.other_load) = (owed, other_load.clone());
+        (arm.joint, arm.other_load) = (joint, other_load.clone());
     }
     let runs = arms.into_iter().zip(evidence).zip(rigs.iter_mut());
     runs.map(|((arm, evidence), rig)| arm.run(*rig, evidence)).collect()

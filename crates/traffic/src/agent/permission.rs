@@ -1,5 +1,6 @@
-//! What an agent does for whoever asks. One that a coordinator started itself, on standard input and output, does all: that
-//! coordinator may run programs on the host anyway. One that listens does what it was told to allow.
+//! Bounds on the requests of an untrusted coordinator. An agent that listens does what it was told to allow. One that a
+//! coordinator started itself, on standard input and output, has no bounds: that coordinator may run programs on the
+//! host anyway.
 
 use crate::engine::peers::Peers;
 use crate::protocol::message::{Request, SendArm, Timetable};

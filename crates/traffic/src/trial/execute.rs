@@ -95,7 +95,7 @@ impl Time {
     }
 }
 
-/// What has come of the transfers of a trial. An agent's failure ends the trial, but only after all others have ended; when an
+/// State of the transfers of a trial. An agent's failure ends the trial, but only after all others have ended; when an
 /// agent is gone or silent, every step returns that error, the campaign ends, and the agents with it.
 pub(super) struct Progress {
     /// The time for all of its steps.
@@ -250,7 +250,7 @@ pub(crate) fn longest(spec: &TrialSpec) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::sending::DRAIN_LIMIT;
+    use crate::engine::phases::DRAIN_LIMIT;
     use crate::sys::SEND_LIMIT;
     use crate::trial::fixtures;
     use stacklab_model::{Direction, Probe, Transport};

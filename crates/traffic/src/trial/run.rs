@@ -3,7 +3,7 @@
 use crate::host::unix_time::now_unix_ns;
 use crate::protocol::client::{AgentClient, AgentError};
 use crate::results;
-use crate::results::interleaved::Together;
+use crate::results::interleaved::JointFigures;
 use crate::results::validate;
 use crate::trial::execute::{execute, execute_in_turns};
 use crate::trial::path::Path;
@@ -106,13 +106,13 @@ pub(super) fn collect_arms(
 /// The figures of a trial, from its reports alone. With streams both ways, they are those of the stream from the
 /// first agent to the second, except for the metrics that say otherwise.
 ///
-/// `together` is what the arm of an interleaved trial owes to the others.
+/// `joint` are the joint figures of the arm of an interleaved trial, which replace its own.
 pub fn figures(
     path: &Path,
     spec: &TrialSpec,
     direction: Direction,
     reports: Result<Vec<[HostReport; 2]>, String>,
-    together: Together,
+    joint: JointFigures,
 ) -> Figures {
     let host_reports = match reports {
         Ok(host_reports) => host_reports,
@@ -128,9 +128,9 @@ pub fn figures(
     };
     let transfers = transfers::of(path, spec, direction);
     let (main, [sent, received]) = (&transfers[0], &host_reports[0]);
-    let status = validate::validate_all(&transfers, &host_reports, together.contradictions);
+    let status = validate::validate_all(&transfers, &host_reports, joint.contradictions);
     let mut values = results::values(&main.spec, &main.path, sent, received);
-    values.extend(together.values);
+    values.extend(joint.values);
     values.extend(transfers::secondary_values(&transfers, &host_reports));
     let drops = results::drops(&main.spec, sent, received);
     let mut warnings = Vec::new();
@@ -163,7 +163,7 @@ pub fn run_trial(
 ) -> Result<RunRecord, AgentError> {
     let Collected { started_unix_ns, wall_ns, reports } = collect(sender, receiver, path, &spec, direction)?;
     let Figures { status, values, drops, warnings, host_reports } =
-        figures(path, &spec, direction, reports, Together::default());
+        figures(path, &spec, direction, reports, JointFigures::default());
     if status != RunStatus::Valid {
         // A host that is gone takes the link down and distorts the other host's report. The trial then gives no run,
         // and can be repeated.

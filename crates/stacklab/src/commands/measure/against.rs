@@ -83,15 +83,15 @@ fn meet(
     interrupted: &'static AtomicBool,
 ) -> Result<(BothFamilies, AgentProcess), Failure> {
     let (mut ways, mut others) = (BTreeMap::new(), Vec::new());
-    for place in addresses(common)? {
-        let there = place.address.clone();
+    for address in addresses(common)? {
+        let there = address.address.clone();
         let family = Family::of(there.ip());
         if ways.contains_key(&family) {
             continue;
         }
         let here = route_to(&there, None).map_err(|error| Failure::Unreachable(error.to_string()))?;
         ways.insert(family, Way { here, there });
-        others.push(place);
+        others.push(address);
     }
     if let Some(missing) = Family::ALL.iter().find(|family| !ways.contains_key(family)) {
         return Err(Failure::Unreachable(format!(

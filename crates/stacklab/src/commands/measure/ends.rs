@@ -34,7 +34,7 @@ pub struct End {
 }
 
 /// Both ends, and what keeps them alive.
-pub struct Ends {
+pub struct AgentPair {
     /// This host.
     pub here: End,
     /// The other one.
@@ -46,7 +46,7 @@ pub struct Ends {
     _local: AgentProcess,
 }
 
-impl Ends {
+impl AgentPair {
     /// Connects to the other host's agent and starts an agent on this host.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Ends {
         agent.hello()?;
         let facts = agent.facts()?;
         let here = End { agent, address: route.address.clone(), facts };
-        Ok(Ends { here, there, family: Family::of(route.address.ip()), route, _local: local })
+        Ok(AgentPair { here, there, family: Family::of(route.address.ip()), route, _local: local })
     }
 }
 
@@ -72,9 +72,9 @@ impl Ends {
 /// When HOST has no such address, no free agent listens there, or the key is not that agent's.
 pub fn reach(
     options: &CommonOptions,
-    others: &[Place],
+    others: &[AgentAddress],
     interrupted: &'static AtomicBool,
-) -> Result<(AgentClient, Place), Failure> {
+) -> Result<(AgentClient, AgentAddress), Failure> {
     let CommonOptions { host, port, .. } = options;
     let mut key =
         Key::given(options.key_file.as_deref()).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -128,7 +128,7 @@ pub fn reach(
 /// Speaks with an agent; where it wants a key and a person is there, asks for it once and speaks again.
 fn asking<T>(
     key: &mut Option<Key>,
-    there: &Place,
+    there: &AgentAddress,
     mut connect: impl FnMut() -> Result<Channel, GreetingError>,
     mut speak: impl FnMut(&Channel, Option<&Key>) -> Result<T, GreetingError>,
 ) -> Result<(T, Channel), Failure> {
@@ -153,24 +153,24 @@ fn asking<T>(
 
 /// Where an agent may listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct AgentAddress {
     /// The address, with its zone as the user names it.
     pub address: ScopedAddr,
     /// As this host's kernel takes it, with the port.
     socket: SocketAddr,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for AgentAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.address.with_port(self.socket.port()))
     }
 }
 
-/// The places on the host in the requested family, each once.
+/// The addresses on the host in the requested family, each once.
 ///
 /// # Errors
 /// When it has none, or cannot be looked up; `Usage` when an address lacks its zone, or has a wrong one.
-pub fn addresses(options: &CommonOptions) -> Result<Vec<Place>, Failure> {
+pub fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Failure> {
     let CommonOptions { host, port, ipv4, ipv6, from, .. } = options;
     let unknown = |reason: String| {
         Failure::Unreachable(format!("could not look up the host `{host}`: {reason}; check its name"))
@@ -204,22 +204,22 @@ pub fn addresses(options: &CommonOptions) -> Result<Vec<Place>, Failure> {
         return Err(unknown(format!("it has no {family}address, only {}", has.join(", "))));
     }
     // A name may lead to link-local addresses, and only some resolvers say in which zone.
-    let (mut places, mut reason) = (Vec::new(), String::new());
+    let (mut found, mut reason) = (Vec::new(), String::new());
     for address in right {
-        let found = zone::socket_addr(address, *port).and_then(|socket| match from {
+        let socket = zone::socket_addr(address, *port).and_then(|socket| match from {
             Some(from) => zone::ends(from, socket).map(|_| socket),
             None => Ok(socket),
         });
-        match found {
-            Ok(socket) => places.push(Place { address: address.clone(), socket }),
+        match socket {
+            Ok(socket) => found.push(AgentAddress { address: address.clone(), socket }),
             Err(error) => reason = format!("{address}: {error}"),
         }
     }
-    places.dedup();
-    if places.is_empty() { Err(Failure::Usage(reason)) } else { Ok(places) }
+    found.dedup();
+    if found.is_empty() { Err(Failure::Usage(reason)) } else { Ok(found) }
 }
 
-fn connect(to: &Place, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
+fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to.socket), Type::STREAM, Some(Protocol::TCP))?;
     if let Some(from) = from {
         socket.bind(&zone::socket_addr(from, 0)?.into())?;
@@ -231,7 +231,7 @@ fn connect(to: &Place, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
 }
 
 /// The peer is not an agent after all.
-fn not_an_agent(error: AgentError, there: &Place) -> Failure {
+fn not_an_agent(error: AgentError, there: &AgentAddress) -> Failure {
     match error {
         AgentError::Gone { .. }
         | AgentError::Silent { .. }
@@ -242,7 +242,7 @@ fn not_an_agent(error: AgentError, there: &Place) -> Failure {
     }
 }
 
-fn no_agent(there: &Place) -> Failure {
+fn no_agent(there: &AgentAddress) -> Failure {
     Failure::Unreachable(format!(
         "something listens on {there}, but it does not speak as an agent of stacklab, or not as one of this version, or has no room for another connection: start `stacklab agent --listen` of this version there, on a free port, and name it with -p"
     ))
