@@ -122,8 +122,8 @@ fn expected(disturbance: Disturbance, ended: Option<i32>) -> bool {
 /// No run was valid.
 const NOTHING_VALID: i32 = 6;
 
-/// Fails unless the record opens, its report can be had, it is the plan's beginning, and what was disturbed is not valid without
-/// a warning. Returns the number of its runs.
+/// Fails unless the record opens, its report can be had, it is the plan's beginning, and what was disturbed is not
+/// valid without a warning. Returns the number of its runs.
 fn whole(campaign: &Campaign, disturbance: Disturbance, disturbed: Option<[u64; 2]>) -> usize {
     let path = campaign.record();
     campaign.program.run(&["report", super::campaign::RECORD]).expect(code::DONE);

@@ -83,8 +83,9 @@ pub struct ListenError {
     reason: io::Error,
 }
 
-/// Listens and serves until interrupted, or with `once` until the first coordinator has gone. Without a key it serves anybody, with an
-/// identity inside TLS only. `command` is the command line with which this program serves a coordinator on standard input and output.
+/// Listens and serves until interrupted, or with `once` until the first coordinator has gone. Without a key it serves
+/// anybody, with an identity inside TLS only. `command` is the command line with which this program serves a
+/// coordinator on standard input and output.
 ///
 /// # Errors
 /// When it cannot listen there.
@@ -206,7 +207,8 @@ impl Agent {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a coordinator can be served now. Waits briefly for one that has just gone: its process may not have ended yet.
+    /// Whether a coordinator can be served now. Waits briefly for one that has just gone: its process may not have
+    /// ended yet.
     fn begin(&self, stream: &TcpStream) -> io::Result<bool> {
         let busy = |served: &mut Option<TcpStream>| served.is_some();
         let (mut served, _) = self
@@ -255,7 +257,8 @@ impl Agent {
         ended
     }
 
-    /// The connection, inside TLS if this agent has a key for it; `None` if the peer has gone, or knows that it is refused.
+    /// The connection, inside TLS if this agent has a key for it; `None` if the peer has gone, or knows that it is
+    /// refused.
     fn channel(&self, stream: TcpStream, deadline: Instant) -> io::Result<Option<Channel>> {
         let Some(identity) = &self.identity else { return Ok(Some(stream.into())) };
         match tls::begins(&stream, deadline)? {
@@ -307,7 +310,8 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// What one host may have many addresses of: of IPv6, its first 64 bits. The link-local network is another one in each zone.
+/// What one host may have many addresses of: of IPv6, its first 64 bits. The link-local network is another one in each
+/// zone.
 fn network_of(address: &ScopedAddr) -> ScopedAddr {
     match address.ip() {
         IpAddr::V4(_) => address.clone(),

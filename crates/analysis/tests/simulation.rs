@@ -12,8 +12,8 @@ use stacklab_analysis::estimate_of;
 
 const CASES: usize = 4000;
 
-/// Spreads for which 95 % intervals of a comparison cover in 93 to 97 %. Where the difference itself wanders they do not
-/// quite, as docs/method.md says.
+/// Spreads for which 95 % intervals of a comparison cover in 93 to 97 %. Where the difference itself wanders they do
+/// not quite, as docs/method.md says.
 const KEPT: [Spread; 4] = [Spread::Normal, Spread::LogNormal, Spread::Skewed, Spread::Autocorrelated];
 
 #[test]

@@ -3,8 +3,8 @@
 /// The increment of the state: 2^64 divided by the golden ratio.
 const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// Steele, Lea and Flood's generator SplitMix64 (2014), with its seed. Records depend on it: the order of trials follows
-/// from a campaign's seed.
+/// Steele, Lea and Flood's generator SplitMix64 (2014), with its seed. Records depend on it: the order of trials
+/// follows from a campaign's seed.
 pub struct SplitMix64(pub u64);
 
 impl SplitMix64 {

@@ -12,7 +12,8 @@ pub const RESAMPLES: usize = 10_000;
 /// the same interval. `None` with fewer than two figures, or if all are equal.
 ///
 /// It assumes no distribution, but with few figures it is too narrow: with 6 of them a 95 % interval covers the mean
-/// in about 85 % of cases, with 20 in about 93 % (`bench/coverage`). It is shown in addition to the t interval, never instead of it.
+/// in about 85 % of cases, with 20 in about 93 % (`bench/coverage`). It is shown in addition to the t interval, never
+/// instead of it.
 ///
 /// Source: Efron (1987); Efron and Tibshirani, An Introduction to the Bootstrap, section 14.3.
 pub fn bca(figures: &[f64], resamples: usize, confidence: f64, seed: u64) -> Option<Interval> {

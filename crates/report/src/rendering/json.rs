@@ -9,8 +9,8 @@ struct Versioned<'a, T> {
     content: &'a T,
 }
 
-/// The fields of the content after the version of their meaning, `format`: pretty-printed, unrounded, one newline at the end.
-/// The content is a struct of names and finite numbers.
+/// The fields of the content after the version of their meaning, `format`: pretty-printed, unrounded, one newline at
+/// the end. The content is a struct of names and finite numbers.
 ///
 /// # Panics
 /// For other content: a map without text for keys, or something that is no struct.

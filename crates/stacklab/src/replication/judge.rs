@@ -159,8 +159,8 @@ fn judge_part(finding: &Finding, part: &ComparedCells, study: &Study, runs: &Run
     JudgedPart { part: part.label.clone(), outcome, effect, because }
 }
 
-/// Whether all runs of a part are arms of interleaved trials: as in every comparison, trials in which the machine did something else
-/// then have no weight.
+/// Whether all runs of a part are arms of interleaved trials: as in every comparison, trials in which the machine did
+/// something else then have no weight.
 fn is_interleaved(part: &ComparedCells, metric: Metric, runs: &Runs) -> bool {
     let mut cells = part.pairs.iter().flat_map(|(a, b)| [a, b]);
     cells.all(|cell| runs.of(cell, metric).iter().all(|run| run.spec.slicing.is_some()))

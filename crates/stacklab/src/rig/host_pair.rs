@@ -178,8 +178,8 @@ impl HostPair {
         Ok(compared)
     }
 
-    /// How late a sleeping program wakes up, nanoseconds: the 99th percentile of the host with the coarser timers, as far as it
-    /// was measured.
+    /// How late a sleeping program wakes up, nanoseconds: the 99th percentile of the host with the coarser timers, as
+    /// far as it was measured.
     pub fn wake_up_ns(&self) -> u64 {
         let late = |facts: &HostFacts| Some(facts.noise.as_ref()?.timer_late?.p99_ns);
         self.facts.iter().filter_map(late).max().unwrap_or(0)

@@ -104,7 +104,8 @@ fn addresses(system: &System, known: Option<&RealHost>) -> Result<BTreeMap<Famil
     Ok(found)
 }
 
-/// Whether a machine has a link-local address on the interface that the study names as its zone: otherwise each trial would fail.
+/// Whether a machine has a link-local address on the interface that the study names as its zone: otherwise each trial
+/// would fail.
 fn check_zone(system: &System, address: &ScopedAddr) -> Result<(), Failure> {
     let Some(zone) = address.zone() else { return Ok(()) };
     // This way the tool takes an index.

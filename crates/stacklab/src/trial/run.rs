@@ -15,8 +15,8 @@ use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::results::interleaved::{self, Arm};
 use stacklab_traffic::trial::{Collected, Path, PathLimits, SlotArm, SlotLengths, collect_in_slots};
 
-/// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a run
-/// for each.
+/// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a
+/// run for each.
 ///
 /// # Errors
 /// When a host is gone, or the user interrupts.
@@ -69,7 +69,8 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Configures a rig. Where that fails because a host has died, the dead host is the error: its namespace is gone with it.
+/// Configures a rig. Where that fails because a host has died, the dead host is the error: its namespace is gone with
+/// it.
 fn configured(
     rig: &mut dyn Rig,
     configure: impl FnOnce(&mut dyn Rig) -> Result<(), TestbedError>,

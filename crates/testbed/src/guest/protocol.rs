@@ -11,8 +11,8 @@ use std::time::Duration;
 /// The longest line that is read, bytes: roles and answers have some thousands.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// Reads one non-empty line, and no byte after it. `InvalidData` if it is longer than any message. Calls `go_on` after each byte, and every `idle` while the other
-/// end is closed or silent. An error from `go_on` ends the wait.
+/// Reads one non-empty line, and no byte after it. `InvalidData` if it is longer than any message. Calls `go_on` after
+/// each byte, and every `idle` while the other end is closed or silent. An error from `go_on` ends the wait.
 pub(crate) fn read_line(
     stream: &mut impl Read,
     idle: Duration,

@@ -65,8 +65,8 @@ pub(crate) fn serve(
     })
 }
 
-/// Takes each line of a channel, with its stream's number. `InvalidData`, which ends the channel, for a line that is too
-/// long or has no number: guests' consoles write elsewhere.
+/// Takes each line of a channel, with its stream's number. `InvalidData`, which ends the channel, for a line that is
+/// too long or has no number: guests' consoles write elsewhere.
 pub(crate) fn each_line(
     channel: impl Read,
     mut take: impl FnMut(usize, &[u8]) -> io::Result<()>,

@@ -56,8 +56,8 @@ impl Receiver {
         Self::listen_to(spec, address, None)
     }
 
-    /// Listens on an address, port chosen by the kernel, for a sender that knows the trial's token, and is one of these peers if there are
-    /// any.
+    /// Listens on an address, port chosen by the kernel, for a sender that knows the trial's token, and is one of these
+    /// peers if there are any.
     pub fn listen_to(
         spec: TrialSpec,
         address: impl Into<ScopedAddr>,

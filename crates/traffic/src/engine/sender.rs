@@ -29,7 +29,8 @@ use std::time::Duration;
 /// Sampling period of the smoothed round-trip time.
 const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
-/// Runs the sender of a trial, from the address `from` to a listening receiver. If both are link-local, the zone of `from` is that of both.
+/// Runs the sender of a trial, from the address `from` to a listening receiver. If both are link-local, the zone of
+/// `from` is that of both.
 pub fn run(spec: &TrialSpec, from: impl Into<ScopedAddr>, to: SocketAddr) -> Result<HostReport, EngineError> {
     run_arm(spec, from, to, None)
 }

@@ -1,5 +1,5 @@
-//! Turns: the arms of an interleaved trial send one after another. Arms of one sender, each on its own thread, pass the turn
-//! on; arms with senders of their own have time slots.
+//! Turns: the arms of an interleaved trial send one after another. Arms of one sender, each on its own thread, pass the
+//! turn on; arms with senders of their own have time slots.
 
 use crate::protocol::message::Timetable;
 use crate::sys::{self, Nanos};
@@ -20,7 +20,8 @@ impl OtherArmFailed {
     }
 }
 
-/// The turns of the arms of one sender. In each round every arm has one turn; the order of each round is drawn from the seed.
+/// The turns of the arms of one sender. In each round every arm has one turn; the order of each round is drawn from the
+/// seed.
 pub struct Turns {
     arms: usize,
     seed: u64,
@@ -117,8 +118,8 @@ impl<'a> Turn<'a> {
         Ok(Turn::new(Order::Slots(timetable)))
     }
 
-    /// Waits for this arm's turn in the next round. Returns whether there is time for a slice: not in a slot that came too
-    /// late.
+    /// Waits for this arm's turn in the next round. Returns whether there is time for a slice: not in a slot that came
+    /// too late.
     ///
     /// # Errors
     /// If another arm has given up.
@@ -158,8 +159,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The length of all slices, nanoseconds: the timetable's, or the longest that an arm proposed, which is known from the
-    /// second round on.
+    /// The length of all slices, nanoseconds: the timetable's, or the longest that an arm proposed, which is known from
+    /// the second round on.
     pub fn slice_ns(&self) -> Nanos {
         match &self.order {
             Order::Passed { turns, .. } => turns.locked().slice_ns,
@@ -175,7 +176,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The lowest rate at which an arm flooded, messages per second, which is known from the second round on; `None` in time slots.
+    /// The lowest rate at which an arm flooded, messages per second, which is known from the second round on; `None` in
+    /// time slots.
     pub fn flood_rate(&self) -> Option<f64> {
         match &self.order {
             Order::Passed { turns, .. } => turns.locked().flood_rate,

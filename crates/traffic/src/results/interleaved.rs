@@ -27,11 +27,11 @@ pub struct JointFigures {
 
 /// The joint figures of the arms, in their order.
 ///
-/// For each metric that slices have, ln x of round r and arm a is taken as the sum of a level of the round and an effect
-/// of the arm. An arm's effect is the 20 % trimmed mean over rounds of its distance from the mean of the round; the level
-/// is the 20 % trimmed mean of these means. So what slows all arms of a round is no difference between them, and the
-/// ratio of two arms' figures is their difference within rounds. With two arms, its logarithm is the trimmed mean of the
-/// log ratios.
+/// For each metric that slices have, ln x of round r and arm a is taken as the sum of a level of the round and an
+/// effect of the arm. An arm's effect is the 20 % trimmed mean over rounds of its distance from the mean of the round;
+/// the level is the 20 % trimmed mean of these means. So what slows all arms of a round is no difference between them,
+/// and the ratio of two arms' figures is their difference within rounds. With two arms, its logarithm is the trimmed
+/// mean of the log ratios.
 pub fn joint_figures(arms: &[Arm<'_>]) -> Vec<JointFigures> {
     let mut all: Vec<JointFigures> = arms.iter().map(|_| JointFigures::default()).collect();
     for metric in Metric::ALL.iter().copied() {
@@ -146,9 +146,9 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
     vec![format!("the arms together sent {planned} packets and {left} left: {how}")]
 }
 
-/// Whether a figure is of the whole host, and so of all arms of an interleaved trial. Arms with testbeds of their own share
-/// no packets, but the processors: what works for them outside their threads (translators, the kernel's workers) would be
-/// missing from the CPU time of one arm and not from that of another.
+/// Whether a figure is of the whole host, and so of all arms of an interleaved trial. Arms with testbeds of their own
+/// share no packets, but the processors: what works for them outside their threads (translators, the kernel's workers)
+/// would be missing from the CPU time of one arm and not from that of another.
 pub(super) fn is_shared(metric: Metric, slicing: Slicing) -> bool {
     use Metric::*;
     match metric {

@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a trial may take in addition to its own length, all of its steps together: connecting, draining and a busy machine. More
-/// than an agent takes until it gives up by itself, whose reason is the better one.
+/// What a trial may take in addition to its own length, all of its steps together: connecting, draining and a busy
+/// machine. More than an agent takes until it gives up by itself, whose reason is the better one.
 pub(crate) const SLACK: Duration = Duration::from_secs(30);
 /// A trial that ends by message count is abandoned below this rate, messages per second.
 const SLOWEST_PER_SECOND: f64 = 100.0;

@@ -83,8 +83,8 @@ pub fn collect_in_turns(
     collect_arms(arms.len(), || execute_in_turns([sender, receiver], &transfers, seed))
 }
 
-/// What was collected of each arm of an interleaved trial that `execute` runs: both reports, sender first. The arms share the
-/// time. An agent's failure is every arm's.
+/// What was collected of each arm of an interleaved trial that `execute` runs: both reports, sender first. The arms
+/// share the time. An agent's failure is every arm's.
 pub(super) fn collect_arms(
     count: usize,
     execute: impl FnOnce() -> Result<Vec<[HostReport; 2]>, AgentError>,

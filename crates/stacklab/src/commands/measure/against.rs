@@ -41,7 +41,8 @@ pub fn against(
     }
     let (rig, _local) = meet(common, interrupted)?;
     let mut rigs = Rigs::of_one(Box::new(rig));
-    // Without a name, the record is only for this verdict. With one nothing else is made, which a kill would leave behind.
+    // Without a name, the record is only for this verdict. With one nothing else is made, which a kill would leave
+    // behind.
     let folder = if common.out.is_none() { Some(tempfile::tempdir()) } else { None };
     let folder = folder
         .transpose()

@@ -27,7 +27,8 @@ const GREETING_LIMIT: Duration = Duration::from_secs(10);
 pub struct End {
     /// The agent.
     pub agent: AgentClient,
-    /// Its address in this measurement, as its own host names it; the zone of another host's is known to its agent only.
+    /// Its address in this measurement, as its own host names it; the zone of another host's is known to its agent
+    /// only.
     pub address: ScopedAddr,
     /// Facts of its host.
     pub facts: HostFacts,
@@ -65,8 +66,8 @@ impl AgentPair {
     }
 }
 
-/// Connects to the agent on the first address of the host that accepts. `others` are further addresses of the host, to and from which
-/// there will be traffic.
+/// Connects to the agent on the first address of the host that accepts. `others` are further addresses of the host, to
+/// and from which there will be traffic.
 ///
 /// # Errors
 /// When HOST has no such address, no free agent listens there, or the key is not that agent's.
