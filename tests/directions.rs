@@ -25,8 +25,9 @@ const LIMITS: [(Family, Transport, f64); 4] = [
 /// only slows a run down.
 const RUNS: usize = 10;
 
-/// How far above its limit a stream may be on a quiet machine, as a share of it. If a TCP receiver does not get its processor when the window
-/// opens, it reads earlier data inside the window. This may happen to at most this many figures of one family.
+/// How far above its limit a stream may be on a quiet machine, as a share of it. If a TCP receiver does not get its
+/// processor when the window opens, it reads earlier data inside the window. This may happen to at most this many
+/// figures of one family.
 const ABOVE_LIMIT: f64 = 0.01;
 const ABOVE: usize = 2;
 

@@ -53,10 +53,10 @@ fn a_known_delay_is_reported_in_each_direction() {
         });
         measured.collect::<Vec<_>>()
     };
-    let path = FaultyPath::lay(rig.pids(), Faults::default(), Faults::default());
+    let path = FaultyPath::new(rig.pids(), Faults::default(), Faults::default());
     let without = delays(&mut rig);
     drop(path);
-    let _path = FaultyPath::lay(rig.pids(), delayed(THERE), delayed(BACK));
+    let _path = FaultyPath::new(rig.pids(), delayed(THERE), delayed(BACK));
     for ((case, one_way_base, round_trip_base), (_, one_way, round_trip)) in
         without.into_iter().zip(delays(&mut rig))
     {
@@ -97,7 +97,7 @@ fn losses_duplicates_and_reordering_are_reported_exactly() {
     ];
     let mut rig = LinkRig::build();
     for (name, faults, planned) in cases {
-        let path = FaultyPath::lay(rig.pids(), faults, Faults::default());
+        let path = FaultyPath::new(rig.pids(), faults, Faults::default());
         for family in Family::ALL {
             let run = rig.run(*family, Transport::Udp, &paced);
             let done = path.take();
@@ -131,7 +131,7 @@ fn tcp_over_a_lossy_path_shows_retransmissions_and_no_loss() {
     let mut rig = LinkRig::build();
     let faults = Faults { delay: Duration::from_millis(2), drop: Some((50, 49)), ..Faults::default() };
     for (faults, lossy) in [(delayed(faults.delay), false), (faults, true)] {
-        let path = FaultyPath::lay(rig.pids(), faults, Faults::default());
+        let path = FaultyPath::new(rig.pids(), faults, Faults::default());
         for family in Family::ALL {
             let run = rig.run(*family, Transport::Tcp, &stream(SENT, 1000.0));
             let dropped = path.take().dropped;

@@ -5,6 +5,7 @@
 mod bad_input;
 mod capture;
 mod chaos;
+mod commands;
 mod compare;
 mod directions;
 mod endurance;
@@ -13,6 +14,7 @@ mod hardening;
 mod impairment;
 mod interleaved;
 mod kept_record;
+mod listening_agent;
 mod looking;
 mod measure;
 mod mechanisms;

@@ -1,5 +1,5 @@
-//! Link-local addresses of IPv6 (RFC 4007): between two namespaces whose ends of one link have other names and indices, and where a second
-//! link has the same addresses. The tests need root.
+//! Link-local addresses of IPv6 (RFC 4007): between two namespaces whose ends of one link have other names and indices,
+//! and where a second link has the same addresses. The tests need root.
 
 use crate::support;
 

@@ -50,7 +50,8 @@ pub fn captured_frame(data: &[u8]) {
     assert!(carried.is_empty() || layers.len() >= 2, "{carried:?} by {layers:?}");
 }
 
-/// What a guest wrote to its console, and a machine's list of its addresses: an error shows few lines without control characters.
+/// What a guest wrote to its console, and a machine's list of its addresses: an error shows few lines without control
+/// characters.
 pub fn console(data: &[u8]) {
     let said = console_says(data);
     assert!(said.lines().count() <= 9, "{said}");
@@ -59,7 +60,8 @@ pub fn console(data: &[u8]) {
     assert!(found.iter().all(|(family, address)| Family::of(*address) == *family));
 }
 
-/// Files of packages that guests boot from: a program without its symbols keeps its header and is not longer; names are in order.
+/// Files of packages that guests boot from: a program without its symbols keeps its header and is not longer; names are
+/// in order.
 pub fn package_file(data: &[u8]) {
     let (bare, needs_a_loader) = program(data);
     assert!(bare.len() <= data.len() && (!needs_a_loader || data.starts_with(b"\x7fELF")));

@@ -48,7 +48,8 @@ fn same<T: FromStr<Err: Debug> + Display + PartialEq + Debug>(text: &str) {
     }
 }
 
-/// A request for the page: a query, then a header a line. None is answered without the token, nor on loopback by another name.
+/// A request for the page: a query, then a header a line. None is answered without the token, nor on loopback by
+/// another name.
 pub fn page_request(data: &[u8]) {
     const TOKEN: &str = "0123456789abcdef";
     let mut lines = data.split(|byte| *byte == b'\n');

@@ -11,7 +11,6 @@ use stacklab_model::{
 };
 use stacklab_traffic::agent::{Limits, Peers, Permission};
 use stacklab_traffic::protocol::{Answer, Numbered, Request};
-use stacklab_traffic::trial::transfers::senders;
 use stacklab_traffic::trial::{Path, figures};
 use stacklab_traffic::untrusted::{
     Arrival, Header, LONGEST_ANSWER, LONGEST_REQUEST, Lines, SequenceWindow, count,
@@ -25,8 +24,8 @@ use std::time::Duration;
 const COORDINATOR: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1));
 const AGENT: IpAddr = IpAddr::V4(Ipv4Addr::new(198, 18, 0, 2));
 
-/// Requests to an agent. What is understood reads back as it is written; a trial that is accepted keeps its bounds; a listening agent
-/// sends to its coordinator alone and receives on its own address.
+/// Requests to an agent. What is understood reads back as it is written; a trial that is accepted keeps its bounds; a
+/// listening agent sends to its coordinator alone and receives on its own address.
 pub fn agent_request(data: &[u8]) {
     let limits = Limits {
         peers: Peers { addresses: vec![COORDINATOR.into()], networks: Vec::new() },
@@ -121,7 +120,8 @@ fn all_plain(value: &Value) {
     }
 }
 
-/// The reports of both hosts of a trial that was accepted: `[trial, direction, [[sender's, receiver's], ..]]`. Figures are finite.
+/// The reports of both hosts of a trial that was accepted: `[trial, direction, [[sender's, receiver's], ..]]`. Figures
+/// are finite.
 pub fn host_reports(data: &[u8]) {
     type Reports = Vec<[HostReport; 2]>;
     let Ok((spec, direction, reports)) = serde_json::from_slice::<(TrialSpec, Direction, Reports)>(data)
@@ -129,7 +129,7 @@ pub fn host_reports(data: &[u8]) {
         return;
     };
     // A coordinator asks for trials that agents accept, and has the reports of all transfers.
-    let transfers = senders(direction).len() + usize::from(spec.probe.probe == Probe::EchoLoaded);
+    let transfers = direction.senders().len() + usize::from(spec.probe.probe == Probe::EchoLoaded);
     if spec.check().is_err() || reports.len() != transfers {
         return;
     }
@@ -151,7 +151,8 @@ pub fn host_reports(data: &[u8]) {
     }
 }
 
-/// The gates of an open agent and of one with a key. The own challenge is always the same, so that a corpus can answer it.
+/// The gates of an open agent and of one with a key. The own challenge is always the same, so that a corpus can answer
+/// it.
 static GATES: LazyLock<[Gate; 2]> = LazyLock::new(|| {
     let key = Key::of("0123456789abcdef012345", "the target").expect("it is long enough");
     [Gate::new(None), Gate::new(Some(key))]
@@ -159,8 +160,8 @@ static GATES: LazyLock<[Gate; 2]> = LazyLock::new(|| {
 /// What the gates challenge with.
 const CHALLENGE: &str = "00";
 
-/// Lines of greetings, of both ends. What is understood reads back; nobody is admitted with more addresses than the connection's and those
-/// of tickets, and nobody here has a ticket.
+/// Lines of greetings, of both ends. What is understood reads back; nobody is admitted with more addresses than the
+/// connection's and those of tickets, and nobody here has a ticket.
 pub fn greeting(data: &[u8]) {
     for written in greetings(data) {
         assert!(greetings(written.as_bytes()).contains(&written), "{written}");
@@ -173,8 +174,8 @@ pub fn greeting(data: &[u8]) {
     }
 }
 
-/// A message of a trial: its header reads back as it is written. The rest of the bytes are sequence numbers, of which a window tells first
-/// arrivals from further ones.
+/// A message of a trial: its header reads back as it is written. The rest of the bytes are sequence numbers, of which a
+/// window tells first arrivals from further ones.
 pub fn message_header(data: &[u8]) {
     if let Some(token) = data.get(..4) {
         let token = u32::from_be_bytes(token.try_into().expect("four bytes"));

@@ -45,8 +45,8 @@ const COLUMNS: [(&str, &str); 32] = [
     ("warning", "text"),
 ];
 
-/// A changed record: the first byte says whether other bytes replace some of its file or values some of its rows. Reports are made of it or
-/// it is refused; nothing of it changes a terminal, and what machines read parses.
+/// A changed record: the first byte says whether other bytes replace some of its file or values some of its rows.
+/// Reports are made of it or it is refused; nothing of it changes a terminal, and what machines read parses.
 pub fn record(data: &[u8]) {
     let mut bytes = Bytes(data);
     let changed = if bytes.number(1) & 1 == 0 { Some(with_bytes(bytes)) } else { with_values(bytes) };

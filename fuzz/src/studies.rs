@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 /// Longest text of all problems of a study file, bytes: twenty are shown, each with a few lines of the file.
 const LONGEST: usize = 128 << 10;
 
-/// A study file; after a zero byte the scale, and settings, one a line. Its problems are told in a bounded text without control
-/// characters; without problems there is a plan with every trial once.
+/// A study file; after a zero byte the scale, and settings, one a line. Its problems are told in a bounded text without
+/// control characters; without problems there is a plan with every trial once.
 pub fn study(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let (text, more) = text.split_once('\0').unwrap_or((&text, ""));

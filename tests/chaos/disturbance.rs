@@ -46,6 +46,17 @@ pub enum Disturbance {
     LinkDown(Duration),
 }
 
+/// When there was a disturbance, nanoseconds of the monotonic clock.
+#[derive(Debug, Clone, Copy)]
+pub struct Disturbed {
+    /// From here on it certainly was there.
+    pub from: u64,
+    /// Until here it certainly was.
+    pub to: u64,
+    /// From here on it certainly was not.
+    pub over: u64,
+}
+
 impl fmt::Display for Disturbance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let of = |whom: &Whom| if *whom == Whom::Host { "a host" } else { "the coordinator" };
@@ -79,9 +90,12 @@ impl Disturbance {
             Disturbance::StoppedThenKilled(whom, pause),
             Disturbance::FullDisk(random.one_of(&[64, 128, 192, 256, 320, 512])),
             Disturbance::NoLongerFiles(room),
-            Disturbance::BrokenDisk,
             Disturbance::NoMoreMemory(whom, 16 * room),
         ];
+        // What the coordinator starts is traced too, and a guest that traces its own processes cannot be.
+        if !matches!(kind, Kind::Guests(_)) {
+            all.push(Disturbance::BrokenDisk);
+        }
         // The link to an agent that listens is the machine's own, and a guest has its end of the link for itself.
         if !matches!(kind, Kind::ToAgent | Kind::Guests(_)) {
             all.push(Disturbance::LinkDown(down));
@@ -97,9 +111,10 @@ impl Disturbance {
         matches!(self, Disturbance::Stopped(Whom::Host, _) | Disturbance::LinkDown(_))
     }
 
-    /// Disturbs. Returns when it began and ended, nanoseconds of the monotonic clock, if it came in time.
-    pub fn disturb(self, campaign: &Campaign, running: &Running, random: &mut Random) -> Option<[u64; 2]> {
-        let began = monotonic_ns();
+    /// Disturbs. Returns when, if it came in time.
+    pub fn disturb(self, campaign: &Campaign, running: &Running, random: &mut Random) -> Option<Disturbed> {
+        let mut from = monotonic_ns();
+        let mut to = None;
         let hosts = campaign.hosts(running.pid());
         let of = |whom: Whom, random: &mut Random| match whom {
             Whom::Coordinator => Some(running.pid()),
@@ -131,11 +146,15 @@ impl Disturbance {
             }
             Disturbance::LinkDown(down) => {
                 let host = of(Whom::Host, random)?;
-                link(host, "down").then(|| sleep(down))?;
+                link(host, "down").then_some(())?;
+                from = monotonic_ns();
+                sleep(down);
+                to = Some(monotonic_ns());
                 link(host, "up");
             }
         }
-        Some([began, monotonic_ns()])
+        let over = monotonic_ns();
+        Some(Disturbed { from, to: to.unwrap_or(over), over })
     }
 }
 
@@ -159,7 +178,8 @@ fn limit(pid: u32, what: &str, bytes: u64) {
     let _ = Command::new("prlimit").args(arguments).stderr(Stdio::null()).status().unwrap();
 }
 
-/// Lets a process's writes to a record and its journal fail, by strace. Returns once it does, unless the process has ended.
+/// Lets a process's writes to a record and its journal fail, by strace. Returns once it does, unless the process has
+/// ended.
 fn fail_writes(pid: u32, record: &Path) -> Option<()> {
     let calls = "write,pwrite64,ftruncate,fsync,fdatasync";
     let journal = format!("{}-journal", record.display());

@@ -1,7 +1,8 @@
-//! Campaigns that are disturbed at random moments. Whatever happens, only the record remains, it is whole, and what was disturbed
-//! says so.
+//! Campaigns that are disturbed at random moments. Whatever happens, only the record remains, it is whole, and what was
+//! disturbed says so.
 //!
-//! `make chaos ROUNDS=500 SEED=1` runs many rounds, with guests and with disturbances that take long. A seed repeats its round.
+//! `make chaos ROUNDS=500 SEED=1` runs many rounds, with guests and with disturbances that take long. A seed repeats
+//! its round.
 
 mod campaign;
 mod disturbance;

@@ -1,7 +1,7 @@
 //! One round: a campaign, a disturbance, and what must hold afterwards.
 
 use super::campaign::{Campaign, Kind};
-use super::disturbance::Disturbance;
+use super::disturbance::{Disturbance, Disturbed};
 use crate::support::leftovers::Scene;
 use crate::support::planned::measured;
 use crate::support::program::{children, code};
@@ -122,9 +122,9 @@ fn expected(disturbance: Disturbance, ended: Option<i32>) -> bool {
 /// No run was valid.
 const NOTHING_VALID: i32 = 6;
 
-/// Fails unless the record opens, its report can be had, it is the plan's beginning, and what was disturbed is not valid without
-/// a warning. Returns the number of its runs.
-fn whole(campaign: &Campaign, disturbance: Disturbance, disturbed: Option<[u64; 2]>) -> usize {
+/// Fails unless the record opens, its report can be had, it is the plan's beginning, and what was disturbed is not
+/// valid without a warning. Returns the number of its runs.
+fn whole(campaign: &Campaign, disturbance: Disturbance, disturbed: Option<Disturbed>) -> usize {
     let path = campaign.record();
     campaign.program.run(&["report", super::campaign::RECORD]).expect(code::DONE);
     let record = Record::read(&path).unwrap_or_else(|error| panic!("{error}"));
@@ -134,8 +134,8 @@ fn whole(campaign: &Campaign, disturbance: Disturbance, disturbed: Option<[u64; 
     if let Some(planned) = campaign.planned() {
         assert!(planned.starts_with(&kept), "what is kept is not the plan's beginning: {kept:?}");
     }
-    if let (Disturbance::LinkDown(_), Some([_, to])) = (disturbance, disturbed) {
-        let up_unix_ns = unix_ns().saturating_sub(monotonic_ns() - to);
+    if let (Disturbance::LinkDown(_), Some(disturbed)) = (disturbance, disturbed) {
+        let up_unix_ns = unix_ns().saturating_sub(monotonic_ns() - disturbed.over);
         for run in runs.iter().filter(|run| run.started_unix_ns > up_unix_ns) {
             assert!(run.is_valid(), "{} began with the link up again: {:?}", run.trial, run.status);
         }
@@ -154,13 +154,13 @@ fn unix_ns() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos() as u64
 }
 
-fn was_not_disturbed(path: &Path, record: &Record, run: &RunRecord, [from, to]: [u64; 2]) {
+fn was_not_disturbed(path: &Path, record: &Record, run: &RunRecord, disturbed: Disturbed) {
     for report in record.host_reports(&run.trial).unwrap().iter().filter(|report| report.role == Role::Sender)
     {
         let whole = [(report.sent.first_ns, report.sent.last_ns)];
         let slices: Vec<_> = report.slices.iter().map(|slice| (slice.first_ns, slice.last_ns)).collect();
         for (first, last) in if slices.is_empty() { &whole[..] } else { &slices } {
-            let meanwhile = to.min(*last).saturating_sub(from.max(*first));
+            let meanwhile = disturbed.to.min(*last).saturating_sub(disturbed.from.max(*first));
             let most = DISTURBED_NS.min((last - first) / 2).max(1);
             assert!(
                 meanwhile < most,

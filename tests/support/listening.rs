@@ -1,6 +1,6 @@
 //! An agent of the real program that listens on a port chosen by the kernel.
 
-use super::program::{KEY, Program, Running};
+use super::program::{KEY, Outcome, Program, Running, code};
 use stacklab_agent::channel::Channel;
 use stacklab_agent::greeting::greet;
 use stacklab_agent::key::Key;
@@ -40,6 +40,23 @@ impl Listening {
         let agent = program
             .started(program.script(&shell, &format!("exec \"$STACKLAB\" agent --listen '{place}:0'")));
         Self::of(program, agent)
+    }
+
+    /// The outcome of a measurement to it, with these arguments.
+    pub fn measure(&self, args: &[&str]) -> Outcome {
+        self.program.run(&[&["measure"], args, &["-p", self.port.as_str()]].concat())
+    }
+
+    /// Fails unless this place can be measured to.
+    pub fn serves(&self) {
+        self.measure(&["tcp", "127.0.0.1", "-n", "10"]).expect(code::DONE);
+    }
+
+    /// A connection to it that has said nothing.
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        stream
     }
 
     /// A connection to it that it has let in, as a coordinator's.

@@ -9,8 +9,8 @@ use std::sync::{Mutex, Once};
 const LEAST_SHARE: f64 = 0.01;
 /// Maximum number of named processes.
 const NAMED: usize = 10;
-/// How far the rate of a window of some 100 ms can be off, as a multiple of the share of time that others take: stalls of
-/// some ms are rare in it.
+/// How far the rate of a window of some 100 ms can be off, as a multiple of the share of time that others take: stalls
+/// of some ms are rare in it.
 const STALLS: f64 = 2.0;
 /// The largest share that others may take: above it, the tolerance would pass anything.
 const MOST_TAKEN: f64 = 0.45;
@@ -38,8 +38,8 @@ pub fn watch() {
 }
 
 /// An allowed deviation of a rate on this machine: on a quiet one `quiet`, and more by the share of the CPUs that other
-/// load has used since [`watch`]: steal, and processes that ran before. Stalls separate the windows in which the two ends
-/// count. Panics above [`MOST_TAKEN`], so the tolerance is bounded.
+/// load has used since [`watch`]: steal, and processes that ran before. Stalls separate the windows in which the two
+/// ends count. Panics above [`MOST_TAKEN`], so the tolerance is bounded.
 pub fn allowed(quiet: f64) -> f64 {
     static TOLD: Once = Once::new();
     // The lock is released here: the hook of a panic takes it.

@@ -1,16 +1,17 @@
 //! Random numbers that a seed repeats.
 
-/// A small random generator (splitmix64).
+use stacklab_model::SplitMix64;
+
+/// A small random generator, with its seed.
 pub struct Random(pub u64);
 
 impl Random {
     /// A number below the limit.
     pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
+        let mut generator = SplitMix64(self.0);
+        let drawn = generator.next_u64();
+        self.0 = generator.0;
+        drawn % limit
     }
 
     /// One of several.

@@ -85,7 +85,7 @@ pub struct FaultyPath {
 
 impl FaultyPath {
     /// Creates it between the namespaces of two processes.
-    pub fn lay(pids: [u32; 2], there: Faults, back: Faults) -> Self {
+    pub fn new(pids: [u32; 2], there: Faults, back: Faults) -> Self {
         let [near, far] = [0, 1].map(|end| device(pids[end], end));
         let mut path = FaultyPath { there: Arc::default(), ended: Arc::default(), threads: Vec::new() };
         let copies = [near.try_clone().unwrap(), far.try_clone().unwrap()];

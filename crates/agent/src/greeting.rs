@@ -5,11 +5,13 @@
 //! 2. coordinator: its proof, and tickets of its other addresses; or the wish for such a ticket
 //! 3. agent: its proof, and the ticket that was wished for; or why it refuses
 //!
-//! After that the connection speaks the agent's protocol. Proofs are of roles, version, both challenges and the TLS session: one cannot be
-//! sent back, again or in another session, and an agent that is not open cannot be made to look open.
+//! After that the connection speaks the agent's protocol.
 //!
-//! With TLS all this is inside the session, of which the proofs contain a secret (RFC 9266). The agent's fingerprint would show less: a
-//! proof is then good in one session only, even for whoever has taken the agent's TLS key and stands between both.
+//! A proof covers the roles, the version, both challenges and the TLS session. So a proof cannot be reflected,
+//! replayed, or used in another session. A man in the middle cannot make an agent look open that is not.
+//!
+//! With TLS all this is inside the session. The proofs cover a secret of the session (tls-exporter, RFC 9266), not the
+//! agent's fingerprint. So they also protect against a man in the middle who has stolen the agent's TLS key.
 
 mod error;
 
@@ -38,8 +40,8 @@ const REFUSAL_LIMIT: Duration = Duration::from_millis(500);
 const TICKET_SECONDS: u64 = 60;
 const NO_COORDINATOR: &str = "this is an agent of stacklab: it is asked by `stacklab measure`";
 
-/// A pair of addresses between which traffic may flow: the coordinator's, and the agent's own. Link-local ones are in a zone of the agent's
-/// host, as its kernel says it; for a coordinator that means nothing.
+/// A pair of addresses between which traffic may flow: the coordinator's, and the agent's own. Link-local ones are in a
+/// zone of the agent's host, as its kernel says it; for a coordinator that means nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressPair {
     /// The coordinator's address.
@@ -202,7 +204,8 @@ impl Gate {
         }
     }
 
-    /// Decides on the coordinator of a connection that responds to this gate's own challenge and had one itself, in this TLS session.
+    /// Decides on the coordinator of a connection that responds to this gate's own challenge and had one itself, in
+    /// this TLS session.
     pub(crate) fn judge(
         &self,
         [own, theirs]: [&String; 2],

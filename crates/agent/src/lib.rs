@@ -27,22 +27,23 @@ pub struct AgentOptions {
     /// Take requests on standard input and answer on standard output, one JSON object a line
     #[arg(long, required_unless_present = "listen")]
     pub stdio: bool,
-    /// Listen on TCP and serve one `stacklab measure` after another that knows the key: on any address of either family and port 5202,
-    /// or on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT; a link-local address with its interface, as in fe80::1%eth0
+    /// Listen on TCP and serve one `stacklab measure` after another that knows the key: on any address of either family
+    /// and port 5202, or on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT; a link-local address with
+    /// its interface, as in fe80::1%eth0
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
     pub listen: Option<ListenAddress>,
     /// End when the first coordinator has gone
     #[arg(long, requires = "listen")]
     pub once: bool,
-    /// Take the key from this file, which only its owner should be able to read. Without it the key is STACKLAB_KEY of the
-    /// environment, or a new one, which is printed
+    /// Take the key from this file, which only its owner should be able to read. Without it the key is STACKLAB_KEY of
+    /// the environment, or a new one, which is printed
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub key_file: Option<PathBuf>,
     /// Serve whoever reaches this port, without a key
     #[arg(long, requires = "listen", conflicts_with = "key_file")]
     pub open: bool,
-    /// Speak TLS 1.3 only: requests and answers are encrypted, and coordinators know the agent by the fingerprint of its TLS key, which is
-    /// printed. The traffic that is measured is as it was
+    /// Speak TLS 1.3 only: requests and answers are encrypted, and coordinators know the agent by the fingerprint of
+    /// its TLS key, which is printed. The traffic that is measured is as it was
     #[arg(long, requires = "listen")]
     pub tls: bool,
     /// Keep the TLS key in this file, which is made if it is missing. Without it the agent has a new one each time
@@ -51,8 +52,8 @@ pub struct AgentOptions {
     /// Let it send to this network too, such as 192.0.2.0/24, and not to the coordinator's own addresses only
     #[arg(long, value_name = "NETWORK")]
     pub allow_target: Vec<Network>,
-    /// Let coordinators set socket options that need privileges or change the host: buffers above 16 MiB, busy polling, any congestion
-    /// control
+    /// Let coordinators set socket options that need privileges or change the host: buffers above 16 MiB, busy polling,
+    /// any congestion control
     #[arg(long, value_name = "WHAT", value_parser = ["tuning"])]
     pub allow: Vec<String>,
     /// Longest trial, seconds
@@ -61,8 +62,8 @@ pub struct AgentOptions {
     /// Seconds after which a coordinator that asks nothing has to leave
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     pub idle: u32,
-    /// Highest rate of all streams together that it sends to a coordinator, Mbit/s of payload; floods and opening connections are then
-    /// refused
+    /// Highest rate of all streams together that it sends to a coordinator, Mbit/s of payload; floods and opening
+    /// connections are then refused
     #[arg(long, value_name = "MBITS")]
     pub most_rate: Option<f64>,
     /// The coordinator's addresses; for the process of a coordinator

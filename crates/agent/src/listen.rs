@@ -83,8 +83,9 @@ pub struct ListenError {
     reason: io::Error,
 }
 
-/// Listens and serves until interrupted, or with `once` until the first coordinator has gone. Without a key it serves anybody, with an
-/// identity inside TLS only. `command` is the command line with which this program serves a coordinator on standard input and output.
+/// Listens and serves until interrupted, or with `once` until the first coordinator has gone. Without a key it serves
+/// anybody, with an identity inside TLS only. `command` is the command line with which this program serves a
+/// coordinator on standard input and output.
 ///
 /// # Errors
 /// When it cannot listen there.
@@ -206,7 +207,8 @@ impl Agent {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a coordinator can be served now. Waits briefly for one that has just gone: its process may not have ended yet.
+    /// Whether a coordinator can be served now. Waits briefly for one that has just gone: its process may not have
+    /// ended yet.
     fn begin(&self, stream: &TcpStream) -> io::Result<bool> {
         let busy = |served: &mut Option<TcpStream>| served.is_some();
         let (mut served, _) = self
@@ -223,12 +225,12 @@ impl Agent {
     /// Handles a connection on a separate thread, so that a silent connection does not block others.
     fn meet(self: &Arc<Self>, stream: TcpStream) {
         let Ok(AddressPair { peer, .. }) = AddressPair::of(&stream) else { return };
-        let Some(place) = Place::take(self, network_of(&peer)) else { return };
+        let Some(slot) = ConnectionSlot::take(self, network_of(&peer)) else { return };
         let serve = move || {
             // A coordinator that disconnects is not a failure.
-            let _ = place.agent.attend(stream);
+            let _ = slot.agent.attend(stream);
         };
-        // Without a thread the connection is closed, and its place is free again.
+        // Without a thread the connection is closed, and its slot is free again.
         let _ = thread::Builder::new().spawn(serve);
     }
 
@@ -255,7 +257,8 @@ impl Agent {
         ended
     }
 
-    /// The connection, inside TLS if this agent has a key for it; `None` if the peer has gone, or knows that it is refused.
+    /// The connection, inside TLS if this agent has a key for it; `None` if the peer has gone, or knows that it is
+    /// refused.
     fn channel(&self, stream: TcpStream, deadline: Instant) -> io::Result<Option<Channel>> {
         let Some(identity) = &self.identity else { return Ok(Some(stream.into())) };
         match tls::begins(&stream, deadline)? {
@@ -278,13 +281,13 @@ impl Agent {
     }
 }
 
-/// A connection's place among those of its network, free again when this is dropped.
-struct Place {
+/// One of the connections that the agent takes at once, all and from one network. Free again when this is dropped.
+struct ConnectionSlot {
     agent: Arc<Agent>,
     network: ScopedAddr,
 }
 
-impl Place {
+impl ConnectionSlot {
     fn take(agent: &Arc<Agent>, network: ScopedAddr) -> Option<Self> {
         let mut connections = agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let all: usize = connections.values().sum();
@@ -293,11 +296,11 @@ impl Place {
             return None;
         }
         connections.insert(network.clone(), own + 1);
-        Some(Place { agent: Arc::clone(agent), network })
+        Some(ConnectionSlot { agent: Arc::clone(agent), network })
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut connections = self.agent.connections.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = connections.get_mut(&self.network) {
@@ -307,7 +310,8 @@ impl Drop for Place {
     }
 }
 
-/// What one host may have many addresses of: of IPv6, its first 64 bits. The link-local network is another one in each zone.
+/// What one host may have many addresses of: of IPv6, its first 64 bits. The link-local network is another one in each
+/// zone.
 fn network_of(address: &ScopedAddr) -> ScopedAddr {
     match address.ip() {
         IpAddr::V4(_) => address.clone(),

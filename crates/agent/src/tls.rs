@@ -1,5 +1,5 @@
-//! TLS 1.3 between a coordinator and a listening agent. The agent shows a raw public key (RFC 7250) in place of a certificate; the
-//! coordinator was told that key's fingerprint, and accepts no other.
+//! TLS 1.3 between a coordinator and a listening agent. The agent shows a raw public key (RFC 7250) in place of a
+//! certificate; the coordinator was told that key's fingerprint, and accepts no other.
 
 use crate::channel::{Channel, TAKE_LIMIT, is_wait, wait_until};
 use crate::key::{self, hex};
@@ -161,7 +161,8 @@ impl Identity {
     }
 }
 
-/// Whether a peer's first byte, which comes before the deadline, begins a TLS handshake; `None` if it has gone. The byte stays there.
+/// Whether a peer's first byte, which comes before the deadline, begins a TLS handshake; `None` if it has gone. The
+/// byte stays there.
 ///
 /// # Errors
 /// If it does not come in time.
@@ -172,7 +173,8 @@ pub fn begins(stream: &TcpStream, deadline: Instant) -> io::Result<Option<bool>>
     Ok((count > 0).then_some(first[0] == HANDSHAKE))
 }
 
-/// The coordinator's side of a handshake that ends before the deadline, with the agent of this fingerprint and no other.
+/// The coordinator's side of a handshake that ends before the deadline, with the agent of this fingerprint and no
+/// other.
 ///
 /// # Errors
 /// Why there is no session. Nothing was sent to it then.

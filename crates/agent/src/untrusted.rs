@@ -1,5 +1,5 @@
-//! What reads strangers' greetings, as functions of bytes. The program calls the same where it needs it; this module is for the fuzz
-//! targets (`fuzz/`), which give it any bytes.
+//! What reads strangers' greetings, as functions of bytes. The program calls the same where it needs it; this module is
+//! for the fuzz targets (`fuzz/`), which give it any bytes.
 
 use crate::greeting::{AddressPair, Challenge, Gate, Hello, Judged, Response, Welcome};
 use serde::Serialize;
@@ -15,8 +15,8 @@ pub fn greetings(line: &[u8]) -> Vec<String> {
     lines.into_iter().flatten().collect()
 }
 
-/// The addresses of the coordinator that a gate admits by this line, which responds to the gate's own challenge (the first) and had one
-/// itself; `None` if it is not admitted.
+/// The addresses of the coordinator that a gate admits by this line, which responds to the gate's own challenge (the
+/// first) and had one itself; `None` if it is not admitted.
 pub fn admitted(
     gate: &Gate,
     challenges: [&String; 2],

@@ -28,8 +28,8 @@ pub fn explain(
     })
 }
 
-/// The most that a link of known rate carries of a cell by the header model, in the metric's unit; `None` for metrics that
-/// headers do not limit, without a rate, or where nothing fits.
+/// The most that a link of known rate carries of a cell by the header model, in the metric's unit; `None` for metrics
+/// that headers do not limit, without a rate, or where nothing fits.
 pub fn limit(cell: &Cell, metric: Metric, link_config: &LinkConfig) -> Option<f64> {
     if !matches!(metric, Metric::Throughput | Metric::PacketRate) {
         return None;

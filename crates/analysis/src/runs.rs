@@ -23,8 +23,8 @@ impl<'a> Runs<'a> {
         Runs { by_cell }
     }
 
-    /// The runs of a cell that took a metric, in the order of their blocks: those of a paced stream where it was to measure the
-    /// metric.
+    /// The runs of a cell that took a metric, in the order of their blocks: those of a paced stream where it was to
+    /// measure the metric.
     pub fn of(&self, cell: &Cell, metric: Metric) -> &[&'a RunRecord] {
         let of_probe =
             |probe| self.by_cell.get(cell).and_then(|by_probe: &HashMap<_, Vec<_>>| by_probe.get(&probe));

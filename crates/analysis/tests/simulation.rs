@@ -15,8 +15,8 @@ use stacklab_analysis::estimate_of;
 
 const CASES: usize = 4000;
 
-/// Spreads for which 95 % intervals of a comparison cover in 93 to 97 %. Where the difference itself wanders they do not
-/// quite, as docs/method.md says.
+/// Spreads for which 95 % intervals of a comparison cover in 93 to 97 %. Where the difference itself wanders they do
+/// not quite, as docs/method.md says.
 const KEPT: [Spread; 4] = [Spread::Normal, Spread::LogNormal, Spread::Skewed, Spread::Autocorrelated];
 
 #[test]
@@ -117,8 +117,8 @@ fn intervals_of_recorded_trials_cover_as_they_say() {
             for ratio in [1.0, 1.02] {
                 let found = recorded.campaigns(CASES / 4, 0x5eed_0007, &design, ratio);
                 let share = found.percent(found.covered);
-                // 93 % less two standard errors of 1000 campaigns. There is no upper limit: with few blocks, outlying trials make
-                // the interval wider than it need be.
+                // 93 % less two standard errors of 1000 campaigns. There is no upper limit: with few blocks, outlying
+                // trials make the interval wider than it need be.
                 assert!(share >= 91.6, "{name}, {rule:?}, ratio {ratio}: {share}");
                 let wrong = if ratio == 1.0 { found.percent(found.better) } else { 0.0 };
                 assert!(wrong <= 2.5, "{name}, {rule:?}: {wrong}");

@@ -1,11 +1,12 @@
 //! Bounds of whole numbers that others wrote: agents' answers, and records.
 
-/// The largest whole number that an answer or a record may have. As nanoseconds it is 31 years. Sums and differences of several such
-/// numbers do not overflow 64 bits.
+/// The largest whole number that an answer or a record may have. As nanoseconds it is 31 years. Sums and differences of
+/// several such numbers do not overflow 64 bits.
 pub const LARGEST_NUMBER: u64 = 999_999_999_999_999_999;
 
-/// The first whole number in JSON text that is larger than [`LARGEST_NUMBER`], or as far below zero. Digits in strings and after a
-/// decimal point do not count, nor does a number with a decimal point or an exponent: it is read as a float.
+/// The first whole number in JSON text that is larger than [`LARGEST_NUMBER`], or as far below zero. Digits in strings
+/// and after a decimal point do not count, nor does a number with a decimal point or an exponent: it is read as a
+/// float.
 pub fn too_large(json: &str) -> Option<&str> {
     let bytes = json.as_bytes();
     let (mut at, mut in_string) = (0, false);

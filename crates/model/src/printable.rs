@@ -1,4 +1,4 @@
-//! Texts of others, for terminals: some obey control characters. In their place is U+FFFD.
+//! Replaces control characters in untrusted text by U+FFFD: some of them command a terminal.
 
 /// A text without control characters.
 pub fn printable_text(text: &str) -> String {

@@ -29,6 +29,7 @@ pub use paper::{PaperFormat, paper};
 pub use records::{BETWEEN_FORMAT_VERSION, between};
 pub use rendering::document::{Block, Footnotes, Table};
 pub use rendering::format::Format;
+pub use rendering::json::versioned_json;
 pub use tidy::{TidyFormat, tidy, tidy_slices};
 
 use crate::findings::{comparisons, csv, estimates, groups, heading, json, matrix, notes, summary};

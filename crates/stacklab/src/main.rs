@@ -1,4 +1,5 @@
-//! The program `stacklab`. All of it is in the library beside it, where the fuzz targets find what reads strangers' files and requests.
+//! The program `stacklab`. All of it is in the library beside it, where the fuzz targets find what reads strangers'
+//! files and requests.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! What reads strangers' records, requests and answers, as functions of bytes. The program calls the same by other ways; this module is
-//! for the fuzz targets (`fuzz/`), which give it any bytes.
+//! What reads strangers' records, requests and answers, as functions of bytes. The program calls the same by other
+//! ways; this module is for the fuzz targets (`fuzz/`), which give it any bytes.
 
 pub use crate::rig::remote_host::read_list;
 
@@ -58,8 +58,8 @@ fn all_reports(path: &Path) -> Result<Made, Failure> {
     Ok(Made { json, texts, raw_csv, document, page, rows: [rows, slices] })
 }
 
-/// Whether `stacklab serve`, bound to this address and with this token, answers a request with these headers and this query. A header that is
-/// not HTTP is refused by the server's parser.
+/// Whether `stacklab serve`, bound to this address and with this token, answers a request with these headers and this
+/// query. A header that is not HTTP is refused by the server's parser.
 ///
 /// # Panics
 /// If the token is not one that `serve` takes.

@@ -99,12 +99,9 @@ fn insert(transaction: &Transaction<'_>, run: &RunRecord) -> rusqlite::Result<()
         add.execute(params![id, metric.name(), metric.unit().symbol(), kind, figure, reason])?;
     }
     drop(add);
-    // A run has two host reports for each direction, forward first. A run in reverse only has no forward ones.
-    let directions = match Direction::of(cell) {
-        Direction::Reverse => [Direction::Reverse; 2],
-        Direction::Forward | Direction::Both => [Direction::Forward, Direction::Reverse],
-    };
-    for (host_reports, direction) in run.host_reports.chunks(2).zip(directions) {
+    // A run has two host reports for each stream.
+    for (host_reports, from) in run.host_reports.chunks(2).zip(Direction::of(cell).senders()) {
+        let direction = if *from == 0 { Direction::Forward } else { Direction::Reverse };
         for side in host_reports {
             insert_side(transaction, id, direction, side)?;
         }

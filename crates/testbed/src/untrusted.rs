@@ -1,5 +1,5 @@
-//! What reads others' bytes: answers of servers, lines of guests, captured frames, files of packages. The program calls the same where it
-//! needs it; this module is for the fuzz targets (`fuzz/`), which give it any bytes.
+//! What reads others' bytes: answers of servers, lines of guests, captured frames, files of packages. The program calls
+//! the same where it needs it; this module is for the fuzz targets (`fuzz/`), which give it any bytes.
 
 use crate::guest::protocol::{Greeting, GuestRole};
 use crate::host::{console, ticks};
@@ -27,8 +27,8 @@ pub fn is_dhcp_answer(answer: &[u8], number: u32, family: Family) -> bool {
     }
 }
 
-/// How many LDAP messages a directory server's stream begins with, and how many of them tell success (of a bind or a search) or are the
-/// entry of this name.
+/// How many LDAP messages a directory server's stream begins with, and how many of them tell success (of a bind or a
+/// search) or are the entry of this name.
 pub fn ldap_answers(mut stream: &[u8], name: &str) -> (usize, usize) {
     /// The tags of a bind's and a search's end.
     const ENDS: [u8; 2] = [0x61, 0x65];

@@ -1,12 +1,13 @@
-//! What reads others' bytes: lines of a peer, messages of a trial, files of /proc (which an emulated kernel writes too). The program
-//! calls the same where it needs it; this module is for the fuzz targets (`fuzz/`), which give it any bytes.
+//! What reads others' bytes: lines of a peer, messages of a trial, files of /proc (which an emulated kernel writes
+//! too). The program calls the same where it needs it; this module is for the fuzz targets (`fuzz/`), which give it any
+//! bytes.
 
 pub use crate::engine::header::{Header, Phase};
 pub use crate::protocol::lines::{LONGEST_ANSWER, LONGEST_REQUEST, Lines};
 pub use crate::stats::sequence::{Arrival, SequenceWindow};
 
 use crate::engine::count::{ArrivalCounter, SharedState};
-use crate::engine::receive::deliver;
+use crate::engine::receive_loop::deliver;
 #[cfg(target_os = "linux")]
 use crate::host::other_load::{LoadSample, OtherLoad};
 use stacklab_model::{Received, TrialSpec};
@@ -39,8 +40,8 @@ pub fn proc_files(text: &str) -> usize {
     found.len() + times.count() + memory::pages(text).into_iter().count()
 }
 
-/// What others had of the processors between two listings of /proc: the first line of each is that of `/proc/stat`, the others are of
-/// `/proc/PID/stat`.
+/// What others had of the processors between two listings of /proc: the first line of each is that of `/proc/stat`, the
+/// others are of `/proc/PID/stat`.
 #[cfg(target_os = "linux")]
 pub fn other_load([before, after]: [&str; 2]) -> OtherLoad {
     let sample = |listed: &str| {

@@ -6,8 +6,8 @@ use std::ptr::null_mut;
 /// Room for the fuzzer's own signal handler, bytes.
 const ROOM: usize = 256 << 10;
 
-/// Gives signal handlers a stack of their own: one that an input has filled has no room for the handler that writes the input to a file.
-/// The fuzzer's handlers, which come later, keep this option of the signal.
+/// Gives signal handlers a stack of their own: one that an input has filled has no room for the handler that writes the
+/// input to a file. The fuzzer's handlers, which come later, keep this option of the signal.
 pub fn signals_have_room() {
     let room = Box::leak(vec![0_u8; ROOM].into_boxed_slice());
     let stack = libc::stack_t { ss_sp: room.as_mut_ptr().cast(), ss_flags: 0, ss_size: ROOM };

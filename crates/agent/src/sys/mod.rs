@@ -1,4 +1,5 @@
-//! System-specific parts of a listening agent: accepting a connection, passing it to a process, and a file for its owner only.
+//! System-specific parts of a listening agent: accepting a connection, passing it to a process, and a file for its
+//! owner only.
 
 #[cfg(unix)]
 mod unix;

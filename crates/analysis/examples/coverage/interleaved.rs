@@ -10,8 +10,8 @@ use stacklab_model::Scale;
 /// Real differences between the arms of recorded trials.
 const EFFECTS: [f64; 3] = [1.005, 1.02, 1.05];
 
-/// Studies for recorded trials: what they are like, least and most blocks, target and margin. A margin of nothing leaves `better`
-/// to the 99 % interval alone.
+/// Studies for recorded trials: what they are like, least and most blocks, target and margin. A margin of nothing
+/// leaves `better` to the 99 % interval alone.
 const STUDIES: [(&str, Rule, f64, f64); 8] = [
     ("fixed", Rule { min: 6, max: 6 }, 0.0, 1e-4),
     ("fixed", Rule { min: 10, max: 10 }, 0.0, 1e-4),

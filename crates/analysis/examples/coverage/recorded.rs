@@ -1,7 +1,7 @@
 //! Trials that were recorded: an arm against itself, slice by slice.
 //!
-//! A campaign draws whole trials, with replacement. Which of a trial's arms is the candidate is drawn too, so that the arms
-//! are alike on average whatever they were when recorded; then the candidate's slices get a known effect.
+//! A campaign draws whole trials, with replacement. Which of a trial's arms is the candidate is drawn too, so that the
+//! arms are alike on average whatever they were when recorded; then the candidate's slices get a known effect.
 
 use crate::campaign::{Design, Outcome};
 use rand::RngExt;
@@ -56,8 +56,8 @@ impl Recorded {
         Question { factor: Factor::Replica, metric: self.metric(), baseline, candidate, margin }
     }
 
-    /// The figures of each trial, (baseline, candidate), with arms that differ by `ratio`: with arm b as the candidate, and with
-    /// arm a.
+    /// The figures of each trial, (baseline, candidate), with arms that differ by `ratio`: with arm b as the candidate,
+    /// and with arm a.
     pub fn figures(&self, ratio: f64) -> Vec<[(f64, f64); 2]> {
         self.trials.iter().map(|[a, b]| [[a, b], [b, a]].map(|arms| self.trial(arms, ratio))).collect()
     }

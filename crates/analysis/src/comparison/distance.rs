@@ -2,7 +2,6 @@
 //!
 //! On the ratio scale a distance is a logarithm: swapping the arms changes only its sign.
 
-use crate::comparison::verdict::margin_interval;
 use stacklab_model::{Interval, Scale};
 
 /// Converts a distance to the printed scale; the result stays finite, because extreme figures can overflow.
@@ -28,7 +27,7 @@ pub(crate) fn interval_back(scale: Scale, interval: Interval) -> Interval {
 
 /// The distances that count as none.
 pub(crate) fn margin_distance(scale: Scale, of: f64) -> Interval {
-    let margin = margin_interval(scale, of);
+    let margin = Interval::of_margin(scale, of);
     match scale {
         Scale::Ratio => Interval { low: margin.low.ln(), high: margin.high.ln() },
         Scale::Difference => margin,

@@ -61,7 +61,6 @@ pub fn adjust(comparisons: &mut [Comparison]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::verdict::margin_interval;
     use crate::findings::findings;
     use crate::fixtures::{campaign, link_config, question, runs_of};
     use stacklab_model::{Family, Scale};
@@ -98,7 +97,7 @@ mod tests {
             assert!(found.order.unwrap().widening > 1.0, "the case is what it is for");
             assert_eq!(found.p < 0.05, !effect.interval95.contains(1.0), "{shift}");
             assert_eq!(found.p < 0.01, !effect.interval99.contains(1.0), "{shift}");
-            let inside = effect.interval90.is_within(&margin_interval(Scale::Ratio, 0.05));
+            let inside = effect.interval90.is_within(&Interval::of_margin(Scale::Ratio, 0.05));
             assert_eq!(found.equivalence_p < 0.05, inside, "{shift}");
         }
     }

@@ -6,9 +6,9 @@ use stacklab_model::{Effect, Interval, Question};
 /// Beyond this many blocks more, there is no telling.
 const MOST_BLOCKS: f64 = 100_000.0;
 
-/// How many more blocks an inconclusive question needs, if estimate and spread stay as they are: until the 99 % interval
-/// leaves out no difference, or the 90 % interval is inside the margin, whichever comes first. An interval is as wide as
-/// one over the root of the number of blocks. `None` if no number of blocks decides it.
+/// How many more blocks an inconclusive question needs, if estimate and spread stay as they are: until the 99 %
+/// interval leaves out no difference, or the 90 % interval is inside the margin, whichever comes first. An interval is
+/// as wide as one over the root of the number of blocks. `None` if no number of blocks decides it.
 pub(crate) fn blocks_to_decide(question: &Question, effect: &Effect) -> Option<u32> {
     let Effect { scale, pairs, estimate, interval90, interval99, .. } = effect;
     let half =

@@ -1,9 +1,9 @@
 //! The stopping state of a question after each block.
 
 use crate::comparison::paired::Paired;
-use crate::comparison::verdict::{margin_interval, no_difference, verdict};
+use crate::comparison::verdict::{no_difference, verdict};
 use crate::runs::Runs;
-use stacklab_model::{Question, Scale, StoppingState, Verdict};
+use stacklab_model::{Interval, Question, Scale, StoppingState, Verdict};
 
 /// Consecutive interim tests that must agree: one block may be an outlier.
 pub(crate) const LOOKS: usize = 4;
@@ -69,7 +69,7 @@ fn interim_test(question: &Question, paired: &Paired, target: f64) -> InterimTes
     let is_sure = match verdict {
         Verdict::Better(_) => !paired.interval(SURELY_BETTER).contains(no_difference(effect.scale)),
         Verdict::Equivalent => {
-            paired.interval(SURELY_EQUIVALENT).is_within(&margin_interval(effect.scale, question.margin))
+            paired.interval(SURELY_EQUIVALENT).is_within(&Interval::of_margin(effect.scale, question.margin))
         }
         Verdict::Inconclusive | Verdict::Nothing(_) => false,
     };

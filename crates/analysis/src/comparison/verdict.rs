@@ -21,7 +21,7 @@ pub struct Significance {
 pub fn significance(scale: Scale, interval90: &Interval, interval99: &Interval, margin: f64) -> Significance {
     let none = no_difference(scale);
     let side = if interval99.contains(none) { None } else { interval99.low.partial_cmp(&none) };
-    Significance { is_equivalent: interval90.is_within(&margin_interval(scale, margin)), side }
+    Significance { is_equivalent: interval90.is_within(&Interval::of_margin(scale, margin)), side }
 }
 
 /// Judges a question by its effect, or by the reason for having none.
@@ -49,14 +49,6 @@ pub fn verdict(question: &Question, effect: Result<&Effect, &str>) -> Verdict {
 /// Whether an effect on this side of "no difference" is an improvement.
 pub(crate) fn is_better(metric: Metric, side: Ordering) -> bool {
     side.is_gt() == (metric.better() == Better::Higher)
-}
-
-/// The effects that count as no difference.
-pub(crate) fn margin_interval(scale: Scale, margin: f64) -> Interval {
-    match scale {
-        Scale::Ratio => Interval { low: 1.0 / (1.0 + margin), high: 1.0 + margin },
-        Scale::Difference => Interval { low: -margin, high: margin },
-    }
 }
 
 /// The effect that means no difference.
@@ -136,7 +128,7 @@ mod tests {
 
     #[test]
     fn the_margin_of_a_ratio_is_the_same_from_either_side() {
-        let margin = margin_interval(Scale::Ratio, 0.25);
+        let margin = Interval::of_margin(Scale::Ratio, 0.25);
         assert_eq!((margin.low, margin.high), (0.8, 1.25));
     }
 }

@@ -44,8 +44,8 @@ fn over(group: &[&Comparison]) -> Overall {
     }
 }
 
-/// The mean of independent effects of one scale, weighted by their precision: a comparison that one disturbed trial made
-/// wide has little weight. Equal weights if an interval has no width.
+/// The mean of independent effects of one scale, weighted by their precision: a comparison that one disturbed trial
+/// made wide has little weight. Equal weights if an interval has no width.
 fn mean(effects: &[&Effect]) -> Effect {
     let scale = effects[0].scale;
     let distance = |figure: f64| to_distance(scale, figure);

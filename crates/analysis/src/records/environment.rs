@@ -3,8 +3,8 @@
 use crate::findings::campaign::Campaign;
 use stacklab_model::{Apart, HostFacts, Probe, ProbeSpec, print_duration};
 
-/// Every difference, hosts first. Equal facts are left out, and so are facts that do not describe the environment (boot identifiers,
-/// seeds).
+/// Every difference, hosts first. Equal facts are left out, and so are facts that do not describe the environment (boot
+/// identifiers, seeds).
 pub fn differences(a: &Campaign, b: &Campaign) -> Vec<Apart> {
     let [of_a, of_b] = [a, b].map(facts);
     let rows = of_a.into_iter().zip(of_b);

@@ -26,8 +26,8 @@ impl Moments {
         Some(Moments { n, mean, sd: (squares / (n - 1) as f64).sqrt() })
     }
 
-    /// Of the 20 % trimmed mean: its figures are the kept ones, and the standard deviation is such that Student's t gives
-    /// the interval of Tukey and McLaughlin (1963). With fewer than five figures nothing is trimmed.
+    /// Of the 20 % trimmed mean: its figures are the kept ones, and the standard deviation is such that Student's t
+    /// gives the interval of Tukey and McLaughlin (1963). With fewer than five figures nothing is trimmed.
     pub fn trimmed(figures: &[f64]) -> Option<Self> {
         let n = figures.len();
         let cut = n / 5;
@@ -67,8 +67,8 @@ mod tests {
 
     #[test]
     fn a_trimmed_mean_has_the_interval_of_tukey_and_mclaughlin() {
-        // The self-awareness data of Wilcox, Introduction to Robust Estimation and Hypothesis Testing, section 4.3: trimmed
-        // mean 282.7, interval (160.4, 405.0).
+        // The self-awareness data of Wilcox, Introduction to Robust Estimation and Hypothesis Testing, section 4.3:
+        // trimmed mean 282.7, interval (160.4, 405.0).
         let figures = [
             77., 87., 88., 114., 151., 210., 219., 246., 253., 262., 296., 299., 306., 376., 428., 515.,
             666., 1310., 2611.,

@@ -1,6 +1,7 @@
 //! Multiple testing: adjusted p-values, to limit the errors of a whole family of tests.
 
-/// Holm's step-down p: reject where it is below 0.05, and the chance of any false claim is below 5 %. In the order given.
+/// Holm's step-down p: reject where it is below 0.05, and the chance of any false claim is below 5 %. In the order
+/// given.
 ///
 /// Source: Holm (1979).
 pub fn holm(p: &[f64]) -> Vec<f64> {
@@ -14,8 +15,8 @@ pub fn holm(p: &[f64]) -> Vec<f64> {
     adjusted
 }
 
-/// Benjamini and Hochberg's step-up p: reject where it is below 0.05, and at most 5 % of the claims are false on average. In
-/// the order given.
+/// Benjamini and Hochberg's step-up p: reject where it is below 0.05, and at most 5 % of the claims are false on
+/// average. In the order given.
 ///
 /// Source: Benjamini and Hochberg (1995).
 pub fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {

@@ -28,7 +28,8 @@ impl Welch {
         Interval { low: self.difference - half, high: self.difference + half }
     }
 
-    /// p of a difference at the ends of a margin (in the unit of the figures) or beyond: the larger of two one-sided tests.
+    /// p of a difference at the ends of a margin (in the unit of the figures) or beyond: the larger of two one-sided
+    /// tests.
     ///
     /// Source: Schuirmann (1987), with Welch's error.
     pub fn equivalence_p(&self, margin: &Interval) -> f64 {

@@ -102,7 +102,8 @@ named! {
     pub enum Probe("probe") {
         /// One direction: messages flow from the sender to the receiver.
         Stream = "stream",
-        /// A stream on a schedule below what the path carries, for delays: each message is sent and stamped by its own call.
+        /// A stream on a schedule below what the path carries, for delays: each message is sent and stamped by its own
+        /// call.
         Paced = "paced",
         /// Closed loop: a message goes out and comes back before the next one is sent.
         Echo = "echo",

@@ -23,8 +23,8 @@ pub enum System {
     OwnUml(String),
     /// `here`: this machine unchanged, on its own interfaces.
     Here,
-    /// `ssh:HOST`: a machine reached by the user's ssh. HOST has the syntax of ssh: a name, an address, with this host's zone if that is
-    /// link-local (`ssh:user@fe80::1%eth0`).
+    /// `ssh:HOST`: a machine reached by the user's ssh. HOST has the syntax of ssh: a name, an address, with this
+    /// host's zone if that is link-local (`ssh:user@fe80::1%eth0`).
     Ssh(String),
 }
 
@@ -134,8 +134,8 @@ impl FromStr for System {
     }
 }
 
-/// Whether ssh can be given this name of a machine. ssh's configuration may give it to a shell (`%h` in ProxyCommand). `%` stands only
-/// before the zone of a link-local address.
+/// Whether ssh can be given this name of a machine. ssh's configuration may give it to a shell (`%h` in ProxyCommand).
+/// `%` stands only before the zone of a link-local address.
 fn names_a_machine(name: &str) -> bool {
     let fits = |c: char| {
         c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '@' | ':' | '[' | ']' | '%' | '+' | '/')

@@ -32,6 +32,14 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The effects on this scale that count as no difference.
+    pub fn of_margin(scale: Scale, margin: f64) -> Self {
+        match scale {
+            Scale::Ratio => Interval { low: 1.0 / (1.0 + margin), high: 1.0 + margin },
+            Scale::Difference => Interval { low: -margin, high: margin },
+        }
+    }
+
     /// Whether a value is inside, ends included.
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high

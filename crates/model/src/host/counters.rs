@@ -25,7 +25,8 @@ pub struct CpuTime {
     /// Taken by the hypervisor.
     pub steal_ns: u64,
     /// Whether the host reports only user, system and idle time, as Windows does. Interrupts are then part of
-    /// `system_ns`, and `irq_ns`, `softirq_ns` and `steal_ns` are unknown. Of threads: whether all of their time is in `system_ns`.
+    /// `system_ns`, and `irq_ns`, `softirq_ns` and `steal_ns` are unknown. Of threads: whether all of their time is in
+    /// `system_ns`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undivided: bool,
     /// The agent's own user time in it (rusage).

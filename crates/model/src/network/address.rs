@@ -5,8 +5,9 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
-/// An IPv4 or IPv6 address as one host names it. A link-local IPv6 address is one of a zone, which is an interface of that host: its name
-/// or its index. On another host the same zone is called otherwise. Text form: `192.0.2.7`, `2001:db8::7`, `fe80::1%eth0`, `fe80::1%2`.
+/// An IPv4 or IPv6 address as one host names it. A link-local IPv6 address is one of a zone, which is an interface of
+/// that host: its name or its index. On another host the same zone is called otherwise. Text form: `192.0.2.7`,
+/// `2001:db8::7`, `fe80::1%eth0`, `fe80::1%2`.
 ///
 /// An IPv4-mapped address is the IPv4 address. No other address than a link-local one has a zone.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -122,8 +123,8 @@ impl FromStr for ScopedAddr {
     }
 }
 
-/// Whether a text can be the name of an interface, or an index: not empty, and nothing in it that ends an address in a list, in brackets
-/// or before a port.
+/// Whether a text can be the name of an interface, or an index: not empty, and nothing in it that ends an address in a
+/// list, in brackets or before a port.
 fn is_zone(zone: &str) -> bool {
     let ends = |c: char| c.is_control() || matches!(c, '/' | '%' | ',' | ':' | '[' | ']');
     !zone.is_empty() && zone.trim() == zone && !zone.chars().any(ends)

@@ -1,4 +1,4 @@
-//! What an agent accepts of a trial, whoever asks: nothing that takes its memory, its time or its threads without end.
+//! Bounds on a trial that an untrusted coordinator requests: on the agent's memory, time and threads.
 
 use crate::{HEADER_BYTES, Length, Metric, Pacing, Probe, Slicing, Transport, TrialSpec};
 

@@ -42,8 +42,8 @@ pub enum Pacing {
     /// On a fixed schedule at the link's rate minus the headers: the highest load without loss (RFC 2544, section
     /// 26.1). Only a study uses this value; a trial has the resulting schedule.
     Link,
-    /// On a fixed schedule at this share of the rate at which the slowest arm of an interleaved trial floods during the warm-up:
-    /// one schedule for all arms.
+    /// On a fixed schedule at this share of the rate at which the slowest arm of an interleaved trial floods during the
+    /// warm-up: one schedule for all arms.
     Share(f64),
 }
 
@@ -82,8 +82,8 @@ pub struct ProbeSpec {
 pub struct Slicing {
     /// Nanoseconds of a slice. `None`: the sender's agent chooses after the warm-up, the same for all arms.
     pub slice_ns: Option<u64>,
-    /// Whether the arms are on testbeds of their own: each arm's sender then has its time slots, and what a testbed counts
-    /// is its arm's.
+    /// Whether the arms are on testbeds of their own: each arm's sender then has its time slots, and what a testbed
+    /// counts is its arm's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub slots: bool,
 }

@@ -15,6 +15,17 @@ named! {
     }
 }
 
+impl Direction {
+    /// Which of the two hosts sends in each stream, the measured one first: 0 is the testbed's sender, 1 its receiver.
+    pub fn senders(self) -> &'static [usize] {
+        match self {
+            Direction::Forward => &[0],
+            Direction::Reverse => &[1],
+            Direction::Both => &[0, 1],
+        }
+    }
+}
+
 named! {
     /// The processors of the two hosts of a trial.
     pub enum Pinning("pinning") {

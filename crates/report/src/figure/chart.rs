@@ -143,7 +143,8 @@ fn frame(plot: &Plot, x: &XAxis, y: &Axis, [left, right, top, bottom]: [f64; 4])
     items
 }
 
-/// The labels of the horizontal axis. A label that would overlap another is left out, except the first and the last; its tick stays.
+/// The labels of the horizontal axis. A label that would overlap another is left out, except the first and the last;
+/// its tick stays.
 fn labels(x: &XAxis, room: f64, y: f64) -> Vec<Item> {
     let room = room / x.ticks.len().clamp(1, 2) as f64 - 2.0 * EDGE;
     let placed: Vec<(f64, f64, String)> = x

@@ -82,7 +82,8 @@ const MEDIAN: [EstimateField; 2] = [
     }),
 ];
 
-/// An estimate's columns, each name with a prefix. With `as_for`, their documentation refers to the columns of that name.
+/// An estimate's columns, each name with a prefix. With `as_for`, their documentation refers to the columns of that
+/// name.
 pub fn estimate<R: 'static>(
     prefix: &str,
     as_for: Option<&str>,

@@ -1,22 +1,14 @@
 //! The findings as JSON.
 
-use serde::Serialize;
+use crate::rendering::json::versioned_json;
 use stacklab_model::Findings;
 
 /// Version of the JSON report's shape, its field `format`: raised when a field changes its meaning or goes.
 pub const FORMAT_VERSION: u32 = 1;
 
-#[derive(Serialize)]
-struct Versioned<'a> {
-    format: u32,
-    #[serde(flatten)]
-    findings: &'a Findings,
-}
-
 /// Pretty-printed, one newline at the end.
 pub fn render(findings: &Findings) -> String {
-    let versioned = Versioned { format: FORMAT_VERSION, findings };
-    serde_json::to_string_pretty(&versioned).expect("findings have no maps and no failing parts") + "\n"
+    versioned_json(FORMAT_VERSION, findings)
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ fn outlook(findings: &Findings) -> Option<String> {
     Some(format!("if the spread stays, about {half} more blocks decide {what} (--set runs.max, runs.budget)"))
 }
 
-/// What an arm differs from itself by: the floor of what is told.
+/// The A/A floors: the difference of an arm from itself in each compared metric.
 fn floors(findings: &Findings) -> Option<String> {
     // Metrics that nothing is compared by need no floor.
     let asked = |floor: &&Floor| {

@@ -4,7 +4,7 @@ use crate::findings::groups::level_name;
 use crate::page::document::{ForestRow, Span};
 use crate::page::rounding::rounded;
 use crate::rendering::numbers::DisplayUnit;
-use stacklab_model::{Comparison, Effect, Factor, Findings, Overall, Scale};
+use stacklab_model::{Comparison, Effect, Factor, Findings, Interval, Overall};
 
 /// The rows, in the order of the answer.
 pub fn rows(findings: &Findings) -> Vec<ForestRow> {
@@ -18,13 +18,9 @@ fn row(findings: &Findings, one: &Overall) -> Option<ForestRow> {
             .map(|figure| rounded(unit.difference(effect.scale, figure), 4));
         Some(Span { middle: middle?, low: low?, high: high? })
     };
-    let margin = |side: f64| {
-        let effect = match one.metric.scale() {
-            Scale::Ratio => (1.0 + one.margin).powf(side),
-            Scale::Difference => side * one.margin,
-        };
-        rounded(unit.difference(one.metric.scale(), effect), 4)
-    };
+    let scale = one.metric.scale();
+    let Interval { low, high } = Interval::of_margin(scale, one.margin);
+    let margin = |effect| rounded(unit.difference(scale, effect), 4);
     let floor = findings.floors.iter().find(|floor| {
         floor.metric == one.metric && one.transport.is_none_or(|transport| transport == floor.transport)
     });
@@ -41,7 +37,7 @@ fn row(findings: &Findings, one: &Overall) -> Option<ForestRow> {
             .filter(|comparison| is_part(one, comparison))
             .filter_map(|comparison| span(comparison.effect.as_ref()?))
             .collect(),
-        margin: [margin(-1.0)?, margin(1.0)?],
+        margin: [margin(low)?, margin(high)?],
         floor: floor.and_then(|floor| span(&floor.effect)),
     })
 }
@@ -59,7 +55,7 @@ fn is_part(one: &Overall, comparison: &Comparison) -> bool {
 mod tests {
     use super::*;
     use crate::tests::fixtures::findings;
-    use stacklab_model::{Floor, Interval, Metric, Transport, Verdict};
+    use stacklab_model::{Floor, Interval, Metric, Scale, Transport, Verdict};
 
     #[test]
     fn a_row_has_its_cells_the_margin_and_the_floor_in_the_units_that_are_shown() {

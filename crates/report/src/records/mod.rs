@@ -8,8 +8,8 @@ use crate::records::groups::{Group, groups};
 use crate::rendering::csv_cells::Cells;
 use crate::rendering::document::Block;
 use crate::rendering::format::Format;
+use crate::rendering::json::versioned_json;
 use crate::rendering::{markdown, text};
-use serde::Serialize;
 use stacklab_model::{Alone, Apart, Between, Recorded};
 
 /// Version of the JSON of two compared records.
@@ -22,7 +22,7 @@ pub fn between(found: &Between, format: Format, width: usize) -> String {
         Format::Markdown => markdown::render(&document(found)),
         Format::Csv => csv::render(found, Cells::Guarded),
         Format::RawCsv => csv::render(found, Cells::Raw),
-        Format::Json => json(found),
+        Format::Json => versioned_json(BETWEEN_FORMAT_VERSION, found),
     }
 }
 
@@ -110,18 +110,6 @@ fn failing(found: &Between) -> Option<String> {
             failing.join(", ")
         ),
     })
-}
-
-#[derive(Serialize)]
-struct Versioned<'a> {
-    format: u32,
-    #[serde(flatten)]
-    found: &'a Between,
-}
-
-fn json(found: &Between) -> String {
-    let versioned = Versioned { format: BETWEEN_FORMAT_VERSION, found };
-    serde_json::to_string_pretty(&versioned).expect("names and finite numbers become JSON") + "\n"
 }
 
 #[cfg(test)]

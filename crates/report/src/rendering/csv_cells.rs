@@ -1,6 +1,6 @@
-//! CSV (RFC 4180) that spreadsheets show as it is. They take a field that begins with `=`, `+`, `-` or `@` for a formula, which may call
-//! other programs; such texts are written behind an apostrophe. Control characters, which change terminals, become spaces. Figures are
-//! as they are.
+//! CSV (RFC 4180) that spreadsheets show as it is. They take a field that begins with `=`, `+`, `-` or `@` for a
+//! formula, which may call other programs; such texts are written behind an apostrophe. Control characters, which
+//! change terminals, become spaces. Figures are as they are.
 
 use crate::rendering::document::plain;
 

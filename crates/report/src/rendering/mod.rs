@@ -5,6 +5,7 @@ pub mod csv_cells;
 pub mod csv_tables;
 pub mod document;
 pub mod format;
+pub mod json;
 pub mod latex;
 pub mod markdown;
 pub mod numbers;

@@ -1,4 +1,5 @@
-//! Runs as rows for other programs, one for each run and metric; slices of interleaved trials, one for each slice and host.
+//! Runs as rows for other programs, one for each run and metric; slices of interleaved trials, one for each slice and
+//! host.
 
 mod column;
 mod csv;

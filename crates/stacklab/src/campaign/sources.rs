@@ -4,9 +4,10 @@ use crate::cli::run::StudyOptions;
 use crate::failure::Failure;
 use stacklab_model::nearest;
 use stacklab_study::{Input, Study};
+use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
 const PRESETS: [(&str, &str); 8] = [
@@ -72,11 +73,6 @@ pub fn study_of(options: &StudyOptions) -> Result<(StudySource, Study), Failure>
     let source = StudySource::read(options.study.as_deref())?;
     let study = source.check(options.scale.as_deref(), &options.settings)?;
     Ok((source, study))
-}
-
-/// Nanoseconds since the Unix epoch.
-pub fn now_unix_ns() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }
 
 /// A default seed: any number will do, since it is recorded. Short enough to be typed.

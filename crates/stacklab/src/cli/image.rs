@@ -11,7 +11,8 @@ pub enum ImageCommand {
     List,
     /// Fetch the newest image of a system
     Get(ImageGetOptions),
-    /// Build a user-mode Linux: of Debian's stable source with all transition mechanisms and Jool, or of a tree of your own
+    /// Build a user-mode Linux: of Debian's stable source with all transition mechanisms and Jool, or of a tree of your
+    /// own
     Build(ImageBuildOptions),
     /// Read all files of the images that are here and compare them with what was fetched
     Check,

@@ -47,7 +47,8 @@ pub struct TcpOptions {
     message: MessageOptions,
     #[command(flatten)]
     stream: StreamOptions,
-    /// Also how long messages take from one host to the other; each is then received as it comes, which costs throughput
+    /// Also how long messages take from one host to the other; each is then received as it comes, which costs
+    /// throughput
     #[arg(long)]
     delays: bool,
     #[command(flatten)]
@@ -106,8 +107,8 @@ pub struct ConnectOptions {
 /// Options of every measurement.
 #[derive(Debug, Clone, Args)]
 pub struct CommonOptions {
-    /// Name or address of the host where `stacklab agent --listen` runs, or addresses of it separated by commas; a link-local address
-    /// with the interface of this host that leads there, as in fe80::1%eth0
+    /// Name or address of the host where `stacklab agent --listen` runs, or addresses of it separated by commas; a
+    /// link-local address with the interface of this host that leads there, as in fe80::1%eth0
     pub host: String,
     /// Compare the other family with this one: both in turns of milliseconds, until there is a verdict or -t has passed
     #[arg(long, value_name = "FAMILY", value_parser = family, conflicts_with_all = ["ipv4", "ipv6", "from"])]
@@ -124,10 +125,12 @@ pub struct CommonOptions {
     /// Port on which the agent listens (the traffic itself goes to ports that the kernels choose)
     #[arg(short, long, value_name = "PORT", default_value_t = PORT)]
     pub port: u16,
-    /// Take the agent's key from this file. Without it the key is STACKLAB_KEY of the environment, or is asked for on a terminal
+    /// Take the agent's key from this file. Without it the key is STACKLAB_KEY of the environment, or is asked for on a
+    /// terminal
     #[arg(long, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
-    /// Speak with the agent inside TLS 1.3, and only with the one of this fingerprint, which `stacklab agent --listen --tls` prints
+    /// Speak with the agent inside TLS 1.3, and only with the one of this fingerprint, which `stacklab agent --listen
+    /// --tls` prints
     #[arg(long, value_name = "FINGERPRINT")]
     pub tls: Option<Fingerprint>,
     /// Own address to measure from; without it, the one that the kernel chooses
@@ -162,8 +165,8 @@ struct MessageOptions {
     /// Bytes of a message, at least 32; K and M count in 1024 [default: tcp 128K, udp 1400, echo 64]
     #[arg(short = 'l', long, value_name = "BYTES", value_parser = bytes)]
     size: Option<u32>,
-    /// What a message is: `message`, what one call writes; `segment`, one packet per message, validated; other traffic or
-    /// offloads make the run invalid
+    /// What a message is: `message`, what one call writes; `segment`, one packet per message, validated; other traffic
+    /// or offloads make the run invalid
     #[arg(long, value_name = "FRAMING", default_value = "message", value_parser = framing)]
     framing: Framing,
 }

@@ -9,8 +9,8 @@ pub struct ReportOptions {
     /// The record
     #[arg(value_name = "RESULT")]
     pub record: PathBuf,
-    /// text, markdown, csv (raw-csv: texts as they are, which spreadsheets may take for formulas) or json; html (one self-contained
-    /// file); latex (only tables of --difference)
+    /// text, markdown, csv (raw-csv: texts as they are, which spreadsheets may take for formulas) or json; html (one
+    /// self-contained file); latex (only tables of --difference)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: String,
     /// One figure as svg, png or pdf, for a paper; `list` prints the names

@@ -46,8 +46,9 @@ pub struct RunOptions {
 /// Where the testbeds of a study with routers are.
 #[derive(Debug, Clone, Args)]
 pub struct PlacementOptions {
-    /// Build the whole testbed of a study with routers inside a guest whatever this kernel can do: inside the fastest that is
-    /// here, or inside the one named (uml, uml-NAME, linux-6.1 ..); without it, only where this kernel lacks what a mechanism needs
+    /// Build the whole testbed of a study with routers inside a guest whatever this kernel can do: inside the fastest
+    /// that is here, or inside the one named (uml, uml-NAME, linux-6.1 ..); without it, only where this kernel lacks
+    /// what a mechanism needs
     #[arg(long, value_name = "GUEST", num_args = 0..=1, require_equals = true, default_value = "where-needed",
         default_missing_value = "any", hide_default_value = true)]
     pub in_vm: Placement,

@@ -3,7 +3,7 @@
 use crate::campaign::measure;
 use crate::campaign::progress::Progress;
 use crate::campaign::record::conclude;
-use crate::campaign::sources::{StudySource, new_record, new_seed, newest_record, now_unix_ns, study_of};
+use crate::campaign::sources::{StudySource, new_record, new_seed, newest_record, study_of};
 use crate::cli::run::RunOptions;
 use crate::commands::report;
 use crate::failure::Failure;
@@ -17,6 +17,7 @@ use stacklab_report::Format;
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
+use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::path::{Path, PathBuf};
 
 /// Runs or resumes a study, and prints its report.

@@ -6,7 +6,7 @@ use stacklab_study::Study;
 
 /// Cells that are judged together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Part {
+pub struct ComparedCells {
     /// Label of the part; empty if there is only one part.
     pub label: String,
     /// Cells of arm a, each with the matching cell of arm b.
@@ -23,7 +23,7 @@ fn absent_tunnel(tunnel: Option<Mechanism>) -> String {
 ///
 /// # Errors
 /// The reason why there are no such cells, and what would make it possible.
-pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<Part>, String> {
+pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<ComparedCells>, String> {
     let missing = |kinds: &[LimitKind], what: &str| {
         let needs: Vec<&str> = limits
             .iter()
@@ -50,7 +50,7 @@ pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<P
         return Err(absent_tunnel(scope.tunnel));
     }
     let (factor, [a, b]) = levels(finding, study)?;
-    let mut parts: Vec<Part> = Vec::new();
+    let mut parts: Vec<ComparedCells> = Vec::new();
     for cell in
         study.cells.iter().filter(|cell| cell.level(factor) == a && applies(cell, finding, factor, study))
     {
@@ -59,7 +59,7 @@ pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<P
         let label = label(cell, finding, factor);
         match parts.iter_mut().find(|part| part.label == label) {
             Some(part) => part.pairs.push((cell.clone(), other.clone())),
-            None => parts.push(Part { label, pairs: vec![(cell.clone(), other.clone())] }),
+            None => parts.push(ComparedCells { label, pairs: vec![(cell.clone(), other.clone())] }),
         }
     }
     if parts.is_empty() {
@@ -159,7 +159,7 @@ mod tests {
     use stacklab_reference::Reference;
     use std::path::Path;
 
-    fn of(id: &str, settings: &[&str]) -> Result<Vec<Part>, String> {
+    fn of(id: &str, settings: &[&str]) -> Result<Vec<ComparedCells>, String> {
         let all = Reference::built_in().unwrap();
         let finding = all.findings.iter().find(|finding| finding.id == id).unwrap();
         let settings: Vec<String> = settings.iter().map(|setting| (*setting).to_owned()).collect();

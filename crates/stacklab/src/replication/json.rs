@@ -2,6 +2,7 @@
 
 use crate::replication::Replication;
 use serde::Serialize;
+use stacklab_report::versioned_json;
 
 /// Format version (the field `format`): raised when a field is removed or changes its meaning.
 pub const FORMAT_VERSION: u32 = 1;
@@ -14,8 +15,7 @@ struct Missing<'a> {
 }
 
 #[derive(Serialize)]
-struct Versioned<'a> {
-    format: u32,
+struct Document<'a> {
     #[serde(flatten)]
     replication: &'a Replication,
     limits: Vec<Missing<'a>>,
@@ -27,6 +27,5 @@ pub fn render(replication: &Replication) -> String {
     let limits = limits
         .map(|limit| Missing { original: &limit.original, stand_in: &limit.stand_in, needs: &limit.needs })
         .collect();
-    let versioned = Versioned { format: FORMAT_VERSION, replication, limits };
-    serde_json::to_string_pretty(&versioned).expect("names and finite numbers become JSON") + "\n"
+    versioned_json(FORMAT_VERSION, &Document { replication, limits })
 }

@@ -1,6 +1,6 @@
 //! Judges a finding by the runs.
 
-use crate::replication::arms::{Part, parts};
+use crate::replication::arms::{ComparedCells, parts};
 use crate::replication::published::{PublishedPair, published_pairs};
 use serde::Serialize;
 use stacklab_analysis::{Paired, Runs, significance};
@@ -141,7 +141,7 @@ fn together(parts: &[JudgedPart], most: bool) -> (Outcome, String) {
     (outcome, format!("{asked}: {hold} of {} do, {fail} do not, {unsure} cannot tell", parts.len()))
 }
 
-fn judge_part(finding: &Finding, part: &Part, study: &Study, runs: &Runs) -> JudgedPart {
+fn judge_part(finding: &Finding, part: &ComparedCells, study: &Study, runs: &Runs) -> JudgedPart {
     let metric = finding.metric;
     let scale = metric.scale();
     let (outcome, effect, because) = match Paired::of(scale, &blocks(part, metric, scale, runs)) {
@@ -159,16 +159,16 @@ fn judge_part(finding: &Finding, part: &Part, study: &Study, runs: &Runs) -> Jud
     JudgedPart { part: part.label.clone(), outcome, effect, because }
 }
 
-/// Whether all runs of a part are arms of interleaved trials: as in every comparison, trials in which the machine did something else
-/// then have no weight.
-fn is_interleaved(part: &Part, metric: Metric, runs: &Runs) -> bool {
+/// Whether all runs of a part are arms of interleaved trials: as in every comparison, trials in which the machine did
+/// something else then have no weight.
+fn is_interleaved(part: &ComparedCells, metric: Metric, runs: &Runs) -> bool {
     let mut cells = part.pairs.iter().flat_map(|(a, b)| [a, b]);
     cells.all(|cell| runs.of(cell, metric).iter().all(|run| run.spec.slicing.is_some()))
 }
 
 /// Arm b and arm a in each block in which all cells of a part have a figure: the mean over the cells, geometric if
 /// arms are compared by their ratio.
-fn blocks(part: &Part, metric: Metric, scale: Scale, runs: &Runs) -> Vec<(f64, f64)> {
+fn blocks(part: &ComparedCells, metric: Metric, scale: Scale, runs: &Runs) -> Vec<(f64, f64)> {
     let of = |cell: &Cell| -> BTreeMap<u32, f64> {
         let figure = |run: &&stacklab_model::RunRecord| {
             let figure = run.is_valid().then(|| run.values.get(&metric)?.measured())??;
@@ -194,7 +194,7 @@ fn blocks(part: &Part, metric: Metric, scale: Scale, runs: &Runs) -> Vec<(f64, f
 }
 
 /// The equivalence margin: that of the study's comparison of the same arms, else 2 %.
-fn margin(finding: &Finding, part: &Part, study: &Study) -> f64 {
+fn margin(finding: &Finding, part: &ComparedCells, study: &Study) -> f64 {
     let metric = finding.metric;
     let (a, b) = &part.pairs[0];
     let differs = |factor: Factor| a.level(factor) != b.level(factor);
@@ -236,7 +236,7 @@ fn compare(direction: FindingDirection, effect: &Effect, margin: f64) -> (Outcom
 }
 
 /// Whether the difference of the arms also stays within the study's limit, in the metric's unit.
-fn within(most: f64, part: &Part, metric: Metric, runs: &Runs) -> (Outcome, String) {
+fn within(most: f64, part: &ComparedCells, metric: Metric, runs: &Runs) -> (Outcome, String) {
     match Paired::of(Scale::Difference, &blocks(part, metric, Scale::Difference, runs)) {
         Err(reason) => (Outcome::CannotTell, reason),
         Ok(paired) => {

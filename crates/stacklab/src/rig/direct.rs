@@ -1,19 +1,18 @@
 //! Two hosts on a virtual link.
 
-use crate::campaign::sources::now_unix_ns;
 use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::rig::host_pair::{HostPair, spans};
 use crate::rig::kernels::Kernels;
-use crate::rig::names::names;
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::{CpuAffinity, Steers};
 use stacklab_model::{Cell, CpuScope, LinkConfig, Probe, Services, Systems};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
 use stacklab_testbed::services::Serving;
-use stacklab_testbed::{Node, Streams, Testbed, TestbedError, Ticks};
-use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_testbed::{AGENT, Node, Testbed, TestbedError, Ticks};
+use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::trial::{Collected, Path};
 use std::sync::atomic::AtomicBool;
 
@@ -40,21 +39,18 @@ impl DirectRig {
         services: &Services,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let [of_sender, of_receiver] = names(systems, services);
-        let client =
-            |name: &str, (output, input): Streams| AgentClient::new(name, output, input, interrupted);
         let program = std::env::current_exe()
             .map_err(|reason| Failure::System { attempted: "find this program's executable", reason })?;
-        let mut testbed = Testbed::of(systems, &study.link_config, &program, &["agent", "--stdio"])?;
+        let mut testbed = Testbed::of(systems, &study.link_config, &program, &AGENT)?;
         let [sender, receiver] = testbed.hosts_mut().each_mut().map(|host| host.meet());
-        let agents = [client(&of_sender, sender?), client(&of_receiver, receiver?)];
+        let streams = [sender?, receiver?];
         testbed.serve(services)?;
         let steers = match study.link_config.rate {
             _ if !testbed.can_steer() => Steers::None,
             Some(_) => Steers::Both,
             None => Steers::Senders,
         };
-        let ends = HostPair::greet(systems, services, agents)?;
+        let ends = HostPair::meet(systems, services, streams, interrupted)?;
         Ok(DirectRig { ends, testbed: Box::new(testbed), steers, ticks: [None, None] })
     }
 
@@ -96,17 +92,8 @@ impl Rig for DirectRig {
     }
 
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
-        let [sender, receiver] = self.testbed.hosts().each_ref().map(|host| host.address(cell.family).into());
-        Path {
-            sender,
-            receiver,
-            mtu: link_config.mtu_of(cell),
-            planned_mtu: true,
-            offloads: link_config.offloads,
-            rate: link_config.rate,
-            shared: !self.ends.services.is_empty(),
-            nat: None,
-        }
+        let addresses = self.testbed.hosts().each_ref().map(|host| host.address(cell.family).into());
+        self.ends.path(addresses, link_config, cell)
     }
 
     fn pinning(&self, cell: &Cell, probe: Probe) -> CpuAffinity {

@@ -5,14 +5,16 @@ use crate::trial::clock_offset::{ClockOffset, one_clock, one_machine};
 use crate::trial::evidence::ClockSync;
 use crate::trial::settings::{self, Steers};
 use stacklab_model::{
-    Cell, CpuScope, Direction, Family, HostFacts, Metric, Services, System, Systems, TrialSpec,
+    Cell, CpuScope, Direction, Family, HostFacts, LinkConfig, Metric, ScopedAddr, Services, System, Systems,
+    TrialSpec,
 };
 use stacklab_store::HostRow;
-use stacklab_testbed::Ticks;
+use stacklab_testbed::{Streams, Ticks};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::stats::clock::Offset;
 use stacklab_traffic::trial::measure_offset;
 use stacklab_traffic::trial::{Collected, Path, collect, collect_in_turns};
+use std::sync::atomic::AtomicBool;
 
 /// Two hosts with agents that have said hello.
 pub struct HostPair {
@@ -29,6 +31,21 @@ pub struct HostPair {
 }
 
 impl HostPair {
+    /// Sends hello to the agents on these streams, the sender's first.
+    ///
+    /// # Errors
+    /// When an agent does not answer.
+    pub fn meet(
+        systems: &Systems,
+        services: &Services,
+        [sender, receiver]: [Streams; 2],
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, AgentError> {
+        let [of_sender, of_receiver] = names(systems, services);
+        let client = |name, (output, input): Streams| AgentClient::new(name, output, input, interrupted);
+        HostPair::greet(systems, services, [client(of_sender, sender), client(of_receiver, receiver)])
+    }
+
     /// Sends hello to both agents.
     ///
     /// # Errors
@@ -76,6 +93,20 @@ impl HostPair {
             rows.push(HostRow { name, kind, since_unix_ns, facts });
         }
         Ok(rows)
+    }
+
+    /// The path of a cell's trials on the planned link between these addresses, the sender's first.
+    pub fn path(&self, [sender, receiver]: [ScopedAddr; 2], link_config: &LinkConfig, cell: &Cell) -> Path {
+        Path {
+            sender,
+            receiver,
+            mtu: link_config.mtu_of(cell),
+            planned_mtu: true,
+            offloads: link_config.offloads,
+            rate: link_config.rate,
+            shared: !self.services.is_empty(),
+            nat: None,
+        }
     }
 
     /// Whether both hosts are one machine, by their facts; false until these are requested.
@@ -147,8 +178,8 @@ impl HostPair {
         Ok(compared)
     }
 
-    /// How late a sleeping program wakes up, nanoseconds: the 99th percentile of the host with the coarser timers, as far as it
-    /// was measured.
+    /// How late a sleeping program wakes up, nanoseconds: the 99th percentile of the host with the coarser timers, as
+    /// far as it was measured.
     pub fn wake_up_ns(&self) -> u64 {
         let late = |facts: &HostFacts| Some(facts.noise.as_ref()?.timer_late?.p99_ns);
         self.facts.iter().filter_map(late).max().unwrap_or(0)

@@ -4,8 +4,8 @@ use stacklab_model::{HostFacts, NoiseFloor};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use std::collections::BTreeMap;
 
-/// The kernels of a campaign's hosts, by boot ID, with their noise floors. Each is measured once: it is that of a kernel's
-/// clock, timers and sockets, which all of its network namespaces share, and takes a guest more than a second.
+/// The kernels of a campaign's hosts, by boot ID, with their noise floors. Each is measured once: it is that of a
+/// kernel's clock, timers and sockets, which all of its network namespaces share, and takes a guest more than a second.
 #[derive(Debug, Default)]
 pub struct Kernels(BTreeMap<String, NoiseFloor>);
 

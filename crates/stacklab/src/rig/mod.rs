@@ -1,6 +1,8 @@
 //! Rigs: two hosts with agents, and the path between them.
 
 pub mod agent_copy;
+pub mod agent_process;
+pub mod both_families;
 pub mod direct;
 pub mod host_pair;
 pub mod kernels;

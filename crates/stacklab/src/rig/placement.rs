@@ -5,8 +5,7 @@ use crate::rig::routed::RoutedRig;
 use crate::rig::routed_source::RoutedSource;
 use stacklab_model::{System, Topology};
 use stacklab_study::Study;
-use stacklab_testbed::Routed;
-use stacklab_testbed::{GuestHosted, Placement, Requirements, find_placement};
+use stacklab_testbed::{AGENT, GuestHosted, Placement, Requirements, Routed, find_placement};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -59,7 +58,7 @@ impl RoutedPlacement {
         let mut rigs = Vec::new();
         let Some(system) = self.system else {
             for plan in self.needs.specs(None) {
-                let mut own = Routed::build(&plan, &program, &["agent", "--stdio"])?;
+                let mut own = Routed::build(&plan, &program, &AGENT)?;
                 let streams = own.meet()?;
                 let carried = own.path_checks().to_vec();
                 let own = Some(Box::new(own));

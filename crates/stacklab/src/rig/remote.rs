@@ -1,18 +1,16 @@
 //! Two real machines on existing networks.
 
-use crate::campaign::sources::now_unix_ns;
 use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::rig::host_pair::HostPair;
 use crate::rig::kernels::Kernels;
-use crate::rig::names::names;
-use crate::rig::remote_host::RemoteHost;
+use crate::rig::remote_host::{Reached, RemoteHost};
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::Steers;
 use stacklab_model::{Cell, CpuScope, LinkConfig, Services, System, Systems};
 use stacklab_store::HostRow;
-use stacklab_testbed::Streams;
-use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::trial::{Collected, Path};
 use std::sync::atomic::AtomicBool;
 
@@ -30,15 +28,11 @@ impl RemoteRig {
     pub fn new(
         systems: &Systems,
         services: &Services,
-        mut machines: [RemoteHost; 2],
+        [sender, receiver]: [Reached; 2],
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
-        let [of_sender, of_receiver] = names(systems, services);
-        let client =
-            |name: &str, (output, input): Streams| AgentClient::new(name, output, input, interrupted);
-        let [sender, receiver] = machines.each_mut().map(RemoteHost::take_streams);
-        let agents = [client(&of_sender, sender), client(&of_receiver, receiver)];
-        Ok(RemoteRig { ends: HostPair::greet(systems, services, agents)?, machines })
+        let ends = HostPair::meet(systems, services, [sender.1, receiver.1], interrupted)?;
+        Ok(RemoteRig { machines: [sender.0, receiver.0], ends })
     }
 }
 
@@ -71,17 +65,8 @@ impl Rig for RemoteRig {
     }
 
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
-        let [sender, receiver] = self.machines.each_ref().map(|machine| machine.address(cell.family));
-        Path {
-            sender,
-            receiver,
-            mtu: link_config.mtu_of(cell),
-            planned_mtu: true,
-            offloads: link_config.offloads,
-            rate: link_config.rate,
-            shared: !self.ends.services.is_empty(),
-            nat: None,
-        }
+        let addresses = self.machines.each_ref().map(|machine| machine.address(cell.family));
+        self.ends.path(addresses, link_config, cell)
     }
 
     fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, Failure> {

@@ -2,30 +2,33 @@
 
 use crate::failure::Failure;
 use crate::rig::agent_copy::{Copying, agent_on};
+use crate::rig::agent_process::AgentProcess;
 use crate::rig::ssh::{ask, on, relay};
 use stacklab_model::{Family, ScopedAddr, System, Systems};
 use stacklab_study::{RealHost, Study};
-use stacklab_testbed::Streams;
+use stacklab_testbed::{AGENT, Streams};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 /// A machine with an agent on it.
 pub struct RemoteHost {
     system: System,
-    agent: Child,
+    _agent: AgentProcess,
     addresses: BTreeMap<Family, ScopedAddr>,
 }
+
+/// A machine, with the streams of its agent.
+pub type Reached = (RemoteHost, Streams);
 
 /// Connects to the real machines of each pair. Call it before anything else: ssh finds the user's keys by user id,
 /// which changes when namespaces are created without root.
 ///
 /// # Errors
 /// Those of the first machine that cannot be reached.
-pub fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [RemoteHost; 2])>, Failure> {
+pub fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [Reached; 2])>, Failure> {
     let pairs = study.systems().into_iter().filter(|systems| !systems.are_built());
     let reached = pairs.map(|systems| {
         let [sender, receiver] = &systems.0;
@@ -37,34 +40,24 @@ pub fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [RemoteHos
 }
 
 impl RemoteHost {
-    fn reach(system: &System, study: &Study, copying: Copying) -> Result<Self, Failure> {
+    fn reach(system: &System, study: &Study, copying: Copying) -> Result<Reached, Failure> {
         let program = match system {
             System::Ssh(host) => agent_on(host, copying)?,
             _ => std::env::current_exe().map_err(|reason| no_agent(system, reason))?.display().to_string(),
         };
         let known = study.hosts.iter().find(|host| host.system == *system);
         let addresses = addresses(system, known)?;
-        let mut command = on(system, &[&program, "agent", "--stdio"]);
-        // The agent does not receive Ctrl-C from the terminal: this process does. The agent ends when its input does.
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0);
+        let [agent, stdio] = AGENT;
+        let mut command = on(system, &[&program, agent, stdio]);
         if matches!(system, System::Ssh(_)) {
             command.stderr(Stdio::piped());
         }
-        let mut agent = command.spawn().map_err(|reason| no_agent(system, reason))?;
-        if let Some(errors) = agent.stderr.take() {
+        let spawned = AgentProcess::spawn(&mut command);
+        let (mut agent, streams) = spawned.map_err(|reason| no_agent(system, reason))?;
+        if let Some(errors) = agent.take_errors() {
             relay(system, errors);
         }
-        Ok(RemoteHost { system: system.clone(), agent, addresses })
-    }
-
-    /// The agent's streams. Call it once.
-    ///
-    /// # Panics
-    /// On the second call.
-    pub fn take_streams(&mut self) -> Streams {
-        let streams = self.agent.stdout.take().zip(self.agent.stdin.take());
-        let (output, input) = streams.expect("a machine's streams are taken once");
-        (Box::new(output), Box::new(input))
+        Ok((RemoteHost { system: system.clone(), _agent: agent, addresses }, streams))
     }
 
     /// Its address on the network under test, as this machine names it.
@@ -82,15 +75,6 @@ impl RemoteHost {
 impl fmt::Display for RemoteHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.system.fmt(f)
-    }
-}
-
-impl Drop for RemoteHost {
-    fn drop(&mut self) {
-        // The end of its input ends an agent on another machine, and ssh with it; the process may have ended already.
-        drop(self.agent.stdin.take());
-        let _ = self.agent.kill();
-        let _ = self.agent.wait();
     }
 }
 
@@ -120,7 +104,8 @@ fn addresses(system: &System, known: Option<&RealHost>) -> Result<BTreeMap<Famil
     Ok(found)
 }
 
-/// Whether a machine has a link-local address on the interface that the study names as its zone: otherwise each trial would fail.
+/// Whether a machine has a link-local address on the interface that the study names as its zone: otherwise each trial
+/// would fail.
 fn check_zone(system: &System, address: &ScopedAddr) -> Result<(), Failure> {
     let Some(zone) = address.zone() else { return Ok(()) };
     // This way the tool takes an index.

@@ -6,7 +6,7 @@ use crate::rig::direct::DirectRig;
 use crate::rig::kernels::Kernels;
 use crate::rig::placement::RoutedPlacement;
 use crate::rig::remote::RemoteRig;
-use crate::rig::remote_host::RemoteHost;
+use crate::rig::remote_host::Reached;
 use stacklab_model::{Cell, CpuScope, Probe, Systems};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
@@ -28,7 +28,7 @@ impl Rigs {
     /// Those of the first rig that cannot be built; the rigs before it are removed again.
     pub fn build(
         study: &Study,
-        mut reached: Vec<(Systems, [RemoteHost; 2])>,
+        mut reached: Vec<(Systems, [Reached; 2])>,
         routed: Option<RoutedPlacement>,
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {

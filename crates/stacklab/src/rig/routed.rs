@@ -1,7 +1,6 @@
 //! A routed testbed: two clients with two routers between them. The routers' counters are read before and after a
 //! trial.
 
-use crate::campaign::sources::now_unix_ns;
 use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::rig::host_pair::{HostPair, spans};
@@ -16,6 +15,7 @@ use stacklab_model::{Cell, CpuScope, LinkConfig, RoutedKind, Services, System};
 use stacklab_store::HostRow;
 use stacklab_testbed::{MIDDLE_INTERFACE, Node, ends};
 use stacklab_testbed::{Streams, Ticks};
+use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::protocol::{Answer, Request};
 use stacklab_traffic::trial::{Collected, NatPath, Path};

@@ -1,5 +1,5 @@
-//! Commands on machines: this one, and others through the user's ssh. What another machine writes is a stranger's: it reaches this
-//! terminal in bounded length and without control characters. ssh itself asks on the terminal, if at all.
+//! Commands on machines: this one, and others through the user's ssh. What another machine writes is a stranger's: it
+//! reaches this terminal in bounded length and without control characters. ssh itself asks on the terminal, if at all.
 
 use crate::failure::Failure;
 use stacklab_model::System;

@@ -1,5 +1,6 @@
-//! Access control: requests with the token, which is in the address that is printed. On loopback also only requests whose Host header
-//! names loopback, so that no foreign web page can send requests through a browser by a name that was made to lead here.
+//! Access control: requests with the token, which is in the address that is printed. On loopback also only requests
+//! whose Host header names loopback, so that no foreign web page can send requests through a browser by a name that was
+//! made to lead here.
 
 use crate::failure::Failure;
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST};

@@ -4,10 +4,9 @@ use stacklab_model::{Counters, Direction, Mechanism, Service};
 use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
 use stacklab_traffic::host::other_load::OtherLoad;
-use stacklab_traffic::results::interleaved::Together;
+use stacklab_traffic::results::interleaved::JointFigures;
 use stacklab_traffic::stats::clock::Offset;
 use stacklab_traffic::trial::Collected;
-use stacklab_traffic::trial::transfers::senders;
 use std::collections::BTreeMap;
 
 /// A rig's observations of one trial.
@@ -26,16 +25,16 @@ pub struct Evidence {
     pub clocks: ClockSync,
     /// What others had of this machine's processors, if a host of the trial is on it.
     pub other_load: Option<OtherLoad>,
-    /// What the arm of an interleaved trial owes to the other arms; nothing otherwise.
-    pub together: Together,
+    /// The joint figures of the arm of an interleaved trial; none otherwise.
+    pub joint: JointFigures,
 }
 
 impl Evidence {
     /// The reports of two agents on hosts with one clock, without other evidence.
     pub fn of(collected: Collected) -> Self {
-        let (guest_cpu, clocks, together) = ([None, None], ClockSync::Same, Together::default());
+        let (guest_cpu, clocks, joint) = ([None, None], ClockSync::Same, JointFigures::default());
         let (services, routers, other_load) = (None, None, None);
-        Evidence { collected, guest_cpu, services, routers, clocks, other_load, together }
+        Evidence { collected, guest_cpu, services, routers, clocks, other_load, joint }
     }
 
     /// The same of each arm.
@@ -105,7 +104,7 @@ pub fn report_sources(direction: Direction) -> Vec<ReportSource> {
         let forward = *from == 0;
         [*from, 1 - *from].map(|host| ReportSource { host, forward })
     };
-    senders(direction).iter().flat_map(of_transfer).collect()
+    direction.senders().iter().flat_map(of_transfer).collect()
 }
 
 #[cfg(test)]

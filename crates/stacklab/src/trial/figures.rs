@@ -14,9 +14,9 @@ pub fn figures(
     direction: Direction,
     evidence: Evidence,
 ) -> RunRecord {
-    let Evidence { collected, guest_cpu, services, routers, clocks, other_load, together } = evidence;
+    let Evidence { collected, guest_cpu, services, routers, clocks, other_load, joint } = evidence;
     let sources = &report_sources(direction);
-    let mut made = reported(path, &spec, direction, collected.reports, together);
+    let mut made = reported(path, &spec, direction, collected.reports, joint);
     if let Some(asked) = services {
         made = services::counted(made, sources, &asked);
     }

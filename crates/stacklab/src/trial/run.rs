@@ -15,8 +15,8 @@ use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::results::interleaved::{self, Arm};
 use stacklab_traffic::trial::{Collected, Path, PathLimits, SlotArm, SlotLengths, collect_in_slots};
 
-/// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a run
-/// for each.
+/// Runs one trial, or the arms of an interleaved trial together, on the rig of all of them or on one for each. Gives a
+/// run for each.
 ///
 /// # Errors
 /// When a host is gone, or the user interrupts.
@@ -69,7 +69,8 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Configures a rig. Where that fails because a host has died, the dead host is the error: its namespace is gone with it.
+/// Configures a rig. Where that fails because a host has died, the dead host is the error: its namespace is gone with
+/// it.
 fn configured(
     rig: &mut dyn Rig,
     configure: impl FnOnce(&mut dyn Rig) -> Result<(), TestbedError>,
@@ -110,9 +111,9 @@ fn together(
     if rig.cpu_scope(&first.trial.cell) == CpuScope::Outside {
         evidence.iter_mut().for_each(without_cpu);
     }
-    let owed = interleaved::together(&reported(&arms, &evidence));
-    for (arm, owed) in evidence.iter_mut().zip(owed) {
-        arm.together = owed;
+    let joint = interleaved::joint_figures(&reported(&arms, &evidence));
+    for (arm, joint) in evidence.iter_mut().zip(joint) {
+        arm.joint = joint;
     }
     arms.into_iter().zip(evidence).map(|(arm, evidence)| arm.run(rig, evidence)).collect()
 }
@@ -156,11 +157,11 @@ fn in_slots(
     for (rig, collected) in rigs.iter_mut().zip(collected?) {
         evidence.extend(rig.end(Ok(vec![collected]))?);
     }
-    let owed = interleaved::together(&reported(&arms, &evidence));
-    for (arm, owed) in evidence.iter_mut().zip(owed) {
+    let joint = interleaved::joint_figures(&reported(&arms, &evidence));
+    for (arm, joint) in evidence.iter_mut().zip(joint) {
         // The processes of a guest that holds all testbeds worked for all arms.
         arm.guest_cpu = [None, None];
-        (arm.together, arm.other_load) = (owed, other_load.clone());
+        (arm.joint, arm.other_load) = (joint, other_load.clone());
     }
     let runs = arms.into_iter().zip(evidence).zip(rigs.iter_mut());
     runs.map(|((arm, evidence), rig)| arm.run(*rig, evidence)).collect()

@@ -35,11 +35,7 @@ impl CpuAffinity {
         let unset = || match (probe, steers) {
             (Probe::Stream | Probe::Paced, Steers::Both) => [true; 2],
             (Probe::Stream | Probe::Paced, Steers::Senders) if cell.transport == Transport::Tcp => {
-                match Direction::of(cell) {
-                    Direction::Forward => [true, false],
-                    Direction::Reverse => [false, true],
-                    Direction::Both => [true; 2],
-                }
+                [0, 1].map(|host| Direction::of(cell).senders().contains(&host))
             }
             _ => [false; 2],
         };

@@ -1,6 +1,6 @@
 //! The language of study files as one table: what keys there are, what they hold, what they mean and what they
-//! default to. Checking ([`crate::language::check`]), defaults ([`crate::parse::layers`]) and the JSON Schema ([`crate::language::schema`])
-//! are all made from it.
+//! default to. Checking ([`crate::language::check`]), defaults ([`crate::parse::layers`]) and the JSON Schema
+//! ([`crate::language::schema`]) are all made from it.
 
 use crate::language::sentences;
 use stacklab_model::{Direction, Factor, Family, Framing, Mechanism, Pinning, Probe, Translator, Transport};

@@ -4,8 +4,8 @@ use crate::study::Study;
 use stacklab_model::{Cell, ComparisonSpec, Direction, Factor, Probe, SELF_ARMS, System, Systems};
 use std::collections::HashSet;
 
-/// Whether cells that differ in the factor alone can be measured at the same time: on one testbed, or on testbeds beside each
-/// other.
+/// Whether cells that differ in the factor alone can be measured at the same time: on one testbed, or on testbeds
+/// beside each other.
 pub fn interleaves(factor: Factor) -> bool {
     use Factor::*;
     match factor {
@@ -21,8 +21,8 @@ pub fn on_one_testbed(comparisons: &[ComparisonSpec]) -> bool {
     interleaves(factor) && !factor.is_of_testbeds()
 }
 
-/// The factor in which the cells differ that are measured next to each other: the first comparison's, or the family in a study
-/// without comparisons.
+/// The factor in which the cells differ that are measured next to each other: the first comparison's, or the family in
+/// a study without comparisons.
 pub fn compared(comparisons: &[ComparisonSpec]) -> Factor {
     comparisons.first().map_or(Factor::Family, |comparison| comparison.factor)
 }
@@ -50,8 +50,8 @@ pub fn is_against_itself(cell: &Cell) -> bool {
     SELF_ARMS.contains(&cell.replica.as_str())
 }
 
-/// Whether a cell can be an arm among arms that differ in the factor: one transfer, by threads that the host counts exactly or
-/// with a testbed for itself. Real machines have one network for all arms.
+/// Whether a cell can be an arm among arms that differ in the factor: one transfer, by threads that the host counts
+/// exactly or with a testbed for itself. Real machines have one network for all arms.
 pub fn takes_turns(cell: &Cell, probe: Probe, factor: Factor) -> bool {
     let fits = |system: &System| match system {
         System::Here | System::Ssh(_) => !factor.is_of_testbeds(),

@@ -17,8 +17,8 @@ use std::collections::{HashMap, HashSet};
 /// transport. Only the seed and the block's number determine its order: a campaign is resumed without its history.
 ///
 /// Cells that differ only in the compared factor are adjacent, to measure compared cells under the same conditions.
-/// That factor is the first comparison's, or the family in a study without comparisons. Cells that have no others like them
-/// but for it are adjacent by the factor of the next comparison that they have others for.
+/// That factor is the first comparison's, or the family in a study without comparisons. Cells that have no others like
+/// them but for it are adjacent by the factor of the next comparison that they have others for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     seed: u64,

@@ -7,8 +7,8 @@ const LEAST_BLOCKS: u32 = 2;
 
 /// Applies the stopping rule to one question after a block; gives the reason to stop, if there is one.
 ///
-/// `blocks_done` counts the blocks so far, `spent_ns` the nanoseconds of the campaign so far. `narrow` and `decided` count
-/// from `rule.min` blocks on. `rule.max` and the budget stop the question in any state; the budget does so before
+/// `blocks_done` counts the blocks so far, `spent_ns` the nanoseconds of the campaign so far. `narrow` and `decided`
+/// count from `rule.min` blocks on. `rule.max` and the budget stop the question in any state; the budget does so before
 /// `rule.min` too, but not before two blocks. For trials without any question the state is all `false`.
 pub fn look(
     rule: &StoppingRule,

@@ -12,8 +12,8 @@ use stacklab_model::{Factor, Family, System, Systems, Topology};
 /// kernel; and services, which run in addition to the agents.
 const OF_NAMESPACES: [Factor; 4] = [Factor::Mtu, Factor::QueueLength, Factor::Pinning, Factor::Services];
 
-/// Reads the real machines, and checks that each one's addresses are known. Behind routers there are none, which is said with
-/// the rest of them (`mechanisms.rs`).
+/// Reads the real machines, and checks that each one's addresses are known. Behind routers there are none, which is
+/// said with the rest of them (`mechanisms.rs`).
 pub(super) fn read(
     node: Option<&Node>,
     topology: Option<&At<Topology>>,

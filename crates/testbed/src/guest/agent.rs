@@ -2,10 +2,9 @@
 
 use crate::error::{Attempt, Fault};
 use crate::guest::channel::{self, LOOK, PATIENCE};
-use crate::guest::protocol::{
-    ClientRole, Greeting, GuestRole, Interface, RouterRole, read_line, write_message,
-};
+use crate::guest::protocol::{ClientRole, Greeting, GuestRole, Interface, RouterRole, read_line};
 use crate::guest::{hosted, init};
+use crate::host::streams::write_message;
 use crate::kernel::netlink::with_netlink;
 use crate::kernel::sysctl;
 use crate::link::addressing::{INTERFACE, MIDDLE, addresses};

@@ -2,6 +2,7 @@
 
 use crate::error::{Attempt, TestbedError};
 use crate::guest::protocol::{HostedRole, PathCheck};
+use crate::host::program::AGENT;
 use crate::host::streams::Streams;
 use crate::kernel::sysctl;
 use crate::mechanism::translate::Translates;
@@ -38,7 +39,7 @@ pub(crate) fn build(role: &HostedRole) -> Result<Testbeds, TestbedError> {
             links: role.links,
             ..RoutedSpec::of_namespaces(*mechanism, &role.link_config)
         };
-        let mut routed = Routed::build(&spec, &program, &["agent", "--stdio"])?;
+        let mut routed = Routed::build(&spec, &program, &AGENT)?;
         testbeds.streams.extend(routed.meet()?);
         testbeds.carried.push(routed.path_checks().to_vec());
         testbeds._all.push(routed);

@@ -5,21 +5,14 @@ use crate::link::addressing::{INTERFACE, MIDDLE, Site, hardware_address, routed_
 use crate::mechanism::router::Router;
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, LinkConfig, Links, Mechanism, Role, Translator};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
-
-/// Writes a message as one line.
-pub(crate) fn write_message(stream: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(message)?;
-    line.push(b'\n');
-    stream.write_all(&line)
-}
 
 /// The longest line that is read, bytes: roles and answers have some thousands.
 const LONGEST_LINE: usize = 64 << 10;
 
-/// Reads one non-empty line, and no byte after it. `InvalidData` if it is longer than any message. Calls `go_on` after each byte, and every `idle` while the other
-/// end is closed or silent. An error from `go_on` ends the wait.
+/// Reads one non-empty line, and no byte after it. `InvalidData` if it is longer than any message. Calls `go_on` after
+/// each byte, and every `idle` while the other end is closed or silent. An error from `go_on` ends the wait.
 pub(crate) fn read_line(
     stream: &mut impl Read,
     idle: Duration,

@@ -1,10 +1,9 @@
 //! The `Guest` trait: a system with its own network stack at a namespace's end of the link; and a running guest.
 
 use crate::error::{Attempt, Fault};
-use crate::guest::protocol::{Greeting, GuestRole, read_line, write_message};
+use crate::guest::protocol::{Greeting, GuestRole, read_line};
 use crate::host::console::last_words;
-use crate::host::streams::Streams;
-use crate::host::streams::streams_of;
+use crate::host::streams::{Streams, streams_of, write_message};
 use crate::host::ticks::Ticks;
 use crate::kernel::namespace::spawn_in_namespace;
 use crate::kernel::sys::kill_group;

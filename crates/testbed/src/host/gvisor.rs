@@ -3,6 +3,7 @@
 
 use crate::error::{Attempt, Fault};
 use crate::host::guest::{Guest, GuestSpec, Running};
+use crate::host::program::AGENT;
 use crate::kernel::sys::mount_unseen;
 use serde_json::json;
 use std::fs::{self, File};
@@ -62,11 +63,13 @@ impl Guest for Gvisor {
 /// The bundle's configuration: this machine's files, read-only, and the agent as the only process.
 fn config_of(program: &Path, namespace: u32) -> String {
     let all = ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_SYS_NICE"];
+    let program = program.display().to_string();
+    let [agent, stdio] = AGENT;
     let config = json!({
         "ociVersion": "1.0.0",
         "process": {
             "user": { "uid": 0, "gid": 0 },
-            "args": [program, "agent", "--stdio"],
+            "args": [program, agent, stdio],
             "env": ["PATH=/usr/sbin:/usr/bin:/sbin:/bin"],
             "cwd": "/",
             "capabilities": { "bounding": all, "effective": all, "permitted": all },

@@ -1,7 +1,10 @@
-//! Programs that are not part of stacklab.
+//! This program as an agent, and programs that are not part of stacklab.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+
+/// The arguments with which stacklab is an agent on its standard input and output.
+pub const AGENT: [&str; 2] = ["agent", "--stdio"];
 
 /// Finds a program in PATH and the folders of system programs.
 pub(crate) fn program_in_path(name: &str) -> Option<PathBuf> {

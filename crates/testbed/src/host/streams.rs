@@ -1,6 +1,7 @@
-//! The byte streams of an agent.
+//! The byte streams of an agent, and the lines of JSON on them.
 
-use std::io::{Read, Write};
+use serde::Serialize;
+use std::io::{self, Read, Write};
 use std::process::Child;
 
 /// An agent's output and input, in this order.
@@ -10,4 +11,12 @@ pub type Streams = (Box<dyn Read + Send>, Box<dyn Write + Send>);
 pub(crate) fn streams_of(child: &mut Child) -> Option<Streams> {
     let (output, input) = child.stdout.take().zip(child.stdin.take())?;
     Some((Box::new(output), Box::new(input)))
+}
+
+/// Writes a message as one line of JSON, and flushes it.
+pub(crate) fn write_message(out: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    out.write_all(&line)?;
+    out.flush()
 }

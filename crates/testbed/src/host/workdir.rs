@@ -27,7 +27,7 @@ impl Workdir {
             let path = path.to_owned();
             move |reason| TestbedError::File { path, reason }
         };
-        // Its name cannot be known before. With a dot it is nobody's leftover until its lock is taken.
+        // Its name cannot be known before. With a dot it is not swept before its lock is held.
         let prefix = format!(".{PREFIX}{}-", std::process::id());
         let made = tempfile::Builder::new().prefix(&prefix).tempdir_in(&above).map_err(failed(&above))?;
         let lock = made.path().join(LOCK);

@@ -8,7 +8,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Its Go module, at a version of the branch that builds with plain Go. Go checks what it fetches by its checksum database.
+/// Its Go module, at a version of the branch that builds with plain Go. Go checks what it fetches by its checksum
+/// database.
 const MODULE: &str = "gvisor.dev/gvisor/runsc@v0.0.0-20260905035102-160fafc42237";
 const NAME: &str = "runsc";
 

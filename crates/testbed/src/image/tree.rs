@@ -103,10 +103,10 @@ impl Build {
         configure.env("KCONFIG_ALLCONFIG", &asked);
         run(configure, &format!("configure the kernel in {}", self.tree.display()), "")?;
         let has = fs::read_to_string(self.config()).map_err(at(self.config()))?;
-        if let Some(lacking) = lacking(&has) {
+        if let Some(missing) = missing(&has) {
             return Err(TestbedError::Get {
                 attempted: format!("configure the kernel in {}", self.tree.display()),
-                reason: format!("it cannot have {lacking}"),
+                reason: format!("it cannot have {missing}"),
                 advice: "; take a newer kernel".to_owned(),
             });
         }
@@ -143,7 +143,7 @@ impl Build {
 const NOT_EVERYWHERE: [&str; 2] = ["CONFIG_LOCALVERSION_AUTO=y", "CONFIG_UML_NET=y"];
 
 /// The first requested option that a configuration does not have.
-fn lacking(has: &str) -> Option<&'static str> {
+fn missing(has: &str) -> Option<&'static str> {
     let wanted = CONFIG.lines().filter(|line| line.starts_with("CONFIG_"));
     let wanted = wanted.filter(|line| !NOT_EVERYWHERE.contains(line));
     wanted.chain(of_mechanisms()).find(|wanted| !has.lines().any(|line| line == *wanted))
@@ -167,8 +167,8 @@ mod tests {
     #[test]
     fn what_a_kernel_lacks_is_named() {
         let all = wanted();
-        assert_eq!(lacking(&all), None);
+        assert_eq!(missing(&all), None);
         let without = all.replace("CONFIG_WIREGUARD=y", "# CONFIG_WIREGUARD is not set");
-        assert_eq!(lacking(&without), Some("CONFIG_WIREGUARD=y"));
+        assert_eq!(missing(&without), Some("CONFIG_WIREGUARD=y"));
     }
 }

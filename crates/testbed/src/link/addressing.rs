@@ -197,7 +197,7 @@ impl Site {
 
 /// The addresses of a trial's two ends, as each end has them and as the other end sees them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ends {
+pub struct PathEnds {
     /// The sender's own address.
     pub sender: IpAddr,
     /// The receiver's own address.
@@ -209,7 +209,7 @@ pub struct Ends {
 }
 
 /// The two ends of a trial for a family of the sender. `None` if the mechanism does not carry that family.
-pub fn ends(mechanism: Mechanism, family: Family) -> Option<Ends> {
+pub fn ends(mechanism: Mechanism, family: Family) -> Option<PathEnds> {
     if !mechanism.carries(family) {
         return None;
     }
@@ -222,19 +222,19 @@ pub fn ends(mechanism: Mechanism, family: Family) -> Option<Ends> {
     Some(match mechanism.translation() {
         Some(Translation::Far) => {
             let receiver = far(Family::Ipv4);
-            Ends { sender, receiver, destination: in_prefix(receiver), source: POOL_HOST.into() }
+            PathEnds { sender, receiver, destination: in_prefix(receiver), source: POOL_HOST.into() }
         }
         Some(Translation::Near) => {
             let receiver = far(Family::Ipv6);
-            Ends { sender, receiver, destination: POOL_HOST.into(), source: in_prefix(sender) }
+            PathEnds { sender, receiver, destination: POOL_HOST.into(), source: in_prefix(sender) }
         }
         Some(Translation::Both) => {
             let receiver = far(Family::Ipv4);
-            Ends { sender, receiver, destination: receiver, source: POOL_HOST.into() }
+            PathEnds { sender, receiver, destination: receiver, source: POOL_HOST.into() }
         }
         None => {
             let receiver = far(family);
-            Ends { sender, receiver, destination: receiver, source: sender }
+            PathEnds { sender, receiver, destination: receiver, source: sender }
         }
     })
 }

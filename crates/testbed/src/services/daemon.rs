@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 const MODULES: [&str; 4] = ["lib/ldap", "lib/openldap", "lib64/openldap", "libexec/openldap"];
 
 /// The two ends of a link as the services use them, sender first.
-pub(crate) struct Ends<'a> {
+pub(crate) struct ServiceEnds<'a> {
     /// The ID of a process in each namespace.
     pub namespaces: [u32; 2],
     /// The processors of each end. Empty: any.
@@ -40,7 +40,7 @@ impl Daemon {
         program: Program,
         services: &Services,
         workdir: &Workdir,
-        ends: &Ends<'_>,
+        ends: &ServiceEnds<'_>,
     ) -> Result<Self, TestbedError> {
         let file = program.find()?;
         let own = workdir.path().join(program.name());
@@ -187,7 +187,7 @@ fn launch(
     file: &Path,
     own: &Path,
     log: &Path,
-    ends: &Ends<'_>,
+    ends: &ServiceEnds<'_>,
 ) -> Result<Child, Fault> {
     let output = File::create(log).attempt(format!("write {}", log.display()))?;
     let errors = output.try_clone().attempt(format!("write {}", log.display()))?;

@@ -5,7 +5,7 @@ use crate::host::workdir::Workdir;
 use crate::kernel::capability::Ability;
 use crate::kernel::namespace::in_namespace;
 use crate::services::ask::asker::Asker;
-use crate::services::daemon::{Daemon, Ends};
+use crate::services::daemon::{Daemon, ServiceEnds};
 use crate::services::load::{Asked, Load};
 use crate::services::program::Program;
 use crate::topology::Node;
@@ -46,7 +46,7 @@ pub struct Serving {
 impl Serving {
     /// Starts the daemons on the receiver, and returns when each service has answered over both families. Call it
     /// from a thread that lives as long as the daemons should: they are killed when it ends.
-    pub(crate) fn start(services: &Services, ends: &Ends<'_>) -> Result<Self, TestbedError> {
+    pub(crate) fn start(services: &Services, ends: &ServiceEnds<'_>) -> Result<Self, TestbedError> {
         let workdir = Workdir::create()?;
         let mut daemons = Vec::new();
         for program in Program::of(services) {

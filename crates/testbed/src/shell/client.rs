@@ -1,6 +1,7 @@
 //! The client that enters a host: sends the user's input to the command, and prints its output.
 
-use crate::shell::frames::{Ask, Bytes, GuestFrame, Order, put};
+use crate::host::streams::write_message;
+use crate::shell::frames::{Ask, Bytes, GuestFrame, Order};
 use crate::shell::window::{Raw, terminal};
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write, stderr, stdin, stdout};
@@ -68,7 +69,7 @@ fn pass_on_input(out: &Mutex<UnixStream>) {
 }
 
 fn say(out: &Mutex<UnixStream>, ask: &Ask) -> io::Result<()> {
-    put(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), ask)
+    write_message(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), ask)
 }
 
 fn hear(holder: UnixStream) -> io::Result<i32> {

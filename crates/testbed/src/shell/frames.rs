@@ -4,7 +4,6 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 /// The number of commands that can run in a guest at once.
@@ -102,23 +101,16 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Writes one object as a line, and flushes it.
-pub(crate) fn put(out: &mut impl Write, what: &impl Serialize) -> io::Result<()> {
-    let mut line = serde_json::to_vec(what)?;
-    line.push(b'\n');
-    out.write_all(&line)?;
-    out.flush()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::streams::write_message;
 
     #[test]
     fn bytes_of_all_kinds_go_over_in_one_line() {
         let all: Vec<u8> = (0..=255).collect();
         let mut line = Vec::new();
-        put(&mut line, &GuestFrame::Output(Bytes(all.clone()))).unwrap();
+        write_message(&mut line, &GuestFrame::Output(Bytes(all.clone()))).unwrap();
         assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1);
         assert_eq!(serde_json::from_slice::<GuestFrame>(&line).unwrap(), GuestFrame::Output(Bytes(all)));
         assert!(serde_json::from_str::<GuestFrame>(r#"{"output":"?"}"#).is_err());

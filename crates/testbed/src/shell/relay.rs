@@ -1,7 +1,7 @@
 //! The holder of a testbed in a guest: relays messages between the clients and the guest.
 
-use crate::host::streams::Streams;
-use crate::shell::frames::{Bytes, ClientFrame, GuestFrame, MOST_COMMANDS, PART, put};
+use crate::host::streams::{Streams, write_message};
+use crate::shell::frames::{Bytes, ClientFrame, GuestFrame, MOST_COMMANDS, PART};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -52,7 +52,7 @@ pub fn listen(socket: &Path, streams: Vec<Streams>) -> io::Result<()> {
                     }
                     None => {
                         let full = format!("{} commands run there already", MOST_COMMANDS);
-                        let _ = put(&mut &client, &GuestFrame::Failed(full));
+                        let _ = write_message(&mut &client, &GuestFrame::Failed(full));
                     }
                 }
             });
@@ -70,12 +70,12 @@ fn pass_on(client: &UnixStream, stream: &mut CommandStream) -> io::Result<()> {
             let mut part = [0; PART];
             let mut client = client;
             while let Ok(count @ 1..) = client.read(&mut part) {
-                put(to, &ClientFrame::Part(Bytes(part[..count].to_vec())))?;
+                write_message(to, &ClientFrame::Part(Bytes(part[..count].to_vec())))?;
                 if !may_go_on(&next, client) {
                     break;
                 }
             }
-            put(to, &ClientFrame::HangUp)
+            write_message(to, &ClientFrame::HangUp)
         });
         let mut line = String::new();
         let told = loop {

@@ -1,9 +1,10 @@
 //! The guest's side of `stacklab lab enter`: runs commands on the guest's hosts.
 
-use crate::host::streams::Streams;
+use crate::host::streams::{Streams, write_message};
 use crate::kernel::sys::{kill_group, lead_terminal, open_terminal, resize_terminal, signal_group};
-use crate::shell::frames::{Ask, Bytes, ClientFrame, GuestFrame, Order, Window, put};
+use crate::shell::frames::{Ask, Bytes, ClientFrame, GuestFrame, Order, Window};
 use nix::sys::signal::Signal;
+use stacklab_model::printable_text;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -20,6 +21,9 @@ const GRACE: Duration = Duration::from_millis(500);
 
 /// The limit of unread input for a command, bytes.
 const UNREAD: usize = 64 << 10;
+
+/// How much of a line is told that cannot be understood, characters.
+const SHOWN: usize = 80;
 
 type Out = Arc<Mutex<UnixStream>>;
 
@@ -42,18 +46,26 @@ fn answer(stream: UnixStream, hosts: [u32; 4]) -> io::Result<()> {
     let mut running: Option<Running> = None;
     let mut heard = Vec::new();
     for line in BufReader::new(stream).lines() {
-        match serde_json::from_str(&line?) {
+        let line = line?;
+        match serde_json::from_str(&line) {
             Ok(ClientFrame::Part(Bytes(bytes))) => heard.extend(bytes),
             Ok(ClientFrame::HangUp) => {
                 heard.clear();
                 running.take().map_or(Ok(()), Running::hang_up)?;
                 continue;
             }
-            Err(_) => continue,
+            Err(_) => {
+                heard.clear();
+                refuse(&out, line.as_bytes(), running.take())?;
+                continue;
+            }
         }
         while let Some(end) = heard.iter().position(|byte| *byte == b'\n') {
             let line: Vec<u8> = heard.drain(..=end).collect();
-            let Ok(ask) = serde_json::from_slice(&line) else { continue };
+            let Ok(ask) = serde_json::from_slice(&line) else {
+                refuse(&out, &line, running.take())?;
+                continue;
+            };
             match (ask, &mut running) {
                 (Ask::Run(order), _) => match Running::start(&order, &hosts, &out) {
                     Ok(started) => running = Some(started),
@@ -76,9 +88,26 @@ fn answer(stream: UnixStream, hosts: [u32; 4]) -> io::Result<()> {
     Ok(())
 }
 
+/// Answers a line that is no message of this version, and ends the command. The client is told no more than the line's
+/// beginning.
+fn refuse(out: &Out, line: &[u8], running: Option<Running>) -> io::Result<()> {
+    let line = String::from_utf8_lossy(line);
+    let beginning: String = printable_text(line.trim_end()).chars().take(SHOWN).collect();
+    let text = format!("this guest does not understand `{beginning}`");
+    match running {
+        None => tell(out, &GuestFrame::Failed(text)),
+        // The last message is that of the command's end.
+        Some(running) => {
+            tell(out, &GuestFrame::Errors(Bytes(format!("stacklab: {text}\n").into_bytes())));
+            running.hang_up()?;
+        }
+    }
+    Ok(())
+}
+
 fn tell(out: &Out, what: &GuestFrame) {
     // An error here means that the client is gone, which is harmless.
-    let _ = put(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), what);
+    let _ = write_message(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), what);
 }
 
 /// A started command.
@@ -229,9 +258,16 @@ fn forward(
 mod tests {
     use super::*;
 
+    /// A command stream of no host, and what it tells.
+    fn stream() -> (Box<dyn Write + Send>, impl FnMut() -> GuestFrame) {
+        let [(from, to)] = <[Streams; 1]>::try_from(serve(1, [0; 4]).unwrap()).ok().unwrap();
+        let mut told = BufReader::new(from).lines();
+        (to, move || serde_json::from_str(&told.next().unwrap().unwrap()).unwrap())
+    }
+
     #[test]
     fn a_host_that_is_not_there_is_said() {
-        let [(from, mut to)] = <[Streams; 1]>::try_from(serve(1, [0; 4]).unwrap()).ok().unwrap();
+        let (mut to, mut hear) = stream();
         let order = Order {
             host: 4,
             command: vec!["true".into()],
@@ -240,14 +276,48 @@ mod tests {
             terminal: None,
         };
         let mut line = Vec::new();
-        put(&mut line, &Ask::Run(order)).unwrap();
-        let mut told = BufReader::new(from).lines();
-        let mut hear = || serde_json::from_str::<GuestFrame>(&told.next().unwrap().unwrap()).unwrap();
+        write_message(&mut line, &Ask::Run(order)).unwrap();
         // The request comes in two parts. The first part alone is not a request.
         let (first, second) = line.split_at(9);
-        put(&mut to, &ClientFrame::Part(Bytes(first.to_vec()))).unwrap();
+        write_message(&mut to, &ClientFrame::Part(Bytes(first.to_vec()))).unwrap();
         assert_eq!(hear(), GuestFrame::Taken);
-        put(&mut to, &ClientFrame::Part(Bytes(second.to_vec()))).unwrap();
+        write_message(&mut to, &ClientFrame::Part(Bytes(second.to_vec()))).unwrap();
         assert_eq!(hear(), GuestFrame::Failed("true: there is no such host".to_owned()));
+    }
+    #[test]
+    fn what_the_guest_does_not_understand_is_refused() {
+        let refused = |what: &str| GuestFrame::Failed(format!("this guest does not understand `{what}`"));
+        let (mut to, mut hear) = stream();
+        to.write_all(b"{\"later\":\x1b[1m}\n").unwrap();
+        assert_eq!(hear(), refused("{\"later\":\u{fffd}[1m}"));
+        let mut ask = |text: String| {
+            write_message(&mut to, &ClientFrame::Part(Bytes(text.into_bytes()))).unwrap();
+            let refused = hear();
+            assert_eq!(hear(), GuestFrame::Taken, "the next request is heard");
+            refused
+        };
+        assert_eq!(ask("{\"pause\":1}\n".to_owned()), refused("{\"pause\":1}"));
+        assert_eq!(ask("x".repeat(200) + "\n"), refused(&"x".repeat(80)));
+    }
+
+    #[test]
+    fn a_command_whose_client_is_not_understood_is_ended() {
+        let out = |stream: &UnixStream| Arc::new(Mutex::new(stream.try_clone().unwrap()));
+        let (own, its) = UnixStream::pair().unwrap();
+        let mut child = Command::new("sleep").arg("600").process_group(0).spawn().unwrap();
+        let running = Running {
+            pid: child.id(),
+            ended: Arc::default(),
+            input: None,
+            unread: Arc::default(),
+            terminal: None,
+        };
+        refuse(&out(&its), b"?\n", Some(running)).unwrap();
+        assert!(!child.wait().unwrap().success());
+        let told = BufReader::new(own).lines().next().unwrap().unwrap();
+        let text = "stacklab: this guest does not understand `?`\n";
+        let told: GuestFrame = serde_json::from_str(&told).unwrap();
+        assert_eq!(told, GuestFrame::Errors(Bytes(text.into())));
+        assert!(!told.is_last(), "the command's end is told last");
     }
 }

@@ -14,9 +14,9 @@ use crate::link::addressing::INTERFACE;
 use crate::link::configure::configure_end;
 use crate::link::interface::{raise, set_mtu};
 use crate::link::veth::MTU_LIMITS;
-use crate::services::daemon::Ends;
+use crate::services::daemon::ServiceEnds;
 use crate::services::serving::Serving;
-use crate::testbed::network::{Network, Topology};
+use crate::testbed::network::{Chain, Network};
 use stacklab_model::{LinkConfig, Role, Services, System, Systems};
 use std::ffi::OsStr;
 use std::io;
@@ -111,8 +111,8 @@ impl Testbed {
         guests: [Option<&dyn Guest>; 2],
     ) -> Result<Self, TestbedError> {
         let link = Link::new(link_config, link_config.mtu, None)?;
-        let topology = Topology::direct(link.mtu, link.queue, link_config.offloads);
-        let mut network = Network::build(&topology, program, args)?;
+        let chain = Chain::direct(link.mtu, link.queue, link_config.offloads);
+        let mut network = Network::build(&chain, program, args)?;
         // RPS needs privileges. The testbed reports whether it is available, and works without it. RPS does not apply
         // to guests.
         let plain = guests.iter().all(Option::is_none);
@@ -143,7 +143,8 @@ impl Testbed {
     pub fn serve(&mut self, services: &Services) -> Result<(), TestbedError> {
         if !services.is_empty() {
             let namespaces = self.network.hosts.each_ref().map(Host::pid);
-            let ends = Ends { namespaces, processors: [0, 1].map(|place| self.network.processors_of(place)) };
+            let ends =
+                ServiceEnds { namespaces, processors: [0, 1].map(|place| self.network.processors_of(place)) };
             self.serving = Some(Serving::start(services, &ends)?);
         }
         Ok(())

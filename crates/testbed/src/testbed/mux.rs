@@ -65,7 +65,8 @@ pub(crate) fn serve(
     })
 }
 
-/// Takes each line of a channel, with its stream's number. A line that is too long ends the channel.
+/// Takes each line of a channel, with its stream's number. `InvalidData`, which ends the channel, for a line that is
+/// too long or has no number: guests' consoles write elsewhere.
 pub(crate) fn each_line(
     channel: impl Read,
     mut take: impl FnMut(usize, &[u8]) -> io::Result<()>,
@@ -78,15 +79,21 @@ pub(crate) fn each_line(
             return Ok(());
         }
         if line.len() == LONGEST_LINE && !line.ends_with(b"\n") {
-            let text = format!("a line of more than {LONGEST_LINE} bytes");
-            return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+            return Err(invalid(format!("a line of more than {LONGEST_LINE} bytes")));
         }
-        let Some(space) = line.iter().position(|byte| *byte == b' ') else { continue };
-        let number = std::str::from_utf8(&line[..space]).ok().and_then(|text| text.parse().ok());
-        if let Some(number) = number {
-            take(number, &line[space + 1..])?;
-        }
+        let (number, content) = numbered(&line).ok_or_else(|| invalid("a line without a stream's number"))?;
+        take(number, content)?;
     }
+}
+
+/// The parts of a line: its stream's number, and what follows the space.
+fn numbered(line: &[u8]) -> Option<(usize, &[u8])> {
+    let space = line.iter().position(|byte| *byte == b' ')?;
+    Some((std::str::from_utf8(&line[..space]).ok()?.parse().ok()?, &line[space + 1..]))
+}
+
+fn invalid(text: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, text.into())
 }
 
 type Out = Arc<Mutex<Box<dyn Write + Send>>>;
@@ -152,6 +159,20 @@ mod tests {
             Ok(())
         });
         assert_eq!((error.unwrap_err().kind(), taken), (io::ErrorKind::InvalidData, 1));
+    }
+
+    #[test]
+    fn a_line_without_a_number_ends_the_channel() {
+        for hostile in ["x 1\n", "12\n", "\n", " 1\n", "-1 1\n"] {
+            let mut taken = Vec::new();
+            let lines = format!("3 first\n{hostile}3 last\n");
+            let error = each_line(lines.as_bytes(), |number, line| {
+                taken.push((number, line.to_vec()));
+                Ok(())
+            });
+            assert_eq!(error.unwrap_err().kind(), io::ErrorKind::InvalidData, "{hostile:?}");
+            assert_eq!(taken, [(3, b"first\n".to_vec())], "{hostile:?}");
+        }
     }
 
     #[test]

@@ -26,7 +26,7 @@ use std::path::Path;
 
 /// The testbed to build: hosts in path order, and a link between each host and the next.
 #[derive(Debug)]
-pub(crate) struct Topology<const N: usize> {
+pub(crate) struct Chain<const N: usize> {
     /// Each host with the addresses of its interface, IPv4 first.
     nodes: [(Node, [IpAddr; 2]); N],
     /// The links: one fewer than hosts.
@@ -45,17 +45,17 @@ struct Link {
     hardware: [[u8; 6]; 2],
 }
 
-impl Topology<2> {
+impl Chain<2> {
     /// Two hosts and one link.
     pub fn direct(mtu: u32, queue: Queue, offloads: bool) -> Self {
         let roles = [Role::Sender, Role::Receiver];
         let hardware = roles.map(hardware_address);
         let link = Link { interface: INTERFACE, mtu, queue, impairment: None, hardware };
-        Topology { nodes: roles.map(|role| (role.into(), addresses(role))), links: vec![link], offloads }
+        Chain { nodes: roles.map(|role| (role.into(), addresses(role))), links: vec![link], offloads }
     }
 }
 
-impl Topology<4> {
+impl Chain<4> {
     /// Sender, router, router, receiver, and three links.
     pub fn routed(
         links: &Links,
@@ -85,7 +85,7 @@ impl Topology<4> {
             })
         });
         let links = links.collect::<Result<_, TestbedError>>()?;
-        Ok(Topology { nodes, links, offloads: link_config.offloads })
+        Ok(Chain { nodes, links, offloads: link_config.offloads })
     }
 }
 
@@ -105,12 +105,8 @@ pub(crate) struct Network<const N: usize> {
 impl<const N: usize> Network<N> {
     /// Starts `program args` as each host in a new network namespace, and creates the links between them. The links
     /// are silent, shaped, not up, and without addresses.
-    pub fn build(
-        topology: &Topology<N>,
-        program: &Path,
-        args: &[impl AsRef<OsStr>],
-    ) -> Result<Self, TestbedError> {
-        let Topology { nodes, links, offloads } = topology;
+    pub fn build(chain: &Chain<N>, program: &Path, args: &[impl AsRef<OsStr>]) -> Result<Self, TestbedError> {
+        let Chain { nodes, links, offloads } = chain;
         let processors = cpus::halves();
         // A host kills its process when dropped, so an early return from here on leaves nothing behind.
         let mut hosts = Vec::with_capacity(N);
@@ -159,8 +155,8 @@ impl<const N: usize> Network<N> {
     }
 
     /// Sets both ends of each link up.
-    pub fn raise(&self, topology: &Topology<N>) -> Result<(), TestbedError> {
-        self.at_link_ends(&topology.links, |link| raise(link.interface, link.mtu))
+    pub fn raise(&self, chain: &Chain<N>) -> Result<(), TestbedError> {
+        self.at_link_ends(&chain.links, |link| raise(link.interface, link.mtu))
     }
 
     /// The processors of a host. Empty: any.

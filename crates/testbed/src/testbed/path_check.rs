@@ -6,7 +6,7 @@ use crate::guest::protocol::PathCheck;
 use crate::host::launch::Host;
 use crate::kernel::netlink::{interface, with_netlink};
 use crate::kernel::sys::{Capture, never_fragment, path_mtu, probe_path};
-use crate::link::addressing::{Ends, INTERFACE, MIDDLE, ends, path_mtus};
+use crate::link::addressing::{INTERFACE, MIDDLE, PathEnds, ends, path_mtus};
 use crate::link::interface::packets;
 use crate::mechanism::layers::{Layer, are_of, layers};
 use crate::topology::Node;
@@ -28,7 +28,7 @@ pub(crate) fn check_path(
     hosts: &[Host; 4],
     mechanism: Mechanism,
     family: Family,
-    ends: &Ends,
+    ends: &PathEnds,
     mtu: u32,
 ) -> Result<PathCheck, TestbedError> {
     let failed = |reason: String| TestbedError::NotCarried { mechanism, family, reason };
@@ -58,7 +58,7 @@ impl Flow {
         hosts: &[Host; 4],
         mechanism: Mechanism,
         family: Family,
-        ends: &Ends,
+        ends: &PathEnds,
     ) -> Result<Self, TestbedError> {
         let failed = |reason: String| TestbedError::NotCarried { mechanism, family, reason };
         let [from, _, _, at] = hosts;

@@ -14,7 +14,7 @@ use crate::link::configure::{configure_on_client_network, configure_router, fix_
 use crate::mechanism::keys::Keys;
 use crate::mechanism::router::Router;
 use crate::mechanism::translate::tayga;
-use crate::testbed::network::{Network, Topology};
+use crate::testbed::network::{Chain, Network};
 use crate::testbed::path_check::{check_path, refresh_path_mtus};
 use crate::testbed::spec::RoutedSpec;
 use crate::topology::Node;
@@ -80,9 +80,9 @@ impl Routed {
             Ok([prepare(near, program, &others, &workdir)?, prepare(far, program, &others, &workdir)?])
         };
         let (clients, routers) = (guests(&kind.clients)?, guests(&kind.routers)?);
-        let topology = Topology::routed(links, link_config, mechanism)?;
-        let network = Network::build(&topology, program, args)?;
-        network.raise(&topology)?;
+        let chain = Chain::routed(links, link_config, mechanism)?;
+        let network = Network::build(&chain, program, args)?;
+        network.raise(&chain)?;
         let lasting = network.keeps_path_mtus;
         let mut routed = Routed {
             mechanism,

@@ -23,15 +23,16 @@ use std::thread;
 
 /// How many recent answers are kept for duplicate requests.
 const KEPT: usize = 16;
-/// Maximum number of requests under way, and of receivers that have not been collected: those of the arms of two trials.
+/// Maximum number of requests under way, and of receivers that have not been collected: those of the arms of two
+/// trials.
 const MOST_AT_ONCE: usize = 8;
 const MOST_RECEIVERS: usize = 2 * Slicing::MOST_ARMS;
 /// Memory of the process of a coordinator that reached a listening agent, bytes.
 const MOST_MEMORY: u64 = 4 << 30;
 
 /// Serves a coordinator until `input` ends. Requests in progress then continue, and their answers are lost. A process
-/// that serves one coordinator exits when this returns, even during a trial. `end` is called with the reason, on another thread, when
-/// a limit in time has passed: it ends the process.
+/// that serves one coordinator exits when this returns, even during a trial. `end` is called with the reason, on
+/// another thread, when a limit in time has passed: it ends the process.
 ///
 /// # Errors
 /// When an answer cannot be written.
@@ -138,7 +139,8 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Work done at once; a receiver that listens until it is collected; or work on its own thread because it lasts as long as a trial.
+/// Work done at once; a receiver that listens until it is collected; or work on its own thread because it lasts as long
+/// as a trial.
 enum Work {
     Done(Answer),
     Listening(Answer),

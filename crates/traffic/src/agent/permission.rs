@@ -1,5 +1,6 @@
-//! What an agent does for whoever asks. One that a coordinator started itself, on standard input and output, does all: that
-//! coordinator may run programs on the host anyway. One that listens does what it was told to allow.
+//! Bounds on the requests of an untrusted coordinator. An agent that listens does what it was told to allow. One that a
+//! coordinator started itself, on standard input and output, has no bounds: that coordinator may run programs on the
+//! host anyway.
 
 use crate::engine::peers::Peers;
 use crate::protocol::message::{Request, SendArm, Timetable};
@@ -24,12 +25,14 @@ pub struct Permission {
 /// The limits of an agent that listens.
 #[derive(Debug, Clone)]
 pub struct Limits {
-    /// To whom the agent may send, and from whom it receives: the coordinator's addresses, and networks that the operator allows.
+    /// To whom the agent may send, and from whom it receives: the coordinator's addresses, and networks that the
+    /// operator allows.
     pub peers: Peers,
-    /// The agent's own addresses, on which it may receive: those at which the coordinator reached it, as the kernel says them.
+    /// The agent's own addresses, on which it may receive: those at which the coordinator reached it, as the kernel
+    /// says them.
     pub own: Vec<ScopedAddr>,
-    /// Whether socket options may be set that need privileges or change the host: buffers beyond the system's limits, busy polling,
-    /// any congestion control.
+    /// Whether socket options may be set that need privileges or change the host: buffers beyond the system's limits,
+    /// busy polling, any congestion control.
     pub tuning: bool,
     /// Longest trial, with its warm-up.
     pub longest: Duration,
@@ -40,8 +43,8 @@ pub struct Limits {
 }
 
 impl Permission {
-    /// The request with the zones of this agent's own link-local addresses: a coordinator that reached it over TCP does not know them, and
-    /// they are those in which it did.
+    /// The request with the zones of this agent's own link-local addresses: a coordinator that reached it over TCP does
+    /// not know them, and they are those in which it did.
     pub fn in_own_zones(&self, mut request: Request) -> Request {
         let Some(limits) = &self.limits else { return request };
         let complete = |address: &mut ScopedAddr| {

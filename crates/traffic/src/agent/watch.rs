@@ -91,8 +91,8 @@ impl Activity {
     }
 }
 
-/// How long what a request begins lasts: known of a trial by itself. A coordinator that is frozen then holds the agent no longer
-/// than one that waits for a frozen agent.
+/// How long what a request begins lasts: known of a trial by itself. A coordinator that is frozen then holds the agent
+/// no longer than one that waits for a frozen agent.
 pub fn lasts(request: &Request) -> Option<Duration> {
     match request {
         Request::Listen { spec, .. } | Request::Send { spec, .. } if spec.slicing.is_none() => {

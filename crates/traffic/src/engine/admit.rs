@@ -1,4 +1,5 @@
-//! Admission of a trial's sender by its token: whatever else reaches the receiver's port is counted as a stray, and takes no place.
+//! Admission of a trial's sender by its token: whatever else reaches the receiver's port is counted as a stray, and
+//! takes no place.
 
 use crate::engine::header::Header;
 use crate::engine::peers::Peers;
@@ -22,8 +23,8 @@ const LOOK: Duration = Duration::from_millis(1);
 /// For how long a receiver goes on after the trial's end while strays come.
 const LONG: Duration = Duration::from_secs(1);
 
-/// Waits for the sender's connections or first datagram; returns none if the trial ended before, and the number of strays. Several flows
-/// of datagrams share the socket, which then has no peer.
+/// Waits for the sender's connections or first datagram; returns none if the trial ended before, and the number of
+/// strays. Several flows of datagrams share the socket, which then has no peer.
 pub fn admit(
     spec: &TrialSpec,
     peers: Option<&Peers>,
@@ -132,8 +133,8 @@ struct Unknown {
     from: Option<ScopedAddr>,
 }
 
-/// The connections of all flows: of the first, the first message is one of this trial; the others are from the same address, and have said
-/// nothing else. Their first messages may be long in coming.
+/// The connections of all flows: of the first, the first message is one of this trial; the others are from the same
+/// address, and have said nothing else. Their first messages may be long in coming.
 fn connections(
     spec: &TrialSpec,
     peers: Option<&Peers>,
@@ -272,7 +273,8 @@ mod tests {
                     }
                 }
                 Transport::Tcp => {
-                    // Of several flows some may be silent for a while, and so one from the sender's address may be theirs.
+                    // Of several flows some may be silent for a while, and so one from the sender's address may be
+                    // theirs.
                     let silent = if flows == 1 { &b""[..] } else { b"x" };
                     for junk in [&b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"[..], &[7; 200], b"x", silent] {
                         let mut stream = TcpStream::connect(receiver.address).unwrap();

@@ -2,10 +2,10 @@
 
 use crate::engine::count::{ArrivalCounter, SharedState};
 use crate::engine::header::{Header, Phase};
-use crate::engine::receive::receive;
+use crate::engine::receive_loop::receive;
 use crate::engine::reflect::Reflect;
 use crate::engine::rx::RxBatch;
-use crate::engine::send::{SendPhase, Stamp, send};
+use crate::engine::send_loop::{SendPhase, Stamp, send};
 use crate::engine::socket::{self, Channel};
 use crate::engine::tx::TxBatch;
 use crate::sys;

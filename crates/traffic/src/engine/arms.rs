@@ -138,8 +138,8 @@ mod tests {
             assert!(sent[0].abs_diff(sent[1]) <= reports[0][0].slices.len() as u64, "{transport}: {sent:?}");
             let of_warmup = |sender: &HostReport| sender.sent.warmup as f64 / 5.0 * 60.0;
             let slowest = reports.iter().map(|[sender, _]| of_warmup(sender)).fold(f64::MAX, f64::min);
-            // The warm-up and what empties the path after it; a busy machine makes it slower, not faster. A slice has one message at
-            // least.
+            // The warm-up and what empties the path after it; a busy machine makes it slower, not faster. A slice has
+            // one message at least.
             let most = (0.3 * slowest).max(reports[0][0].slices.len() as f64);
             assert!(sent[0] as f64 <= most, "{transport}: {sent:?} beside {slowest}");
         }

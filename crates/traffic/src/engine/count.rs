@@ -2,7 +2,7 @@
 
 use crate::engine::coalesce;
 use crate::engine::header::{Header, Phase};
-use crate::engine::receive::Sink;
+use crate::engine::receive_loop::Sink;
 use crate::host::cpu::CpuWindow;
 use crate::stats::delay::{DelayRecorder, Variation};
 use crate::stats::sequence::{Arrival, SequenceWindow};

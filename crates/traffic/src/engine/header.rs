@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 0-3 | token of the trial |
 //! | 4 | phase: 0 warm-up, 1 measured, 2 end |
-//! | 5 | end markers still to come, in an end marker; in a measured message of an interleaved trial, its slice modulo 256 |
+//! | 5 | in an end marker: markers still to come; in a measured message of an interleaved trial: slice modulo 256 |
 //! | 6-7 | flow, from 0 |
 //! | 8-15 | sequence number within the phase and flow, from 0; in an end marker, number of measured messages sent |
 //! | 16-23 | send time, nanoseconds of the sender's clock (the intended one on an open-loop schedule) |

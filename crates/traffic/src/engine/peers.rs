@@ -15,7 +15,8 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Whether an address, as the kernel says it, is one of them. A link-local one is another host's in another zone, and so in no network.
+    /// Whether an address, as the kernel says it, is one of them. A link-local one is another host's in another zone,
+    /// and so in no network.
     pub fn hold(&self, address: &ScopedAddr) -> bool {
         let in_network = || self.networks.iter().any(|network| network.holds(address.ip()));
         !address.lacks_zone()

@@ -5,7 +5,7 @@ use crate::engine::connect;
 use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::endpoint;
 use crate::engine::peers::Peers;
-use crate::engine::receive::receive;
+use crate::engine::receive_loop::receive;
 use crate::engine::reflect::Reflect;
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{self, Channel, tcp_total};
@@ -30,7 +30,7 @@ use std::thread::{self, JoinHandle};
 /// Connections that may wait to be accepted.
 const BACKLOG: i32 = 1024;
 
-/// What comes of a receiver: its report, and the channels, which stay open until it is collected.
+/// Result of a receiver thread: its report, and the sockets, which stay open until it is collected.
 type Attended = Result<(HostReport, Vec<Channel>), EngineError>;
 
 /// A listening or connected receiver.
@@ -56,8 +56,8 @@ impl Receiver {
         Self::listen_to(spec, address, None)
     }
 
-    /// Listens on an address, port chosen by the kernel, for a sender that knows the trial's token, and is one of these peers if there are
-    /// any.
+    /// Listens on an address, port chosen by the kernel, for a sender that knows the trial's token, and is one of these
+    /// peers if there are any.
     pub fn listen_to(
         spec: TrialSpec,
         address: impl Into<ScopedAddr>,

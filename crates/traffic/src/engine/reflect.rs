@@ -1,7 +1,7 @@
 //! The echo sink.
 
 use crate::engine::header::{Header, Phase};
-use crate::engine::receive::Sink;
+use crate::engine::receive_loop::Sink;
 use crate::engine::socket::Channel;
 use crate::host::cpu::CpuWindow;
 use crate::sys::Nanos;

@@ -5,9 +5,9 @@ use crate::engine::count::{ArrivalCounter, Counted, SharedState};
 use crate::engine::endpoint;
 use crate::engine::interface_rtt::InterfaceRtt;
 use crate::engine::pacer::Lateness;
-use crate::engine::receive::receive;
+use crate::engine::phases::{DRAIN_LIMIT, Finished, Sending, wait_until_empty};
+use crate::engine::receive_loop::receive;
 use crate::engine::rx::RxBatch;
-use crate::engine::sending::{DRAIN_LIMIT, Finished, Sending, wait_until_empty};
 use crate::engine::socket::{Channel, tcp_total};
 use crate::engine::threads;
 use crate::engine::turns::Turn;
@@ -29,7 +29,8 @@ use std::time::Duration;
 /// Sampling period of the smoothed round-trip time.
 const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
-/// Runs the sender of a trial, from the address `from` to a listening receiver. If both are link-local, the zone of `from` is that of both.
+/// Runs the sender of a trial, from the address `from` to a listening receiver. If both are link-local, the zone of
+/// `from` is that of both.
 pub fn run(spec: &TrialSpec, from: impl Into<ScopedAddr>, to: SocketAddr) -> Result<HostReport, EngineError> {
     run_arm(spec, from, to, None)
 }

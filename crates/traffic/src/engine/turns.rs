@@ -1,9 +1,9 @@
-//! Turns: the arms of an interleaved trial send one after another. Arms of one sender, each on its own thread, pass the turn
-//! on; arms with senders of their own have time slots.
+//! Turns: the arms of an interleaved trial send one after another. Arms of one sender, each on its own thread, pass the
+//! turn on; arms with senders of their own have time slots.
 
 use crate::protocol::message::Timetable;
 use crate::sys::{self, Nanos};
-use stacklab_model::Slicing;
+use stacklab_model::{Slicing, SplitMix64};
 use std::io;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -20,7 +20,8 @@ impl OtherArmFailed {
     }
 }
 
-/// The turns of the arms of one sender. In each round every arm has one turn; the order of each round is drawn from the seed.
+/// The turns of the arms of one sender. In each round every arm has one turn; the order of each round is drawn from the
+/// seed.
 pub struct Turns {
     arms: usize,
     seed: u64,
@@ -78,7 +79,7 @@ fn position(arm: usize, arms: usize, round: u64, seed: u64) -> usize {
     let mut order: [usize; Slicing::MOST_ARMS] = std::array::from_fn(|arm| arm);
     let mut random = seed ^ round.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     for last in (1..arms).rev() {
-        random = mixed(random);
+        random = SplitMix64::mix(random);
         order.swap(last, (random % (last as u64 + 1)) as usize);
     }
     order[..arms].iter().position(|other| *other == arm).unwrap_or(arm)
@@ -117,8 +118,8 @@ impl<'a> Turn<'a> {
         Ok(Turn::new(Order::Slots(timetable)))
     }
 
-    /// Waits for this arm's turn in the next round. Returns whether there is time for a slice: not in a slot that came too
-    /// late.
+    /// Waits for this arm's turn in the next round. Returns whether there is time for a slice: not in a slot that came
+    /// too late.
     ///
     /// # Errors
     /// If another arm has given up.
@@ -158,8 +159,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The length of all slices, nanoseconds: the timetable's, or the longest that an arm proposed, which is known from the
-    /// second round on.
+    /// The length of all slices, nanoseconds: the timetable's, or the longest that an arm proposed, which is known from
+    /// the second round on.
     pub fn slice_ns(&self) -> Nanos {
         match &self.order {
             Order::Passed { turns, .. } => turns.locked().slice_ns,
@@ -175,7 +176,8 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// The lowest rate at which an arm flooded, messages per second, which is known from the second round on; `None` in time slots.
+    /// The lowest rate at which an arm flooded, messages per second, which is known from the second round on; `None` in
+    /// time slots.
     pub fn flood_rate(&self) -> Option<f64> {
         match &self.order {
             Order::Passed { turns, .. } => turns.locked().flood_rate,
@@ -196,14 +198,6 @@ impl Drop for Turn<'_> {
             turns.changed.notify_all();
         }
     }
-}
-
-/// A step of SplitMix64 (Steele, Lea and Flood 2014).
-fn mixed(state: u64) -> u64 {
-    let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    state ^ (state >> 31)
 }
 
 #[cfg(test)]

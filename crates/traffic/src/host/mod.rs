@@ -9,4 +9,5 @@ pub(crate) mod noise;
 pub mod other_load;
 pub mod route;
 pub(crate) mod socket_memory;
+pub mod unix_time;
 pub mod zone;

@@ -11,7 +11,8 @@ const TICKS: f64 = 100.0;
 const KTHREADD: u32 = 2;
 /// Longer than any `/proc/PID/stat`: 52 numbers and a name of at most 64 bytes.
 const LONGEST_LINE: usize = 2048;
-/// Deeper than any process tree. It ends a circle of parents, which appears if a number was used again while processes were listed.
+/// Deeper than any process tree. It ends a circle of parents, which appears if a number was used again while processes
+/// were listed.
 const DEEPEST: usize = 64;
 
 /// Processor time of the machine and of its processes at one moment.
@@ -91,8 +92,8 @@ impl LoadSample {
         LoadSample { at: Instant::now(), machine: machine(stat), processes }
     }
 
-    /// What others had until a later sample. A process that began and ended in between is its parent's, if it was waited
-    /// for.
+    /// What others had until a later sample. A process that began and ended in between is its parent's, if it was
+    /// waited for.
     pub fn until(&self, later: &LoadSample) -> OtherLoad {
         let seconds = (later.at - self.at).as_secs_f64().max(1.0 / TICKS);
         let processors = later.machine.processors.max(1);
@@ -126,8 +127,8 @@ impl LoadSample {
 }
 
 impl LoadSample {
-    /// The time so far, ticks, of those below a process that have ended until a later sample: their parents have it then, in
-    /// addition to what was theirs. At most so many generations.
+    /// The time so far, ticks, of those below a process that have ended until a later sample: their parents have it
+    /// then, in addition to what was theirs. At most so many generations.
     fn ended_below(&self, parent: u32, later: &LoadSample, generations: usize) -> f64 {
         if generations == 0 {
             return 0.0;

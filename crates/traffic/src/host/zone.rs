@@ -1,4 +1,5 @@
-//! Zones of link-local addresses on this host (RFC 4007): only here does the name of an interface become the index that the kernel takes.
+//! Zones of link-local addresses on this host (RFC 4007): only here does the name of an interface become the index that
+//! the kernel takes.
 
 use crate::sys;
 pub use stacklab_model::ScopedAddr;
@@ -22,8 +23,8 @@ pub fn socket_addr(address: &ScopedAddr, port: u16) -> io::Result<SocketAddr> {
     Ok(SocketAddrV6::new(ip, port, 0, index).into())
 }
 
-/// Both ends of a path as this host's kernel takes them: its own one, with port 0, and the other one. If that is link-local, it is in the
-/// zone of the own one: the scope id of `to` is not needed.
+/// Both ends of a path as this host's kernel takes them: its own one, with port 0, and the other one. If that is
+/// link-local, it is in the zone of the own one: the scope id of `to` is not needed.
 ///
 /// # Errors
 /// As [`socket_addr`]; `InvalidInput` if the ends are not in one zone.

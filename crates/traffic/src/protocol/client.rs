@@ -168,8 +168,8 @@ impl AgentClient {
         }
     }
 
-    /// How far the monotonic clock of the agent's host is ahead of this one's, with the greatest error: half of the shortest
-    /// of several round trips to the agent.
+    /// How far the monotonic clock of the agent's host is ahead of this one's, with the greatest error: half of the
+    /// shortest of several round trips to the agent.
     ///
     /// # Errors
     /// As for [`AgentClient::ask`].

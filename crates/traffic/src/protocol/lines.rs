@@ -9,8 +9,8 @@ pub const LONGEST_REQUEST: usize = 64 << 10;
 /// million.
 pub const LONGEST_ANSWER: usize = 16 << 20;
 
-/// A line of JSON without control characters in its texts: an agent's words go to terminals, which some of them change. In their place
-/// is U+FFFD.
+/// A line of JSON without control characters in its texts: an agent's words go to terminals, which some of them change.
+/// In their place is U+FFFD.
 pub(crate) fn printable(line: &str) -> Cow<'_, str> {
     let raw = |c: char| c.is_control() && c != '\r';
     if !line.contains('\\') && !line.contains(raw) {

@@ -50,7 +50,8 @@ impl Numbered<Answer> {
         if let Some(number) = too_large(&line) {
             return Err(format!("{number:.QUOTED_CHARS$} is not a count or a time"));
         }
-        // White space between the parts of an answer may be a carriage return; in an error it would go over what stands before it.
+        // White space between the parts of an answer may be a carriage return; in an error it would go over what stands
+        // before it.
         serde_json::from_str(&line)
             .map_err(|_| printable_text(&line.chars().take(QUOTED_CHARS).collect::<String>()))
     }
@@ -80,8 +81,8 @@ pub enum Request {
     Listen {
         /// The trial.
         spec: Box<TrialSpec>,
-        /// Own address. If it is link-local, its zone is one of the agent's host. An agent that listens on TCP knows it from its connection
-        /// with the coordinator, which gives none.
+        /// Own address. If it is link-local, its zone is one of the agent's host. An agent that listens on TCP knows it
+        /// from its connection with the coordinator, which gives none.
         address: ScopedAddr,
     },
     /// Send a trial. Answered when the trial has ended.
@@ -90,7 +91,8 @@ pub enum Request {
         spec: Box<TrialSpec>,
         /// Own address, with a zone as that of `Listen`.
         from: ScopedAddr,
-        /// The receiver's listening address. If it is link-local, it is in the zone of `from`, and has no scope id of its own.
+        /// The receiver's listening address. If it is link-local, it is in the zone of `from`, and has no scope id of
+        /// its own.
         to: SocketAddr,
     },
     /// Send the arms of an interleaved trial in turns. Answered when all have ended.
@@ -127,8 +129,8 @@ pub struct SendArm {
     pub to: SocketAddr,
 }
 
-/// The time slots of an interleaved trial's arms, which have senders of their own. In each round every arm has one slot; the
-/// order of each round is drawn from the seed. The first round is the warm-up.
+/// The time slots of an interleaved trial's arms, which have senders of their own. In each round every arm has one
+/// slot; the order of each round is drawn from the seed. The first round is the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Timetable {
     /// Number of arms.

@@ -1,4 +1,4 @@
-//! Figures that the arms of an interleaved trial give together: locations from their slices, and the packets of all.
+//! Joint figures of the arms of an interleaved trial: locations from their slices, and the packets of all.
 
 use crate::engine::coalesce;
 use crate::trial::path::Path;
@@ -16,24 +16,24 @@ const TOLERANCE: f64 = 0.01;
 /// An arm of an interleaved trial: path, spec, and the reports of sender and receiver.
 pub type Arm<'a> = (&'a Path, &'a TrialSpec, &'a [HostReport; 2]);
 
-/// What an arm owes to the others.
+/// The joint figures of the arms of an interleaved trial, those of one arm.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Together {
+pub struct JointFigures {
     /// Locations of the arm, which replace the sums over its slices.
     pub values: BTreeMap<Metric, Value>,
     /// How the packets of all arms contradict the plan.
     pub contradictions: Vec<String>,
 }
 
-/// The figures that the arms give together, in their order.
+/// The joint figures of the arms, in their order.
 ///
-/// For each metric that slices have, ln x of round r and arm a is taken as the sum of a level of the round and an effect
-/// of the arm. An arm's effect is the 20 % trimmed mean over rounds of its distance from the mean of the round; the level
-/// is the 20 % trimmed mean of these means. So what slows all arms of a round is no difference between them, and the
-/// ratio of two arms' figures is their difference within rounds. With two arms, its logarithm is the trimmed mean of the
-/// log ratios.
-pub fn together(arms: &[Arm<'_>]) -> Vec<Together> {
-    let mut all: Vec<Together> = arms.iter().map(|_| Together::default()).collect();
+/// For each metric that slices have, ln x of round r and arm a is taken as the sum of a level of the round and an
+/// effect of the arm. An arm's effect is the 20 % trimmed mean over rounds of its distance from the mean of the round;
+/// the level is the 20 % trimmed mean of these means. So what slows all arms of a round is no difference between them,
+/// and the ratio of two arms' figures is their difference within rounds. With two arms, its logarithm is the trimmed
+/// mean of the log ratios.
+pub fn joint_figures(arms: &[Arm<'_>]) -> Vec<JointFigures> {
+    let mut all: Vec<JointFigures> = arms.iter().map(|_| JointFigures::default()).collect();
     for metric in Metric::ALL.iter().copied() {
         let columns: Option<Vec<Vec<Option<f64>>>> = arms.iter().map(|arm| column(metric, *arm)).collect();
         let Some(located) = columns.and_then(|columns| locations(&columns)) else { continue };
@@ -146,9 +146,9 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
     vec![format!("the arms together sent {planned} packets and {left} left: {how}")]
 }
 
-/// Whether a figure is of the whole host, and so of all arms of an interleaved trial. Arms with testbeds of their own share
-/// no packets, but the processors: what works for them outside their threads (translators, the kernel's workers) would be
-/// missing from the CPU time of one arm and not from that of another.
+/// Whether a figure is of the whole host, and so of all arms of an interleaved trial. Arms with testbeds of their own
+/// share no packets, but the processors: what works for them outside their threads (translators, the kernel's workers)
+/// would be missing from the CPU time of one arm and not from that of another.
 pub(super) fn is_shared(metric: Metric, slicing: Slicing) -> bool {
     use Metric::*;
     match metric {
@@ -195,11 +195,11 @@ mod tests {
         vec![of(Family::Ipv4, rates[0]), of(Family::Ipv6, rates[1])]
     }
 
-    fn found(arms: &[(Path, TrialSpec, [HostReport; 2])]) -> Vec<Together> {
-        together(&arms.iter().map(|(path, spec, reports)| (path, spec, reports)).collect::<Vec<_>>())
+    fn found(arms: &[(Path, TrialSpec, [HostReport; 2])]) -> Vec<JointFigures> {
+        joint_figures(&arms.iter().map(|(path, spec, reports)| (path, spec, reports)).collect::<Vec<_>>())
     }
 
-    fn rate(found: &Together) -> f64 {
+    fn rate(found: &JointFigures) -> f64 {
         found.values[&Metric::PacketRate].measured().unwrap()
     }
 

@@ -2,7 +2,8 @@
 
 use stacklab_model::{HostReport, IntervalRow, Length, Probe, Slice, TrialSpec, Warning};
 
-/// What may pass without a message, nanoseconds, in addition to the usual: longer than a first retransmission of TCP takes.
+/// What may pass without a message, nanoseconds, in addition to the usual: longer than a first retransmission of TCP
+/// takes.
 const LONG_NS: u64 = 250_000_000;
 
 /// The warning of a run in which nothing moved for long.
@@ -45,8 +46,8 @@ fn alone(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Option
     (ns > usual_ns.saturating_mul(2).saturating_add(LONG_NS)).then_some(ns)
 }
 
-/// How much longer than the others the longest round of an arm lasted, from the beginning of its slice to that of the next one, if
-/// that was long. What keeps a path from getting empty keeps all arms waiting.
+/// How much longer than the others the longest round of an arm lasted, from the beginning of its slice to that of the
+/// next one, if that was long. What keeps a path from getting empty keeps all arms waiting.
 fn in_slices(slices: &[Slice]) -> Option<u64> {
     let began = slices.windows(2).map(|pair| pair[1].first_ns.saturating_sub(pair[0].first_ns));
     let last = slices.last()?;

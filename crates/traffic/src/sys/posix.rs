@@ -35,7 +35,8 @@ pub(super) fn number(socket: &Socket, level: c_int, name: c_int) -> io::Result<u
 /// Sets an integer socket option.
 pub(super) fn set_option(socket: &Socket, level: c_int, name: c_int, value: c_int) -> io::Result<()> {
     let length = size_of::<c_int>() as libc::socklen_t;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of `value`.
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of
+    // `value`.
     let result =
         unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }

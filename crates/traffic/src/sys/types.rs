@@ -49,7 +49,7 @@ pub struct CpuTimes {
 
 /// Properties of a host. Unknown ones are empty, absent or zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Host {
+pub struct SystemInfo {
     /// Operating system.
     pub os: String,
     /// Release of its kernel.

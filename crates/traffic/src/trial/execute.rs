@@ -9,8 +9,8 @@ use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// What a trial may take in addition to its own length, all of its steps together: connecting, draining and a busy machine. More
-/// than an agent takes until it gives up by itself, whose reason is the better one.
+/// What a trial may take in addition to its own length, all of its steps together: connecting, draining and a busy
+/// machine. More than an agent takes until it gives up by itself, whose reason is the better one.
 pub(crate) const SLACK: Duration = Duration::from_secs(30);
 /// A trial that ends by message count is abandoned below this rate, messages per second.
 const SLOWEST_PER_SECOND: f64 = 100.0;
@@ -95,7 +95,7 @@ impl Time {
     }
 }
 
-/// What has come of the transfers of a trial. An agent's failure ends the trial, but only after all others have ended; when an
+/// State of the transfers of a trial. An agent's failure ends the trial, but only after all others have ended; when an
 /// agent is gone or silent, every step returns that error, the campaign ends, and the agents with it.
 pub(super) struct Progress {
     /// The time for all of its steps.
@@ -250,7 +250,7 @@ pub(crate) fn longest(spec: &TrialSpec) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::sending::DRAIN_LIMIT;
+    use crate::engine::phases::DRAIN_LIMIT;
     use crate::sys::SEND_LIMIT;
     use crate::trial::fixtures;
     use stacklab_model::{Direction, Probe, Transport};

@@ -6,7 +6,8 @@ use std::net::IpAddr;
 /// The planned path between the two hosts of a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Path {
-    /// The sender's address, as its own host names it: a link-local one with that host's zone, unless its agent knows that itself.
+    /// The sender's address, as its own host names it: a link-local one with that host's zone, unless its agent knows
+    /// that itself.
     pub sender: ScopedAddr,
     /// The receiver's address, as its own host names it.
     pub receiver: ScopedAddr,

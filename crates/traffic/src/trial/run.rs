@@ -1,8 +1,9 @@
 //! Runs one trial on two agents, and computes figures from their reports.
 
+use crate::host::unix_time::now_unix_ns;
 use crate::protocol::client::{AgentClient, AgentError};
 use crate::results;
-use crate::results::interleaved::Together;
+use crate::results::interleaved::JointFigures;
 use crate::results::validate;
 use crate::trial::execute::{execute, execute_in_turns};
 use crate::trial::path::Path;
@@ -11,7 +12,7 @@ use stacklab_model::{
     Direction, Drops, HostReport, Metric, RunRecord, RunStatus, Trial, TrialSpec, Value, Warning,
 };
 use std::collections::BTreeMap;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 /// The reports of two agents on one trial.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,7 +51,7 @@ pub fn collect(
     spec: &TrialSpec,
     direction: Direction,
 ) -> Result<Collected, AgentError> {
-    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let started_unix_ns = now_unix_ns();
     let clock = Instant::now();
     let seen = execute([sender, receiver], &transfers::of(path, spec, direction));
     let wall_ns = clock.elapsed().as_nanos() as u64;
@@ -59,7 +60,7 @@ pub fn collect(
         Err(AgentError::Failed { host, reason }) => Err(format!("{host} {reason}")),
         Err(error) => return Err(error),
     };
-    Ok(Collected { started_unix_ns: started.as_nanos() as u64, wall_ns, reports })
+    Ok(Collected { started_unix_ns, wall_ns, reports })
 }
 
 /// Runs an interleaved trial: its arms take turns on the same two agents. Returns what was collected of each arm.
@@ -82,17 +83,16 @@ pub fn collect_in_turns(
     collect_arms(arms.len(), || execute_in_turns([sender, receiver], &transfers, seed))
 }
 
-/// What was collected of each arm of an interleaved trial that `execute` runs: both reports, sender first. The arms share the
-/// time. An agent's failure is every arm's.
+/// What was collected of each arm of an interleaved trial that `execute` runs: both reports, sender first. The arms
+/// share the time. An agent's failure is every arm's.
 pub(super) fn collect_arms(
     count: usize,
     execute: impl FnOnce() -> Result<Vec<[HostReport; 2]>, AgentError>,
 ) -> Result<Vec<Collected>, AgentError> {
-    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let started_unix_ns = now_unix_ns();
     let clock = Instant::now();
     let seen = execute();
     let wall_ns = clock.elapsed().as_nanos() as u64 / count.max(1) as u64;
-    let started_unix_ns = started.as_nanos() as u64;
     let of_arm = |reports| Collected { started_unix_ns, wall_ns, reports };
     match seen {
         Ok(reports) => Ok(reports.into_iter().map(|pair| of_arm(Ok(vec![pair]))).collect()),
@@ -106,13 +106,13 @@ pub(super) fn collect_arms(
 /// The figures of a trial, from its reports alone. With streams both ways, they are those of the stream from the
 /// first agent to the second, except for the metrics that say otherwise.
 ///
-/// `together` is what the arm of an interleaved trial owes to the others.
+/// `joint` are the joint figures of the arm of an interleaved trial, which replace its own.
 pub fn figures(
     path: &Path,
     spec: &TrialSpec,
     direction: Direction,
     reports: Result<Vec<[HostReport; 2]>, String>,
-    together: Together,
+    joint: JointFigures,
 ) -> Figures {
     let host_reports = match reports {
         Ok(host_reports) => host_reports,
@@ -128,9 +128,9 @@ pub fn figures(
     };
     let transfers = transfers::of(path, spec, direction);
     let (main, [sent, received]) = (&transfers[0], &host_reports[0]);
-    let status = validate::validate_all(&transfers, &host_reports, together.contradictions);
+    let status = validate::validate_all(&transfers, &host_reports, joint.contradictions);
     let mut values = results::values(&main.spec, &main.path, sent, received);
-    values.extend(together.values);
+    values.extend(joint.values);
     values.extend(transfers::secondary_values(&transfers, &host_reports));
     let drops = results::drops(&main.spec, sent, received);
     let mut warnings = Vec::new();
@@ -163,7 +163,7 @@ pub fn run_trial(
 ) -> Result<RunRecord, AgentError> {
     let Collected { started_unix_ns, wall_ns, reports } = collect(sender, receiver, path, &spec, direction)?;
     let Figures { status, values, drops, warnings, host_reports } =
-        figures(path, &spec, direction, reports, Together::default());
+        figures(path, &spec, direction, reports, JointFigures::default());
     if status != RunStatus::Valid {
         // A host that is gone takes the link down and distorts the other host's report. The trial then gives no run,
         // and can be repeated.

@@ -1,6 +1,6 @@
 //! Interleaved trials whose arms are on testbeds of their own: each arm's sender has its time slots.
 
-use crate::engine::sending::{LEAST_MESSAGES, LEAST_ROUND_TRIPS, LEAST_ROUNDS};
+use crate::engine::phases::{LEAST_MESSAGES, LEAST_ROUND_TRIPS, LEAST_ROUNDS};
 use crate::protocol::client::{AgentClient, AgentError};
 use crate::protocol::message::{Request, Timetable};
 use crate::sys;

@@ -66,17 +66,8 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Tra
         return beside_a_stream(path, spec, direction);
     }
     let roles = [(TransferRole::Main, token), (TransferRole::Reverse, !token)];
-    roles.iter().zip(senders(direction)).map(|((role, token), from)| transfer(*role, *from, *token)).collect()
-}
-
-/// Which of the two agents sends in each transfer, the measured one first. A load stream flows as its echo does, and has
-/// no reports of its own.
-pub fn senders(direction: Direction) -> &'static [usize] {
-    match direction {
-        Direction::Forward => &[0],
-        Direction::Reverse => &[1],
-        Direction::Both => &[0, 1],
-    }
+    let senders = direction.senders();
+    roles.iter().zip(senders).map(|((role, token), from)| transfer(*role, *from, *token)).collect()
 }
 
 /// Clock offset of the receiver from the sender, given the offset of the second agent from the first.
@@ -87,7 +78,7 @@ fn offset(spec: &TrialSpec, from: usize) -> i64 {
 /// An echo and its load stream, from the echo's sender or from both hosts. The load starts before
 /// the echo and ends after it.
 fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Transfer> {
-    let first = if direction == Direction::Reverse { 1 } else { 0 };
+    let senders = direction.senders();
     let lasts = spec.probe.warmup_ns
         + match spec.probe.length {
             Length::Time(ns) => ns,
@@ -109,16 +100,12 @@ fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<T
     };
     let starts = LEAD + Duration::from_nanos(spec.probe.warmup_ns);
     let mut transfers = vec![
-        transfer(TransferRole::Main, first, echo, starts),
-        transfer(TransferRole::Load, first, load(!spec.token), Duration::ZERO),
+        transfer(TransferRole::Main, senders[0], echo, starts),
+        transfer(TransferRole::Load, senders[0], load(!spec.token), Duration::ZERO),
     ];
-    if direction == Direction::Both {
-        transfers.push(transfer(
-            TransferRole::Load,
-            1 - first,
-            load(spec.token.rotate_left(16) ^ 0x5555_5555),
-            Duration::ZERO,
-        ));
+    if let Some(other) = senders.get(1) {
+        let token = spec.token.rotate_left(16) ^ 0x5555_5555;
+        transfers.push(transfer(TransferRole::Load, *other, load(token), Duration::ZERO));
     }
     transfers
 }

@@ -1,4 +1,5 @@
-//! The document that the page shows: every figure, word and order in it is made here, so that the page computes nothing.
+//! The document that the page shows: every figure, word and order in it is made here, so that the page computes
+//! nothing.
 //!
 //! Figures are in the unit that the page prints (shares in per cent) and unrounded, but for those of single runs, which
 //! have six digits, and of the forest plot, which have four. Indices point into the lists of the document.

@@ -10,7 +10,7 @@ use crate::rig::routed_text::translators;
 use stacklab_agent::interrupt;
 use stacklab_model::{Family, Mechanism, System, Topology};
 use stacklab_study::Study;
-use stacklab_testbed::{GuestHosted, Requirements, Testbed, clear, enter, find_placement, shell};
+use stacklab_testbed::{AGENT, GuestHosted, Requirements, Testbed, clear, enter, find_placement, shell};
 use stacklab_testbed::{Node, Routed, RoutedSpec, ends};
 use std::any::Any;
 use std::io::{self, Write};
@@ -20,8 +20,6 @@ use std::sync::atomic::Ordering;
 
 /// What is attempted when the testbed is up.
 const TOLD: &str = "tell of the testbed";
-/// The process that each host runs, which keeps it alive.
-const AGENT: [&str; 2] = ["agent", "--stdio"];
 
 /// A testbed of any kind, which is removed when this is dropped.
 type Held = Box<dyn Any>;

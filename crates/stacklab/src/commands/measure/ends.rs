@@ -2,6 +2,7 @@
 
 use crate::cli::measure::CommonOptions;
 use crate::failure::Failure;
+use crate::rig::agent_process::AgentProcess;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_agent::channel::Channel;
 use stacklab_agent::greeting::{GreetingError, greet, show_address};
@@ -14,8 +15,6 @@ use stacklab_traffic::protocol::{AgentClient, AgentError};
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -28,14 +27,15 @@ const GREETING_LIMIT: Duration = Duration::from_secs(10);
 pub struct End {
     /// The agent.
     pub agent: AgentClient,
-    /// Its address in this measurement, as its own host names it; the zone of another host's is known to its agent only.
+    /// Its address in this measurement, as its own host names it; the zone of another host's is known to its agent
+    /// only.
     pub address: ScopedAddr,
     /// Facts of its host.
     pub facts: HostFacts,
 }
 
 /// Both ends, and what keeps them alive.
-pub struct Ends {
+pub struct AgentPair {
     /// This host.
     pub here: End,
     /// The other one.
@@ -44,10 +44,10 @@ pub struct Ends {
     pub route: Route,
     /// The family of both addresses.
     pub family: Family,
-    _local: LocalAgent,
+    _local: AgentProcess,
 }
 
-impl Ends {
+impl AgentPair {
     /// Connects to the other host's agent and starts an agent on this host.
     ///
     /// # Errors
@@ -58,55 +58,24 @@ impl Ends {
             .map_err(|error| Failure::Unreachable(error.to_string()))?;
         let facts = agent.facts()?;
         let there = End { agent, address: there.address.elsewhere(), facts };
-        let (local, mut agent) = LocalAgent::start(interrupted)?;
+        let (local, mut agent) = AgentProcess::here(interrupted)?;
         agent.hello()?;
         let facts = agent.facts()?;
         let here = End { agent, address: route.address.clone(), facts };
-        Ok(Ends { here, there, family: Family::of(route.address.ip()), route, _local: local })
+        Ok(AgentPair { here, there, family: Family::of(route.address.ip()), route, _local: local })
     }
 }
 
-/// The agent process on this host, separate from this process so that its CPU time and memory are counted separately.
-pub struct LocalAgent(Child);
-
-impl LocalAgent {
-    /// Starts it.
-    ///
-    /// # Errors
-    /// When no process can be started here.
-    pub fn start(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), Failure> {
-        let started = || -> io::Result<Child> {
-            let mut command = Command::new(std::env::current_exe()?);
-            command.args(["agent", "--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped());
-            // The agent does not receive Ctrl-C from the terminal: this process does. The agent ends when its input
-            // does.
-            command.process_group(0).spawn()
-        };
-        let mut child = started()
-            .map_err(|reason| Failure::System { attempted: "start an agent on this host", reason })?;
-        let (input, output) = child.stdin.take().zip(child.stdout.take()).expect("both were asked for");
-        Ok((LocalAgent(child), AgentClient::new("this host", output, input, interrupted)))
-    }
-}
-
-impl Drop for LocalAgent {
-    fn drop(&mut self) {
-        // It may have exited already.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// Connects to the agent on the first address of the host that accepts. `others` are further addresses of the host, to and from which
-/// there will be traffic.
+/// Connects to the agent on the first address of the host that accepts. `others` are further addresses of the host, to
+/// and from which there will be traffic.
 ///
 /// # Errors
 /// When HOST has no such address, no free agent listens there, or the key is not that agent's.
 pub fn reach(
     options: &CommonOptions,
-    others: &[Place],
+    others: &[AgentAddress],
     interrupted: &'static AtomicBool,
-) -> Result<(AgentClient, Place), Failure> {
+) -> Result<(AgentClient, AgentAddress), Failure> {
     let CommonOptions { host, port, .. } = options;
     let mut key =
         Key::given(options.key_file.as_deref()).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -160,7 +129,7 @@ pub fn reach(
 /// Speaks with an agent; where it wants a key and a person is there, asks for it once and speaks again.
 fn asking<T>(
     key: &mut Option<Key>,
-    there: &Place,
+    there: &AgentAddress,
     mut connect: impl FnMut() -> Result<Channel, GreetingError>,
     mut speak: impl FnMut(&Channel, Option<&Key>) -> Result<T, GreetingError>,
 ) -> Result<(T, Channel), Failure> {
@@ -185,24 +154,24 @@ fn asking<T>(
 
 /// Where an agent may listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct AgentAddress {
     /// The address, with its zone as the user names it.
     pub address: ScopedAddr,
     /// As this host's kernel takes it, with the port.
     socket: SocketAddr,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for AgentAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.address.with_port(self.socket.port()))
     }
 }
 
-/// The places on the host in the requested family, each once.
+/// The addresses on the host in the requested family, each once.
 ///
 /// # Errors
 /// When it has none, or cannot be looked up; `Usage` when an address lacks its zone, or has a wrong one.
-pub fn addresses(options: &CommonOptions) -> Result<Vec<Place>, Failure> {
+pub fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Failure> {
     let CommonOptions { host, port, ipv4, ipv6, from, .. } = options;
     let unknown = |reason: String| {
         Failure::Unreachable(format!("could not look up the host `{host}`: {reason}; check its name"))
@@ -236,22 +205,22 @@ pub fn addresses(options: &CommonOptions) -> Result<Vec<Place>, Failure> {
         return Err(unknown(format!("it has no {family}address, only {}", has.join(", "))));
     }
     // A name may lead to link-local addresses, and only some resolvers say in which zone.
-    let (mut places, mut reason) = (Vec::new(), String::new());
+    let (mut found, mut reason) = (Vec::new(), String::new());
     for address in right {
-        let found = zone::socket_addr(address, *port).and_then(|socket| match from {
+        let socket = zone::socket_addr(address, *port).and_then(|socket| match from {
             Some(from) => zone::ends(from, socket).map(|_| socket),
             None => Ok(socket),
         });
-        match found {
-            Ok(socket) => places.push(Place { address: address.clone(), socket }),
+        match socket {
+            Ok(socket) => found.push(AgentAddress { address: address.clone(), socket }),
             Err(error) => reason = format!("{address}: {error}"),
         }
     }
-    places.dedup();
-    if places.is_empty() { Err(Failure::Usage(reason)) } else { Ok(places) }
+    found.dedup();
+    if found.is_empty() { Err(Failure::Usage(reason)) } else { Ok(found) }
 }
 
-fn connect(to: &Place, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
+fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
     let socket = Socket::new(Domain::for_address(to.socket), Type::STREAM, Some(Protocol::TCP))?;
     if let Some(from) = from {
         socket.bind(&zone::socket_addr(from, 0)?.into())?;
@@ -263,7 +232,7 @@ fn connect(to: &Place, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {
 }
 
 /// The peer is not an agent after all.
-fn not_an_agent(error: AgentError, there: &Place) -> Failure {
+fn not_an_agent(error: AgentError, there: &AgentAddress) -> Failure {
     match error {
         AgentError::Gone { .. }
         | AgentError::Silent { .. }
@@ -274,7 +243,7 @@ fn not_an_agent(error: AgentError, there: &Place) -> Failure {
     }
 }
 
-fn no_agent(there: &Place) -> Failure {
+fn no_agent(there: &AgentAddress) -> Failure {
     Failure::Unreachable(format!(
         "something listens on {there}, but it does not speak as an agent of stacklab, or not as one of this version, or has no room for another connection: start `stacklab agent --listen` of this version there, on a free port, and name it with -p"
     ))

@@ -7,10 +7,9 @@ mod study;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::campaign::sources::now_unix_ns;
 use crate::cli::measure::{MeasureOptions, MeasureRequest};
 use crate::commands::measure::against::against;
-use crate::commands::measure::ends::Ends;
+use crate::commands::measure::ends::AgentPair;
 use crate::commands::measure::plan::{check, plan};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
@@ -20,6 +19,7 @@ use crate::trial::figures::figures;
 use stacklab_agent::interrupt;
 use stacklab_model::{Direction, Length, Metric, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
+use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::trial::{Path, collect, measure_offset};
 use std::io::{IsTerminal, Write};
 
@@ -32,21 +32,21 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     if let Some(baseline) = common.against {
         return against(common, &request, baseline, interrupted);
     }
-    let mut ends = Ends::meet(common, interrupted)?;
-    let shared = one_machine(&ends.here.facts, &ends.there.facts);
+    let mut pair = AgentPair::meet(common, interrupted)?;
+    let shared = one_machine(&pair.here.facts, &pair.there.facts);
     let direction = match (common.reverse, request.both) {
         (_, true) => Direction::Both,
         (true, _) => Direction::Reverse,
         _ => Direction::Forward,
     };
-    let (trial, mut spec) = plan(&request, ends.family, direction, shared, token())?;
+    let (trial, mut spec) = plan(&request, pair.family, direction, shared, token())?;
     let (sender, receiver) =
-        if common.reverse { (&mut ends.there, &mut ends.here) } else { (&mut ends.here, &mut ends.there) };
+        if common.reverse { (&mut pair.there, &mut pair.here) } else { (&mut pair.here, &mut pair.there) };
     // The path was not planned: its MTU and offloads are taken unchanged.
     let path = Path {
         sender: sender.address.clone(),
         receiver: receiver.address.clone(),
-        mtu: ends.route.mtu,
+        mtu: pair.route.mtu,
         planned_mtu: false,
         offloads: true,
         rate: None,

@@ -4,7 +4,7 @@ mod interfaces;
 
 pub use interfaces::{counters, interface_mtu};
 
-use crate::sys::types::{CpuTimes, Host};
+use crate::sys::types::{CpuTimes, SystemInfo};
 use crate::sys::unsupported::unsupported;
 use nix::sys::utsname::uname;
 use socket2::Socket;
@@ -87,10 +87,10 @@ impl CpuReader {
 }
 
 /// Properties of this host.
-pub fn host() -> Host {
+pub fn host() -> SystemInfo {
     let name = uname().ok();
     let text = |value: Option<&OsStr>| value.unwrap_or_default().to_string_lossy().into_owned();
-    Host {
+    SystemInfo {
         os: text(name.as_ref().map(|name| name.sysname())),
         kernel: text(name.as_ref().map(|name| name.release())),
         machine: text(name.as_ref().map(|name| name.machine())),

@@ -1,11 +1,11 @@
 //! Properties of this host: uname, /proc and /sys.
 
-use crate::sys::types::Host;
+use crate::sys::types::SystemInfo;
 use nix::sys::utsname::uname;
 use std::fs;
 
 /// Properties of this host.
-pub fn host() -> Host {
+pub fn host() -> SystemInfo {
     let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
@@ -16,7 +16,7 @@ pub fn host() -> Host {
     let memory_kib = memory.lines().next().and_then(|line| line.split_whitespace().nth(1)?.parse().ok());
     let name = uname().ok();
     let text = |value: Option<&std::ffi::OsStr>| value.unwrap_or_default().to_string_lossy().into_owned();
-    Host {
+    SystemInfo {
         os: text(name.as_ref().map(|name| name.sysname())),
         kernel: text(name.as_ref().map(|name| name.release())),
         machine: text(name.as_ref().map(|name| name.machine())),

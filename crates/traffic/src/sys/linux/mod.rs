@@ -85,8 +85,8 @@ pub fn zerocopy_completion(socket: &Socket) -> io::Result<Option<ZerocopyComplet
         let error = io::Error::last_os_error();
         return if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) };
     }
-    // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block, and the CMSG functions
-    // stay within them. The payload of an error of the IP layer is a `sock_extended_err`, read unaligned.
+    // SAFETY: the kernel wrote `msg_controllen` bytes of well-formed control messages to the block, and the CMSG
+    // functions stay within them. The payload of an error of the IP layer is a `sock_extended_err`, read unaligned.
     let error = unsafe {
         let mut message = libc::CMSG_FIRSTHDR(&raw const header);
         loop {

@@ -76,8 +76,8 @@ const NO_PACING: u64 = u64::MAX;
 pub fn set_pacing_rate(socket: &Socket, bytes_per_second: u64, waiting: usize) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, waiting as c_int)?;
     let length = size_of::<u64>() as libc::socklen_t;
-    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of the rate
-    // or, where its own integer is shorter, less.
+    // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of the
+    // rate or, where its own integer is shorter, less.
     let result = unsafe {
         libc::setsockopt(
             socket.as_raw_fd(),

@@ -1,7 +1,7 @@
 //! Properties of this host.
 
 use super::clock::frequency;
-use crate::sys::types::Host;
+use crate::sys::types::SystemInfo;
 use std::ffi::{CStr, c_char};
 use std::mem::size_of;
 use windows_sys::Wdk::System::SystemServices::RtlGetVersion;
@@ -11,8 +11,8 @@ use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORY
 use windows_sys::w;
 
 /// Properties of this host.
-pub fn host() -> Host {
-    Host {
+pub fn host() -> SystemInfo {
+    SystemInfo {
         os: "Windows".to_owned(),
         kernel: match wine() {
             // Wine's behaviour depends on the Linux kernel below it.

@@ -2,7 +2,7 @@
 
 use crate::engine::header::{Header, Phase};
 use crate::engine::pacer::Lateness;
-use crate::engine::send::{SendPhase, SendReport, Stamp, send};
+use crate::engine::send_loop::{SendPhase, SendReport, Stamp, send};
 use crate::engine::socket::Channel;
 use crate::engine::turns::Turn;
 use crate::engine::tx::TxBatch;
