@@ -6,8 +6,7 @@ use stacklab_agent::greeting::{AddressPair, Gate};
 use stacklab_agent::key::Key;
 use stacklab_agent::untrusted::{admitted, greetings};
 use stacklab_model::{
-    Cell, CpuScope, Direction, Family, Framing, HostReport, Length, Pacing, Probe, ProbeSpec, Transport,
-    TrialSpec,
+    Cell, Direction, Family, Framing, HostReport, Length, Pacing, Probe, ProbeSpec, Transport, TrialSpec,
 };
 use stacklab_traffic::agent::{Limits, Peers, Permission};
 use stacklab_traffic::protocol::{Answer, Numbered, Request};

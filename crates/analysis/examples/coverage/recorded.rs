@@ -10,7 +10,7 @@ use stacklab_model::{
     Cell, Endpoint, Factor, Family, Framing, HostReport, Length, Metric, Offloads, Pacing, Probe, ProbeSpec,
     Question, Role, ScopedAddr, Slice, Slicing, Transport, TrialSpec,
 };
-use stacklab_traffic::results::interleaved::together;
+use stacklab_traffic::results::interleaved::joint_figures;
 use stacklab_traffic::trial::Path;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -82,7 +82,7 @@ impl Recorded {
     fn trial(&self, [baseline, candidate]: [&Vec<u64>; 2], ratio: f64) -> (f64, f64) {
         let arms = [("a", baseline, 1.0), ("b", candidate, ratio)]
             .map(|(arm, rounds, ratio)| (path(), self.spec(arm), self.reports(rounds, ratio)));
-        let found = together(&arms.each_ref().map(|(path, spec, reports)| (path, spec, reports)));
+        let found = joint_figures(&arms.each_ref().map(|(path, spec, reports)| (path, spec, reports)));
         let [baseline, candidate] = [0, 1].map(|arm| {
             found[arm].values.get(&self.metric()).and_then(|figure| figure.measured()).expect("five rounds")
         });
