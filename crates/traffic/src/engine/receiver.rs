@@ -323,6 +323,9 @@ mod tests {
                     }
                     if transport == Transport::Tcp || pacing != Pacing::Flood {
                         assert_eq!(received.measured, sender.sent.measured, "{transport} {io} {pacing:?}");
+                    }
+                    // A short flood may end before a busy machine has come to each flow.
+                    if pacing != Pacing::Flood {
                         assert!(receiver.flow_bytes.iter().all(|bytes| *bytes > 0));
                     }
                     assert_eq!(receiver.flow_bytes.len(), FLOWS as usize);
