@@ -3,6 +3,7 @@
 //! because each test links everything.
 
 mod bad_input;
+mod by_hand;
 mod capture;
 mod chaos;
 mod commands;

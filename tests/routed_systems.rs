@@ -97,8 +97,8 @@ fn check(run: &RunRecord) {
 
 /// The properties of all streams on a schedule, two of each cell, also if they are TCP or an end reports less.
 ///
-/// Nothing delivers more than was sent. A guest that pauses as the measured time ends has messages that arrive after it, so
-/// one of a cell's runs at least keeps the schedule.
+/// Nothing delivers more than was sent. A guest that pauses as the measured time ends has messages that arrive after
+/// it, so one of a cell's runs at least keeps the schedule.
 fn check_schedules(streams: &[&RunRecord]) {
     for run in streams {
         let cell = &run.trial.cell;
