@@ -20,6 +20,7 @@ transport = ["udp"]
 size = [128]
 [probe.stream]
 metrics = ["throughput"]
+length = {{ time = "1s" }}
 "#
     )
 }
@@ -129,8 +130,8 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     program.write("m.toml", study(&["native", "nat64"]));
     let hand = ByHand(&program);
     let lab = |args: &[&str]| hand.lab(args);
-    let (up, said, _) = lab(&["up", "m.toml", "--mechanism", "nat64"]);
-    assert_eq!(up, Some(0), "{said}");
+    let (up, said, why) = lab(&["up", "m.toml", "--mechanism", "nat64"]);
+    assert_eq!(up, Some(0), "{why}");
     let holder = hand.holder();
     assert_eq!(folders_of(holder), 1, "its translator's settings");
     assert!(
