@@ -129,7 +129,7 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         RttP999 | RttOpenP999 => delay::of_answers(&sender.delays, unanswered, 0.999),
         RttMean | RttOpenMean | RttLoadedMean => delay::milliseconds(sender.delays.as_ref().map(|delays| delays.mean_ns)),
         ConnectRate => {
-            let seconds = (sent.last_ns - sent.first_ns) as f64 / 1e9;
+            let seconds = sent.last_ns.saturating_sub(sent.first_ns) as f64 / 1e9;
             Value::finite(sent.measured as f64 / seconds, "no connection was opened")
         }
     }
