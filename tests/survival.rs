@@ -2,6 +2,7 @@
 
 use crate::support;
 
+use stacklab_model::SplitMix64;
 use std::thread::sleep;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use support::leftovers::{Scene, processes_of};
@@ -59,7 +60,7 @@ fn seeded() -> Random {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros() as u64;
     let seed = std::env::var("SURVIVAL_SEED").map_or(now, |text| text.parse().expect("a number"));
     println!("kills are drawn from SURVIVAL_SEED={seed}");
-    Random(seed)
+    Random(SplitMix64(seed))
 }
 
 #[test]

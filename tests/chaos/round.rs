@@ -7,7 +7,7 @@ use crate::support::planned::measured;
 use crate::support::program::{children, code};
 use crate::support::random::Random;
 use crate::support::sys::monotonic_ns;
-use stacklab_model::{Role, RunRecord};
+use stacklab_model::{Role, RunRecord, SplitMix64};
 use stacklab_store::Record;
 use std::fmt;
 use std::path::Path;
@@ -44,7 +44,7 @@ impl fmt::Display for Outcome {
 
 /// Disturbs a campaign; fails if something does not hold.
 pub fn round(seed: u64, is_long: bool) -> Outcome {
-    let mut random = Random(seed);
+    let mut random = Random(SplitMix64(seed));
     let campaign = Campaign::new(&mut random, is_long);
     let disturbance = Disturbance::draw(&mut random, campaign.kind, is_long);
     let moment = Duration::from_millis(random.below(WITHIN_MS));

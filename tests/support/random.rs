@@ -3,15 +3,12 @@
 use stacklab_model::SplitMix64;
 
 /// A small random generator, with its seed.
-pub struct Random(pub u64);
+pub struct Random(pub SplitMix64);
 
 impl Random {
     /// A number below the limit.
     pub fn below(&mut self, limit: u64) -> u64 {
-        let mut generator = SplitMix64(self.0);
-        let drawn = generator.next_u64();
-        self.0 = generator.0;
-        drawn % limit
+        self.0.next_u64() % limit
     }
 
     /// One of several.
