@@ -99,9 +99,8 @@ pub fn agent_answer(data: &[u8]) {
                 assert_eq!(Numbered::<Answer>::read(&written).expect("it was written here"), answer);
                 all_plain(&serde_json::to_value(&answer).expect("an answer is a value"));
             }
-            // 80 characters of the line, or a number and what it is not.
             Err(start) => {
-                assert!(start.chars().count() <= 110 && !start.contains(char::is_control), "{start:?}")
+                assert!(start.chars().count() <= 80 && !start.contains(char::is_control), "{start:?}")
             }
         }
     }

@@ -22,8 +22,10 @@ pub struct Numbered<T> {
     pub body: T,
 }
 
-/// How much of an unparsable answer an error quotes, characters.
+/// How much of an unparsable answer an error quotes, characters; of a number that is too large, half as much, with what
+/// it is not.
 const QUOTED_CHARS: usize = 80;
+const QUOTED_DIGITS: usize = QUOTED_CHARS / 2;
 
 impl Numbered<Request> {
     /// Reads a request's line.
@@ -48,7 +50,7 @@ impl Numbered<Answer> {
     pub fn read(line: &str) -> Result<Self, String> {
         let line = printable(line);
         if let Some(number) = too_large(&line) {
-            return Err(format!("{number:.QUOTED_CHARS$} is not a count or a time"));
+            return Err(format!("{number:.QUOTED_DIGITS$} is not a count or a time"));
         }
         // White space between the parts of an answer may be a carriage return; in an error it would go over what stands
         // before it.
