@@ -4,6 +4,7 @@ use crate::key::hex;
 use rustls::Connection;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use stacklab_traffic::protocol::json_line;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -56,8 +57,7 @@ impl Channel {
 
     /// Sends a line of the greeting.
     pub(crate) fn say(&self, line: &impl Serialize) -> io::Result<()> {
-        let mut text = serde_json::to_vec(line)?;
-        text.push(b'\n');
+        let text = json_line(line)?;
         self.stream.set_write_timeout(Some(TAKE_LIMIT))?;
         let mut channel = self;
         channel.write_all(&text)

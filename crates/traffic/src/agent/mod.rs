@@ -12,7 +12,7 @@ use crate::engine::receiver::Receiver;
 use crate::engine::sender;
 use crate::engine::turns::Turn;
 use crate::host::{facts, noise};
-use crate::protocol::lines::{LONGEST_REQUEST, Lines};
+use crate::protocol::lines::{LONGEST_REQUEST, Lines, json_line};
 use crate::protocol::message::{Answer, Numbered, Request, SendArm, VERSIONS};
 use crate::sys;
 use stacklab_model::{HostFacts, Slicing};
@@ -126,8 +126,7 @@ impl<W: Write> Responder<W> {
     }
 
     fn write(&self, answer: &Numbered<Answer>) -> io::Result<()> {
-        let mut line = serde_json::to_vec(answer)?;
-        line.push(b'\n');
+        let line = json_line(answer)?;
         let mut output = locked(&self.output);
         output.write_all(&line)?;
         output.flush()

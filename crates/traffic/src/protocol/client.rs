@@ -1,6 +1,6 @@
 //! The coordinator's end of an agent's byte stream.
 
-use crate::protocol::lines::{LONGEST_ANSWER, Lines};
+use crate::protocol::lines::{LONGEST_ANSWER, Lines, json_line};
 use crate::protocol::message::{Answer, Numbered, Request, VERSIONS};
 use crate::stats::clock::{self, Offset};
 use crate::sys;
@@ -274,10 +274,7 @@ impl AgentClient {
     }
 
     fn write(&mut self, request: &Numbered<Request>) -> io::Result<()> {
-        // In one call: an agent's pipe or connection has no buffer here, and a request is hundreds of tokens.
-        let mut line = serde_json::to_vec(request)?;
-        line.push(b'\n');
-        self.output.write_all(&line)?;
+        self.output.write_all(&json_line(request)?)?;
         self.output.flush()
     }
 }

@@ -1,5 +1,6 @@
 //! Lines of bounded length, so that a peer cannot exhaust memory.
 
+use serde::Serialize;
 use std::borrow::Cow;
 use std::io::{self, BufRead, Read};
 
@@ -8,6 +9,17 @@ pub const LONGEST_REQUEST: usize = 64 << 10;
 /// Maximum answer length, bytes: a series of 4096 rows, two histograms and ten thousand flows take less than two
 /// million.
 pub const LONGEST_ANSWER: usize = 16 << 20;
+
+/// A message as a line of JSON, to be written in one call: an agent's pipe or connection has no buffer, and a request
+/// is hundreds of tokens.
+///
+/// # Errors
+/// When the message cannot be written as JSON.
+pub fn json_line(message: &impl Serialize) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
 
 /// A line of JSON without control characters in its texts: an agent's words go to terminals, which some of them change.
 /// In their place is U+FFFD.

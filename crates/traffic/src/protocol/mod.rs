@@ -5,5 +5,6 @@ pub(crate) mod lines;
 pub(crate) mod message;
 
 pub use client::{AgentClient, AgentError, Pending};
+pub use lines::json_line;
 pub use message::{Answer, Numbered, Request, SendArm, Timetable, VERSIONS};
 pub use stacklab_model::printable_text;
