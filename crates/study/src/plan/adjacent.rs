@@ -1,12 +1,89 @@
 //! Which cells are measured next to each other.
 
-use crate::plan::interleave::compared;
+use crate::plan::interleave::{arms_of_one_testbed, compared, takes_turns};
 use crate::study::Study;
-use stacklab_model::{Cell, Factor, once_each};
-use std::collections::HashMap;
+use stacklab_model::{Cell, Factor, Probe, SELF_ARMS, Slicing, once_each};
+use std::collections::{HashMap, HashSet};
+use std::mem;
+
+/// Cells that are measured next to each other by one probe.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// The factor in which they differ; the first one, if they differ in several.
+    pub factor: Factor,
+    /// The cells, in the study's order.
+    pub arms: Vec<(Cell, Probe)>,
+}
+
+/// All cells of a study in groups. The cells of a group differ in one factor. Interleaved, groups that a comparison of
+/// another factor joins are one where a trial has room for all of their arms: what is compared is then in one trial.
+pub fn groups(study: &Study) -> Vec<Group> {
+    let factors = adjacent_by(study);
+    let mut groups: Vec<Group> = Vec::new();
+    let mut index: HashMap<(Probe, Factor, Vec<String>), usize> = HashMap::new();
+    for spec in &study.probes {
+        for cell in study.cells.iter().filter(|cell| spec.probe.supports(cell.transport)) {
+            let factor = factors[cell];
+            let group = *index.entry((spec.probe, factor, all_but(cell, factor))).or_insert_with(|| {
+                groups.push(Group { factor, arms: Vec::new() });
+                groups.len() - 1
+            });
+            groups[group].arms.push((cell.clone(), spec.probe));
+        }
+    }
+    if study.slicing.is_some() {
+        join(&mut groups, study);
+    }
+    groups
+}
+
+/// One cell of each transport and probe as two arms: what they differ by is the method's own. None in a study whose
+/// own arms are replicas.
+pub fn against_themselves(study: &Study) -> Vec<Group> {
+    let mut groups = Vec::new();
+    let probes = study.probes.iter().map(|spec| spec.probe).filter(|probe| probe.interleaves());
+    for probe in probes {
+        let mut seen = HashSet::new();
+        let takes_turns = |cell: &&Cell| takes_turns(cell, probe, Factor::Replica);
+        for cell in study.cells.iter().filter(|cell| cell.replica.is_empty()).filter(takes_turns) {
+            if seen.insert(cell.transport) {
+                let arm = |label: &str| (Cell { replica: label.to_owned(), ..cell.clone() }, probe);
+                let arms = SELF_ARMS.iter().map(|label| arm(label)).collect();
+                groups.push(Group { factor: Factor::Replica, arms });
+            }
+        }
+    }
+    groups
+}
+
+/// Joins groups by the questions that have an arm in each.
+fn join(groups: &mut Vec<Group>, study: &Study) {
+    let numbered = groups.iter().zip(0_usize..);
+    let mut group_of: HashMap<(Cell, Probe), usize> = numbered
+        .flat_map(|(group, number)| group.arms.iter().map(move |arm| (arm.clone(), number)))
+        .collect();
+    for question in study.questions().into_iter().filter(|question| arms_of_one_testbed(question.factor)) {
+        let probe = study.probe_of(question.metric);
+        let [a, b] =
+            [question.baseline, question.candidate].map(|cell| group_of.get(&(cell, probe)).copied());
+        let (Some(a), Some(b)) = (a.min(b), a.max(b)) else { continue };
+        let fits = |group: &Group| {
+            let takes_turns = |(cell, probe): &(Cell, Probe)| takes_turns(cell, *probe, group.factor);
+            arms_of_one_testbed(group.factor) && group.arms.iter().all(takes_turns)
+        };
+        let has_room = groups[a].arms.len() + groups[b].arms.len() <= Slicing::MOST_ARMS;
+        if a != b && has_room && fits(&groups[a]) && fits(&groups[b]) {
+            for arm in mem::take(&mut groups[b].arms) {
+                group_of.insert(arm.clone(), a);
+                groups[a].arms.push(arm);
+            }
+        }
+    }
+    groups.retain(|group| !group.arms.is_empty());
+}
 
 /// The factor in which each cell of a study differs from those adjacent to it.
-pub fn adjacent_by(study: &Study) -> HashMap<Cell, Factor> {
+fn adjacent_by(study: &Study) -> HashMap<Cell, Factor> {
     let first = compared(&study.comparisons);
     let mut left: Vec<&Cell> = study.cells.iter().collect();
     let mut factors = HashMap::new();
@@ -28,6 +105,6 @@ pub fn adjacent_by(study: &Study) -> HashMap<Cell, Factor> {
 }
 
 /// The levels of all factors but one.
-pub fn all_but(cell: &Cell, factor: Factor) -> Vec<String> {
+fn all_but(cell: &Cell, factor: Factor) -> Vec<String> {
     Factor::ALL.iter().filter(|other| **other != factor).map(|other| cell.level(*other)).collect()
 }

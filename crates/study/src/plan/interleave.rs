@@ -1,8 +1,6 @@
 //! Which trials are the arms of an interleaved trial.
 
-use crate::study::Study;
 use stacklab_model::{Cell, ComparisonSpec, Direction, Factor, Probe, SELF_ARMS, System, Systems};
-use std::collections::HashSet;
 
 /// Whether cells that differ in the factor alone can be measured at the same time: on one testbed, or on testbeds
 /// beside each other.
@@ -17,7 +15,11 @@ pub fn interleaves(factor: Factor) -> bool {
 
 /// Whether all arms of interleaved trials have the same two hosts.
 pub fn on_one_testbed(comparisons: &[ComparisonSpec]) -> bool {
-    let factor = compared(comparisons);
+    arms_of_one_testbed(compared(comparisons))
+}
+
+/// Whether cells that differ in the factor alone can be measured at the same time between the same two hosts.
+pub fn arms_of_one_testbed(factor: Factor) -> bool {
     interleaves(factor) && !factor.is_of_testbeds()
 }
 
@@ -25,24 +27,6 @@ pub fn on_one_testbed(comparisons: &[ComparisonSpec]) -> bool {
 /// a study without comparisons.
 pub fn compared(comparisons: &[ComparisonSpec]) -> Factor {
     comparisons.first().map_or(Factor::Family, |comparison| comparison.factor)
-}
-
-/// One cell of each transport and probe as two arms: what they differ by is the method's own. None in a study whose
-/// own arms are replicas.
-pub fn against_themselves(study: &Study) -> Vec<Vec<(Cell, Probe)>> {
-    let mut groups: Vec<Vec<(Cell, Probe)>> = Vec::new();
-    let probes = study.probes.iter().map(|spec| spec.probe).filter(|probe| probe.interleaves());
-    for probe in probes {
-        let mut seen = HashSet::new();
-        let takes_turns = |cell: &&Cell| takes_turns(cell, probe, Factor::Replica);
-        for cell in study.cells.iter().filter(|cell| cell.replica.is_empty()).filter(takes_turns) {
-            if seen.insert(cell.transport) {
-                let arm = |label: &str| (Cell { replica: label.to_owned(), ..cell.clone() }, probe);
-                groups.push(SELF_ARMS.iter().map(|label| arm(label)).collect());
-            }
-        }
-    }
-    groups
 }
 
 /// Whether a cell is one of two arms against themselves.

@@ -6,11 +6,11 @@ pub(crate) mod interleave;
 mod shuffle;
 pub mod stopping;
 
-use crate::plan::adjacent::{adjacent_by, all_but};
-use crate::plan::interleave::{against_themselves, interleaves, is_against_itself, takes_turns};
+use crate::plan::adjacent::{Group, against_themselves, groups};
+use crate::plan::interleave::{interleaves, is_against_itself, takes_turns};
 use crate::plan::shuffle::{generator, shuffle};
 use crate::study::Study;
-use stacklab_model::{Cell, Factor, Probe, Question, Slicing, StopReason, Trial};
+use stacklab_model::{Cell, Probe, Question, Slicing, StopReason, Trial};
 use std::collections::{HashMap, HashSet};
 
 /// The trials of a study in their order. A block contains every cell once for every probe that supports its
@@ -22,35 +22,27 @@ use std::collections::{HashMap, HashSet};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     seed: u64,
-    /// The factor in which each cell differs from those adjacent.
-    factors: HashMap<Cell, Factor>,
-    /// Whether trials of adjacent cells are interleaved where they can be.
-    interleaves: bool,
     /// The adjacent cells, in the study's order.
-    groups: Vec<Vec<(Cell, Probe)>>,
+    groups: Vec<Group>,
+    /// The group of each cell whose trials are arms of interleaved trials.
+    interleaved: HashMap<(Cell, Probe), usize>,
 }
 
 impl Plan {
     /// The plan of a study for a seed.
     pub fn new(study: &Study, seed: u64) -> Self {
-        let factors = adjacent_by(study);
-        let mut groups: Vec<Vec<(Cell, Probe)>> = Vec::new();
-        let mut index: HashMap<(Probe, Factor, Vec<String>), usize> = HashMap::new();
-        for spec in &study.probes {
-            for cell in study.cells.iter().filter(|cell| spec.probe.supports(cell.transport)) {
-                let factor = factors[cell];
-                let group = *index.entry((spec.probe, factor, all_but(cell, factor))).or_insert_with(|| {
-                    groups.push(Vec::new());
-                    groups.len() - 1
-                });
-                groups[group].push((cell.clone(), spec.probe));
-            }
-        }
-        let interleaves = study.slicing.is_some() && factors.values().any(|factor| interleaves(*factor));
-        if interleaves {
+        let mut groups = groups(study);
+        if study.slicing.is_some() && groups.iter().any(|group| interleaves(group.factor)) {
             groups.extend(against_themselves(study));
         }
-        Plan { seed, factors, interleaves, groups }
+        let mut interleaved = HashMap::new();
+        for (number, Group { factor, arms }) in groups.iter().enumerate() {
+            let takes_turns = |(cell, probe): &&(Cell, Probe)| takes_turns(cell, *probe, *factor);
+            if study.slicing.is_some() && interleaves(*factor) {
+                interleaved.extend(arms.iter().filter(takes_turns).map(|arm| (arm.clone(), number)));
+            }
+        }
+        Plan { seed, groups, interleaved }
     }
 
     /// Whether every trial is an arm of an interleaved trial with others.
@@ -62,18 +54,8 @@ impl Plan {
     /// Divides trials of one block into those that run together: the arms of interleaved trials, and each other trial
     /// by itself.
     pub fn together<'t>(&self, trials: &'t [Trial]) -> impl Iterator<Item = &'t [Trial]> {
-        // Arms against themselves are no cells of the study.
-        let factor = |cell: &Cell| self.factors.get(cell).copied().unwrap_or(Factor::Replica);
-        let alike = move |a: &Trial, b: &Trial| {
-            let shared = factor(&a.cell);
-            self.interleaves
-                && a.probe == b.probe
-                && shared == factor(&b.cell)
-                && interleaves(shared)
-                && takes_turns(&a.cell, a.probe, shared)
-                && takes_turns(&b.cell, b.probe, shared)
-                && a.cell.same_but(&b.cell, shared)
-        };
+        let group = |trial: &Trial| self.interleaved.get(&(trial.cell.clone(), trial.probe));
+        let alike = move |a: &Trial, b: &Trial| group(a).is_some() && group(a) == group(b);
         // As even as possible: no arm stays alone.
         let evenly =
             |arms: &'t [Trial]| arms.chunks(arms.len().div_ceil(arms.len().div_ceil(Slicing::MOST_ARMS)));
@@ -87,18 +69,18 @@ impl Plan {
 
     /// Trials of one block.
     pub fn trials_per_block(&self) -> usize {
-        self.groups.iter().map(Vec::len).sum()
+        self.arms().count()
     }
 
     /// The trials of one block, in the study's order.
     pub(crate) fn arms(&self) -> impl Iterator<Item = &(Cell, Probe)> {
-        self.groups.iter().flatten()
+        self.groups.iter().flat_map(|group| &group.arms)
     }
 
     /// The trials of a block (from 0) in the order in which they run.
     pub fn block(&self, block: u32) -> Vec<Trial> {
         let mut generator = generator(self.seed, block);
-        let mut groups = self.groups.clone();
+        let mut groups: Vec<_> = self.groups.iter().map(|group| group.arms.clone()).collect();
         shuffle(&mut groups, &mut generator);
         for group in &mut groups {
             shuffle(group, &mut generator);
@@ -143,7 +125,7 @@ mod tests {
     use super::*;
     use crate::{Input, parse};
     use proptest::prelude::*;
-    use stacklab_model::Metric;
+    use stacklab_model::{Factor, Metric};
     use std::collections::BTreeSet;
 
     fn interleaved() -> Study {
@@ -346,6 +328,52 @@ candidate = "{candidate}"
         assert_eq!(arms(Factor::Mtu), [1, 1]);
         let at = |mtu: &str| block.iter().position(|trial| trial.cell.level(Factor::Mtu) == mtu).unwrap();
         assert_eq!(at("1280").abs_diff(at("1500")), 1);
+    }
+
+    #[test]
+    fn arms_of_several_comparisons_are_in_one_trial_that_has_room_for_them() {
+        let text = |sizes: &str| {
+            format!(
+                r#"
+title = "families and sizes"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["tcp", "udp"]
+size = [{sizes}]
+[probe.stream]
+metrics = ["throughput"]
+length = {{ time = "100ms" }}
+[probe.echo]
+metrics = ["rtt"]
+length = {{ time = "100ms" }}
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+metrics = ["throughput", "rtt"]
+[[comparison]]
+factor = "size"
+baseline = 64
+candidate = 512
+metrics = ["rtt"]
+"#
+            )
+        };
+        let of = |sizes: &str, probe: Probe, slicing: Option<Slicing>| -> Vec<usize> {
+            let study = parse(&Input::file("both.toml", &text(sizes))).unwrap();
+            let plan = Plan::new(&Study { slicing, ..study }, 1);
+            let block = plan.block(0);
+            let kind = |arms: &&[Trial]| arms[0].probe == probe && !is_against_itself(&arms[0].cell);
+            let mut arms: Vec<usize> = plan.together(&block).filter(kind).map(<[Trial]>::len).collect();
+            arms.sort_unstable();
+            arms
+        };
+        let slicing = Some(Slicing::default());
+        // Of each transport; a size that is not compared with another is a trial of its own.
+        assert_eq!(of("64, 200, 512", Probe::Echo, slicing), [2, 2, 4, 4]);
+        // No comparison of sizes asks for streams.
+        assert_eq!(of("64, 200, 512", Probe::Stream, slicing), [2; 6]);
+        assert_eq!(of("64, 200, 512", Probe::Echo, None), [1; 12]);
     }
 
     #[test]

@@ -148,16 +148,20 @@ mod tests {
         let mut pacer = Pacer::start(Pacing::Schedule(1_000.0), Length::Packets(200));
         std::thread::sleep(Duration::from_millis(10));
         let (mut last, mut sequence) = (0, 0);
+        let mut overslept = Vec::new();
         while let Some(slot) = pacer.next_slot(sequence, 1) {
-            assert!(slot.now - last >= 500_000, "a gap of {} ns", slot.now - last);
+            // Due, but half a gap after the last one at the earliest.
+            let earliest = slot.due.max(last + 500_000);
+            assert!(slot.now >= earliest, "a gap of {} ns", slot.now - last);
+            overslept.push(slot.now - earliest);
             last = slot.now;
             pacer.sent(slot);
             sequence += 1;
         }
-        // 10 ms late at first. With half the schedule's gaps, the lateness is gone after twenty messages.
-        let lateness = pacer.finish().unwrap();
-        assert!(lateness.most_ns() >= 9_000_000);
-        assert!(lateness.finish().unwrap().buckets.percentile(0.5).unwrap() < 5_000_000);
+        // 10 ms late at first, and caught up with by half gaps. Only a machine that does something else is later.
+        assert!(pacer.finish().unwrap().most_ns() >= 9_000_000);
+        overslept.sort_unstable();
+        assert!(overslept[100] < 5_000_000, "{overslept:?}");
     }
 
     #[test]
