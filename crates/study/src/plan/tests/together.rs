@@ -1,0 +1,125 @@
+//! Which trials are arms of one interleaved trial.
+
+use crate::plan::Plan;
+use crate::plan::interleave::{interleaves, is_against_itself};
+use crate::plan::tests::{interleaved, quickstart, varied};
+use crate::study::Study;
+use crate::{Input, parse};
+use stacklab_model::{Factor, Probe, Slicing, StopReason, Trial};
+
+#[test]
+fn compared_cells_run_together_and_one_cell_of_each_kind_against_itself() {
+    let plan = Plan::new(&interleaved(), 1);
+    let block = plan.block(0);
+    let together: Vec<&[Trial]> = plan.together(&block).collect();
+    assert_eq!(together.iter().map(|arms| arms.len()).sum::<usize>(), block.len());
+    assert!(plan.interleaves_all());
+    let (own, others): (Vec<&[Trial]>, Vec<&[Trial]>) =
+        together.into_iter().partition(|arms| is_against_itself(&arms[0].cell));
+    // Two transports by two probes; three sizes of each.
+    assert_eq!((own.len(), others.len()), (4, 12));
+    for arms in others {
+        let [a, b] = arms else { panic!("{arms:?}") };
+        assert!(a.probe == b.probe && a.cell.family != b.cell.family);
+        assert!(a.cell.same_but(&b.cell, Factor::Family));
+    }
+    for arms in own {
+        let [a, b] = arms else { panic!("{arms:?}") };
+        assert!(a.cell.replica != b.cell.replica && a.cell.same_but(&b.cell, Factor::Replica));
+    }
+    let alone = Plan::new(&quickstart(), 1);
+    let block = alone.block(0);
+    assert!(alone.together(&block).all(|arms| arms.len() == 1));
+}
+
+#[test]
+fn cells_beside_the_matrix_take_turns_with_those_like_them() {
+    let text = include_str!("../../../../../studies/soorty2013linux.toml");
+    let study = parse(&Input::file("soorty2013linux.toml", text)).unwrap();
+    let plan = Plan::new(&study, 1);
+    let block = plan.block(0);
+    let arms = |factor: Factor| -> Vec<usize> {
+        let of = |arms: &&[Trial]| !arms[0].cell.level(factor).is_empty() && arms[0].probe == Probe::Stream;
+        plan.together(&block).filter(of).map(<[Trial]>::len).collect()
+    };
+    assert_eq!(arms(Factor::ReceiveBuffer), [2]);
+    // One link has one MTU at a time.
+    assert_eq!(arms(Factor::Mtu), [1, 1]);
+    let at = |mtu: &str| block.iter().position(|trial| trial.cell.level(Factor::Mtu) == mtu).unwrap();
+    assert_eq!(at("1280").abs_diff(at("1500")), 1);
+}
+
+#[test]
+fn arms_of_several_comparisons_are_in_one_trial_that_has_room_for_them() {
+    let text = |sizes: &str| {
+        format!(
+            r#"
+title = "families and sizes"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["tcp", "udp"]
+size = [{sizes}]
+[probe.stream]
+metrics = ["throughput"]
+length = {{ time = "100ms" }}
+[probe.echo]
+metrics = ["rtt"]
+length = {{ time = "100ms" }}
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+metrics = ["throughput", "rtt"]
+[[comparison]]
+factor = "size"
+baseline = 64
+candidate = 512
+metrics = ["rtt"]
+"#
+        )
+    };
+    let of = |sizes: &str, probe: Probe, slicing: Option<Slicing>| -> Vec<usize> {
+        let study = parse(&Input::file("both.toml", &text(sizes))).unwrap();
+        let plan = Plan::new(&Study { slicing, ..study }, 1);
+        let block = plan.block(0);
+        let kind = |arms: &&[Trial]| arms[0].probe == probe && !is_against_itself(&arms[0].cell);
+        let mut arms: Vec<usize> = plan.together(&block).filter(kind).map(<[Trial]>::len).collect();
+        arms.sort_unstable();
+        arms
+    };
+    let slicing = Some(Slicing::default());
+    // Of each transport; a size that is not compared with another is a trial of its own.
+    assert_eq!(of("64, 200, 512", Probe::Echo, slicing), [2, 2, 4, 4]);
+    // No comparison of sizes asks for streams.
+    assert_eq!(of("64, 200, 512", Probe::Stream, slicing), [2; 6]);
+    assert_eq!(of("64, 200, 512", Probe::Echo, None), [1; 12]);
+}
+
+#[test]
+fn arms_against_themselves_end_with_the_last_question() {
+    let study = interleaved();
+    let (plan, questions) = (Plan::new(&study, 1), study.questions());
+    let all = vec![Some(StopReason::Decided); questions.len()];
+    assert!(Plan::active(&study, plan.block(0), &all, &questions).is_empty());
+    let mut but_one = all;
+    but_one[0] = None;
+    assert_eq!(Plan::active(&study, plan.block(0), &but_one, &questions).len(), 2 + 2 * 4);
+}
+
+#[test]
+fn what_one_testbed_cannot_hold_at_once_is_measured_apart() {
+    for (factor, baseline, candidate, together) in
+        [("size", "64", "512", true), ("replica", "a", "b", true), ("transport", "tcp", "udp", true)]
+    {
+        let study = Study { slicing: Some(Default::default()), ..varied(factor, baseline, candidate) };
+        let plan = Plan::new(&study, 1);
+        let block = plan.block(0);
+        // Connections are opened one after the other, by a probe that takes no turns.
+        let arms = |probe| {
+            plan.together(&block).filter(|arms| arms[0].probe == probe).map(<[Trial]>::len).max().unwrap()
+        };
+        assert_eq!(arms(Probe::Stream) > 1, together, "{factor}");
+        assert_eq!(arms(Probe::Connect), 1, "{factor}");
+    }
+    assert!(!interleaves(Factor::Mtu) && interleaves(Factor::Os) && interleaves(Factor::Mss));
+}
