@@ -95,7 +95,9 @@ pub(crate) fn read(stream: &mut impl Read) -> io::Result<Vec<u8>> {
     expect(length <= LONGEST, "a message that is too long")?;
     let mut content = vec![0; length];
     stream.read_exact(&mut content)?;
-    let (_, rest) = split(&content, INTEGER).ok_or_else(|| strange("a message without a number"))?;
+    // An integer has one byte or more (X.690, section 8.3.1).
+    let number = split(&content, INTEGER).filter(|(number, _)| !number.is_empty());
+    let (_, rest) = number.ok_or_else(|| strange("a message without a number"))?;
     Ok(rest.to_vec())
 }
 
@@ -153,9 +155,15 @@ mod tests {
             b"\x30\x84\x00\x00\x00\x10\x02\x01\x01\x61\x84\x00\x00\x00\x07\x0a\x01\x31\x04\x00\x04\x00";
         let operation = read(&mut &long[..]).unwrap();
         assert!(split(&operation, BOUND).is_some() && !succeeded(&operation, BOUND));
-        for wrong in
-            [&b"HTTP/1.1"[..], b"\x30\x89", b"\x30\x83\xff\xff\xff", b"\x30\x05\x02\x01", b"", b"\x30\x00"]
-        {
+        for wrong in [
+            &b"HTTP/1.1"[..],
+            b"\x30\x89",
+            b"\x30\x83\xff\xff\xff",
+            b"\x30\x05\x02\x01",
+            b"",
+            b"\x30\x00",
+            b"\x30\x02\x02\x00",
+        ] {
             assert!(read(&mut &wrong[..]).is_err(), "{wrong:?}");
         }
     }
