@@ -1,5 +1,5 @@
 //! The end-to-end tests: the real program on real testbeds, one module for each promised property. They need root and
-//! measure; `make test` runs them one at a time, each in its own process (scripts/run-tests). They form one program,
+//! measure; `make test` runs each in its own process (scripts/run-tests). They form one program,
 //! because each test links everything.
 
 mod bad_input;
