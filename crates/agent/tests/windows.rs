@@ -148,8 +148,8 @@ fn streams_arrive_whole_and_every_byte_is_counted() {
     }
 }
 
-/// Packets that this machine dropped because a CPU had too many waiting (`netdev_max_backlog`), since boot: on loopback,
-/// a flood may be lost there too, before any socket.
+/// Packets that this machine dropped since boot, as a CPU had too many waiting (`netdev_max_backlog`). A flood over
+/// loopback may be lost there, before any socket.
 fn backlog_drops() -> u64 {
     let counted = std::fs::read_to_string("/proc/net/softnet_stat").unwrap();
     // A line for each CPU, in hexadecimal; the second column counts drops.
