@@ -44,18 +44,18 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Disturbs a campaign; fails if something does not hold.
-///
-/// # Errors
-/// Why this machine has not what would disturb it.
-pub fn round(seed: u64, is_long: bool) -> Result<Outcome, String> {
+/// The kind of campaign and the disturbance of a seed, and what else it draws.
+pub fn drawn(seed: u64, is_long: bool) -> (Kind, Disturbance, Random) {
     let mut random = Random(SplitMix64(seed));
     let kind = Kind::draw(&mut random, is_long);
     let disturbance = Disturbance::draw(&mut random, kind, is_long);
-    disturbed(kind, disturbance, &mut random, seed)
+    (kind, disturbance, random)
 }
 
-/// Disturbs a campaign of this kind like this.
+/// Disturbs a campaign of this kind like this; fails if something does not hold.
+///
+/// # Errors
+/// Why this machine has not what would disturb it.
 pub fn disturbed(
     kind: Kind,
     disturbance: Disturbance,
