@@ -43,7 +43,7 @@ SEED ?= 1
 chaos:
 	scripts/setup test
 	scripts/build-debug
-	STACKLAB_CHAOS_LONG=1 STACKLAB_CHAOS_ROUNDS=$(ROUNDS) STACKLAB_CHAOS_SEED=$(SEED) STACKLAB_CACHE=$${STACKLAB_CACHE:-$(CURDIR)/target/cache} \
+	STACKLAB_CHAOS_LONG=1 STACKLAB_CHAOS_ROUNDS=$(ROUNDS) STACKLAB_CHAOS_SEED=$(SEED) STACKLAB_CHAOS_ONLY='$(ONLY)' STACKLAB_CACHE=$${STACKLAB_CACHE:-$(CURDIR)/target/cache} \
 		cargo test --workspace --locked --quiet --test end_to_end -- chaos:: --nocapture --test-threads=1
 
 # An agent with 10,000 coordinators, a third of them hostile, and a page with 64 followers: do they keep to what they had?

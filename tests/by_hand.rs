@@ -3,6 +3,7 @@
 
 use crate::support;
 
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::process::Command;
 use support::program::{Program, require_root};
 
@@ -156,4 +157,67 @@ fn a_testbed_by_hand_is_entered_and_leaves_nothing() {
     assert!(!program.work().join("stacklab-lab/testbed.json").exists());
     assert_eq!(folders_of(holder), 0);
     assert!(lab(&["enter", "sender", "true"]).2.contains("no testbed is up"));
+}
+
+/// Start time and network namespace of a process, as the state has them.
+fn identity(pid: u32) -> (u64, u64) {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, fields) = stat.rsplit_once(") ").unwrap();
+    let started = fields.split(' ').nth(19).unwrap().parse().unwrap();
+    (started, std::fs::metadata(format!("/proc/{pid}/ns/net")).unwrap().ino())
+}
+
+#[test]
+fn a_state_that_names_another_process_leads_nowhere() {
+    require_root();
+    let program = Program::new();
+    program.write("m.toml", study(&["native"]));
+    let hand = ByHand(&program);
+    let mut other = Command::new("unshare").args(["--net", "sleep", "600"]).spawn().unwrap();
+    let pid = other.id();
+    let own_network = std::fs::metadata("/proc/self/ns/net").unwrap().ino();
+    while identity(pid).1 == own_network {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let (started, network) = identity(pid);
+    let folder = program.work().join("stacklab-lab");
+    let state = folder.join("testbed.json");
+
+    // A process that holds no testbed is not ended.
+    std::fs::DirBuilder::new().mode(0o700).create(&folder).unwrap();
+    let holder = serde_json::json!({"pid": pid, "started": started, "network": network});
+    let forged = serde_json::json!({"holder": holder, "testbed": "x", "hosts": [], "files": true});
+    std::fs::write(&state, forged.to_string()).unwrap();
+    assert!(hand.lab(&["down"]).2.contains("no testbed is up"));
+    assert!(other.try_wait().unwrap().is_none() && !state.exists());
+
+    assert_eq!(hand.lab(&["up", "m.toml"]).0, Some(0));
+    let kept = std::fs::read_to_string(&state).unwrap();
+    let real: serde_json::Value = serde_json::from_str(&kept).unwrap();
+    let sender = &real["hosts"][0]["place"]["process"];
+    let (real_started, real_network) = identity(u32::try_from(sender["pid"].as_u64().unwrap()).unwrap());
+    assert_eq!((&sender["started"], &sender["network"]), (&real_started.into(), &real_network.into()));
+    // The sender's process has ended, and its number is another one's, which was begun then or is there.
+    for (started, network) in [(real_started, network), (started, real_network)] {
+        let mut changed = real.clone();
+        changed["hosts"][0]["place"]["process"] =
+            serde_json::json!({"pid": pid, "started": started, "network": network});
+        std::fs::write(&state, changed.to_string()).unwrap();
+        let (entered, said, why) = hand.lab(&["enter", "sender", "echo", "inside"]);
+        assert!(entered != Some(0) && said.is_empty() && why.contains("its process has ended"), "{why}");
+    }
+    std::fs::write(&state, &kept).unwrap();
+    // Under sudo -E the folder may be another user's.
+    std::os::unix::fs::chown(&folder, Some(65_534), None).unwrap();
+    for args in [&["enter", "sender", "true"][..], &["down"], &["up", "m.toml"]] {
+        let (done, _, why) = hand.lab(args);
+        assert!(done != Some(0) && !why.contains("is up already"), "{args:?}: {why}");
+    }
+    assert!(hand.lab(&["up", "m.toml"]).2.contains("this user alone"));
+    std::os::unix::fs::chown(&folder, Some(0), None).unwrap();
+    assert_eq!(hand.lab(&["enter", "sender", "true"]).0, Some(0));
+    assert_eq!(hand.lab(&["down"]).0, Some(0));
+    assert!(other.try_wait().unwrap().is_none());
+    other.kill().unwrap();
+    other.wait().unwrap();
 }

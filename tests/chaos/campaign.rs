@@ -1,5 +1,6 @@
 //! The campaigns that are disturbed: two seconds each, on hosts of several kinds.
 
+use super::clock;
 use crate::support::listening::Listening;
 use crate::support::planned::{Row, planned};
 use crate::support::program::{Program, Running, children};
@@ -41,9 +42,38 @@ impl fmt::Display for Kind {
     }
 }
 
+impl Kind {
+    /// One of the kinds.
+    pub fn draw(random: &mut Random, is_long: bool) -> Self {
+        if is_long && random.below(4) == 0 {
+            return random.one_of(&[Kind::Guests("gvisor"), Kind::Guests("uml")]);
+        }
+        random.one_of(&[
+            Kind::Separate,
+            Kind::Separate,
+            Kind::Interleaved,
+            Kind::Interleaved,
+            Kind::Ordinary,
+            Kind::ToAgent,
+        ])
+    }
+}
+
+/// Where a campaign is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// On this machine.
+    Here,
+    /// Here, and its record is on a file system of so many KiB, and then copied.
+    SmallDisk(u64),
+    /// In a guest whose realtime clock is set by steps of this seed.
+    Guest(u64),
+}
+
 /// A campaign, not started yet.
 pub struct Campaign {
     pub kind: Kind,
+    place: Place,
     pub program: Program,
     /// The agent at its other end.
     pub agent: Option<Listening>,
@@ -51,26 +81,20 @@ pub struct Campaign {
 }
 
 impl Campaign {
-    /// A campaign of one of the kinds.
-    pub fn new(random: &mut Random, is_long: bool) -> Self {
-        let mut kinds = vec![
-            Kind::Separate,
-            Kind::Separate,
-            Kind::Interleaved,
-            Kind::Interleaved,
-            Kind::Ordinary,
-            Kind::ToAgent,
-        ];
-        if is_long && random.below(4) == 0 {
-            kinds = vec![Kind::Guests("gvisor"), Kind::Guests("uml")];
-        }
-        let kind = random.one_of(&kinds);
+    /// A campaign of this kind.
+    pub fn new(random: &mut Random, kind: Kind, place: Place) -> Self {
         let arms = if kind == Kind::Interleaved { "interleaved" } else { "separate" };
         let transports = random.one_of(&[r#""udp", "tcp""#, r#""udp""#, r#""tcp""#]);
         let size = random.one_of(&[64, 512, 1400]);
         let systems = match kind {
             Kind::Guests(system) => format!("os = [\"{system}\"]\n"),
             _ => String::new(),
+        };
+        // What the kernel's timestamps tell, which are of the realtime clock.
+        let [delay, interface] = if matches!(place, Place::Guest(_)) {
+            [", \"one_way_delay\"", ", \"rtt_interface\""]
+        } else {
+            [""; 2]
         };
         let study = format!(
             r#"title = "chaos"
@@ -79,12 +103,12 @@ impl Campaign {
 transport = [{transports}]
 size = [{size}]
 [probe.stream]
-metrics = ["throughput", "loss"]
+metrics = ["throughput", "loss"{delay}]
 length = {{ time = "60ms" }}
 warmup = "5ms"
 interval = "10ms"
 [probe.echo]
-metrics = ["rtt"]
+metrics = ["rtt"{interface}]
 length = {{ time = "30ms" }}
 warmup = "5ms"
 interval = "10ms"
@@ -106,33 +130,52 @@ candidate = "ipv6"
         if kind == Kind::Ordinary {
             program.give_to(NOBODY);
         }
-        Campaign { kind, program, agent, study }
+        Campaign { kind, place, program, agent, study }
     }
 
-    /// Starts it; with a size, its record is on a file system of so many KiB, and then copied.
-    pub fn begin(&self, disk_kib: Option<u64>) -> Running {
-        let command = match &self.agent {
-            None => format!("run study.toml --seed {SEED}"),
-            Some(agent) => format!("measure udp 127.0.0.1,::1 --against ipv4 -t 2 -p {}", agent.port),
+    /// Starts it in its place.
+    pub fn begin(&self) -> Running {
+        let command = self.command();
+        let script = match self.place {
+            Place::Here => return self.start(&format!("{command} --out {RECORD}")),
+            Place::SmallDisk(kib) => {
+                std::fs::create_dir(self.program.work().join("small")).unwrap();
+                format!(
+                    "mount -t tmpfs -o size={kib}k,mode=777 none small && cp study.toml small 2>/dev/null; cd small
+                     {} \"$STACKLAB\" {command} --out {RECORD}; code=$?
+                     for file in {RECORD}*; do [ ! -e \"$file\" ] || cp -p \"$file\" ..; done
+                     exit $code",
+                    self.user()
+                )
+            }
+            Place::Guest(steps) => clock::in_guest(&self.program, &command, RECORD, steps),
         };
-        let Some(kib) = disk_kib else { return self.start(&format!("{command} --out {RECORD}")) };
-        let script = format!(
-            "mount -t tmpfs -o size={kib}k,mode=777 none small && cp study.toml small 2>/dev/null; cd small
-             {} \"$STACKLAB\" {command} --out {RECORD}; code=$?
-             for file in {RECORD}*; do [ ! -e \"$file\" ] || cp -p \"$file\" ..; done
-             exit $code",
-            self.user()
-        );
-        std::fs::create_dir(self.program.work().join("small")).unwrap();
         self.program.started(self.program.script(&["unshare", "--mount", "sh", "-c"], &script))
     }
 
-    /// Goes on with its record, or begins once more without one.
+    /// Removes what its place has left.
+    pub fn leave(&self) {
+        let folder = match self.place {
+            Place::Here => return,
+            Place::SmallDisk(_) => "small",
+            Place::Guest(_) => clock::FOLDER,
+        };
+        std::fs::remove_dir_all(self.program.work().join(folder)).unwrap();
+    }
+
+    /// Goes on with its record, or begins once more without one; here.
     pub fn resume(&self) -> Running {
         if !self.record().exists() {
-            return self.begin(None);
+            return self.start(&format!("{} --out {RECORD}", self.command()));
         }
         self.start(&format!("run --resume --out {RECORD}"))
+    }
+
+    fn command(&self) -> String {
+        match &self.agent {
+            None => format!("run study.toml --seed {SEED}"),
+            Some(agent) => format!("measure udp 127.0.0.1,::1 --against ipv4 -t 2 -p {}", agent.port),
+        }
     }
 
     /// Its record.

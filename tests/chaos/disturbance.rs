@@ -1,6 +1,7 @@
 //! What disturbs a campaign.
 
-use super::campaign::{Campaign, Kind};
+use super::campaign::{Campaign, Kind, Place};
+use super::memory_group::MemoryGroup;
 use crate::support::program::{Running, signal};
 use crate::support::random::Random;
 use crate::support::sys::monotonic_ns;
@@ -42,6 +43,10 @@ pub enum Disturbance {
     BrokenDisk,
     /// From this moment on memory is limited to what is used, and so many bytes.
     NoMoreMemory(Whom, u64),
+    /// From this moment on one process, and what it starts, is in a control group that may have so many bytes more.
+    MemoryGroup(Whom, u64),
+    /// The realtime clock is set again and again, by steps of this seed.
+    ClockSet(u64),
     /// The link is down for a while.
     LinkDown(Duration),
 }
@@ -70,6 +75,8 @@ impl fmt::Display for Disturbance {
             Disturbance::NoLongerFiles(_) => f.write_str("EFBIG at the record"),
             Disturbance::BrokenDisk => f.write_str("EIO at the record"),
             Disturbance::NoMoreMemory(whom, _) => write!(f, "no more memory for {}", of(whom)),
+            Disturbance::MemoryGroup(whom, _) => write!(f, "a memory limit of its group for {}", of(whom)),
+            Disturbance::ClockSet(_) => f.write_str("the realtime clock set"),
             Disturbance::LinkDown(_) => f.write_str("link down"),
         }
     }
@@ -91,6 +98,7 @@ impl Disturbance {
             Disturbance::FullDisk(random.one_of(&[64, 128, 192, 256, 320, 512])),
             Disturbance::NoLongerFiles(room),
             Disturbance::NoMoreMemory(whom, 16 * room),
+            Disturbance::MemoryGroup(whom, 65_536 + 8 * room),
         ];
         // What the coordinator starts is traced too, and a guest that traces its own processes cannot be.
         if !matches!(kind, Kind::Guests(_)) {
@@ -103,7 +111,20 @@ impl Disturbance {
                 all.push(Disturbance::Frozen);
             }
         }
+        // The guest takes its time to boot.
+        if is_long && matches!(kind, Kind::Separate | Kind::Interleaved) {
+            all.push(Disturbance::ClockSet(random.below(u64::MAX)));
+        }
         random.one_of(&all)
+    }
+
+    /// Where a campaign must be to be disturbed so.
+    pub fn place(self) -> Place {
+        match self {
+            Disturbance::FullDisk(kib) => Place::SmallDisk(kib),
+            Disturbance::ClockSet(seed) => Place::Guest(seed),
+            _ => Place::Here,
+        }
     }
 
     /// Whether it disturbs the traffic of a campaign that goes on.
@@ -111,8 +132,14 @@ impl Disturbance {
         matches!(self, Disturbance::Stopped(Whom::Host, _) | Disturbance::LinkDown(_))
     }
 
-    /// Disturbs. Returns when, if it came in time.
-    pub fn disturb(self, campaign: &Campaign, running: &Running, random: &mut Random) -> Option<Disturbed> {
+    /// Disturbs, by this group if it is one. Returns when, if it came in time.
+    pub fn disturb(
+        self,
+        campaign: &Campaign,
+        running: &Running,
+        group: Option<&MemoryGroup>,
+        random: &mut Random,
+    ) -> Option<Disturbed> {
         let mut from = monotonic_ns();
         let mut to = None;
         let hosts = campaign.hosts(running.pid());
@@ -131,7 +158,7 @@ impl Disturbance {
             Disturbance::Stopped(whom, pause) => stop(of(whom, random)?, pause, "CONT"),
             Disturbance::StoppedThenKilled(whom, pause) => stop(of(whom, random)?, pause, "KILL"),
             Disturbance::Frozen => tell(of(Whom::Host, random)?, "STOP"),
-            Disturbance::FullDisk(_) => {}
+            Disturbance::FullDisk(_) | Disturbance::ClockSet(_) => {}
             Disturbance::NoLongerFiles(room) => {
                 let length = fs::metadata(campaign.record()).map_or(0, |record| record.len());
                 limit(running.pid(), "fsize", length + room);
@@ -143,6 +170,9 @@ impl Disturbance {
                 let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
                 let kib: u64 = status.lines().find_map(kib)?;
                 limit(pid, "as", kib * 1024 + room);
+            }
+            Disturbance::MemoryGroup(whom, _) => {
+                group.expect("it was made for this").take(of(whom, random)?).then_some(())?;
             }
             Disturbance::LinkDown(down) => {
                 let host = of(Whom::Host, random)?;

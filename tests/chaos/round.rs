@@ -1,7 +1,9 @@
 //! One round: a campaign, a disturbance, and what must hold afterwards.
 
 use super::campaign::{Campaign, Kind};
+use super::clock;
 use super::disturbance::{Disturbance, Disturbed};
+use super::memory_group::MemoryGroup;
 use crate::support::leftovers::Scene;
 use crate::support::planned::measured;
 use crate::support::program::{children, code};
@@ -42,21 +44,35 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// Disturbs a campaign; fails if something does not hold.
-pub fn round(seed: u64, is_long: bool) -> Outcome {
+/// The kind of campaign and the disturbance of a seed, and what else it draws.
+pub fn drawn(seed: u64, is_long: bool) -> (Kind, Disturbance, Random) {
     let mut random = Random(SplitMix64(seed));
-    let campaign = Campaign::new(&mut random, is_long);
-    let disturbance = Disturbance::draw(&mut random, campaign.kind, is_long);
+    let kind = Kind::draw(&mut random, is_long);
+    let disturbance = Disturbance::draw(&mut random, kind, is_long);
+    (kind, disturbance, random)
+}
+
+/// Disturbs a campaign of this kind like this; fails if something does not hold.
+///
+/// # Errors
+/// Why this machine has not what would disturb it.
+pub fn disturbed(
+    kind: Kind,
+    disturbance: Disturbance,
+    random: &mut Random,
+    seed: u64,
+) -> Result<Outcome, String> {
+    let campaign = Campaign::new(random, kind, disturbance.place());
     let moment = Duration::from_millis(random.below(WITHIN_MS));
-    println!("seed {seed}: {}: {disturbance} after {moment:?}", campaign.kind);
-    let scene = Scene::now();
-    let disk = match disturbance {
-        Disturbance::FullDisk(kib) => Some(kib),
+    println!("seed {seed}: {kind}: {disturbance} after {moment:?}");
+    let group = match disturbance {
+        Disturbance::MemoryGroup(_, bytes) => Some(MemoryGroup::new(bytes)?),
         _ => None,
     };
-    let running = campaign.begin(disk);
+    let scene = Scene::now();
+    let running = campaign.begin();
     sleep(moment);
-    let disturbed = disturbance.disturb(&campaign, &running, &mut random);
+    let disturbed = disturbance.disturb(&campaign, &running, group.as_ref(), random);
     let since = Instant::now();
     let outcome = running.end(LIMIT);
     let waited = since.elapsed();
@@ -66,11 +82,19 @@ pub fn round(seed: u64, is_long: bool) -> Outcome {
         matches!(campaign.kind, Kind::Guests(_)) && matches!(disturbance, Disturbance::NoLongerFiles(_));
     assert!(expected(disturbance, ended) || is_guests, "exit code {ended:?} after {disturbance}: {outcome}");
     // Without memory for its stack a thread cannot begin.
-    let is_out_of_memory = matches!(disturbance, Disturbance::NoMoreMemory(..));
+    let is_out_of_memory =
+        matches!(disturbance, Disturbance::NoMoreMemory(..) | Disturbance::MemoryGroup(..));
     assert!(is_out_of_memory || !outcome.stderr.contains("panicked"), "{outcome}");
-    if disk.is_some() {
-        std::fs::remove_dir(campaign.program.work().join("small")).unwrap();
+    let mut also = String::new();
+    if let Disturbance::ClockSet(_) = disturbance {
+        let steps = clock::stepped(&campaign.program);
+        assert!(steps > 0, "the clock was never set: {outcome}");
+        also = format!(", {steps} times");
     }
+    if let Some(group) = &group {
+        also = format!(", {} killed by the kernel", group.killed());
+    }
+    campaign.leave();
     // The folder of a killed campaign's guests is removed by the next one.
     scene.assert_restored_but(&campaign.program, &campaign.files(), SOON, "TMPDIR/stacklab-guests-");
     let has_record = campaign.record().exists();
@@ -86,12 +110,12 @@ pub fn round(seed: u64, is_long: bool) -> Outcome {
     let ended = ended != Some(code::DONE);
     let what = if ended { "ended by it" } else { "went on" };
     let text = format!(
-        "{}: {disturbance} after {} ms: {what} after {:.1} s, {kept} runs kept",
+        "{}: {disturbance}{also} after {} ms: {what} after {:.1} s, {kept} runs kept",
         campaign.kind,
         moment.as_millis(),
         waited.as_secs_f64()
     );
-    Outcome { kind: disturbance.to_string(), waited, ended, has_record, is_resumed, text }
+    Ok(Outcome { kind: disturbance.to_string(), waited, ended, has_record, is_resumed, text })
 }
 
 /// Whether a campaign may end like this; without a code it was killed by a signal.
@@ -108,13 +132,14 @@ fn expected(disturbance: Disturbance, ended: Option<i32>) -> bool {
             matches!(ended, None | Some(code::DONE | code::INTERRUPTED))
         }
         Disturbance::Signal(Host, _) | Disturbance::StoppedThenKilled(Host, _) => host.contains(&ended),
-        Disturbance::Stopped(..) => ended == Some(code::DONE),
+        Disturbance::MemoryGroup(Host, _) => host.contains(&ended),
+        Disturbance::Stopped(..) | Disturbance::ClockSet(_) => ended == Some(code::DONE),
         Disturbance::Frozen => host.contains(&ended),
         Disturbance::FullDisk(_) | Disturbance::NoLongerFiles(_) | Disturbance::BrokenDisk => {
             matches!(ended, Some(code::DONE | code::RECORD))
         }
         // Aborted, or an error of whichever step it met.
-        Disturbance::NoMoreMemory(..) => true,
+        Disturbance::NoMoreMemory(..) | Disturbance::MemoryGroup(Coordinator, _) => true,
         Disturbance::LinkDown(_) => matches!(ended, Some(code::DONE | code::TESTBED | NOTHING_VALID)),
     }
 }
@@ -139,6 +164,9 @@ fn whole(campaign: &Campaign, disturbance: Disturbance, disturbed: Option<Distur
         for run in runs.iter().filter(|run| run.started_unix_ns > up_unix_ns) {
             assert!(run.is_valid(), "{} began with the link up again: {:?}", run.trial, run.status);
         }
+    }
+    if let Disturbance::ClockSet(_) = disturbance {
+        runs.iter().for_each(|run| clock::shows_no_step(run, &record.host_reports(&run.trial).unwrap()));
     }
     // Guests have clocks of their own.
     let has_own_clocks = matches!(campaign.kind, Kind::Guests(_));

@@ -172,6 +172,24 @@ fn a_ticket_expires() {
 }
 
 #[test]
+fn whoever_goes_on_speaking_after_a_refusal_is_soon_left() {
+    let gate = Gate::new(Some(Key::generate()));
+    let (agent, mut coordinator) = connection();
+    coordinator.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            while coordinator.write_all(b"x").is_ok() {
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let began = Instant::now();
+        assert!(gate.admit(&agent, LIMIT).unwrap().is_none());
+        assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
+        agent.stream().shutdown(std::net::Shutdown::Both).unwrap();
+    });
+}
+
+#[test]
 fn noise_and_silence_are_refused_in_time() {
     let gate = Gate::new(Some(Key::generate()));
     for noise in ["GET / HTTP/1.1\r\n\r\n".to_owned(), "\n".to_owned(), "x".repeat(LONGEST + 10)] {

@@ -147,6 +147,17 @@ mod tests {
     }
 
     #[test]
+    fn nothing_of_this_session_is_forwarded() {
+        let ssh = on(&System::Ssh("lab".to_owned()), &["true"]);
+        let words: Vec<&str> = ssh.get_args().map(|word| word.to_str().unwrap()).collect();
+        let text = words.join(" ");
+        for option in ["-a", "-x", "-o ClearAllForwardings=yes", "-o BatchMode=yes"] {
+            assert!(text.contains(&format!("{option} ")), "{option}: {text}");
+        }
+        assert!(text.ends_with(" lab -- true"), "{text}");
+    }
+
+    #[test]
     fn a_command_that_writes_without_end_is_ended() {
         for script in ["yes", "yes >&2"] {
             let mut command = Command::new("sh");

@@ -336,6 +336,26 @@ pub mod tests {
     }
 
     #[test]
+    fn a_hostile_study_in_a_record_holds_nobody_up() {
+        let (_folder, path, library) = folder();
+        let sizes: Vec<String> = (0..60_000).map(|size| (1_000_000 + size).to_string()).collect();
+        let own = include_str!("../../../../studies/quickstart.toml");
+        let begin = own.find("size = [").expect("it has sizes");
+        let end = begin + own[begin..].find(']').expect("they end");
+        let many = format!("{}size = [{}{}", &own[..begin], sizes.join(", "), &own[end..]);
+        // Within the bound of a study, and beyond.
+        for text in [many.clone(), format!("{own}# {}", "x".repeat(4 << 20))] {
+            let writer = rusqlite::Connection::open(&path).unwrap();
+            writer.execute("UPDATE campaign SET study_text = ?1", [&text]).unwrap();
+            drop(writer);
+            let start = std::time::Instant::now();
+            let refused = library.document("a.stacklab").unwrap().unwrap_err().to_string();
+            assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+            assert!(refused.len() < 20_000, "{} bytes are shown", refused.len());
+        }
+    }
+
+    #[test]
     fn a_campaign_commits_while_its_record_is_shown() {
         let (_folder, path, library) = folder();
         let reader = Record::glance(&path).unwrap();

@@ -47,3 +47,19 @@ fn version_of(runsc: &Path) -> Result<String, TestbedError> {
     let said = run(version, "ask runsc for its version", "")?;
     Ok(said.lines().next().unwrap_or_default().trim_start_matches("runsc version ").to_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_version_is_built_and_no_moving_one() {
+        // Go checks a version's content by its checksum database, and cannot where it stands for another one each day.
+        let (_, version) = MODULE.split_once('@').unwrap();
+        let parts: Vec<&str> = version.split('-').collect();
+        let [release, time, commit] = parts[..] else { panic!("{version}") };
+        assert_eq!(release, "v0.0.0");
+        assert!(time.len() == 14 && time.bytes().all(|byte| byte.is_ascii_digit()), "{version}");
+        assert!(commit.len() == 12 && commit.bytes().all(|byte| byte.is_ascii_hexdigit()), "{version}");
+    }
+}

@@ -2,6 +2,7 @@
 
 use crate::host::streams::write_message;
 use crate::shell::frames::{Ask, Bytes, GuestFrame, Order};
+use crate::shell::peer::expect_own;
 use crate::shell::window::{Raw, terminal};
 use std::env;
 use std::io::{self, BufRead, BufReader, Read, Write, stderr, stdin, stdout};
@@ -22,6 +23,7 @@ const LOOK: Duration = Duration::from_millis(250);
 /// The holder has ended, or the command cannot be started.
 pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str, &str)) -> io::Result<i32> {
     let holder = UnixStream::connect(socket)?;
+    expect_own(&holder)?;
     // Variables that are not valid text are not passed on.
     let own =
         env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));

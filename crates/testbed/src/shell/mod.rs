@@ -8,6 +8,7 @@
 mod client;
 pub(crate) mod frames;
 mod inside;
+mod peer;
 mod relay;
 pub(crate) mod serve;
 mod window;

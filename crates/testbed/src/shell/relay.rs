@@ -2,6 +2,7 @@
 
 use crate::host::streams::{Streams, write_message};
 use crate::shell::frames::{Bytes, ClientFrame, GuestFrame, MOST_COMMANDS, PART};
+use crate::shell::peer::expect_own;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -39,7 +40,7 @@ pub fn listen(socket: &Path, streams: Vec<Streams>) -> io::Result<()> {
     let listener = UnixListener::bind(socket)?;
     fs::set_permissions(socket, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     thread::spawn(move || {
-        for client in listener.incoming().flatten() {
+        for client in listener.incoming().flatten().filter(|client| expect_own(client).is_ok()) {
             let free = Arc::clone(&free);
             thread::spawn(move || {
                 let stream = free.lock().unwrap_or_else(PoisonError::into_inner).pop();

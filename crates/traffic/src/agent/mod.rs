@@ -10,6 +10,7 @@ use crate::agent::watch::{Activity, lasts};
 use crate::engine::arms;
 use crate::engine::receiver::Receiver;
 use crate::engine::sender;
+use crate::engine::socket_options;
 use crate::engine::turns::Turn;
 use crate::host::{facts, noise};
 use crate::protocol::lines::{LONGEST_REQUEST, Lines, json_line};
@@ -48,6 +49,9 @@ pub fn serve(
         agent.activity.watch(limits, end);
         // Beyond all trials that are accepted: an error elsewhere does not take the host's memory. It may be refused.
         let _ = sys::bound_memory(MOST_MEMORY);
+        if !limits.tuning {
+            socket_options::renounce_privileges();
+        }
     }
     for line in Lines::new(input, LONGEST_REQUEST) {
         let line = match line {

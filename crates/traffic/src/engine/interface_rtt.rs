@@ -2,6 +2,7 @@
 
 use crate::engine::header::Phase;
 use crate::engine::socket::Channel;
+use crate::engine::stamp_clock::StampClock;
 use crate::stats::delay::{DelayRecorder, Variation};
 use crate::sys::{self, Nanos, RecvMeta, TxTimestamp};
 use socket2::Socket;
@@ -20,6 +21,7 @@ pub struct InterfaceRtt<'a> {
     by_kernel: RttRecorder,
     /// Round trips by hardware timestamps; `None` once one timestamp was missing.
     by_interface: Option<RttRecorder>,
+    clock: StampClock,
 }
 
 /// Round trips by one clock.
@@ -65,16 +67,20 @@ impl<'a> InterfaceRtt<'a> {
             sent: 0,
             by_kernel: RttRecorder::new(),
             by_interface: Some(RttRecorder::new()),
+            clock: StampClock::new(),
         }
     }
 
     /// Records the timestamps of the last message sent and of its answer, if one came.
     ///
     /// # Errors
-    /// Errors of the socket's error queue. A message without timestamps is left out.
+    /// Errors of the socket's error queue. A message without timestamps is left out, and one whose timestamps may be of
+    /// two times.
     pub fn note(&mut self, phase: Phase, answer: Option<RecvMeta>) -> io::Result<()> {
         let socket = self.socket;
-        self.pair(phase, answer.unwrap_or_default(), || sys::read_tx_timestamp(socket, LIMIT))
+        self.clock.read(sys::now_ns());
+        let answer = answer.filter(|_| !self.clock.was_set()).unwrap_or_default();
+        self.pair(phase, answer, || sys::read_tx_timestamp(socket, LIMIT))
     }
 
     /// Pairs transmit timestamps with answers.

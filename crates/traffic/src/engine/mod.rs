@@ -21,6 +21,7 @@ pub(crate) mod send_loop;
 pub(crate) mod sender;
 pub(crate) mod socket;
 pub(crate) mod socket_options;
+pub(crate) mod stamp_clock;
 pub(crate) mod threads;
 pub(crate) mod turns;
 pub(crate) mod tx;

@@ -2,6 +2,7 @@
 
 use crate::engine::coalesce::Coalescer;
 use crate::engine::socket::Channel;
+use crate::engine::stamp_clock::StampClock;
 use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, RecvMeta};
 use socket2::Socket;
 use stacklab_model::{Io, Transport};
@@ -59,6 +60,7 @@ struct Streams {
     /// When the last receive returned, and how many bytes it received.
     received_ns: Nanos,
     received: usize,
+    clock: StampClock,
     coalescer: Coalescer,
 }
 
@@ -68,9 +70,9 @@ struct Datagrams {
     count: usize,
     place: usize,
     offset: usize,
-    /// When the last receive returned, and the offset of the realtime clock at that moment.
+    /// When the last receive returned.
     received_ns: Nanos,
-    realtime_offset_ns: i64,
+    clock: StampClock,
     /// Whether arrival times are kernel timestamps.
     stamped: bool,
     /// Whether receives are coalesced.
@@ -95,14 +97,13 @@ impl<'a> RxBatch<'a> {
                     _ => (MOST_AT_ONCE, size + 1),
                 };
                 let batch = Batch::new(count, each);
-                let (received_ns, realtime_offset_ns) = (0, 0);
                 Arrivals::Datagrams(Datagrams {
                     batch,
                     count: 0,
                     place: 0,
                     offset: 0,
-                    received_ns,
-                    realtime_offset_ns,
+                    received_ns: 0,
+                    clock: StampClock::new(),
                     stamped: channel.stamped,
                     coalesces: channel.coalesces,
                     coalescer: Coalescer::default(),
@@ -162,6 +163,7 @@ impl Streams {
             ready: if several { Some(Ready::watch(sockets, Interest::Readable)?) } else { None },
             received_ns: 0,
             received: 0,
+            clock: StampClock::new(),
             coalescer: Coalescer::default(),
         })
     }
@@ -194,7 +196,8 @@ impl Streams {
         })?;
         (self.received_ns, self.received) = (sys::now_ns(), received);
         if let Some(stamp) = stamp_ns {
-            self.received_ns = arrived(stamp, sys::realtime_offset_ns(), self.received_ns);
+            self.clock.read(self.received_ns);
+            self.received_ns = self.clock.arrival(stamp);
         }
         self.end += received;
         if received > 0 {
@@ -242,7 +245,7 @@ impl Datagrams {
         self.count = polling(poll_ns, |wait| batch.receive(socket, wait))?;
         self.received_ns = sys::now_ns();
         if self.stamped {
-            self.realtime_offset_ns = sys::realtime_offset_ns();
+            self.clock.read(self.received_ns);
         }
         Ok(RxStatus::Data)
     }
@@ -258,18 +261,11 @@ impl Datagrams {
         (self.place, self.offset) = if end < length { (place, end) } else { (place + 1, 0) };
         self.meta = meta;
         let stamp = meta.software_rx_ns.filter(|_| self.stamped);
-        let arrived =
-            stamp.map_or(self.received_ns, |stamp| arrived(stamp, self.realtime_offset_ns, self.received_ns));
+        let arrived = stamp.map_or(self.received_ns, |stamp| self.clock.arrival(stamp));
         let room = self.batch.slot(place);
         let end = end.min(room.len());
         Some((&mut room[start..end], arrived))
     }
-}
-
-/// A realtime timestamp on the monotonic clock. If the realtime clock was set in between, a packet must not
-/// arrive after its receive.
-fn arrived(stamp_ns: Nanos, realtime_offset_ns: i64, received_ns: Nanos) -> Nanos {
-    received_ns.min((stamp_ns as i64 - realtime_offset_ns).max(0) as Nanos)
 }
 
 /// Busy-polls for `poll_ns`, then blocks.

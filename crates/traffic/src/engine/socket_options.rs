@@ -5,6 +5,15 @@ use socket2::{SockAddr, Socket};
 use stacklab_model::{Family, Framing, Io, SocketOptions, Transport, TrialSpec, Tuning};
 use std::io;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Whether buffers may be larger than this system lets every user have, where this process has the privilege.
+static PRIVILEGED: AtomicBool = AtomicBool::new(true);
+
+/// From now on no trial has larger socket buffers than any user of this system may have.
+pub fn renounce_privileges() {
+    PRIVILEGED.store(false, Ordering::Relaxed);
+}
 
 /// Sets the options of a new socket before bind: buffers and MSS must be set before connect or listen.
 pub fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
@@ -19,11 +28,24 @@ pub fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
         busy_poll_us,
         kernel_pacing: _,
     } = &spec.tuning;
+    let is_privileged = PRIVILEGED.load(Ordering::Relaxed);
     if let Some(bytes) = send_buffer {
-        sys::set_send_buffer(socket, *bytes as usize).named("SO_SNDBUF", bytes)?;
+        let size = *bytes as usize;
+        let set = if is_privileged {
+            sys::set_send_buffer(socket, size)
+        } else {
+            socket.set_send_buffer_size(size)
+        };
+        set.named("SO_SNDBUF", bytes)?;
     }
     if let Some(bytes) = receive_buffer {
-        sys::set_receive_buffer(socket, *bytes as usize).map(drop).named("SO_RCVBUF", bytes)?;
+        let size = *bytes as usize;
+        let set = if is_privileged {
+            sys::set_receive_buffer(socket, size).map(drop)
+        } else {
+            socket.set_recv_buffer_size(size)
+        };
+        set.named("SO_RCVBUF", bytes)?;
     }
     if let Some(bytes) = mss {
         sys::set_mss(socket, *bytes).named("TCP_MAXSEG", bytes)?;

@@ -94,7 +94,7 @@ fn kernel_pacing() -> io::Result<()> {
 fn transmit_stamps() -> io::Result<()> {
     let (sender, receiver) = datagrams()?;
     sys::enable_tx_timestamps(&sender)?;
-    let before = sys::now_ns() as i64 + sys::realtime_offset_ns();
+    let before = sys::now_ns() as i64 + sys::realtime_offset().offset_ns;
     sender.send(&[1; 64])?;
     (&receiver).read_exact(&mut [0; 64])?;
     let (_, left) = sys::read_tx_timestamp(&sender, Duration::from_millis(100))?;

@@ -92,7 +92,7 @@ fn arrival_stamps() -> io::Result<Vec<Nanos>> {
         let now = sys::now_ns();
         let arrived = rx.recv_meta(0).software_rx_ns;
         let arrived = arrived.ok_or_else(|| io::Error::other("the kernel supports no receive timestamps"))?;
-        delays.push((now as i64 - (arrived as i64 - sys::realtime_offset_ns())).max(0) as Nanos);
+        delays.push((now as i64 - (arrived as i64 - sys::realtime_offset().offset_ns)).max(0) as Nanos);
     }
     Ok(delays)
 }

@@ -10,6 +10,23 @@ pub const RECEIVE_TICK: Duration = Duration::from_millis(20);
 /// How long a send may block before the receiver counts as stuck.
 pub const SEND_LIMIT: Duration = Duration::from_secs(20);
 
+/// A reading of the realtime clock between two of the monotonic one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RealtimeOffset {
+    /// How far it is ahead of the monotonic clock, nanoseconds.
+    pub offset_ns: i64,
+    /// Maximum error, nanoseconds: half of the time between the two readings.
+    pub bound_ns: Nanos,
+}
+
+impl RealtimeOffset {
+    /// The offset by readings of the monotonic, the realtime and the monotonic clock, in this order.
+    pub fn of(before: Nanos, realtime: i64, after: Nanos) -> Self {
+        let bound_ns = (after - before) / 2;
+        RealtimeOffset { offset_ns: realtime - (before + bound_ns) as i64, bound_ns }
+    }
+}
+
 /// The readiness to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interest {

@@ -1,6 +1,6 @@
 //! Code shared by Linux and the BSDs.
 
-use crate::sys::types::Nanos;
+use crate::sys::types::{Nanos, RealtimeOffset};
 use nix::ifaddrs::getifaddrs;
 use nix::net::if_::if_nameindex;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -30,18 +30,13 @@ pub fn now_ns() -> Nanos {
     now.tv_sec() as Nanos * 1_000_000_000 + now.tv_nsec() as Nanos
 }
 
-/// Offset of the realtime clock from [`now_ns`] at this moment, nanoseconds. Converts the kernel's packet timestamps
-/// to this clock.
-pub fn realtime_offset_ns() -> i64 {
+/// Offset of the realtime clock from [`now_ns`] at this moment. Converts the kernel's packet timestamps to this clock.
+pub fn realtime_offset() -> RealtimeOffset {
     let realtime = || {
         let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("every POSIX system has the realtime clock");
         now.tv_sec() * 1_000_000_000 + now.tv_nsec()
     };
-    // The reading between two others was taken at their midpoint, with an error of half their distance.
-    let before = now_ns();
-    let middle = realtime();
-    let after = now_ns();
-    middle - (before + (after - before) / 2) as i64
+    RealtimeOffset::of(now_ns(), realtime(), now_ns())
 }
 
 /// Sets the timeouts of a trial's socket: [`RECEIVE_TICK`](crate::sys::types::RECEIVE_TICK) and

@@ -9,13 +9,12 @@ mod wanted;
 
 use crate::cli::lab::{LabCommand, LabEnterOptions, LabUpOptions};
 use crate::failure::Failure;
-use stacklab_testbed::{join, shell};
+use stacklab_testbed::shell;
 use state::{
     Claim, HostLocation, LOOK, RunningProcess, RunningTestbed, failed, known, remove_folder, socket, state,
 };
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use wanted::wanted;
@@ -105,12 +104,7 @@ fn enter_host(options: &LabEnterOptions) -> Result<(), Failure> {
     let attempted = format!("run {} on {}", command[0], options.host);
     match host.location {
         HostLocation::Process(process) => {
-            if !process.runs() {
-                let gone =
-                    io::Error::new(io::ErrorKind::NotFound, "its process has ended: stacklab lab down");
-                return Err(failed(&format!("enter {}", options.host))(gone));
-            }
-            join(process.pid).map_err(failed(&format!("enter {}", options.host)))?;
+            process.enter().map_err(failed(&format!("enter {}", options.host)))?;
             // `exec` returns only on failure.
             let mut run = Command::new(&command[0]);
             Err(failed(&attempted)(run.args(&command[1..]).env(HOST, &options.host).exec()))
@@ -138,11 +132,7 @@ fn down() -> Result<(), Failure> {
     };
     stacklab_testbed::end(up.holder.pid).map_err(failed("end the testbed"))?;
     let start = Instant::now();
-    // One that has ended and was not yet waited for has no namespace any more.
-    let runs = |process: RunningProcess| {
-        process.runs() && Path::new("/proc").join(process.pid.to_string()).join("ns/net").exists()
-    };
-    while up.processes().any(runs) {
+    while up.processes().any(RunningProcess::runs) {
         if start.elapsed() > PATIENCE {
             let reason = io::Error::new(io::ErrorKind::TimedOut, "its hosts are still there");
             return Err(failed("end the testbed")(reason));

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use serde::{Deserialize, Serialize};
+use stacklab_testbed::join;
 use std::fs::{DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -54,13 +55,15 @@ pub(super) struct RunningProcess {
     pub pid: u32,
     /// When it was started, clock ticks since boot.
     started: u64,
+    /// Its network namespace: the inode.
+    network: u64,
 }
 
 impl RunningProcess {
     /// The process that has this number now.
     ///
     /// # Errors
-    /// If there is none.
+    /// If there is none, or it has ended and was not yet waited for: it has no namespace any more.
     pub fn of(pid: u32) -> io::Result<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
         // The name, which may hold anything, stands in parentheses before the other fields.
@@ -68,10 +71,24 @@ impl RunningProcess {
         let started = fields.split(' ').nth(19).and_then(|field| field.parse().ok());
         let started =
             started.ok_or_else(|| io::Error::other(format!("/proc/{pid}/stat has no start time")))?;
-        Ok(RunningProcess { pid, started })
+        let network = std::fs::metadata(format!("/proc/{pid}/ns/net"))?.ino();
+        Ok(RunningProcess { pid, started, network })
     }
 
-    /// Whether it still runs.
+    /// Moves this process into its network namespace, as [`join`] does.
+    ///
+    /// # Errors
+    /// It has ended, or its number is another process's by now.
+    pub fn enter(self) -> io::Result<()> {
+        join(self.pid)?;
+        let entered = std::fs::metadata("/proc/self/ns/net")?.ino();
+        if self.runs() && entered == self.network {
+            return Ok(());
+        }
+        Err(io::Error::new(io::ErrorKind::NotFound, "its process has ended: stacklab lab down"))
+    }
+
+    /// Whether it still runs, and where it was.
     pub fn runs(self) -> bool {
         Self::of(self.pid).is_ok_and(|now| now == self)
     }
@@ -224,6 +241,7 @@ mod tests {
         let own = RunningProcess::of(std::process::id()).unwrap();
         assert!(own.runs() && own.started > 0);
         assert!(!RunningProcess { started: own.started + 1, ..own }.runs());
+        assert!(!RunningProcess { network: own.network + 1, ..own }.runs());
         assert!(RunningProcess::of(u32::MAX).is_err());
     }
 }

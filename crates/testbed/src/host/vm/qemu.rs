@@ -56,6 +56,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn what_a_guest_makes_of_qemu_starts_no_program() {
+        let (channel, _its) = UnixStream::pair().unwrap();
+        let command = machine(Path::new("qemu"), Accelerator::Tcg, &channel);
+        let words: Vec<&str> = command.get_args().map(|word| word.to_str().unwrap()).collect();
+        let sandbox = words.windows(2).find(|pair| pair[0] == "-sandbox").expect("it has a sandbox")[1];
+        for part in ["on", "obsolete=deny", "elevateprivileges=deny", "spawn=deny", "resourcecontrol=deny"] {
+            assert!(sandbox.split(',').any(|word| word == part), "{part}: {sandbox}");
+        }
+    }
+
+    #[test]
     fn a_path_with_commas_is_one_value() {
         assert_eq!(
             value(Path::new("/a,b/format=raw,readonly=off.img")),

@@ -146,6 +146,8 @@ fn length_rate_and_options_have_limits() {
         let request = tuned(tuning);
         assert!(refused(limited(), &request).unwrap().contains("--allow tuning"));
         assert_eq!(refused(Limits { tuning: true, ..limited() }, &request), None);
+        // Over standard input and output it is allowed.
+        assert_eq!(Permission::default().check(&request, 0.0), Ok(()));
     }
     // Everybody's trials are bounded.
     let huge = send("10.9.0.2", |spec| spec.flows = u32::MAX);

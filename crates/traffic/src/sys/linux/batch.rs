@@ -161,7 +161,7 @@ mod tests {
         }
         assert_eq!(out.send(&sender, 1, 4, sys::SEND_PLAIN).unwrap(), (3, 100));
         let mut back = Batch::new(8, 150);
-        let before = sys::realtime_offset_ns();
+        let before = sys::realtime_offset().offset_ns;
         assert_eq!(back.receive(&receiver, true).unwrap(), 3);
         for place in 0..3 {
             assert_eq!(back.length(place), 100);

@@ -1,6 +1,6 @@
 //! The clock: QueryPerformanceCounter.
 
-use crate::sys::types::Nanos;
+use crate::sys::types::{Nanos, RealtimeOffset};
 use std::os::windows::io::{AsRawHandle, FromRawHandle, OwnedHandle};
 use std::sync::{Once, OnceLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -33,13 +33,10 @@ pub fn now_ns() -> Nanos {
     seconds * 1_000_000_000 + rest * 1_000_000_000 / frequency
 }
 
-/// Offset of the realtime clock from [`now_ns`] at this moment, nanoseconds.
-pub fn realtime_offset_ns() -> i64 {
-    // The reading between two others was taken at their midpoint, with an error of half their distance.
-    let before = now_ns();
-    let realtime = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
-    let after = now_ns();
-    realtime - (before + (after - before) / 2) as i64
+/// Offset of the realtime clock from [`now_ns`] at this moment.
+pub fn realtime_offset() -> RealtimeOffset {
+    let realtime = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
+    RealtimeOffset::of(now_ns(), realtime(), now_ns())
 }
 
 /// Sets this process's timer resolution to one millisecond instead of a tick of 15.6 ms.

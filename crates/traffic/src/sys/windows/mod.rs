@@ -11,7 +11,7 @@ mod host;
 mod interfaces;
 mod tcp;
 
-pub use clock::{now_ns, precise_timers, realtime_offset_ns, sleep, tick_ns};
+pub use clock::{now_ns, precise_timers, realtime_offset, sleep, tick_ns};
 pub use counters::counters;
 pub use cpu::{
     CpuReader, allowed_processors, own_cpu_ns, peak_rss_kib, pin_thread, processors_online, thread_cpu_ns,

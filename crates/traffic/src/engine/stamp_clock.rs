@@ -1,0 +1,91 @@
+//! The kernel's packet timestamps, which are of the realtime clock, on the monotonic clock.
+
+use crate::sys::{self, Nanos, RealtimeOffset};
+
+/// What two readings of the offset may be apart, beyond their errors, if nobody has set the realtime clock: both clocks
+/// run at one rate.
+const APART_NS: u64 = 1_000_000;
+
+/// Both clocks, as they were at the last reading.
+#[derive(Debug)]
+pub struct StampClock {
+    read_ns: Nanos,
+    /// The most exact reading since the realtime clock was set.
+    realtime: RealtimeOffset,
+    was_set: bool,
+    /// The last reading before the realtime clock was set, zero if it was not: a packet that came earlier has a
+    /// timestamp of the other time.
+    since_ns: Nanos,
+}
+
+impl StampClock {
+    /// The first reading.
+    pub fn new() -> Self {
+        StampClock { read_ns: sys::now_ns(), realtime: sys::realtime_offset(), was_set: false, since_ns: 0 }
+    }
+
+    /// Reads both clocks, at this time of the monotonic one.
+    pub fn read(&mut self, read_ns: Nanos) {
+        self.compare(read_ns, sys::realtime_offset());
+    }
+
+    fn compare(&mut self, read_ns: Nanos, realtime: RealtimeOffset) {
+        let RealtimeOffset { offset_ns, bound_ns } = self.realtime;
+        self.was_set = realtime.offset_ns.abs_diff(offset_ns) > APART_NS + realtime.bound_ns + bound_ns;
+        if self.was_set {
+            self.since_ns = self.read_ns;
+        }
+        if self.was_set || realtime.bound_ns < bound_ns {
+            self.realtime = realtime;
+        }
+        self.read_ns = read_ns;
+    }
+
+    /// Whether the realtime clock was set between the last two readings: timestamps from between them are of one or the
+    /// other time.
+    pub fn was_set(&self) -> bool {
+        self.was_set
+    }
+
+    /// When a packet arrived that was received at the last reading, by its timestamp: no later than that, and then if
+    /// the timestamp is of another time.
+    pub fn arrival(&self, stamp_ns: Nanos) -> Nanos {
+        let arrived_ns = (stamp_ns as i64 - self.realtime.offset_ns).max(0) as Nanos;
+        if self.was_set || arrived_ns < self.since_ns { self.read_ns } else { self.read_ns.min(arrived_ns) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn setting_the_realtime_clock_moves_no_arrival() {
+        const HOUR_NS: i64 = 3600 * 1_000_000_000;
+        const OFFSET_NS: i64 = 1_700_000_000_000_000_000;
+        let stamp = |arrived_ns: i64| (arrived_ns + OFFSET_NS) as Nanos;
+        let reading = |offset_ns| RealtimeOffset { offset_ns, bound_ns: 20 };
+        let begin =
+            || StampClock { read_ns: 1_000, realtime: reading(OFFSET_NS), was_set: false, since_ns: 0 };
+        let mut clock = begin();
+        // Readings are not exact, and one that was interrupted is not taken.
+        clock.compare(5_000, RealtimeOffset { offset_ns: OFFSET_NS + 3_000_000, bound_ns: 3_000_000 });
+        clock.compare(9_000, RealtimeOffset { offset_ns: OFFSET_NS + 10, bound_ns: 10 });
+        assert_eq!(clock.arrival(stamp(5_010)), 5_000);
+        assert_eq!(clock.arrival(stamp(9_500)), 9_000);
+        for hours in [1, -1, 24 * 365] {
+            let mut clock = begin();
+            // A packet came at 15,000, and the clock was set before it was received, or before it came.
+            for stamp_ns in [stamp(15_000), stamp(15_000 + hours * HOUR_NS)] {
+                clock = begin();
+                clock.compare(20_000, reading(OFFSET_NS + hours * HOUR_NS));
+                assert!(clock.was_set());
+                assert_eq!(clock.arrival(stamp_ns), 20_000);
+            }
+            // The next ones are of the new time, but for one that has waited since.
+            clock.compare(30_000, reading(OFFSET_NS + hours * HOUR_NS));
+            assert_eq!(clock.arrival(stamp(25_000 + hours * HOUR_NS)), 25_000);
+            assert_eq!(clock.arrival(stamp(900)), 30_000);
+        }
+    }
+}
