@@ -520,7 +520,11 @@ start_ms: Array<number>,
 /**
  * The slice's figure; none where nothing came.
  */
-figures: Array<number | null>, };
+figures: Array<number | null>, 
+/**
+ * Whether the slice waited for a processor for long, at either host.
+ */
+held_up: Array<boolean>, };
 
 export type SeriesView = { 
 /**

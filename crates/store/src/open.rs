@@ -226,22 +226,28 @@ impl Record {
 
     /// Converts an older format to the current one.
     fn upgraded(mut self) -> Result<Self, StoreError> {
-        if self.format < FORMAT {
-            let upgrade = |connection: &mut Connection| -> rusqlite::Result<()> {
-                let transaction = connection.transaction()?;
-                for (from, script) in UPGRADES {
-                    if self.format <= from {
-                        transaction.execute_batch(script)?;
-                    }
+        let upgrade = |connection: &mut Connection| -> rusqlite::Result<()> {
+            let transaction = connection.transaction()?;
+            for (from, script) in UPGRADES {
+                if self.format <= from {
+                    transaction.execute_batch(script)?;
                 }
-                transaction.commit()
-            };
-            upgrade(&mut self.connection)
-                .map_err(|e| StoreError::from_sqlite(&self.path, "bring the record up to date", e))?;
-            self.format = FORMAT;
-        }
+            }
+            if !has_waiting_times(&transaction)? {
+                transaction.execute_batch("ALTER TABLE slice ADD COLUMN waited_ns INTEGER")?;
+            }
+            transaction.commit()
+        };
+        upgrade(&mut self.connection)
+            .map_err(|e| StoreError::from_sqlite(&self.path, "bring the record up to date", e))?;
+        self.format = FORMAT;
         Ok(self)
     }
+}
+
+/// Whether slices have the column `waited_ns`, which the first records of format 3 had not.
+pub(crate) fn has_waiting_times(connection: &Connection) -> rusqlite::Result<bool> {
+    connection.prepare_cached("SELECT 1 FROM pragma_table_info('slice') WHERE name = 'waited_ns'")?.exists([])
 }
 
 /// A new record's bytes: the tables, and the campaign's row.

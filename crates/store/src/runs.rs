@@ -1,6 +1,6 @@
 //! Runs in and out of a record.
 
-use crate::open::{count, from_json, parsed, to_json, within};
+use crate::open::{count, from_json, has_waiting_times, parsed, to_json, within};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, Transaction, params};
 use stacklab_model::{
@@ -151,8 +151,8 @@ fn insert_side(
         ])?;
     }
     let mut add = connection.prepare_cached(
-        "INSERT INTO slice (run, direction, role, round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+        "INSERT INTO slice (run, direction, role, round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns, waited_ns)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
     )?;
     for slice in &side.slices {
         add.execute(params![
@@ -166,7 +166,8 @@ fn insert_side(
             slice.last_ns as i64,
             slice.delay_ns.map(|ns| ns as i64),
             slice.jitter_ns,
-            slice.cpu_ns.map(|ns| ns as i64)
+            slice.cpu_ns.map(|ns| ns as i64),
+            slice.waited_ns.map(|ns| ns as i64)
         ])?;
     }
     Ok(())
@@ -322,9 +323,11 @@ fn select_series(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Int
 }
 
 fn select_slices(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Slice>> {
-    let select =
-        "SELECT round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns FROM slice";
-    key.rows(connection, select, |row| {
+    let waited = if has_waiting_times(connection)? { "waited_ns" } else { "NULL" };
+    let select = format!(
+        "SELECT round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns, {waited} FROM slice"
+    );
+    key.rows(connection, &select, |row| {
         let count = |place: usize| count(row, place);
         let known =
             |place: usize| row.get::<_, Option<i64>>(place)?.map(|ns| within(ns, LARGEST_NUMBER)).transpose();
@@ -337,6 +340,7 @@ fn select_slices(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Sli
             delay_ns: known(5)?,
             jitter_ns: row.get(6)?,
             cpu_ns: known(7)?,
+            waited_ns: known(8)?,
         })
     })
 }

@@ -95,6 +95,7 @@ CREATE TABLE slice (
     delay_ns INTEGER,
     jitter_ns REAL,
     cpu_ns INTEGER,
+    waited_ns INTEGER,
     PRIMARY KEY (run, direction, role, round)
 ) STRICT, WITHOUT ROWID;
 

@@ -50,6 +50,7 @@ fn side(role: Role) -> HostReport {
         slices: vec![
             Slice { round: 0, messages: 3, first_ns: 5, last_ns: 9, cpu_ns: Some(7), ..Slice::default() },
             Slice { round: 1, at_first: 1, delay_ns: Some(8), jitter_ns: Some(0.5), ..Slice::default() },
+            Slice { round: 2, waited_ns: Some(6), ..Slice::default() },
         ],
         tcp: Some(TcpInfo::default()),
         counters: Counters(BTreeMap::from([("udp.InDatagrams".into(), 7)])),
@@ -119,7 +120,7 @@ fn numbers_that_sums_would_overflow_are_refused() {
         ("run.spec", format!("replace(spec, '\"warmup_ns\":1', '\"warmup_ns\":{most}')")),
         ("series.start_ns", "-1 - start_ns".to_owned()),
         ("slice.messages", i64::MAX.to_string()),
-        ("slice.cpu_ns", "-1".to_owned()),
+        ("slice.waited_ns", "-1 - round".to_owned()),
         ("delays.buckets", format!("'[[1,{most}],[2,{most}]]'")),
         ("side.report", format!("replace(report, '\"measured\":3', '\"measured\":{most}')")),
     ] {
@@ -196,8 +197,7 @@ fn first_format() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("old.stacklab");
     let raw = rusqlite::Connection::open(&path).unwrap();
-    raw.pragma_update(None, "application_id", 0x5374_4c62).unwrap();
-    raw.pragma_update(None, "user_version", 1).unwrap();
+    raw.execute_batch("PRAGMA application_id = 0x53744c62; PRAGMA user_version = 1").unwrap();
     raw.execute_batch(include_str!("old/format1.sql")).unwrap();
     raw.execute_batch(include_str!("old/rows1.sql")).unwrap();
     (folder, path)
@@ -237,32 +237,33 @@ fn a_record_of_the_first_format_is_gone_on_with_in_this_one() {
     drop(record);
     let raw = rusqlite::Connection::open(&path).unwrap();
     assert_eq!(raw.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0)).unwrap(), FORMAT);
-    let broken =
-        raw.prepare("PRAGMA foreign_key_check").unwrap().query([]).unwrap().next().unwrap().is_some();
-    assert!(!broken);
+    assert!(!raw.prepare("PRAGMA foreign_key_check").unwrap().exists([]).unwrap());
     let record = Record::read(&path).unwrap();
     assert_eq!(record.host_reports(&new.trial).unwrap(), new.host_reports);
     assert_eq!(record.runs().unwrap()[1].trial, new.trial);
 }
 
 #[test]
-fn a_record_of_the_second_format_is_read_and_gone_on_with() {
-    let (_folder, path) = record();
-    let raw = rusqlite::Connection::open(&path).unwrap();
-    // What the second format had not.
-    raw.execute_batch("DROP TABLE slice; PRAGMA user_version = 2").unwrap();
-    drop(raw);
-    let before = std::fs::read(&path).unwrap();
-    let first = run(0, 0, RunStatus::Valid);
-    let old: Vec<HostReport> =
-        first.host_reports.iter().map(|side| HostReport { slices: Vec::new(), ..side.clone() }).collect();
-    assert_eq!(Record::read(&path).unwrap().host_reports(&first.trial).unwrap(), old);
-    assert_eq!(std::fs::read(&path).unwrap(), before);
-    let mut record = Record::open(&path).unwrap();
-    let new = run(1, 0, RunStatus::Valid);
-    record.put_run(&new).unwrap();
-    assert_eq!(record.host_reports(&first.trial).unwrap(), old);
-    assert_eq!(record.host_reports(&new.trial).unwrap(), new.host_reports);
+fn a_record_without_slices_or_without_their_waiting_times_is_read_and_gone_on_with() {
+    let [first, new] = [0, 1].map(|block| run(block, 0, RunStatus::Valid));
+    // What the second format had not, and the first records of the third one.
+    let second: fn(&mut HostReport) = |side| side.slices.clear();
+    let third: fn(&mut HostReport) = |side| side.slices.iter_mut().for_each(|slice| slice.waited_ns = None);
+    let [no_table, no_column] =
+        ["DROP TABLE slice; PRAGMA user_version = 2", "ALTER TABLE slice DROP COLUMN waited_ns"];
+    for (script, lacks) in [(no_table, second), (no_column, third)] {
+        let (_folder, path) = record();
+        rusqlite::Connection::open(&path).unwrap().execute_batch(script).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let mut old = first.host_reports.clone();
+        old.iter_mut().for_each(lacks);
+        assert_eq!(Record::read(&path).unwrap().host_reports(&first.trial).unwrap(), old);
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        let mut record = Record::open(&path).unwrap();
+        record.put_run(&new).unwrap();
+        assert_eq!(record.host_reports(&first.trial).unwrap(), old);
+        assert_eq!(record.host_reports(&new.trial).unwrap(), new.host_reports);
+    }
 }
 
 #[test]
@@ -345,9 +346,8 @@ fn another_programs_database_is_refused() {
 #[test]
 fn a_newer_format_is_refused_with_a_sentence() {
     let (_folder, path) = record();
-    let raw = rusqlite::Connection::open(&path).unwrap();
-    raw.pragma_update(None, "user_version", FORMAT + 1).unwrap();
-    drop(raw);
+    let newer = format!("PRAGMA user_version = {}", FORMAT + 1);
+    rusqlite::Connection::open(&path).unwrap().execute_batch(&newer).unwrap();
     let text = refusal(Record::read(&path));
     assert!(text.contains("has record format 4, and this stacklab knows formats up to 3"), "{text}");
 }

@@ -37,7 +37,7 @@ pub fn proc_files(text: &str) -> usize {
     counters::parse_snmp(text, &mut found);
     counters::parse_snmp6(text, &mut found);
     let times = [&[][..], &[0, 1]].into_iter().filter_map(|processors| cpu::times(text, processors));
-    found.len() + times.count() + memory::pages(text).into_iter().count()
+    found.len() + times.count() + memory::pages(text).iter().count() + cpu::run_delay(text).iter().count()
 }
 
 /// What others had of the processors between two listings of /proc: the first line of each is that of `/proc/stat`, the

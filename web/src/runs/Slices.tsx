@@ -24,8 +24,10 @@ export function Slices({ slices, theme }: { slices: SlicesView; theme: Theme }) 
         {slices.arms.map((arm, place) => {
           const { colour, marker, dash } = look(place, theme);
           const points = arm.figures.flatMap((figure, slice) => (figure === null ? [] : [[x.at(arm.start_ms[slice] ?? 0), y.at(figure)] as const]));
+          const heldUp = arm.start_ms.filter((_, slice) => arm.held_up[slice]);
           return (
             <g key={arm.label} stroke={colour}>
+              <path d={heldUp.map((start) => `M${x.at(start).toFixed(1)} ${BOTTOM}v-7`).join("")} stroke-width="2" />
               <path d={points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("")} fill="none" stroke-width="1" stroke-dasharray={dash} opacity="0.45" />
               <path d={points.map(([x, y]) => outline(marker, x, y, 3)).join("")} fill={isOpen(marker) ? "none" : colour} />
             </g>
@@ -38,6 +40,7 @@ export function Slices({ slices, theme }: { slices: SlicesView; theme: Theme }) 
         {slices.arms.map((arm, place) => (
           <span key={arm.label}><Swatch number={place} theme={theme} /> {arm.label}{" "}</span>
         ))}
+        {slices.arms.some((arm) => arm.held_up.some((was) => was)) && "; strokes at the bottom: waited for a processor for over a tenth of the slice"}
       </figcaption>
     </figure>
   );

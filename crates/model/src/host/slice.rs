@@ -26,9 +26,17 @@ pub struct Slice {
     /// CPU time of the arm's threads on this host for the slice, nanoseconds; `None` if the system does not count it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu_ns: Option<u64>,
+    /// Time for which the arm's threads on this host were ready to run and waited for a processor (run delay), from
+    /// the slice's first message until the arm's next slice, at a sender until its last message; nanoseconds. `None` if
+    /// the system does not count it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_ns: Option<u64>,
 }
 
 impl Slice {
+    /// A slice whose threads waited for more than this share of its time counts as held up.
+    pub const MOST_WAITED: f64 = 0.1;
+
     /// Seconds from the first message to the last.
     pub fn seconds(&self) -> f64 {
         self.last_ns.saturating_sub(self.first_ns) as f64 / 1e9
@@ -38,6 +46,13 @@ impl Slice {
     pub fn arrival_rate(&self) -> Option<f64> {
         let seconds = self.seconds();
         (seconds > 0.0).then(|| self.messages.saturating_sub(self.at_first) as f64 / seconds)
+    }
+
+    /// Whether its threads waited for a processor for more than [`Slice::MOST_WAITED`] of its time; `None` without
+    /// messages, or if the system does not count it.
+    pub fn held_up(&self) -> Option<bool> {
+        let waited = self.waited_ns.filter(|_| self.messages > 0)? as f64;
+        Some(waited > Self::MOST_WAITED * self.seconds() * 1e9)
     }
 
     /// CPU time per message, nanoseconds.

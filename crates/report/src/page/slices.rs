@@ -37,6 +37,10 @@ pub fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView> {
             };
             rounded(shown.factor * figure?, 5)
         };
+        let held_up = |slice: &Slice| {
+            let arrived = received.iter().find(|arrived| arrived.round == slice.round);
+            [Some(slice), arrived].into_iter().flatten().any(|slice| slice.held_up() == Some(true))
+        };
         ArmSlices {
             label: run.trial.cell.to_string(),
             start_ms: sent
@@ -44,6 +48,7 @@ pub fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView> {
                 .filter_map(|slice| rounded(slice.first_ns.saturating_sub(begin_ns) as f64 / 1e6, 6))
                 .collect(),
             figures: sent.iter().map(figure).collect(),
+            held_up: sent.iter().map(held_up).collect(),
         }
     };
     let what = if echo { "median round trip" } else { "payload received" };

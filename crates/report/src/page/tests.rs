@@ -320,6 +320,7 @@ fn the_slices_of_all_arms_are_shown_with_each_of_them() {
         run.host_reports[0].slices = vec![slice(0), slice(1)];
         let mut receiver = HostReport { role: Role::Receiver, ..run.host_reports[0].clone() };
         receiver.slices.truncate(1);
+        receiver.slices[0].waited_ns = Some(MS);
         run.host_reports.push(receiver);
         run
     };
@@ -331,6 +332,7 @@ fn the_slices_of_all_arms_are_shown_with_each_of_them() {
     // 100 messages in 2 ms.
     let rate = f64::from(four.spec.message_bytes) * 8.0 * 50_000.0 / 1e6;
     assert_eq!(seen.arms[0].figures, [Some(rate), None]);
+    assert_eq!(seen.arms[0].held_up, [true, false]);
     assert_eq!(detail(&run(0, RunStatus::Valid), &[], Detailed::Fully).slices, None);
 }
 

@@ -160,6 +160,11 @@ fn slice_columns() -> Vec<TidyColumn> {
         of_slice("cpu_ns", "CPU time of the arm's threads on the host, nanoseconds", |slice| {
             slice.cpu_ns.map(|ns| ns as f64)
         }),
+        of_slice(
+            "waited_ns",
+            "how long the arm's threads on the host were ready to run and waited for a processor, nanoseconds",
+            |slice| slice.waited_ns.map(|ns| ns as f64),
+        ),
     ]
 }
 

@@ -16,6 +16,7 @@ pub fn figures(
 ) -> RunRecord {
     let Evidence { collected, guest_cpu, services, routers, clocks, other_load, joint } = evidence;
     let sources = &report_sources(direction);
+    let held_up = joint.held_up;
     let mut made = reported(path, &spec, direction, collected.reports, joint);
     if let Some(asked) = services {
         made = services::counted(made, sources, &asked);
@@ -24,7 +25,7 @@ pub fn figures(
     if let Some(counted) = &routers {
         made = routers::counted(made, sources, counted, &spec, path.mtu);
     }
-    made.warnings.extend(other_load.as_ref().and_then(other_load::warning));
+    made.warnings.extend(other_load.as_ref().and_then(|load| other_load::warning(load, held_up)));
     let Figures { status, mut values, drops, warnings, host_reports } =
         clock_correction::corrected(made, sources, &clocks);
     if trial.probe == Probe::Paced {

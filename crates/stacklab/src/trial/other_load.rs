@@ -1,6 +1,6 @@
 //! Other load on this machine during a trial: a run that it may have disturbed says so.
 
-use stacklab_model::Warning;
+use stacklab_model::{Slice, Warning};
 use stacklab_traffic::host::other_load::OtherLoad;
 
 /// Maximum steal, as a share of the time of all CPUs.
@@ -10,8 +10,9 @@ const MOST_OF_OTHERS: f64 = 0.1;
 /// Maximum number of named processes.
 const NAMED: usize = 3;
 
-/// The warning of a trial during which other load used much of the CPUs, with its parts.
-pub fn warning(load: &OtherLoad) -> Option<Warning> {
+/// The warning of a trial during which other load used much of the CPUs, with its parts. `held_up` are slices of an
+/// interleaved trial that waited for a processor, and all of which that is known.
+pub fn warning(load: &OtherLoad, held_up: [usize; 2]) -> Option<Warning> {
     let others: f64 = load.processes.iter().map(|process| process.share).sum();
     if load.stolen <= MOST_STOLEN && others <= MOST_OF_OTHERS {
         return None;
@@ -23,9 +24,15 @@ pub fn warning(load: &OtherLoad) -> Option<Warning> {
     }
     let named = load.processes.iter().filter(|process| process.share >= MOST_OF_OTHERS / 2.0).take(NAMED);
     what.extend(named.map(|process| format!("{} had {} of one", process.name, percent(process.share))));
+    let mut text = format!("other load used {} of the CPUs ({})", percent(load.taken()), what.join(", "));
+    let [some, all] = held_up;
+    if some > 0 {
+        let most = percent(Slice::MOST_WAITED);
+        text += &format!("; {some} of {all} slices waited for a processor for over {most}");
+    }
     Some(Warning {
         code: "other_load".to_owned(),
-        text: format!("other load used {} of the CPUs ({})", percent(load.taken()), what.join(", ")),
+        text,
         advice: "end other load, or measure on a machine of your own".to_owned(),
     })
 }
@@ -53,8 +60,8 @@ mod tests {
 
     #[test]
     fn what_had_the_processors_is_named_where_it_was_much() {
-        assert_eq!(warning(&load(0.05, &[("cron", 0.04), ("sshd", 0.05)])), None);
-        let said = |load| warning(&load).unwrap().text;
+        assert_eq!(warning(&load(0.05, &[("cron", 0.04), ("sshd", 0.05)]), [9, 9]), None);
+        let said = |load| warning(&load, [0, 9]).unwrap().text;
         assert_eq!(
             said(load(0.12, &[("cc1", 0.5), ("sshd", 0.01)])),
             "other load used 38 % of the CPUs (steal 12 %, cc1 had 50 % of one)"
@@ -62,6 +69,10 @@ mod tests {
         assert_eq!(
             said(load(0.0, &[("cc1", 0.2)])),
             "other load used 10 % of the CPUs (cc1 had 20 % of one)"
+        );
+        assert_eq!(
+            warning(&load(0.0, &[("cc1", 0.2)]), [2, 80]).unwrap().text,
+            "other load used 10 % of the CPUs (cc1 had 20 % of one); 2 of 80 slices waited for a processor for over 10 %"
         );
     }
 }

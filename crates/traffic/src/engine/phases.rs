@@ -8,7 +8,7 @@ use crate::engine::turns::Turn;
 use crate::engine::tx::TxBatch;
 use crate::host::cpu::CpuWindow;
 use crate::stats::slices::MOST_SLICES;
-use crate::sys::{self, Nanos};
+use crate::sys::{self, Nanos, RunDelay};
 use stacklab_model::{Length, Pacing, Probe, Sent, Slice, Transport, TrialSpec};
 use std::io;
 use std::ops::Range;
@@ -82,11 +82,12 @@ pub struct Sending<'a> {
     cpu: CpuWindow,
     slices: Vec<Slice>,
     cpu_parts: Option<(Nanos, Nanos)>,
+    run_delay: RunDelay,
     channels: &'a [Channel],
 }
 
 impl<'a> Sending<'a> {
-    /// The phases of a trial on a group of its flows.
+    /// The phases of a trial on a group of its flows, which the calling thread sends.
     pub fn new(spec: &'a TrialSpec, channels: &'a [Channel], group: Range<usize>) -> io::Result<Self> {
         let all = channels.len() as u64;
         let pacing = match spec.probe.pacing {
@@ -113,6 +114,7 @@ impl<'a> Sending<'a> {
             cpu: CpuWindow::new(spec.cpu_scope),
             slices: Vec::new(),
             cpu_parts: None,
+            run_delay: RunDelay::of_this_thread(),
             channels,
         })
     }
@@ -208,11 +210,15 @@ impl<'a> Sending<'a> {
         slice_ns: Nanos,
         after_each: &mut impl FnMut(Phase, u64) -> io::Result<()>,
     ) -> io::Result<()> {
+        let waited_began = self.run_delay.read();
         let began = sys::thread_cpu_ns();
         let sent = self.phase(Phase::Measured, Length::Time(slice_ns), round, after_each)?;
         let cpu_ns = sys::thread_cpu_ns().zip(began).map(|(now, began)| now.saturating_sub(began));
+        let waited = self.run_delay.read().zip(waited_began);
+        let waited_ns = waited.map(|(now, began)| now.saturating_sub(began));
         let (messages, first_ns, last_ns) = (sent.messages, sent.first_ns, sent.last_ns);
-        self.slices.push(Slice { round, messages, first_ns, last_ns, cpu_ns, ..Slice::default() });
+        let counted = Slice { round, messages, cpu_ns, waited_ns, ..Slice::default() };
+        self.slices.push(Slice { first_ns, last_ns, ..counted });
         self.count(sent);
         self.empty_path()?;
         Ok(())

@@ -23,6 +23,8 @@ pub struct JointFigures {
     pub values: BTreeMap<Metric, Value>,
     /// How the packets of all arms contradict the plan.
     pub contradictions: Vec<String>,
+    /// How many slices of all arms, at both hosts, were held up ([`Slice::held_up`]), and of how many that is known.
+    pub held_up: [usize; 2],
 }
 
 /// The joint figures of the arms, in their order.
@@ -49,7 +51,17 @@ pub fn joint_figures(arms: &[Arm<'_>]) -> Vec<JointFigures> {
     for reason in packets(arms) {
         all.iter_mut().for_each(|arm| arm.contradictions.push(reason.clone()));
     }
+    let held_up = held_up(arms);
+    all.iter_mut().for_each(|arm| arm.held_up = held_up);
     all
+}
+
+/// The slices that were held up, and all of which that is known. All arms have the same figures: no arm's slices are
+/// judged by what it suffered more.
+fn held_up(arms: &[Arm<'_>]) -> [usize; 2] {
+    let slices = arms.iter().flat_map(|(.., reports)| *reports).flat_map(|report| &report.slices);
+    let known = slices.filter_map(Slice::held_up);
+    known.fold([0, 0], |[held_up, all], was| [held_up + usize::from(was), all + 1])
 }
 
 /// The metric's figure in each round of an arm; `None` for a metric that slices do not have.
@@ -235,6 +247,15 @@ mod tests {
         some[0].2[0].counters.0.insert("interface.tx_packets".to_owned(), 3000);
         let said = &found(&some)[1].contradictions;
         assert_eq!(*said, ["the arms together sent 2006 packets and 3000 left: they were split"]);
+    }
+
+    #[test]
+    fn slices_that_waited_for_a_processor_are_counted_of_all_arms_together() {
+        let mut some = arms([&[1e5; 9], &[1e5; 9]]);
+        // Of 10 ms: just enough, and too much.
+        (some[0].2[1].slices[2].waited_ns, some[1].2[1].slices[3].waited_ns) =
+            (Some(1_000_000), Some(1_000_001));
+        assert!(found(&some).iter().all(|arm| arm.held_up == [1, 2]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The slices of an arm of an interleaved trial, counted as messages arrive.
 
-use crate::sys::{self, Nanos};
+use crate::sys::{self, Nanos, RunDelay};
 use stacklab_model::{Slice, TrialSpec};
 
 /// Maximum number of slices of an arm.
@@ -15,17 +15,22 @@ pub struct SliceCounter {
     delays: Vec<u64>,
     /// CPU time of this thread when the last row began.
     cpu_began: Option<Nanos>,
+    run_delay: RunDelay,
+    /// How long this thread had waited for a processor when the last row began.
+    waited_began: Option<Nanos>,
     /// User and kernel time of this thread when the first row began, and when a row was last completed.
     parts: [Option<(Nanos, Nanos)>; 2],
 }
 
 impl SliceCounter {
-    /// Counts nothing yet. `None` for a trial that is not interleaved.
+    /// Counts nothing yet, for the calling thread. `None` for a trial that is not interleaved.
     pub fn new(spec: &TrialSpec) -> Option<Self> {
         spec.slicing.map(|_| SliceCounter {
             rows: Vec::with_capacity(1024),
             delays: Vec::with_capacity(MOST_DELAYS),
             cpu_began: None,
+            run_delay: RunDelay::of_this_thread(),
+            waited_began: None,
             parts: [None; 2],
         })
     }
@@ -43,6 +48,7 @@ impl SliceCounter {
                 let round = self.rows.len() as u32;
                 self.rows.push(Slice { round, ..Slice::default() });
             }
+            self.waited_began = self.run_delay.read();
             self.cpu_began = sys::thread_cpu_ns();
             self.parts[0] = self.parts[0].or_else(sys::thread_cpu_parts);
         }
@@ -69,12 +75,15 @@ impl SliceCounter {
         }
     }
 
-    /// Completes the last row: its CPU time and delays are known.
+    /// Completes the last row: its CPU time, waiting time and delays are known.
     pub fn close(&mut self) {
         let Some(row) = self.rows.last_mut() else { return };
         if let (Some(began), Some(now)) = (self.cpu_began.take(), sys::thread_cpu_ns()) {
             row.cpu_ns = Some(now.saturating_sub(began));
             self.parts[1] = sys::thread_cpu_parts();
+        }
+        if let (Some(began), Some(now)) = (self.waited_began.take(), self.run_delay.read()) {
+            row.waited_ns = Some(now.saturating_sub(began));
         }
         let count = self.delays.len();
         if count > 1 {
@@ -111,6 +120,7 @@ impl SliceCounter {
             row.messages += theirs.messages;
             row.last_ns = row.last_ns.max(theirs.last_ns);
             row.cpu_ns = row.cpu_ns.zip(theirs.cpu_ns).map(|(one, two)| one + two);
+            row.waited_ns = row.waited_ns.zip(theirs.waited_ns).map(|(one, two)| one + two);
             row.delay_ns = row.delay_ns.or(theirs.delay_ns);
             row.jitter_ns = row.jitter_ns.or(theirs.jitter_ns);
         }
@@ -126,9 +136,12 @@ impl SliceCounter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::fixtures;
+    use stacklab_model::{Family, Slicing, Transport};
 
     fn counter() -> SliceCounter {
-        SliceCounter { rows: Vec::new(), delays: Vec::new(), cpu_began: None, parts: [None; 2] }
+        let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
+        SliceCounter::new(&TrialSpec { slicing: Some(Slicing::default()), ..spec }).unwrap()
     }
 
     #[test]

@@ -27,6 +27,21 @@ pub(super) fn unsupported<T>(what: &str) -> io::Result<T> {
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }
 
+/// How long a thread waited for a processor: not counted.
+pub struct RunDelay;
+
+impl RunDelay {
+    /// Of the calling thread.
+    pub fn of_this_thread() -> Self {
+        RunDelay
+    }
+
+    /// Nothing.
+    pub fn read(&self) -> Option<Nanos> {
+        None
+    }
+}
+
 /// Turns receive timestamps on.
 pub fn enable_rx_timestamps(_socket: &Socket) -> io::Result<()> {
     unsupported("kernel receive timestamps")

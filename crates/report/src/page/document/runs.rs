@@ -93,6 +93,8 @@ pub struct ArmSlices {
     pub start_ms: Vec<f64>,
     /// The slice's figure; none where nothing came.
     pub figures: Vec<Option<f64>>,
+    /// Whether the slice waited for a processor for long, at either host.
+    pub held_up: Vec<bool>,
 }
 
 /// What one host saw.

@@ -1,9 +1,10 @@
 //! Processor times (/proc/stat).
 
-use crate::sys::types::CpuTimes;
+use crate::sys::types::{CpuTimes, Nanos};
 use nix::unistd::{SysconfVar, sysconf};
 use std::fs::File;
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 
 /// Buffer size for /proc/stat: some thousand lines of interrupts and processors.
 const STAT_BYTES: usize = 256 * 1024;
@@ -48,6 +49,31 @@ impl CpuReader {
         File::open("/proc/stat").and_then(|mut stat| stat.read_to_end(&mut self.room)).ok()?;
         times(std::str::from_utf8(&self.room).ok()?, &self.processors)
     }
+}
+
+/// Reads how long a thread was ready to run and waited for a processor (/proc/thread-self/schedstat).
+pub struct RunDelay(Option<File>);
+
+impl RunDelay {
+    /// Of the calling thread.
+    pub fn of_this_thread() -> Self {
+        RunDelay(File::open("/proc/thread-self/schedstat").ok())
+    }
+
+    /// The time so far, without allocating; `None` if the kernel does not count it.
+    pub fn read(&self) -> Option<Nanos> {
+        let mut room = [0; 64];
+        let length = self.0.as_ref()?.read_at(&mut room, 0).ok()?;
+        run_delay(std::str::from_utf8(&room[..length]).ok()?)
+    }
+}
+
+/// The second number of schedstat, after the time on a processor and before how often the thread got one: a kernel that
+/// does not count writes zeros.
+pub(crate) fn run_delay(schedstat: &str) -> Option<Nanos> {
+    let mut numbers = schedstat.split_whitespace().map(|number| number.parse::<Nanos>().ok());
+    let (_, waited, times) = (numbers.next()??, numbers.next()??, numbers.next()??);
+    (times > 0).then_some(waited)
 }
 
 /// The times of these processors in /proc/stat; an empty list means all together.
@@ -108,6 +134,16 @@ mod tests {
         assert_eq!(ticks(&[0, 1]), Ticks { user: 13, system: 3, idle: 9, irq: 6, softirq: 7, steal: 8 });
         assert_eq!(ticks(&[10]).user, 5);
         assert_eq!(parse(stat, &[2]), None);
+    }
+
+    #[test]
+    fn the_run_delay_is_the_second_number_unless_nothing_is_counted() {
+        assert_eq!(run_delay("113448 411159 2\n"), Some(411_159));
+        // A thread that runs for the first time.
+        assert_eq!(run_delay("0 0 1\n"), Some(0));
+        for nothing in ["0 0 0\n", "", "1 2", "1 -2 3"] {
+            assert_eq!(run_delay(nothing), None, "{nothing}");
+        }
     }
 
     #[test]

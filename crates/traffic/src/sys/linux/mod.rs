@@ -12,7 +12,7 @@ mod stamps;
 
 pub use batch::Batch;
 pub use counters::counters;
-pub use cpu::{CpuReader, processors_online, tick_ns};
+pub use cpu::{CpuReader, RunDelay, processors_online, tick_ns};
 pub use host::host;
 pub use memory::{peak_rss_kib, socket_memory_bytes};
 pub use options::*;
