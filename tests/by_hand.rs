@@ -173,7 +173,9 @@ fn a_state_that_names_another_process_leads_nowhere() {
     let program = Program::new();
     program.write("m.toml", study(&["native"]));
     let hand = ByHand(&program);
-    let mut other = Command::new("unshare").args(["--net", "sleep", "600"]).spawn().unwrap();
+    // It ends with this test.
+    let words = ["--pdeathsig", "KILL", "unshare", "--net", "sleep", "600"];
+    let mut other = Command::new("setpriv").args(words).spawn().unwrap();
     let pid = other.id();
     let own_network = std::fs::metadata("/proc/self/ns/net").unwrap().ino();
     while identity(pid).1 == own_network {

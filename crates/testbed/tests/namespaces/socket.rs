@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// Says a line at the socket, and waits for an answer or the end.
-const CLIENT: &str = r#"use Socket; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die $!;
+const CLIENT: &str = r#"use Socket; alarm 10; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die $!;
     connect($s, pack_sockaddr_un($ARGV[0])) or die $!;
     syswrite($s, "line\n"); my $answer; print sysread($s, $answer, 100) ? $answer : "the end";"#;
 
