@@ -52,7 +52,7 @@ pub struct NodeAirtime {
     pub frames_received: u64,
     /// Times that a frame had to be sent again.
     pub retries: u64,
-    /// Frames given up after the last attempt.
+    /// Frames lost for good: after the last attempt, or to a group.
     pub given_up: u64,
     /// Frames dropped by a full queue.
     pub queue_drops: u64,

@@ -16,7 +16,7 @@ pub(crate) struct Contender {
     backoff: u32,
     /// Accesses in a row that failed.
     failures: u32,
-    /// When the queue was last empty no more.
+    /// When a frame came into the empty queue.
     waits_since_ns: u64,
     /// Frames of the exchange in progress that do not come back, and its end. They have their places in the queue until
     /// then.

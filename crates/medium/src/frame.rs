@@ -31,6 +31,8 @@ pub enum FrameKind {
     Single,
     /// A management frame, or another one that has a basic rate: alone, at the group rate.
     Basic,
+    /// A BlockAckReq: alone, at the group rate, answered by a BlockAck.
+    BlockAckRequest,
 }
 
 /// A frame to send.

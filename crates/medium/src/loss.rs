@@ -15,7 +15,7 @@ pub(crate) fn frame_error(
 ) -> f64 {
     let group_rate = radio.settings().group_rate;
     let (bits, code_rate) = match (receiver, kind) {
-        (Receiver::Group, _) | (_, FrameKind::Basic) => legacy(group_rate),
+        (Receiver::Group, _) | (_, FrameKind::Basic | FrameKind::BlockAckRequest) => legacy(group_rate),
         _ => {
             let (bits, numerator, denominator) = radio.mcs().modulation();
             (bits, (numerator, denominator))

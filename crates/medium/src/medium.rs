@@ -21,6 +21,7 @@ pub struct Medium {
     busy_until_ns: u64,
     exchanges: u64,
     events: VecDeque<Event>,
+    /// Until `busy_until_ns`.
     airtime: Airtime,
     nodes: Vec<NodeAirtime>,
 }
@@ -78,9 +79,8 @@ impl Medium {
         while self.access_ns().is_some_and(|at_ns| at_ns < now_ns) {
             self.begin();
         }
-        let category = AccessCategory::ALL.iter().position(|category| *category == frame.category);
-        let at = frame.transmitter.0 * AccessCategory::ALL.len() + category.expect("all are in the list");
-        let contender = &mut self.contenders[at];
+        let of_node = frame.transmitter.0 * AccessCategory::ALL.len();
+        let contender = &mut self.contenders[of_node + frame.category as usize];
         if contender.occupied(now_ns) >= self.settings.queue_frames {
             self.nodes[frame.transmitter.0].queue_drops += 1;
             return Err(QueueFull);
@@ -103,10 +103,15 @@ impl Medium {
         self.events.pop_front_if(|event| event.at_ns() <= now_ns)
     }
 
-    /// Where the time went until now. An exchange that has begun counts in full.
+    /// Where the time went until now. An exchange that has begun counts in full. After it the channel is idle, or in
+    /// contention while a frame waits. Events until then have been polled.
     pub fn airtime(&self, now_ns: u64) -> Airtime {
+        let until_ns = now_ns.max(self.busy_until_ns);
+        let waits_since = self.contenders.iter().filter_map(Contender::waits_since_ns).min();
+        let waits_since = waits_since.unwrap_or(until_ns).clamp(self.busy_until_ns, until_ns);
         let mut airtime = self.airtime;
-        self.count_gap(&mut airtime, now_ns);
+        airtime.idle_ns += waits_since - self.busy_until_ns;
+        airtime.contention_ns += until_ns - waits_since;
         airtime
     }
 
@@ -120,21 +125,10 @@ impl Medium {
         self.contenders.iter().filter_map(|contender| contender.access_ns(self.busy_until_ns)).min()
     }
 
-    /// Counts the time from the end of the last exchange: contention while a frame waits, else idle.
-    fn count_gap(&self, airtime: &mut Airtime, until_ns: u64) {
-        let until_ns = until_ns.max(self.busy_until_ns);
-        let waits_since = self.contenders.iter().filter_map(Contender::waits_since_ns).min();
-        let waits_since = waits_since.unwrap_or(until_ns).clamp(self.busy_until_ns, until_ns);
-        airtime.idle_ns += waits_since - self.busy_until_ns;
-        airtime.contention_ns += until_ns - waits_since;
-    }
-
     /// Begins the next exchange.
     fn begin(&mut self) {
         let Some(begin_ns) = self.access_ns() else { return };
-        let mut airtime = self.airtime;
-        self.count_gap(&mut airtime, begin_ns);
-        self.airtime = airtime;
+        self.airtime = self.airtime(begin_ns);
 
         let beginning = self.beginning(begin_ns);
         let collides = beginning.len() > 1;

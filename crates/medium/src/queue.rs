@@ -79,6 +79,7 @@ impl Queue {
         let exchange = match (first.frame.receiver, first.frame.kind) {
             (Receiver::Group, _) => radio.group(first.frame.bytes),
             (Receiver::Node(_), FrameKind::Basic) => radio.basic(first.frame.bytes),
+            (Receiver::Node(_), FrameKind::BlockAckRequest) => radio.block_ack_request(first.frame.bytes),
             (Receiver::Node(_), _) => radio.data(&aggregate),
         };
         Some((taken, exchange))

@@ -24,12 +24,7 @@ pub struct MediumSettings {
 impl MediumSettings {
     /// A channel with the default parameters of EDCA, queues of 150 frames, 7 attempts, and no loss.
     pub fn new(radio: Radio) -> Self {
-        let of = |role| {
-            let mut all = AccessCategory::ALL.iter();
-            std::array::from_fn(|_| {
-                Edca::default_of(role, *all.next().expect("there are four access categories"))
-            })
-        };
+        let of = |role| std::array::from_fn(|index| Edca::default_of(role, AccessCategory::ALL[index]));
         MediumSettings {
             radio,
             access_point: of(Role::AccessPoint),

@@ -196,8 +196,12 @@ fn random_traffic(medium: &mut Medium, traffic: u64) -> (Vec<Event>, Vec<FrameId
             transmitter,
             receiver: if pick(50) == 0 { Receiver::Group } else { Receiver::Node(to) },
             bytes: 60 + pick(1440) as u32,
-            kind: [FrameKind::Basic, FrameKind::Single, FrameKind::Aggregated { tid: 0 }]
-                [2u64.saturating_sub(pick(30)) as usize],
+            kind: match pick(30) {
+                0 => FrameKind::Basic,
+                1 => FrameKind::Single,
+                2 => FrameKind::BlockAckRequest,
+                _ => FrameKind::Aggregated { tid: 0 },
+            },
             category: AccessCategory::ALL[pick(4) as usize],
         };
         while let Some(event) = medium.poll(now_ns) {

@@ -142,6 +142,12 @@ impl Radio {
         self.answered(Ppdu::legacy(self.settings.band, rate, mpdu_bytes), rate, ACK_BYTES)
     }
 
+    /// A BlockAckReq at the rate of management frames, with a BlockAck.
+    pub fn block_ack_request(&self, mpdu_bytes: u32) -> Exchange {
+        let rate = self.settings.group_rate;
+        self.answered(Ppdu::legacy(self.settings.band, rate, mpdu_bytes), rate, BLOCK_ACK_BYTES)
+    }
+
     /// A frame to a group, which nobody acknowledges.
     pub fn group(&self, mpdu_bytes: u32) -> Exchange {
         let ppdu = Ppdu::legacy(self.settings.band, self.settings.group_rate, mpdu_bytes);
@@ -177,6 +183,9 @@ mod tests {
         // 30 bytes at 6 Mbit/s: 11 symbols.
         let management = radio.basic(30);
         assert_eq!((management.ppdu.total_ns(), management.response_ns), (26_000 + 44_000, 10_000 + 50_000));
+        // A BlockAckReq has 24 bytes: 9 symbols. The BlockAck takes 68 us at 6 Mbit/s.
+        let request = radio.block_ack_request(24);
+        assert_eq!((request.ppdu.total_ns(), request.response_ns), (26_000 + 36_000, 10_000 + 74_000));
         assert_eq!(radio.group(30), Exchange { ppdu: management.ppdu, response_ns: 0, timeout_ns: 0 });
     }
 

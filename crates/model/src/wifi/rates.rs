@@ -17,12 +17,12 @@ named! {
 }
 
 impl Band {
-    /// aSlotTime. In 2.4 GHz the short slot, which a BSS without 802.11b stations uses (section 18.4.4).
+    /// aSlotTime. In 2.4 GHz the short slot, which a BSS without 802.11b stations uses (section 18.5.4).
     pub fn slot_ns(self) -> u64 {
         9 * US
     }
 
-    /// aSIFSTime (sections 17.4.4, 18.4.4).
+    /// aSIFSTime (sections 17.4.4, 18.5.4).
     pub fn sifs_ns(self) -> u64 {
         match self {
             Band::Ghz2 => 10 * US,
