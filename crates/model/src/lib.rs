@@ -1,4 +1,4 @@
-//! The vocabulary of stacklab: factors, trials, host reports, metrics and findings.
+//! The vocabulary of stacklab: factors, trials, host reports, metrics and findings; the models of headers and airtime.
 //!
 //! It contains data, parsing and printing only: no I/O and no clock. It is the only crate of the project that other
 //! library crates depend on; the `stacklab` program combines them.
@@ -15,6 +15,7 @@ mod random;
 mod trial;
 mod units;
 mod value;
+pub mod wifi;
 
 pub use factors::cell::Cell;
 pub use factors::factor::Factor;

@@ -91,7 +91,7 @@ Examples:
 What both records measured is compared: the same cells by the same metrics. Runs are not paired. With --fail-on the exit
 code is 8 where the whole 95 % interval of a figure is worse than that.")]
     Compare(CompareOptions),
-    /// Look up what published studies print, and check the differences that they state
+    /// Look up what published studies print, check the differences that they state, and print the airtime model
     #[command(
         subcommand,
         after_help = "\
@@ -99,7 +99,8 @@ Examples:
   stacklab reference list                          the studies, and what is known of each
   stacklab reference show kolahi2009lan            its tables, differences and findings
   stacklab reference audit                         every stated difference, recomputed
-  stacklab reference audit --format json"
+  stacklab reference audit --format json
+  stacklab reference airtime --mcs 7 --width 20    what a Wi-Fi channel carries"
     )]
     Reference(ReferenceCommand),
     /// Run a published study's preset, then test each of the study's findings on what was measured

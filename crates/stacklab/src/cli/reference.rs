@@ -1,6 +1,7 @@
-//! Published studies.
+//! Published studies, and the airtime model.
 
 use clap::{Args, Subcommand};
+use stacklab_model::wifi::{Band, Guard, Width};
 
 /// The verbs of `reference`.
 #[derive(Debug, Subcommand)]
@@ -11,6 +12,8 @@ pub enum ReferenceCommand {
     Show(ShowOptions),
     /// Recompute every stated difference by each formula, and say which one gives what is printed
     Audit(AuditOptions),
+    /// Print what a Wi-Fi channel carries by the airtime model (802.11n), for each family, size and security
+    Airtime(AirtimeOptions),
 }
 
 /// Options of `reference show`.
@@ -27,6 +30,23 @@ pub struct AuditOptions {
     /// text, or json: an object for each stated difference
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: TextOrJson,
+}
+
+/// Options of `reference airtime`. The default is the channel of the study kolahi2011wlan.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct AirtimeOptions {
+    /// Frequency band, GHz: 2.4 or 5
+    #[arg(long, value_name = "BAND", default_value = "2.4")]
+    pub band: Band,
+    /// Channel width, MHz: 20 or 40
+    #[arg(long, value_name = "WIDTH", default_value = "40")]
+    pub width: Width,
+    /// Guard interval: long or short
+    #[arg(long, value_name = "GUARD", default_value = "short")]
+    pub guard: Guard,
+    /// Modulation and coding scheme, 0 to 15
+    #[arg(long, value_name = "INDEX", default_value_t = 15)]
+    pub mcs: u8,
 }
 
 /// What an answer that is no report of a record is written as.

@@ -1,5 +1,7 @@
 //! `stacklab reference`.
 
+mod airtime;
+
 use crate::cli::reference::{ReferenceCommand, TextOrJson};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
@@ -9,7 +11,7 @@ use stacklab_reference::{
 };
 use stacklab_report::{Block, Footnotes, Table, WIDTH, text};
 
-/// Lists, shows or audits published studies.
+/// Lists, shows or audits published studies; prints the airtime model.
 pub fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
     let all = Reference::built_in()?;
     print_text(&match command {
@@ -22,6 +24,7 @@ pub fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
                 TextOrJson::Json => audit_json(&audited),
             }
         }
+        ReferenceCommand::Airtime(options) => text(&airtime::airtime(options)?, WIDTH),
     })
 }
 

@@ -1,0 +1,5 @@
+//! The medium as its callers see it.
+
+mod behaviour;
+mod saturation;
+mod senders;

@@ -1,0 +1,29 @@
+//! The airtime model of IEEE 802.11n: what a frame costs on a radio channel.
+//!
+//! It is to Wi-Fi what the header model is to a wire. Times are nanoseconds. Sections are those of IEEE 802.11-2016
+//! unless said otherwise.
+//!
+//! * [`Radio`]: checked settings of a channel, and the time of each exchange on it
+//! * [`mpdu_bytes`]: the frame that carries an IP packet
+//! * [`Radio::saturation`]: the closed formula of one saturated sender
+//! * [`Bianchi`]: several saturated senders
+
+mod aggregate;
+mod bianchi;
+mod edca;
+mod error;
+mod mpdu;
+mod ppdu;
+mod radio;
+mod rates;
+mod saturation;
+
+pub use aggregate::{Aggregate, Aggregation};
+pub use bianchi::Bianchi;
+pub use edca::{AccessCategory, Edca, Role};
+pub use error::WifiError;
+pub use mpdu::{Security, group_mpdu_bytes, mpdu_bytes};
+pub use ppdu::Ppdu;
+pub use radio::{Exchange, Radio, RadioSettings};
+pub use rates::{Band, Guard, LegacyRate, Mcs, Width};
+pub use saturation::Saturation;

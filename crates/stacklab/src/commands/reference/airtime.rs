@@ -1,0 +1,135 @@
+//! `stacklab reference airtime`.
+
+use crate::cli::reference::AirtimeOptions;
+use crate::failure::Failure;
+use stacklab_model::wifi::{
+    AccessCategory, Aggregation, Band, Edca, LegacyRate, Radio, RadioSettings, Role, Security, WifiError,
+    group_mpdu_bytes, mpdu_bytes,
+};
+use stacklab_model::{Family, Transport};
+use stacklab_report::{Block, Table};
+
+/// Payload sizes of the study kolahi2011wlan.
+const SIZES: [u32; 6] = [128, 384, 640, 896, 1152, 1408];
+/// Limits of A-MPDUs, in frames.
+const FRAMES: [u32; 3] = [1, 8, 64];
+const SECURITY: [Security; 2] = [Security::Open, Security::Wpa2];
+/// Packets to groups: ARP; a neighbour solicitation with a source link-layer address; a router advertisement with that,
+/// an MTU and a prefix.
+const GROUP_PACKETS: [(&str, u32); 3] =
+    [("ARP", 28), ("neighbour solicitation", 72), ("router advertisement", 104)];
+const GROUP_RATES: [LegacyRate; 2] = [LegacyRate::Dsss1, LegacyRate::Ofdm6];
+
+/// The formula's table for a channel.
+///
+/// # Errors
+/// A channel that does not exist.
+pub fn airtime(options: &AirtimeOptions) -> Result<Vec<Block>, Failure> {
+    blocks(options).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+fn blocks(options: &AirtimeOptions) -> Result<Vec<Block>, WifiError> {
+    let AirtimeOptions { band, width, guard, mcs } = *options;
+    let settings = RadioSettings { band, width, guard, mcs, ..RadioSettings::default() };
+    let rate = Radio::new(settings.clone())?.data_rate() / 1e6;
+    let mut blocks = vec![
+        Block::Title("Airtime of IEEE 802.11n".to_owned()),
+        Block::Text(format!(
+            "MCS {mcs} at {width} MHz with the {guard} guard interval: {rate:.1} Mbit/s, in {band} GHz. Mbit/s of UDP \
+             payload of one station that always has a frame, over one hop; half of it is left over two hops of one \
+             channel. Per cent: IPv6 compared with IPv4."
+        )),
+    ];
+    for frames in FRAMES {
+        let aggregation = Aggregation { frames, ..settings.aggregation };
+        let radio = Radio::new(RadioSettings { aggregation, ..settings.clone() })?;
+        blocks.push(Block::Heading(match frames {
+            1 => "Without aggregation".to_owned(),
+            _ => format!("A-MPDUs of up to {frames} frames"),
+        }));
+        blocks.push(Block::Table(goodput(&radio)));
+    }
+    blocks.push(Block::Heading("Frames to a group, microseconds".to_owned()));
+    blocks.push(Block::Table(group_frames(&settings)?));
+    blocks.push(Block::Heading("Formula".to_owned()));
+    blocks.push(Block::List(
+        [
+            "payload rate = 8 N P / T: N frames with P bytes of payload each",
+            "T = AIFS + mean backoff + preamble + symbols + SIFS + response",
+            "docs/wifi.md has every part with its source",
+        ]
+        .map(str::to_owned)
+        .to_vec(),
+    ));
+    Ok(blocks)
+}
+
+fn goodput(radio: &Radio) -> Table {
+    let edca = Edca::default_of(Role::Station, AccessCategory::BestEffort);
+    let mut table = Table::default();
+    table.push("size", true, SIZES.iter().map(u32::to_string).collect());
+    for security in SECURITY {
+        let of = |family: Family| {
+            SIZES.map(|payload| {
+                let packet = family.header_bytes() + Transport::Udp.header_bytes() + payload;
+                radio.saturation(edca, mpdu_bytes(security, packet)).goodput(payload)
+            })
+        };
+        let [ipv4, ipv6] = [Family::Ipv4, Family::Ipv6].map(of);
+        let percent =
+            ipv4.iter().zip(ipv6).map(|(ipv4, ipv6)| format!("{:+.1} %", 100.0 * (ipv6 / ipv4 - 1.0)));
+        let rates = |rates: [f64; 6]| rates.map(|rate| format!("{rate:.2}")).to_vec();
+        table.push(format!("{security} ipv4"), true, rates(ipv4));
+        table.push(format!("{security} ipv6"), true, rates(ipv6));
+        table.push("ipv6", true, percent.collect());
+    }
+    table
+}
+
+fn group_frames(settings: &RadioSettings) -> Result<Table, WifiError> {
+    let mut table = Table::default();
+    table.push("packet", false, GROUP_PACKETS.map(|(name, _)| name.to_owned()).to_vec());
+    for group_rate in GROUP_RATES.into_iter().filter(|rate| settings.band == Band::Ghz2 || !rate.is_dsss()) {
+        let radio = Radio::new(RadioSettings { group_rate, ..settings.clone() })?;
+        for security in SECURITY {
+            let time = |(_, packet)| radio.group(group_mpdu_bytes(security, packet)).ppdu.total_ns() / 1000;
+            let times = GROUP_PACKETS.map(|packet| time(packet).to_string());
+            table.push(format!("{security}, {group_rate}"), true, times.to_vec());
+        }
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stacklab_model::wifi::{Guard, Width};
+    use stacklab_report::{WIDTH, text};
+
+    const STUDY: AirtimeOptions =
+        AirtimeOptions { band: Band::Ghz2, width: Width::Mhz40, guard: Guard::Short, mcs: 15 };
+
+    #[test]
+    fn the_table_has_the_worked_figures() {
+        let text = text(&airtime(&STUDY).unwrap(), WIDTH);
+        let cells = |begins: &[&str]| {
+            let mut lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+            lines.find(|cells| cells.starts_with(begins)).map(|cells| cells.join(" "))
+        };
+        let row = "1408 173.79 172.46 -0.8 % 172.46 172.46 +0.0 %";
+        assert_eq!(cells(&["1408", "173.79"]).as_deref(), Some(row), "{text}");
+        assert_eq!(cells(&["ARP"]).as_deref(), Some("ARP 704 832 118 138"), "{text}");
+    }
+
+    #[test]
+    fn five_ghz_has_no_frames_of_802_11b() {
+        let text = text(&airtime(&AirtimeOptions { band: Band::Ghz5, ..STUDY }).unwrap(), WIDTH);
+        assert!(!text.contains("1 Mbit/s") && text.contains("6 Mbit/s"), "{text}");
+    }
+
+    #[test]
+    fn a_channel_that_does_not_exist_is_refused() {
+        let error = airtime(&AirtimeOptions { mcs: 16, ..STUDY }).unwrap_err().to_string();
+        assert_eq!(error, "there is no MCS 16: expected 0 to 15");
+    }
+}
