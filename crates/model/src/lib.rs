@@ -37,7 +37,7 @@ pub use findings::overall::Overall;
 pub use findings::records::{Against, Alone, Apart, Between, Change, Recorded, Unpaired};
 pub use host::counters::{Counters, CpuTime, Drops, TcpInfo};
 pub use host::delay_points::{Clock, Compared, DelayPoints, Point};
-pub use host::facts::{CpuScope, HostFacts};
+pub use host::facts::{CpuScope, CpuSource, HostFacts};
 pub use host::noise::{EchoFloor, NoiseFloor, Spread};
 pub use host::report::{Delays, Endpoint, Exchange, HostReport, IntervalRow, Offloads, Received, Role, Sent};
 pub use host::slice::Slice;

@@ -1,15 +1,19 @@
 //! Counters of a host: CPU time, TCP_INFO, kernel counters, and drops.
 
-use crate::host::facts::CpuScope;
+use crate::host::facts::{CpuScope, CpuSource};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// System-wide CPU time of a host over its measured window (/proc/stat), nanoseconds. If the host's kernel does not
+/// System-wide CPU time of a host over its measured window, nanoseconds. If the host's kernel does not
 /// count CPU time ([`CpuScope::Outside`]), it is the CPU time of the host's processes over a whole trial.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTime {
     /// The scope of the CPU time.
     pub scope: CpuScope,
+    /// What busy time was computed from; `None` in older records. Ticks divide it into user, system and so on in any
+    /// case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<CpuSource>,
     /// The window.
     pub window_ns: u64,
     /// User and nice.

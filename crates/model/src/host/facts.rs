@@ -24,6 +24,22 @@ named! {
     }
 }
 
+named! {
+    /// What a host's busy time was computed from.
+    pub enum CpuSource("CPU time source") {
+        /// What the kernel's ticks found running.
+        Ticks = "ticks",
+        /// What idle and stolen time leave of the window. The kernel measures idle time, and tells it in ticks
+        /// (/proc/stat).
+        IdleTime = "idle_time",
+        /// What idle and stolen time leave of the window, idle time by the processors' time in idle states, which
+        /// the kernel tells in microseconds (cpuidle).
+        IdleResidency = "idle_residency",
+        /// Clocks of the threads.
+        ThreadClocks = "thread_clocks",
+    }
+}
+
 /// A host's facts, as reported by its agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostFacts {

@@ -24,6 +24,7 @@ fn side(role: Role, local: &str, peer: &str, transport: Transport) -> HostReport
         io: Some(Io::Plain),
         cpu: Some(CpuTime {
             scope: CpuScope::Host,
+            source: None,
             window_ns: 2_000_000_000,
             user_ns: 100_000_000,
             system_ns: 900_000_000,

@@ -55,6 +55,7 @@ pub fn run(block: u32, status: RunStatus) -> RunRecord {
     side.delays = Some(Delays { buckets, mean_ns: 235_000.0, jitter_ns: None, jitter_rfc3550_ns: None });
     side.cpu = Some(CpuTime {
         scope: CpuScope::Shared,
+        source: None,
         window_ns: 100 * MS,
         user_ns: 10 * MS,
         system_ns: 30 * MS,

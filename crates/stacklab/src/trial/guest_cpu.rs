@@ -1,7 +1,7 @@
 //! CPU time of guests that do not count all of it themselves, measured on this machine over a whole trial.
 
 use crate::trial::evidence::ReportSource;
-use stacklab_model::{CpuScope, CpuTime, LARGEST_NUMBER, TrialSpec};
+use stacklab_model::{CpuScope, CpuSource, CpuTime, LARGEST_NUMBER, TrialSpec};
 use stacklab_testbed::Ticks;
 use stacklab_traffic::results;
 use stacklab_traffic::trial::{Figures, Path};
@@ -43,6 +43,7 @@ fn time(before: Ticks, after: Ticks, wall_ns: u64, reported: Option<&CpuTime>) -
     let (user_ns, system_ns) = (ns(|ticks| ticks.user), ns(|ticks| ticks.system));
     CpuTime {
         scope: CpuScope::Outside,
+        source: Some(CpuSource::Ticks),
         window_ns: wall_ns,
         user_ns,
         system_ns,

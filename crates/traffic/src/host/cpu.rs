@@ -1,7 +1,7 @@
 //! CPU time of a host over a window.
 
-use crate::sys::{self, CpuReader, CpuTimes, Nanos};
-use stacklab_model::{CpuScope, CpuTime, Slice};
+use crate::sys::{self, CpuReader, CpuTimes, MeasuredIdle, Nanos};
+use stacklab_model::{CpuScope, CpuSource, CpuTime, Slice};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether no other host shares this host's kernel, whatever the trial says of all hosts.
@@ -29,16 +29,7 @@ impl Snapshot {
 /// CPU time since a fixed moment, such as boot; `None` if the host counts none.
 pub fn so_far() -> Option<CpuTime> {
     let mut window = CpuWindow::new(CpuScope::Shared);
-    let nothing = CpuTimes {
-        user_ns: 0,
-        system_ns: 0,
-        idle_ns: 0,
-        irq_ns: 0,
-        softirq_ns: 0,
-        steal_ns: 0,
-        undivided: false,
-    };
-    window.opened = Some(Snapshot { at_ns: 0, times: Some(nothing), own: (0, 0) });
+    window.opened = Some(Snapshot { at_ns: 0, times: Some(CpuTimes::default()), own: (0, 0) });
     window.finish()
 }
 
@@ -53,6 +44,7 @@ pub fn of_slices(slices: &[Slice], parts: Option<(Nanos, Nanos)>) -> Option<CpuT
     let user_ns = (busy_ns as f64 * share) as u64;
     Some(CpuTime {
         scope: CpuScope::Threads,
+        source: Some(CpuSource::ThreadClocks),
         window_ns,
         user_ns,
         system_ns: busy_ns.saturating_sub(user_ns),
@@ -118,8 +110,9 @@ impl CpuWindow {
         let (before, after) = (from.times?, to.times?);
         // Counters of idle processors may step back by a tick. That counts as zero.
         let ns = |read: fn(CpuTimes) -> u64| read(after).saturating_sub(read(before));
-        Some(CpuTime {
+        let counted = CpuTime {
             scope: self.scope,
+            source: Some(CpuSource::Ticks),
             window_ns: to.at_ns - from.at_ns,
             user_ns: ns(|times| times.user_ns),
             system_ns: ns(|times| times.system_ns),
@@ -130,13 +123,108 @@ impl CpuWindow {
             undivided: after.undivided,
             own_user_ns: to.own.0.saturating_sub(from.own.0),
             own_system_ns: to.own.1.saturating_sub(from.own.1),
+        };
+        Some(match before.measured_idle.zip(after.measured_idle) {
+            Some((before, after)) if before.processors == after.processors => {
+                by_idle_time(counted, before, after)
+            }
+            _ => counted,
         })
     }
+}
+
+/// Takes busy time from what idle and stolen time leave of the window. Ticks find what runs at their moments, and miss
+/// most of what timers wake up for less than a tick: they say only how busy time divides, as the kernel itself divides
+/// a thread's time by them. If they found nothing, all is system time.
+fn by_idle_time(counted: CpuTime, before: MeasuredIdle, after: MeasuredIdle) -> CpuTime {
+    // Residency tells microseconds, but lacks the periods under way, and some drivers count interrupts in it. So it
+    // must not contradict the idle time by more than this one's ticks.
+    let residency = after.residency_ns.zip(before.residency_ns).map(|(now, then)| now.saturating_sub(then));
+    let fit = residency.filter(|residency| residency.abs_diff(counted.idle_ns) <= after.step_ns);
+    let (idle_ns, source) = match fit {
+        Some(residency_ns) => (residency_ns, CpuSource::IdleResidency),
+        None => (counted.idle_ns, CpuSource::IdleTime),
+    };
+    let whole_ns = counted.window_ns.saturating_mul(after.processors.into());
+    let busy_ns = whole_ns.saturating_sub(idle_ns).saturating_sub(counted.steal_ns);
+    let found_ns = counted.busy_ns().max(1);
+    let part = |ns: Nanos| (u128::from(ns) * u128::from(busy_ns) / u128::from(found_ns)) as Nanos;
+    let (user_ns, irq_ns, softirq_ns) =
+        (part(counted.user_ns), part(counted.irq_ns), part(counted.softirq_ns));
+    let system_ns = busy_ns.saturating_sub(user_ns).saturating_sub(irq_ns).saturating_sub(softirq_ns);
+    CpuTime { source: Some(source), user_ns, system_ns, irq_ns, softirq_ns, idle_ns, ..counted }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 100 ms of two processors, of which ticks found 20 ms, half of it user time, and 5 ms were stolen.
+    fn by_idle(idle_ns: Nanos, residency: [Option<Nanos>; 2]) -> CpuTime {
+        let counted = CpuTime {
+            scope: CpuScope::Host,
+            source: Some(CpuSource::Ticks),
+            window_ns: 100,
+            user_ns: 10,
+            system_ns: 4,
+            irq_ns: 0,
+            softirq_ns: 6,
+            idle_ns,
+            steal_ns: 5,
+            undivided: false,
+            own_user_ns: 1,
+            own_system_ns: 1,
+        };
+        let [before, after] =
+            residency.map(|residency_ns| MeasuredIdle { processors: 2, step_ns: 10, residency_ns });
+        by_idle_time(counted, before, after)
+    }
+
+    #[test]
+    fn busy_time_is_what_idle_and_stolen_time_leave_and_ticks_divide_it() {
+        let time = by_idle(150, [None, None]);
+        assert_eq!((time.busy_ns(), time.idle_ns, time.source), (45, 150, Some(CpuSource::IdleTime)));
+        assert_eq!((time.user_ns, time.system_ns, time.softirq_ns), (22, 10, 13));
+        // More idle time than there is.
+        assert_eq!(by_idle(300, [None, None]).busy_ns(), 0);
+    }
+
+    #[test]
+    fn residency_counts_where_idle_time_does_not_contradict_it_by_more_than_a_step() {
+        for (residency, busy_ns) in [(157, 38), (160, 35), (140, 55)] {
+            let time = by_idle(150, [Some(1000), Some(1000 + residency)]);
+            assert_eq!((time.busy_ns(), time.source), (busy_ns, Some(CpuSource::IdleResidency)));
+        }
+        // It stands still, has the interrupts in it, steps back, or is there no longer.
+        for after in [Some(1000), Some(1161), Some(0), None] {
+            let time = by_idle(150, [Some(1000), after]);
+            assert_eq!((time.busy_ns(), time.source), (45, Some(CpuSource::IdleTime)), "{after:?}");
+        }
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn work_between_ticks_is_found() {
+        // A little work after each sleep: ticks find two thirds of it.
+        let pinned = std::thread::spawn(|| {
+            sys::pin_thread(sys::allowed_processors().next().unwrap()).unwrap();
+            let mut window = CpuWindow::new(CpuScope::Processors);
+            let clock = || sys::thread_cpu_ns().unwrap();
+            window.open();
+            let began = clock();
+            for _ in 0..4000 {
+                std::thread::sleep(std::time::Duration::from_micros(50));
+                let waking = clock();
+                while clock() - waking < 50_000 {}
+            }
+            (clock() - began, window.finish().unwrap())
+        });
+        let (worked_ns, time) = pinned.join().unwrap();
+        assert!(worked_ns >= 200_000_000 && time.source != Some(CpuSource::Ticks), "{time:?}");
+        // The processor was busy for at least as long, whatever else it did. Idle and waiting time are told in ticks.
+        let least_ns = worked_ns.saturating_sub(2 * sys::tick_ns() + time.steal_ns);
+        assert!((least_ns..=time.window_ns).contains(&time.busy_ns()), "{worked_ns} of {time:?}");
+    }
 
     #[test]
     fn a_busy_loop_is_seen() {

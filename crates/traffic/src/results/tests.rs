@@ -1,11 +1,12 @@
 use super::values;
 use crate::results::delay::percentile;
 use crate::results::throughput::drops;
+use crate::results::{tick_ns, warnings};
 use crate::trial::fixtures::{host_reports, path, spec};
 use crate::trial::path::Path;
 use stacklab_model::{
-    Buckets, CpuScope, CpuTime, Delays, Drops, Family, HostReport, Metric, Pacing, Probe, Rate, Transport,
-    TrialSpec, Value,
+    Buckets, CpuScope, CpuSource, CpuTime, Delays, Drops, Family, HostReport, Metric, Pacing, Probe, Rate,
+    Transport, TrialSpec, Value,
 };
 
 fn measured(metric: Metric, change: impl Fn(&mut HostReport, &mut HostReport)) -> Value {
@@ -32,6 +33,7 @@ fn tcp() -> TrialSpec {
 fn half_a_second() -> CpuTime {
     CpuTime {
         scope: CpuScope::Host,
+        source: None,
         window_ns: 500_000_000,
         user_ns: 100_000_000,
         system_ns: 120_000_000,
@@ -132,6 +134,21 @@ fn parts_of_the_cpu_time_add_up_to_the_whole() {
     for metric in [CpuPerPacketSender, CpuPerGbitSender, CpuPerGbitReceiver, CpuEngineReceiver] {
         assert!(matches!(nothing(metric), Value::Missing(_)), "{metric}");
     }
+}
+
+#[test]
+fn a_short_window_is_coarse_where_busy_time_is_told_in_ticks() {
+    let spec = tcp();
+    let warned = |source, window_ns| {
+        let (mut sender, receiver) = host_reports(&spec);
+        sender.cpu = Some(CpuTime { source, window_ns, ..half_a_second() });
+        let said = warnings(&spec, None, 1500, &sender, &receiver);
+        said.iter().any(|warning| warning.code == "tick")
+    };
+    for source in [None, Some(CpuSource::Ticks), Some(CpuSource::IdleTime)] {
+        assert!(warned(source, 99 * tick_ns()) && !warned(source, 100 * tick_ns()), "{source:?}");
+    }
+    assert!(!warned(Some(CpuSource::IdleResidency), 1));
 }
 
 #[test]

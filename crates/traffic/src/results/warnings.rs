@@ -1,7 +1,9 @@
 //! Warnings about a run's figures.
 
 use crate::results::{interleaved, options, standstill};
-use stacklab_model::{CpuScope, HostReport, Pacing, Probe, Rate, Transport, TrialSpec, Warning, wire_size};
+use stacklab_model::{
+    CpuScope, CpuSource, HostReport, Pacing, Probe, Rate, Transport, TrialSpec, Warning, wire_size,
+};
 
 /// Lateness against a schedule beyond which a run is flagged, nanoseconds.
 const LATE_NS: u64 = 5_000_000;
@@ -57,6 +59,7 @@ pub fn warnings(
     }
     if let Some(cpu) = &sender.cpu
         && cpu.scope != CpuScope::Threads
+        && cpu.source != Some(CpuSource::IdleResidency)
         && cpu.window_ns < FEW_TICKS * crate::sys::tick_ns()
     {
         warn(

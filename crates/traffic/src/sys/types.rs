@@ -62,6 +62,19 @@ pub struct CpuTimes {
     pub steal_ns: u64,
     /// Whether interrupts and stolen time are not counted separately: then they are 0 here and unknown.
     pub undivided: bool,
+    /// What is known of the idle time, if the kernel measures it instead of counting ticks that find nothing running.
+    pub measured_idle: Option<MeasuredIdle>,
+}
+
+/// How exactly idle time is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MeasuredIdle {
+    /// Number of processors.
+    pub processors: u32,
+    /// By how much [`CpuTimes::idle_ns`] may be too small, since it is told in ticks.
+    pub step_ns: u64,
+    /// Time of the processors in idle states, without the periods under way, if the system tells it.
+    pub residency_ns: Option<u64>,
 }
 
 /// Properties of a host. Unknown ones are empty, absent or zero.

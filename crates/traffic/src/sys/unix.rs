@@ -95,8 +95,8 @@ pub fn is_out_of_buffers(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
-/// Maximum number of files that a trial opens in addition to its sockets.
-const OTHER_FILES: u64 = 64;
+/// Maximum number of files that a trial opens in addition to its sockets; up to 64 are processors' idle states.
+const OTHER_FILES: u64 = 128;
 
 /// Raises the limit on open files for this many sockets. The error says what to do.
 pub fn raise_file_limit(sockets: u64) -> io::Result<()> {

@@ -1,6 +1,7 @@
-//! Processor times (/proc/stat).
+//! Processor times (/proc/stat) and how long a thread waited for a processor (schedstat).
 
-use crate::sys::types::{CpuTimes, Nanos};
+use crate::sys::linux::residency::IdleStates;
+use crate::sys::types::{CpuTimes, MeasuredIdle, Nanos};
 use nix::unistd::{SysconfVar, sysconf};
 use std::fs::File;
 use std::io::Read;
@@ -18,6 +19,10 @@ struct Ticks {
     irq: u64,
     softirq: u64,
     steal: u64,
+    /// Number of lines that were added.
+    lines: u32,
+    /// Number of processors that these are of.
+    processors: u32,
 }
 
 /// Nanoseconds per tick of /proc/stat.
@@ -35,19 +40,24 @@ pub struct CpuReader {
     /// Empty means all processors.
     processors: Vec<usize>,
     room: Vec<u8>,
+    idle_states: &'static IdleStates,
 }
 
 impl CpuReader {
     /// A reader for these processors; an empty list means all together.
     pub fn new(processors: Vec<usize>) -> Self {
-        CpuReader { processors, room: Vec::with_capacity(STAT_BYTES) }
+        CpuReader { processors, room: Vec::with_capacity(STAT_BYTES), idle_states: IdleStates::of_machine() }
     }
 
     /// The times so far; `None` if the host counts none.
     pub fn read(&mut self) -> Option<CpuTimes> {
         self.room.clear();
         File::open("/proc/stat").and_then(|mut stat| stat.read_to_end(&mut self.room)).ok()?;
-        times(std::str::from_utf8(&self.room).ok()?, &self.processors)
+        let mut times = times(std::str::from_utf8(&self.room).ok()?, &self.processors)?;
+        if let Some(idle) = &mut times.measured_idle {
+            idle.residency_ns = self.idle_states.residency_ns(&self.processors);
+        }
+        Some(times)
     }
 }
 
@@ -88,6 +98,13 @@ pub(crate) fn times(stat: &str, processors: &[usize]) -> Option<CpuTimes> {
         softirq_ns: ns(ticks.softirq),
         steal_ns: ns(ticks.steal),
         undivided: false,
+        // With NO_HZ, which every distribution has, idle time is measured from its beginning to its end, interrupts
+        // left out, and the period under way is in it. Each line is rounded down.
+        measured_idle: (ticks.processors > 0).then(|| MeasuredIdle {
+            processors: ticks.processors,
+            step_ns: ns(ticks.lines.into()),
+            residency_ns: None,
+        }),
     })
 }
 
@@ -95,15 +112,15 @@ pub(crate) fn times(stat: &str, processors: &[usize]) -> Option<CpuTimes> {
 /// or all zero, as on gVisor.
 fn parse(stat: &str, processors: &[usize]) -> Option<Ticks> {
     let mut fields = [0; 8];
+    let (mut lines, mut counted) = (0, 0);
     for line in stat.lines() {
         let Some((name, times)) = line.split_once(' ') else { continue };
         let number = name.strip_prefix("cpu").and_then(|number| number.parse().ok());
-        let wanted = if processors.is_empty() {
-            name == "cpu"
-        } else {
-            number.is_some_and(|n| processors.contains(&n))
-        };
+        let is_one = number.is_some_and(|n| processors.is_empty() || processors.contains(&n));
+        counted += u32::from(is_one);
+        let wanted = if processors.is_empty() { name == "cpu" } else { is_one };
         if wanted {
+            lines += 1;
             for (field, time) in fields.iter_mut().zip(times.split_whitespace()) {
                 *field = u64::saturating_add(*field, time.parse().unwrap_or(0));
             }
@@ -118,6 +135,8 @@ fn parse(stat: &str, processors: &[usize]) -> Option<Ticks> {
         irq: at(5),
         softirq: at(6),
         steal: at(7),
+        lines,
+        processors: counted,
     };
     fields.iter().any(|field| *field > 0).then_some(ticks)
 }
@@ -130,8 +149,12 @@ mod tests {
     fn the_times_are_those_of_the_processors_asked_for() {
         let stat = "cpu  10 1 20 300 4 5 6 7 8 9\ncpu0 1 2 3 4 5 6 7 8\ncpu1 10 0 0 0\ncpu10 5\nintr 7 7\n";
         let ticks = |processors| parse(stat, processors).unwrap();
-        assert_eq!(ticks(&[]), Ticks { user: 11, system: 20, idle: 304, irq: 5, softirq: 6, steal: 7 });
-        assert_eq!(ticks(&[0, 1]), Ticks { user: 13, system: 3, idle: 9, irq: 6, softirq: 7, steal: 8 });
+        let all =
+            Ticks { user: 11, system: 20, idle: 304, irq: 5, softirq: 6, steal: 7, lines: 1, processors: 3 };
+        assert_eq!(ticks(&[]), all);
+        let two =
+            Ticks { user: 13, system: 3, idle: 9, irq: 6, softirq: 7, steal: 8, lines: 2, processors: 2 };
+        assert_eq!(ticks(&[0, 1]), two);
         assert_eq!(ticks(&[10]).user, 5);
         assert_eq!(parse(stat, &[2]), None);
     }

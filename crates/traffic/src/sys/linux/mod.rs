@@ -8,6 +8,7 @@ mod host;
 pub(crate) mod memory;
 mod options;
 mod ready;
+mod residency;
 mod stamps;
 
 pub use batch::Batch;
