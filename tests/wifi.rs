@@ -6,7 +6,9 @@ use crate::support;
 
 use stacklab_model::Family;
 use stacklab_testbed::shell::{MOST_COMMANDS, listen, run_in_guest};
-use stacklab_testbed::{CarriedFrame, Passphrase, Security, TestbedError, WifiHosted, WifiSpec, enter};
+use stacklab_testbed::{
+    CarriedFrame, Passphrase, Security, TestbedError, Width, WifiHosted, WifiSpec, enter,
+};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::program::{Program, require_root};
@@ -106,6 +108,21 @@ fn stations_reach_each_other_over_an_access_point_and_ccmp_adds_sixteen_bytes() 
     }
     // The headers differ by the families' 20 bytes, and by nothing else.
     assert_eq!(open[1].1[0].bytes, open[0].1[0].bytes + 20);
+}
+
+#[test]
+fn a_channel_has_the_width_and_the_place_that_was_asked_for() {
+    let program = Program::new();
+    for (channel, width, expected) in
+        [(11, Width::Mhz20, (2462, 20, 2462)), (11, Width::Mhz40, (2462, 40, 2452))]
+    {
+        let spec = WifiSpec { channel, width, ..WifiSpec::with_security(Security::Open) };
+        let network = boot(&program, &spec).unwrap_or_else(|error| panic!("{error}"));
+        for station in &network.hosted.state().stations {
+            let channel = station.channel;
+            assert_eq!((channel.frequency, channel.width, channel.center), expected);
+        }
+    }
 }
 
 /// The error of a network whose access point and stations do not fit, which must come soon.
