@@ -35,4 +35,5 @@ mod tls;
 mod truth;
 mod tuning;
 mod unprivileged;
+mod wifi;
 mod zones;

@@ -6,7 +6,7 @@ use stacklab_model::Family;
 use stacklab_testbed::layers;
 use stacklab_testbed::untrusted::{
     carried_by, console_says, guest_messages, is_dhcp_answer, is_dns_answer, ldap_answers, mux_lines,
-    needed_modules, packages, program,
+    needed_modules, packages, program, radio_frames, station_says,
 };
 
 /// Lines of a channel that carries several streams: what is read reads back as it is written.
@@ -48,6 +48,17 @@ pub fn captured_frame(data: &[u8]) {
     assert!(layers.len() <= 2 + data.len() / 4, "{} headers in {} bytes", layers.len(), data.len());
     let carried = carried_by(data);
     assert!(carried.is_empty() || layers.len() >= 2, "{carried:?} by {layers:?}");
+}
+
+/// Netlink messages with frames of radios, and what a station says: a frame is no longer than its message, and a
+/// reason is short and without control characters.
+pub fn radio_frame(data: &[u8]) {
+    let frames = radio_frames(data);
+    assert!(frames.iter().all(|length| (10..=2304).contains(length)), "{frames:?}");
+    assert!(frames.iter().sum::<usize>() <= data.len(), "{frames:?}");
+    for reason in station_says(&String::from_utf8_lossy(data)) {
+        assert!(!reason.contains(char::is_control) && reason.len() < 600, "{reason:?}");
+    }
 }
 
 /// What a guest wrote to its console, and a machine's list of its addresses: an error shows few lines without control

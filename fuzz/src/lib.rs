@@ -11,7 +11,7 @@ mod studies;
 #[cfg(feature = "fuzzer")]
 mod sys;
 
-pub use guests::{captured_frame, console, guest_message, mux, package_file, service_answer};
+pub use guests::{captured_frame, console, guest_message, mux, package_file, radio_frame, service_answer};
 pub use local::{page_request, proc, words};
 pub use peers::{agent_answer, agent_request, arrivals, greeting, host_reports, message_header};
 pub use records::record;
@@ -23,7 +23,7 @@ pub use sys::signals_have_room;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     ("agent_request", agent_request),
     ("agent_answer", agent_answer),
     ("host_reports", host_reports),
@@ -37,6 +37,7 @@ pub const TARGETS: [Target; 17] = [
     ("service_answer", service_answer),
     ("proc", proc),
     ("captured_frame", captured_frame),
+    ("radio_frame", radio_frame),
     ("page_request", page_request),
     ("words", words),
     ("console", console),

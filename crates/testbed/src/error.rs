@@ -98,6 +98,24 @@ pub enum TestbedError {
         /// The observation, and the hop.
         reason: String,
     },
+    /// A station does not get into its Wi-Fi network.
+    #[error("the {station} is not associated with the Wi-Fi network {network}: {reason}")]
+    NotAssociated {
+        /// The station.
+        station: Node,
+        /// The network's name.
+        network: String,
+        /// What it was told, or what it did not find.
+        reason: String,
+    },
+    /// A Wi-Fi network does not carry packets as planned.
+    #[error("the Wi-Fi network does not carry {family} as planned: {reason}")]
+    NotCarriedByWifi {
+        /// The family.
+        family: Family,
+        /// The observation on the medium.
+        reason: String,
+    },
     /// A testbed has both namespaces and guests as hosts. Its namespaces use this kernel, which does not support what
     /// they need.
     #[error(

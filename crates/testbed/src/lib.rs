@@ -18,6 +18,7 @@
 //! | `guest` | the code that runs in a guest, and the messages that carry its role |
 //! | `mechanism` | the parts of each transition mechanism on a router |
 //! | `testbed` | two hosts and a link, four hosts and three links, and where they are built |
+//! | `wifi` | a Wi-Fi network inside a guest: simulated radios, the medium between them, access point and stations |
 //! | `image` | fetching and building what guests boot from |
 //! | `services` | daemons on the receiver that the sender queries |
 //! | `shell` | manual commands on the hosts of a testbed in a guest |
@@ -38,6 +39,7 @@ pub mod shell;
 mod testbed;
 mod topology;
 pub mod untrusted;
+mod wifi;
 
 pub use error::TestbedError;
 pub use guest::protocol::PathCheck;
@@ -58,4 +60,9 @@ pub use testbed::guest_hosted::{GuestHosted, HostedTestbed};
 pub use testbed::placement::{Placement, find_placement};
 pub use testbed::routed::{MIDDLE_INTERFACE, Routed};
 pub use testbed::spec::RoutedSpec;
+pub use testbed::wifi_hosted::{WifiHosted, WifiStreams};
 pub use topology::Node;
+pub use wifi::nl80211::Channel;
+pub use wifi::spec::{
+    Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, Width, WifiSpec, WifiState,
+};

@@ -14,10 +14,12 @@ pub enum Node {
     Router2,
     /// The client that receives.
     Receiver,
+    /// The access point between two stations, which are the sender and the receiver.
+    AccessPoint,
 }
 
 impl Node {
-    /// All four hosts, in path order.
+    /// The four hosts of a routed testbed, in path order.
     pub const ALL: [Node; 4] = [Node::Sender, Node::Router1, Node::Router2, Node::Receiver];
 
     /// The host's name in messages and in the record.
@@ -27,6 +29,7 @@ impl Node {
             Node::Router1 => "router1",
             Node::Router2 => "router2",
             Node::Receiver => "receiver",
+            Node::AccessPoint => "access point",
         }
     }
 }

@@ -46,21 +46,17 @@ impl RoutedRig {
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
         let RoutedKind { mechanism, clients, routers, .. } = source.plan.kind.clone();
-        let client = |node: Node, (output, input): Streams| {
-            let system = match node {
-                Node::Sender => &clients.0[0],
-                Node::Router1 => &routers.0[0],
-                Node::Router2 => &routers.0[1],
-                Node::Receiver => &clients.0[1],
-            };
+        let client = |node: Node, system: &System, (output, input): Streams| {
             let system = if *system == System::Namespace { String::new() } else { format!("{system}, ") };
             AgentClient::new(format!("{node} ({system}{mechanism})"), output, input, interrupted)
         };
         let [sender, near, far, receiver] = streams;
-        let mut routers = [client(Node::Router1, near), client(Node::Router2, far)];
+        let mut routers =
+            [client(Node::Router1, &routers.0[0], near), client(Node::Router2, &routers.0[1], far)];
         let since = Instant::now();
         routers.iter_mut().try_for_each(AgentClient::hello)?;
-        let agents = [client(Node::Sender, sender), client(Node::Receiver, receiver)];
+        let agents =
+            [client(Node::Sender, &clients.0[0], sender), client(Node::Receiver, &clients.0[1], receiver)];
         let ends = HostPair::greet(&clients, &Services::default(), agents)?;
         Ok(RoutedRig { source, routers, since, ends, before: None })
     }

@@ -1,28 +1,25 @@
 //! The start-up of a guest, from its boot until it is an agent.
 
 use crate::error::{Attempt, Fault};
-use crate::guest::channel::{self, LOOK, PATIENCE};
-use crate::guest::protocol::{ClientRole, Greeting, GuestRole, Interface, RouterRole, read_line};
-use crate::guest::{hosted, init};
+use crate::guest::channel::{self, LOOK};
+use crate::guest::protocol::{ClientRole, Greeting, GuestRole, RouterRole, read_line};
+use crate::guest::{hosted, init, wifi};
 use crate::host::streams::write_message;
-use crate::kernel::netlink::with_netlink;
 use crate::kernel::sysctl;
 use crate::link::addressing::{INTERFACE, MIDDLE, addresses};
 use crate::link::configure::{configure_end, configure_on_client_network, configure_router, fix_path_mtus};
-use crate::link::interface::raise;
+use crate::link::interface::{name_by_hardware, raise};
 use crate::link::offload::switch_off_all;
 use crate::link::quiescence::wait_until_quiet;
 use crate::mechanism::translate::tayga;
 use crate::testbed::mux;
-use futures_util::TryStreamExt;
-use rtnetlink::LinkUnspec;
-use rtnetlink::packet_route::link::LinkAttribute;
+use std::any::Any;
 use std::fs::File;
 use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The time within which a translator with a wrong setup has ended.
 const TRANSLATES: Duration = Duration::from_millis(200);
@@ -48,7 +45,13 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
     let taken = told.and_then(|role| match &role {
         GuestRole::Hosted(role) => {
             let mut built = hosted::build(role).map_err(|error| error.to_string())?;
-            Ok((Greeting::Built { carried: std::mem::take(&mut built.carried) }, Some(built)))
+            let (streams, carried) = (std::mem::take(&mut built.streams), std::mem::take(&mut built.carried));
+            Ok((Greeting::Built { carried }, Some((streams, Box::new(built) as Box<dyn Any>))))
+        }
+        GuestRole::Wifi(role) => {
+            let (network, streams) = wifi::build(role).map_err(|error| error.to_string())?;
+            let state = Box::new(network.state.clone());
+            Ok((Greeting::Associated { state }, Some((streams, Box::new(network) as Box<dyn Any>))))
         }
         host => take(host).map(|()| (Greeting::Ready, None)).map_err(|fault| fault.to_string()),
     });
@@ -57,11 +60,8 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
             write_message(&mut stream, &greeting)?;
             match built {
                 None => Ok(Some(stream)),
-                // This runs until the other end is closed.
-                Some(mut built) => {
-                    let streams = std::mem::take(&mut built.streams);
-                    mux::serve(stream.try_clone()?, stream, streams).map(|()| None)
-                }
+                // This runs until the other end is closed. What was built exists as long.
+                Some((streams, _built)) => mux::serve(stream.try_clone()?, stream, streams).map(|()| None),
             }
         }
         Err(reason) => {
@@ -88,7 +88,7 @@ fn read_role(stream: &mut File) -> io::Result<GuestRole> {
 fn take(role: &GuestRole) -> Result<(), Fault> {
     sysctl::silence()?;
     for interface in role.interfaces() {
-        name_interface(&interface)?;
+        name_by_hardware(interface.link, interface.hardware)?;
     }
     let (own, offloads) = match role {
         GuestRole::Host { role, mtu, offloads } => {
@@ -98,7 +98,7 @@ fn take(role: &GuestRole) -> Result<(), Fault> {
         }
         GuestRole::Client(client) => (be_client(client)?, client.offloads),
         GuestRole::Router(router) => (be_router(router)?, router.offloads),
-        GuestRole::Hosted(_) => return Ok(()),
+        GuestRole::Hosted(_) | GuestRole::Wifi(_) => return Ok(()),
     };
     for interface in role.interfaces().iter().filter(|_| !offloads) {
         // Some devices turn offloads on again when they are set up (for example, in user-mode Linux).
@@ -138,27 +138,4 @@ fn be_router(role: &RouterRole) -> Result<[IpAddr; 2], Fault> {
         }
     }
     Ok(router.site.gateways(router.mechanism))
-}
-
-fn name_interface(wanted: &Interface) -> Result<(), Fault> {
-    let (name, wanted) = (wanted.link, LinkAttribute::Address(wanted.hardware.to_vec()));
-    with_netlink(async |netlink| {
-        let start = Instant::now();
-        let index = loop {
-            let all: Vec<_> =
-                netlink.link().get().execute().try_collect().await.attempt("list the interfaces")?;
-            if let Some(link) = all.into_iter().find(|link| link.attributes.contains(&wanted)) {
-                break link.header.index;
-            }
-            if start.elapsed() > PATIENCE {
-                return Err(io::Error::from(io::ErrorKind::NotFound))
-                    .attempt(format!("find the interface of {name}"));
-            }
-            tokio::time::sleep(LOOK).await;
-        };
-        let down = LinkUnspec::new_with_index(index).down().build();
-        netlink.link().change(down).execute().await.attempt(format!("lower the interface of {name}"))?;
-        let named = LinkUnspec::new_with_index(index).name(name.to_owned()).build();
-        netlink.link().change(named).execute().await.attempt(format!("name it {name}"))
-    })
 }

@@ -13,7 +13,7 @@ use crate::topology::Node;
 use nix::mount::{MsFlags, mount};
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// The path of this program in a guest where it is the init process.
 const PROGRAM: &str = "/proc/self/exe";
@@ -31,7 +31,7 @@ pub(crate) fn build(role: &HostedRole) -> Result<Testbeds, TestbedError> {
     // Kernels before 5.16 have one such setting for all namespaces, and show it only in the initial namespace, which
     // is this one.
     let _ = sysctl::write("ipv4/route/mtu_expires", "1000000");
-    let program = std::fs::read_link(PROGRAM).unwrap_or_else(|_| Path::new("/stacklab").to_owned());
+    let program = program();
     for (mechanism, by) in &role.mechanisms {
         let translates = [0, 1].map(|_| Translates { by: *by, version: None });
         let spec = RoutedSpec {
@@ -46,14 +46,19 @@ pub(crate) fn build(role: &HostedRole) -> Result<Testbeds, TestbedError> {
     }
     if let (1.., Some(first)) = (role.commands, testbeds._all.first()) {
         let hosts = Node::ALL.map(|node| first.pid(node));
-        let opened = terminals().and_then(|()| serve(role.commands, hosts)).attempt("open command streams");
+        let opened = terminals().and_then(|()| serve(role.commands, &hosts)).attempt("open command streams");
         testbeds.streams.extend(opened.map_err(|fault| fault.at(Node::Sender))?);
     }
     Ok(testbeds)
 }
 
+/// The path of this program.
+pub(super) fn program() -> PathBuf {
+    fs::read_link(PROGRAM).unwrap_or_else(|_| PathBuf::from("/stacklab"))
+}
+
 /// Makes terminals available in this system.
-fn terminals() -> io::Result<()> {
+pub(super) fn terminals() -> io::Result<()> {
     const PLACE: &str = "/dev/pts";
     fs::create_dir_all(PLACE)?;
     Ok(mount(Some("devpts"), PLACE, Some("devpts"), MsFlags::empty(), Some("ptmxmode=666"))?)

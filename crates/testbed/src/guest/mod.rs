@@ -6,5 +6,6 @@ pub(crate) mod channel;
 pub(crate) mod hosted;
 pub(crate) mod init;
 pub(crate) mod protocol;
+pub(crate) mod wifi;
 
 pub use agent::{is_first, leave, take_role};

@@ -3,6 +3,7 @@
 
 use crate::link::addressing::{INTERFACE, MIDDLE, Site, hardware_address, routed_hardware_address};
 use crate::mechanism::router::Router;
+use crate::wifi::spec::{WifiSpec, WifiState};
 use serde::{Deserialize, Serialize};
 use stacklab_model::{Family, LinkConfig, Links, Mechanism, Role, Translator};
 use std::io::{self, ErrorKind, Read};
@@ -62,6 +63,8 @@ pub enum GuestRole {
     /// A host of whole testbeds.
     #[serde(rename = "lab")]
     Hosted(HostedRole),
+    /// A host of a Wi-Fi network.
+    Wifi(WifiRole),
 }
 
 impl GuestRole {
@@ -77,7 +80,7 @@ impl GuestRole {
                 let node = router.site.router();
                 vec![of(node, INTERFACE, *near_mtu), of(node, MIDDLE, router.mtu)]
             }
-            GuestRole::Hosted(_) => Vec::new(),
+            GuestRole::Hosted(_) | GuestRole::Wifi(_) => Vec::new(),
         }
     }
 }
@@ -132,6 +135,15 @@ pub struct HostedRole {
     pub commands: usize,
 }
 
+/// A Wi-Fi network in a guest: a station, an access point, a station.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WifiRole {
+    /// The network.
+    pub spec: WifiSpec,
+    /// The number of commands that can run at once on its hosts.
+    pub commands: usize,
+}
+
 /// The result of a path check for one family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathCheck {
@@ -158,6 +170,12 @@ pub enum Greeting {
     Built {
         /// The path checks of each testbed.
         carried: Vec<Vec<PathCheck>>,
+    },
+    /// Its Wi-Fi network is built. From now on it carries the agents' streams of sender, access point and receiver,
+    /// then one for each command.
+    Associated {
+        /// The network's state.
+        state: Box<WifiState>,
     },
     /// It cannot take its role.
     Failed {

@@ -51,7 +51,7 @@ pub(crate) struct GuestSpec<'a> {
 impl GuestSpec<'_> {
     /// Whether the guest hosts whole testbeds. Such a guest is on no link of this machine.
     pub fn hosts_testbeds(&self) -> bool {
-        matches!(self.role, GuestRole::Hosted(_))
+        matches!(self.role, GuestRole::Hosted(_) | GuestRole::Wifi(_))
     }
 
     /// Starts a program in the namespace, in its own process group. The kernel kills it when this thread ends.
@@ -155,6 +155,7 @@ impl Running {
             }
             GuestRole::Host { .. } | GuestRole::Client(_) => (patience, "have it join the link"),
             GuestRole::Router(_) => (patience, "have it be a router"),
+            GuestRole::Wifi(_) => (BUILDING, "build a Wi-Fi network in it"),
         };
         let told = self.tell(&stream, role, Instant::now() + patience);
         let greeting = told.map_err(|reason| said(&self.console, reason)).attempt(attempted)?;
@@ -172,7 +173,7 @@ impl Running {
     fn tell(&mut self, stream: &UnixStream, role: &GuestRole, until: Instant) -> io::Result<Greeting> {
         write_message(&mut &*stream, role)?;
         match self.hear(stream, until)? {
-            greeting @ (Greeting::Ready | Greeting::Built { .. }) => {
+            greeting @ (Greeting::Ready | Greeting::Built { .. } | Greeting::Associated { .. }) => {
                 stream.set_read_timeout(None)?;
                 Ok(greeting)
             }

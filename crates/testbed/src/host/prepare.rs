@@ -9,8 +9,8 @@ use crate::host::vm::kvm;
 use crate::host::vm::machine::{Boots, Vm};
 use crate::host::vm::qemu::emulator;
 use crate::host::workdir::Workdir;
-use crate::image::initramfs;
-use crate::image::installed::Image;
+use crate::image::installed::{Image, no_image};
+use crate::image::{initramfs, wifi};
 use stacklab_model::System;
 use std::path::{Path, PathBuf};
 
@@ -46,18 +46,48 @@ pub(crate) fn prepare(
         }
         System::Uml | System::OwnUml(_) => {
             let image = Image::to_boot(system)?;
-            // A kernel that was built here has everything built in.
-            let modules: Vec<PathBuf> =
-                [image.file("modules.cpio")].into_iter().filter(|path| path.exists()).collect();
-            Box::new(Uml {
-                libraries: image.file("lib"),
-                kernel: image.file("kernel"),
-                initramfs: ramdisk(system, program, others, folder, &modules)?,
-                release: image.version,
-            })
+            let modules = modules_of(&image);
+            let initramfs = ramdisk(system, program, others, folder, &modules)?;
+            Box::new(uml(image, initramfs))
         }
         System::Here | System::Ssh(_) => return Err(TestbedError::NotBuilt(system.clone())),
     }))
+}
+
+/// The guest for a Wi-Fi testbed: user-mode Linux with simulated radios, and the programs of a Wi-Fi network beside
+/// this one.
+///
+/// # Errors
+/// The system has no image here, or one without Wi-Fi. Both errors say how to get it.
+pub(crate) fn prepare_wifi(
+    system: &System,
+    program: &Path,
+    folder: &Workdir,
+) -> Result<Box<dyn Guest>, TestbedError> {
+    if !matches!(system, System::OwnUml(_)) {
+        return Err(no_image(&System::OwnUml("full".to_owned()), format!("{system} has no Wi-Fi")));
+    }
+    let image = Image::to_boot(system)?;
+    let programs = image.file(wifi::ARCHIVE);
+    if !programs.exists() || image.lacks_options(&[RADIOS]) {
+        return Err(no_image(system, "its image was built without Wi-Fi".to_owned()));
+    }
+    let mut archives = modules_of(&image);
+    archives.push(programs);
+    let initramfs = ramdisk(system, program, &[], folder, &archives)?;
+    Ok(Box::new(uml(image, initramfs)))
+}
+
+/// The kernel option of simulated radios.
+const RADIOS: &str = "CONFIG_MAC80211_HWSIM=y";
+
+/// The modules of an image. A kernel that was built here has everything built in.
+fn modules_of(image: &Image) -> Vec<PathBuf> {
+    [image.file("modules.cpio")].into_iter().filter(|path| path.exists()).collect()
+}
+
+fn uml(image: Image, initramfs: PathBuf) -> Uml {
+    Uml { libraries: image.file("lib"), kernel: image.file("kernel"), initramfs, release: image.version }
 }
 
 fn machine(boots: Boots) -> Result<Box<dyn Guest>, TestbedError> {

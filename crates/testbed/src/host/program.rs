@@ -1,10 +1,29 @@
 //! This program as an agent, and programs that are not part of stacklab.
 
+use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The arguments with which stacklab is an agent on its standard input and output.
 pub const AGENT: [&str; 2] = ["agent", "--stdio"];
+
+/// The loader of programs that an image brings along, in the folder with their libraries.
+pub(crate) const LOADER: &str = "ld-linux-x86-64.so.2";
+
+/// The command of a program that a guest's image brings along in this folder below the root. Its own loader runs it,
+/// and finds its libraries there.
+///
+/// # Errors
+/// There is no such program.
+pub(crate) fn bundled(folder: &str, program: &str) -> io::Result<Command> {
+    let own = Path::new("/").join(folder);
+    let file = own.join(program);
+    file.metadata().map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", file.display())))?;
+    let mut command = Command::new(own.join(LOADER));
+    command.arg("--library-path").arg(&own).arg(file);
+    Ok(command)
+}
 
 /// Finds a program in PATH and the folders of system programs.
 pub(crate) fn program_in_path(name: &str) -> Option<PathBuf> {

@@ -57,6 +57,8 @@ impl Guest for Uml {
         command
             .args(["con=null", "con0=null,fd:1", "ssl=null"])
             .arg(format!("ssl0=fd:{0},fd:{0}", its.as_raw_fd()))
+            // Radios are made when a testbed needs them. A kernel without mac80211_hwsim ignores this.
+            .arg("mac80211_hwsim.radios=0")
             // The kernel passes unknown words to its init process. After a `--`, the kernel would add its own options
             // at the end.
             .args(["quiet", "loglevel=4", "panic=-1", "rdinit=/stacklab", "guest", "--channel", "/dev/ttyS0"])

@@ -13,8 +13,6 @@ use std::process::Command;
 
 /// The folder of Jool's programs in a guest, below the root.
 pub(crate) const FOLDER: &str = "jool";
-/// The programs' loader in that folder, which also finds their libraries there.
-pub(crate) const LOADER: &str = "ld-linux-x86-64.so.2";
 
 /// The packages with the source of its modules and with its programs.
 const MODULES: &str = "jool-dkms";
@@ -90,6 +88,7 @@ fn write(unpacked: &Path, source: &Path, archive: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::program::LOADER;
 
     #[test]
     fn an_archive_has_the_modules_in_their_order_and_all_that_the_programs_need() {

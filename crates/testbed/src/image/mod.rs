@@ -15,6 +15,7 @@ mod kernel;
 pub(crate) mod modules;
 mod tree;
 mod uml;
+pub(crate) mod wifi;
 
 pub use build::{build, get};
 pub use cache::cache;

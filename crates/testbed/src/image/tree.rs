@@ -7,7 +7,7 @@ use crate::image::apt::Apt;
 use crate::image::cache::cache;
 use crate::image::command::{ImageInfo, Step, remove, run};
 use crate::image::cpio::Archive;
-use crate::image::jool;
+use crate::image::{jool, wifi};
 use crate::kernel::cpus::allowed;
 use stacklab_model::{Mechanism, System, once_each};
 use std::fs::{self, File};
@@ -23,14 +23,15 @@ const PACKAGE: &str = "linux-source";
 /// The image's file with the modules that a guest loads.
 const MODULES: &str = "modules.cpio";
 /// The programs that the build needs, and how to get them.
-const PROGRAMS: [&str; 7] = ["make", "gcc", "flex", "bison", "bc", "tar", "xz"];
-const GET_PROGRAMS: &str =
-    "sudo apt-get install --no-install-recommends make gcc libc6-dev flex bison bc tar xz-utils";
+const PROGRAMS: [&str; 8] = ["make", "gcc", "flex", "bison", "bc", "tar", "xz", "pkg-config"];
+const GET_PROGRAMS: &str = "sudo apt-get install --no-install-recommends make gcc libc6-dev flex bison bc tar xz-utils pkg-config libssl-dev";
+/// The library with which the build reads the keys that sign the database of radio regulations.
+const LIBRARY: &str = "libcrypto";
 /// The parts of a kernel's source that user-mode Linux does not use. Their Kconfig and make files are still unpacked.
 const LEFT_OUT: [&str; 3] = ["*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/Documentation/*.rst"];
 
-/// Builds it into a folder: `kernel`, `config`, `modules.cpio` with Jool (empty for a user's own source), and `lib`
-/// (empty, because it needs only this machine's libraries).
+/// Builds it into a folder: `kernel`, `config`, `modules.cpio` with Jool (empty for a user's own source), `wifi.cpio`
+/// with the programs of a Wi-Fi network, and `lib` (empty, because it needs only this machine's libraries).
 pub(super) fn make(
     system: &System,
     source: Option<&Path>,
@@ -40,6 +41,7 @@ pub(super) fn make(
     if let Some(program) = PROGRAMS.into_iter().find(|program| program_in_path(program).is_none()) {
         return Err(TestbedError::NoProgram { program, remedy: GET_PROGRAMS });
     }
+    has_library()?;
     let failed = |path: &Path| {
         let path = path.to_owned();
         move |reason| TestbedError::File { path, reason }
@@ -48,16 +50,17 @@ pub(super) fn make(
     let at_hand = |path: &Path| std::path::absolute(path).map_err(failed(path));
     let kept = at_hand(&cache().join("build").join(system.to_string()))?;
     let unpacked = at_hand(&into.join("unpacked"))?;
+    let apt = Apt::open(cache().join("apt").join(PACKAGE), SUITES, step)?;
+    wifi::pack(&apt, &unpacked, &into.join(wifi::ARCHIVE), step)?;
     if let Some(tree) = source {
         let built = Build { tree: at_hand(tree)?, out: kept };
         let version = built.build(step)?;
         let empty = || Archive::new(File::create(into.join(MODULES))?).finish().map(drop);
-        built.place(into).and_then(|()| empty()).map_err(failed(into))?;
+        built.place(into).and_then(|()| empty()).and_then(|()| remove(&unpacked)).map_err(failed(into))?;
         return Ok(ImageInfo { version, source: format!("built from {}", tree.display()), jool: None });
     }
     let built = Build { tree: unpacked.join("tree"), out: unpacked.join("build") };
     fs::create_dir_all(&built.tree).map_err(failed(&built.tree))?;
-    let apt = Apt::open(cache().join("apt").join(PACKAGE), SUITES, step)?;
     let origin = debians(&apt, &unpacked, &built.tree, step)?;
     let version = built.build(step)?;
     built.place(into).map_err(failed(into))?;
@@ -68,6 +71,14 @@ pub(super) fn make(
         remove(folder).map_err(failed(folder))?;
     }
     Ok(ImageInfo { version, source: format!("built from {origin}"), jool: Some(jool) })
+}
+
+/// Whether the library that the build needs can be compiled with.
+fn has_library() -> Result<(), TestbedError> {
+    let mut ask = Command::new("pkg-config");
+    ask.args(["--exists", "--print-errors", LIBRARY]);
+    let advice = format!("; install it: {GET_PROGRAMS}");
+    run(ask, &format!("compile with {LIBRARY}"), &advice).map(drop)
 }
 
 /// Unpacks Debian's newest kernel source of these suites, through a temporary folder. Returns its package and
@@ -139,8 +150,9 @@ impl Build {
 }
 
 /// Options that some kernels do not have in this form: the first depends on the source tree, and some kernels do not
-/// offer the second.
-const NOT_EVERYWHERE: [&str; 2] = ["CONFIG_LOCALVERSION_AUTO=y", "CONFIG_UML_NET=y"];
+/// offer the others.
+const NOT_EVERYWHERE: [&str; 3] =
+    ["CONFIG_LOCALVERSION_AUTO=y", "CONFIG_UML_NET=y", "CONFIG_CRYPTO_MANAGER_DISABLE_TESTS=y"];
 
 /// The first requested option that a configuration does not have.
 fn missing(has: &str) -> Option<&'static str> {

@@ -29,7 +29,10 @@ pub(crate) const XLAT_HOST: Ipv6Addr = Ipv6Addr::new(0x2001, 2, 0, 0xc1a7, 0, 0,
 /// A host's address on a direct link, and the length of the link's prefix. RFC 2544 reserves 198.18.0.0/15 for
 /// benchmarks, and RFC 5180 reserves 2001:2::/48.
 pub(crate) fn address(family: Family, role: Role) -> (IpAddr, u8) {
-    let number = number(role);
+    numbered(family, number(role))
+}
+
+fn numbered(family: Family, number: u8) -> (IpAddr, u8) {
     match family {
         Family::Ipv4 => (Ipv4Addr::new(198, 18, 0, number).into(), 24),
         Family::Ipv6 => (Ipv6Addr::new(0x2001, 2, 0, 1, 0, 0, 0, number.into()).into(), 64),
@@ -40,6 +43,16 @@ pub(crate) fn address(family: Family, role: Role) -> (IpAddr, u8) {
 pub(crate) fn addresses(role: Role) -> [IpAddr; 2] {
     [Family::Ipv4, Family::Ipv6].map(|family| address(family, role).0)
 }
+
+/// The access point's addresses in a Wi-Fi network and the lengths of their prefixes, IPv4 first. Its stations have
+/// those of a direct link.
+pub(crate) fn access_point_addresses() -> [(IpAddr, u8); 2] {
+    [Family::Ipv4, Family::Ipv6].map(|family| numbered(family, ACCESS_POINT))
+}
+
+/// The access point's hardware address, which identifies its network (BSSID).
+pub(crate) const BSSID: [u8; 6] = [0x02, 0, 0, 0, 0, ACCESS_POINT];
+const ACCESS_POINT: u8 = 3;
 
 /// A host's hardware address on a direct link: locally administered, and the same in every testbed. Neighbour entries
 /// can therefore be written before the interfaces exist.

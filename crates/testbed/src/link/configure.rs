@@ -3,7 +3,7 @@
 use crate::error::Fault;
 use crate::kernel::sysctl;
 use crate::link::addressing::{
-    INTERFACE, MIDDLE, Site, address, hardware_address, peer, routed_hardware_address,
+    INTERFACE, MIDDLE, Site, access_point_addresses, address, hardware_address, peer, routed_hardware_address,
 };
 use crate::link::interface::{Route, add_address, add_neighbour};
 use crate::mechanism;
@@ -22,6 +22,11 @@ pub(crate) fn configure_end(role: Role) -> Result<(), Fault> {
         add_neighbour(INTERFACE, address(*family, peer(role)).0, hardware_address(peer(role)))?;
     }
     Ok(())
+}
+
+/// Configures the addresses of an access point, which is not on the path of its stations. Its interface must be up.
+pub(crate) fn configure_access_point() -> Result<(), Fault> {
+    access_point_addresses().into_iter().try_for_each(|(own, prefix)| add_address(INTERFACE, own, prefix))
 }
 
 /// Configures a router: its addresses and neighbours on both links, and the mechanism. Call it in its namespace or

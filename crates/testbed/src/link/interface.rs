@@ -2,13 +2,15 @@
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::netlink::{self, interface, with_netlink};
+use futures_util::TryStreamExt;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressFlags};
-use rtnetlink::packet_route::link::LinkMessage;
+use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
 use rtnetlink::packet_route::neighbour::NeighbourFlags;
 use rtnetlink::packet_route::route::{RouteAttribute, RouteMetric};
 use rtnetlink::{LinkUnspec, RouteMessageBuilder};
 use std::io;
 use std::net::IpAddr;
+use std::time::{Duration, Instant};
 
 /// Adds an address that is usable at once.
 pub(crate) fn add_address(device: &str, address: IpAddr, prefix: u8) -> Result<(), Fault> {
@@ -73,6 +75,34 @@ pub(crate) fn add_neighbour(device: &str, address: IpAddr, hardware: [u8; 6]) ->
 /// Creates a device.
 pub(crate) fn add_device(device: LinkMessage, what: &str) -> Result<(), Fault> {
     with_netlink(async |netlink| netlink.link().add(device).execute().await.attempt(format!("create {what}")))
+}
+
+/// Timeout for a device to appear after its kernel has booted.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Names the device with this hardware address, once it is there. Sets it down.
+pub(crate) fn name_by_hardware(name: &str, hardware: [u8; 6]) -> Result<(), Fault> {
+    let wanted = LinkAttribute::Address(hardware.to_vec());
+    with_netlink(async |netlink| {
+        let start = Instant::now();
+        let index = loop {
+            let all: Vec<_> =
+                netlink.link().get().execute().try_collect().await.attempt("list the interfaces")?;
+            if let Some(link) = all.into_iter().find(|link| link.attributes.contains(&wanted)) {
+                break link.header.index;
+            }
+            if start.elapsed() > PATIENCE {
+                return Err(io::Error::from(io::ErrorKind::NotFound))
+                    .attempt(format!("find the interface of {name}"));
+            }
+            tokio::time::sleep(LOOK).await;
+        };
+        let down = LinkUnspec::new_with_index(index).down().build();
+        netlink.link().change(down).execute().await.attempt(format!("lower the interface of {name}"))?;
+        let named = LinkUnspec::new_with_index(index).name(name.to_owned()).build();
+        netlink.link().change(named).execute().await.attempt(format!("name it {name}"))
+    })
 }
 
 /// Sets a device's MTU and sets the device up.

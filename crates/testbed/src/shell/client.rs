@@ -24,10 +24,7 @@ const LOOK: Duration = Duration::from_millis(250);
 pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str, &str)) -> io::Result<i32> {
     let holder = UnixStream::connect(socket)?;
     expect_own(&holder)?;
-    // Variables that are not valid text are not passed on.
-    let own =
-        env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
-    let environment = own.chain([(more.0.to_owned(), more.1.to_owned())]).collect();
+    let environment = environment().chain([(more.0.to_owned(), more.1.to_owned())]).collect();
     let folder = env::current_dir().unwrap_or_else(|_| "/".into());
     let shown = terminal();
     let raw = shown.map(|_| Raw::new()).transpose()?;
@@ -51,9 +48,45 @@ pub fn enter_guest(socket: &Path, host: usize, command: Vec<String>, more: (&str
             }
         });
     }
-    let ended = hear(holder);
+    let print = |bytes: &[u8]| stdout().write_all(bytes).and_then(|()| stdout().flush());
+    let ended = hear(holder, print, |bytes| stderr().write_all(bytes));
     drop(raw);
     ended
+}
+
+/// What a command printed and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ended {
+    /// Its exit code: 128 plus the signal's number if a signal ended it.
+    pub code: i32,
+    /// Its standard output.
+    pub output: Vec<u8>,
+    /// Its standard error.
+    pub errors: Vec<u8>,
+}
+
+/// Runs a command without input on a host of the testbed, over the socket of the testbed's holder, and waits for its
+/// end. It gets this process's folder and environment.
+///
+/// # Errors
+/// The holder has ended, or the command cannot be started.
+pub fn run_in_guest(socket: &Path, host: usize, command: &[&str]) -> io::Result<Ended> {
+    let holder = Arc::new(Mutex::new(UnixStream::connect(socket)?));
+    let command = command.iter().map(|word| (*word).to_owned()).collect();
+    let folder = env::current_dir().unwrap_or_else(|_| "/".into());
+    let order = Order { host, command, folder, environment: environment().collect(), terminal: None };
+    say(&holder, &Ask::Run(order))?;
+    // A holder that refuses the command closes the connection. It has told the reason before.
+    let _ = say(&holder, &Ask::InputEnds);
+    let from = holder.lock().unwrap_or_else(PoisonError::into_inner).try_clone()?;
+    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    let code = hear(from, |bytes| output.write_all(bytes), |bytes| errors.write_all(bytes))?;
+    Ok(Ended { code, output, errors })
+}
+
+/// This process's environment. Variables that are not valid text are left out.
+fn environment() -> impl Iterator<Item = (String, String)> {
+    env::vars_os().filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()))
 }
 
 fn pass_on_input(out: &Mutex<UnixStream>) {
@@ -74,11 +107,16 @@ fn say(out: &Mutex<UnixStream>, ask: &Ask) -> io::Result<()> {
     write_message(&mut *out.lock().unwrap_or_else(PoisonError::into_inner), ask)
 }
 
-fn hear(holder: UnixStream) -> io::Result<i32> {
+/// Hands what the command prints to these functions, until it has ended.
+fn hear(
+    holder: UnixStream,
+    mut output: impl FnMut(&[u8]) -> io::Result<()>,
+    mut errors: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<i32> {
     for line in BufReader::new(holder).lines() {
         match serde_json::from_str(&line?)? {
-            GuestFrame::Output(Bytes(bytes)) => stdout().write_all(&bytes).and_then(|()| stdout().flush())?,
-            GuestFrame::Errors(Bytes(bytes)) => stderr().write_all(&bytes)?,
+            GuestFrame::Output(Bytes(bytes)) => output(&bytes)?,
+            GuestFrame::Errors(Bytes(bytes)) => errors(&bytes)?,
             GuestFrame::Ended(code) => return Ok(code),
             GuestFrame::Taken => {}
             GuestFrame::Failed(reason) => return Err(io::Error::other(reason)),

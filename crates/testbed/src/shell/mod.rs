@@ -13,7 +13,7 @@ mod relay;
 pub(crate) mod serve;
 mod window;
 
-pub use client::enter_guest;
+pub use client::{Ended, enter_guest, run_in_guest};
 pub use frames::MOST_COMMANDS;
 pub use inside::become_command;
 pub use relay::listen;

@@ -29,19 +29,20 @@ type Out = Arc<Mutex<UnixStream>>;
 
 /// Creates command streams. Each runs one command at a time on one of these hosts. A host is given by the ID of a
 /// process in it.
-pub(crate) fn serve(count: usize, hosts: [u32; 4]) -> io::Result<Vec<Streams>> {
+pub(crate) fn serve(count: usize, hosts: &[u32]) -> io::Result<Vec<Streams>> {
     let open = |_| -> io::Result<Streams> {
         let (own, its) = UnixStream::pair()?;
+        let hosts = hosts.to_vec();
         thread::spawn(move || {
             // This thread ends with the channel, and so does the guest.
-            let _ = answer(its, hosts);
+            let _ = answer(its, &hosts);
         });
         Ok((Box::new(own.try_clone()?), Box::new(own)))
     };
     (0..count).map(open).collect()
 }
 
-fn answer(stream: UnixStream, hosts: [u32; 4]) -> io::Result<()> {
+fn answer(stream: UnixStream, hosts: &[u32]) -> io::Result<()> {
     let out = Arc::new(Mutex::new(stream.try_clone()?));
     let mut running: Option<Running> = None;
     let mut heard = Vec::new();
@@ -67,7 +68,7 @@ fn answer(stream: UnixStream, hosts: [u32; 4]) -> io::Result<()> {
                 continue;
             };
             match (ask, &mut running) {
-                (Ask::Run(order), _) => match Running::start(&order, &hosts, &out) {
+                (Ask::Run(order), _) => match Running::start(&order, hosts, &out) {
                     Ok(started) => running = Some(started),
                     Err(error) => {
                         tell(&out, &GuestFrame::Failed(format!("{}: {error}", order.command.join(" "))));
@@ -146,7 +147,7 @@ impl Unread {
 }
 
 impl Running {
-    fn start(order: &Order, hosts: &[u32; 4], out: &Out) -> io::Result<Self> {
+    fn start(order: &Order, hosts: &[u32], out: &Out) -> io::Result<Self> {
         let host = hosts.get(order.host).ok_or_else(|| io::Error::other("there is no such host"))?;
         let mut command = Command::new("/proc/self/exe");
         command.args(["lab", "inside", &host.to_string()]).arg(&order.folder).arg("--").args(&order.command);
@@ -260,7 +261,7 @@ mod tests {
 
     /// A command stream of no host, and what it tells.
     fn stream() -> (Box<dyn Write + Send>, impl FnMut() -> GuestFrame) {
-        let [(from, to)] = <[Streams; 1]>::try_from(serve(1, [0; 4]).unwrap()).ok().unwrap();
+        let [(from, to)] = <[Streams; 1]>::try_from(serve(1, &[0; 4]).unwrap()).ok().unwrap();
         let mut told = BufReader::new(from).lines();
         (to, move || serde_json::from_str(&told.next().unwrap().unwrap()).unwrap())
     }

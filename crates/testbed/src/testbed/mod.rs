@@ -1,4 +1,5 @@
-//! Testbeds: two hosts and one link, or four hosts and three links with a mechanism between the routers.
+//! Testbeds: two hosts and one link, four hosts and three links with a mechanism between the routers, or a Wi-Fi
+//! network.
 
 pub(crate) mod direct;
 pub(crate) mod guest_hosted;
@@ -8,3 +9,4 @@ pub(crate) mod path_check;
 pub(crate) mod placement;
 pub(crate) mod routed;
 pub(crate) mod spec;
+pub(crate) mod wifi_hosted;

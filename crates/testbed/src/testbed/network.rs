@@ -62,15 +62,12 @@ impl Chain<4> {
         link_config: &LinkConfig,
         mechanism: Mechanism,
     ) -> Result<Self, TestbedError> {
-        let nodes = Node::ALL.map(|node| {
-            let addresses = match node {
-                Node::Sender => Site::Near.client_addresses(mechanism),
-                Node::Router1 => Site::Near.gateways(mechanism),
-                Node::Router2 => Site::Far.gateways(mechanism),
-                Node::Receiver => Site::Far.client_addresses(mechanism),
-            };
-            (node, addresses)
-        });
+        let nodes = [
+            (Node::Sender, Site::Near.client_addresses(mechanism)),
+            (Node::Router1, Site::Near.gateways(mechanism)),
+            (Node::Router2, Site::Far.gateways(mechanism)),
+            (Node::Receiver, Site::Far.client_addresses(mechanism)),
+        ];
         let interfaces = [INTERFACE, MIDDLE, INTERFACE];
         let links = interfaces.into_iter().zip(links.all()).zip(Node::ALL.windows(2));
         let links = links.map(|((interface, (_, own)), ends)| -> Result<Link, TestbedError> {

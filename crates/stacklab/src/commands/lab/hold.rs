@@ -133,7 +133,7 @@ fn addresses(mechanism: Mechanism, node: Node) -> Vec<IpAddr> {
     all.flat_map(|ends| match node {
         Node::Sender => pair(ends.sender, ends.source),
         Node::Receiver => pair(ends.receiver, ends.destination),
-        Node::Router1 | Node::Router2 => [None, None],
+        Node::Router1 | Node::Router2 | Node::AccessPoint => [None, None],
     })
     .flatten()
     .collect()

@@ -2,8 +2,8 @@
 //! no route into one. The configuration vanishes with the namespace.
 
 use crate::error::{Attempt, Fault};
-use crate::host::program::program_in_path;
-use crate::image::jool::{FOLDER, LOADER};
+use crate::host::program::{bundled, program_in_path};
+use crate::image::jool::FOLDER;
 use crate::kernel::namespace::in_new_namespace;
 use crate::link::addressing::{POOL_HOST, Site, TRANSLATED, XLAT_HOST};
 use crate::mechanism::router::Router;
@@ -11,7 +11,6 @@ use stacklab_model::{Family, Translation};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::path::Path;
 use std::process::Command;
 
 /// The name of the Jool instance.
@@ -79,14 +78,6 @@ fn run(program: &str, words: &[&str]) -> Result<(), Fault> {
 
 /// The program: from a guest's image, with the bundled libraries, or the system's program.
 fn command(program: &str) -> io::Result<Command> {
-    let own = Path::new("/").join(FOLDER);
-    if own.join(program).exists() {
-        let mut command = Command::new(own.join(LOADER));
-        command.arg("--library-path").arg(&own).arg(own.join(program));
-        return Ok(command);
-    }
-    let found = program_in_path(program);
-    let found = found
-        .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, format!("there is no program `{program}`")));
-    found.map(Command::new)
+    let missing = || io::Error::new(io::ErrorKind::NotFound, format!("there is no program `{program}`"));
+    bundled(FOLDER, program).or_else(|_| program_in_path(program).map(Command::new).ok_or_else(missing))
 }

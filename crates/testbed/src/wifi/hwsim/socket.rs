@@ -1,0 +1,225 @@
+//! A socket of generic netlink.
+
+use super::genl::{self, Attributes, CONTROLLER, FAMILY_ID, FAMILY_NAME, GET_FAMILY, Message, Request};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, MultiHeaders, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recvmmsg,
+    send, setsockopt, socket, sockopt,
+};
+use nix::sys::time::TimeSpec;
+use std::io::{self, IoSliceMut};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+/// Datagrams that one call receives, and the room for each: the kernel makes none of more than two pages.
+const DATAGRAMS: usize = 64;
+const ROOM: usize = 8192;
+/// The buffer of received datagrams in the kernel, bytes: some thousand frames.
+const RECEIVE_BUFFER: usize = 16 << 20;
+/// The most bytes of one send call. The kernel takes no more than the send buffer, of some 200 kB.
+const MOST_SENT: usize = 64 << 10;
+/// The time within which the kernel answers.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A socket of generic netlink in the namespace in which it was opened.
+#[derive(Debug)]
+pub struct Socket {
+    socket: OwnedFd,
+    sequence: u32,
+    room: Vec<u8>,
+    /// How often the kernel had to drop messages, because too many waited.
+    pub overruns: u64,
+}
+
+/// The answer to a request.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// The result that some commands have: of a new radio, its number.
+    pub result: u32,
+    /// The attributes of each message that came before it.
+    pub messages: Vec<Vec<u8>>,
+}
+
+impl Socket {
+    /// Opens a socket.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn open() -> io::Result<Self> {
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkGeneric)?;
+        // Needs a privilege. With the ordinary size, a flood loses frames sooner, which is counted.
+        let _ = setsockopt(&socket, sockopt::RcvBufForce, &RECEIVE_BUFFER);
+        bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
+        Ok(Socket { socket, sequence: 0, room: vec![0; DATAGRAMS * ROOM], overruns: 0 })
+    }
+
+    /// The number of a family.
+    ///
+    /// # Errors
+    /// The kernel has no such family, or its error.
+    pub fn family(&mut self, name: &str) -> io::Result<u16> {
+        let answer = self.ask(CONTROLLER, GET_FAMILY, |attributes| attributes.text(FAMILY_NAME, name));
+        let answer = answer.map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => io::Error::new(error.kind(), format!("this kernel has no {name}")),
+            _ => error,
+        })?;
+        let ids = answer.messages.iter().flat_map(|message| genl::attributes(message).flatten());
+        let id = ids.filter(|(kind, _)| *kind == FAMILY_ID).find_map(|(_, value)| genl::short(value, 0));
+        id.ok_or_else(|| io::Error::other(format!("the kernel does not say the number of {name}")))
+    }
+
+    /// Sends a request and waits for its answer. Messages that the kernel sends by itself meanwhile are dropped.
+    ///
+    /// # Errors
+    /// The kernel's error, or no answer within five seconds.
+    pub fn ask(
+        &mut self,
+        family: u16,
+        command: u8,
+        fill: impl FnOnce(&mut Attributes<'_>),
+    ) -> io::Result<Answer> {
+        self.sequence += 1;
+        let own = self.sequence;
+        let mut out = Vec::new();
+        genl::write(&mut out, Request { family, command, sequence: own, acknowledge: true }, fill);
+        self.send(&out)?;
+        let until = Instant::now() + PATIENCE;
+        let (mut answer, mut code) = (Answer::default(), None);
+        while code.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the kernel does not answer"));
+            }
+            wait(&[self.socket.as_fd()], Some(left))?;
+            self.receive(|message| match message {
+                Message::Answer { sequence, code: said } if sequence == own => code = Some(said),
+                Message::Command { sequence, attributes, .. } if sequence == own => {
+                    answer.messages.push(attributes.to_vec());
+                }
+                _ => {}
+            })?;
+        }
+        let code = code.unwrap_or_default();
+        match u32::try_from(code) {
+            Ok(result) => Ok(Answer { result, ..answer }),
+            Err(_) => Err(io::Error::from_raw_os_error(-code)),
+        }
+    }
+
+    /// Sends requests to the kernel that are written one after the other.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn send(&self, requests: &[u8]) -> io::Result<()> {
+        let mut rest = requests;
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(whole_messages(rest));
+            send(self.socket.as_raw_fd(), now, MsgFlags::empty())?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Takes what has arrived, some datagrams at most, without waiting. Returns how many there were.
+    ///
+    /// # Errors
+    /// The kernel's error, or a malformed message.
+    pub fn receive(&mut self, mut each: impl FnMut(Message<'_>)) -> io::Result<usize> {
+        let lengths = match self.fill() {
+            Ok(lengths) => lengths,
+            Err(Errno::EAGAIN | Errno::EINTR) => return Ok(0),
+            Err(Errno::ENOBUFS) => {
+                self.overruns += 1;
+                return Ok(0);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        for (datagram, length) in self.room.chunks(ROOM).zip(&lengths) {
+            for message in genl::messages(&datagram[..*length]) {
+                each(message.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?);
+            }
+        }
+        Ok(lengths.len())
+    }
+
+    /// Receives datagrams, and gives their lengths.
+    fn fill(&mut self) -> nix::Result<Vec<usize>> {
+        let mut slices: Vec<[IoSliceMut<'_>; 1]> =
+            self.room.chunks_mut(ROOM).map(|room| [IoSliceMut::new(room)]).collect();
+        let mut headers = MultiHeaders::<NetlinkAddr>::preallocate(DATAGRAMS, None);
+        let flags = MsgFlags::MSG_DONTWAIT;
+        let received = recvmmsg(self.socket.as_raw_fd(), &mut headers, slices.iter_mut(), flags, None)?;
+        received
+            .map(|datagram| match datagram.flags.contains(MsgFlags::MSG_TRUNC) {
+                true => Err(Errno::EMSGSIZE),
+                false => Ok(datagram.bytes),
+            })
+            .collect()
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// The length of the messages at the beginning that fit into one call: one at least.
+fn whole_messages(bytes: &[u8]) -> usize {
+    let mut end = 0;
+    while let Some(length) = genl::number(bytes, end) {
+        let next = end + (length as usize).next_multiple_of(4).max(1);
+        if end > 0 && next > MOST_SENT {
+            break;
+        }
+        end = next.min(bytes.len());
+    }
+    end.max(1)
+}
+
+/// Waits until one of these can be read or has ended, at most so long. Which of them has something to read or has
+/// ended.
+///
+/// # Errors
+/// The kernel's error.
+pub fn wait<const N: usize>(files: &[BorrowedFd<'_>; N], at_most: Option<Duration>) -> io::Result<[bool; N]> {
+    let mut polled = files.map(|file| PollFd::new(file, PollFlags::POLLIN));
+    match ppoll(&mut polled, at_most.map(TimeSpec::from_duration), None) {
+        Ok(_) => {}
+        Err(Errno::EINTR) => return Ok([false; N]),
+        Err(error) => return Err(error.into()),
+    }
+    Ok(polled.map(|file| file.any().unwrap_or(false)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernel_knows_its_controller_and_no_invented_family() {
+        let mut socket = Socket::open().unwrap();
+        assert_eq!(socket.family("nlctrl").unwrap(), CONTROLLER);
+        let error = socket.family("stacklab").unwrap_err();
+        assert_eq!(error.to_string(), "this kernel has no stacklab");
+        // An answer of its own to each.
+        assert_eq!(socket.family("nlctrl").unwrap(), CONTROLLER);
+        assert_eq!(socket.overruns, 0);
+    }
+
+    #[test]
+    fn many_requests_are_sent_in_calls_of_whole_messages() {
+        let mut out = Vec::new();
+        let request = Request { family: 30, command: 2, sequence: 0, acknowledge: false };
+        for _ in 0..100 {
+            genl::write(&mut out, request, |attributes| attributes.bytes(3, &[0; 1501]));
+        }
+        let one = out.len() / 100;
+        let end = whole_messages(&out);
+        assert!(end.is_multiple_of(one) && end <= MOST_SENT && end + one > MOST_SENT, "{end}");
+        assert_eq!(whole_messages(&out[..one]), one);
+        assert!(whole_messages(&[0; 8]) > 0, "a length of zero does not hold it up");
+    }
+}

@@ -1,0 +1,18 @@
+//! Wi-Fi: a station, an access point and a station, with radios that the kernel simulates and a medium of this
+//! program between them. It is built inside a guest: radios belong to a whole system.
+//!
+//! ```text
+//! hostapd, wpa_supplicant ── nl80211 ── mac80211 ── mac80211_hwsim ── netlink ── carrier ── Medium
+//! ```
+
+mod access_point;
+mod carrier;
+mod check;
+mod control;
+mod daemon;
+pub(crate) mod hwsim;
+mod medium;
+pub(crate) mod network;
+pub(crate) mod nl80211;
+pub(crate) mod spec;
+pub(crate) mod station;
