@@ -14,7 +14,7 @@ mod sys;
 pub use guests::{captured_frame, console, guest_message, mux, package_file, radio_frame, service_answer};
 pub use local::{page_request, proc, words};
 pub use peers::{agent_answer, agent_request, arrivals, greeting, host_reports, message_header};
-pub use records::record;
+pub use records::{all_reports, record, report};
 pub use studies::study;
 #[cfg(feature = "fuzzer")]
 pub use sys::signals_have_room;
@@ -32,6 +32,8 @@ pub const TARGETS: [Target; 18] = [
     ("arrivals", arrivals),
     ("study", study),
     ("record", record),
+    // Its fuzzer makes one of them for each input.
+    ("report", all_reports),
     ("mux", mux),
     ("guest_message", guest_message),
     ("service_answer", service_answer),

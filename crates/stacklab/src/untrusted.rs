@@ -9,53 +9,110 @@ use crate::page::{ROOM, document};
 use crate::serve::guard::{Guard, Pass};
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
 use stacklab_model::{Difference, RunRecord};
-use stacklab_report::page::html;
-use stacklab_report::{Format, PaperFormat, TidyFormat, WIDTH, paper, render, tidy, tidy_slices};
+use stacklab_report::page::{Page, html};
+use stacklab_report::{
+    FigureFormat, Format, PaperFormat, TidyFormat, WIDTH, figure, figures, paper, render, tidy, tidy_slices,
+};
 use stacklab_store::Record;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// What is made of a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Made {
-    /// `stacklab report --format json`.
-    pub json: String,
-    /// `stacklab report`, and its other formats that may be read on a terminal.
-    pub texts: Vec<String>,
-    /// `stacklab report --format raw-csv`.
-    pub raw_csv: String,
-    /// The page's document, which `stacklab serve` gives.
-    pub document: String,
-    /// `stacklab report --format html`; `None` if the program was built without the page.
-    pub page: Option<String>,
-    /// `stacklab export` as CSV: the runs, and their slices.
-    pub rows: [Vec<u8>; 2],
+/// What the program makes of a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// `stacklab report`, in this format.
+    Report(Format),
+    /// `stacklab report --format latex`.
+    Latex,
+    /// `stacklab report --format html`: the page if the program was built with it, and its document.
+    Page,
+    /// The page's document as `stacklab serve` gives it, from a record that may be damaged.
+    Served,
+    /// `stacklab report --figure`: all figures in this format.
+    Figures(FigureFormat),
+    /// `stacklab export`.
+    Runs(TidyFormat),
+    /// `stacklab export --slices`.
+    Slices(TidyFormat),
 }
 
-/// Makes all reports of a record.
+impl Output {
+    /// All of them, but for formats that are compressed.
+    pub const ALL: [Output; 13] = [
+        Output::Report(Format::Json),
+        Output::Report(Format::Text),
+        Output::Report(Format::Markdown),
+        Output::Report(Format::Csv),
+        Output::Report(Format::RawCsv),
+        Output::Latex,
+        Output::Page,
+        Output::Served,
+        Output::Figures(FigureFormat::Svg),
+        Output::Figures(FigureFormat::Pdf),
+        Output::Runs(TidyFormat::Csv),
+        Output::Runs(TidyFormat::RawCsv),
+        Output::Slices(TidyFormat::Csv),
+    ];
+}
+
+/// Makes one output of a record: its files.
 ///
 /// # Errors
-/// Why there are none, as the program says it.
-pub fn reports(path: &Path) -> Result<Made, String> {
-    all_reports(path).map_err(|failure| failure.printed())
+/// Why there is none, as the program says it.
+pub fn output_of(path: &Path, output: Output) -> Result<Vec<Vec<u8>>, String> {
+    files(path, output).map_err(|failure| failure.printed())
 }
 
-fn all_reports(path: &Path) -> Result<Made, Failure> {
-    let record = Record::read(path)?;
-    let findings = conclude(&record)?;
-    let rendered = |format: Format| render(&findings, format, WIDTH);
-    let mut texts: Vec<String> = [Format::Text, Format::Markdown, Format::Csv].map(rendered).into();
-    texts.push(paper(&findings, Difference::Symmetric, PaperFormat::Latex, WIDTH));
-    let document = document(&record, ROOM)?;
-    let page = html(&document).ok();
-    let document = serde_json::to_string(&document).expect("names and finite numbers become JSON");
-    let runs = record.runs()?;
-    let rows = tidy(&runs, TidyFormat::Csv);
+fn files(path: &Path, output: Output) -> Result<Vec<Vec<u8>>, Failure> {
+    let record = || Record::read(path);
+    let data = |page: &Page| serde_json::to_vec(page).expect("names and finite numbers become JSON");
+    Ok(match output {
+        Output::Report(format) => vec![render(&conclude(&record()?)?, format, WIDTH).into_bytes()],
+        Output::Latex => {
+            let text = paper(&conclude(&record()?)?, Difference::Symmetric, PaperFormat::Latex, WIDTH);
+            vec![text.into_bytes()]
+        }
+        Output::Page => {
+            let document = document(&record()?, ROOM)?;
+            html(&document).ok().map(String::into_bytes).into_iter().chain([data(&document)]).collect()
+        }
+        Output::Served => vec![data(&document(&Record::glance(path)?, ROOM)?)],
+        Output::Figures(format) => {
+            let page = document(&record()?, 0)?;
+            let all = figures(&page).into_iter();
+            all.filter_map(|(name, _)| figure(&page, &name, format)).collect()
+        }
+        Output::Runs(format) => vec![tidy(&record()?.runs()?, format)],
+        Output::Slices(format) => vec![tidy_slices(&whole_runs(&record()?)?, format)],
+    })
+}
+
+/// Reads all that a record has, and what the page reads of one that may be damaged.
+///
+/// # Errors
+/// Why either cannot be done, as the program says it.
+pub fn read_all(path: &Path) -> Result<(), String> {
+    let whole = || -> Result<(), Failure> {
+        let record = Record::read(path)?;
+        record.campaign()?;
+        record.hosts()?;
+        whole_runs(&record).map(drop)
+    };
+    let glanced = || -> Result<(), Failure> {
+        let record = Record::glance(path)?;
+        record.campaign()?;
+        record.hosts()?;
+        record.run_count()?;
+        whole_runs(&record).map(drop)
+    };
+    let read = [whole(), glanced()];
+    read.into_iter().collect::<Result<(), _>>().map_err(|failure| failure.printed())
+}
+
+/// The runs with their host reports.
+fn whole_runs(record: &Record) -> Result<Vec<RunRecord>, Failure> {
     let whole = |run: RunRecord| Ok(RunRecord { host_reports: record.host_reports(&run.trial)?, ..run });
-    let runs = runs.into_iter().map(whole).collect::<Result<Vec<_>, Failure>>()?;
-    let slices = tidy_slices(&runs, TidyFormat::Csv);
-    let (json, raw_csv) = (rendered(Format::Json), rendered(Format::RawCsv));
-    Ok(Made { json, texts, raw_csv, document, page, rows: [rows, slices] })
+    record.runs()?.into_iter().map(whole).collect()
 }
 
 /// Whether `stacklab serve`, bound to this address and with this token, answers a request with these headers and this

@@ -1,6 +1,5 @@
 //! The bootstrap interval of a mean: bias-corrected and accelerated.
 
-use super::median::sorted;
 use crate::statistics::moments::mean;
 use stacklab_model::{Interval, SplitMix64};
 use statrs::distribution::{ContinuousCDF, Normal};
@@ -22,11 +21,11 @@ pub fn bca(figures: &[f64], resamples: usize, confidence: f64, seed: u64) -> Opt
     if n < 2 || resamples == 0 || figures.iter().all(|figure| *figure == figures[0]) {
         return None;
     }
-    let replicates = sorted(&replicates(figures, observed, resamples, seed));
+    let mut replicates = replicates(figures, observed, resamples, seed);
 
     // Bias: the position of the observed mean among the replicates, ties split.
-    let below = replicates.partition_point(|replicate| *replicate < observed);
-    let up_to = replicates.partition_point(|replicate| *replicate <= observed);
+    let below = replicates.iter().filter(|replicate| **replicate < observed).count();
+    let up_to = replicates.iter().filter(|replicate| **replicate <= observed).count();
     let normal = Normal::standard();
     let bias = normal.inverse_cdf((below + up_to) as f64 / (2 * resamples) as f64);
 
@@ -35,9 +34,9 @@ pub fn bca(figures: &[f64], resamples: usize, confidence: f64, seed: u64) -> Opt
     let (squares, cubes) = pulls.fold((0.0, 0.0), |(s, c), pull| (s + pull * pull, c + pull * pull * pull));
     let acceleration = cubes / (6.0 * f64::powf(squares, 1.5));
 
-    let end = |share: f64| {
+    let mut end = |share: f64| {
         let z = bias + normal.inverse_cdf(share);
-        quantile(&replicates, normal.cdf(bias + z / (1.0 - acceleration * z)))
+        quantile(&mut replicates, normal.cdf(bias + z / (1.0 - acceleration * z)))
     };
     let beyond = (1.0 - confidence) / 2.0;
     Some(Interval { low: end(beyond), high: end(1.0 - beyond) })
@@ -52,12 +51,12 @@ fn replicates(figures: &[f64], observed: f64, resamples: usize, seed: u64) -> Ve
     (0..resamples).map(|_| observed + replicate()).collect()
 }
 
-/// A quantile of sorted figures, between neighbours in proportion.
-fn quantile(sorted: &[f64], share: f64) -> f64 {
-    let place = share * (sorted.len() - 1) as f64;
-    let low = place.floor() as usize;
-    let high = (low + 1).min(sorted.len() - 1);
-    sorted[low] + (place - low as f64) * (sorted[high] - sorted[low])
+/// A quantile of the figures, between neighbours in proportion. Changes their order: they are not sorted for it.
+fn quantile(figures: &mut [f64], share: f64) -> f64 {
+    let place = share * (figures.len() - 1) as f64;
+    let (_, low, above) = figures.select_nth_unstable_by(place.floor() as usize, f64::total_cmp);
+    let next = above.iter().copied().min_by(f64::total_cmp).unwrap_or(*low);
+    *low + (place - place.floor()) * (next - *low)
 }
 
 /// A number below a small bound; the probabilities of two numbers differ by less than bound / 2^32.

@@ -176,8 +176,13 @@ impl Systems {
 
 impl fmt::Display for Systems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [sender, receiver] = &self.0;
-        if sender == receiver { write!(f, "{sender}") } else { write!(f, "{sender} {TO} {receiver}") }
+        match &self.0 {
+            // Alone it would only receive.
+            [sender, receiver] if sender != receiver || matches!(sender, System::Ssh(_)) => {
+                write!(f, "{sender} {TO} {receiver}")
+            }
+            [both, _] => write!(f, "{both}"),
+        }
     }
 }
 
@@ -211,6 +216,7 @@ mod tests {
             "uml-my_tree-7.2",
             "namespace -> linux-5.10",
             "ssh:a@b -> ssh:c",
+            "ssh:a -> ssh:a",
             "ssh:fe80::1%eth0 -> ssh:user@fe80::2%ens3.4",
             "disk:/a/b c.qcow2",
         ] {

@@ -19,13 +19,17 @@ pub struct Group {
 /// another factor joins are one where a trial has room for all of their arms: what is compared is then in one trial.
 pub fn groups(study: &Study) -> Vec<Group> {
     let factors = adjacent_by(study);
+    let alike: Vec<Vec<String>> =
+        study.cells.iter().zip(&factors).map(|(cell, factor)| all_but(cell, *factor)).collect();
     let mut groups: Vec<Group> = Vec::new();
-    let mut index: HashMap<(Probe, Factor, Vec<String>), usize> = HashMap::new();
+    let mut index: HashMap<(Probe, Factor, &[String]), usize> = HashMap::new();
     for spec in &study.probes {
-        for cell in study.cells.iter().filter(|cell| spec.probe.supports(cell.transport)) {
-            let factor = factors[cell];
-            let group = *index.entry((spec.probe, factor, all_but(cell, factor))).or_insert_with(|| {
-                groups.push(Group { factor, arms: Vec::new() });
+        for ((cell, factor), alike) in study.cells.iter().zip(&factors).zip(&alike) {
+            if !spec.probe.supports(cell.transport) {
+                continue;
+            }
+            let group = *index.entry((spec.probe, *factor, alike)).or_insert_with(|| {
+                groups.push(Group { factor: *factor, arms: Vec::new() });
                 groups.len() - 1
             });
             groups[group].arms.push((cell.clone(), spec.probe));
@@ -83,25 +87,25 @@ fn join(groups: &mut Vec<Group>, study: &Study) {
 }
 
 /// The factor in which each cell of a study differs from those adjacent to it.
-fn adjacent_by(study: &Study) -> HashMap<Cell, Factor> {
-    let first = compared(&study.comparisons);
-    let mut left: Vec<&Cell> = study.cells.iter().collect();
-    let mut factors = HashMap::new();
+fn adjacent_by(study: &Study) -> Vec<Factor> {
+    let mut factors: Vec<Option<Factor>> = vec![None; study.cells.len()];
     for factor in once_each(study.comparisons.iter().map(|comparison| comparison.factor)) {
-        let mut alike: HashMap<Vec<String>, usize> = HashMap::new();
-        for cell in &left {
-            *alike.entry(all_but(cell, factor)).or_default() += 1;
+        let left: Vec<(usize, Vec<String>)> = (0..factors.len())
+            .filter(|place| factors[*place].is_none())
+            .map(|place| (place, all_but(&study.cells[place], factor)))
+            .collect();
+        let mut alike: HashMap<&[String], usize> = HashMap::new();
+        for (_, levels) in &left {
+            *alike.entry(levels).or_default() += 1;
         }
-        left.retain(|cell| {
-            let has_others = alike[&all_but(cell, factor)] > 1;
-            if has_others {
-                factors.insert((*cell).clone(), factor);
+        for (place, levels) in &left {
+            if alike[&levels[..]] > 1 {
+                factors[*place] = Some(factor);
             }
-            !has_others
-        });
+        }
     }
-    factors.extend(left.into_iter().map(|cell| (cell.clone(), first)));
-    factors
+    let first = compared(&study.comparisons);
+    factors.into_iter().map(|factor| factor.unwrap_or(first)).collect()
 }
 
 /// The levels of all factors but one.

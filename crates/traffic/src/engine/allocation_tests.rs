@@ -53,7 +53,7 @@ fn accept(spec: &TrialSpec, socket: &Socket) -> Channel {
 
 fn receiver_asks(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> u64 {
     let shared = SharedState::new(ended);
-    let mut counter = ArrivalCounter::new(spec, &shared, spec.flows as usize);
+    let mut counter = ArrivalCounter::new(spec, &shared, spec.flows as usize).with_cpu_time(spec.cpu_scope);
     let mut reflect = Reflect::new(spec, &channels[0], ended);
     let mut rx = RxBatch::new(channels).unwrap();
     let size = spec.message_bytes as usize;

@@ -9,7 +9,7 @@ use crate::stats::sequence::{Arrival, SequenceWindow};
 use crate::stats::series::Series;
 use crate::stats::slices::SliceCounter;
 use crate::sys::Nanos;
-use stacklab_model::{CpuTime, Delays, Exchange, IntervalRow, Probe, Received, Slice, TrialSpec};
+use stacklab_model::{CpuScope, CpuTime, Delays, Exchange, IntervalRow, Probe, Received, Slice, TrialSpec};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -54,7 +54,8 @@ pub struct ArrivalCounter<'a> {
     series: Series,
     /// The slices of an interleaved trial.
     slices: Option<SliceCounter>,
-    cpu: CpuWindow,
+    /// Open over the measured arrivals, if their CPU time counts.
+    cpu: Option<CpuWindow>,
     /// The reply that a closed loop waits for, and since when.
     answer: Option<(Phase, u64, Nanos)>,
     last_arrival_ns: Nanos,
@@ -103,14 +104,14 @@ pub struct Counted {
     pub slices: Vec<Slice>,
     /// User and kernel time of the counting thread over the slices.
     pub cpu_parts: Option<(Nanos, Nanos)>,
-    /// CPU time from the first measured arrival to the last flow's end marker.
+    /// CPU time from the first measured arrival to the last flow's end marker; `None` if it does not count.
     pub cpu: Option<CpuTime>,
     /// Payload bytes of each flow; empty for a single flow.
     pub flow_bytes: Vec<u64>,
 }
 
 impl<'a> ArrivalCounter<'a> {
-    /// A counter for a trial's flows, of which this thread receives `awaited_flows`.
+    /// A counter for a trial's flows, of which this thread receives `awaited_flows`, without the host's CPU time.
     pub fn new(spec: &TrialSpec, shared: &'a SharedState<'a>, awaited_flows: usize) -> Self {
         ArrivalCounter {
             shared,
@@ -124,13 +125,19 @@ impl<'a> ArrivalCounter<'a> {
             delays: DelayRecorder::new(),
             series: Series::new(spec.probe.interval_ns),
             slices: SliceCounter::new(spec),
-            cpu: CpuWindow::new(spec.cpu_scope),
+            cpu: None,
             answer: None,
             last_arrival_ns: 0,
             answers: spec.probe.probe == Probe::Echo,
             clock_offset_ns: spec.clock_offset_ns,
             timed: coalesce::knows_arrival_times(spec),
         }
+    }
+
+    /// Counts the host's CPU time too.
+    pub fn with_cpu_time(mut self, scope: CpuScope) -> Self {
+        self.cpu = Some(CpuWindow::new(scope));
+        self
     }
 
     /// Stops the next receive at this reply or after a timeout of one second.
@@ -162,7 +169,9 @@ impl<'a> ArrivalCounter<'a> {
             .into_iter()
             .chain(more.least_round_trip)
             .min_by_key(Exchange::round_trip_ns);
-        self.cpu.join(other.cpu);
+        if let (Some(cpu), Some(more)) = (&mut self.cpu, other.cpu) {
+            cpu.join(more);
+        }
         self.delays.join(&other.delays);
         self.series.join(other.series);
         if let (Some(slices), Some(more)) = (&mut self.slices, other.slices) {
@@ -188,7 +197,7 @@ impl<'a> ArrivalCounter<'a> {
             series: series.finish(),
             cpu_parts: slices.as_ref().and_then(SliceCounter::cpu_parts),
             slices: slices.map(SliceCounter::finish).unwrap_or_default(),
-            cpu: cpu.finish(),
+            cpu: cpu.and_then(CpuWindow::finish),
             flow_bytes: if flows.len() > 1 { flows.iter().map(bytes).collect() } else { Vec::new() },
         }
     }
@@ -206,7 +215,7 @@ impl<'a> ArrivalCounter<'a> {
         let Some(flow) = &mut flows[place] else { return };
         if received.measured == 0 {
             received.first_ns = now;
-            self.cpu.open();
+            self.cpu.iter_mut().for_each(CpuWindow::open);
             // The first arrival on any thread starts the series of all threads.
             let _ = self.shared.first_ns.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
         }
@@ -264,7 +273,7 @@ impl Sink for ArrivalCounter<'_> {
                 flow.expected = Some(header.sequence);
                 self.marked += 1;
                 if self.marked == self.awaited_flows {
-                    self.cpu.close();
+                    self.cpu.iter_mut().for_each(CpuWindow::close);
                     if let Some(slices) = &mut self.slices {
                         slices.close();
                     }

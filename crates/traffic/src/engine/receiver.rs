@@ -167,6 +167,10 @@ fn count(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Resu
         let own = &channels[group];
         let awaited = if spec.transport == Transport::Tcp { own.len() } else { spec.flows as usize };
         let mut counter = ArrivalCounter::new(spec, &shared, awaited);
+        // An interleaved trial's CPU time is that of its slices.
+        if spec.slicing.is_none() {
+            counter = counter.with_cpu_time(spec.cpu_scope);
+        }
         receive(&mut RxBatch::new(own)?, size, spec.token, &mut counter)?;
         Ok(counter)
     })?;
