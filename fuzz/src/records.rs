@@ -85,9 +85,12 @@ pub fn report(data: &[u8]) {
     with_changed(data, |path| holds(path, output));
 }
 
-/// As [`report`], but all of them.
+/// As [`report`], but all of them; of an unchanged record, for which a corpus has an input each, the chosen one.
 pub fn all_reports(data: &[u8]) {
-    with_changed(data, |path| Output::ALL.iter().for_each(|output| holds(path, *output)));
+    match data {
+        [_] => report(data),
+        _ => with_changed(data, |path| Output::ALL.iter().for_each(|output| holds(path, *output))),
+    }
 }
 
 fn holds(path: &Path, output: Output) {
