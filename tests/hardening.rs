@@ -69,11 +69,10 @@ fn an_agent_sends_to_no_third_host() {
     open.set_nonblocking(true).unwrap();
     assert!(open.accept().is_err(), "the victim got a connection");
     // Nor does it receive for others than its coordinator.
-    let listen = Request::Listen {
-        spec: Box::new(spec(Transport::Udp, Probe::Stream)),
-        address: "0.0.0.0".parse().unwrap(),
-    };
-    assert!(matches!(agent.ask(listen, "listen", LIMIT), Err(AgentError::Failed { .. })));
+    let stream = Box::new(spec(Transport::Udp, Probe::Stream));
+    let listen = Request::Listen { spec: stream, address: third.to_string().parse().unwrap() };
+    let refused = agent.ask(listen, "listen", LIMIT).unwrap_err().to_string();
+    assert!(refused.contains("only on 127.0.0.1"), "{refused}");
     drop(agent);
     // Where the operator allows it, it does.
     let there = Listening::start("", &["--allow-target", "127.0.0.2/32"]);
