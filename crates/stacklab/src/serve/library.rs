@@ -350,7 +350,7 @@ pub mod tests {
             drop(writer);
             let start = std::time::Instant::now();
             let refused = library.document("a.stacklab").unwrap().unwrap_err().to_string();
-            assert!(start.elapsed() < Duration::from_secs(3), "{:?}", start.elapsed());
+            assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
             assert!(refused.len() < 20_000, "{} bytes are shown", refused.len());
         }
     }
