@@ -15,6 +15,7 @@ mod hardening;
 mod impairment;
 mod interleaved;
 mod kept_record;
+mod known_truth;
 mod listening_agent;
 mod looking;
 mod measure;
