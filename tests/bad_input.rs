@@ -22,6 +22,7 @@ metrics = ["throughput", "jitter"]
 length = { time = "50ms" }
 warmup = "10ms"
 [runs]
+arms = "separate"
 min = 2
 max = 2
 [[comparison]]

@@ -38,6 +38,7 @@ length = { packets = 2000 }
 warmup = "20ms"
 interval = "100ms"
 [runs]
+arms = "separate"
 min = 2
 max = 2
 target = "2 %"

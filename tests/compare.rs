@@ -19,6 +19,7 @@ metrics = ["throughput", "packet_rate"]
 length = { time = "60ms" }
 warmup = "20ms"
 [runs]
+arms = "separate"
 min = 4
 max = 4
 [[comparison]]

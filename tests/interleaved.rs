@@ -308,6 +308,21 @@ fn the_record_has_all_arms_of_a_trial_or_none_when_the_campaign_is_killed() {
 }
 
 #[test]
+fn arms_are_interleaved_unless_a_figure_asks_for_a_host_of_their_own() {
+    let program = Program::new();
+    let says = |study: String, arms: &str| {
+        program.write("study.toml", study);
+        let plan = program.run(&["plan", "study.toml"]).expect(code::DONE).stdout;
+        assert!(plan.contains(&format!("Arms        {arms}\n")), "{plan}");
+    };
+    let paced = STUDY.replace("[probe.paced]", "[probe.paced]\npacket_rate = 1000");
+    let unsaid = paced.replace("arms = \"interleaved\"\n", "");
+    says(unsaid.replace(", \"memory_sockets\"", ""), "interleaved");
+    says(unsaid, "separate");
+    says(paced, "interleaved");
+}
+
+#[test]
 fn what_cannot_be_interleaved_is_refused_at_its_place() {
     let program = Program::new();
     let refused = |from: &str, to: &str, place: &str| {

@@ -18,6 +18,7 @@ size = [128, 512]
 metrics = ["throughput", "loss"]
 length = { time = "50ms" }
 [runs]
+arms = "separate"
 min = 3
 max = 3
 [[comparison]]

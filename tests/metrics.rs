@@ -27,6 +27,7 @@ metrics = ["throughput", "ttr", "tcp_efficiency", "tcp_srtt", "buffer_delay", "m
 length = { time = "1s" }
 warmup = "200ms"
 [runs]
+arms = "separate"
 min = 3
 max = 3
 target = "2 %"

@@ -128,6 +128,8 @@ fn a_replication_judges_every_finding_by_its_record() {
             "--set",
             "runs.max=3",
             "--set",
+            "runs.arms=separate",
+            "--set",
             "probe.echo.length.time=50ms",
         ])
         .expect(code::DONE)

@@ -1,6 +1,5 @@
-//! Real machines over ssh: a real sshd in the test's own namespace; the program reaches it from another namespace.
-//!
-//! The tests need root. Without root they fail; nothing is skipped.
+//! Real machines over ssh: a real sshd in the test's own namespace; the program reaches it from another namespace. The
+//! tests need root.
 
 use crate::support;
 
@@ -49,6 +48,7 @@ metrics = ["rtt"]
 length = { time = "50ms" }
 warmup = "10ms"
 [runs]
+arms = "separate"
 min = 3
 max = 3
 [[comparison]]

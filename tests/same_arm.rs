@@ -30,6 +30,7 @@ metrics = ["rtt"]
 length = { time = "15ms" }
 warmup = "3ms"
 [runs]
+arms = "separate"
 min = 6
 max = 6
 [[comparison]]

@@ -27,6 +27,7 @@ metrics = ["rtt"]
 length = { time = "100ms" }
 warmup = "20ms"
 [runs]
+arms = "separate"
 min = 2
 max = 2
 [[comparison]]

@@ -26,6 +26,7 @@ metrics = ["rtt"]
 length = { time = "20ms" }
 warmup = "5ms"
 [runs]
+arms = "separate"
 min = 8
 max = 8
 [[comparison]]

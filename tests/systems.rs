@@ -51,6 +51,7 @@ metrics = ["rtt"]
 length = {{ time = "50ms" }}
 warmup = "20ms"
 [runs]
+arms = "separate"
 min = {blocks}
 max = {blocks}
 [[comparison]]

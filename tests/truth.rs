@@ -70,6 +70,7 @@ length = {{ time = "{milliseconds}ms" }}
 warmup = "100ms"
 interval = "100ms"
 [runs]
+arms = "separate"
 min = {runs}
 max = {runs}
 target = "2 %"

@@ -27,6 +27,7 @@ length = { time = "50ms" }
 metrics = ["connect_time"]
 length = { time = "50ms" }
 [runs]
+arms = "separate"
 min = 3
 max = 3
 [[comparison]]

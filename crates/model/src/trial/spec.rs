@@ -93,6 +93,21 @@ impl Slicing {
     pub const MOST_ARMS: usize = 16;
     /// Rounds below which an arm has no location; the sums over its slices are then the better figure.
     pub const LEAST_ROUNDS: u64 = 5;
+
+    /// Whether a figure is of the whole host, and so of all arms. Arms with testbeds of their own share no packets, but
+    /// the processors: what works for them outside their threads (translators, the kernel's workers) would be missing
+    /// from the CPU time of one arm and not from that of another.
+    pub fn shares(self, metric: Metric) -> bool {
+        use Metric::*;
+        match metric {
+            MemorySockets | CpuRouter1 | CpuRouter2 => true,
+            metric if metric.is_host_cpu() => self.slots,
+            Fragments | Reassembled | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond => {
+                !self.slots
+            }
+            _ => false,
+        }
+    }
 }
 
 /// The specification of one trial, as the agents receive it.

@@ -53,6 +53,8 @@ fn describe(study: &Study, plan: &Plan) -> String {
             comparison.factor, comparison.candidate, comparison.baseline
         ));
     }
+    let turns = if plan.interleaves_any() { "interleaved" } else { "separate" };
+    line(format!("Arms        {turns}"));
     let estimate = plan.estimate(study);
     line(format!(
         "Trials      {} a block, {} to {} blocks",

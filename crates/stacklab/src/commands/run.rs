@@ -130,7 +130,13 @@ impl Request {
         let campaign = record.campaign()?;
         refuse_changes(options, &campaign, &path)?;
         let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
-        let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+        let mut study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+        // A campaign from before arms were interleaved unless the study says otherwise goes on as it began.
+        let runs = record.runs()?;
+        let mut began = runs.iter().filter(|run| run.trial.probe.interleaves()).peekable();
+        if began.peek().is_some() && began.all(|run| run.spec.slicing.is_none()) {
+            study.slicing = None;
+        }
         Ok(Request { study, campaign, record: Some(record), path })
     }
 }

@@ -534,11 +534,10 @@ const RULE: &[Key] = &[
         Kind::Duration { least: "1s", most: "720h" },
         "Time of the campaign at most; looked at after each block.",
     ),
-    default(
+    optional(
         "arms",
         Kind::Name { set: "arms", names: ARMS },
-        "\"separate\"",
-        "How compared cells are measured. separate: each in a trial of its own, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, framing, size, replica, io, flows or a socket option, or whose testbeds can be up beside each other (os, mechanism, translator, routers); others stay separate.",
+        "How compared cells are measured. separate: each in a trial of its own, one after the other. interleaved: in one trial, all sockets open, in turns of some milliseconds; their differences are then known much sooner. Streams and echoes that end after a time, of cells that differ in family, transport, framing, size, replica, io, flows or a socket option, or whose testbeds can be up beside each other (os, mechanism, translator, routers); others stay separate. Absent: interleaved, unless a probe ends after a number of messages or asks for a figure that such arms share, or nothing is compared.",
     ),
     optional(
         "slice",

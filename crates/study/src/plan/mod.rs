@@ -51,6 +51,11 @@ impl Plan {
         self.together(&block).all(|arms| arms.len() > 1)
     }
 
+    /// Whether any trial is an arm of an interleaved trial.
+    pub fn interleaves_any(&self) -> bool {
+        !self.interleaved.is_empty()
+    }
+
     /// Divides trials of one block into those that run together: the arms of interleaved trials, and each other trial
     /// by itself.
     pub fn together<'t>(&self, trials: &'t [Trial]) -> impl Iterator<Item = &'t [Trial]> {

@@ -8,7 +8,8 @@ use stacklab_model::{
     Cell, ComparisonSpec, Factor, Length, ProbeSpec, Slicing, System, Systems, print_duration,
 };
 
-/// Reads `runs.arms` and `runs.slice`; `None` if each trial is measured by itself.
+/// Reads `runs.arms` and `runs.slice`; `None` if each trial is measured by itself. Without `runs.arms`, arms are
+/// interleaved where nothing speaks against it.
 pub(super) fn read(
     node: Option<&Node>,
     probes: &[ProbeSpec],
@@ -17,8 +18,20 @@ pub(super) fn read(
     problems: &mut Problems,
 ) -> Option<Slicing> {
     let node = node?;
-    let arms = at(node.get("arms"), leaf::text, problems)?;
     let slice = at(node.get("slice"), nanoseconds, problems);
+    let Some(arms) = node.get("arms") else {
+        let slicing = Slicing { slice_ns: slice.as_ref().map(|slice| slice.value), slots: false };
+        let reason = reason_for_separate(slicing, probes, comparisons, cells);
+        if let (Some(slice), Some(reason)) = (slice, &reason) {
+            problems.add(Problem::at(
+                slice.place,
+                format!("`runs.slice` is set, and {reason}"),
+                "expected no slice, or runs.arms = \"interleaved\" and what it needs",
+            ));
+        }
+        return reason.is_none().then_some(slicing);
+    };
+    let arms = at(Some(arms), leaf::text, problems)?;
     if arms.value != "interleaved" {
         if let Some(slice) = slice {
             problems.add(
@@ -32,9 +45,7 @@ pub(super) fn read(
         }
         return None;
     }
-    let counted =
-        probes.iter().find(|spec| spec.probe.interleaves() && matches!(spec.length, Length::Packets(_)));
-    if let Some(spec) = counted {
+    if let Some(spec) = counted(probes) {
         problems.add(Problem::at(
             arms.place.clone(),
             format!("the arms are interleaved, and probe.{} ends after {}", spec.probe, spec.length),
@@ -65,6 +76,42 @@ pub(super) fn read(
         ));
     }
     Some(Slicing { slice_ns: slice.map(|slice| slice.value), slots: false })
+}
+
+/// The first probe that would interleave and ends after a number of messages.
+fn counted(probes: &[ProbeSpec]) -> Option<&ProbeSpec> {
+    probes.iter().find(|spec| spec.probe.interleaves() && matches!(spec.length, Length::Packets(_)))
+}
+
+/// Why arms are separate unless the study says that they are interleaved.
+fn reason_for_separate(
+    slicing: Slicing,
+    probes: &[ProbeSpec],
+    comparisons: &[ComparisonSpec],
+    cells: &[Cell],
+) -> Option<String> {
+    if comparisons.is_empty() {
+        return Some("nothing is compared".to_owned());
+    }
+    if let Some(spec) = counted(probes) {
+        return Some(format!("probe.{} ends after {}", spec.probe, spec.length));
+    }
+    let short = |spec: &&ProbeSpec| match (slicing.slice_ns, &spec.length) {
+        (Some(slice_ns), Length::Time(ns)) => slice_ns > ns / Slicing::LEAST_ROUNDS,
+        _ => false,
+    };
+    let mut interleaved = probes.iter().filter(|spec| spec.probe.interleaves());
+    if let Some(spec) = interleaved.clone().find(short) {
+        return Some(format!("probe.{} has no time for {} slices", spec.probe, Slicing::LEAST_ROUNDS));
+    }
+    if let Some((factor, reason)) = unfit(comparisons, cells) {
+        return Some(format!("the arms differ in {factor}, and {reason}"));
+    }
+    let slots = comparisons.iter().any(|comparison| comparison.factor.is_of_testbeds());
+    let shared = |spec: &ProbeSpec| {
+        spec.metrics.iter().copied().find(|metric| Slicing { slots, ..slicing }.shares(*metric))
+    };
+    interleaved.find_map(shared).map(|metric| format!("interleaved arms share what {metric} counts"))
 }
 
 /// Why arms with testbeds of their own cannot take turns.

@@ -71,7 +71,7 @@ fn column(metric: Metric, (_, spec, [sender, receiver]): Arm<'_>) -> Option<Vec<
     };
     let milliseconds = |ns: f64| ns / 1e6;
     let timed = spec.probe.probe == Probe::Stream && coalesce::knows_arrival_times(spec);
-    let shared = spec.slicing.is_some_and(|slicing| is_shared(metric, slicing));
+    let shared = spec.slicing.is_some_and(|slicing| slicing.shares(metric));
     if metric.probe() != spec.probe.probe || !metric.applies_to(spec.transport) || shared {
         return None;
     }
@@ -156,21 +156,6 @@ fn packets(arms: &[Arm<'_>]) -> Vec<String> {
     }
     let how = if (left as f64) < least { "they were coalesced" } else { "they were split" };
     vec![format!("the arms together sent {planned} packets and {left} left: {how}")]
-}
-
-/// Whether a figure is of the whole host, and so of all arms of an interleaved trial. Arms with testbeds of their own
-/// share no packets, but the processors: what works for them outside their threads (translators, the kernel's workers)
-/// would be missing from the CPU time of one arm and not from that of another.
-pub(super) fn is_shared(metric: Metric, slicing: Slicing) -> bool {
-    use Metric::*;
-    match metric {
-        MemorySockets | CpuRouter1 | CpuRouter2 => true,
-        metric if metric.is_host_cpu() => slicing.slots,
-        Fragments | Reassembled | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond => {
-            !slicing.slots
-        }
-        _ => false,
-    }
 }
 
 /// Messages after the first receive of each slice, and the seconds in which they arrived.

@@ -15,7 +15,7 @@ pub fn values(
     receiver: &HostReport,
 ) -> BTreeMap<Metric, Value> {
     let metrics = Metric::ALL.iter().copied().filter(|metric| metric.probe() == spec.probe.probe);
-    let shared = |metric| spec.slicing.is_some_and(|slicing| interleaved::is_shared(metric, slicing));
+    let shared = |metric| spec.slicing.is_some_and(|slicing| slicing.shares(metric));
     let of = |metric| match metric {
         metric if shared(metric) => Value::Missing(
             "the arms of an interleaved trial share the host's counters: set runs.arms = \"separate\""

@@ -1,5 +1,6 @@
 //! Studies that are read, and mistakes that are named, by section of the study file.
 
+mod arms;
 mod comparisons;
 mod diagnostics;
 mod factors;

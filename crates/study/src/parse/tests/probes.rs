@@ -50,7 +50,7 @@ fn a_paced_stream_has_a_share_of_the_flood_rate_if_the_arms_warm_up_together() {
     assert_eq!(of_jitter.probe_of(Metric::Throughput), Probe::Stream);
     assert_mistakes(&[
         (
-            runs("", ""),
+            runs("", "arms = \"separate\"\n"),
             &["a share of the flood rate", "not interleaved", "packet_rate = messages per second"],
         ),
         (runs("packet_rate = \"fast\"\n", ""), &["or a share of the flood rate, such as \"50 %\""]),

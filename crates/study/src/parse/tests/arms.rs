@@ -1,0 +1,55 @@
+//! Which arms are interleaved.
+
+use super::{STUDY, errors, routed, study, with};
+use stacklab_model::Slicing;
+
+/// How a study's arms are interleaved.
+fn slicing(text: &str) -> Option<Slicing> {
+    study(text).slicing
+}
+
+#[test]
+fn arms_are_interleaved_where_nothing_speaks_against_it() {
+    assert_eq!(slicing(STUDY), Some(Slicing::default()));
+    let sliced = slicing(&with("[runs]", "[runs]\nslice = \"5ms\""));
+    assert_eq!(sliced, Some(Slicing { slice_ns: Some(5_000_000), slots: false }));
+    assert_eq!(slicing(&with("[runs]", "[runs]\narms = \"separate\"")), None);
+    // A tunnel and none beside each other, of which no figure of a whole host is asked.
+    let compared = "factor = \"mechanism\"\nbaseline = \"native\"\ncandidate = \"4in6\"";
+    let mechanisms = |text: String| {
+        text.replace("factor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"", compared).replace(
+            "family = [\"ipv4\", \"ipv6\"]",
+            "family = [\"ipv4\"]\nmechanism = [\"native\", \"4in6\"]",
+        )
+    };
+    assert!(slicing(&mechanisms(routed(""))).is_some());
+
+    let separate = [
+        with("{ time = \"200ms\" }", "{ packets = 1000 }"),
+        STUDY[..STUDY.find("[[comparison]]").unwrap()].to_owned(),
+        with("[\"throughput\"]", "[\"throughput\", \"memory_sockets\"]"),
+        // Testbeds beside each other share the processors.
+        mechanisms(routed("")).replace("[\"throughput\"]", "[\"throughput\", \"cpu_sender\"]"),
+        with("size =", "os = [\"namespace\", \"uml\"]\nsize =").replace(
+            "\"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"",
+            "\"os\"\nbaseline = \"namespace\"\ncandidate = \"uml\"",
+        ),
+    ];
+    for text in separate {
+        assert_eq!(slicing(&text), None, "{text}");
+    }
+}
+
+#[test]
+fn a_slice_that_cannot_be_is_refused_with_the_reason() {
+    for (part, by, reason) in [
+        ("{ time = \"200ms\" }", "{ packets = 1000 }", "probe.stream ends after 1000 messages"),
+        ("min = 6", "slice = \"50ms\"\nmin = 6", "probe.stream has no time for 5 slices"),
+    ] {
+        let text = with(part, by);
+        let text =
+            if text.contains("slice") { text } else { text.replace("[runs]", "[runs]\nslice = \"5ms\"") };
+        let said = errors(&text).to_string();
+        assert!(said.contains("`runs.slice` is set") && said.contains(reason), "{said}");
+    }
+}
