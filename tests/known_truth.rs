@@ -135,7 +135,7 @@ fn a_link_that_is_slower_for_a_family_by_a_known_share_is_recovered() {
             let rate = RATE * (1.0 - share * class as f64);
             let id = class + 1;
             tc(&format!(
-                "class replace dev st0 parent 1: classid 1:{id} htb rate {rate}bit burst 1600 cburst 1600"
+                "class replace dev st0 parent 1: classid 1:{id} htb rate {rate}bit burst 1600 cburst 1600 quantum 1600"
             ));
             tc(&format!(
                 "filter replace dev st0 parent 1: protocol {protocol} prio {id} u32 match u32 0 0 classid 1:{id}"

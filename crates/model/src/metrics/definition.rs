@@ -85,10 +85,10 @@ impl Metric {
                 "largest IP packet to the receiver that the sending host's kernel has found to fit the path"
             }
             CpuRouter1 => {
-                "busy time (user, system, irq, softirq) of the router next to the sender over a whole trial"
+                "busy time (user, system, irq, softirq) of the router next to the sender in the measured window"
             }
             CpuRouter2 => {
-                "busy time (user, system, irq, softirq) of the router next to the receiver over a whole trial"
+                "busy time (user, system, irq, softirq) of the router next to the receiver in the measured window"
             }
             FragmentsRouters => "IP fragments made by both routers (FragCreates), whole trial",
             ReassembledRouters => {

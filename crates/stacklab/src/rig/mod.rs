@@ -14,6 +14,7 @@ pub mod rigs;
 pub mod routed;
 pub mod routed_source;
 pub mod routed_text;
+mod router_counts;
 pub mod ssh;
 
 use crate::failure::Failure;

@@ -1,5 +1,4 @@
-//! A routed testbed: two clients with two routers between them. The routers' counters are read before and after a
-//! trial.
+//! A routed testbed: two clients with two routers between them. The routers count before and after a trial.
 
 use crate::failure::Failure;
 use crate::rig::Rig;
@@ -8,31 +7,24 @@ use crate::rig::kernels::Kernels;
 use crate::rig::names::router_name;
 use crate::rig::routed_source::RoutedSource;
 use crate::rig::routed_text::{describe, kinds};
-use crate::trial::evidence::{Busy, Evidence, RouterCount, RouterEvidence};
-use crate::trial::guest_cpu::busy_ns;
+use crate::rig::router_counts::RouterCounts;
+use crate::trial::evidence::Evidence;
 use crate::trial::settings::Steers;
 use stacklab_model::{Cell, CpuScope, LinkConfig, RoutedKind, Services, System};
 use stacklab_store::HostRow;
-use stacklab_testbed::{MIDDLE_INTERFACE, Node, ends};
-use stacklab_testbed::{Streams, Ticks};
+use stacklab_testbed::{Node, Streams, Ticks, ends};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
-use stacklab_traffic::protocol::{Answer, Request};
 use stacklab_traffic::trial::{Collected, NatPath, Path};
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
-
-/// Time limit for reading a router's counters.
-const COUNT_LIMIT: Duration = Duration::from_secs(20);
 
 /// Two hosts with two routers between them.
 pub struct RoutedRig {
     source: RoutedSource,
     routers: [AgentClient; 2],
-    since: Instant,
     ends: HostPair,
-    /// The routers' counters and the guests' CPU times when the trial began.
-    before: Option<([RouterCount; 2], [Option<Ticks>; 2])>,
+    /// What the routers had counted, and the guests' CPU times, when the trial began.
+    before: Option<(RouterCounts, [Option<Ticks>; 2])>,
 }
 
 impl RoutedRig {
@@ -53,35 +45,11 @@ impl RoutedRig {
         let [sender, near, far, receiver] = streams;
         let mut routers =
             [client(Node::Router1, &routers.0[0], near), client(Node::Router2, &routers.0[1], far)];
-        let since = Instant::now();
         routers.iter_mut().try_for_each(AgentClient::hello)?;
         let agents =
             [client(Node::Sender, &clients.0[0], sender), client(Node::Receiver, &clients.0[1], receiver)];
         let ends = HostPair::greet(&clients, &Services::default(), agents)?;
-        Ok(RoutedRig { source, routers, since, ends, before: None })
-    }
-
-    /// The current counters of both routers.
-    fn count(&mut self) -> Result<[RouterCount; 2], AgentError> {
-        let mut ask = |number: usize| {
-            let agent = &mut self.routers[number];
-            let request = Request::Count { interface: MIDDLE_INTERFACE.to_owned() };
-            match agent.ask(request, "tell its counters", COUNT_LIMIT)? {
-                (_, Answer::Counted { counters, cpu }) => {
-                    let busy = cpu.map(|cpu| Busy { ns: cpu.busy_ns(), of_ns: cpu.window_ns });
-                    Ok(RouterCount { counters, busy })
-                }
-                _ => Err(agent.confused("tell its counters")),
-            }
-        };
-        let mut counts = [ask(0)?, ask(1)?];
-        let of_ns = self.since.elapsed().as_nanos() as u64;
-        for (count, ticks) in counts.iter_mut().zip(self.source.router_ticks()) {
-            if let Some(ticks) = ticks {
-                count.busy = Some(Busy { ns: busy_ns(ticks), of_ns });
-            }
-        }
-        Ok(counts)
+        Ok(RoutedRig { source, routers, ends, before: None })
     }
 
     /// CPU time so far of the processes of guests that do not count all of their CPU time themselves. This includes a
@@ -161,17 +129,17 @@ impl Rig for RoutedRig {
         if let Some(own) = &mut self.source.own {
             own.keep_path_mtus()?;
         }
-        let counted = self.count()?;
-        self.before = Some((counted, self.ticks()));
+        let counts = RouterCounts::begin(&self.source, &mut self.routers, &mut self.ends)?;
+        self.before = Some((counts, self.ticks()));
         Ok(())
     }
 
     fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, Failure> {
         let mut evidence = Evidence::of_each(collected?);
-        let (before, ticks) = self.before.take().expect("a trial is begun before it is ended");
+        let (counts, ticks) = self.before.take().expect("a trial is begun before it is ended");
         let guest_cpu = spans(ticks, self.ticks());
-        let after = self.count()?;
-        let routers = RouterEvidence { mechanism: self.source.plan.kind.mechanism, before, after };
+        let reports = evidence.iter().flat_map(|arm| arm.collected.reports.iter().flatten().flatten());
+        let routers = counts.end(&self.source, &mut self.routers, reports)?;
         if let [only] = &mut evidence[..] {
             (only.guest_cpu, only.routers) = (guest_cpu, Some(routers));
         }

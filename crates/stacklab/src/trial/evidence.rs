@@ -43,32 +43,26 @@ impl Evidence {
     }
 }
 
-/// The counters of the two routers before and after a trial, and their mechanism.
+/// What the two routers counted in a trial, and their mechanism.
 #[derive(Debug)]
 pub struct RouterEvidence {
     /// The mechanism between the routers.
     pub mechanism: Mechanism,
     /// Counters of the sender's router and the receiver's router, before the trial.
-    pub before: [RouterCount; 2],
+    pub before: [Counters; 2],
     /// The same after the trial.
-    pub after: [RouterCount; 2],
+    pub after: [Counters; 2],
+    /// Their CPU time in the measured window; that of a guest's processes, over the whole trial. `None` if it was not
+    /// counted.
+    pub busy: [Option<Busy>; 2],
 }
 
-/// The counters of a router at one moment.
-#[derive(Debug)]
-pub struct RouterCount {
-    /// Its packet counters.
-    pub counters: Counters,
-    /// Its CPU time; `None` if it does not count it.
-    pub busy: Option<Busy>,
-}
-
-/// CPU time at one moment.
+/// CPU time in a window.
 #[derive(Debug, Clone, Copy)]
 pub struct Busy {
     /// Busy time, nanoseconds.
     pub ns: u64,
-    /// Total time, nanoseconds.
+    /// Length of the window, nanoseconds.
     pub of_ns: u64,
 }
 

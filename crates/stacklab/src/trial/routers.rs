@@ -1,6 +1,6 @@
 //! Figures from the counters of the routers between a trial's hosts.
 
-use crate::trial::evidence::{ReportSource, RouterEvidence};
+use crate::trial::evidence::{Busy, ReportSource, RouterEvidence};
 use stacklab_model::{
     ETHERNET_HEADER_BYTES, Family, Metric, Probe, Role, Transport, TrialSpec, Value, WirePath,
 };
@@ -17,25 +17,19 @@ pub fn counted(
     if spec.probe.probe != Probe::Stream {
         return made;
     }
-    let RouterEvidence { mechanism, before, after } = routers;
-    let moved = |router: usize, name: &str| {
-        after[router].counters.get(name).saturating_sub(before[router].counters.get(name))
-    };
+    let RouterEvidence { mechanism, before, after, busy } = routers;
+    let moved = |router: usize, name: &str| after[router].get(name).saturating_sub(before[router].get(name));
     let both = |name: &str| {
         let of = |router| moved(router, &format!("ip.{name}")) + moved(router, &format!("ip6.{name}"));
         Value::Measured((of(0) + of(1)) as f64)
     };
-    let busy = |router: usize| match (before[router].busy, after[router].busy) {
-        (Some(before), Some(after)) => {
-            let busy = after.ns.saturating_sub(before.ns) as f64;
-            let window = after.of_ns.saturating_sub(before.of_ns) as f64;
-            Value::finite(busy * 100.0 / window, "the window was empty")
-        }
-        _ => Value::Missing("the router counts no CPU time".to_owned()),
+    let busy = |router: usize| match busy[router] {
+        Some(Busy { ns, of_ns }) => Value::finite(ns as f64 * 100.0 / of_ns as f64, "the window was empty"),
+        None => Value::Missing("the router counts no CPU time".to_owned()),
     };
     made.values.insert(Metric::FragmentsRouters, both("FragCreates"));
     made.values.insert(Metric::ReassembledRouters, both("ReasmOKs"));
-    // In an interleaved trial the time before and after covers the other arms' turns too.
+    // In an interleaved trial the window covers the other arms' turns too.
     if spec.slicing.is_none() {
         made.values.insert(Metric::CpuRouter1, busy(0));
         made.values.insert(Metric::CpuRouter2, busy(1));
@@ -78,25 +72,23 @@ pub fn counted(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::trial::evidence::{Busy, RouterCount, report_sources};
+    use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
     use stacklab_model::{Counters, Direction, HostReport, Mechanism};
 
-    fn count(bytes: u64, packets: u64, busy: Option<Busy>) -> RouterCount {
+    fn count(bytes: u64, packets: u64) -> Counters {
         let counters =
             [("interface.tx_bytes", bytes), ("interface.tx_packets", packets), ("ip.FragCreates", packets)];
-        let counters = Counters(counters.map(|(name, count)| (name.to_owned(), count)).into());
-        RouterCount { counters, busy }
+        Counters(counters.map(|(name, count)| (name.to_owned(), count)).into())
     }
 
     #[test]
     fn the_router_on_the_senders_side_tells_the_bytes_of_each_packet() {
-        let idle = Some(Busy { ns: 0, of_ns: 0 });
-        let busy = Some(Busy { ns: 25, of_ns: 100 });
         let routers = RouterEvidence {
             mechanism: Mechanism::Native,
-            before: [count(0, 0, idle), count(0, 0, None)],
-            after: [count(1_448_000, 1000, busy), count(114_000, 1000, None)],
+            before: [count(0, 0), count(0, 0)],
+            after: [count(1_448_000, 1000), count(114_000, 1000)],
+            busy: [Some(Busy { ns: 25, of_ns: 100 }), None],
         };
         for (direction, each) in [(Direction::Forward, 1434.0), (Direction::Reverse, 100.0)] {
             let mut sent = received(0, 0.0);

@@ -12,6 +12,7 @@ use crate::engine::receiver::Receiver;
 use crate::engine::sender;
 use crate::engine::socket_options;
 use crate::engine::turns::Turn;
+use crate::host::cpu_watch::CpuWatch;
 use crate::host::{facts, noise};
 use crate::protocol::lines::{LONGEST_REQUEST, Lines, json_line};
 use crate::protocol::message::{Answer, Numbered, Request, SendArm, VERSIONS};
@@ -44,7 +45,8 @@ pub fn serve(
     end: impl FnOnce(&str) + Send + 'static,
 ) -> io::Result<()> {
     let responder = Arc::new(Responder { output: Mutex::new(output), cache: Mutex::default() });
-    let mut agent = Agent { receivers: BTreeMap::new(), activity: Activity::new(), permission };
+    let mut agent =
+        Agent { receivers: BTreeMap::new(), cpu_watch: None, activity: Activity::new(), permission };
     if let Some(limits) = &agent.permission.limits {
         agent.activity.watch(limits, end);
         // Beyond all trials that are accepted: an error elsewhere does not take the host's memory. It may be refused.
@@ -152,6 +154,8 @@ enum Work {
 
 struct Agent {
     receivers: BTreeMap<u64, Receiver>,
+    /// The readings of the processor times that are under way.
+    cpu_watch: Option<CpuWatch>,
     activity: Activity,
     permission: Permission,
 }
@@ -224,8 +228,17 @@ impl Agent {
             Request::NoiseFloor => Ok(Work::Done(Answer::NoiseFloor(Box::new(noise::floor())))),
             Request::Count { interface } => Ok(Work::Done(Answer::Counted {
                 counters: crate::host::counters::Snapshot::take(&interface).into_counters(),
-                cpu: crate::host::cpu::so_far(),
             })),
+            Request::WatchCpu => {
+                let watch =
+                    CpuWatch::begin().map_err(|error| format!("could not start a thread: {error}"))?;
+                self.cpu_watch = Some(watch);
+                Ok(Work::Done(Answer::Watching))
+            }
+            Request::CpuBetween { from_ns, to_ns } => {
+                let time = self.cpu_watch.take().and_then(|watch| watch.between(from_ns, to_ns));
+                Ok(Work::Done(Answer::Cpu { time }))
+            }
             Request::Listen { .. } if self.receivers.len() >= MOST_RECEIVERS => {
                 Err(format!("refused to listen: at most {MOST_RECEIVERS} receivers"))
             }

@@ -61,6 +61,8 @@ impl Permission {
             Request::Hello { .. }
             | Request::Facts
             | Request::NoiseFloor
+            | Request::WatchCpu
+            | Request::CpuBetween { .. }
             | Request::Count { .. }
             | Request::Clock
             | Request::Collect { .. } => {}
@@ -94,6 +96,8 @@ impl Permission {
             Request::Hello { .. }
             | Request::Facts
             | Request::NoiseFloor
+            | Request::WatchCpu
+            | Request::CpuBetween { .. }
             | Request::Count { .. }
             | Request::Clock
             | Request::Collect { .. } => Ok(()),

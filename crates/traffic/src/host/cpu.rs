@@ -12,25 +12,25 @@ pub fn alone() {
     ALONE.store(true, Ordering::Relaxed);
 }
 
+/// The times of a host at one moment.
 #[derive(Clone, Copy)]
-struct Snapshot {
+pub(super) struct Snapshot {
     at_ns: Nanos,
     times: Option<CpuTimes>,
     own: (u64, u64),
 }
 
 impl Snapshot {
-    fn take(reader: &mut CpuReader) -> Self {
+    /// Now.
+    pub(super) fn take(reader: &mut CpuReader) -> Self {
         let times = reader.read();
         Snapshot { at_ns: sys::now_ns(), times, own: sys::own_cpu_ns() }
     }
-}
 
-/// CPU time since a fixed moment, such as boot; `None` if the host counts none.
-pub fn so_far() -> Option<CpuTime> {
-    let mut window = CpuWindow::new(CpuScope::Shared);
-    window.opened = Some(Snapshot { at_ns: 0, times: Some(CpuTimes::default()), own: (0, 0) });
-    window.finish()
+    /// When it was taken, nanoseconds of the monotonic clock.
+    pub(super) fn at_ns(&self) -> Nanos {
+        self.at_ns
+    }
 }
 
 /// CPU time of an arm of an interleaved trial: of its threads, over its slices. `None` if the system does not count it.
@@ -78,6 +78,11 @@ impl CpuWindow {
             _ => Vec::new(),
         };
         CpuWindow { scope, reader: CpuReader::new(processors), opened: None, closed: None }
+    }
+
+    /// A window that was opened and closed.
+    pub(super) fn of(scope: CpuScope, opened: Snapshot, closed: Snapshot) -> Self {
+        CpuWindow { opened: Some(opened), closed: Some(closed), ..CpuWindow::new(scope) }
     }
 
     /// Opens the window.

@@ -74,6 +74,15 @@ pub enum Request {
     Facts,
     /// Asks for the noise floor, which the first such request measures.
     NoiseFloor,
+    /// Begin to read the processor times, for `CpuBetween`: sent to routers before a trial.
+    WatchCpu,
+    /// Asks for the CPU time of a window of the readings that `WatchCpu` began, and ends them.
+    CpuBetween {
+        /// Beginning of the window, nanoseconds of the host's monotonic clock.
+        from_ns: u64,
+        /// Its end.
+        to_ns: u64,
+    },
     /// Asks for the current counters: sent to routers before and after a trial.
     Count {
         /// The interface whose counters are reported.
@@ -170,8 +179,13 @@ pub enum Answer {
     Counted {
         /// Counters of interface, IP and transport since the host was started.
         counters: Counters,
-        /// CPU time since the host was started, if the host counts it.
-        cpu: Option<CpuTime>,
+    },
+    /// Answer to `WatchCpu`.
+    Watching,
+    /// Answer to `CpuBetween`.
+    Cpu {
+        /// CPU time of the host, if the host counts it and was watched then.
+        time: Option<CpuTime>,
     },
     /// Answer to `Listen`.
     Listening {
