@@ -4,26 +4,72 @@ use crate::{Bytes, is_plain};
 use rusqlite::types::Value as Sql;
 use rusqlite::{Connection, MAIN_DB, params_from_iter};
 use serde_json::Value;
-use stacklab::untrusted::{Output, output_of, read_all};
+use stacklab::untrusted::{Output, glance_at_all, output_of, read_all};
 use stacklab_report::{FigureFormat, Format};
 use stacklab_store::Record;
 use std::fs;
-use std::path::Path;
 use std::sync::LazyLock;
-use tempfile::{tempdir, tempdir_in};
+use tempfile::tempdir;
 
-/// The records that all others are made of: a kept one, and the same in the newest format as an interleaved campaign's.
-static KEPT: LazyLock<[Vec<u8>; 2]> = LazyLock::new(|| {
-    let kept = include_bytes!("../../tests/records/format2.stacklab");
+/// A record that others are made of.
+struct Kept {
+    file: Vec<u8>,
+    /// Its runs have the numbers 1 to this one.
+    runs: i64,
+}
+
+/// A kept record, and the same in the newest format as an interleaved campaign's.
+static WHOLE: LazyLock<[Kept; 2]> = LazyLock::new(|| [kept(None, false), kept(None, true)]);
+/// The same with the runs of one transport and one probe only: an input takes a tenth of the time.
+static SMALL: LazyLock<[Kept; 4]> = LazyLock::new(|| {
+    let (echo, stream) = (["udp", "echo"], ["tcp", "stream"]);
+    [(echo, false), (echo, true), (stream, false), (stream, true)]
+        .map(|(only, is_interleaved)| kept(Some(only), is_interleaved))
+});
+
+/// The kept record, with the runs of all or only one transport and probe.
+fn kept(only: Option<[&str; 2]>, is_interleaved: bool) -> Kept {
     let folder = tempdir().expect("a temporary folder");
     let path = folder.path().join("record.stacklab");
-    fs::write(&path, kept).expect("a record is written");
-    drop(Record::open(&path).expect("it is brought up to date"));
-    let connection = Connection::open(&path).expect("it is a database");
-    connection.execute_batch(INTERLEAVED).expect("it has these tables");
-    drop(connection);
-    [kept.to_vec(), fs::read(&path).expect("it was written")]
-});
+    fs::write(&path, include_bytes!("../../tests/records/format2.stacklab")).expect("a record is written");
+    let connection = || Connection::open(&path).expect("it is a database");
+    if let Some(only) = only {
+        reduce(&connection(), only).expect("it has these tables");
+    }
+    if is_interleaved {
+        drop(Record::open(&path).expect("it is brought up to date"));
+        connection().execute_batch(INTERLEAVED).expect("it has these tables");
+    }
+    let runs = connection().query_row("SELECT max(id) FROM run", [], |row| row.get(0)).expect("it has runs");
+    Kept { file: fs::read(&path).expect("it was written"), runs }
+}
+
+/// Leaves the runs of one transport and probe, with few delays, and the study that asks for them.
+fn reduce(connection: &Connection, [transport, probe]: [&str; 2]) -> rusqlite::Result<()> {
+    let text: String = connection.query_row("SELECT study_text FROM campaign", [], |row| row.get(0))?;
+    let text = text.replace("[\"udp\", \"tcp\"]", &format!("[\"{transport}\"]"));
+    let is_asked =
+        |part: &&str| !part.starts_with("[probe.") || part.starts_with(&format!("[probe.{probe}]"));
+    let parts: Vec<&str> = text.split("\n\n").filter(is_asked).collect();
+    connection.execute("UPDATE campaign SET study_text = ?", [parts.join("\n\n")])?;
+    connection.pragma_update(None, "foreign_keys", false)?;
+    connection.execute("DELETE FROM run WHERE transport <> ? OR probe <> ?", [transport, probe])?;
+    for table in ["value", "side", "delays", "series", "warning"] {
+        connection.execute_batch(&format!(
+            "DELETE FROM {table} WHERE run NOT IN (SELECT id FROM run);
+             UPDATE {table} SET run = (SELECT count(*) FROM run WHERE id <= {table}.run);"
+        ))?;
+    }
+    connection.execute_batch(
+        "UPDATE run SET id = (SELECT count(*) FROM run AS other WHERE other.id <= run.id),
+             position = (SELECT count(*) FROM run AS other WHERE other.block = run.block AND other.id < run.id);
+         UPDATE delays SET buckets =
+             (SELECT json_group_array(json(value)) FROM (SELECT value FROM json_each(buckets) LIMIT 16));
+         PRAGMA page_size = 1024;
+         VACUUM;",
+    )
+}
+
 /// Makes arms of the runs, two of each trial, with some slices.
 const INTERLEAVED: &str = "
     UPDATE run SET spec = json_set(spec, '$.slicing', json('{\"slice_ns\":5000000}')),
@@ -71,30 +117,45 @@ const COLUMNS: [(&str, &str); 36] = [
     ("slice", "delay_ns"),
 ];
 
-/// A changed record: of the first byte, the lowest bit says whether other bytes replace some of the file or values some
-/// of the rows, and the next one of which record. All of it is read or it is refused.
+/// A changed small record. Of the first byte, the lowest bit says whether other bytes replace some of the file or
+/// values some of the rows; the next one and the highest, of which record; the third, whether it is read as one that
+/// may be damaged. All of it is read or it is refused.
 pub fn record(data: &[u8]) {
-    with_changed(data, |path| told(read_all(path)));
+    let is_glance = data.first().is_some_and(|choice| choice & 4 != 0);
+    with_changed(data, &*SMALL, |record| {
+        told(if is_glance { glance_at_all(record) } else { read_all(record) })
+    });
 }
 
-/// A changed record, and by the other bits of its first byte one report, page, set of figures or export of it. That is
-/// made or refused; nothing of it changes a terminal, and what machines read parses.
-pub fn report(data: &[u8]) {
-    let choice = usize::from(data.first().copied().unwrap_or(0) >> 2);
-    let output = Output::ALL[choice % Output::ALL.len()];
-    with_changed(data, |path| holds(path, output));
-}
-
-/// As [`report`], but all of them; of an unchanged record, for which a corpus has an input each, the chosen one.
-pub fn all_reports(data: &[u8]) {
-    match data {
-        [_] => report(data),
-        _ => with_changed(data, |path| Output::ALL.iter().for_each(|output| holds(path, *output))),
+/// As [`record`], but both ways, and of a whole record.
+pub fn records(data: &[u8]) {
+    for kept in [&SMALL[..], &WHOLE[..]] {
+        with_changed(data, kept, |record| [told(read_all(record)), told(glance_at_all(record))]);
     }
 }
 
-fn holds(path: &Path, output: Output) {
-    let Some(files) = told(output_of(path, output)) else { return };
+/// A changed small record, and by the other bits of its first byte one report, page, set of figures or export of it.
+/// That is made or refused; nothing of it changes a terminal, and what machines read parses.
+pub fn report(data: &[u8]) {
+    with_changed(data, &*SMALL, |record| holds(record, chosen(data)));
+}
+
+fn chosen(data: &[u8]) -> Output {
+    let choice = usize::from(data.first().copied().unwrap_or(0) >> 2 & 31);
+    Output::ALL[choice % Output::ALL.len()]
+}
+
+/// As [`report`], but all of them, and of a whole record; of an unchanged one, for which a corpus has an input each,
+/// the chosen one.
+pub fn reports(data: &[u8]) {
+    let outputs = if data.len() == 1 { vec![chosen(data)] } else { Output::ALL.to_vec() };
+    for kept in [&SMALL[..], &WHOLE[..]] {
+        with_changed(data, kept, |record| outputs.iter().for_each(|output| holds(record, *output)));
+    }
+}
+
+fn holds(record: &[u8], output: Output) {
+    let Some(files) = told(output_of(record, output)) else { return };
     let json = |file: &[u8]| serde_json::from_slice::<Value>(file).expect("it is JSON");
     let plain = |file: &[u8]| {
         let text = std::str::from_utf8(file).expect("it is text");
@@ -130,18 +191,16 @@ fn told<T>(made: Result<T, String>) -> Option<T> {
     made.inspect_err(|reason| assert!(is_plain(reason), "{reason:?}")).ok()
 }
 
-/// Gives the file of a changed record. SQLite refuses some changes.
-fn with_changed<T>(data: &[u8], act: impl FnOnce(&Path) -> T) {
+/// Gives a changed record. SQLite refuses some changes.
+fn with_changed<T>(data: &[u8], kept: &[Kept], act: impl FnOnce(&[u8]) -> T) {
     let mut bytes = Bytes(data);
     let choice = bytes.number(1) as usize;
-    let kept = &KEPT[choice >> 1 & 1];
-    let changed = if choice & 1 == 0 { Some(with_bytes(kept, bytes)) } else { with_values(kept, bytes) };
-    let Some(changed) = changed else { return };
-    // In memory if there is such a folder.
-    let folder = tempdir_in("/dev/shm").or_else(|_| tempdir()).expect("a temporary folder");
-    let path = folder.path().join("record.stacklab");
-    fs::write(&path, changed).expect("a record is written");
-    act(&path);
+    let kept = &kept[(choice >> 1 & 1 | choice >> 6 & 2) % kept.len()];
+    let changed =
+        if choice & 1 == 0 { Some(with_bytes(&kept.file, bytes)) } else { with_values(kept, bytes) };
+    if let Some(changed) = changed {
+        act(&changed);
+    }
 }
 
 /// Each change: three bytes where, one how many, and these.
@@ -158,9 +217,9 @@ fn with_bytes(kept: &[u8], mut bytes: Bytes) -> Vec<u8> {
 }
 
 /// Each change: a column, a row, a kind, and the value; texts with two bytes for their length.
-fn with_values(kept: &[u8], mut bytes: Bytes) -> Option<Vec<u8>> {
+fn with_values(kept: &Kept, mut bytes: Bytes) -> Option<Vec<u8>> {
     let mut memory = Connection::open_in_memory().ok()?;
-    memory.deserialize_read_exact(MAIN_DB, kept, kept.len(), false).ok()?;
+    memory.deserialize_read_exact(MAIN_DB, &kept.file[..], kept.file.len(), false).ok()?;
     while !bytes.is_over() {
         let (table, column) = COLUMNS[bytes.number(1) as usize % COLUMNS.len()];
         let row = bytes.number(1) as i64;
@@ -175,8 +234,26 @@ fn with_values(kept: &[u8], mut bytes: Bytes) -> Option<Vec<u8>> {
         };
         let key = if ["campaign", "host", "run"].contains(&table) { "id" } else { "run" };
         let key = if table == "warning" { "rowid" } else { key };
-        let sql = format!("UPDATE {table} SET {column} = ? WHERE {key} = 1 + ? % 16");
+        let sql = format!("UPDATE {table} SET {column} = ? WHERE {key} = 1 + ? % {}", kept.runs);
         let _ = memory.execute(&sql, params_from_iter([value, Sql::Integer(row)]));
     }
     Some(memory.serialize(MAIN_DB).ok()?.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_record_without_a_change_is_whole_and_compares_its_arms() {
+        for kept in SMALL.iter().chain(&*WHOLE) {
+            read_all(&kept.file).unwrap();
+            glance_at_all(&kept.file).unwrap();
+            let files = output_of(&kept.file, Output::Report(Format::Json)).unwrap();
+            let findings: Value = serde_json::from_slice(&files[0]).unwrap();
+            assert_eq!(findings["valid_runs"], kept.runs);
+            let comparisons = findings["comparisons"].as_array().unwrap();
+            assert!(comparisons.iter().any(|one| one["tests"]["bootstrap95"].is_object()), "{findings:#}");
+        }
+    }
 }

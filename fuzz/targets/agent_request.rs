@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::agent_request`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::agent_request(data));
+use stacklab_fuzz::{agent_request, limited, prepare};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(agent_request, data));

@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::arrivals`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::arrivals(data));
+use stacklab_fuzz::{arrivals, limited, prepare};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(arrivals, data));

@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::captured_frame`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::captured_frame(data));
+use stacklab_fuzz::{captured_frame, limited, prepare};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(captured_frame, data));

@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::console`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::console(data));
+use stacklab_fuzz::{console, limited, prepare};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(console, data));

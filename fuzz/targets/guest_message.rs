@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::guest_message`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::guest_message(data));
+use stacklab_fuzz::{guest_message, limited, prepare};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(guest_message, data));

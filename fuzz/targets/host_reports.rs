@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::host_reports`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::host_reports(data));
+use stacklab_fuzz::{host_reports, limited, prepare};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(host_reports, data));

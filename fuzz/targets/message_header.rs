@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::message_header`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::message_header(data));
+use stacklab_fuzz::{limited, message_header, prepare};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(message_header, data));

@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::mux`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::mux(data));
+use stacklab_fuzz::{limited, mux, prepare};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(mux, data));

@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::package_file`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::package_file(data));
+use stacklab_fuzz::{limited, package_file, prepare};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(package_file, data));

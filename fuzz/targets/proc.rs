@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::proc`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::proc(data));
+use stacklab_fuzz::{limited, prepare, proc};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(proc, data));

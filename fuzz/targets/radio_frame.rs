@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::radio_frame`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::radio_frame(data));
+use stacklab_fuzz::{limited, prepare, radio_frame};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(radio_frame, data));

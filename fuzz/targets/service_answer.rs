@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::service_answer`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::service_answer(data));
+use stacklab_fuzz::{limited, prepare, service_answer};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(service_answer, data));

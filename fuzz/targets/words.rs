@@ -1,3 +1,4 @@
 //! The fuzzer of [`stacklab_fuzz::words`].
 #![no_main]
-libfuzzer_sys::fuzz_target!(init: stacklab_fuzz::signals_have_room(), |data: &[u8]| stacklab_fuzz::words(data));
+use stacklab_fuzz::{limited, prepare, words};
+libfuzzer_sys::fuzz_target!(init: prepare(), |data: &[u8]| limited(words, data));

@@ -13,9 +13,8 @@ use stacklab_report::page::{Page, html};
 use stacklab_report::{
     FigureFormat, Format, PaperFormat, TidyFormat, WIDTH, figure, figures, paper, render, tidy, tidy_slices,
 };
-use stacklab_store::Record;
+use stacklab_store::{Record, untrusted};
 use std::net::SocketAddr;
-use std::path::Path;
 
 /// What the program makes of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,12 +58,12 @@ impl Output {
 ///
 /// # Errors
 /// Why there is none, as the program says it.
-pub fn output_of(path: &Path, output: Output) -> Result<Vec<Vec<u8>>, String> {
-    files(path, output).map_err(|failure| failure.printed())
+pub fn output_of(record: &[u8], output: Output) -> Result<Vec<Vec<u8>>, String> {
+    files(record, output).map_err(|failure| failure.printed())
 }
 
-fn files(path: &Path, output: Output) -> Result<Vec<Vec<u8>>, Failure> {
-    let record = || Record::read(path);
+fn files(bytes: &[u8], output: Output) -> Result<Vec<Vec<u8>>, Failure> {
+    let record = || untrusted::read(bytes);
     let data = |page: &Page| serde_json::to_vec(page).expect("names and finite numbers become JSON");
     Ok(match output {
         Output::Report(format) => vec![render(&conclude(&record()?)?, format, WIDTH).into_bytes()],
@@ -76,7 +75,7 @@ fn files(path: &Path, output: Output) -> Result<Vec<Vec<u8>>, Failure> {
             let document = document(&record()?, ROOM)?;
             html(&document).ok().map(String::into_bytes).into_iter().chain([data(&document)]).collect()
         }
-        Output::Served => vec![data(&document(&Record::glance(path)?, ROOM)?)],
+        Output::Served => vec![data(&document(&untrusted::glance(bytes)?, ROOM)?)],
         Output::Figures(format) => {
             let page = document(&record()?, 0)?;
             let all = figures(&page).into_iter();
@@ -87,26 +86,33 @@ fn files(path: &Path, output: Output) -> Result<Vec<Vec<u8>>, Failure> {
     })
 }
 
-/// Reads all that a record has, and what the page reads of one that may be damaged.
+/// Reads all that a record has.
 ///
 /// # Errors
-/// Why either cannot be done, as the program says it.
-pub fn read_all(path: &Path) -> Result<(), String> {
-    let whole = || -> Result<(), Failure> {
-        let record = Record::read(path)?;
-        record.campaign()?;
-        record.hosts()?;
-        whole_runs(&record).map(drop)
-    };
-    let glanced = || -> Result<(), Failure> {
-        let record = Record::glance(path)?;
-        record.campaign()?;
-        record.hosts()?;
-        record.run_count()?;
-        whole_runs(&record).map(drop)
-    };
-    let read = [whole(), glanced()];
-    read.into_iter().collect::<Result<(), _>>().map_err(|failure| failure.printed())
+/// Why that cannot be done, as the program says it.
+pub fn read_all(record: &[u8]) -> Result<(), String> {
+    untrusted::read(record)
+        .map_err(Failure::from)
+        .and_then(|record| all_of(&record))
+        .map_err(|failure| failure.printed())
+}
+
+/// Reads all that a record has, as the page does of one that may be damaged.
+///
+/// # Errors
+/// Why that cannot be done, as the program says it.
+pub fn glance_at_all(record: &[u8]) -> Result<(), String> {
+    untrusted::glance(record)
+        .map_err(Failure::from)
+        .and_then(|record| all_of(&record))
+        .map_err(|failure| failure.printed())
+}
+
+fn all_of(record: &Record) -> Result<(), Failure> {
+    record.campaign()?;
+    record.hosts()?;
+    record.run_count()?;
+    whole_runs(record).map(drop)
 }
 
 /// The runs with their host reports.

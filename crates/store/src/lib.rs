@@ -9,6 +9,7 @@ mod error;
 mod hostile;
 mod open;
 mod runs;
+pub mod untrusted;
 
 pub use campaign::{Campaign, HostRow};
 pub use error::StoreError;

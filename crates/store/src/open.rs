@@ -108,7 +108,7 @@ impl Record {
             Ok(connection)
         });
         let connection = limited.map_err(|e| StoreError::from_sqlite(path, "open the record", e))?;
-        Record { connection, path: path.to_owned(), format: FORMAT, _lock: None }.known()
+        Record::of(connection, path, None).known()
     }
 
     /// The campaign's row.
@@ -184,7 +184,12 @@ impl Record {
             Ok(connection)
         };
         let connection = opened().map_err(|e| StoreError::from_sqlite(path, "open the record", e))?;
-        Ok(Record { connection, path: path.to_owned(), format: FORMAT, _lock: lock })
+        Ok(Record::of(connection, path, lock))
+    }
+
+    /// A record that is not known yet to be one.
+    pub(crate) fn of(connection: Connection, path: &Path, lock: Option<File>) -> Self {
+        Record { connection, path: path.to_owned(), format: FORMAT, _lock: lock }
     }
 
     /// A connection that has not yet read the file.
@@ -196,7 +201,7 @@ impl Record {
     }
 
     /// Refuses a file that is not a record, is newer, or contains objects that would run while it is read.
-    fn known(mut self) -> Result<Self, StoreError> {
+    pub(crate) fn known(mut self) -> Result<Self, StoreError> {
         let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         let opening = |e| self.error("open the record", e);
         let (application, found) =
@@ -215,7 +220,7 @@ impl Record {
     }
 
     /// Refuses a damaged file. It reads the whole file.
-    fn sound(self) -> Result<Self, StoreError> {
+    pub(crate) fn sound(self) -> Result<Self, StoreError> {
         let sound = self.connection.pragma_query_value(None, "quick_check", |row| row.get::<_, String>(0));
         match sound {
             Ok(word) if word == "ok" => Ok(self),

@@ -4,8 +4,8 @@ use crate::statistics::moments::mean;
 use stacklab_model::{Interval, SplitMix64};
 use statrs::distribution::{ContinuousCDF, Normal};
 
-/// Number of resamples in a report.
-pub const RESAMPLES: usize = 10_000;
+/// Number of resamples in a report. More of them do nothing else, and fuzzers make many reports.
+pub const RESAMPLES: usize = if cfg!(feature = "fuzzing") { 100 } else { 10_000 };
 
 /// The BCa interval that covers the mean with the given confidence, in the unit of the figures; the same seed gives
 /// the same interval. `None` with fewer than two figures, or if all are equal.
