@@ -5,10 +5,9 @@
 use crate::support;
 
 use stacklab_model::Family;
+use stacklab_model::wifi::{Width, WifiSettings};
 use stacklab_testbed::shell::{MOST_COMMANDS, listen, run_in_guest};
-use stacklab_testbed::{
-    CarriedFrame, Passphrase, Security, TestbedError, Width, WifiHosted, WifiSpec, enter,
-};
+use stacklab_testbed::{CarriedFrame, Passphrase, Security, TestbedError, WifiHosted, WifiSpec, enter};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::program::{Program, require_root};
@@ -116,7 +115,8 @@ fn a_channel_has_the_width_and_the_place_that_was_asked_for() {
     for (channel, width, expected) in
         [(11, Width::Mhz20, (2462, 20, 2462)), (11, Width::Mhz40, (2462, 40, 2452))]
     {
-        let spec = WifiSpec { channel, width, ..WifiSpec::with_security(Security::Open) };
+        let settings = WifiSettings { channel, width, ..WifiSettings::default() };
+        let spec = WifiSpec::new(settings, Security::Open, [Security::Open, Security::Open]).unwrap();
         let network = boot(&program, &spec).unwrap_or_else(|error| panic!("{error}"));
         for station in &network.hosted.state().stations {
             let channel = station.channel;
@@ -128,7 +128,7 @@ fn a_channel_has_the_width_and_the_place_that_was_asked_for() {
 /// The error of a network whose access point and stations do not fit, which must come soon.
 fn refusal(access_point: Security, stations: [Security; 2]) -> String {
     let program = Program::new();
-    let spec = WifiSpec { access_point, stations, ..WifiSpec::with_security(Security::Open) };
+    let spec = WifiSpec::new(WifiSettings::default(), access_point, stations).unwrap();
     let start = Instant::now();
     let error = boot(&program, &spec).map(drop).unwrap_err().to_string();
     assert!(start.elapsed() < SOON, "after {:?}: {error}", start.elapsed());

@@ -64,5 +64,5 @@ pub use testbed::wifi_hosted::{WifiHosted, WifiStreams};
 pub use topology::Node;
 pub use wifi::nl80211::Channel;
 pub use wifi::spec::{
-    Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, Width, WifiSpec, WifiState,
+    Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, WifiSpec, WifiState,
 };

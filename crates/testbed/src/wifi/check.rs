@@ -69,7 +69,7 @@ pub(super) fn check(
 
 /// The frame that carries a packet, without the frame check sequence.
 fn planned(spec: &WifiSpec, packet: usize) -> CarriedFrame {
-    let overhead = spec.access_point.overhead();
+    let overhead = spec.access_point().overhead();
     CarriedFrame { bytes: QOS_HEADER + LLC_HEADER + packet + overhead, protected: overhead > 0 }
 }
 

@@ -66,9 +66,9 @@ impl WifiNetwork {
         access_point.inside(configure_access_point)?;
         // Both stations look for the network at the same time.
         let start = |place: usize, host: &Host| {
-            host.inside(|| raise(INTERFACE, spec.mtu))?;
+            host.inside(|| raise(INTERFACE, spec.settings().mtu))?;
             let own = folder.join(host.node().name());
-            let station = Station::start(host.pid(), spec, &spec.stations[place], &own);
+            let station = Station::start(host.pid(), spec, &spec.stations()[place], &own);
             station.map_err(|fault| fault.at(host.node()))
         };
         let mut stations = [start(0, sender)?, start(1, receiver)?];
@@ -135,9 +135,9 @@ fn contradiction(association: &Association, spec: &WifiSpec) -> Option<String> {
     let Association { channel, ssid, cipher, .. } = association;
     let pairs = [
         ("network", ssid.clone(), SSID.to_owned()),
-        ("frequency in MHz", channel.frequency.to_string(), spec.frequency().to_string()),
-        ("width in MHz", channel.width.to_string(), spec.width.mhz().to_string()),
-        ("cipher", cipher.clone(), spec.access_point.cipher().to_owned()),
+        ("frequency in MHz", channel.frequency.to_string(), spec.settings().frequency().to_string()),
+        ("width in MHz", channel.width.to_string(), spec.settings().width.mhz().to_string()),
+        ("cipher", cipher.clone(), spec.access_point().cipher().to_owned()),
     ];
     let different = pairs.into_iter().find(|(_, found, planned)| found != planned);
     different
