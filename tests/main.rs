@@ -36,5 +36,6 @@ mod truth;
 mod tuning;
 mod unprivileged;
 mod wifi;
+mod wifi_capture;
 mod wifi_medium;
 mod zones;
