@@ -38,4 +38,5 @@ mod unprivileged;
 mod wifi;
 mod wifi_capture;
 mod wifi_medium;
+mod wifi_saturation;
 mod zones;

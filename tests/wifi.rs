@@ -7,7 +7,9 @@ use crate::support;
 use stacklab_model::Family;
 use stacklab_model::wifi::{Width, WifiSettings};
 use stacklab_testbed::shell::{MOST_COMMANDS, listen, run_in_guest};
-use stacklab_testbed::{CarriedFrame, Passphrase, Security, TestbedError, WifiHosted, WifiSpec, enter};
+use stacklab_testbed::{
+    CarriedFrame, Passphrase, Security, TestbedError, WifiHosted, WifiSpec, WifiStreams, enter,
+};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::program::{Program, require_root};
@@ -29,17 +31,19 @@ pub(crate) fn wpa2(passphrase: &str) -> Security {
 /// A network in a guest, and where commands on its hosts are asked for.
 pub(crate) struct Network {
     pub hosted: WifiHosted,
+    /// The agents of sender, access point and receiver.
+    pub agents: WifiStreams,
     socket: PathBuf,
 }
 
 pub(crate) fn boot(program: &Program, spec: &WifiSpec) -> Result<Network, TestbedError> {
     require_root();
     enter().unwrap();
-    let (hosted, _, commands) =
+    let (hosted, agents, commands) =
         WifiHosted::boot(&"uml-full".parse().unwrap(), spec, &program.path(), MOST_COMMANDS)?;
     let socket = program.work().join("commands");
     listen(&socket, commands).unwrap();
-    Ok(Network { hosted, socket })
+    Ok(Network { hosted, agents, socket })
 }
 
 impl Network {
