@@ -37,4 +37,7 @@ mod truth;
 mod tuning;
 mod unprivileged;
 mod wifi;
+mod wifi_capture;
+mod wifi_medium;
+mod wifi_saturation;
 mod zones;

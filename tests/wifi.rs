@@ -5,47 +5,50 @@
 use crate::support;
 
 use stacklab_model::Family;
+use stacklab_model::wifi::{Width, WifiSettings};
 use stacklab_testbed::shell::{MOST_COMMANDS, listen, run_in_guest};
 use stacklab_testbed::{
-    CarriedFrame, Passphrase, Security, TestbedError, Width, WifiHosted, WifiSpec, enter,
+    CarriedFrame, Passphrase, Security, TestbedError, WifiHosted, WifiSpec, WifiStreams, enter,
 };
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::program::{Program, require_root};
 
-const ADDRESSES: [(&str, &str, &str); 2] =
+pub(crate) const ADDRESSES: [(&str, &str, &str); 2] =
     [("-4", "198.18.0.1", "198.18.0.2"), ("-6", "2001:2:0:1::1", "2001:2:0:1::2")];
 /// The hosts by their number for commands.
-const SENDER: usize = 0;
+pub(crate) const SENDER: usize = 0;
 const RECEIVER: usize = 2;
 /// The programs of the guest's image, as a command sees them that has this machine's files.
 const IMAGE: &str = "/proc/1/root/wifi";
 /// Within this time a network is refused. An access point tries a handshake for four seconds.
 const SOON: Duration = Duration::from_secs(20);
 
-fn wpa2(passphrase: &str) -> Security {
+pub(crate) fn wpa2(passphrase: &str) -> Security {
     Security::Wpa2(Passphrase::try_from(passphrase.to_owned()).unwrap())
 }
 
 /// A network in a guest, and where commands on its hosts are asked for.
-struct Network {
-    hosted: WifiHosted,
+pub(crate) struct Network {
+    pub hosted: WifiHosted,
+    /// The agents of sender, access point and receiver.
+    pub agents: WifiStreams,
     socket: PathBuf,
 }
 
-fn boot(program: &Program, spec: &WifiSpec) -> Result<Network, TestbedError> {
+pub(crate) fn boot(program: &Program, spec: &WifiSpec) -> Result<Network, TestbedError> {
     require_root();
     enter().unwrap();
-    let (hosted, _, commands) =
+    let (hosted, agents, commands) =
         WifiHosted::boot(&"uml-full".parse().unwrap(), spec, &program.path(), MOST_COMMANDS)?;
     let socket = program.work().join("commands");
     listen(&socket, commands).unwrap();
-    Ok(Network { hosted, socket })
+    Ok(Network { hosted, agents, socket })
 }
 
 impl Network {
     /// What a command on a host prints.
-    fn run(&self, host: usize, command: &[&str]) -> String {
+    pub fn run(&self, host: usize, command: &[&str]) -> String {
         let ended = run_in_guest(&self.socket, host, command).unwrap();
         let output = String::from_utf8_lossy(&ended.output).into_owned();
         assert_eq!(ended.code, 0, "{command:?}: {output}{}", String::from_utf8_lossy(&ended.errors));
@@ -116,7 +119,8 @@ fn a_channel_has_the_width_and_the_place_that_was_asked_for() {
     for (channel, width, expected) in
         [(11, Width::Mhz20, (2462, 20, 2462)), (11, Width::Mhz40, (2462, 40, 2452))]
     {
-        let spec = WifiSpec { channel, width, ..WifiSpec::with_security(Security::Open) };
+        let settings = WifiSettings { channel, width, ..WifiSettings::default() };
+        let spec = WifiSpec::new(settings, Security::Open, [Security::Open, Security::Open]).unwrap();
         let network = boot(&program, &spec).unwrap_or_else(|error| panic!("{error}"));
         for station in &network.hosted.state().stations {
             let channel = station.channel;
@@ -128,7 +132,7 @@ fn a_channel_has_the_width_and_the_place_that_was_asked_for() {
 /// The error of a network whose access point and stations do not fit, which must come soon.
 fn refusal(access_point: Security, stations: [Security; 2]) -> String {
     let program = Program::new();
-    let spec = WifiSpec { access_point, stations, ..WifiSpec::with_security(Security::Open) };
+    let spec = WifiSpec::new(WifiSettings::default(), access_point, stations).unwrap();
     let start = Instant::now();
     let error = boot(&program, &spec).map(drop).unwrap_err().to_string();
     assert!(start.elapsed() < SOON, "after {:?}: {error}", start.elapsed());

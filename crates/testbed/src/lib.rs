@@ -63,6 +63,7 @@ pub use testbed::spec::RoutedSpec;
 pub use testbed::wifi_hosted::{WifiHosted, WifiStreams};
 pub use topology::Node;
 pub use wifi::nl80211::Channel;
+pub use wifi::report::{FrameCounts, Lateness, MediumReport};
 pub use wifi::spec::{
-    Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, Width, WifiSpec, WifiState,
+    Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, WifiSpec, WifiState,
 };

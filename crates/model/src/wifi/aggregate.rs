@@ -3,6 +3,7 @@
 use crate::wifi::error::WifiError;
 use crate::wifi::radio::Radio;
 use crate::wifi::rates::US;
+use serde::{Deserialize, Serialize};
 
 const DELIMITER_BYTES: u32 = 4;
 /// Frames begin at multiples of this.
@@ -11,7 +12,7 @@ const ALIGNMENT: u32 = 4;
 const LONGEST_MPDU_BYTES: u32 = 4095;
 
 /// Limits of an A-MPDU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Aggregation {
     /// Most frames; 1 means no aggregation.
     pub frames: u32,

@@ -31,6 +31,14 @@ pub enum WifiError {
     },
     /// AIFSN is 1 (access points only) to 15.
     Aifsn(u32),
+    /// The channel is not one of the 2.4 GHz band that every country has.
+    Channel(u8),
+    /// A DTIM period has at least one beacon.
+    NoDtim,
+    /// The MTU is below IPv6's, or the frame is longer than any.
+    Mtu(u32),
+    /// The signal to noise ratio is no number.
+    Snr,
     /// A queue holds at least one frame.
     EmptyQueue,
     /// A frame is sent at least once.
@@ -67,6 +75,14 @@ impl fmt::Display for WifiError {
             WifiError::Aifsn(aifsn) => {
                 write!(f, "an AIFSN of {aifsn} is not possible: expected 2 to 15, or 1 at an access point")
             }
+            WifiError::Channel(channel) => {
+                write!(f, "there is no channel {channel} in 2.4 GHz everywhere: expected 1 to 11")
+            }
+            WifiError::NoDtim => write!(f, "a DTIM period of no beacon is not possible: expected 1 to 255"),
+            WifiError::Mtu(mtu) => {
+                write!(f, "an MTU of {mtu} bytes is not possible: expected 1280 to 2254")
+            }
+            WifiError::Snr => write!(f, "the signal to noise ratio is not a finite number of dB"),
             WifiError::EmptyQueue => write!(f, "a queue of no frame sends nothing: expected at least 1"),
             WifiError::NoAttempt => {
                 write!(f, "a frame that is never sent never arrives: expected at least 1")

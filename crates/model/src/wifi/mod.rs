@@ -4,6 +4,7 @@
 //! unless said otherwise.
 //!
 //! * [`Radio`]: checked settings of a channel, and the time of each exchange on it
+//! * [`WifiSettings`]: the settings of a network, which has such a channel
 //! * [`mpdu_bytes`]: the frame that carries an IP packet
 //! * [`Radio::saturation`]: the closed formula of one saturated sender
 //! * [`Bianchi`]: several saturated senders
@@ -13,6 +14,7 @@ mod bianchi;
 mod edca;
 mod error;
 mod mpdu;
+mod network;
 mod ppdu;
 mod radio;
 mod rates;
@@ -22,7 +24,8 @@ pub use aggregate::{Aggregate, Aggregation};
 pub use bianchi::Bianchi;
 pub use edca::{AccessCategory, Edca, Role};
 pub use error::WifiError;
-pub use mpdu::{Security, group_mpdu_bytes, mpdu_bytes};
+pub use mpdu::{FCS_BYTES, Security, group_mpdu_bytes, mpdu_bytes};
+pub use network::{Clock, WifiSettings};
 pub use ppdu::Ppdu;
 pub use radio::{Exchange, Radio, RadioSettings};
 pub use rates::{Band, Guard, LegacyRate, Mcs, Width};

@@ -50,6 +50,14 @@ named! {
 }
 
 impl Width {
+    /// The width in MHz.
+    pub fn mhz(self) -> u32 {
+        match self {
+            Width::Mhz20 => 20,
+            Width::Mhz40 => 40,
+        }
+    }
+
     fn data_subcarriers(self) -> u64 {
         match self {
             Width::Mhz20 => 52,

@@ -2,14 +2,18 @@
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::guest::protocol::{Greeting, GuestRole, WifiRole};
+use crate::guest::wifi::CAPTURE;
 use crate::host::guest::{GuestSpec, Running};
 use crate::host::prepare::prepare_wifi;
 use crate::host::streams::Streams;
 use crate::host::workdir::Workdir;
 use crate::testbed::mux;
+use crate::wifi::report::MediumReport;
 use crate::wifi::spec::{WifiSpec, WifiState};
 use stacklab_model::System;
-use std::path::Path;
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
 
 /// A Wi-Fi network hosted by a guest. Dropping it ends the guest.
 #[derive(Debug)]
@@ -17,6 +21,8 @@ pub struct WifiHosted {
     guest: Running,
     version: String,
     state: WifiState,
+    medium: MediumStream,
+    capture: Option<PathBuf>,
     _workdir: Workdir,
 }
 
@@ -38,10 +44,11 @@ impl WifiHosted {
         commands: usize,
     ) -> Result<(Self, WifiStreams, Vec<Streams>), TestbedError> {
         let workdir = Workdir::create()?;
-        let guest = prepare_wifi(system, program, &workdir)?;
+        let guest = prepare_wifi(system, program, &workdir, spec.settings().time)?;
         let version = guest.version();
         let failed =
             |fault: Fault| TestbedError::Hosted { guest: version.clone(), reason: fault.to_string() };
+        let folder = workdir.for_host("wifi")?;
         let guest_spec = GuestSpec {
             name: "wifi",
             // The guest has its own network and is on no link of this machine.
@@ -49,7 +56,7 @@ impl WifiHosted {
             processors: &[],
             offloads: false,
             program,
-            folder: &workdir.for_host("wifi")?,
+            folder: &folder,
             role: GuestRole::Wifi(WifiRole { spec: spec.clone(), commands }),
         };
         let mut running = guest.start(&guest_spec).map_err(failed)?;
@@ -59,18 +66,36 @@ impl WifiHosted {
                 Err(std::io::Error::other("it built none")).attempt("have it build a Wi-Fi network");
             return Err(failed(fault.unwrap_err()));
         };
-        let mut streams = mux::open(read, write, HOSTS + commands).into_iter();
+        let mut streams = mux::open(read, write, HOSTS + 1 + commands).into_iter();
         let hosts = std::array::from_fn(|_| streams.next().expect("there is one for each host"));
-        Ok((
-            WifiHosted { guest: running, version, state: *state, _workdir: workdir },
-            hosts,
-            streams.collect(),
-        ))
+        let capture = spec.is_captured().then(|| folder.join(CAPTURE));
+        let (answers, asks) = streams.next().expect("there is one for the medium");
+        let medium = MediumStream { answers: BufReader::new(answers), asks };
+        let hosted =
+            WifiHosted { guest: running, version, state: *state, medium, capture, _workdir: workdir };
+        Ok((hosted, hosts, streams.collect()))
     }
 
     /// The network's state after it was built.
     pub fn state(&self) -> &WifiState {
         &self.state
+    }
+
+    /// What the medium has counted since the network was built.
+    ///
+    /// # Errors
+    /// The guest has ended, or its answer does not parse.
+    pub fn medium_report(&mut self) -> Result<MediumReport, TestbedError> {
+        self.medium
+            .ask()
+            .attempt("ask for the medium's report")
+            .map_err(|fault| TestbedError::Hosted { guest: self.version.clone(), reason: fault.to_string() })
+    }
+
+    /// The capture of what is on air, if the network has one: pcapng with radiotap headers. It grows as long as the
+    /// network exists, and goes with it.
+    pub fn capture(&self) -> Option<&Path> {
+        self.capture.as_deref()
     }
 
     /// The guest's process ID.
@@ -85,3 +110,25 @@ impl WifiHosted {
 }
 
 const HOSTS: usize = 3;
+
+/// The stream that answers each line with the medium's report.
+struct MediumStream {
+    answers: BufReader<Box<dyn Read + Send>>,
+    asks: Box<dyn Write + Send>,
+}
+
+impl MediumStream {
+    fn ask(&mut self) -> io::Result<MediumReport> {
+        self.asks.write_all(b"report\n")?;
+        self.asks.flush()?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+impl fmt::Debug for MediumStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("MediumStream")
+    }
+}

@@ -2,9 +2,10 @@
 
 use super::control::Control;
 use super::daemon::Daemon;
-use super::spec::{SSID, Security, Width, WifiSpec};
+use super::spec::{SSID, Security, WifiSpec};
 use crate::error::{Attempt, Fault};
 use crate::link::addressing::INTERFACE;
+use stacklab_model::wifi::{Guard, LegacyRate, Width};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -33,29 +34,38 @@ pub(super) fn start(pid: u32, spec: &WifiSpec, folder: &Path) -> Result<Daemon, 
     }
 }
 
-/// hostapd.conf: 802.11n without the rates of 802.11b.
+/// hostapd.conf: 802.11n, with the rates of 802.11b only if one of them is basic.
 fn config(spec: &WifiSpec, folder: &Path) -> String {
+    let settings = spec.settings();
+    let with_dsss = settings.basic_rate.is_dsss();
+    let supported = LegacyRate::ALL.iter().copied().filter(|rate| with_dsss || !rate.is_dsss());
     let mut lines = vec![
         format!("interface={INTERFACE}"),
         "driver=nl80211".to_owned(),
         format!("ctrl_interface={}", folder.display()),
         format!("ssid={SSID}"),
         "hw_mode=g".to_owned(),
-        format!("channel={}", spec.channel),
+        format!("channel={}", settings.channel),
         "ieee80211n=1".to_owned(),
         "wmm_enabled=1".to_owned(),
-        // In 100 kbit/s.
-        "supported_rates=60 90 120 180 240 360 480 540".to_owned(),
-        "basic_rates=60 120 240".to_owned(),
+        format!("supported_rates={}", rates(supported)),
+        format!("basic_rates={}", rates(settings.basic_rates())),
+        format!("dtim_period={}", settings.dtim),
+        format!("multicast_to_unicast={}", u8::from(settings.multicast_to_unicast)),
     ];
     // The second channel is above the primary one, where there is room for it.
-    let second = match spec.width {
+    let second = match settings.width {
         Width::Mhz20 => "",
-        Width::Mhz40 if spec.channel <= 7 => "[HT40+][SHORT-GI-40]",
-        Width::Mhz40 => "[HT40-][SHORT-GI-40]",
+        Width::Mhz40 if settings.channel <= 7 => "[HT40+]",
+        Width::Mhz40 => "[HT40-]",
     };
-    lines.push(format!("ht_capab={second}[SHORT-GI-20]"));
-    if let Security::Wpa2(passphrase) = &spec.access_point {
+    let guard = match (settings.guard, settings.width) {
+        (Guard::Long, _) => "",
+        (Guard::Short, Width::Mhz20) => "[SHORT-GI-20]",
+        (Guard::Short, Width::Mhz40) => "[SHORT-GI-20][SHORT-GI-40]",
+    };
+    lines.push(format!("ht_capab={second}{guard}"));
+    if let Security::Wpa2(passphrase) = spec.access_point() {
         lines.push("wpa=2".to_owned());
         lines.push("wpa_key_mgmt=WPA-PSK".to_owned());
         lines.push("rsn_pairwise=CCMP".to_owned());
@@ -64,28 +74,55 @@ fn config(spec: &WifiSpec, folder: &Path) -> String {
     lines.join("\n") + "\n"
 }
 
+/// Rates in 100 kbit/s.
+fn rates(rates: impl IntoIterator<Item = LegacyRate>) -> String {
+    let texts = rates.into_iter().map(|rate| (rate.kbit_per_second() / 100).to_string());
+    texts.collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::wifi::spec::Passphrase;
+    use stacklab_model::wifi::WifiSettings;
+
+    fn open(settings: WifiSettings) -> String {
+        let spec = WifiSpec::new(settings, Security::Open, [Security::Open, Security::Open]).unwrap();
+        config(&spec, Path::new("/run/ap"))
+    }
 
     #[test]
-    fn an_access_point_is_configured_for_its_channel_and_security() {
-        let folder = Path::new("/run/ap");
-        let open = WifiSpec::with_security(Security::Open);
-        let text = config(&open, folder);
-        assert!(text.contains("\nht_capab=[HT40+][SHORT-GI-40][SHORT-GI-20]\n"), "{text}");
+    fn an_access_point_is_configured_for_its_channel() {
+        let usual = WifiSettings::default();
+        let text = open(usual.clone());
+        assert!(text.contains("\nht_capab=[HT40+][SHORT-GI-20][SHORT-GI-40]\n"), "{text}");
         assert!(!text.contains("wpa") && text.contains("\nctrl_interface=/run/ap\n"), "{text}");
-        assert!(config(&WifiSpec { channel: 11, ..open.clone() }, folder).contains("[HT40-]"));
-        let narrow = config(&WifiSpec { width: Width::Mhz20, ..open }, folder);
+        assert!(text.contains("\ndtim_period=2\nmulticast_to_unicast=0\n"), "{text}");
+        assert!(open(WifiSettings { channel: 11, ..usual.clone() }).contains("[HT40-]"));
+        let narrow = open(WifiSettings { width: Width::Mhz20, ..usual.clone() });
         assert!(narrow.contains("\nht_capab=[SHORT-GI-20]\n"), "{narrow}");
+        let long = open(WifiSettings { guard: Guard::Long, ..usual });
+        assert!(long.contains("\nht_capab=[HT40+]\n"), "{long}");
+    }
+
+    #[test]
+    fn rates_of_802_11b_are_there_if_one_is_basic() {
+        let usual = WifiSettings::default();
+        let text = open(usual.clone());
+        let rates = "\nsupported_rates=60 90 120 180 240 360 480 540\nbasic_rates=60 120 240\n";
+        assert!(text.contains(rates), "{text}");
+        let text = open(WifiSettings { basic_rate: LegacyRate::Dsss1, ..usual });
+        let rates =
+            "\nsupported_rates=10 20 55 110 60 90 120 180 240 360 480 540\nbasic_rates=10 60 120 240\n";
+        assert!(text.contains(rates), "{text}");
+    }
+
+    #[test]
+    fn an_access_point_has_its_passphrase() {
         let passphrase = Passphrase::try_from("sixteen bytes ok".to_owned()).unwrap();
-        let text = config(&WifiSpec::with_security(Security::Wpa2(passphrase)), folder);
-        assert!(
-            text.ends_with(
-                "wpa=2\nwpa_key_mgmt=WPA-PSK\nrsn_pairwise=CCMP\nwpa_passphrase=sixteen bytes ok\n"
-            ),
-            "{text}"
-        );
+        let spec = WifiSpec::with_security(Security::Wpa2(passphrase));
+        let text = config(&spec, Path::new("/run/ap"));
+        let keys = "wpa=2\nwpa_key_mgmt=WPA-PSK\nrsn_pairwise=CCMP\nwpa_passphrase=sixteen bytes ok\n";
+        assert!(text.ends_with(keys), "{text}");
     }
 }

@@ -1,10 +1,9 @@
 //! A Wi-Fi network in this system: three hosts in namespaces, a radio for each, and a medium between the radios.
 
 use super::access_point;
-use super::carrier::Carrier;
+use super::carrier::{Carrier, Watch};
 use super::check::check;
 use super::daemon::Daemon;
-use super::medium::Immediate;
 use super::nl80211::move_radio;
 use super::spec::{Association, SSID, WifiSpec, WifiState};
 use super::station::{NotAssociated, Station};
@@ -17,6 +16,7 @@ use crate::link::configure::{configure_access_point, configure_end};
 use crate::link::interface::{name_by_hardware, raise};
 use crate::link::quiescence::wait_until_quiet;
 use crate::topology::Node;
+use stacklab_model::wifi;
 use stacklab_model::{Family, Role};
 use std::ffi::OsStr;
 use std::fs;
@@ -30,7 +30,7 @@ pub(crate) struct WifiNetwork {
     _stations: [Station; 2],
     _access_point: Daemon,
     hosts: [Host; 3],
-    _carrier: Carrier,
+    carrier: Carrier,
 }
 
 /// The hosts in path order. Their radios have the same place in names.
@@ -39,8 +39,8 @@ const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
 
 impl WifiNetwork {
     /// Starts `program args` as each host in a network namespace of its own, and joins them by Wi-Fi. The daemons'
-    /// files are in the folder. On return both stations are associated, and packets of both families have crossed the
-    /// access point.
+    /// files are in the folder. What is on air is written to the capture. On return both stations are associated, and
+    /// packets of both families have crossed the access point.
     ///
     /// # Errors
     /// The step that failed, and its host; or why a station is not associated.
@@ -49,13 +49,18 @@ impl WifiNetwork {
         program: &Path,
         args: &[impl AsRef<OsStr>],
         folder: &Path,
+        capture: Option<&Path>,
     ) -> Result<Self, TestbedError> {
         let hosts = hosts(program, args)?;
         let [sender, access_point, receiver] = &hosts;
         let hardware = [hardware_address(Role::Sender), BSSID, hardware_address(Role::Receiver)];
         let names = [0, 1, 2].map(|number| format!("radio{number}"));
-        let radios: Vec<_> = names.iter().map(String::as_str).zip(hardware).collect();
-        let carrier = Carrier::start(&radios, Immediate::new(hardware.to_vec()));
+        let radios = [0, 1, 2].map(|place| {
+            let is_station = NODES[place] != Node::AccessPoint;
+            let role = if is_station { wifi::Role::Station } else { wifi::Role::AccessPoint };
+            (names[place].as_str(), hardware[place], role)
+        });
+        let carrier = Carrier::start(&radios, spec.settings(), capture);
         let carrier = carrier.map_err(|fault| fault.at(Node::AccessPoint))?;
         for ((host, name), hardware) in hosts.iter().zip(&names).zip(hardware) {
             move_radio(name, host.pid()).map_err(|fault| fault.at(host.node()))?;
@@ -66,9 +71,9 @@ impl WifiNetwork {
         access_point.inside(configure_access_point)?;
         // Both stations look for the network at the same time.
         let start = |place: usize, host: &Host| {
-            host.inside(|| raise(INTERFACE, spec.mtu))?;
+            host.inside(|| raise(INTERFACE, spec.settings().mtu))?;
             let own = folder.join(host.node().name());
-            let station = Station::start(host.pid(), spec, &spec.stations[place], &own);
+            let station = Station::start(host.pid(), spec, &spec.stations()[place], &own);
             station.map_err(|fault| fault.at(host.node()))
         };
         let mut stations = [start(0, sender)?, start(1, receiver)?];
@@ -82,12 +87,18 @@ impl WifiNetwork {
         }
         let mut checks = Vec::new();
         for family in Family::ALL {
-            checks.push(check([sender, receiver], &carrier, spec, *family)?);
+            checks.push(check([sender, receiver], carrier.watch(), spec, *family)?);
         }
         let Ok(associated) = <[Association; 2]>::try_from(associated) else { unreachable!("two stations") };
         let programs = fs::read_to_string(Path::new("/").join(FOLDER).join(VERSIONS)).unwrap_or_default();
-        let state = WifiState { stations: associated, checks, programs };
-        Ok(WifiNetwork { state, _stations: stations, _access_point: daemon, hosts, _carrier: carrier })
+        let medium = carrier.watch().report();
+        let state = WifiState { stations: associated, checks, medium, programs };
+        Ok(WifiNetwork { state, _stations: stations, _access_point: daemon, hosts, carrier })
+    }
+
+    /// The network's medium, to look at.
+    pub fn medium(&self) -> &Watch {
+        self.carrier.watch()
     }
 
     /// The hosts: sender, access point, receiver.
@@ -135,9 +146,9 @@ fn contradiction(association: &Association, spec: &WifiSpec) -> Option<String> {
     let Association { channel, ssid, cipher, .. } = association;
     let pairs = [
         ("network", ssid.clone(), SSID.to_owned()),
-        ("frequency in MHz", channel.frequency.to_string(), spec.frequency().to_string()),
-        ("width in MHz", channel.width.to_string(), spec.width.mhz().to_string()),
-        ("cipher", cipher.clone(), spec.access_point.cipher().to_owned()),
+        ("frequency in MHz", channel.frequency.to_string(), spec.settings().frequency().to_string()),
+        ("width in MHz", channel.width.to_string(), spec.settings().width.mhz().to_string()),
+        ("cipher", cipher.clone(), spec.access_point().cipher().to_owned()),
     ];
     let different = pairs.into_iter().find(|(_, found, planned)| found != planned);
     different

@@ -1,58 +1,68 @@
 //! The settings of a Wi-Fi network, and its state as read back.
 
 use super::nl80211::Channel;
+use super::report::MediumReport;
 use serde::{Deserialize, Serialize};
 use stacklab_model::Family;
+use stacklab_model::wifi::{WifiError, WifiSettings};
 use std::fmt;
 
 /// The name of the network.
 pub const SSID: &str = "stacklab";
 
 /// A Wi-Fi network in the 2.4 GHz band (802.11n): a station, an access point, a station.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WifiSpec {
-    /// The primary channel, 1 to 11.
-    pub channel: u8,
-    /// The channel's width.
-    pub width: Width,
-    /// The access point's security.
-    pub access_point: Security,
-    /// The security that each station expects and has the passphrase of, the sender's first.
-    pub stations: [Security; 2],
-    /// MTU of each interface, bytes.
-    pub mtu: u32,
+    settings: WifiSettings,
+    access_point: Security,
+    stations: [Security; 2],
+    captured: bool,
 }
 
 impl WifiSpec {
-    /// A network on channel 1 of 40 MHz with an MTU of 1500 bytes. All have the same security.
+    /// Checks the settings. Stations have the security that they expect and the passphrase that they try, the sender's
+    /// first.
+    ///
+    /// # Errors
+    /// The first setting that is not possible.
+    pub fn new(
+        settings: WifiSettings,
+        access_point: Security,
+        stations: [Security; 2],
+    ) -> Result<Self, WifiError> {
+        settings.radio()?;
+        Ok(WifiSpec { settings, access_point, stations, captured: false })
+    }
+
+    /// A network with the default settings. All have the same security.
     pub fn with_security(security: Security) -> Self {
         let stations = [security.clone(), security.clone()];
-        WifiSpec { channel: 1, width: Width::Mhz40, access_point: security, stations, mtu: 1500 }
+        WifiSpec { settings: WifiSettings::default(), access_point: security, stations, captured: false }
     }
 
-    /// The primary channel's centre frequency, MHz (IEEE 802.11-2020, 19.3.15.3).
-    pub fn frequency(&self) -> u32 {
-        2407 + 5 * u32::from(self.channel)
+    /// The same network, of which a capture is written.
+    pub fn captured(self) -> Self {
+        WifiSpec { captured: true, ..self }
     }
-}
 
-/// A channel's width.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Width {
-    /// 20 MHz.
-    Mhz20,
-    /// 40 MHz.
-    Mhz40,
-}
+    /// Whether a capture of what is on air is written.
+    pub fn is_captured(&self) -> bool {
+        self.captured
+    }
 
-impl Width {
-    /// The width in MHz.
-    pub fn mhz(self) -> u32 {
-        match self {
-            Width::Mhz20 => 20,
-            Width::Mhz40 => 40,
-        }
+    /// The settings that all hosts share.
+    pub fn settings(&self) -> &WifiSettings {
+        &self.settings
+    }
+
+    /// The access point's security.
+    pub fn access_point(&self) -> &Security {
+        &self.access_point
+    }
+
+    /// The security of each station, the sender's first.
+    pub fn stations(&self) -> &[Security; 2] {
+        &self.stations
     }
 }
 
@@ -139,6 +149,8 @@ pub struct WifiState {
     pub stations: [Association; 2],
     /// A packet of each family on the medium.
     pub checks: Vec<MediumCheck>,
+    /// What the medium had counted by then.
+    pub medium: MediumReport,
     /// The packages of the programs, and their versions.
     pub programs: String,
 }
@@ -198,9 +210,9 @@ mod tests {
     }
 
     #[test]
-    fn channels_have_their_frequencies() {
-        let spec = WifiSpec::with_security(Security::Open);
-        assert_eq!((spec.frequency(), spec.width.mhz()), (2412, 40));
-        assert_eq!(WifiSpec { channel: 11, ..spec }.frequency(), 2462);
+    fn a_network_has_possible_settings() {
+        let of = |settings| WifiSpec::new(settings, Security::Open, [Security::Open, Security::Open]);
+        assert_eq!(of(WifiSettings::default()), Ok(WifiSpec::with_security(Security::Open)));
+        assert_eq!(of(WifiSettings { mcs: 16, ..WifiSettings::default() }), Err(WifiError::UnknownMcs(16)));
     }
 }

@@ -146,7 +146,7 @@ fn config(spec: &WifiSpec, security: &Security, folder: &Path) -> String {
         }
     };
     let folder = folder.display();
-    let frequency = spec.frequency();
+    let frequency = spec.settings().frequency();
     format!(
         "ctrl_interface={folder}\np2p_disabled=1\nnetwork={{\nssid=\"{SSID}\"\nscan_freq={frequency}\n{keys}\n}}\n"
     )
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_station_is_configured_for_its_security() {
         let spec = WifiSpec::with_security(Security::Open);
-        let open = config(&spec, &spec.stations[0], Path::new("/run/sta"));
+        let open = config(&spec, &spec.stations()[0], Path::new("/run/sta"));
         assert!(open.contains("\nscan_freq=2412\nkey_mgmt=NONE\n}"), "{open}");
         let secured = config(&spec, &wpa2(), Path::new("/run/sta"));
         assert!(

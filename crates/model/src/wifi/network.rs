@@ -1,0 +1,160 @@
+//! The settings of a Wi-Fi network: a station, an access point, a station.
+
+use crate::names::named;
+use crate::wifi::aggregate::Aggregation;
+use crate::wifi::error::WifiError;
+use crate::wifi::radio::{Radio, RadioSettings};
+use crate::wifi::rates::{Band, Guard, LegacyRate, Width};
+use serde::{Deserialize, Serialize};
+
+named! {
+    /// The clock of a simulated network.
+    pub enum Clock("time") {
+        /// Simulated time: it passes while all processes of the network wait, and at no other time. The reference.
+        Virtual = "virtual",
+        /// The machine's time: what takes long on the machine is late on the network.
+        Real = "real",
+    }
+}
+
+/// Settings of a network, as they are written. Security is each host's own, and not part of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WifiSettings {
+    /// The primary channel of the 2.4 GHz band, 1 to 11.
+    pub channel: u8,
+    /// The channel's width.
+    pub width: Width,
+    /// Guard interval of HT frames.
+    pub guard: Guard,
+    /// MCS index of HT frames, 0 to 15.
+    pub mcs: u8,
+    /// Limits of A-MPDUs.
+    pub aggregation: Aggregation,
+    /// The lowest basic rate, which group frames and management frames have.
+    pub basic_rate: LegacyRate,
+    /// DTIM period: beacons from one delivery of group frames to the next, while a station sleeps. 1 to 255.
+    pub dtim: u8,
+    /// Whether the access point sends group frames to each station alone.
+    pub multicast_to_unicast: bool,
+    /// Signal to noise ratio of all links, dB: frames are then lost at random. None: by collisions only.
+    pub snr_db: Option<f64>,
+    /// MTU of each interface, bytes.
+    pub mtu: u32,
+    /// The network's clock.
+    pub time: Clock,
+    /// The seed of backoffs and losses.
+    pub seed: u64,
+}
+
+impl Default for WifiSettings {
+    /// Those of [`RadioSettings`] on channel 1, with an MTU of 1500 bytes, in virtual time. hostapd's DTIM period.
+    fn default() -> Self {
+        let RadioSettings { width, guard, mcs, aggregation, group_rate, .. } = RadioSettings::default();
+        WifiSettings {
+            channel: 1,
+            width,
+            guard,
+            mcs,
+            aggregation,
+            basic_rate: group_rate,
+            dtim: 2,
+            multicast_to_unicast: false,
+            snr_db: None,
+            mtu: 1500,
+            time: Clock::Virtual,
+            seed: 1,
+        }
+    }
+}
+
+/// IPv6 needs 1280 bytes (RFC 8200). A frame has 2304 bytes at most, of which 50 are QoS header, CCMP, LLC and SNAP.
+const MTUS: std::ops::RangeInclusive<u32> = 1280..=2254;
+
+impl WifiSettings {
+    /// Checks the settings, and gives their channel.
+    ///
+    /// # Errors
+    /// The first that is not possible.
+    pub fn radio(&self) -> Result<Radio, WifiError> {
+        if !(1..=11).contains(&self.channel) {
+            return Err(WifiError::Channel(self.channel));
+        }
+        if self.dtim == 0 {
+            return Err(WifiError::NoDtim);
+        }
+        if !MTUS.contains(&self.mtu) {
+            return Err(WifiError::Mtu(self.mtu));
+        }
+        if self.snr_db.is_some_and(|snr| !snr.is_finite()) {
+            return Err(WifiError::Snr);
+        }
+        Radio::new(RadioSettings {
+            band: Band::Ghz2,
+            width: self.width,
+            guard: self.guard,
+            mcs: self.mcs,
+            basic_rates: self.basic_rates(),
+            group_rate: self.basic_rate,
+            aggregation: self.aggregation,
+        })
+    }
+
+    /// BSSBasicRateSet: the lowest basic rate, and the mandatory OFDM rates above it.
+    pub fn basic_rates(&self) -> Vec<LegacyRate> {
+        let above = [LegacyRate::Ofdm6, LegacyRate::Ofdm12, LegacyRate::Ofdm24];
+        let above = above.into_iter().filter(|rate| *rate > self.basic_rate);
+        std::iter::once(self.basic_rate).chain(above).collect()
+    }
+
+    /// The primary channel's centre frequency, MHz (IEEE 802.11-2020, 19.3.15.3).
+    pub fn frequency(&self) -> u32 {
+        2407 + 5 * u32::from(self.channel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use LegacyRate::*;
+
+    #[test]
+    fn the_default_is_the_radio_of_the_study() {
+        let radio = WifiSettings::default().radio().unwrap();
+        assert_eq!(radio.settings(), &RadioSettings::default());
+        let text = serde_json::to_string(&WifiSettings::default()).unwrap();
+        assert_eq!(serde_json::from_str::<WifiSettings>(&text).unwrap(), WifiSettings::default());
+    }
+
+    #[test]
+    fn basic_rates_begin_at_the_lowest() {
+        let of = |basic_rate| WifiSettings { basic_rate, ..WifiSettings::default() }.basic_rates();
+        assert_eq!(of(Dsss1), [Dsss1, Ofdm6, Ofdm12, Ofdm24]);
+        assert_eq!(of(Ofdm12), [Ofdm12, Ofdm24]);
+        assert_eq!(of(Ofdm54), [Ofdm54]);
+    }
+
+    #[test]
+    fn channels_have_their_frequencies() {
+        let of = |channel| WifiSettings { channel, ..WifiSettings::default() }.frequency();
+        assert_eq!([1, 11].map(of), [2412, 2462]);
+    }
+
+    #[test]
+    fn settings_that_are_not_possible_are_refused_with_what_is() {
+        let good = WifiSettings::default();
+        let said = |settings: WifiSettings| settings.radio().unwrap_err().to_string();
+        assert_eq!(said(WifiSettings { mcs: 16, ..good.clone() }), "there is no MCS 16: expected 0 to 15");
+        for channel in [0, 12] {
+            let expected = format!("there is no channel {channel} in 2.4 GHz everywhere: expected 1 to 11");
+            assert_eq!(said(WifiSettings { channel, ..good.clone() }), expected);
+        }
+        for mtu in [1279, 2255] {
+            let expected = format!("an MTU of {mtu} bytes is not possible: expected 1280 to 2254");
+            assert_eq!(said(WifiSettings { mtu, ..good.clone() }), expected);
+        }
+        assert!(said(WifiSettings { dtim: 0, ..good.clone() }).contains("expected 1 to 255"));
+        assert!(said(WifiSettings { snr_db: Some(f64::NAN), ..good.clone() }).contains("finite"));
+        let aggregation = Aggregation { bytes: 65_536, ..good.aggregation };
+        assert!(said(WifiSettings { aggregation, ..good }).contains("expected 1 to 65535"));
+    }
+}

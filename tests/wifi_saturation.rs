@@ -1,0 +1,107 @@
+//! One saturated station of a Wi-Fi network, in virtual time: its agent floods the access point's with UDP through the
+//! guest's real stack, and what arrives is compared with the closed formula of docs/wifi.md. The test needs root and
+//! the user-mode Linux that is made here (uml-full).
+
+use crate::support;
+use crate::wifi::{ADDRESSES, boot, wpa2};
+
+use stacklab_model::wifi::{
+    AccessCategory, Aggregation, Edca, Role, Security as Cipher, WifiSettings, mpdu_bytes,
+};
+use stacklab_model::{
+    Cell, Direction, Family, Framing, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord, RunStatus,
+    Transport, Trial, TrialSpec, Value,
+};
+use stacklab_testbed::{Security, WifiSpec};
+use stacklab_traffic::protocol::AgentClient;
+use stacklab_traffic::trial::{Path, run_trial};
+use std::sync::atomic::AtomicBool;
+use support::program::Program;
+
+static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// The share by which the medium may differ from the formula: the access point's beacons, and backoffs of a second.
+const TOLERANCE: f64 = 0.02;
+const ACCESS_POINT: [&str; 2] = ["198.18.0.3", "2001:2:0:1::3"];
+
+fn settings(frames: u32) -> WifiSettings {
+    let usual = WifiSettings::default();
+    WifiSettings { aggregation: Aggregation { frames, ..usual.aggregation }, ..usual }
+}
+
+fn formula(family: Family, size: u32, frames: u32, cipher: Cipher) -> f64 {
+    let packet = family.header_bytes() + Transport::Udp.header_bytes() + size;
+    let edca = Edca::default_of(Role::Station, AccessCategory::BestEffort);
+    settings(frames).radio().unwrap().saturation(edca, mpdu_bytes(cipher, packet)).goodput(size)
+}
+
+/// A flood for a second, of a socket with a bounded buffer: frames in flight, of which there is room for 150.
+fn flood(family: Family, size: u32, agents: &mut [AgentClient; 2]) -> RunRecord {
+    let probe = ProbeSpec {
+        probe: Probe::Stream,
+        pacing: Pacing::Flood,
+        length: Length::Time(1_000_000_000),
+        warmup_ns: 200_000_000,
+        interval_ns: 100_000_000,
+        metrics: Vec::new(),
+    };
+    let mut cell = Cell::new(family, Transport::Udp, Framing::Message, size);
+    cell.settings.send_buffer = Some(65_536);
+    let place = Family::ALL.iter().position(|one| *one == family).unwrap();
+    let address = |text: &str| text.parse::<std::net::IpAddr>().unwrap().into();
+    let path = Path {
+        sender: address(ADDRESSES[place].1),
+        receiver: address(ACCESS_POINT[place]),
+        mtu: 1500,
+        planned_mtu: true,
+        offloads: true,
+        rate: None,
+        shared: true,
+        nat: None,
+    };
+    let trial = Trial { block: 0, position: 0, cell: cell.clone(), probe: Probe::Stream };
+    let [sender, receiver] = agents;
+    let spec = TrialSpec::new(7, &cell, probe);
+    run_trial(sender, receiver, &path, &trial, spec, Direction::Forward)
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[test]
+fn one_saturated_station_carries_what_the_formula_says() {
+    for (security, cipher) in [(Security::Open, Cipher::Open), (wpa2("sixteen bytes ok"), Cipher::Wpa2)] {
+        for (frames, sizes) in [(8, &[128, 1408][..]), (64, &[1408])] {
+            let program = Program::new();
+            let spec =
+                WifiSpec::new(settings(frames), security.clone(), [security.clone(), security.clone()])
+                    .unwrap();
+            let mut network = boot(&program, &spec).unwrap_or_else(|error| panic!("{error}"));
+            let [sender, access_point, _receiver] = network.agents;
+            let mut agents =
+                [("sender", sender), ("access point", access_point)].map(|(name, (read, write))| {
+                    let mut agent = AgentClient::new(name, read, write, &NEVER_INTERRUPTED);
+                    agent.hello().unwrap();
+                    agent
+                });
+            for family in Family::ALL {
+                for &size in sizes {
+                    let run = flood(*family, size, &mut agents);
+                    assert_eq!(run.status, RunStatus::Valid, "{family} {size}");
+                    let Value::Measured(measured) = &run.values[&Metric::Throughput] else {
+                        panic!("{family} {size}: {:?}", run.values)
+                    };
+                    let expected = formula(*family, size, frames, cipher);
+                    println!(
+                        "note: {cipher} {family} {frames} x {size}: {measured:.2}, formula {expected:.2} Mbit/s"
+                    );
+                    let ratio = measured / expected;
+                    assert!(
+                        (ratio - 1.0).abs() < TOLERANCE,
+                        "{cipher} {family} {frames} x {size}: {ratio:.4}"
+                    );
+                }
+            }
+            let report = network.hosted.medium_report().unwrap();
+            assert_eq!((report.lateness.late, report.frames.dropped), (0, 0), "{report:?}");
+        }
+    }
+}
