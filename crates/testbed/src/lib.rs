@@ -42,7 +42,7 @@ pub mod untrusted;
 mod wifi;
 
 pub use error::TestbedError;
-pub use guest::protocol::PathCheck;
+pub use guest::protocol::{PathCheck, WifiSeen};
 pub use host::available::kinds;
 pub use host::launch::Host;
 pub use host::program::AGENT;
@@ -62,6 +62,7 @@ pub use testbed::routed::{MIDDLE_INTERFACE, Routed};
 pub use testbed::spec::RoutedSpec;
 pub use testbed::wifi_hosted::{WifiHosted, WifiStreams};
 pub use topology::Node;
+pub use wifi::medium::HAS_AIRTIME;
 pub use wifi::nl80211::Channel;
 pub use wifi::spec::{
     Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, WifiSpec, WifiState,

@@ -1,23 +1,33 @@
 //! A Wi-Fi network hosted by a guest: the part on this machine.
 
 use crate::error::{Attempt, Fault, TestbedError};
-use crate::guest::protocol::{Greeting, GuestRole, WifiRole};
+use crate::guest::protocol::{Greeting, GuestRole, WifiLook, WifiRole, WifiSeen};
 use crate::host::guest::{GuestSpec, Running};
 use crate::host::prepare::prepare_wifi;
-use crate::host::streams::Streams;
+use crate::host::streams::{Streams, write_message};
 use crate::host::workdir::Workdir;
+use crate::link::addressing::addresses;
 use crate::testbed::mux;
 use crate::wifi::spec::{WifiSpec, WifiState};
-use stacklab_model::System;
+use stacklab_model::{Family, Role, System};
+use std::fmt;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::IpAddr;
 use std::path::Path;
 
 /// A Wi-Fi network hosted by a guest. Dropping it ends the guest.
-#[derive(Debug)]
 pub struct WifiHosted {
     guest: Running,
     version: String,
     state: WifiState,
+    look: (BufReader<Box<dyn Read + Send>>, Box<dyn Write + Send>),
     _workdir: Workdir,
+}
+
+impl fmt::Debug for WifiHosted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WifiHosted").field("version", &self.version).field("state", &self.state).finish()
+    }
 }
 
 /// The streams of the agents on sender, access point and receiver.
@@ -59,13 +69,33 @@ impl WifiHosted {
                 Err(std::io::Error::other("it built none")).attempt("have it build a Wi-Fi network");
             return Err(failed(fault.unwrap_err()));
         };
-        let mut streams = mux::open(read, write, HOSTS + commands).into_iter();
+        let mut streams = mux::open(read, write, HOSTS + 1 + commands).into_iter();
         let hosts = std::array::from_fn(|_| streams.next().expect("there is one for each host"));
-        Ok((
-            WifiHosted { guest: running, version, state: *state, _workdir: workdir },
-            hosts,
-            streams.collect(),
-        ))
+        let (read, write) = streams.next().expect("there is one for looks");
+        let look = (BufReader::new(read), write);
+        let state = *state;
+        Ok((WifiHosted { guest: running, version, state, look, _workdir: workdir }, hosts, streams.collect()))
+    }
+
+    /// Looks at the network: its state, or a sentence that says how it is not as planned. From then on the medium
+    /// draws from the seed, if one is given.
+    ///
+    /// # Errors
+    /// The guest is gone.
+    pub fn look(&mut self, seed: Option<u64>) -> Result<WifiSeen, TestbedError> {
+        let (read, write) = &mut self.look;
+        let mut line = String::new();
+        let asked = write_message(write, &WifiLook { seed }).and_then(|()| read.read_line(&mut line));
+        let seen = asked.and_then(|_| Ok(serde_json::from_str(&line)?));
+        seen.attempt("look at its Wi-Fi network").map_err(|fault: Fault| TestbedError::Hosted {
+            guest: self.version.clone(),
+            reason: fault.to_string(),
+        })
+    }
+
+    /// The addresses of the stations, the sender's first.
+    pub fn addresses(family: Family) -> [IpAddr; 2] {
+        [Role::Sender, Role::Receiver].map(|role| addresses(role)[usize::from(family == Family::Ipv6)])
     }
 
     /// The network's state after it was built.

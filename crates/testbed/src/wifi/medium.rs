@@ -4,6 +4,9 @@
 use super::hwsim::command::{Address, Frame};
 use std::collections::VecDeque;
 
+/// Whether frames take time on the medium of networks, and the clock may be virtual. [`Immediate`] has neither.
+pub const HAS_AIRTIME: bool = false;
+
 /// A medium. It has no clock and no socket: whoever runs it brings frames and time. Times are nanoseconds since its
 /// beginning.
 pub trait Medium: Send {

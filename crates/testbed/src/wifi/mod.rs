@@ -11,7 +11,7 @@ mod check;
 mod control;
 mod daemon;
 pub(crate) mod hwsim;
-mod medium;
+pub(crate) mod medium;
 pub(crate) mod network;
 pub(crate) mod nl80211;
 pub(crate) mod spec;

@@ -8,13 +8,14 @@ use super::medium::Immediate;
 use super::nl80211::move_radio;
 use super::spec::{Association, SSID, WifiSpec, WifiState};
 use super::station::{NotAssociated, Station};
-use crate::error::TestbedError;
+use crate::error::{Attempt, TestbedError};
 use crate::host::launch::Host;
 use crate::image::wifi::{FOLDER, VERSIONS};
 use crate::kernel::sysctl;
 use crate::link::addressing::{BSSID, INTERFACE, access_point_addresses, addresses, hardware_address};
 use crate::link::configure::{configure_access_point, configure_end};
 use crate::link::interface::{name_by_hardware, raise};
+use crate::link::offload::switch_off_all;
 use crate::link::quiescence::wait_until_quiet;
 use crate::topology::Node;
 use stacklab_model::{Family, Role};
@@ -27,10 +28,10 @@ use std::path::Path;
 pub(crate) struct WifiNetwork {
     /// The network's state after it was built.
     pub state: WifiState,
-    _stations: [Station; 2],
-    _access_point: Daemon,
+    stations: [Station; 2],
+    access_point: Daemon,
     hosts: [Host; 3],
-    _carrier: Carrier,
+    carrier: Carrier,
 }
 
 /// The hosts in path order. Their radios have the same place in names.
@@ -78,6 +79,7 @@ impl WifiNetwork {
             host.inside(|| configure_end(role))?;
         }
         for host in &hosts {
+            host.inside(|| switch_off_all(INTERFACE))?;
             host.inside(|| wait_until_quiet(INTERFACE, &host.addresses()))?;
         }
         let mut checks = Vec::new();
@@ -87,7 +89,24 @@ impl WifiNetwork {
         let Ok(associated) = <[Association; 2]>::try_from(associated) else { unreachable!("two stations") };
         let programs = fs::read_to_string(Path::new("/").join(FOLDER).join(VERSIONS)).unwrap_or_default();
         let state = WifiState { stations: associated, checks, programs };
-        Ok(WifiNetwork { state, _stations: stations, _access_point: daemon, hosts, _carrier: carrier })
+        Ok(WifiNetwork { state, stations, access_point: daemon, hosts, carrier })
+    }
+
+    /// Looks at the network again: both associations, and a packet of each family on the medium.
+    ///
+    /// # Errors
+    /// What is not as planned.
+    pub fn look(&mut self, spec: &WifiSpec, _seed: Option<u64>) -> Result<WifiState, TestbedError> {
+        let WifiNetwork { stations, access_point, hosts: [sender, at, receiver], carrier, state } = self;
+        access_point.check().attempt("keep the access point running").map_err(|fault| fault.at(at.node()))?;
+        let mut looked = state.clone();
+        for (number, host) in [&*sender, &*receiver].into_iter().enumerate() {
+            looked.stations[number] = associate(&mut stations[number], host, spec)?;
+        }
+        for seen in &mut looked.checks {
+            *seen = check([sender, receiver], carrier, spec, seen.family)?;
+        }
+        Ok(looked)
     }
 
     /// The hosts: sender, access point, receiver.
