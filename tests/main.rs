@@ -36,4 +36,5 @@ mod truth;
 mod tuning;
 mod unprivileged;
 mod wifi;
+mod wifi_medium;
 mod zones;

@@ -12,27 +12,27 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use support::program::{Program, require_root};
 
-const ADDRESSES: [(&str, &str, &str); 2] =
+pub(crate) const ADDRESSES: [(&str, &str, &str); 2] =
     [("-4", "198.18.0.1", "198.18.0.2"), ("-6", "2001:2:0:1::1", "2001:2:0:1::2")];
 /// The hosts by their number for commands.
-const SENDER: usize = 0;
+pub(crate) const SENDER: usize = 0;
 const RECEIVER: usize = 2;
 /// The programs of the guest's image, as a command sees them that has this machine's files.
 const IMAGE: &str = "/proc/1/root/wifi";
 /// Within this time a network is refused. An access point tries a handshake for four seconds.
 const SOON: Duration = Duration::from_secs(20);
 
-fn wpa2(passphrase: &str) -> Security {
+pub(crate) fn wpa2(passphrase: &str) -> Security {
     Security::Wpa2(Passphrase::try_from(passphrase.to_owned()).unwrap())
 }
 
 /// A network in a guest, and where commands on its hosts are asked for.
-struct Network {
-    hosted: WifiHosted,
+pub(crate) struct Network {
+    pub hosted: WifiHosted,
     socket: PathBuf,
 }
 
-fn boot(program: &Program, spec: &WifiSpec) -> Result<Network, TestbedError> {
+pub(crate) fn boot(program: &Program, spec: &WifiSpec) -> Result<Network, TestbedError> {
     require_root();
     enter().unwrap();
     let (hosted, _, commands) =
@@ -44,7 +44,7 @@ fn boot(program: &Program, spec: &WifiSpec) -> Result<Network, TestbedError> {
 
 impl Network {
     /// What a command on a host prints.
-    fn run(&self, host: usize, command: &[&str]) -> String {
+    pub fn run(&self, host: usize, command: &[&str]) -> String {
         let ended = run_in_guest(&self.socket, host, command).unwrap();
         let output = String::from_utf8_lossy(&ended.output).into_owned();
         assert_eq!(ended.code, 0, "{command:?}: {output}{}", String::from_utf8_lossy(&ended.errors));

@@ -1,7 +1,9 @@
 //! Where the time of the channel went.
 
+use serde::{Deserialize, Serialize};
+
 /// The time of a channel by use, nanoseconds. The parts add up to the time that has passed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Airtime {
     /// Symbols with frames that did not collide.
     pub data_ns: u64,
@@ -30,7 +32,7 @@ impl Airtime {
 }
 
 /// What one node had of the channel, and what became of its frames.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct NodeAirtime {
     /// Symbols with its frames, in exchanges without a collision.
     pub data_ns: u64,

@@ -4,7 +4,7 @@ use crate::frame::{FrameId, NodeId, Receiver};
 use stacklab_model::wifi::Ppdu;
 
 /// Something that happened, at a time in nanoseconds. Events come in the order of their times.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Event {
     /// An exchange begins.
     Exchange(Exchange),
@@ -45,7 +45,7 @@ impl Event {
 }
 
 /// An exchange: one transmission and its response, or several transmissions that collide.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Exchange {
     /// Its number, from zero; the A-MPDU reference of a capture.
     pub number: u64,
@@ -65,7 +65,7 @@ impl Exchange {
 }
 
 /// One PPDU.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Transmission {
     /// Who sends it.
     pub transmitter: NodeId,
@@ -80,7 +80,7 @@ pub struct Transmission {
 }
 
 /// A frame in a PPDU.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SentFrame {
     /// The frame.
     pub id: FrameId,
@@ -93,7 +93,7 @@ pub struct SentFrame {
 }
 
 /// What becomes of a frame that was sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
     /// It is received, and acknowledged unless it was to a group.
     Received,

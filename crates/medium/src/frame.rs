@@ -11,9 +11,9 @@ pub struct NodeId(pub usize);
 pub struct FrameId(pub u64);
 
 /// Address 1 of a frame.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Receiver {
-    /// One node.
+    /// One node. One that was never added receives and answers nothing.
     Node(NodeId),
     /// All other nodes. Nobody acknowledges.
     Group,

@@ -198,8 +198,9 @@ impl Medium {
     fn lost_frames(&mut self, begun: &Beginning, collides: bool) -> Vec<bool> {
         let contender = &mut self.contenders[begun.contender];
         let frames = begun.frames.iter().map(|waiting| waiting.frame);
+        let absent = matches!(begun.receiver, Receiver::Node(node) if node.0 >= self.nodes.len());
         match self.settings.snr_db {
-            _ if collides => vec![true; begun.frames.len()],
+            _ if collides || absent => vec![true; begun.frames.len()],
             None => vec![false; begun.frames.len()],
             Some(snr_db) => frames
                 .map(|Frame { receiver, kind, bytes, .. }| {

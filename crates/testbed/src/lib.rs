@@ -62,8 +62,8 @@ pub use testbed::routed::{MIDDLE_INTERFACE, Routed};
 pub use testbed::spec::RoutedSpec;
 pub use testbed::wifi_hosted::{WifiHosted, WifiStreams};
 pub use topology::Node;
-pub use wifi::medium::HAS_AIRTIME;
 pub use wifi::nl80211::Channel;
+pub use wifi::report::{FrameCounts, Lateness, MediumReport};
 pub use wifi::spec::{
     Association, BadPassphrase, CarriedFrame, MediumCheck, Passphrase, Security, WifiSpec, WifiState,
 };

@@ -27,7 +27,7 @@ pub use bianchi::Bianchi;
 pub use config::WifiConfig;
 pub use edca::{AccessCategory, Edca, Role};
 pub use error::WifiError;
-pub use mpdu::{Security, group_mpdu_bytes, mpdu_bytes};
+pub use mpdu::{FCS_BYTES, Security, group_mpdu_bytes, mpdu_bytes};
 pub use network::{Clock, WifiSettings};
 pub use ppdu::Ppdu;
 pub use radio::{Exchange, Radio, RadioSettings};

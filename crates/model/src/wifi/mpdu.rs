@@ -20,7 +20,8 @@ const HEADER_BYTES: u32 = 24;
 const QOS_BYTES: u32 = 2;
 /// LLC and SNAP (RFC 1042).
 const LLC_SNAP_BYTES: u32 = 8;
-const FCS_BYTES: u32 = 4;
+/// Frame check sequence (section 9.2.4.8).
+pub const FCS_BYTES: u32 = 4;
 
 impl Security {
     /// Bytes that the cipher adds: CCMP's header (8) and MIC (8) (section 12.5.3.2).

@@ -15,7 +15,7 @@ const DSSS_PREAMBLE_NS: u64 = 192 * US;
 const SYMBOL_NS: u64 = 4 * US;
 
 /// A PPDU: its time on air, in two parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Ppdu {
     /// Preamble, PHY headers and signal extension.
     pub preamble_ns: u64,

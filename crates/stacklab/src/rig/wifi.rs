@@ -9,7 +9,7 @@ use stacklab_model::wifi::{Security, WifiConfig};
 use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Systems, Topology};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
-use stacklab_testbed::{self as testbed, HAS_AIRTIME, Passphrase, Ticks, WifiHosted, WifiSeen, WifiSpec};
+use stacklab_testbed::{self as testbed, Passphrase, Ticks, WifiHosted, WifiSeen, WifiSpec};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::trial::{Collected, Path};
@@ -19,8 +19,6 @@ use std::sync::atomic::AtomicBool;
 const GUEST: &str = "uml-full";
 /// The passphrase of networks that nobody else can reach.
 const PASSPHRASE: &str = "stacklab stacklab";
-/// Why a study over Wi-Fi is not run.
-const NOT_YET: &str = "a study over Wi-Fi can be checked and planned, and not be run yet: the medium between the radios has no airtime";
 /// The name of the access point, in the record and on the page.
 pub const ACCESS_POINT: &str = "access point";
 
@@ -50,9 +48,6 @@ impl WifiRig {
         let Topology::Wifi(of_study) = &study.topology else {
             return Err(Failure::Usage("the study has no Wi-Fi network".to_owned()));
         };
-        if !HAS_AIRTIME {
-            return Err(Failure::Usage(NOT_YET.to_owned()));
-        }
         let program = std::env::current_exe()
             .map_err(|reason| Failure::System { attempted: "find this program's executable", reason })?;
         let guest = GUEST.parse().expect("it is the name of a system");

@@ -81,7 +81,7 @@ mod tests {
     use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
     use stacklab_model::{Direction, Metric};
-    use stacklab_testbed::{Association, Channel, WifiSeen};
+    use stacklab_testbed::{Association, Channel, MediumReport, WifiSeen};
 
     fn state(width: u32) -> WifiState {
         let association = Association {
@@ -92,7 +92,7 @@ mod tests {
             key_management: "WPA2-PSK".to_owned(),
         };
         let stations = [association.clone(), association];
-        WifiState { stations, checks: Vec::new(), programs: String::new() }
+        WifiState { stations, checks: Vec::new(), medium: MediumReport::default(), programs: String::new() }
     }
 
     fn of(is_virtual: bool, before: WifiSeen, after: WifiSeen) -> Figures {

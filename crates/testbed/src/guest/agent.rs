@@ -3,7 +3,7 @@
 use crate::error::{Attempt, Fault};
 use crate::guest::channel::{self, LOOK};
 use crate::guest::protocol::{ClientRole, Greeting, GuestRole, RouterRole, read_line};
-use crate::guest::{hosted, init, wifi};
+use crate::guest::{hosted, init, outside, wifi};
 use crate::host::streams::write_message;
 use crate::kernel::sysctl;
 use crate::link::addressing::{INTERFACE, MIDDLE, addresses};
@@ -41,7 +41,8 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
     }
     let mut stream = channel::open(channel)?;
     write_message(&mut stream, &Greeting::Waiting)?;
-    let told = read_role(&mut stream).map_err(|error| error.to_string());
+    let found = is_first().then(outside::role).flatten();
+    let told = found.unwrap_or_else(|| read_role(&mut stream)).map_err(|error| error.to_string());
     let taken = told.and_then(|role| match &role {
         GuestRole::Hosted(role) => {
             let mut built = hosted::build(role).map_err(|error| error.to_string())?;

@@ -5,6 +5,7 @@ pub(crate) mod agent;
 pub(crate) mod channel;
 pub(crate) mod hosted;
 pub(crate) mod init;
+pub(crate) mod outside;
 pub(crate) mod protocol;
 pub(crate) mod wifi;
 

@@ -68,6 +68,15 @@ pub enum GuestRole {
 }
 
 impl GuestRole {
+    /// The role of a Wi-Fi network's guest. Such a guest finds it in its folder when it boots: a message would come at
+    /// a time of its own in each run.
+    pub fn wifi(&self) -> Option<&WifiRole> {
+        match self {
+            GuestRole::Wifi(role) => Some(role),
+            _ => None,
+        }
+    }
+
     /// The guest's interfaces on links outside the guest.
     pub fn interfaces(&self) -> Vec<Interface> {
         let of = |node, link, mtu| Interface { link, hardware: routed_hardware_address(node, link), mtu };
@@ -182,7 +191,8 @@ pub enum Greeting {
         carried: Vec<Vec<PathCheck>>,
     },
     /// Its Wi-Fi network is built. From now on it carries the agents' streams of sender, access point and receiver,
-    /// then that of [`WifiLook`] and [`WifiSeen`], then one for each command.
+    /// then the stream that answers each line with the medium's report, then that of [`WifiLook`] and [`WifiSeen`],
+    /// then one for each command.
     Associated {
         /// The network's state.
         state: Box<WifiState>,

@@ -2,11 +2,13 @@
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::guest::hosted::{program, terminals};
+use crate::guest::outside;
 use crate::guest::protocol::{WifiLook, WifiRole, WifiSeen};
 use crate::host::program::AGENT;
 use crate::host::streams::{Streams, write_message};
 use crate::shell::serve::serve;
 use crate::topology::Node;
+use crate::wifi::carrier::Watch;
 use crate::wifi::network::WifiNetwork;
 use crate::wifi::spec::WifiState;
 use std::io::{self, BufRead, BufReader};
@@ -15,23 +17,28 @@ use std::thread;
 
 /// The folder of the daemons' files in the guest.
 const FOLDER: &str = "/tmp/wifi";
+/// The file with what was on air, in the folder outside.
+pub(crate) const CAPTURE: &str = "capture.pcapng";
 
-/// Builds the network. The streams are those of the agents on sender, access point and receiver, of looks at the
-/// network, and of the commands. The network ends with the stream of looks.
+/// Builds the network. The streams are those of the agents on sender, access point and receiver, the medium's reports,
+/// those of looks at the network, and those of the commands. The network ends with the stream of looks.
 pub(crate) fn build(role: &WifiRole) -> Result<(WifiState, Vec<Streams>), TestbedError> {
-    let mut network = WifiNetwork::build(&role.spec, &program(), &AGENT, FOLDER.as_ref())?;
+    let capture = role.spec.is_captured().then(|| outside::file(CAPTURE));
+    let mut network =
+        WifiNetwork::build(&role.spec, &program(), &AGENT, FOLDER.as_ref(), capture.as_deref())?;
+    let at = |fault: Fault| fault.at(Node::AccessPoint);
     let mut streams = Vec::new();
     for host in network.hosts_mut() {
         streams.push(host.meet()?);
     }
-    let (state, pids) = (network.state.clone(), network.hosts_mut().each_ref().map(|host| host.pid()));
+    streams.push(reports(network.medium().clone()).attempt("report on the medium").map_err(at)?);
+    let (state, hosts) = (network.state.clone(), network.hosts_mut().each_ref().map(|host| host.pid()));
     let spec = role.spec.clone();
     let looks = look_at(move |look| network.look(&spec, look.seed).map_err(|error| error.to_string()));
-    streams.push(looks.attempt("open a stream to the network").map_err(|fault| fault.at(Node::AccessPoint))?);
+    streams.push(looks.attempt("open a stream to the network").map_err(at)?);
     if role.commands > 0 {
-        let hosts = pids;
         let opened = terminals().and_then(|()| serve(role.commands, &hosts)).attempt("open command streams");
-        streams.extend(opened.map_err(|fault: Fault| fault.at(Node::Sender))?);
+        streams.extend(opened.map_err(at)?);
     }
     Ok((state, streams))
 }
@@ -52,4 +59,17 @@ fn look_at(mut look: impl FnMut(WifiLook) -> WifiSeen + Send + 'static) -> io::R
         }
     })?;
     Ok((Box::new(own.try_clone()?), Box::new(own)))
+}
+
+/// A stream that answers each line with the medium's report.
+fn reports(medium: Watch) -> io::Result<Streams> {
+    let (own, its) = UnixStream::pair()?;
+    thread::spawn(move || {
+        let mut asked = BufReader::new(own.try_clone()?).lines();
+        while asked.next().transpose()?.is_some() {
+            write_message(&mut &own, &medium.report())?;
+        }
+        io::Result::Ok(())
+    });
+    Ok((Box::new(its.try_clone()?), Box::new(its)))
 }

@@ -169,9 +169,11 @@ impl Running {
         }
     }
 
-    /// Sends the guest its role and waits until the guest has taken it.
+    /// Sends the guest its role, unless it has it, and waits until the guest has taken it.
     fn tell(&mut self, stream: &UnixStream, role: &GuestRole, until: Instant) -> io::Result<Greeting> {
-        write_message(&mut &*stream, role)?;
+        if role.wifi().is_none() {
+            write_message(&mut &*stream, role)?;
+        }
         match self.hear(stream, until)? {
             greeting @ (Greeting::Ready | Greeting::Built { .. } | Greeting::Associated { .. }) => {
                 stream.set_read_timeout(None)?;

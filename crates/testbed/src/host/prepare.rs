@@ -10,8 +10,10 @@ use crate::host::vm::machine::{Boots, Vm};
 use crate::host::vm::qemu::emulator;
 use crate::host::workdir::Workdir;
 use crate::image::installed::{Image, no_image};
+use crate::image::tree::SEEDED;
 use crate::image::{initramfs, wifi};
 use stacklab_model::System;
+use stacklab_model::wifi::Clock;
 use std::path::{Path, PathBuf};
 
 /// The guest for a host of this system. `None` for a plain namespace. Writes the files that the guest boots from to
@@ -58,11 +60,13 @@ pub(crate) fn prepare(
 /// this one.
 ///
 /// # Errors
-/// The system has no image here, or one without Wi-Fi. Both errors say how to get it.
+/// The system has no image here, or one without Wi-Fi or without virtual time, if the network's clock is that. All
+/// errors say how to get it.
 pub(crate) fn prepare_wifi(
     system: &System,
     program: &Path,
     folder: &Workdir,
+    time: Clock,
 ) -> Result<Box<dyn Guest>, TestbedError> {
     if !matches!(system, System::OwnUml(_)) {
         return Err(no_image(&System::OwnUml("full".to_owned()), format!("{system} has no Wi-Fi")));
@@ -72,14 +76,18 @@ pub(crate) fn prepare_wifi(
     if !programs.exists() || image.lacks_options(&[RADIOS]) {
         return Err(no_image(system, "its image was built without Wi-Fi".to_owned()));
     }
+    if time == Clock::Virtual && (!image.file(SEEDED).exists() || image.lacks_options(&[TIME])) {
+        return Err(no_image(system, "its image was built without virtual time".to_owned()));
+    }
     let mut archives = modules_of(&image);
     archives.push(programs);
     let initramfs = ramdisk(system, program, &[], folder, &archives)?;
     Ok(Box::new(uml(image, initramfs)))
 }
 
-/// The kernel option of simulated radios.
+/// The kernel options of simulated radios and of virtual time.
 const RADIOS: &str = "CONFIG_MAC80211_HWSIM=y";
+const TIME: &str = "CONFIG_UML_TIME_TRAVEL_SUPPORT=y";
 
 /// The modules of an image. A kernel that was built here has everything built in.
 fn modules_of(image: &Image) -> Vec<PathBuf> {
@@ -87,7 +95,8 @@ fn modules_of(image: &Image) -> Vec<PathBuf> {
 }
 
 fn uml(image: Image, initramfs: PathBuf) -> Uml {
-    Uml { libraries: image.file("lib"), kernel: image.file("kernel"), initramfs, release: image.version }
+    let [libraries, kernel, seeded] = ["lib", "kernel", SEEDED].map(|name| image.file(name));
+    Uml { libraries, kernel, seeded, initramfs, release: image.version }
 }
 
 fn machine(boots: Boots) -> Result<Box<dyn Guest>, TestbedError> {

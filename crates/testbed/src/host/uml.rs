@@ -2,18 +2,19 @@
 //! channel is its serial line. Its network interfaces are tap devices.
 
 use crate::error::{Attempt, Fault};
-use crate::guest::protocol::Interface;
+use crate::guest::outside::write_role;
+use crate::guest::protocol::{Interface, WifiRole};
 use crate::host::guest::{Guest, GuestSpec, Running};
 use crate::kernel::cpus;
 use crate::kernel::namespace::spawn_in_namespace;
-use crate::kernel::sys::keep_open;
 use crate::link::addressing::hardware_address_text;
 use crate::link::bridge::tap_of;
+use stacklab_model::wifi::Clock;
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 /// Timeout for the boot, which takes about one second.
@@ -28,8 +29,38 @@ pub(crate) struct Uml {
     pub kernel: PathBuf,
     /// The initramfs with this program and its libraries.
     pub initramfs: PathBuf,
+    /// The library that answers the kernel's getrandom from a seed, for virtual time.
+    pub seeded: PathBuf,
     /// The kernel's release.
     pub release: String,
+}
+
+/// The wall clock of every guest in virtual time when it boots, nanoseconds since 1970: the beginning of 2026.
+const START: u64 = 1_767_225_600_000_000_000;
+
+impl Uml {
+    /// Has the guest start in its own folder, where it finds its role. In virtual time it repeats for the same seed:
+    /// its entropy is the seed's, and its command line, which its kernel also takes as entropy, is always the same:
+    /// paths are relative.
+    fn start_inside(
+        &self,
+        command: &mut Command,
+        spec: &GuestSpec<'_>,
+        role: &WifiRole,
+    ) -> Result<(), Fault> {
+        write_role(spec.folder, &spec.role).attempt("write the guest's role")?;
+        let name = self.initramfs.file_name().unwrap_or_default().display();
+        command.current_dir(spec.folder).arg(format!("initrd=../{name}")).arg("uml_dir=.");
+        let settings = role.spec.settings();
+        if settings.time == Clock::Virtual {
+            command
+                .arg("time-travel=inf-cpu")
+                .arg(format!("time-travel-start={START}"))
+                .env("LD_PRELOAD", &self.seeded)
+                .env("STACKLAB_SEED", settings.seed.to_string());
+        }
+        Ok(())
+    }
 }
 
 impl Guest for Uml {
@@ -43,37 +74,40 @@ impl Guest for Uml {
         let log = File::create(&console).attempt(format!("write {}", console.display()))?;
         let errors = log.try_clone().attempt("write its console")?;
         let mut command = Command::new(&self.kernel);
-        command
-            // The kernel file names its loader relative to this folder.
-            .current_dir(&self.libraries)
-            // With seccomp, if this kernel allows it, the guest's system calls are caught faster than with ptrace.
-            .args([if spec.hosts_testbeds() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"])
-            .arg(format!("initrd={}", self.initramfs.display()))
-            .arg(format!("uml_dir={}", spec.folder.display()));
+        command.env_clear();
+        // With seccomp, if this kernel allows it, the guest's system calls are caught faster than with ptrace.
+        command.args([if spec.hosts_testbeds() { "mem=1024M" } else { "mem=512M" }, "seccomp=auto"]);
+        match spec.role.wifi() {
+            Some(role) => self.start_inside(&mut command, spec, role)?,
+            None => {
+                command
+                    // The kernel file names its loader relative to this folder.
+                    .current_dir(&self.libraries)
+                    .arg(format!("initrd={}", self.initramfs.display()))
+                    .arg(format!("uml_dir={}", spec.folder.display()));
+            }
+        }
         for (number, Interface { link, hardware, .. }) in spec.role.interfaces().into_iter().enumerate() {
             let (tap, mac) = (tap_of(link), hardware_address_text(hardware));
             command.arg(format!("vec{number}:transport=tap,ifname={tap},mac={mac},gro=1"));
         }
         command
             .args(["con=null", "con0=null,fd:1", "ssl=null"])
-            .arg(format!("ssl0=fd:{0},fd:{0}", its.as_raw_fd()))
+            .arg("ssl0=fd:0,fd:0")
             // Radios are made when a testbed needs them. A kernel without mac80211_hwsim ignores this.
             .arg("mac80211_hwsim.radios=0")
             // The kernel passes unknown words to its init process. After a `--`, the kernel would add its own options
             // at the end.
             .args(["quiet", "loglevel=4", "panic=-1", "rdinit=/stacklab", "guest", "--channel", "/dev/ttyS0"])
-            .env_clear()
             .env("LD_LIBRARY_PATH", &self.libraries)
             .env("TMPDIR", spec.folder)
-            .stdin(Stdio::null())
+            .stdin(OwnedFd::from(its))
             .stdout(log)
             .stderr(errors);
-        keep_open(&mut command, its.as_raw_fd());
         // The guest has one processor. Its kernel and its processes are processes on this machine that wait for each
         // other.
         let processors = cpus::one(spec.processors);
         let child = spawn_in_namespace(spec.namespace, &mut command, &processors)?;
-        drop(its);
         Ok(Running::on_socket(child, console, own, spec.role.clone(), PATIENCE))
     }
 

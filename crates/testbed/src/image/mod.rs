@@ -13,7 +13,7 @@ pub(crate) mod installed;
 pub(crate) mod jool;
 mod kernel;
 pub(crate) mod modules;
-mod tree;
+pub(crate) mod tree;
 mod uml;
 pub(crate) mod wifi;
 

@@ -20,6 +20,9 @@ const SUITES: &[&str] = &["trixie"];
 /// The kernel configuration, in addition to the options that mechanisms need.
 const CONFIG: &str = include_str!("uml.config");
 const PACKAGE: &str = "linux-source";
+const GETRANDOM: &str = include_str!("getrandom.c");
+/// The image's library that a guest in virtual time has preloaded.
+pub(crate) const SEEDED: &str = "getrandom.so";
 /// The image's file with the modules that a guest loads.
 const MODULES: &str = "modules.cpio";
 /// The programs that the build needs, and how to get them.
@@ -30,8 +33,9 @@ const LIBRARY: &str = "libcrypto";
 /// The parts of a kernel's source that user-mode Linux does not use. Their Kconfig and make files are still unpacked.
 const LEFT_OUT: [&str; 3] = ["*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/Documentation/*.rst"];
 
-/// Builds it into a folder: `kernel`, `config`, `modules.cpio` with Jool (empty for a user's own source), `wifi.cpio`
-/// with the programs of a Wi-Fi network, and `lib` (empty, because it needs only this machine's libraries).
+/// Builds it into a folder: `kernel`, `config`, `getrandom.so`, `modules.cpio` with Jool (empty for a user's own
+/// source), `wifi.cpio` with the programs of a Wi-Fi network, and `lib` (empty, because it needs only this machine's
+/// libraries).
 pub(super) fn make(
     system: &System,
     source: Option<&Path>,
@@ -55,6 +59,7 @@ pub(super) fn make(
     if let Some(tree) = source {
         let built = Build { tree: at_hand(tree)?, out: kept };
         let version = built.build(step)?;
+        built.seeded(into)?;
         let empty = || Archive::new(File::create(into.join(MODULES))?).finish().map(drop);
         built.place(into).and_then(|()| empty()).and_then(|()| remove(&unpacked)).map_err(failed(into))?;
         return Ok(ImageInfo { version, source: format!("built from {}", tree.display()), jool: None });
@@ -64,6 +69,7 @@ pub(super) fn make(
     let origin = debians(&apt, &unpacked, &built.tree, step)?;
     let version = built.build(step)?;
     built.place(into).map_err(failed(into))?;
+    built.seeded(into)?;
     let jool = jool::pack(&apt, &unpacked, &into.join(MODULES), |target| built.make(target), step)?;
     // The first folder takes some GiB and is restored from the package in seconds. The second holds objects compiled
     // from a tree under this name, which another source cannot use.
@@ -146,6 +152,16 @@ impl Build {
         fs::copy(self.out.join("linux"), into.join("kernel"))?;
         fs::copy(self.config(), into.join("config"))?;
         fs::create_dir(into.join("lib"))
+    }
+
+    /// Compiles the library that answers the kernel's getrandom from a seed.
+    fn seeded(&self, into: &Path) -> Result<(), TestbedError> {
+        let source = self.out.join("getrandom.c");
+        fs::write(&source, GETRANDOM)
+            .map_err(|reason| TestbedError::File { path: source.clone(), reason })?;
+        let mut compile = Command::new("gcc");
+        compile.args(["-O2", "-shared", "-fPIC", "-o"]).arg(into.join(SEEDED)).arg(&source);
+        run(compile, "compile a getrandom with a seed", "").map(drop)
     }
 }
 

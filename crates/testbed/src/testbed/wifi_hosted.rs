@@ -2,32 +2,33 @@
 
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::guest::protocol::{Greeting, GuestRole, WifiLook, WifiRole, WifiSeen};
+use crate::guest::wifi::CAPTURE;
 use crate::host::guest::{GuestSpec, Running};
 use crate::host::prepare::prepare_wifi;
 use crate::host::streams::{Streams, write_message};
 use crate::host::workdir::Workdir;
 use crate::link::addressing::addresses;
 use crate::testbed::mux;
+use crate::wifi::report::MediumReport;
 use crate::wifi::spec::{WifiSpec, WifiState};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use stacklab_model::{Family, Role, System};
 use std::fmt;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A Wi-Fi network hosted by a guest. Dropping it ends the guest.
+#[derive(Debug)]
 pub struct WifiHosted {
     guest: Running,
     version: String,
     state: WifiState,
-    look: (BufReader<Box<dyn Read + Send>>, Box<dyn Write + Send>),
+    medium: LineStream,
+    look: LineStream,
+    capture: Option<PathBuf>,
     _workdir: Workdir,
-}
-
-impl fmt::Debug for WifiHosted {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("WifiHosted").field("version", &self.version).field("state", &self.state).finish()
-    }
 }
 
 /// The streams of the agents on sender, access point and receiver.
@@ -48,10 +49,11 @@ impl WifiHosted {
         commands: usize,
     ) -> Result<(Self, WifiStreams, Vec<Streams>), TestbedError> {
         let workdir = Workdir::create()?;
-        let guest = prepare_wifi(system, program, &workdir)?;
+        let guest = prepare_wifi(system, program, &workdir, spec.settings().time)?;
         let version = guest.version();
         let failed =
             |fault: Fault| TestbedError::Hosted { guest: version.clone(), reason: fault.to_string() };
+        let folder = workdir.for_host("wifi")?;
         let guest_spec = GuestSpec {
             name: "wifi",
             // The guest has its own network and is on no link of this machine.
@@ -59,7 +61,7 @@ impl WifiHosted {
             processors: &[],
             offloads: false,
             program,
-            folder: &workdir.for_host("wifi")?,
+            folder: &folder,
             role: GuestRole::Wifi(WifiRole { spec: spec.clone(), commands }),
         };
         let mut running = guest.start(&guest_spec).map_err(failed)?;
@@ -69,28 +71,29 @@ impl WifiHosted {
                 Err(std::io::Error::other("it built none")).attempt("have it build a Wi-Fi network");
             return Err(failed(fault.unwrap_err()));
         };
-        let mut streams = mux::open(read, write, HOSTS + 1 + commands).into_iter();
+        let mut streams = mux::open(read, write, HOSTS + 2 + commands).into_iter();
         let hosts = std::array::from_fn(|_| streams.next().expect("there is one for each host"));
-        let (read, write) = streams.next().expect("there is one for looks");
-        let look = (BufReader::new(read), write);
-        let state = *state;
-        Ok((WifiHosted { guest: running, version, state, look, _workdir: workdir }, hosts, streams.collect()))
+        let mut lines =
+            || LineStream::new(streams.next().expect("there is one for the medium and one for looks"));
+        let (medium, look) = (lines(), lines());
+        let capture = spec.is_captured().then(|| folder.join(CAPTURE));
+        let hosted =
+            WifiHosted { guest: running, version, state: *state, medium, look, capture, _workdir: workdir };
+        Ok((hosted, hosts, streams.collect()))
     }
 
     /// Looks at the network: its state, or a sentence that says how it is not as planned. From then on the medium
     /// draws from the seed, if one is given.
     ///
     /// # Errors
-    /// The guest is gone.
+    /// The guest has ended, or its answer does not parse.
     pub fn look(&mut self, seed: Option<u64>) -> Result<WifiSeen, TestbedError> {
-        let (read, write) = &mut self.look;
-        let mut line = String::new();
-        let asked = write_message(write, &WifiLook { seed }).and_then(|()| read.read_line(&mut line));
-        let seen = asked.and_then(|_| Ok(serde_json::from_str(&line)?));
-        seen.attempt("look at its Wi-Fi network").map_err(|fault: Fault| TestbedError::Hosted {
-            guest: self.version.clone(),
-            reason: fault.to_string(),
-        })
+        let asked = self.look.ask(&WifiLook { seed });
+        asked.attempt("look at its network").map_err(|fault| self.failed(&fault))
+    }
+
+    fn failed(&self, fault: &Fault) -> TestbedError {
+        TestbedError::Hosted { guest: self.version.clone(), reason: fault.to_string() }
     }
 
     /// The addresses of the stations, the sender's first.
@@ -101,6 +104,21 @@ impl WifiHosted {
     /// The network's state after it was built.
     pub fn state(&self) -> &WifiState {
         &self.state
+    }
+
+    /// What the medium has counted since the network was built.
+    ///
+    /// # Errors
+    /// The guest has ended, or its answer does not parse.
+    pub fn medium_report(&mut self) -> Result<MediumReport, TestbedError> {
+        let asked = self.medium.ask(&"report");
+        asked.attempt("ask for the medium's report").map_err(|fault| self.failed(&fault))
+    }
+
+    /// The capture of what is on air, if the network has one: pcapng with radiotap headers. It grows as long as the
+    /// network exists, and goes with it.
+    pub fn capture(&self) -> Option<&Path> {
+        self.capture.as_deref()
     }
 
     /// The guest's process ID.
@@ -115,3 +133,28 @@ impl WifiHosted {
 }
 
 const HOSTS: usize = 3;
+
+/// A stream that answers each line with one.
+struct LineStream {
+    answers: BufReader<Box<dyn Read + Send>>,
+    asks: Box<dyn Write + Send>,
+}
+
+impl LineStream {
+    fn new((answers, asks): Streams) -> Self {
+        LineStream { answers: BufReader::new(answers), asks }
+    }
+
+    fn ask<T: DeserializeOwned>(&mut self, question: &impl Serialize) -> io::Result<T> {
+        write_message(&mut self.asks, question)?;
+        let mut line = String::new();
+        self.answers.read_line(&mut line)?;
+        Ok(serde_json::from_str(&line)?)
+    }
+}
+
+impl fmt::Debug for LineStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("LineStream")
+    }
+}

@@ -1,111 +1,111 @@
-//! Runs a medium: creates radios, takes the frames that they send, and tells the kernel what becomes of each.
+//! Runs the medium: creates radios, takes the frames that they send, and tells the kernel what becomes of each.
 
+use super::capture::Capture;
+use super::header::{Sessions, category};
 use super::hwsim::command::{
     Address, FAMILY, FRAME, Frame, MOST_RATES, NEW_RADIO, REGISTER, Rate, TX_INFO_FRAME, is_deliverable,
     legacy_rate, write_delivery, write_radio, write_status,
 };
 use super::hwsim::genl::{self, Message, Request};
 use super::hwsim::socket::{Socket, wait};
-use super::medium::{Event, Medium};
+use super::report::MediumReport;
 use crate::error::{Attempt, Fault};
 use nix::sys::prctl::set_timerslack;
+use stacklab_medium::{Event, Frame as OnAir, FrameId, Medium, MediumSettings, NodeId, Receiver};
+use stacklab_model::wifi::{FCS_BYTES, Role, WifiError, WifiSettings};
 use std::collections::HashMap;
-use std::io;
+use std::fmt;
+use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufWriter};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// The signal of every reception, dBm.
 const SIGNAL: i32 = -50;
 /// Frames that are kept for a look, at most.
 const MOST_KEPT: usize = 256;
+/// The nodes of a network, and their radios.
+const NODES: usize = 3;
+
+/// A radio: its name, address, and role.
+pub(crate) type Radio<'a> = (&'a str, Address, Role);
 
 /// A running medium with its radios. Dropping it ends the medium, and the kernel removes the radios.
 #[derive(Debug)]
 pub(crate) struct Carrier {
     stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
-    seen: Arc<Mutex<Seen>>,
+    watch: Watch,
 }
 
-/// What the medium has seen.
-#[derive(Debug, Default)]
-struct Seen {
-    counts: Counts,
+/// A look at a running medium.
+#[derive(Debug, Clone)]
+pub(crate) struct Watch {
+    start: Instant,
+    shared: Arc<Mutex<Shared>>,
+}
+
+/// The medium, and what is known of it.
+struct Shared {
+    medium: Medium,
+    /// Where the medium is not asked.
+    report: MediumReport,
+    digest: DefaultHasher,
     /// The frames that are kept for a look, while there is one.
     kept: Option<Vec<Frame>>,
     /// Why the medium has ended.
     ended: Option<String>,
 }
 
-/// Numbers of frames.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Counts {
-    /// Frames that radios sent.
-    pub sent: u64,
-    /// Frames for which the medium had no room.
-    pub dropped: u64,
-    /// Receptions: a group's frame has several.
-    pub delivered: u64,
-    /// Receptions and statuses that the kernel refused: of a radio that listens elsewhere, or of a frame that it gave
-    /// up.
-    pub refused: u64,
-    /// How often the kernel dropped frames before the medium took them.
-    pub overruns: u64,
-}
-
 impl Carrier {
-    /// Creates radios of these names and addresses in the calling thread's namespace, and carries their frames over
-    /// the medium. The namespace's radios have no other medium.
+    /// Creates radios in the calling thread's namespace, and carries their frames over a medium, of which a capture
+    /// may be written. The namespace's radios have no other medium.
     ///
     /// # Errors
-    /// The kernel has no mac80211_hwsim, or its error.
-    pub fn start(radios: &[(&str, Address)], medium: impl Medium + 'static) -> Result<Self, Fault> {
+    /// The kernel has no mac80211_hwsim, or its error; or a setting that is not possible.
+    pub fn start(
+        radios: &[Radio<'_>; NODES],
+        settings: &WifiSettings,
+        capture: Option<&Path>,
+    ) -> Result<Self, Fault> {
+        let medium = medium(radios, settings).map_err(io::Error::other).attempt("make a medium")?;
         let mut socket = Socket::open().attempt("open a netlink socket for radios")?;
         let family = socket.family(FAMILY).attempt("simulate radios")?;
-        for (name, address) in radios {
+        for (name, address, _) in radios {
             let radio = socket.ask(family, NEW_RADIO, |attributes| write_radio(attributes, name, *address));
             radio.attempt(format!("create the radio {name}"))?;
         }
         socket.ask(family, REGISTER, |_| {}).attempt("be the medium between radios")?;
         let (stop, stopped) = UnixStream::pair().attempt("make a channel to the medium")?;
-        let seen = Arc::new(Mutex::new(Seen::default()));
-        let shared = Arc::clone(&seen);
+        let (report, digest) = (MediumReport::default(), DefaultHasher::new());
+        let shared = Shared { medium, report, digest, kept: None, ended: None };
+        let watch = Watch { start: Instant::now(), shared: Arc::new(Mutex::new(shared)) };
+        let capture = capture.map(|path| begin_capture(path, settings)).transpose();
+        let capture = capture.attempt("capture what is on air")?;
+        let own = watch.clone();
+        let addresses = radios.map(|(_, address, _)| address);
         let carry = move || {
             // Otherwise the kernel may wake this thread 50 us late.
             let _ = set_timerslack(1);
-            let mut carry =
-                Carry { socket, family, medium, frames: HashMap::new(), last: 0, out: Vec::new() };
-            if let Err(error) = carry.run(&stopped, &shared) {
+            let mut carry = Carry::new(socket, family, addresses, capture);
+            if let Err(error) = carry.run(&stopped, &own) {
                 eprintln!("stacklab: the medium between radios has ended: {error}");
-                lock(&shared).ended = Some(error.to_string());
+                own.lock().ended = Some(error.to_string());
             }
         };
         let thread = thread::Builder::new().name("medium".to_owned()).spawn(carry);
         let thread = thread.attempt("start the medium between radios")?;
-        Ok(Carrier { stop: Some(stop), thread: Some(thread), seen })
+        Ok(Carrier { stop: Some(stop), thread: Some(thread), watch })
     }
 
-    /// What has been counted so far.
-    pub fn counts(&self) -> Counts {
-        lock(&self.seen).counts
-    }
-
-    /// Begins to keep frames for a look.
-    pub fn keep(&self) {
-        lock(&self.seen).kept = Some(Vec::new());
-    }
-
-    /// The frames that radios have sent since [`Carrier::keep`], some hundred at most.
-    pub fn kept(&self) -> Vec<Frame> {
-        lock(&self.seen).kept.take().unwrap_or_default()
-    }
-
-    /// Why the medium has ended, if it has.
-    pub fn ended(&self) -> Option<String> {
-        lock(&self.seen).ended.clone()
+    /// The medium, to look at.
+    pub fn watch(&self) -> &Watch {
+        &self.watch
     }
 }
 
@@ -118,91 +118,221 @@ impl Drop for Carrier {
     }
 }
 
-fn lock(seen: &Mutex<Seen>) -> MutexGuard<'_, Seen> {
-    seen.lock().unwrap_or_else(PoisonError::into_inner)
+type FileCapture = Capture<BufWriter<File>>;
+
+/// Begins the capture of a medium that begins now.
+fn begin_capture(path: &Path, settings: &WifiSettings) -> io::Result<FileCapture> {
+    let radio = settings.radio().map_err(io::Error::other)?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let start_ns = u64::try_from(now.as_nanos()).unwrap_or_default();
+    Capture::begin(BufWriter::new(File::create(path)?), radio, settings.frequency(), start_ns)
 }
 
-/// The thread of a medium.
-struct Carry<M> {
+/// A medium with a node for each radio, in their order.
+fn medium(radios: &[Radio<'_>; NODES], settings: &WifiSettings) -> Result<Medium, WifiError> {
+    let of_channel = MediumSettings { snr_db: settings.snr_db, ..MediumSettings::new(settings.radio()?) };
+    let mut medium = Medium::new(of_channel, settings.seed)?;
+    for (_, _, role) in radios {
+        medium.add(*role);
+    }
+    Ok(medium)
+}
+
+impl Watch {
+    /// What has been counted so far.
+    pub fn report(&self) -> MediumReport {
+        let shared = self.lock();
+        let elapsed_ns = self.now_ns();
+        MediumReport {
+            elapsed_ns,
+            airtime: shared.medium.airtime(elapsed_ns),
+            nodes: std::array::from_fn(|node| shared.medium.node(NodeId(node))),
+            digest: shared.digest.finish(),
+            ..shared.report
+        }
+    }
+
+    /// The medium draws from another seed from now on.
+    pub fn reseed(&self, seed: u64) {
+        self.lock().medium.reseed(seed);
+    }
+
+    /// Begins to keep frames for a look.
+    pub fn keep(&self) {
+        self.lock().kept = Some(Vec::new());
+    }
+
+    /// The frames that radios have sent since [`Watch::keep`], some hundred at most.
+    pub fn kept(&self) -> Vec<Frame> {
+        self.lock().kept.take().unwrap_or_default()
+    }
+
+    /// Why the medium has ended, if it has.
+    pub fn ended(&self) -> Option<String> {
+        self.lock().ended.clone()
+    }
+
+    /// The medium's time.
+    fn now_ns(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("report", &self.report).finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Keeps frames, if there is a look.
+    fn keep(&mut self, frames: &[Frame]) {
+        if let Some(kept) = &mut self.kept {
+            let room = MOST_KEPT.saturating_sub(kept.len());
+            kept.extend(frames.iter().take(room).cloned());
+        }
+    }
+}
+
+/// The thread of the medium.
+struct Carry {
     socket: Socket,
     family: u16,
-    medium: M,
+    /// The nodes' addresses.
+    addresses: [Address; NODES],
+    capture: Option<FileCapture>,
+    sessions: Sessions,
     /// The frames on the medium, by the number that it knows them by.
-    frames: HashMap<u64, Frame>,
+    frames: HashMap<FrameId, Frame>,
     last: u64,
+    /// The length of the exchange in progress, until one of its frames was received.
+    exchange_ns: Option<u64>,
     /// Requests to the kernel that are sent together.
     out: Vec<u8>,
 }
 
-impl<M: Medium> Carry<M> {
+impl Carry {
+    fn new(socket: Socket, family: u16, addresses: [Address; NODES], capture: Option<FileCapture>) -> Self {
+        Carry {
+            socket,
+            family,
+            addresses,
+            capture,
+            sessions: Sessions::default(),
+            frames: HashMap::new(),
+            last: 0,
+            exchange_ns: None,
+            out: Vec::new(),
+        }
+    }
+
     /// Carries frames until the other end of `stopped` is closed.
-    fn run(&mut self, stopped: &UnixStream, seen: &Mutex<Seen>) -> io::Result<()> {
-        let start = Instant::now();
-        let now_ns = || u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+    fn run(&mut self, stopped: &UnixStream, watch: &Watch) -> io::Result<()> {
         loop {
-            let left = self.medium.next_ns().map(|next| Duration::from_nanos(next.saturating_sub(now_ns())));
+            let next_ns = watch.lock().medium.next_ns();
+            let left = next_ns.map(|next| Duration::from_nanos(next.saturating_sub(watch.now_ns())));
             let [readable, stop] = wait(&[self.socket.as_fd(), stopped.as_fd()], left)?;
             if stop {
                 return Ok(());
             }
-            let (mut counts, mut taken) = (Counts::default(), Vec::new());
+            let (mut refused, mut taken) = (0, Vec::new());
             if readable {
                 self.socket.receive(|message| match message {
                     // A frame that is malformed never gets a status, and the kernel drops it.
                     Message::Command { command: FRAME, attributes, .. } => {
                         taken.extend(Frame::read(attributes));
                     }
-                    Message::Answer { code: ..0, .. } => counts.refused += 1,
+                    Message::Answer { code: ..0, .. } => refused += 1,
                     _ => {}
                 })?;
             }
-            counts.sent = taken.len() as u64;
+            let mut shared = watch.lock();
             // Before anybody can have received them.
-            lock(seen).keep(&taken);
+            shared.keep(&taken);
+            let counts = &mut shared.report.frames;
+            counts.sent += taken.len() as u64;
+            counts.refused += refused;
+            counts.overruns = self.socket.overruns;
             for frame in taken {
-                counts.dropped += u64::from(!self.submit(now_ns(), frame));
+                self.submit(watch.now_ns(), frame, &mut shared);
             }
-            counts.delivered = self.tell(now_ns());
-            lock(seen).add(counts, self.socket.overruns);
+            self.tell(watch.now_ns(), &mut shared)?;
+            drop(shared);
+            if let Some(capture) = &mut self.capture {
+                capture.flush()?;
+            }
             self.socket.send(&self.out)?;
             self.out.clear();
         }
     }
 
-    /// Hands a frame to the medium. `false` if it has no room.
-    fn submit(&mut self, now_ns: u64, frame: Frame) -> bool {
-        self.last += 1;
-        let accepted = self.medium.submit(now_ns, self.last, &frame);
-        if accepted {
-            self.frames.insert(self.last, frame);
-        } else {
-            self.write_status(&frame, false, 0);
+    /// Hands a frame to the medium.
+    fn submit(&mut self, now_ns: u64, frame: Frame, shared: &mut Shared) {
+        let place = |address| self.addresses.iter().position(|own| *own == address).unwrap_or(NODES);
+        let transmitter = place(frame.transmitter);
+        let receiver = match frame.is_for_group() {
+            true => Receiver::Group,
+            // One that is not there does not answer.
+            false => Receiver::Node(NodeId(place(frame.receiver()))),
+        };
+        let id = FrameId(self.last);
+        let submitted = (transmitter < NODES).then(|| {
+            let kind = self.sessions.kind(&frame);
+            let bytes = frame.bytes.len() as u32 + FCS_BYTES;
+            let category = category(&frame);
+            let transmitter = NodeId(transmitter);
+            shared.medium.submit(now_ns, OnAir { id, transmitter, receiver, bytes, kind, category })
+        });
+        match submitted {
+            Some(Ok(())) => {
+                self.last += 1;
+                self.frames.insert(id, frame);
+            }
+            _ => {
+                shared.report.frames.dropped += 1;
+                self.write_status(&frame, false, 0);
+            }
         }
-        accepted
     }
 
-    /// Writes what has happened on the medium. Returns the number of receptions.
-    fn tell(&mut self, now_ns: u64) -> u64 {
-        let mut delivered = 0;
-        while let Some(event) = self.medium.poll(now_ns) {
+    /// Writes what has happened on the medium.
+    fn tell(&mut self, now_ns: u64, shared: &mut Shared) -> io::Result<()> {
+        while let Some(event) = shared.medium.poll(now_ns) {
+            event.hash(&mut shared.digest);
             match event {
-                Event::Delivered { id, to } => {
-                    let frame = self.frames.get(&id).filter(|frame| is_deliverable(frame));
-                    let Some(frame) = frame else { continue };
-                    let rate = legacy_rate(&frame.rates[0]);
+                Event::Exchange(exchange) => {
+                    if let Some(capture) = &mut self.capture {
+                        capture.write(&exchange, &self.frames)?;
+                    }
+                    self.exchange_ns = Some(exchange.end_ns - exchange.begin_ns);
+                }
+                Event::Delivered { at_ns, frame, to, .. } => {
+                    let Some(frame) = self.frames.get(&frame).filter(|frame| is_deliverable(frame)) else {
+                        continue;
+                    };
+                    if let Some(exchange_ns) = self.exchange_ns.take() {
+                        shared.report.lateness.note(exchange_ns, now_ns - at_ns);
+                    }
+                    shared.digest.write(&frame.bytes);
+                    shared.report.frames.delivered += 1;
+                    self.sessions.note(frame);
+                    let (to, rate) = (self.addresses[to.0], legacy_rate(&frame.rates[0]));
                     genl::write(&mut self.out, request(self.family, FRAME), |attributes| {
                         write_delivery(attributes, to, frame, rate, SIGNAL);
                     });
-                    delivered += 1;
                 }
-                Event::Status { id, acknowledged, attempts } => {
-                    if let Some(frame) = self.frames.remove(&id) {
-                        self.write_status(&frame, acknowledged, attempts);
+                Event::Status { frame, acknowledged, attempts, .. } => {
+                    if let Some(frame) = self.frames.remove(&frame) {
+                        self.write_status(&frame, acknowledged, u8::try_from(attempts).unwrap_or(u8::MAX));
                     }
                 }
             }
         }
-        delivered
+        Ok(())
     }
 
     fn write_status(&mut self, frame: &Frame, acknowledged: bool, attempts: u8) {
@@ -216,23 +346,4 @@ impl<M: Medium> Carry<M> {
 
 fn request(family: u16, command: u8) -> Request {
     Request { family, command, sequence: 0, acknowledge: false }
-}
-
-impl Seen {
-    fn add(&mut self, more: Counts, overruns: u64) {
-        let Counts { sent, dropped, delivered, refused, .. } = &mut self.counts;
-        *sent += more.sent;
-        *dropped += more.dropped;
-        *delivered += more.delivered;
-        *refused += more.refused;
-        self.counts.overruns = overruns;
-    }
-
-    /// Keeps frames, if there is a look.
-    fn keep(&mut self, frames: &[Frame]) {
-        if let Some(kept) = &mut self.kept {
-            let room = MOST_KEPT.saturating_sub(kept.len());
-            kept.extend(frames.iter().take(room).cloned());
-        }
-    }
 }

@@ -1,7 +1,7 @@
 //! Checks what the medium carries: a packet of a family between the stations, its frames on both hops, and whether
 //! they are encrypted as planned.
 
-use super::carrier::Carrier;
+use super::carrier::Watch;
 use super::hwsim::command::{Address, Frame};
 use super::spec::{CarriedFrame, MediumCheck, WifiSpec};
 use crate::error::{Attempt, Fault, TestbedError};
@@ -28,21 +28,21 @@ const LLC_HEADER: usize = 8;
 /// Sends datagrams from the first station to the second one until one has arrived, and looks at its frames.
 pub(super) fn check(
     stations: [&Host; 2],
-    carrier: &Carrier,
+    medium: &Watch,
     spec: &WifiSpec,
     family: Family,
 ) -> Result<MediumCheck, TestbedError> {
     let failed = |reason: String| TestbedError::NotCarriedByWifi { family, reason };
-    carrier.keep();
+    medium.keep();
     let arrived = carry(stations, family)?;
-    let frames = carrier.kept();
+    let frames = medium.kept();
     if !arrived {
         let ended =
-            carrier.ended().map_or_else(String::new, |reason| format!("; the medium has ended: {reason}"));
+            medium.ended().map_or_else(String::new, |reason| format!("; the medium has ended: {reason}"));
         let reason = format!(
             "nothing arrived within {} s; the medium counted {:?}{ended}",
             PATIENCE.as_secs(),
-            carrier.counts()
+            medium.report().frames
         );
         return Err(failed(reason));
     }

@@ -1,10 +1,9 @@
 //! A Wi-Fi network in this system: three hosts in namespaces, a radio for each, and a medium between the radios.
 
 use super::access_point;
-use super::carrier::Carrier;
+use super::carrier::{Carrier, Watch};
 use super::check::check;
 use super::daemon::Daemon;
-use super::medium::Immediate;
 use super::nl80211::move_radio;
 use super::spec::{Association, SSID, WifiSpec, WifiState};
 use super::station::{NotAssociated, Station};
@@ -18,6 +17,7 @@ use crate::link::interface::{name_by_hardware, raise};
 use crate::link::offload::switch_off_all;
 use crate::link::quiescence::wait_until_quiet;
 use crate::topology::Node;
+use stacklab_model::wifi;
 use stacklab_model::{Family, Role};
 use std::ffi::OsStr;
 use std::fs;
@@ -40,8 +40,8 @@ const ROLES: [Role; 2] = [Role::Sender, Role::Receiver];
 
 impl WifiNetwork {
     /// Starts `program args` as each host in a network namespace of its own, and joins them by Wi-Fi. The daemons'
-    /// files are in the folder. On return both stations are associated, and packets of both families have crossed the
-    /// access point.
+    /// files are in the folder. What is on air is written to the capture. On return both stations are associated, and
+    /// packets of both families have crossed the access point.
     ///
     /// # Errors
     /// The step that failed, and its host; or why a station is not associated.
@@ -50,13 +50,18 @@ impl WifiNetwork {
         program: &Path,
         args: &[impl AsRef<OsStr>],
         folder: &Path,
+        capture: Option<&Path>,
     ) -> Result<Self, TestbedError> {
         let hosts = hosts(program, args)?;
         let [sender, access_point, receiver] = &hosts;
         let hardware = [hardware_address(Role::Sender), BSSID, hardware_address(Role::Receiver)];
         let names = [0, 1, 2].map(|number| format!("radio{number}"));
-        let radios: Vec<_> = names.iter().map(String::as_str).zip(hardware).collect();
-        let carrier = Carrier::start(&radios, Immediate::new(hardware.to_vec()));
+        let radios = [0, 1, 2].map(|place| {
+            let is_station = NODES[place] != Node::AccessPoint;
+            let role = if is_station { wifi::Role::Station } else { wifi::Role::AccessPoint };
+            (names[place].as_str(), hardware[place], role)
+        });
+        let carrier = Carrier::start(&radios, spec.settings(), capture);
         let carrier = carrier.map_err(|fault| fault.at(Node::AccessPoint))?;
         for ((host, name), hardware) in hosts.iter().zip(&names).zip(hardware) {
             move_radio(name, host.pid()).map_err(|fault| fault.at(host.node()))?;
@@ -84,19 +89,21 @@ impl WifiNetwork {
         }
         let mut checks = Vec::new();
         for family in Family::ALL {
-            checks.push(check([sender, receiver], &carrier, spec, *family)?);
+            checks.push(check([sender, receiver], carrier.watch(), spec, *family)?);
         }
         let Ok(associated) = <[Association; 2]>::try_from(associated) else { unreachable!("two stations") };
         let programs = fs::read_to_string(Path::new("/").join(FOLDER).join(VERSIONS)).unwrap_or_default();
-        let state = WifiState { stations: associated, checks, programs };
+        let medium = carrier.watch().report();
+        let state = WifiState { stations: associated, checks, medium, programs };
         Ok(WifiNetwork { state, stations, access_point: daemon, hosts, carrier })
     }
 
-    /// Looks at the network again: both associations, and a packet of each family on the medium.
+    /// Looks at the network again: both associations, and a packet of each family on the medium. From then on the
+    /// medium draws from the seed, if one is given.
     ///
     /// # Errors
     /// What is not as planned.
-    pub fn look(&mut self, spec: &WifiSpec, _seed: Option<u64>) -> Result<WifiState, TestbedError> {
+    pub fn look(&mut self, spec: &WifiSpec, seed: Option<u64>) -> Result<WifiState, TestbedError> {
         let WifiNetwork { stations, access_point, hosts: [sender, at, receiver], carrier, state } = self;
         access_point.check().attempt("keep the access point running").map_err(|fault| fault.at(at.node()))?;
         let mut looked = state.clone();
@@ -104,9 +111,18 @@ impl WifiNetwork {
             looked.stations[number] = associate(&mut stations[number], host, spec)?;
         }
         for seen in &mut looked.checks {
-            *seen = check([sender, receiver], carrier, spec, seen.family)?;
+            *seen = check([sender, receiver], carrier.watch(), spec, seen.family)?;
         }
+        if let Some(seed) = seed {
+            carrier.watch().reseed(seed);
+        }
+        looked.medium = carrier.watch().report();
         Ok(looked)
+    }
+
+    /// The network's medium, to look at.
+    pub fn medium(&self) -> &Watch {
+        self.carrier.watch()
     }
 
     /// The hosts: sender, access point, receiver.

@@ -1,6 +1,7 @@
 //! The settings of a Wi-Fi network, and its state as read back.
 
 use super::nl80211::Channel;
+use super::report::MediumReport;
 use serde::{Deserialize, Serialize};
 use stacklab_model::Family;
 use stacklab_model::wifi::{WifiError, WifiSettings};
@@ -15,6 +16,7 @@ pub struct WifiSpec {
     settings: WifiSettings,
     access_point: Security,
     stations: [Security; 2],
+    captured: bool,
 }
 
 impl WifiSpec {
@@ -29,13 +31,23 @@ impl WifiSpec {
         stations: [Security; 2],
     ) -> Result<Self, WifiError> {
         settings.radio()?;
-        Ok(WifiSpec { settings, access_point, stations })
+        Ok(WifiSpec { settings, access_point, stations, captured: false })
     }
 
     /// A network with the default settings. All have the same security.
     pub fn with_security(security: Security) -> Self {
         let stations = [security.clone(), security.clone()];
-        WifiSpec { settings: WifiSettings::default(), access_point: security, stations }
+        WifiSpec { settings: WifiSettings::default(), access_point: security, stations, captured: false }
+    }
+
+    /// The same network, of which a capture is written.
+    pub fn captured(self) -> Self {
+        WifiSpec { captured: true, ..self }
+    }
+
+    /// Whether a capture of what is on air is written.
+    pub fn is_captured(&self) -> bool {
+        self.captured
     }
 
     /// The settings that all hosts share.
@@ -137,6 +149,8 @@ pub struct WifiState {
     pub stations: [Association; 2],
     /// A packet of each family on the medium.
     pub checks: Vec<MediumCheck>,
+    /// What the medium had counted by then.
+    pub medium: MediumReport,
     /// The packages of the programs, and their versions.
     pub programs: String,
 }

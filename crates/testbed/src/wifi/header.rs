@@ -1,0 +1,194 @@
+//! What the MAC header of a frame says to the medium: how the frame is sent, and which block acknowledgement sessions
+//! there are (IEEE 802.11-2020, 9.2.4, 9.3 and 9.6.4). Pure.
+
+use super::hwsim::command::{Address, Frame};
+use stacklab_medium::FrameKind;
+use stacklab_model::wifi::AccessCategory;
+use std::collections::BTreeSet;
+
+/// Frame types and subtypes, in the first byte without the protocol version.
+const TYPE: u8 = 0x0c;
+const MANAGEMENT: u8 = 0x00;
+const DATA: u8 = 0x08;
+const BLOCK_ACK_REQUEST: u8 = 0x84;
+const ACTION: u8 = 0xd0;
+const ASSOCIATIONS: [u8; 6] = [0x00, 0x10, 0x20, 0x30, 0xa0, 0xc0];
+/// Of data frames: with QoS control, and without payload.
+const QOS: u8 = 0x80;
+const NULL: u8 = 0x40;
+/// In the second byte: four addresses, and encrypted.
+const FOUR_ADDRESSES: u8 = 0x03;
+const PROTECTED: u8 = 0x40;
+/// Where the QoS control field is behind three addresses, and the body of a management frame.
+const BODY: usize = 24;
+/// An action frame's category, and its actions.
+const BLOCK_ACK: u8 = 3;
+const ADDBA_RESPONSE: u8 = 1;
+const DELBA: u8 = 2;
+
+/// The traffic identifier of a QoS data frame.
+fn tid(frame: &Frame) -> Option<u8> {
+    let [control, flags] = [frame.bytes[0], frame.bytes[1]];
+    let is_qos = control & TYPE == DATA && control & QOS != 0;
+    let at = if flags & FOUR_ADDRESSES == FOUR_ADDRESSES { BODY + 6 } else { BODY };
+    frame.bytes.get(at).filter(|_| is_qos).map(|control| control & 0x0f)
+}
+
+/// Whether a frame has the data rate: data to one receiver. All others have the lowest basic rate.
+pub(super) fn has_data_rate(frame: &Frame) -> bool {
+    frame.bytes[0] & (TYPE | NULL) == DATA && !frame.is_for_group()
+}
+
+/// The access category: of the TID's user priority (table 10-1); voice for management frames, as in mac80211; else best
+/// effort.
+pub(super) fn category(frame: &Frame) -> AccessCategory {
+    match tid(frame) {
+        Some(1 | 2) => AccessCategory::Background,
+        Some(4 | 5) => AccessCategory::Video,
+        Some(6 | 7) => AccessCategory::Voice,
+        None if frame.bytes[0] & TYPE == MANAGEMENT => AccessCategory::Voice,
+        _ => AccessCategory::BestEffort,
+    }
+}
+
+/// The block acknowledgement sessions of a network.
+#[derive(Debug, Default)]
+pub(super) struct Sessions {
+    /// Originator, recipient and TID.
+    open: BTreeSet<(Address, Address, u8)>,
+}
+
+impl Sessions {
+    /// How a frame is sent.
+    pub fn kind(&self, frame: &Frame) -> FrameKind {
+        let control = frame.bytes[0];
+        let of_session = |tid: &u8| self.open.contains(&(frame.transmitter, frame.receiver(), *tid));
+        match control & TYPE {
+            DATA if has_data_rate(frame) => match tid(frame).filter(of_session) {
+                Some(tid) => FrameKind::Aggregated { tid },
+                None => FrameKind::Single,
+            },
+            _ if control == BLOCK_ACK_REQUEST => FrameKind::BlockAckRequest,
+            _ => FrameKind::Basic,
+        }
+    }
+
+    /// Notes what a frame that was received opens or ends. The content of an encrypted one is not known.
+    pub fn note(&mut self, frame: &Frame) {
+        let (from, to) = (frame.transmitter, frame.receiver());
+        if ASSOCIATIONS.contains(&frame.bytes[0]) {
+            self.open.retain(|(one, other, _)| ![(from, to), (to, from)].contains(&(*one, *other)));
+        }
+        if frame.bytes[0] != ACTION || frame.bytes[1] & PROTECTED != 0 {
+            return;
+        }
+        match frame.bytes.get(BODY..) {
+            // Dialog token, status (success), parameters.
+            Some([BLOCK_ACK, ADDBA_RESPONSE, _, 0, 0, parameters, ..]) => {
+                self.open.insert((to, from, parameters >> 2 & 0x0f));
+            }
+            // Parameters: the originator's flag, and the TID.
+            Some([BLOCK_ACK, DELBA, _, parameters, ..]) => {
+                let tid = parameters >> 4;
+                let by_originator = parameters & 0x08 != 0;
+                self.open.remove(&if by_originator { (from, to, tid) } else { (to, from, tid) });
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wifi::hwsim::command::{MOST_RATES, Rate};
+
+    const STATION: Address = [2, 0, 0, 0, 0, 1];
+    const ACCESS_POINT: Address = [2, 0, 0, 0, 0, 3];
+
+    fn frame(control: [u8; 2], from: Address, to: Address, rest: &[u8]) -> Frame {
+        Frame {
+            transmitter: from,
+            bytes: [&control[..], &[0, 0], &to, &from, &ACCESS_POINT, &[0; 2], rest].concat(),
+            wants_ack: true,
+            frequency: 2412,
+            rates: [Rate::NONE; MOST_RATES],
+            cookie: 1,
+        }
+    }
+
+    fn data(tid: u8) -> Frame {
+        frame([0x88, 0x41], STATION, ACCESS_POINT, &[tid, 0, 0xaa])
+    }
+
+    /// The access point accepts a session of the station; TID 5, 64 frames, immediate.
+    const ACCEPTS: [u8; 9] = [3, 1, 7, 0, 0, 5 << 2 | 2, 0x10, 0, 0];
+
+    #[test]
+    fn frames_are_aggregated_within_a_session_only() {
+        let mut sessions = Sessions::default();
+        let action = |body: &[u8]| frame([0xd0, 0], ACCESS_POINT, STATION, body);
+        assert_eq!(sessions.kind(&data(5)), FrameKind::Single);
+        let mut refused = ACCEPTS;
+        refused[3] = 37;
+        sessions.note(&action(&refused));
+        assert_eq!(sessions.kind(&data(5)), FrameKind::Single);
+        sessions.note(&action(&ACCEPTS));
+        assert_eq!(sessions.kind(&data(5)), FrameKind::Aggregated { tid: 5 });
+        assert_eq!(sessions.kind(&data(0)), FrameKind::Single, "of another TID");
+        let back = frame([0x88, 0x42], ACCESS_POINT, STATION, &[5, 0, 0xaa]);
+        assert_eq!(sessions.kind(&back), FrameKind::Single, "of the other direction");
+        // The recipient of TID 4 ends its session, then the one of TID 5.
+        sessions.note(&action(&[3, 2, 0, 4 << 4, 0, 0]));
+        assert_eq!(sessions.kind(&data(5)), FrameKind::Aggregated { tid: 5 });
+        sessions.note(&action(&[3, 2, 0, 5 << 4, 0, 0]));
+        assert_eq!(sessions.kind(&data(5)), FrameKind::Single);
+    }
+
+    #[test]
+    fn a_new_association_has_no_session() {
+        let mut sessions = Sessions::default();
+        sessions.note(&frame([0xd0, 0], ACCESS_POINT, STATION, &ACCEPTS));
+        sessions.note(&frame([0x00, 0], [2, 0, 0, 0, 0, 2], ACCESS_POINT, &[0; 8]));
+        assert_eq!(sessions.kind(&data(5)), FrameKind::Aggregated { tid: 5 });
+        sessions.note(&frame([0x00, 0], STATION, ACCESS_POINT, &[0; 8]));
+        assert_eq!(sessions.kind(&data(5)), FrameKind::Single);
+    }
+
+    #[test]
+    fn management_control_and_empty_frames_have_a_basic_rate() {
+        let sessions = Sessions::default();
+        let of = |control: u8| {
+            let frame = frame([control, 0], STATION, ACCESS_POINT, &[0; 8]);
+            (sessions.kind(&frame), category(&frame))
+        };
+        use AccessCategory::{BestEffort, Voice};
+        assert_eq!(of(0x40), (FrameKind::Basic, Voice), "a probe request");
+        assert_eq!(of(0x48), (FrameKind::Basic, BestEffort), "a null frame");
+        assert_eq!(of(0xc8), (FrameKind::Basic, BestEffort), "a QoS null frame");
+        assert_eq!(of(0x84), (FrameKind::BlockAckRequest, BestEffort));
+        assert_eq!(of(0xa4), (FrameKind::Basic, BestEffort), "a PS-Poll");
+        assert_eq!(of(0x08), (FrameKind::Single, BestEffort), "data without QoS");
+    }
+
+    #[test]
+    fn a_tid_has_its_category() {
+        use AccessCategory::*;
+        let expected = [BestEffort, Background, Background, BestEffort, Video, Video, Voice, Voice];
+        assert_eq!([0, 1, 2, 3, 4, 5, 6, 7].map(|tid| category(&data(tid))), expected);
+    }
+
+    #[test]
+    fn short_frames_are_no_fault() {
+        let long = frame([0xd0, 0], ACCESS_POINT, STATION, &ACCEPTS);
+        let mut sessions = Sessions::default();
+        for control in 0..=255 {
+            for length in 10..long.bytes.len() {
+                let mut short = Frame { bytes: long.bytes[..length].to_vec(), ..long.clone() };
+                short.bytes[0] = control;
+                sessions.note(&short);
+                let _ = (sessions.kind(&short), category(&short));
+            }
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! The medium of a Wi-Fi network: that frames take their airtime, that virtual time repeats, and that a capture shows
+//! what was on air. The tests need root, `ping`, `tshark`, and the user-mode Linux that is made here (uml-full).
+
+use crate::support;
+use crate::wifi::{ADDRESSES, Network, SENDER, boot, wpa2};
+
+use stacklab_model::wifi::{
+    AccessCategory, Aggregate, Band, Clock, Edca, Exchange, Role, Security as Cipher, WifiSettings,
+    mpdu_bytes,
+};
+use stacklab_testbed::{MediumReport, Security, WifiSpec};
+use std::process::{Child, Command};
+use support::program::Program;
+
+fn network(program: &Program, settings: WifiSettings, security: Security) -> Network {
+    let spec = WifiSpec::new(settings, security.clone(), [security.clone(), security]).unwrap();
+    boot(program, &spec).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The exchange of a frame with a packet of these bytes.
+fn exchange(packet_bytes: u32, cipher: Cipher) -> Exchange {
+    let radio = WifiSettings::default().radio().unwrap();
+    let mut aggregate = Aggregate::new(&radio);
+    aggregate.push(mpdu_bytes(cipher, packet_bytes));
+    radio.data(&aggregate)
+}
+
+/// Checks a report by itself: airtime and idle time are all of the time, up to the end of an exchange.
+fn check(report: &MediumReport) {
+    const LONGEST_NS: u64 = 6_000_000;
+    let counted = report.airtime.elapsed_ns();
+    assert!((report.elapsed_ns..report.elapsed_ns + LONGEST_NS).contains(&counted), "{report:?}");
+    let of_nodes: u64 = report.nodes.iter().map(|node| node.busy_ns()).sum();
+    let airtime = report.airtime;
+    assert_eq!(of_nodes, airtime.busy_ns() - airtime.collision_ns, "{report:?}");
+    assert_eq!(report.frames.overruns, 0, "{report:?}");
+    assert!(report.lateness.exchanges > 0, "{report:?}");
+}
+
+/// The shortest round trip that ping prints, nanoseconds.
+fn shortest(said: &str) -> f64 {
+    let numbers = said.split("min/avg/max/mdev = ").nth(1).unwrap_or_else(|| panic!("{said}"));
+    1e6 * numbers.split('/').next().unwrap().parse::<f64>().unwrap()
+}
+
+#[test]
+fn a_round_trip_takes_the_airtime_of_its_frames() {
+    const PAYLOAD: u32 = 1400;
+    const ICMP_HEADER: u32 = 8;
+    const COUNT: u64 = 20;
+    for (time, security, cipher) in [
+        (Clock::Virtual, wpa2("sixteen bytes ok"), Cipher::Wpa2),
+        (Clock::Real, Security::Open, Cipher::Open),
+    ] {
+        let program = Program::new();
+        let mut network = network(&program, WifiSettings { time, ..WifiSettings::default() }, security);
+        check(&network.hosted.state().medium);
+        for (family, (word, _, receiver)) in stacklab_model::Family::ALL.iter().zip(ADDRESSES) {
+            let before = network.hosted.medium_report().unwrap();
+            let (size, count) = (PAYLOAD.to_string(), COUNT.to_string());
+            let said =
+                network.run(SENDER, &["ping", word, "-n", "-i", "0.2", "-s", &size, "-c", &count, receiver]);
+            let after = network.hosted.medium_report().unwrap();
+            check(&after);
+            // To the access point, on to the other station, and both ways back.
+            let exchange = exchange(PAYLOAD + ICMP_HEADER + family.header_bytes(), cipher);
+            let least = 4 * exchange.ppdu.total_ns() + 3 * (exchange.response_ns + aifs_ns());
+            let round_trip = shortest(&said);
+            println!(
+                "note: {time} {family}: round trip {round_trip} ns, least {least} ns, {:?}",
+                after.lateness
+            );
+            assert!(round_trip >= least as f64, "{time} {family}: {round_trip} ns < {least} ns: {said}");
+            if time == Clock::Virtual {
+                // Four backoffs of 15 slots at most, and the programs' own time.
+                assert!(round_trip < least as f64 + 1e6, "{family}: {round_trip} ns, {least} ns: {said}");
+            }
+            let data = after.airtime.data_ns - before.airtime.data_ns;
+            let of_ping = 4 * COUNT * exchange.ppdu.data_ns;
+            assert!((of_ping..2 * of_ping + 100_000_000).contains(&data), "{data} ns, of ping {of_ping} ns");
+        }
+    }
+}
+
+fn aifs_ns() -> u64 {
+    Edca::default_of(Role::Station, AccessCategory::BestEffort).aifs_ns(Band::Ghz2)
+}
+
+/// Processes that keep the machine busy.
+struct Load(Vec<Child>);
+
+impl Load {
+    fn begin() -> Self {
+        let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+        Load((0..4).map(|_| spin()).collect())
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn a_network_in_virtual_time_repeats_to_the_bit() {
+    let course = |seed, load: bool| {
+        let _load = load.then(Load::begin);
+        let program = Program::new();
+        let settings = WifiSettings { seed, ..WifiSettings::default() };
+        network(&program, settings, wpa2("sixteen bytes ok")).hosted.state().medium
+    };
+    let first = course(1, false);
+    println!("note: {first:?}");
+    check(&first);
+    assert!(first.frames.delivered > 50, "{first:?}");
+    assert_eq!(course(1, true), first, "beside a load");
+    assert_ne!(course(2, false).digest, first.digest, "of another seed");
+}
