@@ -41,6 +41,11 @@ impl Contender {
         }
     }
 
+    /// Draws from these numbers from now on.
+    pub fn reseed(&mut self, random: SplitMix64) {
+        self.random = random;
+    }
+
     /// Frames that have a place in the queue.
     pub fn occupied(&self, now_ns: u64) -> usize {
         let (frames, until_ns) = self.in_flight;

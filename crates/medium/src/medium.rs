@@ -26,6 +26,12 @@ pub struct Medium {
     nodes: Vec<NodeAirtime>,
 }
 
+/// The random numbers of a contender. Seed and number are mixed, because the streams of neighbouring seeds would else
+/// resemble each other.
+fn random(seed: u64, contender: usize) -> SplitMix64 {
+    SplitMix64(SplitMix64::mix(SplitMix64::mix(seed) ^ contender as u64))
+}
+
 /// A PPDU that begins.
 struct Beginning {
     contender: usize,
@@ -58,12 +64,19 @@ impl Medium {
         let node = NodeId(self.nodes.len());
         let band = self.settings.radio.settings().band;
         for edca in self.settings.edca(role) {
-            // Seed and number are mixed, because the streams of neighbouring seeds would else resemble each other.
-            let random = SplitMix64::mix(SplitMix64::mix(self.seed) ^ self.contenders.len() as u64);
-            self.contenders.push(Contender::new(node, *edca, band, SplitMix64(random)));
+            let random = random(self.seed, self.contenders.len());
+            self.contenders.push(Contender::new(node, *edca, band, random));
         }
         self.nodes.push(NodeAirtime::default());
         node
+    }
+
+    /// Draws from another seed from now on. Backoffs that are already drawn stay.
+    pub fn reseed(&mut self, seed: u64) {
+        self.seed = seed;
+        for (number, contender) in self.contenders.iter_mut().enumerate() {
+            contender.reseed(random(seed, number));
+        }
     }
 
     /// Takes a frame that arrives now. Frames arrive in the order of their times. What has begun is not changed by one

@@ -98,6 +98,23 @@ pub fn print_duration(nanoseconds: u64) -> String {
     }
 }
 
+/// A duration in nanoseconds. Its text is what [`parse_duration`] reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Nanoseconds(pub u64);
+
+impl std::str::FromStr for Nanoseconds {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse_duration(text).map(Nanoseconds)
+    }
+}
+
+impl fmt::Display for Nanoseconds {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ns", self.0)
+    }
+}
+
 /// A share such as `2 %` or `0.02`, as a ratio between 0 and 1.
 pub fn parse_ratio(text: &str) -> Result<f64, UnitError> {
     let error = || UnitError { found: text.to_owned(), expected: "a share such as \"2 %\"" };
@@ -129,6 +146,8 @@ mod tests {
         assert_eq!(parse_duration("250ms"), Ok(250_000_000));
         assert_eq!(parse_duration("1.5 s"), Ok(1_500_000_000));
         assert_eq!(parse_ratio("2 %"), Ok(0.02));
+        let time: Nanoseconds = "5484us".parse().unwrap();
+        assert_eq!((time.0, time.to_string().parse()), (5_484_000, Ok(time)));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! A checked study: every default is filled in, and no later code checks again.
 
 use serde::{Deserialize, Serialize};
+use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{
     Cell, ComparisonSpec, Direction, Factor, Family, LinkConfig, Mechanism, Metric, Probe, ProbeSpec,
     Question, RoutedKind, Scale, ScopedAddr, Services, Slicing, StoppingRule, System, Systems, Topology,
@@ -67,7 +68,15 @@ impl Study {
     pub fn rows(&self) -> Vec<RoutedKind> {
         match self.topology {
             Topology::Routed(_) => once_each(self.cells.iter().map(RoutedKind::of)),
-            Topology::Link => Vec::new(),
+            Topology::Link | Topology::Wifi(_) => Vec::new(),
+        }
+    }
+
+    /// Its Wi-Fi networks: each once, in the order of the cells. None in other topologies.
+    pub fn networks(&self) -> Vec<WifiConfig> {
+        match &self.topology {
+            Topology::Wifi(network) => once_each(self.cells.iter().map(|cell| network.of(cell))),
+            Topology::Link | Topology::Routed(_) => Vec::new(),
         }
     }
 

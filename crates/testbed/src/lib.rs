@@ -42,7 +42,7 @@ pub mod untrusted;
 mod wifi;
 
 pub use error::TestbedError;
-pub use guest::protocol::PathCheck;
+pub use guest::protocol::{PathCheck, WifiSeen};
 pub use host::available::kinds;
 pub use host::launch::Host;
 pub use host::program::AGENT;

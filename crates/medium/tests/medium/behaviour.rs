@@ -270,4 +270,7 @@ fn a_seed_repeats_to_the_bit_and_another_one_does_not() {
     let of = |seed| random_traffic(&mut medium(usual(), seed), 1).0;
     assert_eq!(of(1), of(1));
     assert_ne!(of(1), of(2));
+    let mut reseeded = medium(usual(), 1);
+    reseeded.reseed(2);
+    assert_eq!(random_traffic(&mut reseeded, 1).0, of(2));
 }

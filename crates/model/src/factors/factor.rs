@@ -55,6 +55,32 @@ named! {
         BusyPoll = "busy_poll",
         /// Whether the kernel paces a TCP stream's schedule.
         KernelPacing = "kernel_pacing",
+        /// Width of a Wi-Fi channel, MHz.
+        Width = "width",
+        /// MCS index of a Wi-Fi network's data frames.
+        Mcs = "mcs",
+        /// Guard interval of a Wi-Fi network's data frames.
+        Guard = "guard",
+        /// Primary channel of a Wi-Fi network.
+        Channel = "channel",
+        /// Security of a Wi-Fi network.
+        Security = "security",
+        /// Most frames of an A-MPDU.
+        AggregationFrames = "aggregation_frames",
+        /// Most bytes of an A-MPDU.
+        AggregationBytes = "aggregation_bytes",
+        /// Longest PPDU of an A-MPDU.
+        AggregationTime = "aggregation_time",
+        /// DTIM period of a Wi-Fi network, beacons.
+        Dtim = "dtim",
+        /// Lowest basic rate of a Wi-Fi network.
+        BasicRate = "basic_rate",
+        /// Whether the access point sends group frames to each station alone.
+        MulticastToUnicast = "multicast_to_unicast",
+        /// Signal to noise ratio of a Wi-Fi network, dB.
+        Snr = "snr",
+        /// The clock of a Wi-Fi network.
+        Time = "time",
     }
 }
 
@@ -67,6 +93,11 @@ impl Factor {
     /// Whether cells that differ in the factor have testbeds of their own.
     pub fn is_of_testbeds(self) -> bool {
         matches!(self, Factor::Os | Factor::Mechanism | Factor::Translator | Factor::Routers)
+    }
+
+    /// Whether the factor's level is a setting of a Wi-Fi network: cells that differ in it have networks of their own.
+    pub fn is_of_wifi(self) -> bool {
+        self >= Factor::Width
     }
 
     /// Whether the factor's level is an option of a trial's own sockets.

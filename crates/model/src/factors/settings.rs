@@ -6,6 +6,8 @@ use crate::factors::services::Services;
 use crate::factors::system::Systems;
 use crate::trial::io::IoChoice;
 use crate::trial::tuning::{Direction, Pinning, Tuning};
+use crate::units::Nanoseconds;
+use crate::wifi::{Clock, Guard, LegacyRate, Security, Width};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -91,6 +93,32 @@ settings! {
     busy_poll: u32 = BusyPoll,
     /// Whether the kernel paces a TCP stream's schedule (SO_MAX_PACING_RATE).
     kernel_pacing: bool = KernelPacing,
+    /// Width of a Wi-Fi channel.
+    width: Width = Width,
+    /// MCS index of data frames.
+    mcs: u8 = Mcs,
+    /// Guard interval of data frames.
+    guard: Guard = Guard,
+    /// Primary channel.
+    channel: u8 = Channel,
+    /// Security of a Wi-Fi network.
+    security: Security = Security,
+    /// Most frames of an A-MPDU.
+    aggregation_frames: u32 = AggregationFrames,
+    /// Most bytes of an A-MPDU.
+    aggregation_bytes: u32 = AggregationBytes,
+    /// Longest PPDU of an A-MPDU.
+    aggregation_time: AsWritten<Nanoseconds> = AggregationTime,
+    /// DTIM period, beacons.
+    dtim: u8 = Dtim,
+    /// Lowest basic rate.
+    basic_rate: LegacyRate = BasicRate,
+    /// Whether group frames are sent to each station alone.
+    multicast_to_unicast: bool = MulticastToUnicast,
+    /// Signal to noise ratio, dB.
+    snr: u8 = Snr,
+    /// The network's clock.
+    time: Clock = Time,
 }
 
 impl CellSettings {
@@ -206,7 +234,7 @@ mod tests {
     use crate::{Io, Service, System};
 
     /// A level of each setting.
-    const LEVELS: [(&str, &str); 20] = [
+    const LEVELS: [(&str, &str); 33] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -227,6 +255,19 @@ mod tests {
         ("flow_label", "7"),
         ("busy_poll", "50"),
         ("kernel_pacing", "true"),
+        ("width", "20"),
+        ("mcs", "7"),
+        ("guard", "long"),
+        ("channel", "6"),
+        ("security", "open"),
+        ("aggregation_frames", "8"),
+        ("aggregation_bytes", "8191"),
+        ("aggregation_time", "4000us"),
+        ("dtim", "3"),
+        ("basic_rate", "1 Mbit/s"),
+        ("multicast_to_unicast", "true"),
+        ("snr", "20"),
+        ("time", "real"),
     ];
 
     fn all() -> CellSettings {

@@ -6,3 +6,4 @@ pub(crate) mod facts;
 pub(crate) mod noise;
 pub(crate) mod report;
 pub(crate) mod slice;
+pub(crate) mod station;

@@ -4,6 +4,7 @@ use crate::factors::family::{Family, Transport};
 use crate::host::counters::{Counters, CpuTime, TcpInfo};
 use crate::host::delay_points::DelayPoints;
 use crate::host::slice::Slice;
+use crate::host::station::StationReport;
 use crate::metrics::histogram::Buckets;
 use crate::names::named;
 use crate::trial::io::Io;
@@ -69,6 +70,9 @@ pub struct HostReport {
     pub socket_memory_kib: Option<u64>,
     /// Peak resident set of the agent so far, KiB.
     pub peak_rss_kib: Option<u64>,
+    /// The host's station, if its network is Wi-Fi.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub station: Option<StationReport>,
 }
 
 impl HostReport {
@@ -93,6 +97,7 @@ impl HostReport {
             counters: Counters::default(),
             socket_memory_kib: None,
             peak_rss_kib: None,
+            station: None,
         }
     }
 }

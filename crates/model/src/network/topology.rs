@@ -5,10 +5,11 @@ use crate::factors::mechanism::{Mechanism, Translator};
 use crate::factors::system::Systems;
 use crate::network::link_config::LinkConfig;
 use crate::units::{Rate, print_duration};
+use crate::wifi::WifiConfig;
 use serde::{Deserialize, Serialize};
 
 /// How a study's hosts are connected.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Topology {
     /// Two hosts, one link.
@@ -16,6 +17,8 @@ pub enum Topology {
     Link,
     /// Client, router, router, client: a chain with three links.
     Routed(Links),
+    /// Station, access point, station: a Wi-Fi network for each combination of its settings that cells have.
+    Wifi(WifiConfig),
 }
 
 /// The three links of a routed testbed.
@@ -83,7 +86,7 @@ impl Topology {
 
     fn links(&self) -> Vec<OwnLink> {
         match self {
-            Topology::Link => Vec::new(),
+            Topology::Link | Topology::Wifi(_) => Vec::new(),
             Topology::Routed(links) => links.all().map(|(_, link)| link).to_vec(),
         }
     }

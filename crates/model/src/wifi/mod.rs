@@ -5,12 +5,14 @@
 //!
 //! * [`Radio`]: checked settings of a channel, and the time of each exchange on it
 //! * [`WifiSettings`]: the settings of a network, which has such a channel
+//! * [`WifiConfig`]: these settings and the security of a study's cells
 //! * [`mpdu_bytes`]: the frame that carries an IP packet
 //! * [`Radio::saturation`]: the closed formula of one saturated sender
 //! * [`Bianchi`]: several saturated senders
 
 mod aggregate;
 mod bianchi;
+mod config;
 mod edca;
 mod error;
 mod mpdu;
@@ -22,6 +24,7 @@ mod saturation;
 
 pub use aggregate::{Aggregate, Aggregation};
 pub use bianchi::Bianchi;
+pub use config::WifiConfig;
 pub use edca::{AccessCategory, Edca, Role};
 pub use error::WifiError;
 pub use mpdu::{FCS_BYTES, Security, group_mpdu_bytes, mpdu_bytes};

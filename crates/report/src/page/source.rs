@@ -48,4 +48,6 @@ pub struct TestbedDrawing {
     pub mechanisms: Vec<String>,
     /// The properties of each link, if there are three.
     pub links: Links,
+    /// The properties of the radio channel that all hosts share, if there is one.
+    pub channel: Vec<String>,
 }

@@ -34,7 +34,9 @@ fn row(row: &TestbedDrawing, link_config: &LinkConfig, hosts: &[HostView]) -> Dr
         ];
         own.impairments().into_iter().chain(every).collect()
     };
-    let links = if row.names.len() == 4 {
+    let links = if !row.channel.is_empty() {
+        vec![LinkView { mechanisms: vec![], facts: row.channel.clone() }; row.names.len() - 1]
+    } else if row.names.len() == 4 {
         row.links
             .all()
             .map(|(name, own)| {

@@ -266,6 +266,7 @@ fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
             far: OwnLink { rate: Some(Rate(1_000_000_000)), mtu: Some(9000), ..OwnLink::default() },
             ..Links::default()
         },
+        ..TestbedDrawing::default()
     };
     let source = PageSource {
         findings: &found,

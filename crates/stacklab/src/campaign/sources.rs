@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
-const PRESETS: [(&str, &str); 8] = [
+const PRESETS: [(&str, &str); 9] = [
     (QUICKSTART, include_str!("../../../../studies/quickstart.toml")),
     ("systems", include_str!("../../../../studies/systems.toml")),
     ("mechanisms", include_str!("../../../../studies/mechanisms.toml")),
+    ("wifi", include_str!("../../../../studies/wifi.toml")),
     ("soorty2013linux", include_str!("../../../../studies/soorty2013linux.toml")),
     ("sarkar2013winlin", include_str!("../../../../studies/sarkar2013winlin.toml")),
     ("ogunleye2016", include_str!("../../../../studies/ogunleye2016.toml")),

@@ -22,9 +22,10 @@ fn describe(study: &Study, plan: &Plan) -> String {
     };
     let LinkConfig { rate, mtu, offloads } = &study.link_config;
     let rate = rate.map_or_else(|| "no rate limit".to_owned(), |rate| rate.to_string());
-    let hosts = match study.topology {
-        Topology::Link => "two hosts, one link",
-        Topology::Routed(_) => "client, router, router, client, each of three links",
+    let hosts = match &study.topology {
+        Topology::Wifi(network) => format!("station, access point, station: {network}"),
+        Topology::Link => "two hosts, one link".to_owned(),
+        Topology::Routed(_) => "client, router, router, client, each of three links".to_owned(),
     };
     line(format!(
         "Testbed     {hosts}: {rate}, MTU {mtu}, offloads {}",

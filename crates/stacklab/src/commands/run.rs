@@ -49,7 +49,7 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
         eprintln!("stacklab: not root: working in a user namespace of its own");
     }
     let routed = RoutedPlacement::of(&request.study, &options.placement.in_vm)?;
-    let mut rigs = Rigs::build(&request.study, reached, routed, interrupted)?;
+    let mut rigs = Rigs::build(&request.study, request.campaign.seed, reached, routed, interrupted)?;
     let testbed_description = rigs.describe(&request.study);
     let mut record = match request.record.take() {
         Some(record) => {
@@ -141,10 +141,11 @@ impl Request {
     }
 }
 
-/// Routed testbeds may be on this kernel or in a guest. A resumed campaign must use the same place.
+/// Routed testbeds may be on this kernel or in a guest, which may have another kernel than before. A resumed campaign
+/// must use the same place.
 fn refuse_another_place(request: &Request, testbed_description: &str) -> Result<(), Failure> {
-    let routed = matches!(request.study.topology, Topology::Routed(_));
-    if !routed || request.campaign.testbed_description == testbed_description {
+    let in_guest = request.study.topology != Topology::Link;
+    if !in_guest || request.campaign.testbed_description == testbed_description {
         return Ok(());
     }
     Err(Failure::Usage(format!(

@@ -1,14 +1,19 @@
 //! The hosts and links of a study, for the drawing of the testbed.
 
 use crate::rig::names::{names, router_name};
+use crate::rig::wifi::ACCESS_POINT;
+use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{RoutedKind, Services, Systems, Topology, once_each};
 use stacklab_report::page::TestbedDrawing;
 use stacklab_study::Study;
 use stacklab_testbed::Node;
 
-/// A row for each pair of systems and set of services. With routers, one row for all mechanisms, which have the same
-/// hosts.
+/// A row for each pair of systems and set of services, or for each Wi-Fi network. With routers, one row for all
+/// mechanisms, which have the same hosts.
 pub fn of(study: &Study) -> Vec<TestbedDrawing> {
+    if matches!(study.topology, Topology::Wifi(_)) {
+        return study.networks().iter().map(on_wifi).collect();
+    }
     let Topology::Routed(links) = study.topology else {
         let pair = |(systems, services): &(Systems, Services)| TestbedDrawing {
             names: names(systems, services).to_vec(),
@@ -22,9 +27,17 @@ pub fn of(study: &Study) -> Vec<TestbedDrawing> {
     let row = |(clients, routers): (Systems, Systems)| {
         let [sender, receiver] = names(&clients, &Services::default());
         let [one, other] = [Node::Router1, Node::Router2].map(|node| router_name(node, &routers));
-        TestbedDrawing { names: vec![sender, one, other, receiver], mechanisms: mechanisms.clone(), links }
+        let names = vec![sender, one, other, receiver];
+        TestbedDrawing { names, mechanisms: mechanisms.clone(), links, ..TestbedDrawing::default() }
     };
     hosts.into_iter().map(row).collect()
+}
+
+/// Station, access point, station.
+fn on_wifi(network: &WifiConfig) -> TestbedDrawing {
+    let [sender, receiver] = names(&Systems::NAMESPACES, &Services::default());
+    let names = vec![sender, ACCESS_POINT.to_owned(), receiver];
+    TestbedDrawing { names, channel: network.facts(), ..TestbedDrawing::default() }
 }
 
 #[cfg(test)]
@@ -78,5 +91,17 @@ mod tests {
             rows(&study.replace("[factors]", "[factors]\nrouters = [\"namespace\", \"uml -> linux-6.1\"]"));
         assert_eq!(others.len(), 2, "{others:?}");
         assert_eq!(others[1].names, ["sender", "router1 (uml)", "router2 (linux-6.1)", "receiver"]);
+    }
+
+    #[test]
+    fn an_access_point_stands_between_stations_once_for_each_network() {
+        let study = include_str!("../../../../studies/quickstart.toml")
+            .replace("[testbed]", "[testbed]\ntopology = \"wifi\"")
+            .replace("[factors]", "[factors]\nsecurity = [\"open\", \"wpa2\"]");
+        let rows = rows(&study);
+        assert_eq!(rows.len(), 2, "{rows:?}");
+        assert!(rows.iter().all(|row| row.names == ["sender", "access point", "receiver"]));
+        let security = rows.iter().map(|row| row.channel[5].as_str());
+        assert!(security.eq(["security open", "security wpa2"]), "{rows:?}");
     }
 }

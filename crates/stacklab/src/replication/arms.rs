@@ -1,6 +1,7 @@
 //! Selects the cells of a study that represent the two arms of a finding.
 
-use stacklab_model::{Cell, Factor, Mechanism, Services};
+use stacklab_model::wifi::Security;
+use stacklab_model::{Cell, Factor, Mechanism, Services, Topology};
 use stacklab_reference::{Arm, Finding, Limit, LimitKind, Systems};
 use stacklab_study::Study;
 
@@ -33,7 +34,7 @@ pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<C
         if needs.is_empty() { what.to_owned() } else { format!("{what}; it needs {}", needs.join("; and ")) }
     };
     let scope = &finding.scope;
-    if let Arm::Wpa2(_) = finding.a {
+    if matches!(finding.a, Arm::Wpa2(_)) && study.topology == Topology::Link {
         return Err(missing(&[LimitKind::Wpa2], "there is no WPA2 on a wire"));
     }
     if scope.systems == Systems::Compared {
@@ -75,6 +76,10 @@ fn levels(finding: &Finding, study: &Study) -> Result<(Factor, [String; 2]), Str
         (Arm::Transport(a), Arm::Transport(b)) => (Factor::Transport, [a.to_string(), b.to_string()]),
         (Arm::Tunnel(Some(a)), Arm::Tunnel(Some(b))) => (Factor::Mechanism, [a.to_string(), b.to_string()]),
         (Arm::Size(a), Arm::Size(b)) => (Factor::Size, [a.to_string(), b.to_string()]),
+        (Arm::Wpa2(a), Arm::Wpa2(b)) => {
+            let level = |secure| if secure { Security::Wpa2 } else { Security::Open };
+            (Factor::Security, [a, b].map(|secure| level(secure).to_string()))
+        }
         (Arm::Buffers { larger }, _) => {
             let (factor, [low, high]) =
                 extremes(&[Factor::ReceiveBuffer, Factor::SendBuffer], study).ok_or_else(|| {

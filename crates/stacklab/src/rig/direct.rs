@@ -113,7 +113,7 @@ impl Rig for DirectRig {
         self.testbed.set_link(cell.settings.mtu, cell.settings.queue_length)
     }
 
-    fn begin(&mut self) -> Result<(), Failure> {
+    fn begin(&mut self, _seed: u64) -> Result<(), Failure> {
         self.ticks = self.ticks();
         if let Some(serving) = self.testbed.serving() {
             serving.begin();

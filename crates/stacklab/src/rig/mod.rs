@@ -16,6 +16,7 @@ pub mod routed_source;
 pub mod routed_text;
 mod router_counts;
 pub mod ssh;
+pub mod wifi;
 
 use crate::failure::Failure;
 use crate::rig::host_pair::HostPair;
@@ -28,7 +29,7 @@ use stacklab_testbed::TestbedError;
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::trial::{Collected, Path};
 
-/// Two hosts with agents: on a virtual link, as real machines, or with two routers between them.
+/// Two hosts with agents: on a virtual link, as real machines, with two routers or an access point between them.
 pub trait Rig {
     /// The hosts at the ends.
     fn ends(&self) -> &HostPair;
@@ -82,11 +83,11 @@ pub trait Rig {
         Ok(())
     }
 
-    /// Begins to observe: called right before a trial.
+    /// Begins to observe: called right before a trial. A path that draws random numbers draws them from the seed.
     ///
     /// # Errors
     /// When a host is gone or its path has changed.
-    fn begin(&mut self) -> Result<(), Failure> {
+    fn begin(&mut self, _seed: u64) -> Result<(), Failure> {
         Ok(())
     }
 

@@ -7,14 +7,15 @@ use crate::rig::kernels::Kernels;
 use crate::rig::placement::RoutedPlacement;
 use crate::rig::remote::RemoteRig;
 use crate::rig::remote_host::Reached;
-use stacklab_model::{Cell, CpuScope, Probe, Systems};
+use crate::rig::wifi::WifiRig;
+use stacklab_model::{Cell, CpuScope, Probe, Systems, Topology};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
 use stacklab_testbed::GuestHosted;
 use std::sync::atomic::AtomicBool;
 
-/// The rigs of a study: one for each pair of systems and set of services, or for each mechanism between routers and
-/// pair of systems. All stay up until the campaign ends, so that each block can use all of them.
+/// The rigs of a study: one for each pair of systems and set of services, for each mechanism between routers and pair
+/// of systems, or for each Wi-Fi network. All stay up until the campaign ends, so that each block can use all of them.
 pub struct Rigs {
     rigs: Vec<Box<dyn Rig>>,
     /// The guest that holds routed testbeds, if they are not on this kernel. It ends after them.
@@ -28,6 +29,7 @@ impl Rigs {
     /// Those of the first rig that cannot be built; the rigs before it are removed again.
     pub fn build(
         study: &Study,
+        seed: u64,
         mut reached: Vec<(Systems, [Reached; 2])>,
         routed: Option<RoutedPlacement>,
         interrupted: &'static AtomicBool,
@@ -38,6 +40,13 @@ impl Rigs {
             return Ok(Rigs { rigs, _guest: guest });
         }
         let mut rigs: Vec<Box<dyn Rig>> = Vec::new();
+        let networks = study.networks();
+        if !networks.is_empty() {
+            for network in networks {
+                rigs.push(Box::new(WifiRig::build(study, network, seed, interrupted)?));
+            }
+            return Ok(Rigs { rigs, _guest: None });
+        }
         for (systems, services) in study.labs() {
             let machines = reached.iter().position(|(known, _)| *known == systems);
             rigs.push(match machines.map(|place| reached.swap_remove(place).1) {
@@ -57,7 +66,7 @@ impl Rigs {
     /// A description of each rig in a sentence.
     pub fn describe(&self, study: &Study) -> String {
         let said: Vec<String> = self.rigs.iter().map(|rig| rig.describe(&study.link_config)).collect();
-        said.join(if study.rows().is_empty() { "; " } else { "\n" })
+        said.join(if study.topology == Topology::Link { "; " } else { "\n" })
     }
 
     /// Each host's facts.

@@ -124,7 +124,7 @@ impl Rig for RoutedRig {
         }
     }
 
-    fn begin(&mut self) -> Result<(), Failure> {
+    fn begin(&mut self, _seed: u64) -> Result<(), Failure> {
         // Both ends must know the path MTU during the trial.
         if let Some(own) = &mut self.source.own {
             own.keep_path_mtus()?;

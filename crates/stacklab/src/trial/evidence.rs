@@ -1,8 +1,8 @@
 //! The evidence of a trial, before any figure is computed.
 
 use stacklab_model::{Counters, Direction, Mechanism, Service};
-use stacklab_testbed::Ticks;
 use stacklab_testbed::services::Asked;
+use stacklab_testbed::{Ticks, WifiSeen};
 use stacklab_traffic::host::other_load::OtherLoad;
 use stacklab_traffic::results::interleaved::JointFigures;
 use stacklab_traffic::stats::clock::Offset;
@@ -21,6 +21,8 @@ pub struct Evidence {
     pub services: Option<BTreeMap<Service, Asked>>,
     /// The routers' counters, if there are routers.
     pub routers: Option<RouterEvidence>,
+    /// The Wi-Fi network, if the path is one.
+    pub wifi: Option<WifiEvidence>,
     /// The clock synchronisation of the hosts.
     pub clocks: ClockSync,
     /// What others had of this machine's processors, if a host of the trial is on it.
@@ -33,8 +35,8 @@ impl Evidence {
     /// The reports of two agents on hosts with one clock, without other evidence.
     pub fn of(collected: Collected) -> Self {
         let (guest_cpu, clocks, joint) = ([None, None], ClockSync::Same, JointFigures::default());
-        let (services, routers, other_load) = (None, None, None);
-        Evidence { collected, guest_cpu, services, routers, clocks, other_load, joint }
+        let (services, routers, wifi, other_load) = (None, None, None, None);
+        Evidence { collected, guest_cpu, services, routers, wifi, clocks, other_load, joint }
     }
 
     /// The same of each arm.
@@ -55,6 +57,19 @@ pub struct RouterEvidence {
     /// Their CPU time in the measured window; that of a guest's processes, over the whole trial. `None` if it was not
     /// counted.
     pub busy: [Option<Busy>; 2],
+}
+
+/// A Wi-Fi network before and after a trial: its state, or a sentence that says how it was not as planned.
+#[derive(Debug, Clone)]
+pub struct WifiEvidence {
+    /// Whether its time is simulated.
+    pub is_virtual: bool,
+    /// The seed that the medium drew from.
+    pub seed: u64,
+    /// The network before the trial.
+    pub before: WifiSeen,
+    /// The network after it.
+    pub after: WifiSeen,
 }
 
 /// CPU time in a window.

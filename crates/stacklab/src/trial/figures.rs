@@ -1,7 +1,7 @@
 //! Makes a run from a trial's evidence.
 
 use crate::trial::evidence::{Evidence, report_sources};
-use crate::trial::{clock_correction, guest_cpu, other_load, routers, services};
+use crate::trial::{clock_correction, guest_cpu, other_load, routers, services, wifi};
 use stacklab_model::{Direction, Probe, RunRecord, Trial, TrialSpec};
 use stacklab_traffic::trial::{Figures, Path, figures as reported};
 
@@ -14,7 +14,7 @@ pub fn figures(
     direction: Direction,
     evidence: Evidence,
 ) -> RunRecord {
-    let Evidence { collected, guest_cpu, services, routers, clocks, other_load, joint } = evidence;
+    let Evidence { collected, guest_cpu, services, routers, wifi, clocks, other_load, joint } = evidence;
     let sources = &report_sources(direction);
     let held_up = joint.held_up;
     let mut made = reported(path, &spec, direction, collected.reports, joint);
@@ -24,6 +24,9 @@ pub fn figures(
     made = guest_cpu::counted(made, sources, &guest_cpu, &spec, path, collected.wall_ns);
     if let Some(counted) = &routers {
         made = routers::counted(made, sources, counted, &spec, path.mtu);
+    }
+    if let Some(seen) = &wifi {
+        made = wifi::checked(made, sources, seen);
     }
     made.warnings.extend(other_load.as_ref().and_then(|load| other_load::warning(load, held_up)));
     let Figures { status, mut values, drops, warnings, host_reports } =

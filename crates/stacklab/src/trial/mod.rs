@@ -13,3 +13,4 @@ pub mod run;
 mod services;
 pub mod settings;
 mod spec;
+mod wifi;

@@ -6,7 +6,7 @@ use crate::rig::host_pair::HostPair;
 use crate::trial::clock_offset::ClockOffset;
 use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
-use crate::trial::spec::spec;
+use crate::trial::spec::{spec, trial_seed};
 use stacklab_model::{CpuScope, Direction, RunRecord, Slicing, Trial, TrialSpec};
 use stacklab_study::Study;
 use stacklab_testbed::TestbedError;
@@ -85,7 +85,7 @@ fn configured(
 /// One trial by itself.
 fn alone(rig: &mut dyn Rig, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, Failure> {
     let prepared = Prepared::new(rig, study, seed, trial)?;
-    let evidence = observed(rig, |ends| {
+    let evidence = observed(rig, trial_seed(seed, trial), |ends| {
         let collected = ends.collect(&prepared.path, &prepared.spec, Direction::of(&trial.cell));
         collected.map(|collected| vec![collected])
     })?;
@@ -107,7 +107,8 @@ fn together(
     let order = seed ^ u64::from(first.spec.token);
     let asked: Vec<(&Path, &TrialSpec)> = arms.iter().map(|arm| (&arm.path, &arm.spec)).collect();
     let direction = Direction::of(&first.trial.cell);
-    let mut evidence = observed(rig, |ends| ends.collect_in_turns(&asked, direction, order))?;
+    let mut evidence =
+        observed(rig, trial_seed(seed, first.trial), |ends| ends.collect_in_turns(&asked, direction, order))?;
     if rig.cpu_scope(&first.trial.cell) == CpuScope::Outside {
         evidence.iter_mut().for_each(without_cpu);
     }
@@ -144,7 +145,7 @@ fn in_slots(
     let slicing = Slicing { slice_ns: Some(lengths.slice_ns), slots: true };
     arms.iter_mut().for_each(|arm| arm.spec.slicing = Some(slicing));
     let direction = Direction::of(&trials[0].cell);
-    rigs.iter_mut().try_for_each(|rig| rig.begin())?;
+    rigs.iter_mut().try_for_each(|rig| rig.begin(trial_seed(seed, &trials[0])))?;
     let before = rigs.iter().any(|rig| rig.is_here()).then(LoadSample::now);
     let asked = rigs.iter_mut().zip(&arms).map(|(rig, arm)| SlotArm {
         agents: rig.ends_mut().agents(),
@@ -170,9 +171,10 @@ fn in_slots(
 /// The evidence of the trials that `collect` runs.
 fn observed(
     rig: &mut dyn Rig,
+    seed: u64,
     collect: impl FnOnce(&mut HostPair) -> Result<Vec<Collected>, AgentError>,
 ) -> Result<Vec<Evidence>, Failure> {
-    rig.begin()?;
+    rig.begin(seed)?;
     let before = rig.is_here().then(LoadSample::now);
     let collected = collect(rig.ends_mut());
     let other_load = before.map(|before| before.until(&LoadSample::now()));

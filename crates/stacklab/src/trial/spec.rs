@@ -2,13 +2,18 @@
 
 use crate::trial::settings::{self, CpuAffinity};
 use stacklab_model::{
-    Cell, CpuScope, Io, IoChoice, LinkConfig, Probe, ProbeSpec, System, Systems, Transport, Trial, TrialSpec,
+    Cell, CpuScope, Io, IoChoice, LinkConfig, Probe, ProbeSpec, SplitMix64, System, Systems, Topology,
+    Transport, Trial, TrialSpec,
 };
 use stacklab_study::Study;
 
 /// How long both ends of a closed loop poll before they sleep, if they have separate processors. Waking a sleeping
 /// processor takes several times as long as the stack under test, and varies.
 const POLL_NS: u64 = 1_000_000;
+
+/// SO_SNDBUF of UDP over Wi-Fi, bytes as asked: with more, a flood has more frames under way than the queue of a radio
+/// has places, and loses the rest there.
+const WIFI_SEND_BUFFER: u32 = 32_768;
 
 /// The specification of a study's trial between hosts of these systems, with a clock offset of zero.
 pub fn spec(
@@ -28,6 +33,9 @@ pub fn spec(
     spec.cpu_scope = cpu_scope;
     spec.tuning.congestion_control =
         congestion_control(study, cell, systems).or(spec.tuning.congestion_control);
+    if matches!(study.topology, Topology::Wifi(_)) && cell.transport == Transport::Udp {
+        spec.tuning.send_buffer = spec.tuning.send_buffer.or(Some(WIFI_SEND_BUFFER));
+    }
     spec.poll_ns = if trial.probe == Probe::Echo && affinity.divided { POLL_NS } else { 0 };
     spec
 }
@@ -50,6 +58,12 @@ fn io(systems: &Systems, link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpe
         Io::Segment if !said && !systems.0.iter().all(own) => Io::Batch,
         io => io,
     }
+}
+
+/// The seed of a trial's path, below 2^53: that of the campaign, the block and the position.
+pub fn trial_seed(seed: u64, trial: &Trial) -> u64 {
+    let number = u64::from(trial.block) << 32 | u64::from(trial.position);
+    SplitMix64::mix(SplitMix64::mix(seed) ^ number) >> 11
 }
 
 /// A token that differs from those of the trials before and after.

@@ -55,6 +55,18 @@ pub(crate) fn integer(node: &Node, least: i64, most: i64) -> Result<u64, ValueEr
     .ok_or_else(|| ValueError::expected(format!("expected a whole number from {least} to {most}")))
 }
 
+/// One of a few whole numbers.
+pub(crate) fn one_of(node: &Node, numbers: &[i64]) -> Result<u64, ValueError> {
+    let written: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    match node.value {
+        Value::Integer(integer) if numbers.iter().any(|number| i128::from(*number) == integer) => {
+            u64::try_from(integer).ok()
+        }
+        _ => None,
+    }
+    .ok_or_else(|| ValueError::expected(format!("expected one of {}", written.join(", "))))
+}
+
 pub(crate) fn number(node: &Node, least: f64, most: f64) -> Result<f64, ValueError> {
     let number = match node.value {
         Value::Integer(integer) => integer as f64,
@@ -218,6 +230,7 @@ pub(crate) fn check(node: &Node, kind: &Kind) -> Result<(), ValueError> {
         Kind::Text => text(node).map(drop),
         Kind::Boolean => boolean(node).map(drop),
         Kind::Integer { least, most } => integer(node, *least, *most).map(drop),
+        Kind::OneOfNumbers(numbers) => one_of(node, numbers).map(drop),
         Kind::Number { least, most } => number(node, *least, *most).map(drop),
         Kind::PacketRate => packet_rate(node).map(drop),
         Kind::PacedRate => paced_rate(node).map(drop),

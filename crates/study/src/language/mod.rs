@@ -5,3 +5,4 @@ pub mod leaf;
 pub mod schema;
 mod sentences;
 pub mod table;
+mod wifi;

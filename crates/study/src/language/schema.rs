@@ -59,6 +59,7 @@ fn kind(kind: &Kind, whole: bool) -> Map<String, Value> {
         Kind::Services => json!({ "type": "string", "pattern": services() }),
         Kind::Boolean => json!({ "type": "boolean" }),
         Kind::Integer { least, most } => json!({ "type": "integer", "minimum": least, "maximum": most }),
+        Kind::OneOfNumbers(numbers) => json!({ "enum": numbers }),
         Kind::Number { least, most } => json!({ "type": "number", "minimum": least, "maximum": most }),
         Kind::PacedRate => {
             json!({ "anyOf": [self::kind(&PACKET_RATE, whole), { "const": "link" }, { "type": "string", "pattern": quantity("%") }] })

@@ -3,6 +3,7 @@
 //! ([`crate::language::schema`]) are all made from it.
 
 use crate::language::sentences;
+use crate::language::wifi::{self, WIFI};
 use stacklab_model::{Direction, Factor, Family, Framing, Mechanism, Pinning, Probe, Translator, Transport};
 
 /// A key of a table.
@@ -35,6 +36,8 @@ pub(crate) enum Kind {
         least: i64,
         most: i64,
     },
+    /// One of a few whole numbers.
+    OneOfNumbers(&'static [i64]),
     /// A number, bounds included.
     Number {
         least: f64,
@@ -94,15 +97,15 @@ impl Kind {
     }
 }
 
-const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+pub(crate) const fn required(name: &'static str, kind: Kind, doc: &'static str) -> Key {
     Key { name, kind, presence: Presence::Required, doc }
 }
 
-const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
+pub(crate) const fn optional(name: &'static str, kind: Kind, doc: &'static str) -> Key {
     Key { name, kind, presence: Presence::Optional, doc }
 }
 
-const fn default(name: &'static str, kind: Kind, value: &'static str, doc: &'static str) -> Key {
+pub(crate) const fn default(name: &'static str, kind: Kind, value: &'static str, doc: &'static str) -> Key {
     Key { name, kind, presence: Presence::Default(value), doc }
 }
 
@@ -176,8 +179,9 @@ const TESTBED_KEYS: &[Key] = &[
         "topology",
         Kind::Name { set: "topology", names: TOPOLOGIES },
         "\"link\"",
-        "How hosts are connected. link: two hosts, one link. routed: client, router, router, client in a chain, three links of this rate and MTU unless near and far say otherwise; factors.mechanism says how packets cross the middle one.",
+        "How hosts are connected. link: two hosts, one link. routed: client, router, router, client in a chain, three links of this rate and MTU unless near and far say otherwise; factors.mechanism says how packets cross the middle one. wifi: station, access point, station on one radio channel, simulated in a guest; testbed.wifi says how.",
     ),
+    optional("wifi", Kind::Table(WIFI), "The Wi-Fi network. Wi-Fi topology only."),
     LATE,
     LOST,
     optional(
@@ -220,7 +224,7 @@ const END_LINK: &[Key] = &[
 ];
 
 /// How hosts are connected.
-const TOPOLOGIES: &[&str] = &["link", "routed"];
+const TOPOLOGIES: &[&str] = &["link", "routed", "wifi"];
 
 const HOSTS: &[Key] = &[
     required("os", Kind::System, "The machine, as factors.os names it: \"ssh:user@host\" or \"here\"."),
@@ -353,7 +357,25 @@ pub(crate) const LEVELS: &[Key] = &[
         Kind::List(&Kind::Boolean),
         "Whether the kernel spaces the messages of probe.stream's packet_rate (SO_MAX_PACING_RATE), and not the program. Absent: false. TCP only.",
     ),
+    varied("width", &wifi::WIDTH),
+    varied("mcs", &wifi::MCS),
+    varied("guard", &wifi::GUARD),
+    varied("channel", &wifi::CHANNEL),
+    varied("security", &wifi::SECURITY),
+    varied("aggregation_frames", &wifi::FRAMES),
+    varied("aggregation_bytes", &wifi::BYTES),
+    varied("aggregation_time", &wifi::TIME_ON_AIR),
+    varied("dtim", &wifi::DTIM),
+    varied("basic_rate", &wifi::BASIC_RATE),
+    varied("multicast_to_unicast", &Kind::Boolean),
+    varied("snr", &wifi::SNR),
+    varied("time", &wifi::CLOCK),
 ];
+
+/// A key of `testbed.wifi` as a factor.
+const fn varied(name: &'static str, kind: &'static Kind) -> Key {
+    optional(name, Kind::List(kind), "The key of testbed.wifi, in its place. Wi-Fi topology only.")
+}
 
 /// The keys of a table that changes some levels.
 const OTHER_LEVELS: &[Key] = &{
@@ -583,6 +605,8 @@ mod tests {
             let levels: Vec<String> = match kind {
                 Kind::Name { names, .. } => names.iter().map(|name| (*name).to_owned()).collect(),
                 Kind::Integer { least, most } => vec![least.to_string(), most.to_string()],
+                Kind::OneOfNumbers(numbers) => numbers.iter().map(ToString::to_string).collect(),
+                Kind::Duration { least, most } => vec![(*least).to_owned(), (*most).to_owned()],
                 Kind::Boolean => vec!["true".to_owned(), "false".to_owned()],
                 // Values read by the model's own parsers, and text of any kind.
                 Kind::System | Kind::Services | Kind::Text => continue,

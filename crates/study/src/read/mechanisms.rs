@@ -5,6 +5,7 @@ use crate::diagnostics::{Location, Problem, Problems};
 use crate::language::leaf;
 use crate::parse::tree::Node;
 use crate::read::node::{At, at, nanoseconds, whole};
+use crate::read::wifi;
 use stacklab_model::{Direction, Factor, Links, Mechanism, OwnLink, System, Systems, Topology, Translator};
 
 /// Factors that routed testbeds do not support: they change an end of the one link between two hosts.
@@ -26,7 +27,11 @@ pub(super) fn topology(link_config: Option<&Node>, problems: &Problems) -> Optio
     // The link configuration's rate and MTU are the middle link's.
     let middle = OwnLink { rate: None, mtu: None, ..own(link_config) };
     let links = Links { near: own(key("near")), middle, far: own(key("far")) };
-    let value = if said.value == "routed" { Topology::Routed(links) } else { Topology::Link };
+    let value = match said.value.as_str() {
+        "routed" => Topology::Routed(links),
+        "wifi" => Topology::Wifi(wifi::network(key("wifi"), key("mtu"), problems)),
+        _ => Topology::Link,
+    };
     Some(At { value, place: said.place })
 }
 
@@ -145,7 +150,7 @@ pub(super) fn check(
     // Mechanisms, routers and translators are those of [factors].
     let factors = &all[0];
     let Some(topology) = topology else { return };
-    if topology.value == Topology::Link {
+    if !matches!(topology.value, Topology::Routed(_)) {
         let factors = [Factor::Mechanism, Factor::Routers, Factor::Translator].map(|factor| {
             let level = factors.setting_levels(factor).first()?;
             Some((format!("factors.{factor}"), level.place.clone()))
@@ -154,7 +159,7 @@ pub(super) fn check(
         let keys = keys.map(|name| Some((format!("testbed.{name}"), link_config?.get(name)?.place.clone())));
         for (what, place) in factors.into_iter().chain(keys).flatten() {
             problems.add(
-                Problem::at(place, format!("`{what}` needs two routers"), "not possible on one link")
+                Problem::at(place, format!("`{what}` needs two routers"), "not possible without them")
                     .help("add topology = \"routed\" to [testbed], or leave it out"),
             );
         }

@@ -13,6 +13,7 @@ mod rule;
 mod settings;
 mod sizes;
 mod slicing;
+mod wifi;
 
 use crate::diagnostics::Problems;
 use crate::language::leaf;
@@ -37,6 +38,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     }
     let topology = mechanisms::topology(tree.get("testbed"), problems);
     mechanisms::check(topology.as_ref(), tree.get("testbed"), &all, problems);
+    wifi::check(topology.as_ref(), tree.get("testbed"), &all, problems);
     let cells = factors::cells(&all, problems);
     let probes = probes::read(tree.get("probe"), tree.get("testbed"), &all, problems);
     let rule = rule::read(tree.get("runs"), problems);

@@ -116,7 +116,13 @@ fn reason_for_separate(
 
 /// Why arms with testbeds of their own cannot take turns.
 fn unfit(comparisons: &[ComparisonSpec], cells: &[Cell]) -> Option<(Factor, String)> {
-    let factor = comparisons.first().map(|comparison| comparison.factor).filter(|f| f.is_of_testbeds())?;
+    let factor = comparisons.first().map(|comparison| comparison.factor)?;
+    if factor.is_of_wifi() {
+        return Some((factor, "each Wi-Fi network has a guest and a clock of its own".to_owned()));
+    }
+    if !factor.is_of_testbeds() {
+        return None;
+    }
     let systems = cells.iter().flat_map(|cell| [Systems::of(cell), Systems::of_routers(cell)]);
     let reason = systems.flat_map(|systems| systems.0).find_map(|system| match system {
         System::Here | System::Ssh(_) => {

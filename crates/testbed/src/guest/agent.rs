@@ -50,9 +50,11 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
             Ok((Greeting::Built { carried }, Some((streams, Box::new(built) as Box<dyn Any>))))
         }
         GuestRole::Wifi(role) => {
-            let (network, streams) = wifi::build(role).map_err(|error| error.to_string())?;
-            let state = Box::new(network.state.clone());
-            Ok((Greeting::Associated { state }, Some((streams, Box::new(network) as Box<dyn Any>))))
+            let (state, streams) = wifi::build(role).map_err(|error| error.to_string())?;
+            Ok((
+                Greeting::Associated { state: Box::new(state) },
+                Some((streams, Box::new(()) as Box<dyn Any>)),
+            ))
         }
         host => take(host).map(|()| (Greeting::Ready, None)).map_err(|fault| fault.to_string()),
     });

@@ -153,6 +153,16 @@ pub struct WifiRole {
     pub commands: usize,
 }
 
+/// Asks a guest's Wi-Fi network for its state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WifiLook {
+    /// The medium draws from this seed from now on, if there is one.
+    pub seed: Option<u64>,
+}
+
+/// The answer to a [`WifiLook`]: the state, or a sentence that says how it is not as planned.
+pub type WifiSeen = Result<WifiState, String>;
+
 /// The result of a path check for one family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathCheck {
@@ -181,7 +191,8 @@ pub enum Greeting {
         carried: Vec<Vec<PathCheck>>,
     },
     /// Its Wi-Fi network is built. From now on it carries the agents' streams of sender, access point and receiver,
-    /// then the stream that answers each line with the medium's report, then one for each command.
+    /// then the stream that answers each line with the medium's report, then that of [`WifiLook`] and [`WifiSeen`],
+    /// then one for each command.
     Associated {
         /// The network's state.
         state: Box<WifiState>,

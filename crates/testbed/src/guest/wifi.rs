@@ -3,13 +3,14 @@
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::guest::hosted::{program, terminals};
 use crate::guest::outside;
-use crate::guest::protocol::WifiRole;
+use crate::guest::protocol::{WifiLook, WifiRole, WifiSeen};
 use crate::host::program::AGENT;
 use crate::host::streams::{Streams, write_message};
 use crate::shell::serve::serve;
 use crate::topology::Node;
 use crate::wifi::carrier::Watch;
 use crate::wifi::network::WifiNetwork;
+use crate::wifi::spec::WifiState;
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -20,8 +21,8 @@ const FOLDER: &str = "/tmp/wifi";
 pub(crate) const CAPTURE: &str = "capture.pcapng";
 
 /// Builds the network. The streams are those of the agents on sender, access point and receiver, the medium's reports,
-/// and those of the commands.
-pub(crate) fn build(role: &WifiRole) -> Result<(WifiNetwork, Vec<Streams>), TestbedError> {
+/// those of looks at the network, and those of the commands. The network ends with the stream of looks.
+pub(crate) fn build(role: &WifiRole) -> Result<(WifiState, Vec<Streams>), TestbedError> {
     let capture = role.spec.is_captured().then(|| outside::file(CAPTURE));
     let mut network =
         WifiNetwork::build(&role.spec, &program(), &AGENT, FOLDER.as_ref(), capture.as_deref())?;
@@ -31,12 +32,33 @@ pub(crate) fn build(role: &WifiRole) -> Result<(WifiNetwork, Vec<Streams>), Test
         streams.push(host.meet()?);
     }
     streams.push(reports(network.medium().clone()).attempt("report on the medium").map_err(at)?);
+    let (state, hosts) = (network.state.clone(), network.hosts_mut().each_ref().map(|host| host.pid()));
+    let spec = role.spec.clone();
+    let looks = look_at(move |look| network.look(&spec, look.seed).map_err(|error| error.to_string()));
+    streams.push(looks.attempt("open a stream to the network").map_err(at)?);
     if role.commands > 0 {
-        let hosts = network.hosts_mut().each_ref().map(|host| host.pid());
         let opened = terminals().and_then(|()| serve(role.commands, &hosts)).attempt("open command streams");
         streams.extend(opened.map_err(at)?);
     }
-    Ok((network, streams))
+    Ok((state, streams))
+}
+
+/// A stream on which each line is a look at the network, until it ends.
+fn look_at(mut look: impl FnMut(WifiLook) -> WifiSeen + Send + 'static) -> io::Result<Streams> {
+    let (own, its) = UnixStream::pair()?;
+    let mut out = its.try_clone()?;
+    thread::Builder::new().name("network".to_owned()).spawn(move || {
+        for line in BufReader::new(its).lines().map_while(Result::ok) {
+            let seen = match serde_json::from_str(&line) {
+                Ok(asked) => look(asked),
+                Err(error) => Err(error.to_string()),
+            };
+            if write_message(&mut out, &seen).is_err() {
+                break;
+            }
+        }
+    })?;
+    Ok((Box::new(own.try_clone()?), Box::new(own)))
 }
 
 /// A stream that answers each line with the medium's report.

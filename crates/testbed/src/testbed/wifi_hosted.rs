@@ -1,18 +1,22 @@
 //! A Wi-Fi network hosted by a guest: the part on this machine.
 
 use crate::error::{Attempt, Fault, TestbedError};
-use crate::guest::protocol::{Greeting, GuestRole, WifiRole};
+use crate::guest::protocol::{Greeting, GuestRole, WifiLook, WifiRole, WifiSeen};
 use crate::guest::wifi::CAPTURE;
 use crate::host::guest::{GuestSpec, Running};
 use crate::host::prepare::prepare_wifi;
-use crate::host::streams::Streams;
+use crate::host::streams::{Streams, write_message};
 use crate::host::workdir::Workdir;
+use crate::link::addressing::addresses;
 use crate::testbed::mux;
 use crate::wifi::report::MediumReport;
 use crate::wifi::spec::{WifiSpec, WifiState};
-use stacklab_model::System;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use stacklab_model::{Family, Role, System};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// A Wi-Fi network hosted by a guest. Dropping it ends the guest.
@@ -21,7 +25,8 @@ pub struct WifiHosted {
     guest: Running,
     version: String,
     state: WifiState,
-    medium: MediumStream,
+    medium: LineStream,
+    look: LineStream,
     capture: Option<PathBuf>,
     _workdir: Workdir,
 }
@@ -66,14 +71,34 @@ impl WifiHosted {
                 Err(std::io::Error::other("it built none")).attempt("have it build a Wi-Fi network");
             return Err(failed(fault.unwrap_err()));
         };
-        let mut streams = mux::open(read, write, HOSTS + 1 + commands).into_iter();
+        let mut streams = mux::open(read, write, HOSTS + 2 + commands).into_iter();
         let hosts = std::array::from_fn(|_| streams.next().expect("there is one for each host"));
+        let mut lines =
+            || LineStream::new(streams.next().expect("there is one for the medium and one for looks"));
+        let (medium, look) = (lines(), lines());
         let capture = spec.is_captured().then(|| folder.join(CAPTURE));
-        let (answers, asks) = streams.next().expect("there is one for the medium");
-        let medium = MediumStream { answers: BufReader::new(answers), asks };
         let hosted =
-            WifiHosted { guest: running, version, state: *state, medium, capture, _workdir: workdir };
+            WifiHosted { guest: running, version, state: *state, medium, look, capture, _workdir: workdir };
         Ok((hosted, hosts, streams.collect()))
+    }
+
+    /// Looks at the network: its state, or a sentence that says how it is not as planned. From then on the medium
+    /// draws from the seed, if one is given.
+    ///
+    /// # Errors
+    /// The guest has ended, or its answer does not parse.
+    pub fn look(&mut self, seed: Option<u64>) -> Result<WifiSeen, TestbedError> {
+        let asked = self.look.ask(&WifiLook { seed });
+        asked.attempt("look at its network").map_err(|fault| self.failed(&fault))
+    }
+
+    fn failed(&self, fault: &Fault) -> TestbedError {
+        TestbedError::Hosted { guest: self.version.clone(), reason: fault.to_string() }
+    }
+
+    /// The addresses of the stations, the sender's first.
+    pub fn addresses(family: Family) -> [IpAddr; 2] {
+        [Role::Sender, Role::Receiver].map(|role| addresses(role)[usize::from(family == Family::Ipv6)])
     }
 
     /// The network's state after it was built.
@@ -86,10 +111,8 @@ impl WifiHosted {
     /// # Errors
     /// The guest has ended, or its answer does not parse.
     pub fn medium_report(&mut self) -> Result<MediumReport, TestbedError> {
-        self.medium
-            .ask()
-            .attempt("ask for the medium's report")
-            .map_err(|fault| TestbedError::Hosted { guest: self.version.clone(), reason: fault.to_string() })
+        let asked = self.medium.ask(&"report");
+        asked.attempt("ask for the medium's report").map_err(|fault| self.failed(&fault))
     }
 
     /// The capture of what is on air, if the network has one: pcapng with radiotap headers. It grows as long as the
@@ -111,24 +134,27 @@ impl WifiHosted {
 
 const HOSTS: usize = 3;
 
-/// The stream that answers each line with the medium's report.
-struct MediumStream {
+/// A stream that answers each line with one.
+struct LineStream {
     answers: BufReader<Box<dyn Read + Send>>,
     asks: Box<dyn Write + Send>,
 }
 
-impl MediumStream {
-    fn ask(&mut self) -> io::Result<MediumReport> {
-        self.asks.write_all(b"report\n")?;
-        self.asks.flush()?;
+impl LineStream {
+    fn new((answers, asks): Streams) -> Self {
+        LineStream { answers: BufReader::new(answers), asks }
+    }
+
+    fn ask<T: DeserializeOwned>(&mut self, question: &impl Serialize) -> io::Result<T> {
+        write_message(&mut self.asks, question)?;
         let mut line = String::new();
         self.answers.read_line(&mut line)?;
         Ok(serde_json::from_str(&line)?)
     }
 }
 
-impl fmt::Debug for MediumStream {
+impl fmt::Debug for LineStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("MediumStream")
+        f.write_str("LineStream")
     }
 }

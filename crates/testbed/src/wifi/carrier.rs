@@ -152,6 +152,11 @@ impl Watch {
         }
     }
 
+    /// The medium draws from another seed from now on.
+    pub fn reseed(&self, seed: u64) {
+        self.lock().medium.reseed(seed);
+    }
+
     /// Begins to keep frames for a look.
     pub fn keep(&self) {
         self.lock().kept = Some(Vec::new());

@@ -7,13 +7,14 @@ use super::daemon::Daemon;
 use super::nl80211::move_radio;
 use super::spec::{Association, SSID, WifiSpec, WifiState};
 use super::station::{NotAssociated, Station};
-use crate::error::TestbedError;
+use crate::error::{Attempt, TestbedError};
 use crate::host::launch::Host;
 use crate::image::wifi::{FOLDER, VERSIONS};
 use crate::kernel::sysctl;
 use crate::link::addressing::{BSSID, INTERFACE, access_point_addresses, addresses, hardware_address};
 use crate::link::configure::{configure_access_point, configure_end};
 use crate::link::interface::{name_by_hardware, raise};
+use crate::link::offload::switch_off_all;
 use crate::link::quiescence::wait_until_quiet;
 use crate::topology::Node;
 use stacklab_model::wifi;
@@ -27,8 +28,8 @@ use std::path::Path;
 pub(crate) struct WifiNetwork {
     /// The network's state after it was built.
     pub state: WifiState,
-    _stations: [Station; 2],
-    _access_point: Daemon,
+    stations: [Station; 2],
+    access_point: Daemon,
     hosts: [Host; 3],
     carrier: Carrier,
 }
@@ -83,6 +84,7 @@ impl WifiNetwork {
             host.inside(|| configure_end(role))?;
         }
         for host in &hosts {
+            host.inside(|| switch_off_all(INTERFACE))?;
             host.inside(|| wait_until_quiet(INTERFACE, &host.addresses()))?;
         }
         let mut checks = Vec::new();
@@ -93,7 +95,29 @@ impl WifiNetwork {
         let programs = fs::read_to_string(Path::new("/").join(FOLDER).join(VERSIONS)).unwrap_or_default();
         let medium = carrier.watch().report();
         let state = WifiState { stations: associated, checks, medium, programs };
-        Ok(WifiNetwork { state, _stations: stations, _access_point: daemon, hosts, carrier })
+        Ok(WifiNetwork { state, stations, access_point: daemon, hosts, carrier })
+    }
+
+    /// Looks at the network again: both associations, and a packet of each family on the medium. From then on the
+    /// medium draws from the seed, if one is given.
+    ///
+    /// # Errors
+    /// What is not as planned.
+    pub fn look(&mut self, spec: &WifiSpec, seed: Option<u64>) -> Result<WifiState, TestbedError> {
+        let WifiNetwork { stations, access_point, hosts: [sender, at, receiver], carrier, state } = self;
+        access_point.check().attempt("keep the access point running").map_err(|fault| fault.at(at.node()))?;
+        let mut looked = state.clone();
+        for (number, host) in [&*sender, &*receiver].into_iter().enumerate() {
+            looked.stations[number] = associate(&mut stations[number], host, spec)?;
+        }
+        for seen in &mut looked.checks {
+            *seen = check([sender, receiver], carrier.watch(), spec, seen.family)?;
+        }
+        if let Some(seed) = seed {
+            carrier.watch().reseed(seed);
+        }
+        looked.medium = carrier.watch().report();
+        Ok(looked)
     }
 
     /// The network's medium, to look at.

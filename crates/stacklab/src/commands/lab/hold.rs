@@ -29,8 +29,8 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
     let (study, row) = wanted(options)?;
     enter()?;
     let program = std::env::current_exe().map_err(failed("find this program's own file"))?;
-    let (up, held) = match (row, study.topology) {
-        (Some(row), Topology::Routed(links)) => {
+    let (up, held) = match (row, &study.topology) {
+        (Some(row), &Topology::Routed(links)) => {
             let forward_only = study.flows_forward_only();
             let needs =
                 Requirements { rows: vec![row], link_config: study.link_config.clone(), links, forward_only };
@@ -38,6 +38,11 @@ pub(super) fn hold(options: &LabUpOptions) -> Result<(), Failure> {
                 Some(system) => in_guest(&system, &needs, &program)?,
                 None => on_this_kernel(&needs, &program)?,
             }
+        }
+        (_, Topology::Wifi(_)) => {
+            return Err(Failure::Usage(
+                "a Wi-Fi network cannot be held yet: stacklab run builds it".to_owned(),
+            ));
         }
         _ => link(&study, &program)?,
     };

@@ -10,7 +10,7 @@ fn a_misspelt_key_is_shown_with_its_line_and_the_nearest_name() {
      --> study.toml:3:1
       |
     3 | mtuu = 1500
-      | ^^^^ expected one of rate, mtu, offloads, topology, delay, loss, near, far
+      | ^^^^ expected one of rate, mtu, offloads, topology, wifi, delay, loss, near, far
       |
       = help: did you mean `mtu`?
     "#);
@@ -156,7 +156,7 @@ fn all_errors_are_told_at_once() {
      --> study.toml:6:1
       |
     6 | colour = 3
-      | ^^^^^^ expected one of family, transport, framing, size, replica, os, services, mechanism, routers, translator, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing
+      | ^^^^^^ expected one of family, transport, framing, size, replica, os, services, mechanism, routers, translator, io, flows, direction, mtu, queue_length, pinning, send_buffer, receive_buffer, mss, nodelay, congestion_control, dscp, flow_label, busy_poll, kernel_pacing, width, mcs, guard, channel, security, aggregation_frames, aggregation_bytes, aggregation_time, dtim, basic_rate, multicast_to_unicast, snr, time
 
     error: cannot use this value for `runs.min`
       --> study.toml:14:7

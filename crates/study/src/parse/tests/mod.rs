@@ -10,6 +10,7 @@ mod probes;
 mod sizes;
 mod testbed;
 mod values;
+mod wifi;
 
 use crate::diagnostics::StudyErrors;
 use crate::parse::{Input, parse};

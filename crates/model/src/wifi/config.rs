@@ -1,0 +1,172 @@
+//! The Wi-Fi network of a study's cells.
+
+use crate::factors::cell::Cell;
+use crate::factors::settings::CellSettings;
+use crate::wifi::aggregate::Aggregation;
+use crate::wifi::edca::{AccessCategory, Edca, Role};
+use crate::wifi::mpdu::{Security, mpdu_bytes};
+use crate::wifi::network::{Clock, WifiSettings};
+use crate::wifi::saturation::Saturation;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// A Wi-Fi network whose hosts have one security.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct WifiConfig {
+    /// The settings that all hosts share. The seed is each trial's own.
+    pub settings: WifiSettings,
+    /// The security of the access point and of both stations.
+    pub security: Security,
+}
+
+impl Default for WifiConfig {
+    /// Default settings, WPA2.
+    fn default() -> Self {
+        WifiConfig { settings: WifiSettings::default(), security: Security::Wpa2 }
+    }
+}
+
+impl WifiConfig {
+    /// The network of a cell: what the cell sets, and else these settings.
+    pub fn of(&self, cell: &Cell) -> Self {
+        let CellSettings { width, mcs, guard, channel, security, dtim, basic_rate, snr, time, .. } =
+            &cell.settings;
+        let CellSettings { aggregation_frames, aggregation_bytes, aggregation_time, .. } = &cell.settings;
+        let own = &self.settings;
+        let aggregation = Aggregation {
+            frames: aggregation_frames.unwrap_or(own.aggregation.frames),
+            bytes: aggregation_bytes.unwrap_or(own.aggregation.bytes),
+            time_ns: aggregation_time.as_deref().map_or(own.aggregation.time_ns, |time| time.0),
+            ..own.aggregation
+        };
+        let settings = WifiSettings {
+            channel: channel.unwrap_or(own.channel),
+            width: width.unwrap_or(own.width),
+            guard: guard.unwrap_or(own.guard),
+            mcs: mcs.unwrap_or(own.mcs),
+            aggregation,
+            basic_rate: basic_rate.unwrap_or(own.basic_rate),
+            dtim: dtim.unwrap_or(own.dtim),
+            multicast_to_unicast: cell.settings.multicast_to_unicast.unwrap_or(own.multicast_to_unicast),
+            snr_db: snr.map_or(own.snr_db, |snr| Some(snr.into())),
+            time: time.unwrap_or(own.time),
+            ..own.clone()
+        };
+        WifiConfig { settings, security: security.unwrap_or(self.security) }
+    }
+
+    /// Whether its time is simulated.
+    pub fn is_virtual(&self) -> bool {
+        self.settings.time == Clock::Virtual
+    }
+
+    /// What one saturated station carries in UDP messages of a cell; `None` if they do not fit a frame.
+    pub fn saturation(&self, cell: &Cell) -> Option<Saturation> {
+        let packet = cell.payload_bytes() + cell.family.header_bytes() + cell.transport.header_bytes();
+        let radio = self.settings.radio().ok().filter(|_| packet <= self.settings.mtu)?;
+        let edca = Edca::default_of(Role::Station, AccessCategory::BestEffort);
+        Some(radio.saturation(edca, mpdu_bytes(self.security, packet)))
+    }
+
+    /// The settings in words: `802.11n`, `channel 1 (2412 MHz)`, `40 MHz`, ..
+    pub fn facts(&self) -> Vec<String> {
+        let WifiSettings { channel, width, guard, mcs, basic_rate, dtim, .. } = &self.settings;
+        let Aggregation { frames, bytes, time_ns, .. } = self.settings.aggregation;
+        let rate = self.settings.radio().map(|radio| format!(" ({:.1} Mbit/s)", radio.data_rate() / 1e6));
+        let mut facts = vec![
+            "802.11n".to_owned(),
+            format!("channel {channel} ({} MHz)", self.settings.frequency()),
+            format!("{width} MHz"),
+            format!("MCS {mcs}{}", rate.unwrap_or_default()),
+            format!("{guard} guard interval"),
+            format!("security {}", self.security),
+            match frames {
+                1 => "no aggregation".to_owned(),
+                _ => {
+                    format!("A-MPDUs of up to {frames} frames, {bytes} bytes and {} us", time_ns as f64 / 1e3)
+                }
+            },
+            format!("basic rate {basic_rate}"),
+            format!("DTIM period {dtim}"),
+        ];
+        if self.settings.multicast_to_unicast {
+            facts.push("group frames to each station alone".to_owned());
+        }
+        facts.extend(self.settings.snr_db.map(|snr| format!("signal to noise ratio {snr} dB")));
+        facts.push(format!("{} time", self.settings.time));
+        facts
+    }
+}
+
+/// All settings in words.
+impl fmt::Display for WifiConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.facts().join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Factor;
+    use crate::factors::family::{Family, Framing, Transport};
+
+    fn cell(levels: &[(&str, &str)]) -> Cell {
+        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 1408);
+        for (factor, level) in levels {
+            cell.set(factor.parse().unwrap(), level).unwrap();
+        }
+        cell
+    }
+
+    #[test]
+    fn a_cell_has_the_studys_network_but_for_what_it_sets() {
+        let study = WifiConfig::default();
+        assert_eq!(study.of(&cell(&[("dscp", "46")])), study);
+        let levels = [
+            ("width", "20"),
+            ("mcs", "7"),
+            ("guard", "long"),
+            ("channel", "6"),
+            ("security", "open"),
+            ("aggregation_frames", "8"),
+            ("aggregation_bytes", "8191"),
+            ("aggregation_time", "4ms"),
+            ("dtim", "3"),
+            ("basic_rate", "1 Mbit/s"),
+            ("multicast_to_unicast", "true"),
+            ("snr", "20"),
+            ("time", "real"),
+        ];
+        let of_wifi = Factor::ALL.iter().filter(|factor| factor.is_of_wifi());
+        assert!(of_wifi.map(|factor| factor.name()).eq(levels.iter().map(|(factor, _)| *factor)));
+        for level in levels {
+            assert_ne!(study.of(&cell(&[level])), study, "{level:?}");
+        }
+        assert_eq!(
+            study.of(&cell(&levels)).to_string(),
+            "802.11n, channel 6 (2437 MHz), 20 MHz, MCS 7 (65.0 Mbit/s), long guard interval, security open, \
+             A-MPDUs of up to 8 frames, 8191 bytes and 4000 us, basic rate 1 Mbit/s, DTIM period 3, \
+             group frames to each station alone, signal to noise ratio 20 dB, real time"
+        );
+        let single = study.of(&cell(&[("aggregation_frames", "1")]));
+        assert!(
+            single
+                .to_string()
+                .contains("300.0 Mbit/s), short guard interval, security wpa2, no aggregation,")
+        );
+    }
+
+    #[test]
+    fn a_cells_frames_say_what_one_station_carries() {
+        let of = |levels: &[_]| {
+            let cell = cell(levels);
+            let found = WifiConfig::default().of(&cell).saturation(&cell)?;
+            Some(format!("{:.2}", found.goodput(cell.payload_bytes())))
+        };
+        // The table of docs/wifi.md.
+        assert_eq!(of(&[("aggregation_frames", "8")]).unwrap(), "172.46");
+        assert_eq!(of(&[("aggregation_frames", "1"), ("security", "open")]).unwrap(), "48.03");
+        assert_eq!(of(&[("size", "1473")]), None);
+    }
+}

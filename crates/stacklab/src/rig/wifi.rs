@@ -1,0 +1,158 @@
+//! A Wi-Fi network: station, access point, station.
+
+use crate::failure::Failure;
+use crate::rig::Rig;
+use crate::rig::host_pair::{HostPair, spans};
+use crate::rig::kernels::Kernels;
+use crate::trial::evidence::{Evidence, WifiEvidence};
+use stacklab_model::wifi::{Security, WifiConfig};
+use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Systems, Topology};
+use stacklab_store::HostRow;
+use stacklab_study::Study;
+use stacklab_testbed::{self as testbed, Passphrase, Ticks, WifiHosted, WifiSeen, WifiSpec};
+use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::protocol::{AgentClient, AgentError};
+use stacklab_traffic::trial::{Collected, Path};
+use std::sync::atomic::AtomicBool;
+
+/// The guest that has the programs of a Wi-Fi network.
+const GUEST: &str = "uml-full";
+/// The passphrase of networks that nobody else can reach.
+const PASSPHRASE: &str = "stacklab stacklab";
+/// The name of the access point, in the record and on the page.
+pub const ACCESS_POINT: &str = "access point";
+
+/// A Wi-Fi network in a guest.
+pub struct WifiRig {
+    /// The study's network, which cells may change.
+    study: WifiConfig,
+    network: WifiConfig,
+    hosted: WifiHosted,
+    access_point: AgentClient,
+    ends: HostPair,
+    /// The seed, the state and the CPU time of the guest's process when the trial began.
+    before: Option<(u64, WifiSeen, Ticks)>,
+}
+
+impl WifiRig {
+    /// Builds a network of a study. Call it from the main thread.
+    ///
+    /// # Errors
+    /// When this machine cannot build it, or an agent does not answer.
+    pub fn build(
+        study: &Study,
+        network: WifiConfig,
+        seed: u64,
+        interrupted: &'static AtomicBool,
+    ) -> Result<Self, Failure> {
+        let Topology::Wifi(of_study) = &study.topology else {
+            return Err(Failure::Usage("the study has no Wi-Fi network".to_owned()));
+        };
+        let program = std::env::current_exe()
+            .map_err(|reason| Failure::System { attempted: "find this program's executable", reason })?;
+        let guest = GUEST.parse().expect("it is the name of a system");
+        let (hosted, [sender, (read, write), receiver], _) =
+            WifiHosted::boot(&guest, &spec(&network, seed)?, &program, 0)?;
+        let mut access_point = AgentClient::new(ACCESS_POINT, read, write, interrupted);
+        access_point.hello()?;
+        let (systems, services) = (Systems::NAMESPACES, Services::default());
+        let ends = HostPair::meet(&systems, &services, [sender, receiver], interrupted)?;
+        let study = of_study.clone();
+        Ok(WifiRig { study, network, hosted, access_point, ends, before: None })
+    }
+
+    fn ticks(&self) -> Ticks {
+        Ticks::of(self.hosted.process())
+    }
+}
+
+/// What the guest builds.
+fn spec(network: &WifiConfig, seed: u64) -> Result<WifiSpec, Failure> {
+    let security = match network.security {
+        Security::Open => testbed::Security::Open,
+        Security::Wpa2 | Security::Wpa3 => {
+            let passphrase = Passphrase::try_from(PASSPHRASE.to_owned());
+            testbed::Security::Wpa2(passphrase.expect("it has 17 characters"))
+        }
+    };
+    let mut settings = network.settings.clone();
+    settings.seed = seed;
+    let stations = [security.clone(), security.clone()];
+    WifiSpec::new(settings, security, stations).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+impl Rig for WifiRig {
+    fn ends(&self) -> &HostPair {
+        &self.ends
+    }
+
+    fn ends_mut(&mut self) -> &mut HostPair {
+        &mut self.ends
+    }
+
+    fn is_for(&self, cell: &Cell) -> bool {
+        self.study.of(cell) == self.network
+    }
+
+    fn is_here(&self) -> bool {
+        // What takes this machine's time takes none of a virtual clock's.
+        !self.network.is_virtual()
+    }
+
+    fn describe(&self, link_config: &LinkConfig) -> String {
+        let seen = self.hosted.state().checks.iter().map(|check| {
+            let [to, from] = check.hops.each_ref().map(|frame| frame.bytes);
+            format!("{} of {} bytes in frames of {to} and {from} bytes", check.family, check.packet)
+        });
+        format!(
+            "station - access point - station inside {}, {}, MTU {}; seen on the medium: {}",
+            self.hosted.version(),
+            self.network,
+            link_config.mtu,
+            seen.collect::<Vec<_>>().join("; ")
+        )
+    }
+
+    fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, Failure> {
+        let since_unix_ns = now_unix_ns();
+        let kind = |what: &str| format!("{what} in {}", self.hosted.version());
+        let kinds = [kind("station"), kind("station")];
+        let access_point = kind("access point");
+        let mut rows = self.ends.hosts(since_unix_ns, kinds, |agent| kernels.facts(agent))?;
+        let (name, facts) = (ACCESS_POINT.to_owned(), kernels.facts(&mut self.access_point)?);
+        rows.insert(1, HostRow { name, kind: access_point, since_unix_ns, facts });
+        Ok(rows)
+    }
+
+    fn cpu_scope(&self, _cell: &Cell) -> CpuScope {
+        CpuScope::Outside
+    }
+
+    fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
+        let addresses = WifiHosted::addresses(cell.family).map(Into::into);
+        self.ends.path(addresses, link_config, cell)
+    }
+
+    fn begin(&mut self, seed: u64) -> Result<(), Failure> {
+        self.before = Some((seed, self.hosted.look(Some(seed))?, self.ticks()));
+        Ok(())
+    }
+
+    fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, Failure> {
+        let mut evidence = Evidence::of_each(collected?);
+        let (seed, before, ticks) = self.before.take().expect("a trial is begun before it is ended");
+        let ticks = [ticks, self.ticks()];
+        let seen = WifiEvidence {
+            is_virtual: self.network.is_virtual(),
+            seed,
+            before,
+            after: self.hosted.look(None)?,
+        };
+        if let ([only], false) = (&mut evidence[..], seen.is_virtual) {
+            // The medium's work, and that of all three hosts.
+            only.guest_cpu = spans([Some(ticks[0]); 2], [Some(ticks[1]); 2]);
+        }
+        evidence.iter_mut().for_each(|arm| arm.wifi = Some(seen.clone()));
+        Ok(evidence)
+    }
+}
