@@ -40,4 +40,5 @@ mod wifi;
 mod wifi_capture;
 mod wifi_medium;
 mod wifi_saturation;
+mod wifi_study;
 mod zones;

@@ -1,0 +1,144 @@
+//! Studies over Wi-Fi, really running: station, access point and station in user-mode Linux, in virtual time. The tests
+//! need root and the user-mode Linux that is made here (uml-full).
+
+use crate::support;
+
+use stacklab_model::wifi::WifiConfig;
+use stacklab_model::{Family, Metric, RunRecord, Station, StationReport, Topology, Transport, Value};
+use stacklab_store::Record;
+use stacklab_study::{Input, parse};
+use std::collections::HashSet;
+use support::program::{Program, code, require_root};
+use support::records::{figure, runs};
+
+const FAMILIES: &str = r#"
+title = "Both families over Wi-Fi"
+[testbed]
+topology = "wifi"
+wifi = { aggregation = { frames = 8 } }
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["udp", "tcp"]
+size = [1408]
+[probe.stream]
+metrics = ["throughput", "loss", "cpu_sender"]
+length = { time = "600ms" }
+warmup = "200ms"
+[probe.echo]
+metrics = ["rtt"]
+length = { time = "100ms" }
+warmup = "30ms"
+[runs]
+arms = "separate"
+min = 2
+max = 2
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+"#;
+/// A flood's share of half of what one saturated sender would carry. The access point drops what its queue has no place
+/// for, and the receiver waits 100 ms for each gap.
+const SHARE: std::ops::Range<f64> = 0.5..1.05;
+
+/// Runs a study. Returns its runs, and the description of its testbed.
+fn measure(study: &str) -> (Vec<RunRecord>, String) {
+    require_root();
+    let program = Program::new();
+    program.write("study.toml", study);
+    let path = program.work().join("study.stacklab");
+    program.run(&["run", "study.toml", "--out", "study.stacklab", "--seed", "1"]).expect(code::DONE);
+    let described = Record::read(&path).unwrap().campaign().unwrap().testbed_description;
+    (runs(&path), described)
+}
+
+fn network(study: &str) -> WifiConfig {
+    match parse(&Input::file("study.toml", study)).unwrap().topology {
+        Topology::Wifi(network) => network,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn stations(run: &RunRecord) -> Vec<&StationReport> {
+    let all: Vec<_> = run.host_reports.iter().filter_map(|report| report.station.as_ref()).collect();
+    assert_eq!(all.len(), 2, "{}", run.trial);
+    all
+}
+
+/// What every run's stations must be: those of the plan, before and after.
+fn check_stations(run: &RunRecord) {
+    for StationReport { before, after, .. } in stations(run) {
+        assert_eq!(before, after, "{}", run.trial);
+        let Station { ssid, bssid, cipher, key_management, frequency, width, center, frames } = before;
+        assert_eq!((ssid.as_str(), bssid.as_str()), ("stacklab", "02:00:00:00:00:03"));
+        assert_eq!((cipher.as_str(), key_management.as_str()), ("CCMP", "WPA2-PSK"));
+        assert_eq!((*frequency, *width, *center), (2412, 40, 2422));
+        let seen: Vec<_> = frames.iter().map(|frame| (frame.family, frame.protected)).collect();
+        assert_eq!(seen, [(Family::Ipv4, true), (Family::Ipv6, true)]);
+        // QoS header, CCMP, LLC and SNAP.
+        assert!(frames.iter().all(|frame| frame.bytes == frame.packet + 26 + 16 + 8), "{frames:?}");
+    }
+}
+
+#[test]
+fn a_study_over_wifi_has_both_families_over_udp_and_tcp_in_streams_and_echoes() {
+    let (all, described) = measure(FAMILIES);
+    assert_eq!(all.len(), 2 * 4 * 2);
+    let network = network(FAMILIES);
+    assert!(described.contains("station - access point - station inside user-mode Linux"), "{described}");
+    assert!(described.contains(&network.to_string()), "{described}");
+    let mut seeds = HashSet::new();
+    for run in &all {
+        check_stations(run);
+        seeds.insert(stations(run)[0].seed);
+        let cell = &run.trial.cell;
+        if run.values.contains_key(&Metric::Rtt) {
+            let ms = figure(run, Metric::Rtt);
+            assert!((0.1..10.0).contains(&ms), "{cell}: {ms} ms");
+            continue;
+        }
+        let mbit = figure(run, Metric::Throughput);
+        println!("note: {cell}: {mbit:.2} Mbit/s");
+        if cell.transport == Transport::Udp {
+            let expected = network.saturation(cell).unwrap().goodput(cell.payload_bytes()) / 2.0;
+            assert!(SHARE.contains(&(mbit / expected)), "{cell}: {mbit} Mbit/s, not {expected}");
+        } else {
+            assert!(mbit > 20.0, "{cell}: {mbit} Mbit/s");
+        }
+        let Value::Missing(reason) = &run.values[&Metric::CpuSender] else { panic!("{:?}", run.values) };
+        assert!(reason.contains("virtual"), "{reason}");
+        assert!(run.host_reports.iter().all(|report| report.cpu.is_none()));
+    }
+    assert_eq!(seeds.len(), all.len(), "each trial has its own seed");
+}
+
+#[test]
+fn families_take_turns_over_wifi() {
+    let study = FAMILIES.replace("separate", "interleaved");
+    let (all, _) = measure(&study);
+    let streams = all.iter().filter(|run| run.values.contains_key(&Metric::Throughput));
+    let sliced: Vec<_> = streams.filter(|run| run.spec.slicing.is_some()).collect();
+    assert!(sliced.len() >= 2 * 4, "{}", sliced.len());
+    for run in sliced {
+        check_stations(run);
+        assert!(run.host_reports.iter().all(|report| report.slices.len() >= 5), "{}", run.trial);
+        assert!(figure(run, Metric::Throughput) > 10.0, "{}", run.trial);
+    }
+}
+
+#[test]
+fn networks_of_one_study_differ_in_what_the_study_varies() {
+    let study = FAMILIES
+        .replace("size = [1408]", "size = [384]\nsecurity = [\"open\", \"wpa2\"]")
+        .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
+    let (all, described) = measure(&study);
+    assert_eq!(all.len(), 2 * 4 * 2);
+    assert_eq!(described.lines().count(), 2, "{described}");
+    for run in &all {
+        let open = run.trial.cell.settings.get(stacklab_model::Factor::Security).unwrap() == "open";
+        for station in stations(run) {
+            assert_eq!(station.before.cipher, if open { "NONE" } else { "CCMP" }, "{}", run.trial);
+            assert!(station.before.frames.iter().all(|frame| frame.protected != open));
+        }
+    }
+}
