@@ -160,7 +160,7 @@ pub struct WifiLook {
     pub seed: Option<u64>,
 }
 
-/// The answer to a [`WifiLook`]: the state, or a sentence that says how it is not as planned.
+/// The answer to a request to look at the network: the state, or a sentence that says how it is not as planned.
 pub type WifiSeen = Result<WifiState, String>;
 
 /// The result of a path check for one family.
