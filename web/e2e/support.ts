@@ -31,6 +31,7 @@ interval = "10ms"
 metrics = ["rtt"]
 length = { time = "30ms" }
 [runs]
+arms = "separate"
 min = 4
 max = 4
 [[comparison]]
