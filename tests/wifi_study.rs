@@ -22,12 +22,12 @@ transport = ["udp", "tcp"]
 size = [1408]
 [probe.stream]
 metrics = ["throughput", "loss", "cpu_sender"]
-length = { time = "600ms" }
-warmup = "200ms"
+length = { time = "300ms" }
+warmup = "100ms"
 [probe.echo]
 metrics = ["rtt"]
-length = { time = "100ms" }
-warmup = "30ms"
+length = { time = "50ms" }
+warmup = "20ms"
 [runs]
 arms = "separate"
 min = 2
@@ -114,11 +114,13 @@ fn a_study_over_wifi_has_both_families_over_udp_and_tcp_in_streams_and_echoes() 
 
 #[test]
 fn families_take_turns_over_wifi() {
-    let study = FAMILIES.replace("separate", "interleaved");
+    let study = FAMILIES
+        .replace("separate", "interleaved")
+        .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
     let (all, _) = measure(&study);
     let streams = all.iter().filter(|run| run.values.contains_key(&Metric::Throughput));
     let sliced: Vec<_> = streams.filter(|run| run.spec.slicing.is_some()).collect();
-    assert!(sliced.len() >= 2 * 4, "{}", sliced.len());
+    assert!(sliced.len() >= 2 * 2, "{}", sliced.len());
     for run in sliced {
         check_stations(run);
         assert!(run.host_reports.iter().all(|report| report.slices.len() >= 5), "{}", run.trial);
