@@ -7,6 +7,7 @@ use crate::engine::reflect::Reflect;
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, Stamp, send};
 use crate::engine::socket::{self, Channel};
+use crate::engine::stamp_clock::StampClock;
 use crate::engine::tx::TxBatch;
 use crate::sys;
 use crate::trial::fixtures;
@@ -55,7 +56,7 @@ fn receiver_asks(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> 
     let shared = SharedState::new(ended);
     let mut counter = ArrivalCounter::new(spec, &shared, spec.flows as usize).with_cpu_time(spec.cpu_scope);
     let mut reflect = Reflect::new(spec, &channels[0], ended);
-    let mut rx = RxBatch::new(channels).unwrap();
+    let mut rx = RxBatch::new(channels, StampClock::new()).unwrap();
     let size = spec.message_bytes as usize;
     let before = sys::counting::asked();
     if spec.probe.probe.echoes() {
@@ -73,7 +74,7 @@ fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
     let ended = AtomicBool::new(false);
     let shared = SharedState::new(&ended);
     let mut answers = ArrivalCounter::new(spec, &shared, 1);
-    let mut rx = RxBatch::new(channels).unwrap();
+    let mut rx = RxBatch::new(channels, StampClock::new()).unwrap();
     let mut tx = TxBatch::new(channels, 0).unwrap();
     let size = spec.message_bytes as usize;
     let mut asked = 0;

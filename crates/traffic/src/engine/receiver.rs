@@ -10,6 +10,7 @@ use crate::engine::reflect::Reflect;
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{self, Channel, tcp_total};
 use crate::engine::socket_options;
+use crate::engine::stamp_clock::StampClock;
 use crate::engine::threads;
 use crate::error::{Attempt, EngineError};
 use crate::host::counters::Snapshot;
@@ -66,7 +67,7 @@ impl Receiver {
         let given = address.into();
         let address = zone::socket_addr(&given, 0).attempt(|| format!("listen on {given}"))?;
         // Taken before the socket exists, and so before the sender can start: its first packets must be counted too.
-        let before = Snapshot::take(&endpoint::interface_of(address)?);
+        let (before, clock) = (Snapshot::take(&endpoint::interface_of(address)?), StampClock::new());
         let sockets = if spec.transport == Transport::Tcp { spec.flows } else { 1 };
         sys::raise_file_limit(sockets.into()).attempt(|| format!("admit {} flows", spec.flows))?;
         let socket = socket::open(&spec, address)?;
@@ -82,7 +83,7 @@ impl Receiver {
         let ended = Arc::new(AtomicBool::new(false));
         let thread = thread::spawn({
             let ended = Arc::clone(&ended);
-            move || attend(&spec, peers.as_ref(), socket, listening, &before, &ended)
+            move || attend(&spec, peers.as_ref(), socket, listening, &before, clock, &ended)
         });
         Ok(Receiver { address: listening, ended, thread: Some(thread) })
     }
@@ -107,6 +108,7 @@ fn attend(
     socket: Socket,
     listening: SocketAddr,
     before: &Snapshot,
+    clock: StampClock,
     ended: &AtomicBool,
 ) -> Result<(HostReport, Vec<Channel>), EngineError> {
     sys::precise_timers();
@@ -127,12 +129,12 @@ fn attend(
     let mut sent = Sent::default();
     let counted = if spec.probe.probe.echoes() {
         let mut reflect = Reflect::new(spec, first, ended);
-        let mut rx = RxBatch::new(&channels).attempt(attempt)?;
+        let mut rx = RxBatch::new(&channels, clock).attempt(attempt)?;
         receive(&mut rx, size, spec.token, &mut reflect).attempt(attempt)?;
         sent = reflect.sent;
         Counted { received: reflect.received, cpu: reflect.cpu.finish(), ..Counted::default() }
     } else {
-        count(spec, &channels, ended).attempt(attempt)?
+        count(spec, &channels, clock, ended).attempt(attempt)?
     };
     let Counted { received, delays, series, slices, cpu_parts, cpu, flow_bytes } = counted;
     let cpu = if spec.slicing.is_some() { cpu::of_slices(&slices, cpu_parts) } else { cpu };
@@ -159,7 +161,12 @@ fn attend(
 }
 
 /// Counts the arrivals of all flows. Each thread counts its own streams; datagrams of all flows share one socket.
-fn count(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Result<Counted> {
+fn count(
+    spec: &TrialSpec,
+    channels: &[Channel],
+    clock: StampClock,
+    ended: &AtomicBool,
+) -> io::Result<Counted> {
     let size = spec.message_bytes as usize;
     let shared = SharedState::new(ended);
     let groups = threads::groups(channels.len());
@@ -171,7 +178,7 @@ fn count(spec: &TrialSpec, channels: &[Channel], ended: &AtomicBool) -> io::Resu
         if spec.slicing.is_none() {
             counter = counter.with_cpu_time(spec.cpu_scope);
         }
-        receive(&mut RxBatch::new(own)?, size, spec.token, &mut counter)?;
+        receive(&mut RxBatch::new(own, clock.clone())?, size, spec.token, &mut counter)?;
         Ok(counter)
     })?;
     let joined = counted.into_iter().reduce(|mut all, counter| {

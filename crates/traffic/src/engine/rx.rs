@@ -83,12 +83,13 @@ struct Datagrams {
 }
 
 impl<'a> RxBatch<'a> {
-    /// Buffers for one channel, or for several streams of one trial.
-    pub fn new(channels: &'a [Channel]) -> io::Result<Self> {
+    /// Buffers for one channel, or for several streams of one trial, and a clock that was read before anything could
+    /// arrive.
+    pub fn new(channels: &'a [Channel], clock: StampClock) -> io::Result<Self> {
         let channel = &channels[0];
         let size = channel.message_bytes;
         let arrivals = match channel.transport {
-            Transport::Tcp => Arrivals::Streams(Streams::new(channels, size)?),
+            Transport::Tcp => Arrivals::Streams(Streams::new(channels, size, clock)?),
             Transport::Udp => {
                 // One extra byte detects a datagram that is too long.
                 let (count, each) = match (channel.gro, channel.io) {
@@ -103,7 +104,7 @@ impl<'a> RxBatch<'a> {
                     place: 0,
                     offset: 0,
                     received_ns: 0,
-                    clock: StampClock::new(),
+                    clock,
                     stamped: channel.stamped,
                     coalesces: channel.coalesces,
                     coalescer: Coalescer::default(),
@@ -149,7 +150,7 @@ impl<'a> RxBatch<'a> {
 }
 
 impl Streams {
-    fn new(channels: &[Channel], size: usize) -> io::Result<Self> {
+    fn new(channels: &[Channel], size: usize, clock: StampClock) -> io::Result<Self> {
         let several = channels.len() > 1;
         let sockets = channels.iter().map(|channel| &channel.socket);
         Ok(Streams {
@@ -163,7 +164,7 @@ impl Streams {
             ready: if several { Some(Ready::watch(sockets, Interest::Readable)?) } else { None },
             received_ns: 0,
             received: 0,
-            clock: StampClock::new(),
+            clock,
             coalescer: Coalescer::default(),
         })
     }

@@ -9,6 +9,7 @@ use crate::engine::phases::{DRAIN_LIMIT, Finished, Sending, wait_until_empty};
 use crate::engine::receive_loop::receive;
 use crate::engine::rx::RxBatch;
 use crate::engine::socket::{Channel, tcp_total};
+use crate::engine::stamp_clock::StampClock;
 use crate::engine::threads;
 use crate::engine::turns::Turn;
 use crate::error::{Attempt, EngineError};
@@ -67,7 +68,7 @@ pub fn run_arm(
     let mut interface_rtt = InterfaceRtt::watch(spec, first);
     let report = match spec.probe.probe {
         Probe::Echo | Probe::EchoLoaded => {
-            let mut rx = RxBatch::new(&channels).attempt(attempt)?;
+            let mut rx = RxBatch::new(&channels, StampClock::new()).attempt(attempt)?;
             let mut sending = Sending::new(spec, &channels, 0..1).attempt(attempt)?;
             let done = sending.phases(turn.as_mut(), |phase, sequence| {
                 counter.await_answer(phase, sequence, sys::now_ns());
@@ -80,8 +81,9 @@ pub fn run_arm(
             done.and_then(|()| sending.finish())
         }
         Probe::EchoOpen => thread::scope(|scope| {
-            let answers =
-                scope.spawn(|| receive(&mut RxBatch::new(&channels)?, size, spec.token, &mut counter));
+            let answers = scope.spawn(|| {
+                receive(&mut RxBatch::new(&channels, StampClock::new())?, size, spec.token, &mut counter)
+            });
             let sent = stream(spec, &channels, None);
             ended.store(true, Ordering::Relaxed);
             let received = answers.join().expect("the receive loop does not panic");

@@ -6,36 +6,48 @@ use crate::sys::{self, Nanos, RealtimeOffset};
 /// run at one rate.
 const APART_NS: u64 = 1_000_000;
 
+/// How many readings are made of a clock that is new or was set.
+const READINGS: usize = 8;
+
 /// Both clocks, as they were at the last reading.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct StampClock {
     read_ns: Nanos,
-    /// The most exact reading since the realtime clock was set.
+    /// The most exact reading of those that agree with the last one.
     realtime: RealtimeOffset,
     was_set: bool,
-    /// The last reading before the realtime clock was set, zero if it was not: a packet that came earlier has a
-    /// timestamp of the other time.
+    /// The last reading before the realtime clock was set, or the first one of all: a timestamp from before it is of
+    /// another time.
     since_ns: Nanos,
 }
 
 impl StampClock {
-    /// The first reading.
+    /// The first reading: before any packet can arrive whose timestamp it is to be asked about.
     pub fn new() -> Self {
-        StampClock { read_ns: sys::now_ns(), realtime: sys::realtime_offset(), was_set: false, since_ns: 0 }
+        StampClock::of(sys::now_ns(), exact_offset())
+    }
+
+    fn of(read_ns: Nanos, realtime: RealtimeOffset) -> Self {
+        StampClock { read_ns, realtime, was_set: false, since_ns: read_ns }
     }
 
     /// Reads both clocks, at this time of the monotonic one.
     pub fn read(&mut self, read_ns: Nanos) {
         self.compare(read_ns, sys::realtime_offset());
+        if self.was_set {
+            self.realtime = exact_offset();
+        }
     }
 
     fn compare(&mut self, read_ns: Nanos, realtime: RealtimeOffset) {
         let RealtimeOffset { offset_ns, bound_ns } = self.realtime;
-        self.was_set = realtime.offset_ns.abs_diff(offset_ns) > APART_NS + realtime.bound_ns + bound_ns;
+        let apart_ns = realtime.offset_ns.abs_diff(offset_ns).saturating_sub(realtime.bound_ns + bound_ns);
+        self.was_set = apart_ns > APART_NS;
         if self.was_set {
             self.since_ns = self.read_ns;
         }
-        if self.was_set || realtime.bound_ns < bound_ns {
+        // Two settings may take each other back but for the time that they took.
+        if apart_ns > 0 || realtime.bound_ns < bound_ns {
             self.realtime = realtime;
         }
         self.read_ns = read_ns;
@@ -55,6 +67,12 @@ impl StampClock {
     }
 }
 
+/// The most exact of several readings: one that was interrupted is off by more than a packet's way.
+fn exact_offset() -> RealtimeOffset {
+    let readings = std::iter::repeat_with(sys::realtime_offset).take(READINGS);
+    readings.min_by_key(|reading| reading.bound_ns).expect("there are some")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,8 +83,7 @@ mod tests {
         const OFFSET_NS: i64 = 1_700_000_000_000_000_000;
         let stamp = |arrived_ns: i64| (arrived_ns + OFFSET_NS) as Nanos;
         let reading = |offset_ns| RealtimeOffset { offset_ns, bound_ns: 20 };
-        let begin =
-            || StampClock { read_ns: 1_000, realtime: reading(OFFSET_NS), was_set: false, since_ns: 0 };
+        let begin = || StampClock::of(1_000, reading(OFFSET_NS));
         let mut clock = begin();
         // Readings are not exact, and one that was interrupted is not taken.
         clock.compare(5_000, RealtimeOffset { offset_ns: OFFSET_NS + 3_000_000, bound_ns: 3_000_000 });
@@ -86,6 +103,14 @@ mod tests {
             clock.compare(30_000, reading(OFFSET_NS + hours * HOUR_NS));
             assert_eq!(clock.arrival(stamp(25_000 + hours * HOUR_NS)), 25_000);
             assert_eq!(clock.arrival(stamp(900)), 30_000);
+            // Set to and fro while a packet waited: its timestamp is of a time that no reading has seen.
+            let mut clock = begin();
+            clock.compare(20_000, reading(OFFSET_NS));
+            assert_eq!(clock.arrival(stamp(15_000 + hours * HOUR_NS)), 20_000);
         }
+        // To and fro, and some time was lost: a packet that came later has not arrived earlier.
+        let mut clock = begin();
+        clock.compare(500_000, reading(OFFSET_NS - 300_000));
+        assert_eq!(clock.arrival(stamp(450_000 - 300_000)), 450_000);
     }
 }
