@@ -76,7 +76,7 @@ fn json(outcome: &Outcome) -> Value {
 }
 
 /// Builds the library that makes a sender slower.
-fn library(program: &Program) -> PathBuf {
+pub fn library(program: &Program) -> PathBuf {
     let path = program.work().join("slower.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/support/slower.c");
     let mut command = Command::new("cc");

@@ -13,6 +13,7 @@
 //! * [`statistics`]: the tests and intervals that these are made of
 //! * [`findings`]: all of these, for a campaign
 //! * [`between`]: two campaigns, not paired
+//! * [`stage_costs`]: where in the stack the time goes, from samples
 
 mod comparison;
 mod estimate;
@@ -20,6 +21,7 @@ mod findings;
 mod headers;
 mod records;
 mod runs;
+mod stage_costs;
 pub mod statistics;
 mod steady_state;
 
@@ -35,4 +37,5 @@ pub use findings::findings;
 pub use headers::{FULL_LINK, explain, limit};
 pub use records::between::{NothingInCommon, between};
 pub use runs::Runs;
+pub use stage_costs::{ArmSlice, stage_costs};
 pub use statistics::half_width::half_width_of;

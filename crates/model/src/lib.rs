@@ -3,6 +3,7 @@
 //! It contains data, parsing and printing only: no I/O and no clock. It is the only crate of the project that other
 //! library crates depend on; the `stacklab` program combines them.
 
+mod explanation;
 mod factors;
 mod findings;
 mod host;
@@ -17,6 +18,8 @@ mod units;
 mod value;
 pub mod wifi;
 
+pub use explanation::profile::{Profile, Sample, StageKind, StageName, Window};
+pub use explanation::stage_costs::{Health, StageCost, StageCosts};
 pub use factors::cell::Cell;
 pub use factors::factor::Factor;
 pub use factors::family::{Family, Framing, Probe, Transport};

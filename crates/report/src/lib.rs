@@ -14,6 +14,7 @@ pub mod page;
 mod paper;
 mod records;
 mod rendering;
+mod stage_costs;
 mod tidy;
 
 #[cfg(test)]
@@ -30,6 +31,7 @@ pub use records::{BETWEEN_FORMAT_VERSION, between};
 pub use rendering::document::{Block, Footnotes, Table};
 pub use rendering::format::Format;
 pub use rendering::json::versioned_json;
+pub use stage_costs::{STAGE_COSTS_FORMAT_VERSION, stage_costs};
 pub use tidy::{TidyFormat, tidy, tidy_slices};
 
 use crate::findings::{comparisons, csv, estimates, groups, heading, json, matrix, notes, summary};
@@ -80,8 +82,12 @@ pub fn column_docs() -> String {
          {}\n\
          ## `stacklab compare --format csv`\n\n\
          A row is one metric of one cell that both records have.\n\n\
+         {}\n\
+         ## `stacklab explain --format csv`\n\n\
+         A row is a stage of the network stack, or a function, in two arms.\n\n\
          {}",
         columns::documentation(&findings::csv::columns()),
-        columns::documentation(&records::csv::columns())
+        columns::documentation(&records::csv::columns()),
+        columns::documentation(&stage_costs::csv_columns())
     )
 }

@@ -100,6 +100,17 @@ pub enum Failure {
         /// The system's reason.
         reason: io::Error,
     },
+    /// The processors cannot be sampled here.
+    #[error(
+        "cannot sample what the processors do: {reason}; run as root, or with CAP_PERFMON and CAP_SYSLOG (stacklab doctor says more)"
+    )]
+    NotSampled {
+        /// The kernel's reason.
+        reason: io::Error,
+    },
+    /// Sampling failed.
+    #[error("{0}")]
+    Sampling(#[from] stacklab_profile::SamplingError),
     /// Output could not be written.
     #[error("could not write {what}: {reason}")]
     Output {
@@ -126,7 +137,11 @@ impl Failure {
             | Failure::NoPage(_)
             | Failure::Serve { .. } => 1,
             Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
-            Failure::Testbed(_) | Failure::Unable | Failure::ManualTestbed { .. } => 3,
+            Failure::Testbed(_)
+            | Failure::Unable
+            | Failure::ManualTestbed { .. }
+            | Failure::NotSampled { .. }
+            | Failure::Sampling(_) => 3,
             Failure::Store(_) => 4,
             // Before the first trial nothing was kept, but the exit code is the same: the user has interrupted.
             Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => 130,

@@ -26,6 +26,7 @@ pub fn main() -> ExitCode {
         Command::Report(options) => commands::report::report(&options),
         Command::Export(options) => commands::export::export(&options),
         Command::Compare(options) => commands::compare::compare(&options),
+        Command::Explain(options) => commands::explain::explain(&options),
         Command::Replicate(options) => commands::replicate::replicate(options),
         Command::Reference(command) => commands::reference::reference(&command),
         Command::Measure(options) => commands::measure::measure(&options),

@@ -1,6 +1,7 @@
 //! The command line.
 
 pub mod compare;
+pub mod explain;
 pub mod image;
 pub mod lab;
 pub mod measure;
@@ -12,6 +13,7 @@ pub mod tools;
 
 use clap::{Parser, Subcommand};
 use compare::CompareOptions;
+use explain::ExplainOptions;
 use image::ImageCommand;
 use lab::LabCommand;
 use measure::MeasureOptions;
@@ -91,6 +93,17 @@ Examples:
 What both records measured is compared: the same cells by the same metrics. Runs are not paired. With --fail-on the exit
 code is 8 where the whole 95 % interval of a figure is worse than that.")]
     Compare(CompareOptions),
+    /// Say where in the network stack two arms differ, in nanoseconds a message
+    #[command(after_help = "\
+Examples:
+  stacklab explain                                 UDP of 128 bytes, IPv6 against IPv4, on this machine
+  stacklab explain tcp --size 1408 --functions
+  stacklab explain udp --factor io                 one call for many datagrams against one for each
+  stacklab explain my.toml --format json           the first comparison of a study of your own
+
+The processors are sampled while a campaign runs. That needs root, or CAP_PERFMON and CAP_SYSLOG, and hosts that are namespaces of
+this kernel. docs/explain.md says how it works and what the columns mean.")]
+    Explain(ExplainOptions),
     /// Look up what published studies print, check the differences that they state, and print the airtime model
     #[command(
         subcommand,

@@ -35,6 +35,14 @@ pub fn doctor() -> Result<(), Failure> {
     text += &listed(&kinds());
     text += "\nServices on a host (factors.services)\n";
     text += &listed(&services::abilities());
+    text += "\nSampling the processors (stacklab explain)\n";
+    let _ = match stacklab_profile::check() {
+        Ok(()) => writeln!(text, "  yes  kernel functions"),
+        Err(reason) => writeln!(
+            text,
+            "  no   kernel functions: {reason}\n       to get it: run as root, or with CAP_PERFMON and CAP_SYSLOG"
+        ),
+    };
     text.push('\n');
     for (name, result) in &facts.abilities {
         let _ = match result.as_str() {

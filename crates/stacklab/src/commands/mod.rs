@@ -3,6 +3,7 @@
 pub mod agent;
 pub mod compare;
 pub mod doctor;
+pub mod explain;
 pub mod export;
 pub mod generate;
 pub mod guest;

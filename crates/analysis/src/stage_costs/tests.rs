@@ -1,0 +1,132 @@
+use super::*;
+use stacklab_model::{Sample, StageName, Window};
+
+const STAGES: [(&str, StageKind); 4] = [
+    ("route lookup", StageKind::Stack),
+    ("copy", StageKind::Stack),
+    ("idle", StageKind::Idle),
+    ("unmapped", StageKind::Unmapped),
+];
+const WINDOW_NS: u64 = 40_000_000;
+const SLICE_NS: u64 = 4_000_000;
+/// Without sampling; with it a message takes a quarter longer.
+const MESSAGE_NS: [f64; 2] = [1000.0, 1100.0];
+const OVERHEAD: f64 = 1.25;
+
+/// Windows of two arms on one processor, whose samples fall anywhere, by these shares of a message's time; or each
+/// one right after the same one.
+fn made(shares: [[f64; 3]; 2], seed: u64, locked: bool) -> (Profile, [Vec<ArmSlice>; 2]) {
+    let mut random = SplitMix64(seed);
+    let mut unit = || (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+    let stages = STAGES.map(|(name, kind)| StageName { name: name.to_owned(), kind }).to_vec();
+    let mut profile = Profile { stages, ..Profile::default() };
+    let mut slices = [Vec::new(), Vec::new()];
+    for window in 0..300 {
+        let (from_ns, is_sampled) = (1_000_000 + window * WINDOW_NS, window % 2 == 0);
+        profile.windows.push(Window { from_ns, to_ns: from_ns + WINDOW_NS, is_sampled });
+        for turn in 0..9 {
+            let arm = ((window + turn) % 2) as usize;
+            let first_ns = from_ns + 1_000_000 + turn * (SLICE_NS + 100_000);
+            let last_ns = first_ns + SLICE_NS;
+            let each = MESSAGE_NS[arm] * if is_sampled { OVERHEAD } else { 1.0 };
+            let messages = (SLICE_NS as f64 / each) as u64;
+            let cpu_ns = SLICE_NS * 4 / 5;
+            slices[arm].push(ArmSlice {
+                from_ns: first_ns,
+                to_ns: last_ns,
+                messages,
+                cpu_ns,
+                is_whole: true,
+            });
+            let (mut time_ns, mut before) = (first_ns as f64, None);
+            if !is_sampled {
+                continue;
+            }
+            loop {
+                let period_ns = 60_000.0 * (0.7 + 0.6 * unit());
+                time_ns += period_ns;
+                if time_ns >= last_ns as f64 {
+                    break;
+                }
+                let [route, copy, _] = shares[arm];
+                let at = unit();
+                let drawn = if at < route {
+                    0
+                } else if at < route + copy {
+                    1
+                } else {
+                    2
+                };
+                let stage = before.filter(|_| locked && unit() < 0.3).unwrap_or(drawn);
+                before = Some(stage);
+                let period_ns = period_ns as u64;
+                profile.samples.push(Sample {
+                    time_ns: time_ns as u64,
+                    stands_for_ns: period_ns,
+                    cpu: 0,
+                    stage,
+                    function: 7,
+                    is_own: stage != 2,
+                });
+            }
+        }
+    }
+    profile.functions.insert(7, "f".to_owned());
+    (profile, slices)
+}
+
+fn costs((profile, [a, b]): &(Profile, [Vec<ArmSlice>; 2])) -> StageCosts {
+    stage_costs(profile, [a, b], String::new(), ["ipv4", "ipv6"].map(str::to_owned), 1).unwrap()
+}
+
+#[test]
+fn a_stage_that_costs_more_is_found_with_its_nanoseconds_and_all_add_up() {
+    // 500 and 580 ns of route lookup, 300 ns of copying, the rest idle.
+    let made = made([[0.5, 0.3, 0.2], [5.8 / 11.0, 3.0 / 11.0, 0.2]], 1, false);
+    let found = costs(&made);
+    let row = |name: &str| found.stages.iter().find(|row| row.name == name).unwrap();
+    let route = row("route lookup");
+    assert!((route.difference_ns - 80.0).abs() < 3.0 * route.error_ns, "{route:?}");
+    assert!(route.differs() && route.half_width_ns() < 40.0, "{route:?}");
+    assert!((route.ns[0] - 500.0).abs() < 20.0, "{route:?}");
+    let copy = row("copy");
+    assert!(!copy.differs() && copy.difference_ns.abs() < 3.0 * copy.error_ns, "{copy:?}");
+    assert!((found.threads.difference_ns - 80.0).abs() < 1.0, "{:?}", found.threads);
+    let parts = [&found.unmapped, &found.not_sampled];
+    let sum: f64 = found.stages.iter().chain(parts).map(|row| row.difference_ns).sum();
+    assert!((sum - found.busy.difference_ns).abs() < 1e-6, "{sum}");
+    let health = &found.health;
+    assert!(
+        (health.overhead - 0.25).abs() < 0.01 && (health.coverage.unwrap() - 1.0).abs() < 0.02,
+        "{health:?}"
+    );
+    assert!((health.lock_ratio - 1.0).abs() < 0.03 && health.complaints().is_empty(), "{health:?}");
+    assert_eq!(found.functions[0].name, "f");
+}
+
+#[test]
+fn an_arm_does_not_differ_from_itself() {
+    let differing: usize = (0..20)
+        .map(|seed| {
+            let mut made = made([[0.5, 0.3, 0.2]; 2], seed, false);
+            // The second arm's messages take as long as the first one's.
+            made.1[1].iter_mut().for_each(|slice| slice.messages = slice.messages * 11 / 10);
+            costs(&made).stages.iter().filter(|row| row.differs()).count()
+        })
+        .sum();
+    assert!(differing <= 3, "{differing} of 40 stages");
+}
+
+#[test]
+fn samples_that_follow_the_loop_are_complained_of() {
+    let health = costs(&made([[0.5, 0.3, 0.2]; 2], 1, true)).health;
+    assert!(health.lock_ratio > 1.2, "{health:?}");
+    assert!(health.complaints()[0].contains("lock ratio"), "{health:?}");
+}
+
+#[test]
+fn few_windows_say_nothing() {
+    let (mut profile, [a, b]) = made([[0.5, 0.3, 0.2]; 2], 1, false);
+    profile.windows.truncate(8);
+    assert_eq!(stage_costs(&profile, [&a, &b], String::new(), Default::default(), 1), None);
+}

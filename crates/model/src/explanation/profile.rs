@@ -1,0 +1,72 @@
+//! What was sampled.
+
+use std::collections::BTreeMap;
+
+/// Samples of the processors that a study ran on.
+#[derive(Debug, Clone, Default)]
+pub struct Profile {
+    /// The stages, in the order of a packet's way.
+    pub stages: Vec<StageName>,
+    /// Ordered by time.
+    pub samples: Vec<Sample>,
+    /// Ordered by time; one with samples and one without in turn.
+    pub windows: Vec<Window>,
+    /// Names of the functions that samples are of, by number.
+    pub functions: BTreeMap<u32, String>,
+    /// Samples that found no room.
+    pub lost: u64,
+    /// How often the kernel left samples out because they took too much time.
+    pub throttled: u64,
+    /// Functions that no stage has, with their samples, most first.
+    pub unmapped: Vec<(String, u64)>,
+}
+
+/// A stage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StageName {
+    /// Its name.
+    pub name: String,
+    /// What it is part of.
+    pub kind: StageKind,
+}
+
+/// What a stage is part of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StageKind {
+    /// The network stack, or a process of the study.
+    Stack,
+    /// Functions without a stage.
+    Unmapped,
+    /// Programs outside the study.
+    Other,
+    /// Nothing to do.
+    Idle,
+}
+
+/// What a processor did at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// Nanoseconds of the monotonic clock.
+    pub time_ns: u64,
+    /// Nanoseconds of the processor that the sample stands for.
+    pub stands_for_ns: u64,
+    /// Processor.
+    pub cpu: u32,
+    /// Stage, an index of the profile's.
+    pub stage: u32,
+    /// Function, a number of the profile's; another number if there is none.
+    pub function: u32,
+    /// Whether a process of the study ran.
+    pub is_own: bool,
+}
+
+/// A time in which samples were taken, or none were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Window {
+    /// Begin, nanoseconds of the monotonic clock.
+    pub from_ns: u64,
+    /// End.
+    pub to_ns: u64,
+    /// Whether samples were taken.
+    pub is_sampled: bool,
+}

@@ -1,0 +1,124 @@
+//! What the samples show: the cost of each stage in each arm.
+
+use serde::Serialize;
+
+/// The costs of two arms by stage, nanoseconds a message.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StageCosts {
+    /// What both arms have in common.
+    pub cell: String,
+    /// The levels that differ: baseline, candidate.
+    pub arms: [String; 2],
+    /// Stages of the stack and the study's processes, the largest difference first.
+    pub stages: Vec<StageCost>,
+    /// Functions without a stage.
+    pub unmapped: StageCost,
+    /// What the clock has beyond the samples.
+    pub not_sampled: StageCost,
+    /// The clock: CPU time of the arm's threads on both hosts.
+    pub threads: StageCost,
+    /// What the stack did outside them, by samples: in kernel threads, or in interrupts of other programs or of an
+    /// idle processor.
+    pub outside: StageCost,
+    /// Both together: the sum of all stages, of `unmapped` and of `not_sampled`.
+    pub busy: StageCost,
+    /// Functions, the largest difference first.
+    pub functions: Vec<StageCost>,
+    /// Whether the figures can be believed.
+    pub health: Health,
+}
+
+impl StageCosts {
+    /// What is no stage, and the sums.
+    pub fn sums(&self) -> [&StageCost; 5] {
+        [&self.unmapped, &self.not_sampled, &self.threads, &self.outside, &self.busy]
+    }
+}
+
+/// A cost in two arms.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct StageCost {
+    /// The stage's or function's name.
+    pub name: String,
+    /// Nanoseconds a message: baseline, candidate.
+    pub ns: [f64; 2],
+    /// Candidate minus baseline.
+    pub difference_ns: f64,
+    /// Standard error of the difference, by the bootstrap over windows.
+    pub error_ns: f64,
+    /// p of no difference, adjusted for the number of stages (Holm); `None` for what is no stage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub adjusted_p: Option<f64>,
+}
+
+impl StageCost {
+    /// Half of the 95 % interval of the difference.
+    pub fn half_width_ns(&self) -> f64 {
+        1.96 * self.error_ns
+    }
+
+    /// Whether the arms differ here, with all stages taken into account.
+    pub fn differs(&self) -> bool {
+        self.adjusted_p.is_some_and(|p| p < 0.05)
+    }
+}
+
+/// What says whether samples describe the stack.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Health {
+    /// How often two samples in a row are of one stage, over how often they would be by chance: 1 when samples fall
+    /// anywhere.
+    pub lock_ratio: f64,
+    /// Time that samples of the stack stand for, over `busy`; `None` where only one host counts its CPU time, and
+    /// `threads` is by samples.
+    pub coverage: Option<f64>,
+    /// By how much sampling lengthens a message's CPU time.
+    pub overhead: f64,
+    /// Share of busy time without a stage.
+    pub unmapped: f64,
+    /// Time of programs outside the study, by samples, over theirs and `busy`.
+    pub other_load: f64,
+    /// Samples that were used.
+    pub samples: u64,
+    /// Messages of both arms while samples were taken.
+    pub messages: u64,
+    /// Samples that found no room.
+    pub lost: u64,
+    /// How often the kernel left samples out.
+    pub throttled: u64,
+    /// The functions without a stage that had most samples.
+    pub unmapped_functions: Vec<String>,
+}
+
+impl Health {
+    /// Above this, samples follow the packet loop.
+    pub const MOST_LOCKED: f64 = 1.05;
+    /// Most of the busy time that may be without a stage.
+    pub const MOST_UNMAPPED: f64 = 0.03;
+
+    /// What speaks against the figures; empty if nothing does.
+    pub fn complaints(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        if self.lock_ratio > Health::MOST_LOCKED {
+            all.push(format!(
+                "samples follow the packet loop (lock ratio {:.2}, at most {}): choose another --period",
+                self.lock_ratio,
+                Health::MOST_LOCKED
+            ));
+        }
+        if self.unmapped > Health::MOST_UNMAPPED {
+            all.push(format!(
+                "{:.1} % of the busy time is in functions that the table of stages lacks: {}",
+                100.0 * self.unmapped,
+                self.unmapped_functions.join(", ")
+            ));
+        }
+        if self.lost > 0 || self.throttled > 0 {
+            all.push(format!(
+                "{} samples were lost and {} times the kernel throttled them: choose a longer --period",
+                self.lost, self.throttled
+            ));
+        }
+        all
+    }
+}

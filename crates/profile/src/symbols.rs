@@ -1,0 +1,79 @@
+//! The kernel's functions by address.
+
+use std::fs;
+use std::io;
+
+/// The functions of the running kernel and its modules, by address.
+pub struct Symbols {
+    /// Addresses, ascending, with names.
+    all: Vec<(u64, String)>,
+}
+
+impl Symbols {
+    /// The running kernel's.
+    ///
+    /// # Errors
+    /// When they cannot be read, or addresses are hidden (kernel.kptr_restrict, without CAP_SYSLOG).
+    pub fn of_kernel() -> io::Result<Self> {
+        let symbols = Symbols::parse(&fs::read_to_string("/proc/kallsyms")?);
+        if symbols.all.is_empty() {
+            return Err(io::Error::new(
+                io::ErrorKind::PermissionDenied,
+                "the addresses in /proc/kallsyms are hidden: root sees them, or CAP_SYSLOG with kernel.kptr_restrict below 2",
+            ));
+        }
+        Ok(symbols)
+    }
+
+    /// Lines as /proc/kallsyms has them: address, type, name, module. Hidden addresses are zero, and left out.
+    pub fn parse(text: &str) -> Self {
+        let mut all: Vec<(u64, String)> = text
+            .lines()
+            .filter_map(|line| {
+                let mut words = line.split_ascii_whitespace();
+                let (address, kind, name) = (words.next()?, words.next()?, words.next()?);
+                let address = u64::from_str_radix(address, 16).ok().filter(|address| *address > 0)?;
+                matches!(kind, "t" | "T" | "w" | "W").then(|| (address, plain(name).to_owned()))
+            })
+            .collect();
+        all.sort();
+        Symbols { all }
+    }
+
+    /// The number of the function that holds this address, for [`Symbols::name`]; `None` below the first one.
+    pub fn find(&self, address: u64) -> Option<u32> {
+        let after = self.all.partition_point(|(start, _)| *start <= address);
+        after.checked_sub(1).map(|place| place as u32)
+    }
+
+    /// The name of a function, without what the compiler adds to parts of it.
+    pub fn name(&self, function: u32) -> &str {
+        self.all.get(function as usize).map_or("?", |(_, name)| name)
+    }
+}
+
+/// A name without the compiler's endings (`.isra.0`, `.cold`) and beginnings (`__pfx_`).
+fn plain(name: &str) -> &str {
+    let name = name.strip_prefix("__pfx_").unwrap_or(name);
+    match name.find('.') {
+        Some(at) if at > 0 => &name[..at],
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_of_the_function_before_it() {
+        let text = "ffffffff81000100 T ip_output\nffffffff81000000 t __pfx_ip_rcv.isra.0\n\
+                    ffffffff81000200 D data\n0000000000000000 T hidden\nffffffffc0000000 t sit_init\t[sit]\n";
+        let symbols = Symbols::parse(text);
+        let name = |address| symbols.find(address).map(|function| symbols.name(function));
+        assert_eq!(name(0xffff_ffff_8100_00ff), Some("ip_rcv"));
+        assert_eq!(name(0xffff_ffff_8100_0100), Some("ip_output"));
+        assert_eq!(name(0xffff_ffff_c000_0010), Some("sit_init"));
+        assert_eq!(name(5), None);
+    }
+}

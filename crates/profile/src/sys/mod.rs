@@ -1,0 +1,9 @@
+//! The kernel's sampling interface. All `unsafe` of this crate is here.
+
+mod counter;
+mod processors;
+mod ring;
+
+pub use counter::{Counter, check};
+pub use processors::{cpus, now_ns};
+pub use ring::{Record, Ring};

@@ -1,0 +1,163 @@
+//! The costs of two arms by stage of the network stack, as `stacklab explain` prints them.
+
+use crate::rendering::columns::{self, Column};
+use crate::rendering::csv_cells::Cells;
+use crate::rendering::document::{Block, Table, plain};
+use crate::rendering::format::Format;
+use crate::rendering::json::versioned_json;
+use crate::rendering::{markdown, text};
+use serde::Serialize;
+use stacklab_model::{StageCost, StageCosts};
+
+/// Version of the JSON.
+pub const STAGE_COSTS_FORMAT_VERSION: u32 = 1;
+/// Stages that the answer names.
+const NAMED: usize = 4;
+
+/// Renders the costs; `functions` adds the functions that differ most.
+pub fn stage_costs(all: &[StageCosts], format: Format, functions: bool, width: usize) -> String {
+    match format {
+        Format::Text => text::render(&document(all, functions), width),
+        Format::Markdown => markdown::render(&document(all, functions)),
+        Format::Csv => csv(all, functions, Cells::Guarded),
+        Format::RawCsv => csv(all, functions, Cells::Raw),
+        Format::Json => {
+            #[derive(Serialize)]
+            struct Content<'a> {
+                explained: &'a [StageCosts],
+            }
+            versioned_json(STAGE_COSTS_FORMAT_VERSION, &Content { explained: all })
+        }
+    }
+}
+
+fn document(all: &[StageCosts], functions: bool) -> Vec<Block> {
+    let mut blocks = vec![Block::Title("Where the time goes, by stage of the network stack".to_owned())];
+    for costs in all {
+        let [baseline, candidate] = &costs.arms;
+        blocks.push(Block::Heading(plain(&format!("{}: {candidate} against {baseline}", costs.cell))));
+        blocks.push(Block::Table(table(costs, "stage", costs.stages.iter().chain(costs.sums()))));
+        if functions {
+            blocks.push(Block::Table(table(costs, "function", costs.functions.iter())));
+        }
+        blocks.push(Block::Text(answer(costs)));
+        blocks.push(Block::Text(health(costs)));
+        blocks.push(Block::List(costs.health.complaints().iter().map(|text| plain(text)).collect()));
+    }
+    blocks.push(Block::Text(
+        "CPU time of both hosts a message, without what sampling costs. +- is half of the 95 % interval of the difference; * marks p < 0.05, \
+         adjusted for all stages (Holm). Threads: CPU time of the arm's threads; outside them: what the stack did in kernel threads and \
+         in interrupts of others. Busy is both, and the sum of all lines above `threads`."
+            .to_owned(),
+    ));
+    blocks
+}
+
+fn table<'a>(costs: &StageCosts, what: &str, rows: impl Iterator<Item = &'a StageCost>) -> Table {
+    let rows: Vec<&StageCost> = rows.collect();
+    let column = |of: &dyn Fn(&StageCost) -> String| rows.iter().map(|row| of(row)).collect::<Vec<_>>();
+    let mut table = Table::default();
+    table.push(what, false, column(&|row| plain(&row.name)));
+    for (arm, level) in costs.arms.iter().enumerate() {
+        table.push(format!("{}, ns", plain(level)), true, column(&|row| format!("{:.0}", row.ns[arm])));
+    }
+    table.push("difference", true, column(&|row| format!("{:+.0}", row.difference_ns)));
+    table.push("+-", true, column(&|row| format!("{:.0}", row.half_width_ns())));
+    table.push("", false, column(&|row| if row.differs() { "*".to_owned() } else { String::new() }));
+    table
+}
+
+/// The answer in a sentence: by how much the arms differ, and in which stages.
+fn answer(costs: &StageCosts) -> String {
+    let [baseline, candidate] = &costs.arms;
+    let busy = &costs.busy;
+    let more = |ns: f64| if ns < 0.0 { "less" } else { "more" };
+    let part =
+        |row: &StageCost| format!("{} {:+.0} +- {:.0}", row.name, row.difference_ns, row.half_width_ns());
+    let differing: Vec<String> =
+        costs.stages.iter().filter(|row| row.differs()).take(NAMED).map(part).collect();
+    let sentence = format!(
+        "{}: {candidate} takes {:.0} +- {:.0} ns of CPU time {} than {baseline} a message",
+        costs.cell,
+        busy.difference_ns.abs(),
+        busy.half_width_ns(),
+        more(busy.difference_ns)
+    );
+    let why = match differing.as_slice() {
+        [] => "no stage differs by more than chance".to_owned(),
+        parts => parts.join(", "),
+    };
+    plain(&format!("{sentence}: {why}."))
+}
+
+fn health(costs: &StageCosts) -> String {
+    let health = &costs.health;
+    let covers = match health.coverage {
+        Some(share) => format!("samples cover {:.1} % of the busy time", 100.0 * share),
+        None => "the receiver counts no CPU time of its own here, so threads is by samples".to_owned(),
+    };
+    format!(
+        "{} samples of {} messages; lock ratio {:.2} (1 where samples fall anywhere), {covers}, sampling \
+         lengthened it by {:.1} %, {:.1} % of it is of no stage, other programs had {:.1} % of all that was not idle; {} samples lost, {} times \
+         throttled.",
+        health.samples,
+        health.messages,
+        health.lock_ratio,
+        100.0 * health.overhead,
+        100.0 * health.unmapped,
+        100.0 * health.other_load,
+        health.lost,
+        health.throttled
+    )
+}
+
+/// A row of the CSV.
+pub struct Row<'a> {
+    costs: &'a StageCosts,
+    kind: &'static str,
+    cost: &'a StageCost,
+}
+
+fn csv(all: &[StageCosts], functions: bool, cells: Cells) -> String {
+    let rows = all.iter().flat_map(|costs| {
+        let kind = |kind: &'static str| move |cost| Row { costs, kind, cost };
+        let listed = costs.functions.iter().filter(move |_| functions);
+        costs
+            .stages
+            .iter()
+            .map(kind("stage"))
+            .chain(costs.sums().into_iter().map(kind("whole")))
+            .chain(listed.map(kind("function")))
+    });
+    columns::render(&csv_columns(), rows, cells)
+}
+
+/// The CSV's columns.
+pub fn csv_columns<'a>() -> Vec<Column<Row<'a>>> {
+    vec![
+        Column::new("cell", "what both arms have in common", |row: &Row<'a>| row.costs.cell.clone()),
+        Column::new("baseline", "level of the baseline", |row: &Row<'a>| row.costs.arms[0].clone()),
+        Column::new("candidate", "level of the candidate", |row: &Row<'a>| row.costs.arms[1].clone()),
+        Column::new(
+            "kind",
+            "`stage`, `function`, or `whole`: what is no stage, and the sums",
+            |row: &Row<'a>| row.kind.to_owned(),
+        ),
+        Column::new("name", "the stage or function", |row: &Row<'a>| row.cost.name.clone()),
+        Column::new("baseline_ns", "nanoseconds of CPU time of both hosts a message", |row: &Row<'a>| {
+            row.cost.ns[0].to_string()
+        }),
+        Column::new("candidate_ns", "the same", |row: &Row<'a>| row.cost.ns[1].to_string()),
+        Column::new("difference_ns", "candidate minus baseline", |row: &Row<'a>| {
+            row.cost.difference_ns.to_string()
+        }),
+        Column::new("error_ns", "standard error of the difference", |row: &Row<'a>| {
+            row.cost.error_ns.to_string()
+        }),
+        Column::new(
+            "adjusted_p",
+            "p of no difference, adjusted (Holm); empty for `whole`",
+            |row: &Row<'a>| columns::figure(row.cost.adjusted_p),
+        ),
+    ]
+}

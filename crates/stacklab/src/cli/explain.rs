@@ -1,0 +1,42 @@
+//! The options of `stacklab explain`.
+
+use crate::cli::quantities::some_time;
+use clap::Args;
+use stacklab_model::Factor;
+use stacklab_report::Format;
+use std::path::PathBuf;
+
+/// Options of `explain`.
+#[derive(Debug, Args)]
+pub struct ExplainOptions {
+    /// udp, tcp or echo; or a study file or built-in study whose arms are interleaved and whose hosts share this kernel
+    #[arg(value_name = "STUDY", default_value = "udp")]
+    pub study: PathBuf,
+    /// Bytes per message, without a study of your own
+    #[arg(long, value_name = "BYTES", default_value_t = 128)]
+    pub size: u32,
+    /// How long to sample, warm-up and free slices included, without a study of your own
+    #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "24s")]
+    pub seconds: u64,
+    /// The factor to explain: for a study the one of its comparisons, else family or io
+    #[arg(long, value_name = "FACTOR")]
+    pub factor: Option<Factor>,
+    /// Mean time between samples of a processor: shorter ones find differences sooner, and cost more
+    #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "200us")]
+    pub period: u64,
+    /// Also the functions that differ most
+    #[arg(long)]
+    pub functions: bool,
+    /// text, markdown, csv, raw-csv or json
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub format: Format,
+    /// Seed of the plan's order and of the samples' times; without one, a new one
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Change one key of the study; may be given again
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub settings: Vec<String>,
+    /// Keep the record of the runs here; without it, none is kept
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+}

@@ -1,0 +1,206 @@
+//! `stacklab explain`: where in the network stack two arms differ, in nanoseconds a message.
+//!
+//! A campaign is run while the processors are sampled. Samples and slices have one clock, so the samples of each arm
+//! are those of the times of its slices. Runs that were sampled give no verdicts: sampling costs time.
+
+use crate::campaign::sources::{StudySource, new_seed, study_of};
+use crate::cli::explain::ExplainOptions;
+use crate::cli::run::{PlacementOptions, RunOptions, StudyOptions};
+use crate::commands::output::print_text;
+use crate::commands::run::campaign;
+use crate::failure::Failure;
+use stacklab_analysis::{ArmSlice, stage_costs};
+use stacklab_model::{
+    Cell, ComparisonSpec, Factor, Family, HostReport, Io, Probe, Profile, Role, SELF_ARMS, Slice, StageCosts,
+    Systems,
+};
+use stacklab_profile::Sampler;
+use stacklab_report::WIDTH;
+use stacklab_store::Record;
+use stacklab_study::Study;
+use stacklab_testbed::Placement;
+use std::collections::HashMap;
+use std::path::Path;
+
+/// The probes that can be named in place of a study.
+const PROBES: [&str; 3] = ["udp", "tcp", "echo"];
+/// Nanoseconds of an arm in a trial of a study of our own, and how many arms a trial has: two, and one of them as two
+/// more.
+const ARM_NS: u64 = 500_000_000;
+const ARMS: u64 = 4;
+/// Kernels on which a software clock that samples can hang the machine.
+const HANGING: [&str; 2] = ["6.16.", "6.17."];
+
+/// Runs the study while the processors are sampled, and prints the costs by stage.
+pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
+    let folder = tempfile::tempdir().map_err(|reason| Failure::Output {
+        what: "a folder for the study and its record".to_owned(),
+        reason,
+    })?;
+    let own = PROBES.iter().any(|probe| Path::new(probe) == options.study) && !options.study.is_file();
+    let path = if own {
+        let path = folder.path().join("explain.toml");
+        std::fs::write(&path, study_text(options)?)
+            .map_err(|reason| Failure::Output { what: path.display().to_string(), reason })?;
+        path
+    } else {
+        options.study.clone()
+    };
+    let seed = options.seed.unwrap_or_else(new_seed);
+    let asked =
+        StudyOptions { study: Some(path), scale: None, seed: Some(seed), settings: options.settings.clone() };
+    let (source, study) = study_of(&asked)?;
+    possible(&study, &source)?;
+    let (factor, pairs) = pairs(&study, if own { None } else { options.factor })?;
+    let out = options.out.clone().unwrap_or_else(|| folder.path().join("explain.stacklab"));
+    let sampler = Sampler::start(options.period, seed)?;
+    let ran = campaign(&RunOptions {
+        study: asked,
+        out: Some(out),
+        copy_agent: false,
+        placement: PlacementOptions { in_vm: Placement::WhereNeeded },
+        resume: false,
+    });
+    let profile = sampler.finish()?;
+    let (record, measured) = ran?;
+    measured?;
+    let costs = costs(&record, &profile, factor, &pairs, seed)?;
+    if costs.is_empty() {
+        return Err(Failure::NothingValid);
+    }
+    print_text(&stacklab_report::stage_costs(&costs, options.format, options.functions, WIDTH))
+}
+
+/// A study of both families, or of two ways of sending, for one probe.
+fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
+    let (probe, transport) = match options.study.to_str() {
+        Some("echo") => ("echo", "udp"),
+        Some(transport) => ("stream", transport),
+        None => ("stream", "udp"),
+    };
+    let (factor, [baseline, candidate]) = match options.factor.unwrap_or(Factor::Family) {
+        Factor::Family => ("family", [Family::Ipv4.to_string(), Family::Ipv6.to_string()]),
+        Factor::Io => ("io", [Io::Plain.to_string(), Io::Batch.to_string()]),
+        factor => {
+            return Err(Failure::Usage(format!(
+                "--factor {factor} wants a study with its levels: name one in place of {}",
+                options.study.display()
+            )));
+        }
+    };
+    let metrics = if probe == "echo" { "rtt" } else { "throughput" };
+    let trials = options.seconds.div_ceil(ARMS * ARM_NS);
+    let others = if factor == "family" { "" } else { "family = [\"ipv4\"]\n" };
+    Ok(format!(
+        "title = \"Where the time of {} goes\"\n[testbed]\noffloads = false\n[factors]\n{factor} = [\"{baseline}\", \"{candidate}\"]\n\
+         {others}transport = [\"{transport}\"]\nframing = [\"segment\"]\nsize = [{}]\n\
+         [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"100ms\"\n\
+         [runs]\nmin = {trials}\nmax = {trials}\narms = \"interleaved\"\nslice = \"4ms\"\n\
+         [[comparison]]\nfactor = \"{factor}\"\nbaseline = \"{baseline}\"\ncandidate = \"{candidate}\"\n",
+        options.study.display(),
+        options.size,
+        options.seconds.div_ceil(ARMS).min(ARM_NS) / 1000,
+    ))
+}
+
+/// Refuses what cannot be sampled, before anything is built.
+fn possible(study: &Study, source: &StudySource) -> Result<(), Failure> {
+    let refuse = |why: String| Err(Failure::Usage(format!("{} cannot be explained: {why}", source.name)));
+    if let Some(systems) = study.systems().iter().find(|systems| **systems != Systems::NAMESPACES) {
+        return refuse(format!("with os = {systems} a host has a kernel of its own, which is not sampled"));
+    }
+    if study.slicing.is_none() {
+        return refuse(
+            "its arms are separate, and machines wander by more than stages differ: set runs.arms to \"interleaved\"".to_owned(),
+        );
+    }
+    let release = kernel_release();
+    if HANGING.iter().any(|version| release.starts_with(version)) {
+        return refuse(format!(
+            "sampling by the software clock can hang Linux {release}: use a kernel before 6.16 or from 6.18 on"
+        ));
+    }
+    stacklab_profile::check().map_err(|reason| Failure::NotSampled { reason })
+}
+
+/// The running kernel's version.
+fn kernel_release() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+}
+
+/// The factor to explain, and the cells that are compared by it.
+fn pairs(study: &Study, asked: Option<Factor>) -> Result<(Factor, Vec<[Cell; 2]>), Failure> {
+    let compared =
+        study.comparisons.iter().find(|comparison| asked.is_none_or(|factor| comparison.factor == factor));
+    let Some(ComparisonSpec { factor, baseline, candidate, .. }) = compared else {
+        let what = asked.map_or_else(String::new, |factor| format!(" of {factor}"));
+        return Err(Failure::Usage(format!(
+            "the study has no [[comparison]]{what}: add one, with baseline and candidate"
+        )));
+    };
+    let has = |cell: &&Cell, level: &str| cell.level(*factor) == *level;
+    let pairs = study.cells.iter().filter(|cell| has(cell, baseline)).filter_map(|cell| {
+        let other = study
+            .cells
+            .iter()
+            .filter(|other| has(other, candidate))
+            .find(|other| other.same_but(cell, *factor))?;
+        Some([cell.clone(), other.clone()])
+    });
+    Ok((*factor, pairs.collect()))
+}
+
+/// The costs of each pair of cells, by each probe that interleaves.
+fn costs(
+    record: &Record,
+    profile: &Profile,
+    factor: Factor,
+    pairs: &[[Cell; 2]],
+    seed: u64,
+) -> Result<Vec<StageCosts>, Failure> {
+    let mut slices: HashMap<(Probe, Cell), Vec<ArmSlice>> = HashMap::new();
+    for run in record.runs()?.iter().filter(|run| run.is_valid()) {
+        let mut cell = run.trial.cell.clone();
+        // An arm that is also measured against itself is that arm.
+        if SELF_ARMS.contains(&cell.replica.as_str()) {
+            cell.replica.clear();
+        }
+        slices
+            .entry((run.trial.probe, cell))
+            .or_default()
+            .extend(slices_of(&record.host_reports(&run.trial)?));
+    }
+    let mut all = Vec::new();
+    for pair in pairs {
+        for probe in Probe::ALL.iter().copied().filter(|probe| probe.interleaves()) {
+            let [Some(baseline), Some(candidate)] =
+                pair.each_ref().map(|cell| slices.get(&(probe, cell.clone())))
+            else {
+                continue;
+            };
+            let cell = format!("{probe} {}", pair[0].context(factor));
+            let arms = pair.each_ref().map(|cell| cell.level(factor));
+            all.extend(stage_costs(profile, [baseline, candidate], cell, arms, seed));
+        }
+    }
+    Ok(all)
+}
+
+/// The slices of a run, with the CPU time of the hosts that count it.
+fn slices_of(reports: &[HostReport]) -> Vec<ArmSlice> {
+    let of =
+        |role| reports.iter().filter(move |report| report.role == role).flat_map(|report| &report.slices);
+    let received: HashMap<u32, &Slice> = of(Role::Receiver).map(|slice| (slice.round, slice)).collect();
+    let both = of(Role::Sender).filter_map(|sent| {
+        let received = received.get(&sent.round);
+        Some(ArmSlice {
+            from_ns: sent.first_ns,
+            to_ns: sent.last_ns.max(received.map_or(0, |slice| slice.last_ns)),
+            messages: sent.messages,
+            cpu_ns: sent.cpu_ns? + received.map_or(Some(0), |slice| slice.cpu_ns)?,
+            // The receiver of an echo counts no slices.
+            is_whole: received.is_some(),
+        })
+    });
+    both.collect()
+}

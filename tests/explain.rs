@@ -1,0 +1,155 @@
+//! Where in the stack two arms differ: the processors are sampled while a campaign runs. The tests need root, as
+//! sampling the kernel does, and `cc`.
+
+use crate::known_truth::library;
+use crate::support;
+
+use serde_json::Value;
+use std::time::Duration;
+use support::leftovers::Scene;
+use support::others::watch;
+use support::program::{Outcome, Program, code, require_root, require_tool};
+
+/// Arms that differ in a label of their packets only. With 32 the sender spends 5 % more (tests/support/slower.c).
+const STUDY: &str = r#"
+title = "One arm is slower, two are alike"
+[testbed]
+offloads = false
+[factors]
+family = ["ipv4"]
+transport = ["udp"]
+size = [128]
+dscp = [0, CANDIDATE]
+[probe.stream]
+metrics = ["throughput"]
+length = { time = "2s" }
+warmup = "50ms"
+[runs]
+min = 2
+max = 2
+arms = "interleaved"
+slice = "4ms"
+"#;
+
+fn explained(outcome: &Outcome) -> Value {
+    let json: Value =
+        serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    let all = json["explained"].as_array().unwrap();
+    assert_eq!(all.len(), 1, "{json}");
+    all[0].clone()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("no number: {value}"))
+}
+
+/// The stages that differ, by name.
+fn differing(found: &Value) -> Vec<&str> {
+    let stages = found["stages"].as_array().unwrap().iter();
+    stages
+        .filter(|stage| number(&stage["adjusted_p"]) < 0.05)
+        .map(|stage| stage["name"].as_str().unwrap())
+        .collect()
+}
+
+/// Fails unless stages add up to the whole, and samples describe the stack.
+fn is_sound(found: &Value) {
+    let parts = found["stages"].as_array().unwrap().iter().chain([&found["unmapped"], &found["not_sampled"]]);
+    let sum: f64 = parts.map(|part| number(&part["difference_ns"])).sum();
+    let busy = number(&found["busy"]["difference_ns"]);
+    assert!((sum - busy).abs() < 1e-3, "parts add up to {sum}, not {busy}: {found}");
+    let health = &found["health"];
+    println!("note: {health}");
+    assert!(number(&health["coverage"]) > 0.8 && number(&health["coverage"]) < 1.1, "{health}");
+    assert!(number(&health["lock_ratio"]) < 1.1, "{health}");
+    assert!(number(&health["unmapped"]) < 0.03, "{health}");
+    assert!(number(&health["overhead"]) > 0.0 && number(&health["overhead"]) < 0.5, "{health}");
+}
+
+#[test]
+fn a_cost_that_was_added_is_found_in_its_stage_and_arms_that_are_alike_differ_in_none() {
+    require_root();
+    watch();
+    let program = Program::new();
+    let scene = Scene::now();
+    let library = library(&program);
+    let explain = |candidate: u32| {
+        let comparison =
+            format!("[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = {candidate}\n");
+        program.write("study.toml", STUDY.replace("CANDIDATE", &candidate.to_string()) + &comparison);
+        let mut command = program.command(&["explain", "study.toml", "--format", "json", "--seed", "1"]);
+        command.env("LD_PRELOAD", &library);
+        explained(&Outcome::of(command).expect(code::DONE))
+    };
+    let found = explain(32);
+    is_sound(&found);
+    let stages = found["stages"].as_array().unwrap();
+    let user = stages.iter().find(|stage| stage["name"] == "user (stacklab)").unwrap();
+    let busy = &found["busy"];
+    println!("note: user {user}, busy {busy}");
+    assert!(differing(&found).contains(&"user (stacklab)"), "{found}");
+    // The sender spends its 5 % in its own code: what the clock shows more is there, within the errors of both.
+    let (more, all) = (number(&user["difference_ns"]), number(&busy["difference_ns"]));
+    let error = number(&user["error_ns"]).hypot(number(&busy["error_ns"]));
+    assert!(more > 0.0 && (more - all).abs() < 4.0 * error, "{more} and {all} +- {error}");
+    let others: Vec<&str> = differing(&found).into_iter().filter(|name| *name != "user (stacklab)").collect();
+    assert!(others.len() <= 1, "{others:?} differ, too: {found}");
+
+    let found = explain(2);
+    is_sound(&found);
+    assert!(differing(&found).is_empty(), "{:?} differ in arms that are alike: {found}", differing(&found));
+    scene.assert_restored(&program, &["study.toml", "slower.so"], Duration::from_secs(2));
+}
+
+#[test]
+fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() {
+    require_root();
+    watch();
+    let program = Program::new();
+    for probe in ["udp", "tcp", "echo"] {
+        let words = ["explain", probe, "--seconds", "8s", "--functions", "--format", "json", "--seed", "1"];
+        let found = explained(&program.run(&words).expect(code::DONE));
+        let health = &found["health"];
+        println!("note: {probe}: {health}");
+        assert!(number(&health["unmapped"]) < 0.03, "{probe}: {health}");
+        assert!(number(&health["samples"]) > 1000.0, "{probe}: {health}");
+        let functions = found["functions"].as_array().unwrap();
+        let has =
+            |name: &str| functions.iter().any(|function| function["name"].as_str().unwrap().contains(name));
+        assert!(has("6"), "{probe}: no function of IPv6: {functions:?}");
+        assert_eq!(found["arms"], serde_json::json!(["ipv4", "ipv6"]));
+    }
+    let text = program.run(&["explain", "udp", "--seconds", "4s"]).expect(code::DONE).stdout;
+    assert!(text.contains("ns of CPU time") && text.contains("route lookup"), "{text}");
+}
+
+#[test]
+fn what_cannot_be_sampled_is_refused_before_anything_is_built() {
+    require_root();
+    require_tool("setpriv", "util-linux");
+    let program = Program::new();
+    let refused = |words: &[&str], expected: i32, reason: &str| {
+        let outcome = program.run(words).expect(expected);
+        assert!(outcome.stderr.contains(reason), "{outcome}");
+    };
+    let study = STUDY.replace("CANDIDATE", "2");
+    let separate = study.replace("interleaved", "separate").replace("slice = \"4ms\"\n", "");
+    program.write(
+        "separate.toml",
+        separate + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 2\n",
+    );
+    refused(&["explain", "separate.toml"], code::REQUEST, "runs.arms");
+    program.write("none.toml", &study);
+    refused(&["explain", "none.toml"], code::REQUEST, "[[comparison]]");
+    let guest = STUDY.replace("family =", "os = [\"uml\"]\nfamily =").replace("dscp = [0, CANDIDATE]\n", "");
+    program.write("guest.toml", guest);
+    refused(&["explain", "guest.toml"], code::REQUEST, "a kernel of its own");
+    refused(&["explain", "udp", "--factor", "mechanism"], code::REQUEST, "wants a study");
+    let mut command = std::process::Command::new("setpriv");
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(program.path())
+        .args(["explain", "udp"]);
+    let outcome = Outcome::of(command).expect(code::TESTBED);
+    assert!(outcome.stderr.contains("CAP_PERFMON"), "{outcome}");
+}
