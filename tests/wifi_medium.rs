@@ -87,10 +87,10 @@ fn aifs_ns() -> u64 {
 }
 
 /// Processes that keep the machine busy.
-struct Load(Vec<Child>);
+pub(crate) struct Load(Vec<Child>);
 
 impl Load {
-    fn begin() -> Self {
+    pub fn begin() -> Self {
         let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         Load((0..4).map(|_| spin()).collect())
     }
