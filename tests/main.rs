@@ -39,7 +39,6 @@ mod unprivileged;
 mod wifi;
 mod wifi_capture;
 mod wifi_medium;
-mod wifi_repeat;
 mod wifi_saturation;
 mod wifi_study;
 mod zones;

@@ -87,10 +87,10 @@ fn aifs_ns() -> u64 {
 }
 
 /// Processes that keep the machine busy.
-pub(crate) struct Load(Vec<Child>);
+struct Load(Vec<Child>);
 
 impl Load {
-    pub fn begin() -> Self {
+    fn begin() -> Self {
         let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
         Load((0..4).map(|_| spin()).collect())
     }

@@ -36,7 +36,7 @@ fn formula(family: Family, size: u32, frames: u32, cipher: Cipher) -> f64 {
 }
 
 /// A flood for 0.4 s, of a socket with a bounded buffer: frames in flight, of which there is room for 150.
-pub(crate) fn flood(family: Family, size: u32, agents: &mut [AgentClient; 2]) -> RunRecord {
+fn flood(family: Family, size: u32, agents: &mut [AgentClient; 2]) -> RunRecord {
     let probe = ProbeSpec {
         probe: Probe::Stream,
         pacing: Pacing::Flood,
