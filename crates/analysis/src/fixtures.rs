@@ -4,7 +4,7 @@ use crate::findings::campaign::Campaign;
 use stacklab_model::{
     Cell, Comparison, CpuScope, Drops, Endpoint, Estimate, Factor, Family, Framing, HostReport, IntervalRow,
     Length, LinkConfig, Metric, Pacing, ProbeSpec, Question, Rate, Role, RunRecord, RunStatus, StopReason,
-    Transport, Trial, TrialSpec, Value, Verdict, Warning,
+    Topology, Transport, Trial, TrialSpec, Value, Verdict, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -143,6 +143,7 @@ pub fn campaign<'a>(
         started_unix_ns: 1,
         seed: 7,
         link_config,
+        topology: &Topology::Link,
         testbed_description: "a link",
         hosts: &[],
         cpu_scope: CpuScope::Shared,

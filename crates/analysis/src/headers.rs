@@ -1,6 +1,6 @@
 //! The difference that header bytes alone explain, and the remainder caused by the stacks.
 
-use stacklab_model::{Cell, Effect, Explained, LinkConfig, Metric, Question, Rate, WireCost};
+use stacklab_model::{Cell, Effect, Explained, LimitedBy, LinkConfig, Metric, Question, Rate, WireCost};
 
 /// The least share of what the headers allow that both arms must reach for the link to count as full. Below it
 /// something else is the bottleneck (a CPU, a buffer, a window), and header bytes explain nothing.
@@ -20,12 +20,27 @@ pub fn explain(
     if !matches!(question.metric, Metric::Throughput | Metric::PacketRate) {
         return None;
     }
-    Some(match full_link(question, means, link_config) {
+    Some(explained(LimitedBy::Headers, effect, full_link(question, means, link_config)))
+}
+
+/// An explained ratio with its reasoning and what it leaves of the effect, or why nothing is explained.
+pub(crate) fn explained(
+    by: LimitedBy,
+    effect: Option<&Effect>,
+    found: Result<(f64, String), String>,
+) -> Explained {
+    match found {
         Ok((ratio, because)) => {
-            Explained { ratio: Some(ratio), left: effect.map(|effect| effect.estimate / ratio), because }
+            let left = effect.map(|effect| effect.estimate / ratio);
+            Explained { by, ratio: Some(ratio), left, because }
         }
-        Err(because) => Explained { ratio: None, left: None, because },
-    })
+        Err(because) => Explained { by, ratio: None, left: None, because },
+    }
+}
+
+/// Whether arms reach a share of their limits, as far as they are known.
+pub(crate) fn reach(means: [Option<f64>; 2], limits: [f64; 2], share: f64) -> bool {
+    means.iter().zip(limits).all(|(mean, limit)| mean.is_none_or(|mean| mean >= share * limit))
 }
 
 /// The most that a link of known rate carries of a cell by the header model, in the metric's unit; `None` for metrics
@@ -53,9 +68,7 @@ fn full_link(
     let arms =
         [WireCost::of(&question.baseline, link_config)?, WireCost::of(&question.candidate, link_config)?];
     let limits = arms.each_ref().map(|arm| limit_of(arm, metric, rate));
-    let full =
-        means.iter().zip(limits).all(|(mean, limit)| mean.is_none_or(|mean| mean >= FULL_LINK * limit));
-    if !full {
+    if !reach(means, limits, FULL_LINK) {
         return Err(format!(
             "the link was not full (an arm below {:.0} % of what its headers allow): something else set the pace",
             100.0 * FULL_LINK

@@ -1,5 +1,5 @@
-//! From runs to findings: the figures of each cell, the difference between two cells, the part that headers explain,
-//! and the verdict.
+//! From runs to findings: the figures of each cell, the difference between two cells, the part that headers or
+//! airtime explain, and the verdict.
 //!
 //! Pure functions of the record: no I/O, no clock, no randomness, so the same record gives the same findings on
 //! every machine. The unit of replication is the run; comparisons pair runs within blocks.
@@ -10,11 +10,13 @@
 //! * [`verdict`] and [`stopping_state`]: the conclusion from the pairs, at the end and after each block
 //! * [`significance`]: the rule that every verdict follows
 //! * [`explain`] and [`limit`]: what header bytes alone explain
+//! * [`explain_by_airtime`]: what airtime alone explains on Wi-Fi
 //! * [`statistics`]: the tests and intervals that these are made of
 //! * [`findings`]: all of these, for a campaign
 //! * [`between`]: two campaigns, not paired
 //! * [`stage_costs`]: where in the stack the time goes, from samples
 
+mod airtime;
 mod comparison;
 mod estimate;
 mod findings;
@@ -28,6 +30,7 @@ mod steady_state;
 #[cfg(test)]
 mod fixtures;
 
+pub use airtime::{FULL_CHANNEL, explain as explain_by_airtime};
 pub use comparison::paired::Paired;
 pub use comparison::stopping_state::{stopping_state, stopping_state_of};
 pub use comparison::verdict::{Significance, significance, verdict};

@@ -32,8 +32,8 @@ pub use factors::system::{SYSTEMS, System, Systems, UnknownSystem};
 pub use findings::campaign::Findings;
 pub use findings::difference::Difference;
 pub use findings::finding::{
-    Adjustment, CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Interval, ManyArms,
-    Order, Question, SteadyState, StopReason, StoppingState, Tests, Verdict,
+    Adjustment, CellEstimate, Comparison, ComparisonSpec, Effect, Estimate, Explained, Interval, LimitedBy,
+    ManyArms, Order, Question, SteadyState, StopReason, StoppingState, Tests, Verdict,
 };
 pub use findings::floor::{Floor, SELF_ARMS};
 pub use findings::overall::Overall;

@@ -13,8 +13,6 @@ pub enum LimitKind {
     Router,
     /// Wi-Fi.
     Wifi,
-    /// Encryption of Wi-Fi.
-    Wpa2,
     /// The roles of the two hosts.
     Topology,
     /// Services running on the hosts.
@@ -57,7 +55,6 @@ fn kind(text: &str) -> Result<LimitKind, String> {
         "link" => LimitKind::Link,
         "router" => LimitKind::Router,
         "wifi" => LimitKind::Wifi,
-        "wpa2" => LimitKind::Wpa2,
         "topology" => LimitKind::Topology,
         "services" => LimitKind::Services,
         "tool" => LimitKind::Tool,

@@ -1,6 +1,8 @@
 //! A campaign, as read from its record.
 
-use stacklab_model::{Cell, CpuScope, HostFacts, LinkConfig, ProbeSpec, Question, RunRecord, StopReason};
+use stacklab_model::{
+    Cell, CpuScope, HostFacts, LinkConfig, ProbeSpec, Question, RunRecord, StopReason, Topology,
+};
 
 /// A campaign, as read from its record.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +17,8 @@ pub struct Campaign<'a> {
     pub seed: u64,
     /// The testbed.
     pub link_config: &'a LinkConfig,
+    /// How its hosts are connected.
+    pub topology: &'a Topology,
     /// The testbed in one sentence.
     pub testbed_description: &'a str,
     /// The hosts' names and facts.

@@ -15,12 +15,12 @@ use crate::findings::campaign::Campaign;
 use crate::findings::cautions::cautions;
 use crate::findings::floors::floors;
 use crate::findings::overall::overall;
-use crate::headers::explain;
 use crate::runs::Runs;
 use crate::steady_state::steady_state;
+use crate::{airtime, headers};
 use stacklab_model::{
-    CellEstimate, Comparison, Effect, Findings, Floor, HostFacts, Question, RunRecord, RunStatus, StopReason,
-    Verdict, Warning,
+    CellEstimate, Comparison, Effect, Explained, Findings, Floor, HostFacts, Question, RunRecord, RunStatus,
+    StopReason, Topology, Verdict, Warning,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -118,12 +118,25 @@ fn compare(
         question: question.clone(),
         more_blocks: open.and_then(|effect| blocks_to_decide(question, effect)),
         tests,
-        explained: explain(question, effect.as_ref().ok(), means, campaign.link_config),
+        explained: explained(question, effect.as_ref().ok(), means, campaign),
         verdict,
         effect: effect.ok(),
         baseline_estimate,
         candidate_estimate,
         stop_reason,
+    }
+}
+
+/// What headers explain of a difference, or airtime on Wi-Fi.
+fn explained(
+    question: &Question,
+    effect: Option<&Effect>,
+    means: [Option<f64>; 2],
+    campaign: &Campaign,
+) -> Option<Explained> {
+    match campaign.topology {
+        Topology::Wifi(network) => airtime::explain(question, effect, means, network),
+        _ => headers::explain(question, effect, means, campaign.link_config),
     }
 }
 

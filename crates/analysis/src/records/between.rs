@@ -110,7 +110,7 @@ mod tests {
     use crate::statistics::benjamini_hochberg;
     use stacklab_model::{
         Against, Change, CpuScope, Family, Length, LinkConfig, Pacing, Probe, ProbeSpec, Question, Rate,
-        RunRecord, Transport, Unpaired,
+        RunRecord, Topology, Transport, Unpaired,
     };
 
     const WITHOUT: LinkConfig = LinkConfig { rate: None, mtu: 1500, offloads: false };
@@ -157,6 +157,7 @@ mod tests {
                 started_unix_ns: 1,
                 seed: 7,
                 link_config: &self.link_config,
+                topology: &Topology::Link,
                 testbed_description: "a link",
                 hosts: &[],
                 cpu_scope: self.scope,

@@ -5,6 +5,7 @@ use crate::factors::factor::Factor;
 use crate::factors::family::Probe;
 use crate::metrics::metric::Metric;
 use crate::metrics::unit::Scale;
+use crate::names::named;
 use serde::{Deserialize, Serialize};
 
 /// A comparison asked for by a study: two levels of one factor, all else equal.
@@ -207,10 +208,22 @@ pub struct Effect {
     pub interval99: Interval,
 }
 
-/// The part of an effect that header bytes explain, and the remainder.
+named! {
+    /// What a path has a limit of.
+    pub enum LimitedBy("limited_by") {
+        /// Bytes on a wire: headers cost.
+        Headers = "headers",
+        /// Time on a radio channel: frames and their exchanges cost.
+        Airtime = "airtime",
+    }
+}
+
+/// The part of an effect that header bytes or airtime explain, and the remainder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explained {
-    /// Candidate divided by baseline by header bytes alone; `None` if header bytes explain nothing (no rate limit).
+    /// Which of them.
+    pub by: LimitedBy,
+    /// Candidate divided by baseline by these alone; `None` if they explain nothing (no rate limit).
     pub ratio: Option<f64>,
     /// Measured ratio divided by explained ratio: the effect of the stacks.
     pub left: Option<f64>,
@@ -288,7 +301,7 @@ pub struct Comparison {
     /// The results of the other tests; `None` without an effect.
     #[serde(default)]
     pub tests: Option<Tests>,
-    /// The part that headers explain, for throughput and packet rate.
+    /// The part that headers or airtime explain, for throughput and packet rate.
     pub explained: Option<Explained>,
     /// The answer.
     pub verdict: Verdict,

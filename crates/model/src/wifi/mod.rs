@@ -8,11 +8,13 @@
 //! * [`WifiConfig`]: these settings and the security of a study's cells
 //! * [`mpdu_bytes`]: the frame that carries an IP packet
 //! * [`Radio::saturation`]: the closed formula of one saturated sender
+//! * [`AirtimeCost`]: what a cell's messages take from station to station
 //! * [`Bianchi`]: several saturated senders
 
 mod aggregate;
 mod bianchi;
 mod config;
+mod cost;
 mod edca;
 mod error;
 mod mpdu;
@@ -25,6 +27,7 @@ mod saturation;
 pub use aggregate::{Aggregate, Aggregation};
 pub use bianchi::Bianchi;
 pub use config::WifiConfig;
+pub use cost::AirtimeCost;
 pub use edca::{AccessCategory, Edca, Role};
 pub use error::WifiError;
 pub use mpdu::{FCS_BYTES, Security, group_mpdu_bytes, mpdu_bytes};

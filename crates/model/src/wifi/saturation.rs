@@ -36,8 +36,13 @@ impl Saturation {
 impl Radio {
     /// One saturated sender with frames of one size, in an A-MPDU of as many as the limits allow.
     pub fn saturation(&self, edca: Edca, mpdu_bytes: u32) -> Saturation {
+        self.cycle(edca, mpdu_bytes, u32::MAX)
+    }
+
+    /// A cycle of [`Radio::saturation`] with at most so many frames, but one at least.
+    pub(super) fn cycle(&self, edca: Edca, mpdu_bytes: u32, at_most: u32) -> Saturation {
         let mut aggregate = Aggregate::new(self);
-        while aggregate.push(mpdu_bytes) {}
+        while aggregate.push(mpdu_bytes) && aggregate.frames() < at_most {}
         let band = self.settings().band;
         Saturation {
             frames: aggregate.frames(),

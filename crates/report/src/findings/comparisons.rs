@@ -77,11 +77,12 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
         true,
         differences(rows, shown, places),
     );
-    if rows.iter().any(|row| explained_ratio(row).is_some()) {
+    let by = rows.iter().filter(|row| explained_ratio(row).is_some()).find_map(|row| row.explained.as_ref());
+    if let Some(Explained { by, .. }) = by {
         let column = |figure: fn(&Explained) -> Option<f64>, notes: &mut Footnotes| {
             rows.iter().map(|row| explained(row, figure, places, notes)).collect()
         };
-        table.push("headers, %", true, column(|explained| explained.ratio, &mut notes));
+        table.push(format!("{by}, %"), true, column(|explained| explained.ratio, &mut notes));
         table.push("left, %", true, column(|explained| explained.left, &mut notes));
     }
     let pairs =

@@ -110,7 +110,7 @@ fn many_arms(findings: &Findings) -> Option<String> {
     })
 }
 
-/// Why headers explain nothing, although they could have.
+/// Why headers or airtime explain nothing, although they could have.
 fn headers(findings: &Findings) -> Vec<String> {
     let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
     for explained in findings.comparisons.iter().filter_map(|comparison| comparison.explained.as_ref()) {

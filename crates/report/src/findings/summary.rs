@@ -4,7 +4,7 @@ use crate::findings::comparisons::arm;
 use crate::findings::groups::Group;
 use crate::rendering::document::Block;
 use crate::rendering::numbers::{DisplayUnit, fixed, percent, range, signed};
-use stacklab_model::{Comparison, Factor, Verdict};
+use stacklab_model::{Comparison, Factor, LimitedBy, Verdict};
 
 /// The sentences.
 pub fn blocks(groups: &[Group]) -> Vec<Block> {
@@ -87,16 +87,26 @@ pub fn is_within_margin(group: &Group, row: &Comparison) -> bool {
     magnitude(group, row).is_some_and(|by| by <= margin)
 }
 
-/// The part that headers explain and the remainder, if headers explain anything.
+/// `headers explain`, or `airtime explains`.
+pub fn explain(by: LimitedBy) -> &'static str {
+    match by {
+        LimitedBy::Headers => "headers explain",
+        LimitedBy::Airtime => "airtime explains",
+    }
+}
+
+/// The part that headers or airtime explain and the remainder, if they explain anything.
 fn headers(group: &Group) -> String {
     let explained = || group.rows.iter().filter_map(|row| row.explained.as_ref());
     let ratios: Vec<f64> = explained().filter_map(|explained| explained.ratio).map(percent).collect();
     let left: Vec<f64> = explained().filter_map(|explained| explained.left).map(percent).collect();
+    let Some(by) = explained().next().map(|explained| explained.by) else { return String::new() };
     if ratios.is_empty() || left.is_empty() {
         return String::new();
     }
     format!(
-        "; headers explain {} %, leaving {} % to the stacks",
+        "; {} {} %, leaving {} % to the stacks",
+        explain(by),
         range(&ratios, signed),
         range(&left, signed)
     )

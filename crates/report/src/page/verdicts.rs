@@ -3,7 +3,7 @@
 use crate::findings::comparisons::{difference_places, differences, verdict};
 use crate::findings::groups::{Group, level};
 use crate::findings::matrix::sign;
-use crate::findings::summary::{is_within_margin, magnitude, sentence};
+use crate::findings::summary::{explain, is_within_margin, magnitude, sentence};
 use crate::page::cells::Index;
 use crate::page::document::{ComparisonView, Matrix, MatrixRow, Outcome, Sentence};
 use crate::rendering::document::{Footnotes, without_mark};
@@ -148,7 +148,8 @@ fn headers(row: &Comparison, places: usize) -> Option<String> {
     let part = |ratio: Option<f64>| ratio.map_or(NONE.to_owned(), |ratio| signed(percent(ratio), places));
     Some(match explained.ratio {
         Some(_) => format!(
-            "headers explain {} %, leaving {} % to the stacks ({})",
+            "{} {} %, leaving {} % to the stacks ({})",
+            explain(explained.by),
             part(explained.ratio),
             part(explained.left),
             explained.because

@@ -2,8 +2,8 @@
 
 use stacklab_model::{
     Adjustment, Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, Explained, Factor, Family,
-    Findings, Framing, Interval, Metric, Order, Question, Scale, StopReason, Tests, Transport, Verdict,
-    Warning,
+    Findings, Framing, Interval, LimitedBy, Metric, Order, Question, Scale, StopReason, Tests, Transport,
+    Verdict, Warning,
 };
 
 pub fn cell(transport: Transport, family: Family, size: u32) -> Cell {
@@ -86,7 +86,8 @@ pub fn compared(
 
 fn explained(mut comparison: Comparison, ratio: f64) -> Comparison {
     let left = comparison.effect.as_ref().map(|effect| effect.estimate / ratio);
-    comparison.explained = Some(Explained { ratio: Some(ratio), left, because: "headers".to_owned() });
+    comparison.explained =
+        Some(Explained { by: LimitedBy::Headers, ratio: Some(ratio), left, because: "headers".to_owned() });
     comparison
 }
 
@@ -99,6 +100,7 @@ pub fn findings() -> Findings {
         compared(Tcp, 64, Throughput, [(21.5, 1.25), (21.31, 0.8)], (0.991, 0.031), Verdict::Inconclusive);
     not_full.stop_reason = StopReason::Cap;
     not_full.explained = Some(Explained {
+        by: LimitedBy::Headers,
         ratio: None,
         left: None,
         because:

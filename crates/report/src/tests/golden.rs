@@ -5,8 +5,8 @@ use crate::tests::fixtures::{cell, compared, findings, without_comparisons};
 use crate::{WIDTH, render};
 use insta::assert_snapshot;
 use stacklab_model::{
-    Comparison, Explained, Factor, Family, Findings, Framing, ManyArms, Metric, StopReason, Transport,
-    Verdict,
+    Comparison, Explained, Factor, Family, Findings, Framing, LimitedBy, ManyArms, Metric, StopReason,
+    Transport, Verdict,
 };
 
 fn text(findings: &Findings) -> String {
@@ -101,7 +101,8 @@ fn without_a_link_rate_the_report_says_that_headers_explain_nothing() {
     let because =
         "no link rate: headers explain nothing of the throughput, the difference is the stacks' own";
     let mut comparison = throughput(Transport::Tcp, 128);
-    comparison.explained = Some(Explained { ratio: None, left: None, because: because.into() });
+    comparison.explained =
+        Some(Explained { by: LimitedBy::Headers, ratio: None, left: None, because: because.into() });
     let text = text(&with(vec![comparison]));
     assert!(text.contains(&format!("- {because}")), "{text}");
     assert!(!text.contains("headers, %"), "a column without a figure: {text}");

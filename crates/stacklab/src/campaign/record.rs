@@ -81,6 +81,7 @@ impl Recorded {
             started_unix_ns: self.campaign.created_unix_ns,
             seed: self.campaign.seed,
             link_config: &self.study.link_config,
+            topology: &self.study.topology,
             testbed_description: &self.campaign.testbed_description,
             hosts: &self.hosts,
             cpu_scope: self.campaign.cpu_scope,

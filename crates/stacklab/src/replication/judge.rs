@@ -4,7 +4,7 @@ use crate::replication::arms::{ComparedCells, parts};
 use crate::replication::published::{PublishedPair, published_pairs};
 use serde::Serialize;
 use stacklab_analysis::{Paired, Runs, significance};
-use stacklab_model::{Cell, Effect, Factor, Interval, Metric, Scale};
+use stacklab_model::{Cell, Effect, Factor, Interval, Metric, Scale, Value};
 use stacklab_reference::{Finding, FindingDirection, Reference, Sizes, Systems};
 use stacklab_study::Study;
 use std::cmp::Ordering;
@@ -111,7 +111,7 @@ fn instead(finding: &Finding, own: &Reference) -> String {
         words.push("all hosts on one kernel".to_owned());
     }
     if has(Wifi) {
-        words.push("over a wire, which is not Wi-Fi".to_owned());
+        words.push("over simulated Wi-Fi, which is no radio".to_owned());
     }
     words.join(", ")
 }
@@ -145,7 +145,7 @@ fn judge_part(finding: &Finding, part: &ComparedCells, study: &Study, runs: &Run
     let metric = finding.metric;
     let scale = metric.scale();
     let (outcome, effect, because) = match Paired::of(scale, &blocks(part, metric, scale, runs)) {
-        Err(reason) => (Outcome::CannotTell, None, reason),
+        Err(reason) => (Outcome::CannotTell, None, missing(part, metric, runs).unwrap_or(reason)),
         Ok(paired) => {
             let effect = if is_interleaved(part, metric, runs) { paired.trimmed() } else { paired }.effect();
             let (mut outcome, mut because) =
@@ -157,6 +157,14 @@ fn judge_part(finding: &Finding, part: &ComparedCells, study: &Study, runs: &Run
         }
     };
     JudgedPart { part: part.label.clone(), outcome, effect, because }
+}
+
+/// Why no run of a part has a figure, if they say so.
+fn missing(part: &ComparedCells, metric: Metric, runs: &Runs) -> Option<String> {
+    let mut values = part.pairs.iter().flat_map(|(a, b)| [a, b]).flat_map(|cell| runs.of(cell, metric));
+    let first = values.next()?.values.get(&metric)?;
+    let Value::Missing(reason) = first else { return None };
+    values.all(|run| run.values.get(&metric) == Some(first)).then(|| reason.clone())
 }
 
 /// Whether all runs of a part are arms of interleaved trials: as in every comparison, trials in which the machine did

@@ -19,6 +19,7 @@ use std::io;
 use std::net::IpAddr;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The time within which a translator with a wrong setup has ended.
@@ -43,6 +44,8 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
     write_message(&mut stream, &Greeting::Waiting)?;
     let found = is_first().then(outside::role).flatten();
     let told = found.unwrap_or_else(|| read_role(&mut stream)).map_err(|error| error.to_string());
+    let holds = matches!(&told, Ok(GuestRole::Wifi(role)) if role.holds());
+    let hold = holds.then(Arc::default);
     let taken = told.and_then(|role| match &role {
         GuestRole::Hosted(role) => {
             let mut built = hosted::build(role).map_err(|error| error.to_string())?;
@@ -64,7 +67,9 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
             match built {
                 None => Ok(Some(stream)),
                 // This runs until the other end is closed. What was built exists as long.
-                Some((streams, _built)) => mux::serve(stream.try_clone()?, stream, streams).map(|()| None),
+                Some((streams, _built)) => {
+                    mux::serve(stream.try_clone()?, stream, streams, hold).map(|()| None)
+                }
             }
         }
         Err(reason) => {

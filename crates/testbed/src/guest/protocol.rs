@@ -5,6 +5,7 @@ use crate::link::addressing::{INTERFACE, MIDDLE, Site, hardware_address, routed_
 use crate::mechanism::router::Router;
 use crate::wifi::spec::{WifiSpec, WifiState};
 use serde::{Deserialize, Serialize};
+use stacklab_model::wifi::Clock;
 use stacklab_model::{Family, LinkConfig, Links, Mechanism, Role, Translator};
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
@@ -151,6 +152,14 @@ pub struct WifiRole {
     pub spec: WifiSpec,
     /// The number of commands that can run at once on its hosts.
     pub commands: usize,
+}
+
+impl WifiRole {
+    /// Whether the network stands still while nothing is asked of it: in virtual time. Commands have no answer that
+    /// would end them.
+    pub(crate) fn holds(&self) -> bool {
+        self.spec.settings().time == Clock::Virtual && self.commands == 0
+    }
 }
 
 /// Asks a guest's Wi-Fi network for its state.

@@ -3,14 +3,16 @@
 
 use crate::error::{Attempt, Fault};
 use crate::guest::outside::write_role;
-use crate::guest::protocol::{Interface, WifiRole};
+use crate::guest::protocol::{GuestRole, Interface, WifiRole};
 use crate::host::guest::{Guest, GuestSpec, Running};
 use crate::kernel::cpus;
 use crate::kernel::namespace::spawn_in_namespace;
 use crate::link::addressing::hardware_address_text;
 use crate::link::bridge::tap_of;
+use nix::sys::personality::{self, Persona};
 use stacklab_model::wifi::Clock;
 use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
@@ -63,6 +65,17 @@ impl Uml {
     }
 }
 
+/// Has what this thread starts be at the same addresses in each run, for a guest in virtual time: its kernel has more
+/// memory or less by where its own is. Returns what was before.
+fn unchanged_addresses(role: &GuestRole) -> io::Result<Option<Persona>> {
+    let is_virtual = |role: &WifiRole| role.spec.settings().time == Clock::Virtual;
+    role.wifi().filter(|role| is_virtual(role)).map_or(Ok(None), |_| {
+        let before = personality::get()?;
+        personality::set(before | Persona::ADDR_NO_RANDOMIZE)?;
+        Ok(Some(before))
+    })
+}
+
 impl Guest for Uml {
     fn wants_a_tap(&self) -> bool {
         true
@@ -107,7 +120,12 @@ impl Guest for Uml {
         // The guest has one processor. Its kernel and its processes are processes on this machine that wait for each
         // other.
         let processors = cpus::one(spec.processors);
-        let child = spawn_in_namespace(spec.namespace, &mut command, &processors)?;
+        let places = unchanged_addresses(&spec.role).attempt("give the guest the same memory in each run")?;
+        let child = spawn_in_namespace(spec.namespace, &mut command, &processors);
+        if let Some(places) = places {
+            personality::set(places).map_err(io::Error::from).attempt("take new addresses again")?;
+        }
+        let child = child?;
         Ok(Running::on_socket(child, console, own, spec.role.clone(), PATIENCE))
     }
 

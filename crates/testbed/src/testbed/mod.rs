@@ -9,4 +9,5 @@ pub(crate) mod path_check;
 pub(crate) mod placement;
 pub(crate) mod routed;
 pub(crate) mod spec;
+pub(crate) mod under_way;
 pub(crate) mod wifi_hosted;

@@ -1,0 +1,124 @@
+//! The difference that airtime alone explains on Wi-Fi, and the remainder caused by the stacks.
+
+use crate::headers::{explained, reach};
+use stacklab_model::wifi::{AirtimeCost, WifiConfig};
+use stacklab_model::{Cell, Effect, Explained, LimitedBy, Metric, Question};
+
+/// The least share of what airtime allows that both arms must reach for the channel to count as full. Collisions, and
+/// what an access point's queue drops, take up to a seventh.
+pub const FULL_CHANNEL: f64 = 0.8;
+
+/// Explains a throughput or packet rate by the airtime of messages ([`AirtimeCost`]); `None` for other metrics. As
+/// [`crate::headers::explain`], for a Wi-Fi network.
+pub fn explain(
+    question: &Question,
+    effect: Option<&Effect>,
+    means: [Option<f64>; 2],
+    network: &WifiConfig,
+) -> Option<Explained> {
+    let limit: fn(&AirtimeCost) -> f64 = match question.metric {
+        Metric::Throughput => AirtimeCost::goodput,
+        Metric::PacketRate => AirtimeCost::messages_per_second,
+        _ => return None,
+    };
+    Some(explained(LimitedBy::Airtime, effect, full_channel(question, means, network, limit)))
+}
+
+/// The explained ratio and the reasoning, or the reason for having none.
+fn full_channel(
+    question: &Question,
+    means: [Option<f64>; 2],
+    network: &WifiConfig,
+    limit: fn(&AirtimeCost) -> f64,
+) -> Result<(f64, String), String> {
+    let cost = |cell: &Cell| AirtimeCost::of(cell, &network.of(cell));
+    let [baseline, candidate] = [cost(&question.baseline)?, cost(&question.candidate)?];
+    let limits = [limit(&baseline), limit(&candidate)];
+    if !reach(means, limits, FULL_CHANNEL) {
+        return Err(format!(
+            "the channel was not full (an arm below {:.0} % of what airtime allows): something else set the pace",
+            100.0 * FULL_CHANNEL
+        ));
+    }
+    Ok((limits[1] / limits[0], format!("{}, against {}", candidate.because, baseline.because)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::comparison::paired::Paired;
+    use crate::fixtures::question;
+    use stacklab_model::{Factor, Scale, Transport};
+
+    fn network() -> WifiConfig {
+        let mut network = WifiConfig::default();
+        network.settings.aggregation.frames = 8;
+        network
+    }
+
+    /// ipv6 against ipv4 over UDP.
+    fn families(metric: Metric, size: u32) -> Question {
+        let mut question = question(metric, 0.02);
+        for cell in [&mut question.baseline, &mut question.candidate] {
+            cell.size = size;
+        }
+        question
+    }
+
+    fn close(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 1e-4, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn families_differ_by_their_symbols() {
+        // The table of docs/wifi.md.
+        for (size, expected) in [(128, 1.0), (384, 80.18 / 81.24), (640, 112.99 / 114.25), (1408, 1.0)] {
+            for metric in [Metric::Throughput, Metric::PacketRate] {
+                let found = explain(&families(metric, size), None, [None, None], &network()).unwrap();
+                close(found.ratio.unwrap(), expected);
+                assert_eq!(found.by, LimitedBy::Airtime);
+            }
+        }
+    }
+
+    #[test]
+    fn each_arm_has_its_own_network() {
+        let mut question = families(Metric::Throughput, 1408);
+        question.factor = Factor::Security;
+        question.candidate = question.baseline.clone();
+        question.candidate.set(Factor::Security, "open").unwrap();
+        let found = explain(&question, None, [None, None], &network()).unwrap();
+        close(found.ratio.unwrap(), 173.79 / 172.46);
+        assert!(found.because.contains("of air, against ipv4 1408 B in 130.6 us"), "{}", found.because);
+    }
+
+    #[test]
+    fn what_is_left_is_the_stacks() {
+        let question = families(Metric::Throughput, 384);
+        let effect = Paired::of(Scale::Ratio, &[(40.0, 38.0), (40.0, 38.0)]).unwrap().effect();
+        let found = explain(&question, Some(&effect), [Some(40.0), Some(38.0)], &network()).unwrap();
+        close(found.left.unwrap(), 0.95 / found.ratio.unwrap());
+    }
+
+    #[test]
+    fn a_channel_that_is_not_full_explains_nothing() {
+        let question = families(Metric::Throughput, 1408);
+        let of = |means| explain(&question, None, means, &network()).unwrap();
+        assert!(of([Some(70.0), Some(70.0)]).ratio.is_some());
+        let found = of([Some(70.0), Some(60.0)]);
+        assert_eq!(found.ratio, None);
+        assert!(found.because.starts_with("the channel was not full"), "{}", found.because);
+    }
+
+    #[test]
+    fn what_has_no_airtime_is_not_explained() {
+        assert_eq!(explain(&families(Metric::Rtt, 128), None, [None, None], &network()), None);
+        let long = families(Metric::Throughput, 1473);
+        assert_eq!(explain(&long, None, [None, None], &network()).unwrap().ratio, None);
+        let mut tcp = families(Metric::Throughput, 128);
+        for cell in [&mut tcp.baseline, &mut tcp.candidate] {
+            cell.transport = Transport::Tcp;
+        }
+        assert!(explain(&tcp, None, [None, None], &network()).unwrap().ratio.is_some());
+    }
+}

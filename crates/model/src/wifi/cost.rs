@@ -1,0 +1,139 @@
+//! The airtime of a cell's messages from station to station.
+
+use crate::factors::cell::Cell;
+use crate::factors::family::{Framing, Transport};
+use crate::wifi::config::WifiConfig;
+use crate::wifi::edca::{AccessCategory, Edca, Role};
+use crate::wifi::mpdu::mpdu_bytes;
+use crate::wifi::radio::Radio;
+use crate::wifi::saturation::Saturation;
+
+/// From a station to the access point, and on to the other station.
+const HOPS: f64 = 2.0;
+/// Segments that one acknowledgement is for (RFC 5681, section 4.2).
+const SEGMENTS_PER_ACK: f64 = 2.0;
+
+/// The airtime of one message of a cell over both hops, each as of a saturated sender without collisions. TCP has
+/// an acknowledgement for each second segment, which are aggregated as the segments are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AirtimeCost {
+    /// Payload of a message, bytes.
+    pub payload_bytes: f64,
+    /// Its airtime.
+    pub airtime_ns: f64,
+    /// How it was computed, in a few words.
+    pub because: String,
+}
+
+impl AirtimeCost {
+    /// The airtime of a cell's messages, on a network that is the cell's own ([`WifiConfig::of`]).
+    ///
+    /// # Errors
+    /// Why such a message is impossible.
+    pub fn of(cell: &Cell, network: &WifiConfig) -> Result<Self, String> {
+        let Cell { family, transport, framing, .. } = *cell;
+        let mtu = network.settings.mtu;
+        let radio = network.settings.radio().map_err(|error| error.to_string())?;
+        let headers = family.header_bytes() + transport.header_bytes();
+        let most = mtu.saturating_sub(headers);
+        let joined = framing == Framing::Message && transport == Transport::Tcp;
+        let mss = cell.settings.mss.map(|mss| (mss + 20).saturating_sub(transport.header_bytes()).max(1));
+        let payload = cell.payload_bytes();
+        let unit = if joined { mss.map_or(most, |mss| mss.min(most)) } else { payload };
+        if unit > most {
+            return Err(format!(
+                "a message of {payload} bytes has several packets, of which the airtime model knows nothing"
+            ));
+        }
+        let data = cycle(&radio, network, unit + headers, u32::MAX);
+        let frames = f64::from(data.frames);
+        let mut cycle_ns = data.cycle_ns() as f64;
+        if transport == Transport::Tcp {
+            let acks = frames / SEGMENTS_PER_ACK;
+            let together = cycle(&radio, network, headers, (acks as u32).max(1));
+            cycle_ns += together.cycle_ns() as f64 * acks / f64::from(together.frames);
+        }
+        let unit_ns = HOPS * cycle_ns / frames;
+        let joined = if joined { " (writes joined to full segments)" } else { "" };
+        let because = format!("{family} {unit} B in {:.1} us of air{joined}", unit_ns / 1e3);
+        let payload_bytes = f64::from(payload);
+        Ok(AirtimeCost { payload_bytes, airtime_ns: unit_ns * payload_bytes / f64::from(unit), because })
+    }
+
+    /// Maximum messages per second.
+    pub fn messages_per_second(&self) -> f64 {
+        1e9 / self.airtime_ns
+    }
+
+    /// Maximum payload rate, Mbit/s.
+    pub fn goodput(&self) -> f64 {
+        8e3 * self.payload_bytes / self.airtime_ns
+    }
+}
+
+/// The cycle of packets of these bytes, at most so many together.
+fn cycle(radio: &Radio, network: &WifiConfig, packet_bytes: u32, at_most: u32) -> Saturation {
+    let edca = Edca::default_of(Role::Station, AccessCategory::BestEffort);
+    radio.cycle(edca, mpdu_bytes(network.security, packet_bytes), at_most)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::factors::family::Family;
+
+    fn cost(family: Family, transport: Transport, size: u32, frames: u32) -> AirtimeCost {
+        let mut cell = Cell::new(family, transport, Framing::Segment, size);
+        cell.set("aggregation_frames".parse().unwrap(), &frames.to_string()).unwrap();
+        AirtimeCost::of(&cell, &WifiConfig::default().of(&cell)).unwrap()
+    }
+
+    #[test]
+    fn udp_has_half_of_what_one_station_carries() {
+        // The table of docs/wifi.md.
+        for (family, size, frames, expected) in [
+            (Family::Ipv4, 1408, 8, "172.46"),
+            (Family::Ipv6, 384, 8, "80.18"),
+            (Family::Ipv4, 384, 8, "81.24"),
+            (Family::Ipv6, 384, 64, "188.59"),
+        ] {
+            let found = cost(family, Transport::Udp, size, frames);
+            assert_eq!(format!("{:.2}", 2.0 * found.goodput()), expected, "{found:?}");
+        }
+        let found = cost(Family::Ipv4, Transport::Udp, 1408, 8);
+        assert_eq!(found.because, "ipv4 1408 B in 130.6 us of air");
+    }
+
+    #[test]
+    fn acknowledgements_of_tcp_take_air() {
+        // Eight segments of 1408 + 32 + 20 bytes are frames of 1514 bytes and delimiters, padded to 1520: 12,158 bytes
+        // without the last padding, 97,286 bits, 91 symbols. Four acknowledgements of 106 bytes begin 300 bytes apart:
+        // 1010 bytes, 8102 bits, 8 symbols. Two hops of each.
+        let symbols = |count: f64| 4.0 * (0.9 * count).ceil();
+        let cycle = |count| 37.0 + 67.5 + 46.0 + symbols(count) + 48.0;
+        let expected = 2.0 * (cycle(91.0) + cycle(8.0)) / 8.0;
+        let found = cost(Family::Ipv4, Transport::Tcp, 1408, 8);
+        assert!((found.airtime_ns / 1e3 - expected).abs() < 1e-6, "{found:?}, not {expected}");
+        // Without aggregation every second segment's acknowledgement has an exchange of its own.
+        let single = cost(Family::Ipv4, Transport::Tcp, 1408, 1);
+        let with = cost(Family::Ipv4, Transport::Udp, 1408, 1);
+        assert!(single.airtime_ns > 1.3 * with.airtime_ns && single.airtime_ns < 1.5 * with.airtime_ns);
+    }
+
+    #[test]
+    fn joined_writes_are_full_segments() {
+        let of = |size| {
+            let cell = Cell::new(Family::Ipv6, Transport::Tcp, Framing::Message, size);
+            AirtimeCost::of(&cell, &WifiConfig::default()).unwrap()
+        };
+        assert!((of(64).goodput() - of(8192).goodput()).abs() < 1e-9);
+        assert!(of(64).because.contains("ipv6 1428 B") && of(64).because.contains("joined"));
+    }
+
+    #[test]
+    fn what_has_several_packets_is_said_and_not_computed() {
+        let cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Message, 1473);
+        let reason = AirtimeCost::of(&cell, &WifiConfig::default()).unwrap_err();
+        assert!(reason.contains("1473 bytes has several packets"), "{reason}");
+    }
+}
