@@ -28,6 +28,7 @@ mod remote;
 mod routed_systems;
 mod same_arm;
 mod services;
+mod stamp;
 mod strays;
 mod support;
 mod survival;

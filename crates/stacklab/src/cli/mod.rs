@@ -178,6 +178,7 @@ Examples:
   stacklab agent --listen 127.0.0.1 --once
   stacklab agent --listen '[2001:db8::7]:7000'
   stacklab agent --listen --tls --tls-key tls.pem
+  stacklab agent --stamp                           a STAMP reflector: docs/stamp.md
 
 An agent that listens serves whoever knows its key. It makes one and prints it, or takes it from a file or STACKLAB_KEY. It sends to
 the coordinator's own addresses only, for at most --longest seconds a trial. Without --tls the connection is not encrypted:
