@@ -22,6 +22,7 @@ mod measure;
 mod mechanisms;
 mod metrics;
 mod page_access;
+mod path;
 mod privileges;
 mod published;
 mod remote;

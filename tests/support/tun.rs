@@ -43,6 +43,8 @@ pub struct Faults {
     pub drop: Option<(u64, u64)>,
     /// Dropped too: every `n`th datagram of any content, in the order of their arrival, remainder.
     pub drop_datagram: Option<(u64, u64)>,
+    /// Dropped too: packets of more bytes, of which nobody is told: a black hole.
+    pub longest: Option<usize>,
     /// Dropped too: all packets from here on.
     pub drop_from: Option<u64>,
     /// Sent twice: every `n`th, remainder.
@@ -154,6 +156,9 @@ fn take_in(faults: Faults, mut from: File, out: &Sender<Due>, done: &Mutex<Done>
         let length = from.read(&mut buffer).unwrap();
         let due = Instant::now() + faults.delay;
         let packet = &buffer[..length];
+        if faults.longest.is_some_and(|longest| length > longest) {
+            continue;
+        }
         if is_datagram(packet) {
             datagrams += 1;
             if faults.drop_datagram.is_some_and(|(n, remainder)| (datagrams - 1) % n == remainder) {

@@ -4,6 +4,7 @@ pub mod compare;
 pub mod image;
 pub mod lab;
 pub mod measure;
+pub mod path;
 mod quantities;
 pub mod reference;
 pub mod report;
@@ -15,6 +16,7 @@ use compare::CompareOptions;
 use image::ImageCommand;
 use lab::LabCommand;
 use measure::MeasureOptions;
+use path::PathOptions;
 use reference::ReferenceCommand;
 use report::{ExportOptions, ReportOptions, ServeOptions};
 use run::{ReplicateOptions, RunOptions, StudyOptions};
@@ -32,6 +34,8 @@ Exit codes:
   6    the campaign ended without a valid run
   7    the single measurement (stacklab measure) is not valid
   8    compare --fail-on found a worse figure
+  9    a host does not work over each family (stacklab path)
+  10   the ratio of the families has drifted (stacklab path --watch)
   130  interrupted; what was measured is kept";
 
 /// What IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
@@ -125,6 +129,16 @@ Examples:
 Options of each: stacklab measure tcp --help"
     )]
     Measure(MeasureOptions),
+    /// Look at a dual-stack host over each family, with no agent anywhere: which one works, what differs
+    #[command(after_help = "\
+Examples:
+  stacklab path example.org                        a minute at one probe a second, 10 MB at most
+  stacklab path https://example.org/big --format json
+  stacklab path --pairs hosts.txt                  lines of IPv4 address, IPv6 address and name
+  stacklab path example.org --watch --format csv   until Ctrl-C; drifts are told on standard error
+
+The exit code is 9 where a family does not work, and 10 where the ratio of the families has drifted: docs/path.md.")]
+    Path(PathOptions),
     /// Show the records of a folder as a web page: campaigns, a comparison of two, and the campaign in progress
     #[command(after_help = "\
 Examples:
