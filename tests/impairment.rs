@@ -93,7 +93,11 @@ fn losses_duplicates_and_reordering_are_reported_exactly() {
         ("loss", Faults { delay, drop, drop_from: tail, ..Faults::default() }, (49, 0, 0)),
         ("duplication", Faults { delay, double, ..Faults::default() }, (0, 50, 0)),
         ("reordering", Faults { delay, hold, ..Faults::default() }, (0, 0, 67)),
-        ("all of them", Faults { delay, drop, drop_from: tail, double, hold }, (49, 50, 66)),
+        (
+            "all of them",
+            Faults { delay, drop, drop_from: tail, double, hold, ..Faults::default() },
+            (49, 50, 66),
+        ),
     ];
     let mut rig = LinkRig::build();
     for (name, faults, planned) in cases {

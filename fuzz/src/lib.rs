@@ -7,6 +7,7 @@ mod guests;
 mod local;
 mod peers;
 mod records;
+mod stamp;
 mod studies;
 #[cfg(feature = "fuzzer")]
 mod sys;
@@ -15,6 +16,7 @@ pub use guests::{captured_frame, console, guest_message, mux, package_file, radi
 pub use local::{page_request, proc, words};
 pub use peers::{agent_answer, agent_request, arrivals, greeting, host_reports, message_header};
 pub use records::{record, records, report, reports};
+pub use stamp::stamp;
 pub use studies::study;
 #[cfg(feature = "fuzzer")]
 pub use sys::{limited, prepare};
@@ -23,13 +25,14 @@ pub use sys::{limited, prepare};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 20] = [
     ("agent_request", agent_request),
     ("agent_answer", agent_answer),
     ("host_reports", host_reports),
     ("greeting", greeting),
     ("message_header", message_header),
     ("arrivals", arrivals),
+    ("stamp", stamp),
     ("study", study),
     // Their fuzzers change small records only, and make one report for each input.
     ("record", records),

@@ -41,6 +41,10 @@ pub struct Faults {
     pub delay: Duration,
     /// Dropped: every `n`th, remainder.
     pub drop: Option<(u64, u64)>,
+    /// Dropped too: every `n`th datagram of any content, in the order of their arrival, remainder.
+    pub drop_datagram: Option<(u64, u64)>,
+    /// Dropped too: packets of more bytes, of which nobody is told: a black hole.
+    pub longest: Option<usize>,
     /// Dropped too: all packets from here on.
     pub drop_from: Option<u64>,
     /// Sent twice: every `n`th, remainder.
@@ -142,7 +146,7 @@ type Due = (Instant, Vec<u8>);
 
 fn take_in(faults: Faults, mut from: File, out: &Sender<Due>, done: &Mutex<Done>, ended: &AtomicBool) {
     let mut buffer = vec![0; MTU as usize];
-    let mut segments = 0;
+    let (mut segments, mut datagrams) = (0, 0);
     // The packet held back, its sequence number, and how many more packets must pass it.
     let mut held: Option<(Vec<u8>, u64, usize)> = None;
     while !ended.load(Ordering::Relaxed) {
@@ -152,6 +156,15 @@ fn take_in(faults: Faults, mut from: File, out: &Sender<Due>, done: &Mutex<Done>
         let length = from.read(&mut buffer).unwrap();
         let due = Instant::now() + faults.delay;
         let packet = &buffer[..length];
+        if faults.longest.is_some_and(|longest| length > longest) {
+            continue;
+        }
+        if is_datagram(packet) {
+            datagrams += 1;
+            if faults.drop_datagram.is_some_and(|(n, remainder)| (datagrams - 1) % n == remainder) {
+                continue;
+            }
+        }
         let send =
             |packet: &[u8]| out.send((due, packet.to_vec())).expect("the other thread waits for packets");
         let Some(sequence) = measured_message(packet, &mut segments) else {
@@ -190,6 +203,15 @@ fn let_out(mut to: File, packets: &Receiver<Due>) {
     for (due, packet) in packets {
         thread::sleep(due.saturating_duration_since(Instant::now()));
         to.write_all(&packet).unwrap();
+    }
+}
+
+fn is_datagram(packet: &[u8]) -> bool {
+    const UDP: u8 = 17;
+    match packet.first().map(|byte| byte >> 4) {
+        Some(4) => packet.get(9) == Some(&UDP),
+        Some(6) => packet.get(6) == Some(&UDP),
+        _ => false,
     }
 }
 

@@ -7,6 +7,7 @@ pub mod greeting;
 pub mod interrupt;
 pub mod key;
 mod listen;
+pub mod stamp;
 mod sys;
 pub mod tls;
 pub mod untrusted;
@@ -25,13 +26,25 @@ use tls::{Identity, IdentityError};
 #[derive(Debug, clap::Args)]
 pub struct AgentOptions {
     /// Take requests on standard input and answer on standard output, one JSON object a line
-    #[arg(long, required_unless_present = "listen")]
+    #[arg(long, required_unless_present_any = ["listen", "stamp"])]
     pub stdio: bool,
     /// Listen on TCP and serve one `stacklab measure` after another that knows the key: on any address of either family
     /// and port 5202, or on this ADDRESS, :PORT, ADDRESS:PORT or IPv6 in brackets with :PORT; a link-local address with
     /// its interface, as in fe80::1%eth0
     #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio")]
     pub listen: Option<ListenAddress>,
+    /// Be a STAMP session-reflector (RFC 8762, RFC 8972; TWAMP-Light): on any address of either family and port 862,
+    /// or on
+    /// this place, as with --listen. It answers whoever asks, with as many bytes as were asked with
+    #[arg(long, value_name = "PLACE", num_args = 0..=1, default_missing_value = "", conflicts_with = "stdio", value_parser = stamp::place)]
+    pub stamp: Option<ListenAddress>,
+    /// Answer authenticated STAMP packets only, with the key in this file: 32 hexadecimal digits or more
+    #[arg(long, value_name = "FILE", requires = "stamp")]
+    pub stamp_key_file: Option<PathBuf>,
+    /// Repeat the sender's numbers instead of counting the packets of each session: senders then cannot tell in which
+    /// direction packets are lost
+    #[arg(long, requires = "stamp")]
+    pub stamp_stateless: bool,
     /// End when the first coordinator has gone
     #[arg(long, requires = "listen")]
     pub once: bool,
@@ -110,6 +123,9 @@ pub enum AgentFailure {
     /// It has no TLS key.
     #[error("{0}")]
     Identity(#[from] IdentityError),
+    /// It cannot be a STAMP reflector.
+    #[error("{0}")]
+    Stamp(#[from] stamp::StampError),
     /// Signal handlers cannot be installed.
     #[error("could not install signal handlers: {0}")]
     Signals(io::Error),
@@ -124,6 +140,14 @@ pub enum AgentFailure {
 /// # Errors
 /// When it cannot listen on the requested address, or an answer cannot be written.
 pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(), AgentFailure> {
+    let reflectors = match &options.stamp {
+        Some(place) => {
+            let interrupted = interrupt::flag().map_err(AgentFailure::Signals)?;
+            let key = options.stamp_key_file.as_deref().map(stamp::key).transpose()?;
+            Some(stamp::Reflectors::start(place, key, !options.stamp_stateless, interrupted)?)
+        }
+        None => None,
+    };
     if let Some(place) = &options.listen {
         let interrupted = interrupt::flag().map_err(AgentFailure::Signals)?;
         let given = if options.open { None } else { Key::given(options.key_file.as_deref())? };
@@ -149,6 +173,9 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
         }
         let command = stdio.iter().map(|word| (*word).to_owned()).chain(options.limits()).collect();
         return Ok(listen(place, options.once, interrupted, key, identity, command)?);
+    }
+    if let Some(reflectors) = reflectors {
+        return Ok(reflectors.wait()?);
     }
     // A coordinator that is idle, or a trial without end: the process holds what only its end sets free.
     let end = |reason: &str| {

@@ -45,7 +45,14 @@ impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let any = ListenAddress { address: None, port: PORT };
+        ListenAddress::read(text, PORT)
+    }
+}
+
+impl ListenAddress {
+    /// The same with another default port.
+    pub(crate) fn read(text: &str, default: u16) -> Result<Self, String> {
+        let any = ListenAddress { address: None, port: default };
         if text.is_empty() {
             return Ok(any);
         }
@@ -60,13 +67,27 @@ impl FromStr for ListenAddress {
         };
         let port = match port.strip_prefix(':') {
             Some(port) => port.parse().ok(),
-            None => port.is_empty().then_some(PORT),
+            None => port.is_empty().then_some(default),
         };
         match port {
             Some(port) if address.contains('%') || address.parse::<ScopedAddr>().is_ok() => {
                 Ok(ListenAddress { address: Some(zone::written_here(address)?), port })
             }
             _ => Err("expected an address, :PORT, ADDRESS:PORT or [IPV6]:PORT".to_owned()),
+        }
+    }
+
+    /// The addresses of sockets that have one family each.
+    ///
+    /// # Errors
+    /// When this host does not have the zone of the address.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn of_each_family(&self) -> io::Result<Vec<SocketAddr>> {
+        match &self.address {
+            Some(address) => Ok(vec![zone::socket_addr(address, self.port)?]),
+            None => {
+                Ok(vec![(Ipv6Addr::UNSPECIFIED, self.port).into(), (Ipv4Addr::UNSPECIFIED, self.port).into()])
+            }
         }
     }
 }

@@ -65,6 +65,12 @@ pub enum Failure {
         /// How many more figures are worse.
         others: usize,
     },
+    /// A host does not work over each family.
+    #[error("not every family works: {0}")]
+    FamilyFails(String),
+    /// The families of a host drift apart, so many times.
+    #[error("the ratio of the families has drifted ({0} times; see above)")]
+    Drifted(u64),
     /// No agent serves at the other end of a measurement.
     #[error("{0}")]
     Unreachable(String),
@@ -149,6 +155,8 @@ impl Failure {
             Failure::NothingValid => 6,
             Failure::InvalidRun => 7,
             Failure::Worse { .. } => 8,
+            Failure::FamilyFails(_) => 9,
+            Failure::Drifted(_) => 10,
         })
     }
 }

@@ -8,6 +8,7 @@ mod cli;
 mod commands;
 mod failure;
 mod page;
+mod path;
 mod replication;
 mod rig;
 mod serve;
@@ -30,6 +31,7 @@ pub fn main() -> ExitCode {
         Command::Replicate(options) => commands::replicate::replicate(options),
         Command::Reference(command) => commands::reference::reference(&command),
         Command::Measure(options) => commands::measure::measure(&options),
+        Command::Path(options) => commands::path::path(&options),
         Command::Serve(options) => serve::serve(&options),
         Command::Doctor => commands::doctor::doctor(),
         Command::Image(command) => commands::image::image(&command),

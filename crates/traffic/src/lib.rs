@@ -6,6 +6,7 @@
 //! | [`agent`] | the agent: does what a coordinator asks |
 //! | [`trial`] | one trial on two agents: its path, its transfers, clock synchronisation |
 //! | [`results`] | validation of the reports of two hosts, and their figures |
+//! | [`peer`] | exchanges with peers of other protocols |
 //! | `engine` | the send loop and the receive loop, sender and receiver |
 //! | [`stats`] | delays, sequence numbers, interval series, clock offset and skew |
 //! | [`untrusted`] | what reads others' bytes, for fuzz targets |
@@ -16,6 +17,7 @@
 
 pub mod agent;
 pub mod host;
+pub mod peer;
 pub mod protocol;
 pub mod results;
 pub mod stats;

@@ -1,7 +1,11 @@
 //! The options of `stacklab measure`.
 
+mod peer;
+
 use crate::cli::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
 use clap::{ArgAction, Args, Subcommand};
+use peer::PeerOptions;
+pub use peer::StampRequest;
 pub use stacklab_agent::PORT;
 use stacklab_agent::tls::Fingerprint;
 use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, ScopedAddr, Transport, Tuning};
@@ -31,7 +35,8 @@ Examples:
 Examples:
   stacklab measure echo server.example
   stacklab measure echo server.example --tcp -l 1K -n 10000
-  stacklab measure echo server.example --pps 1000    from the intended send time, whatever came back")]
+  stacklab measure echo server.example --pps 1000    from the intended send time, whatever came back
+  stacklab measure echo router.example --peer stamp  any STAMP or TWAMP-Light reflector: delays and losses by direction")]
     Echo(EchoOptions),
     /// Time to open a TCP connection, one after another
     #[command(after_help = "Example:\n  stacklab measure connect server.example -n 1000")]
@@ -91,6 +96,8 @@ pub struct EchoOptions {
     /// Also the round trip between the kernel's transmit and receive timestamps; costs one more system call per message
     #[arg(long, conflicts_with_all = ["tcp", "pps"])]
     at_interface: bool,
+    #[command(flatten)]
+    peer: PeerOptions,
     #[command(flatten)]
     tuning: TcpTuning,
 }
@@ -277,6 +284,12 @@ impl MeasureOptions {
             MeasureOptions::Echo(options) => &options.common,
             MeasureOptions::Connect(options) => &options.common,
         }
+    }
+
+    /// The peer that is asked, if it is no agent.
+    pub fn stamp(&self) -> Option<StampRequest> {
+        let MeasureOptions::Echo(EchoOptions { peer, pps, .. }) = self else { return None };
+        peer.stamp(*pps)
     }
 
     /// What they ask for.

@@ -5,6 +5,7 @@ pub mod explain;
 pub mod image;
 pub mod lab;
 pub mod measure;
+pub mod path;
 mod quantities;
 pub mod reference;
 pub mod report;
@@ -17,6 +18,7 @@ use explain::ExplainOptions;
 use image::ImageCommand;
 use lab::LabCommand;
 use measure::MeasureOptions;
+use path::PathOptions;
 use reference::ReferenceCommand;
 use report::{ExportOptions, ReportOptions, ServeOptions};
 use run::{ReplicateOptions, RunOptions, StudyOptions};
@@ -34,6 +36,8 @@ Exit codes:
   6    the campaign ended without a valid run
   7    the single measurement (stacklab measure) is not valid
   8    compare --fail-on found a worse figure
+  9    a host does not work over each family (stacklab path)
+  10   the ratio of the families has drifted (stacklab path --watch)
   130  interrupted; what was measured is kept";
 
 /// What IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
@@ -138,6 +142,16 @@ Examples:
 Options of each: stacklab measure tcp --help"
     )]
     Measure(MeasureOptions),
+    /// Look at a dual-stack host over each family, with no agent anywhere: which one works, what differs
+    #[command(after_help = "\
+Examples:
+  stacklab path example.org                        a minute at one probe a second, 10 MB at most
+  stacklab path https://example.org/big --format json
+  stacklab path --pairs hosts.txt                  lines of IPv4 address, IPv6 address and name
+  stacklab path example.org --watch --format csv   until Ctrl-C; drifts are told on standard error
+
+The exit code is 9 where a family does not work, and 10 where the ratio of the families has drifted: docs/path.md.")]
+    Path(PathOptions),
     /// Show the records of a folder as a web page: campaigns, a comparison of two, and the campaign in progress
     #[command(after_help = "\
 Examples:
@@ -191,6 +205,7 @@ Examples:
   stacklab agent --listen 127.0.0.1 --once
   stacklab agent --listen '[2001:db8::7]:7000'
   stacklab agent --listen --tls --tls-key tls.pem
+  stacklab agent --stamp                           a STAMP reflector: docs/stamp.md
 
 An agent that listens serves whoever knows its key. It makes one and prints it, or takes it from a file or STACKLAB_KEY. It sends to
 the coordinator's own addresses only, for at most --longest seconds a trial. Without --tls the connection is not encrypted:

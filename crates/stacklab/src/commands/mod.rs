@@ -11,6 +11,7 @@ pub mod image;
 pub mod lab;
 pub mod measure;
 pub mod output;
+pub mod path;
 pub mod plan;
 pub mod reference;
 pub mod replicate;

@@ -6,10 +6,10 @@ use crate::sys::{self, Nanos};
 use std::io;
 use std::ops::ControlFlow;
 
-/// Handles arrivals. Each call may stop the loop.
-pub trait Sink {
+/// Handles arrivals, whose headers are `H`. Each call may stop the loop.
+pub trait Sink<H = Header> {
     /// Handles a message of the trial and its arrival time.
-    fn take(&mut self, header: Header, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
+    fn take(&mut self, header: H, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
     /// Handles anything that is not a message of the trial.
     fn stray(&mut self);
     /// Called when nothing has arrived for [`sys::RECEIVE_TICK`].
@@ -19,9 +19,18 @@ pub trait Sink {
 /// Receives messages of `size` bytes with this token until the sink stops it or the peer closes. The next call
 /// processes remaining data first.
 pub fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Sink) -> io::Result<()> {
+    receive_headers(rx, |message| own_header(message, size, token), sink)
+}
+
+/// Receives messages whose header `read` reads, until the sink stops it or the peer closes.
+pub fn receive_headers<H>(
+    rx: &mut RxBatch<'_>,
+    read: impl Fn(&[u8]) -> Option<H>,
+    sink: &mut impl Sink<H>,
+) -> io::Result<()> {
     loop {
         while let Some((message, arrived)) = rx.next() {
-            if deliver(message, arrived, size, token, sink)?.is_break() {
+            if hand_over(read(message), message, arrived, sink)?.is_break() {
                 return Ok(());
             }
         }
@@ -46,9 +55,24 @@ pub fn deliver(
     token: u32,
     sink: &mut impl Sink,
 ) -> io::Result<ControlFlow<()>> {
-    match Header::read(message, token) {
-        Some(header) if message.len() == size => sink.take(header, message, arrived),
-        _ => {
+    hand_over(own_header(message, size, token), message, arrived, sink)
+}
+
+#[inline]
+fn own_header(message: &[u8], size: usize, token: u32) -> Option<Header> {
+    Header::read(message, token).filter(|_| message.len() == size)
+}
+
+#[inline]
+fn hand_over<H>(
+    header: Option<H>,
+    message: &mut [u8],
+    arrived: Nanos,
+    sink: &mut impl Sink<H>,
+) -> io::Result<ControlFlow<()>> {
+    match header {
+        Some(header) => sink.take(header, message, arrived),
+        None => {
             sink.stray();
             Ok(ControlFlow::Continue(()))
         }

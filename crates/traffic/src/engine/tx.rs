@@ -20,7 +20,11 @@ pub struct TxBatch<'a> {
     /// Writability of several flows; a single one blocks in its sends.
     ready: Option<Ready>,
     zerocopy: Option<Zerocopy>,
+    writer: Option<HeaderWriter<'a>>,
 }
+
+/// Writes the header of another protocol than the probe's own.
+pub type HeaderWriter<'a> = &'a dyn Fn(&Header, &mut [u8]);
 
 struct Flow<'a> {
     channel: &'a Channel,
@@ -54,7 +58,13 @@ impl<'a> TxBatch<'a> {
             room: 0,
             ready: if channels.len() > 1 { Some(Ready::watch(sockets, Interest::Writable)?) } else { None },
             zerocopy: (channel.io == Io::Zerocopy).then(|| Zerocopy::new(count)),
+            writer: None,
         })
+    }
+
+    /// The same for whole datagrams with another protocol's header, without end markers.
+    pub fn with_header(self, writer: HeaderWriter<'a>) -> Self {
+        TxBatch { writer: Some(writer), ..self }
     }
 
     /// How many messages there is room for.
@@ -93,7 +103,11 @@ impl<'a> TxBatch<'a> {
     /// Writes the header of message number `place` after a flow's next message into its buffer.
     pub fn write(&mut self, flow: usize, place: usize, header: Header) {
         let header = self.numbered(flow, place, header);
-        header.write(self.rooms[self.room].slot(place));
+        let message = self.rooms[self.room].slot(place);
+        match self.writer {
+            Some(write) => write(&header, message),
+            None => header.write(message),
+        }
     }
 
     fn numbered(&self, flow: usize, place: usize, header: Header) -> Header {

@@ -8,6 +8,8 @@ pub(crate) mod facts;
 pub(crate) mod noise;
 #[cfg(target_os = "linux")]
 pub mod other_load;
+#[cfg(target_os = "linux")]
+pub mod ping;
 pub mod route;
 pub(crate) mod socket_memory;
 pub mod unix_time;

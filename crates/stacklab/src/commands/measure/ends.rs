@@ -158,7 +158,7 @@ pub struct AgentAddress {
     /// The address, with its zone as the user names it.
     pub address: ScopedAddr,
     /// As this host's kernel takes it, with the port.
-    socket: SocketAddr,
+    pub socket: SocketAddr,
 }
 
 impl fmt::Display for AgentAddress {

@@ -3,6 +3,7 @@
 mod against;
 mod ends;
 pub mod plan;
+mod stamp;
 mod study;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -26,9 +27,14 @@ use std::io::{IsTerminal, Write};
 /// Measures once between this host and another one, or both families in turns.
 pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let (common, request) = (options.common(), options.request());
-    check(&request)?;
+    if options.stamp().is_none() {
+        check(&request)?;
+    }
     let interrupted = interrupt::flag()
         .map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
+    if let Some(peer) = options.stamp() {
+        return stamp::measure(common, &request, &peer, interrupted);
+    }
     if let Some(baseline) = common.against {
         return against(common, &request, baseline, interrupted);
     }

@@ -10,6 +10,8 @@ mod options;
 mod ready;
 mod residency;
 mod stamps;
+mod synchronisation;
+mod unconnected;
 
 pub use batch::Batch;
 pub use counters::counters;
@@ -19,6 +21,8 @@ pub use memory::{peak_rss_kib, socket_memory_bytes};
 pub use options::*;
 pub use ready::Ready;
 pub use stamps::*;
+pub use synchronisation::clock_error_ns;
+pub use unconnected::{Datagram, Unconnected};
 
 use super::posix::{number, option, set_option};
 use crate::sys::types::ZerocopyCompletion;

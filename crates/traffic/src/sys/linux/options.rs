@@ -2,6 +2,7 @@
 
 use super::super::posix::{number, option, set_option};
 use socket2::Socket;
+use stacklab_model::Family;
 use std::ffi::c_int;
 use std::io;
 use std::mem::{MaybeUninit, size_of};
@@ -137,4 +138,13 @@ pub fn flow_label(socket: &Socket) -> Option<u32> {
         Some(label) if label > 0 => Some(label),
         _ => number(socket, libc::IPPROTO_IPV6, IPV6_AUTOFLOWLABEL).ok().filter(|automatic| *automatic == 0),
     }
+}
+
+/// Sends packets whole or not at all, whatever the kernel remembers of the path's MTU.
+pub fn never_fragment(socket: &Socket, family: Family) -> io::Result<()> {
+    let (level, name, how) = match family {
+        Family::Ipv4 => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
+        Family::Ipv6 => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE),
+    };
+    set_option(socket, level, name, how)
 }

@@ -1,0 +1,203 @@
+//! The output of a measurement with a STAMP reflector.
+
+use serde_json::{Value, json};
+use stacklab_interop::stamp::{Extensions, SENDER_TTL};
+use stacklab_model::{Delays, printable_lines};
+use stacklab_traffic::peer::{Clock, ExchangeReport, LossByDirection, Ways};
+use std::fmt::Write;
+
+/// A session and what it gave.
+pub struct Measured {
+    /// The host as the user named it.
+    pub host: String,
+    /// Own address.
+    pub from: String,
+    /// The reflector.
+    pub to: String,
+    /// Number of the session.
+    pub session: u16,
+    /// Whether packets are authenticated.
+    pub authenticated: bool,
+    /// Octets of a packet.
+    pub bytes: usize,
+    /// Packets per second.
+    pub per_second: f64,
+    /// What the reflector said in TLVs.
+    pub said: Option<Extensions>,
+    /// Counts and delays.
+    pub report: ExchangeReport,
+}
+
+const PERCENTILES: [(&str, f64); 5] =
+    [("least", 0.0), ("median", 0.5), ("p95", 0.95), ("p99", 0.99), ("most", 1.0)];
+
+fn ms(ns: f64) -> f64 {
+    ns / 1e6
+}
+
+fn named(ways: &Ways) -> [(&'static str, &Delays); 4] {
+    [
+        ("forward", &ways.forward),
+        ("backward", &ways.backward),
+        ("round trip", &ways.round_trip),
+        ("in the reflector", &ways.residence),
+    ]
+}
+
+/// Routers on the way to the reflector, if it says with which TTL packets arrived and answers are of this session.
+fn hops(measured: &Measured) -> Option<u8> {
+    measured.report.numbers.ttl.map(|ttl| SENDER_TTL - ttl)
+}
+
+/// For people.
+pub fn text(measured: &Measured) -> String {
+    let Measured { report, host, from, to, session, bytes, per_second, .. } = measured;
+    let mode = if measured.authenticated { "authenticated" } else { "unauthenticated" };
+    let mut text = format!(
+        "STAMP with {host}: {from} to {to}, session {session}, {mode}, {bytes} bytes, {per_second} packets/s\n\n"
+    );
+    let mut line = |name: &str, what: String| _ = writeln!(text, "{name:<18}{what}");
+    if let Some(ways) = &report.ways {
+        line("ms", PERCENTILES.map(|(name, _)| format!("{name:>10}")).concat() + "    jitter");
+        for (name, delays) in named(ways) {
+            let at = |(_, share): (&str, f64)| {
+                let ns = delays.buckets.percentile(share).unwrap_or_default();
+                format!("{:>10.3}", ms(ns as f64))
+            };
+            let jitter =
+                delays.jitter_ns.map_or_else(|| format!("{:>10}", "-"), |ns| format!("{:>10.3}", ms(ns)));
+            line(name, PERCENTILES.map(at).concat() + &jitter);
+        }
+    }
+    if let Some(clock) = &report.clock {
+        line("clocks", clock_text(clock));
+    }
+    let lost = report.sent.saturating_sub(report.numbers.answers);
+    line("packets", format!("{} sent, {} answered, {lost} lost", report.sent, report.numbers.answers));
+    line("losses", losses_text(&report.losses));
+    let numbers = &report.numbers;
+    for (count, what) in [
+        (numbers.duplicates, "duplicates"),
+        (numbers.reordered, "reordered"),
+        (numbers.strays, "no answers of this session, or of another key: not counted"),
+        (numbers.implausible, "answers with times that contradict each other: no delay of theirs counts"),
+    ] {
+        if count > 0 {
+            line("", format!("{count} {what}"));
+        }
+    }
+    if let Some(hops) = hops(measured) {
+        line("routers", format!("{hops} on the way there, by the TTL"));
+    }
+    if let Some(class) = measured.said.and_then(|said| said.class) {
+        let refused = if class.refused > 0 { ", which the reflector refuses" } else { "" };
+        line(
+            "code points",
+            format!("{} asked for{refused}, {} arrived there, ECN {}", class.asked, class.arrived, class.ecn),
+        );
+    }
+    if let Some(times) = measured.said.and_then(|said| said.timestamps) {
+        line(
+            "its times",
+            format!(
+                "arrival by method {} (source {}), answer by method {} (source {})",
+                times.method_in, times.source_in, times.method_out, times.source_out
+            ),
+        );
+    }
+    if report.clock_was_set {
+        line("warning", "this host's clock was set meanwhile: the delays are wrong".to_owned());
+    }
+    printable_lines(&text)
+}
+
+fn clock_text(clock: &Clock) -> String {
+    let Clock { offset_ns, bound_ns, estimated, contradicted } = *clock;
+    let (offset, bound) = (ms(offset_ns as f64), ms(bound_ns as f64));
+    let contradiction = if contradicted {
+        "; the delays contradict what is known of the clocks: one of them is wrong"
+    } else {
+        ""
+    };
+    let how = if estimated {
+        "estimated from the shortest delays, so which direction is the slower one is not known within this"
+    } else {
+        "known"
+    };
+    format!(
+        "the reflector's is ahead by {offset:.3} ms; one-way delays are exact to {bound:.3} ms ({how}){contradiction}"
+    )
+}
+
+fn losses_text(losses: &LossByDirection) -> String {
+    match losses {
+        LossByDirection::Known { forward, backward, after } => {
+            let after =
+                if *after > 0 { format!(", {after} at the end in one of both") } else { String::new() };
+            format!("{forward} forward, {backward} backward{after}")
+        }
+        LossByDirection::Unknown { lost, reason } => format!("{lost}, the direction is not known: {reason}"),
+    }
+}
+
+/// For programs. Times are milliseconds; what is not known is null.
+pub fn json(measured: &Measured) -> String {
+    let Measured { report, .. } = measured;
+    let delays = |delays: &Delays| {
+        let mut figures: serde_json::Map<String, Value> = PERCENTILES
+            .iter()
+            .map(|(name, share)| {
+                ((*name).to_owned(), json!(delays.buckets.percentile(*share).map(|ns| ms(ns as f64))))
+            })
+            .collect();
+        figures.insert("mean".to_owned(), json!(ms(delays.mean_ns)));
+        figures.insert("jitter".to_owned(), json!(delays.jitter_ns.map(ms)));
+        Value::Object(figures)
+    };
+    let losses = match &report.losses {
+        LossByDirection::Known { forward, backward, after } => {
+            json!({ "forward": forward, "backward": backward, "at_the_end": after })
+        }
+        LossByDirection::Unknown { lost, reason } => json!({ "lost": lost, "direction_unknown": reason }),
+    };
+    let value = json!({
+        "host": measured.host,
+        "from": measured.from,
+        "to": measured.to,
+        "protocol": "stamp",
+        "session": measured.session,
+        "authenticated": measured.authenticated,
+        "bytes": measured.bytes,
+        "packets_per_second": measured.per_second,
+        "sent": report.sent,
+        "answered": report.numbers.answers,
+        "duplicates": report.numbers.duplicates,
+        "reordered": report.numbers.reordered,
+        "strays": report.numbers.strays,
+        "implausible": report.numbers.implausible,
+        "losses": losses,
+        "delay_ms": report.ways.as_ref().map(|ways| json!({
+            "forward": delays(&ways.forward),
+            "backward": delays(&ways.backward),
+            "round_trip": delays(&ways.round_trip),
+            "in_the_reflector": delays(&ways.residence),
+        })),
+        "clock": report.clock.map(|clock| json!({
+            "offset_ms": ms(clock.offset_ns as f64),
+            "bound_ms": ms(clock.bound_ns as f64),
+            "estimated": clock.estimated,
+            "contradicted": clock.contradicted,
+        })),
+        "clock_was_set": report.clock_was_set,
+        "latest_ms": ms(report.late_ns as f64),
+        "routers_forward": hops(measured),
+        "class_of_service": measured.said.and_then(|said| said.class).map(|class| json!({
+            "asked": class.asked, "arrived": class.arrived, "ecn": class.ecn, "refused": class.refused,
+        })),
+        "timestamp_information": measured.said.and_then(|said| said.timestamps).map(|times| json!({
+            "source_in": times.source_in, "method_in": times.method_in,
+            "source_out": times.source_out, "method_out": times.method_out,
+        })),
+    });
+    format!("{value:#}\n")
+}

@@ -1,0 +1,167 @@
+//! ICMP echo, without an agent at the other end: round trips, and whether a packet of a size or a TTL gets there.
+
+use crate::error::{Attempt, EngineError};
+use crate::host::zone;
+use crate::sys::{self, Nanos};
+use socket2::{Domain, Protocol, Socket, Type};
+use stacklab_model::{Family, ScopedAddr};
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// Octets of an echo's header.
+const HEADER: usize = 8;
+/// The longest answer.
+const ROOM: usize = 65_536;
+
+/// Echoes to one address.
+pub struct Ping {
+    socket: Socket,
+    family: Family,
+    /// Whether the kernel gives whole packets of all processes, with the IP header of IPv4.
+    raw: bool,
+    identifier: u16,
+    sequence: u16,
+}
+
+/// What an echo is sent with.
+#[derive(Debug, Clone, Copy)]
+pub struct PingOptions {
+    /// Octets of the whole IP packet.
+    pub packet_bytes: u32,
+    /// TTL, or hop limit.
+    pub ttl: u8,
+    /// How long an answer is waited for.
+    pub wait: Duration,
+}
+
+impl Ping {
+    /// Opens a socket: an unprivileged one where the system allows it (`net.ipv4.ping_group_range`), else a raw one.
+    /// Packets are never fragmented here, whatever the kernel remembers of the path.
+    ///
+    /// # Errors
+    /// When neither is allowed, or no route leads there.
+    pub fn open(to: &ScopedAddr, identifier: u16) -> Result<Self, EngineError> {
+        let opened = || -> io::Result<Ping> {
+            let to = zone::socket_addr(to, 0)?;
+            let protocol = if to.is_ipv4() { Protocol::ICMPV4 } else { Protocol::ICMPV6 };
+            let open = |kind| Socket::new(Domain::for_address(to), kind, Some(protocol));
+            let (socket, raw) = match open(Type::DGRAM) {
+                Ok(socket) => (socket, false),
+                Err(_) => (open(Type::from(libc::SOCK_RAW))?, true),
+            };
+            let family = Family::of(to.ip());
+            sys::never_fragment(&socket, family)?;
+            socket.connect(&SocketAddr::new(to.ip(), 0).into()).or_else(|_| socket.connect(&to.into()))?;
+            Ok(Ping { socket, family, raw, identifier, sequence: 0 })
+        };
+        opened().attempt(|| {
+            format!("send ICMP echoes to {to}: be root, or allow it (sysctl net.ipv4.ping_group_range)")
+        })
+    }
+
+    /// Sends an echo and waits for its answer: the round trip, nanoseconds; `None` without an answer, also where the
+    /// packet is
+    /// too long for the own interface.
+    ///
+    /// # Errors
+    /// When the socket fails.
+    pub fn echo(&mut self, options: &PingOptions) -> io::Result<Option<Nanos>> {
+        self.sequence = self.sequence.wrapping_add(1);
+        let set = match self.family {
+            Family::Ipv4 => self.socket.set_ttl_v4(options.ttl.into()),
+            Family::Ipv6 => self.socket.set_unicast_hops_v6(options.ttl.into()),
+        };
+        set?;
+        let bytes = (options.packet_bytes.saturating_sub(self.family.header_bytes()) as usize).max(HEADER);
+        let message = request(self.family, self.identifier, self.sequence, bytes);
+        let began = sys::now_ns();
+        match self.socket.send(&message) {
+            Err(error) if is_unreachable(&error) => return Ok(None),
+            sent => sent?,
+        };
+        let mut room = vec![0; ROOM];
+        loop {
+            let waited = Duration::from_nanos(sys::now_ns() - began);
+            let Some(left) = options.wait.checked_sub(waited).filter(|left| !left.is_zero()) else {
+                return Ok(None);
+            };
+            self.socket.set_read_timeout(Some(left))?;
+            match sys::receive(&self.socket, &mut room) {
+                Ok(length) if self.is_answer(&room[..length]) => return Ok(Some(sys::now_ns() - began)),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                    return Ok(None);
+                }
+                // An ICMP error about the echo.
+                Err(error) if is_unreachable(&error) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn is_answer(&self, packet: &[u8]) -> bool {
+        let skipped = match (self.raw, self.family, packet.first()) {
+            (true, Family::Ipv4, Some(first)) => usize::from(first & 15) * 4,
+            _ => 0,
+        };
+        let Some([kind, _, _, _, id_high, id_low, high, low]) =
+            packet.get(skipped..).and_then(|answer| answer.first_chunk::<HEADER>())
+        else {
+            return false;
+        };
+        // The kernel has its own identifier on a datagram socket.
+        let mine = !self.raw || u16::from_be_bytes([*id_high, *id_low]) == self.identifier;
+        *kind == types(self.family)[1] && mine && u16::from_be_bytes([*high, *low]) == self.sequence
+    }
+}
+
+/// Types of request and answer.
+fn types(family: Family) -> [u8; 2] {
+    match family {
+        Family::Ipv4 => [8, 0],
+        Family::Ipv6 => [128, 129],
+    }
+}
+
+fn request(family: Family, identifier: u16, sequence: u16, bytes: usize) -> Vec<u8> {
+    let mut message: Vec<u8> = (0..bytes).map(|place| place as u8).collect();
+    message[..4].copy_from_slice(&[types(family)[0], 0, 0, 0]);
+    message[4..6].copy_from_slice(&identifier.to_be_bytes());
+    message[6..HEADER].copy_from_slice(&sequence.to_be_bytes());
+    // The kernel computes that of ICMPv6, which covers addresses.
+    let sum = checksum(&message);
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    message
+}
+
+/// The Internet checksum (RFC 1071).
+fn checksum(message: &[u8]) -> u16 {
+    let words = message.chunks(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0)));
+    let mut sum: u32 = words.sum();
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+fn is_unreachable(error: &io::Error) -> bool {
+    const EMSGSIZE: i32 = libc::EMSGSIZE;
+    matches!(error.kind(), io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable)
+        || matches!(error.kind(), io::ErrorKind::ConnectionRefused)
+        || matches!(error.raw_os_error(), Some(EMSGSIZE | libc::EPROTO | libc::EACCES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_that_of_rfc_1071() {
+        assert_eq!(checksum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]), !0xddf2);
+        let message = request(Family::Ipv4, 7, 9, 57);
+        assert_eq!(checksum(&message), 0);
+        assert_eq!((message[0], message.len()), (8, 57));
+    }
+}

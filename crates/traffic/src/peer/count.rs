@@ -1,0 +1,121 @@
+//! The sink of answers.
+
+use crate::engine::receive_loop::Sink;
+use crate::peer::figures::{Numbers, Sample};
+use crate::peer::format::PeerAnswer;
+use crate::stats::sequence::{Arrival, SequenceWindow};
+use crate::sys::Nanos;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How long after the last packet, or the last answer, an answer is waited for.
+pub const LOSS_THRESHOLD_NS: Nanos = 1_000_000_000;
+
+/// Send times of the latest packets, nanoseconds since 1970, so that an answer with another T1 is none.
+pub struct SendTimes(Box<[AtomicU64]>);
+
+impl SendTimes {
+    const SLOTS: usize = 1 << 16;
+
+    pub fn new() -> Self {
+        SendTimes((0..Self::SLOTS).map(|_| AtomicU64::new(0)).collect())
+    }
+
+    pub fn note(&self, sequence: u32, unix_ns: u64) {
+        self.0[sequence as usize % Self::SLOTS].store(unix_ns, Ordering::Release);
+    }
+
+    /// The format may round it by some nanoseconds.
+    fn was_at(&self, sequence: u32, unix_ns: u64) -> bool {
+        self.0[sequence as usize % Self::SLOTS].load(Ordering::Acquire).abs_diff(unix_ns) <= 1_000
+    }
+}
+
+/// Counts answers.
+pub struct AnswerCounter<'a> {
+    pub times: &'a SendTimes,
+    /// Packets sent so far, which are those of the measurement.
+    pub sent: &'a AtomicU64,
+    /// Set when all are sent.
+    pub ended: &'a AtomicU64,
+    pub realtime_offset_ns: i64,
+    pub seen: SequenceWindow,
+    pub numbers: Numbers,
+    pub samples: Vec<Sample>,
+    /// The first packet that is no part of the measurement, after its end, and the answer to one of those.
+    pub closing: Option<u32>,
+    pub closed: Option<PeerAnswer>,
+    last_ns: Nanos,
+}
+
+impl<'a> AnswerCounter<'a> {
+    pub fn new(
+        times: &'a SendTimes,
+        sent: &'a AtomicU64,
+        ended: &'a AtomicU64,
+        realtime_offset_ns: i64,
+    ) -> Self {
+        AnswerCounter {
+            times,
+            sent,
+            ended,
+            realtime_offset_ns,
+            seen: SequenceWindow::new(1),
+            numbers: Numbers::default(),
+            samples: Vec::new(),
+            closing: None,
+            closed: None,
+            last_ns: 0,
+        }
+    }
+
+    fn count(&mut self, answer: PeerAnswer, arrived: Nanos) {
+        match self.seen.arrive(answer.sequence.into()) {
+            Arrival::First => {}
+            Arrival::Reordered => self.numbers.reordered += 1,
+            Arrival::Duplicate | Arrival::BeyondWindow => {
+                self.numbers.duplicates += 1;
+                return;
+            }
+        }
+        self.numbers.answered(answer.sequence, answer.peer_sequence);
+        let arrived_unix_ns = arrived.saturating_add_signed(self.realtime_offset_ns);
+        match Sample::of(&answer, arrived_unix_ns) {
+            Some(sample) => self.samples.push(sample),
+            None => self.numbers.implausible += 1,
+        }
+        self.numbers.ttl = Some(answer.ttl).filter(|ttl| *ttl > 0);
+        self.numbers.peer_error_ns = answer.clock_error_ns;
+    }
+}
+
+impl Sink<PeerAnswer> for AnswerCounter<'_> {
+    fn take(&mut self, answer: PeerAnswer, _: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>> {
+        self.last_ns = self.last_ns.max(arrived);
+        if !self.times.was_at(answer.sequence, answer.sent_unix_ns) {
+            self.numbers.strays += 1;
+        } else if let Some(closing) = self.closing
+            && answer.sequence >= closing
+        {
+            self.closed = Some(answer);
+            return Ok(ControlFlow::Break(()));
+        } else {
+            self.count(answer, arrived);
+        }
+        let is_all = self.closing.is_none()
+            && self.ended.load(Ordering::Acquire) > 0
+            && self.numbers.answers == self.sent.load(Ordering::Acquire);
+        Ok(if is_all { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+
+    fn stray(&mut self) {
+        self.numbers.strays += 1;
+    }
+
+    fn idle(&mut self, now: Nanos) -> ControlFlow<()> {
+        let ended = self.ended.load(Ordering::Acquire);
+        let over = ended > 0 && now.saturating_sub(ended.max(self.last_ns)) >= LOSS_THRESHOLD_NS;
+        if over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+}

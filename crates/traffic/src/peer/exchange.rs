@@ -1,0 +1,198 @@
+//! The sender: packets on a schedule, and their answers.
+
+use crate::engine::header::Header;
+use crate::engine::header::Phase;
+use crate::engine::pacer::Lateness;
+use crate::engine::receive_loop::receive_headers;
+use crate::engine::rx::RxBatch;
+use crate::engine::send_loop::{SendPhase, Stamp, send};
+use crate::engine::socket::Channel;
+use crate::engine::tx::TxBatch;
+use crate::error::{Attempt, EngineError};
+use crate::host::unix_time::now_unix_ns;
+use crate::host::zone;
+use crate::peer::count::{AnswerCounter, SendTimes};
+use crate::peer::figures::{Clock, ExchangeReport, ways};
+use crate::peer::format::{PacketFormat, PeerAnswer};
+use crate::sys;
+use stacklab_model::{
+    Cell, Family, Framing, Length, Pacing, Probe, ProbeSpec, ScopedAddr, Transport, TrialSpec, Tuning,
+};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+
+/// Packets after the measurement that show how the peer counts.
+const CLOSING: u32 = 4;
+/// By how much the realtime clock may seem to move against the monotonic one, nanoseconds, if nobody has set it.
+const SET_NS: u64 = 1_000_000;
+
+/// What is sent.
+#[derive(Debug, Clone)]
+pub struct ExchangeSpec {
+    /// Own address.
+    pub from: ScopedAddr,
+    /// The peer.
+    pub to: SocketAddr,
+    /// Packets per second.
+    pub per_second: f64,
+    /// When the measurement ends.
+    pub length: Length,
+    /// Socket options.
+    pub tuning: Tuning,
+    /// TTL, or hop limit, of packets.
+    pub ttl: u8,
+    /// By how much the clocks of both ends may differ at most, nanoseconds, if that is known. Without it, what both
+    /// ends say of
+    /// their synchronisation decides.
+    pub clock_error_ns: Option<u64>,
+    /// The largest error of the own clock, nanoseconds, if it is synchronised.
+    pub own_error_ns: Option<u64>,
+}
+
+/// Why an exchange gave nothing.
+#[derive(Debug, thiserror::Error)]
+pub enum PeerError {
+    /// A step on this host failed.
+    #[error("{0}")]
+    Engine(#[from] EngineError),
+    /// Nothing serves there.
+    #[error("nothing serves UDP port {} on {}", .0.port(), ScopedAddr::from(*.0))]
+    Refused(SocketAddr),
+    /// The user interrupted.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Sends packets on a schedule and counts their answers.
+///
+/// # Errors
+/// When the peer's host refuses, the socket fails, or the user interrupts.
+pub fn exchange(
+    spec: &ExchangeSpec,
+    format: &dyn PacketFormat,
+    interrupted: &AtomicBool,
+) -> Result<ExchangeReport, PeerError> {
+    sys::precise_timers();
+    let attempt = || format!("exchange packets with {}", spec.to);
+    let (from, to) = zone::ends(&spec.from, spec.to).attempt(attempt)?;
+    let channels = [open(&trial(spec, format.bytes()), from, to, spec.ttl)?];
+    let realtime = sys::realtime_offset();
+    let (times, sent, ended) = (SendTimes::new(), AtomicU64::new(0), AtomicU64::new(0));
+    let write = |header: &Header, message: &mut [u8]| {
+        let unix_ns = header.sent_ns.saturating_add_signed(realtime.offset_ns);
+        let sequence = header.sequence as u32;
+        times.note(sequence, unix_ns);
+        format.write(sequence, unix_ns, message);
+    };
+    let read = |message: &[u8]| format.read(message, now_unix_ns());
+    let mut counter = AnswerCounter::new(&times, &sent, &ended, realtime.offset_ns);
+    let phase = SendPhase {
+        token: 0,
+        phase: Phase::Measured,
+        pacing: Pacing::Schedule(spec.per_second),
+        length: spec.length,
+        stamp: Stamp::Actual,
+        slice: 0,
+        sent_before: 0,
+    };
+    let told = thread::scope(|scope| {
+        let answers = scope.spawn(|| receive_headers(&mut RxBatch::new(&channels)?, read, &mut counter));
+        let told = TxBatch::new(&channels, 0).and_then(|tx| {
+            send(&phase, &mut tx.with_header(&write), |sequence| {
+                sent.store(sequence + 1, Ordering::Release);
+                let stop = interrupted.load(Ordering::Relaxed);
+                if stop { Err(io::ErrorKind::Interrupted.into()) } else { Ok(()) }
+            })
+        });
+        ended.store(sys::now_ns(), Ordering::Release);
+        let received = answers.join().expect("the receive loop does not panic");
+        told.and_then(|told| received.map(|()| told))
+    });
+    if interrupted.load(Ordering::Relaxed) {
+        return Err(PeerError::Interrupted);
+    }
+    let told = match told {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(PeerError::Refused(to)),
+        told => told.attempt(attempt)?,
+    };
+    if counter.numbers.answers > 0 {
+        close(&channels, &write, read, told.messages as u32, &mut counter).attempt(attempt)?;
+    }
+    let closing = counter.closed.map(|answer| (answer.sequence, answer.peer_sequence));
+    let AnswerCounter { numbers, samples, .. } = counter;
+    let both = spec.own_error_ns.zip(numbers.peer_error_ns).map(|(own, peer)| own.saturating_add(peer));
+    let clock = Clock::of(&samples, spec.clock_error_ns.or(both));
+    let moved = sys::realtime_offset().offset_ns.abs_diff(realtime.offset_ns);
+    Ok(ExchangeReport {
+        sent: told.messages,
+        losses: numbers.losses(told.messages, closing),
+        numbers,
+        ways: clock.and_then(|clock| ways(&samples, &clock)),
+        clock,
+        late_ns: told.lateness.as_ref().map_or(0, Lateness::most_ns),
+        clock_was_set: moved > SET_NS + realtime.bound_ns,
+    })
+}
+
+fn trial(spec: &ExchangeSpec, bytes: usize) -> TrialSpec {
+    let cell = Cell::new(Family::of(spec.to.ip()), Transport::Udp, Framing::Message, bytes as u32);
+    let probe = ProbeSpec {
+        probe: Probe::EchoOpen,
+        pacing: Pacing::Schedule(spec.per_second),
+        length: spec.length,
+        warmup_ns: 0,
+        interval_ns: 1_000_000_000,
+        metrics: Vec::new(),
+    };
+    TrialSpec { tuning: spec.tuning.clone(), ..TrialSpec::new(0, &cell, probe) }
+}
+
+/// A connected socket whose arrivals have the kernel's timestamps.
+fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<Channel, EngineError> {
+    let mut channel = Channel::connect(trial, from, to)?;
+    channel.stamped = sys::enable_rx_timestamps(&channel.socket).is_ok();
+    let set = match to {
+        SocketAddr::V4(_) => channel.socket.set_ttl_v4(ttl.into()),
+        SocketAddr::V6(_) => channel.socket.set_unicast_hops_v6(ttl.into()),
+    };
+    set.attempt(|| format!("send with a TTL of {ttl}"))?;
+    Ok(channel)
+}
+
+/// Leaves a number out and sends some more packets, until one is answered: a reflector that counts what it answers
+/// now has another
+/// number than the sender.
+fn close<R: Fn(&[u8]) -> Option<PeerAnswer>>(
+    channels: &[Channel],
+    write: &dyn Fn(&Header, &mut [u8]),
+    read: R,
+    sent: u32,
+    counter: &mut AnswerCounter<'_>,
+) -> io::Result<()> {
+    let channel = &channels[0];
+    let mut message = vec![0; channel.message_bytes];
+    let mut rx = RxBatch::new(channels)?;
+    counter.closing = Some(sent.saturating_add(1));
+    for place in 0..CLOSING {
+        let sequence = u64::from(sent.saturating_add(1).saturating_add(place));
+        let header = Header {
+            token: 0,
+            phase: Phase::End,
+            markers_left: 0,
+            slice: 0,
+            flow: 0,
+            sequence,
+            sent_ns: sys::now_ns(),
+        };
+        write(&header, &mut message);
+        channel.send(&message)?;
+        counter.ended.store(sys::now_ns(), Ordering::Release);
+        receive_headers(&mut rx, &read, counter)?;
+        if counter.closed.is_some() {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,300 @@
+//! What the answers of a peer say: delays both ways, losses by direction, the offset of the clocks.
+
+use crate::peer::format::PeerAnswer;
+use crate::stats::delay::{DelayRecorder, Variation};
+use stacklab_model::Delays;
+
+/// Both differences of an exchange, nanoseconds, each with the offset of the peer's clock in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sample {
+    /// T2 - T1.
+    pub forward_ns: i64,
+    /// T4 - T3.
+    pub backward_ns: i64,
+    /// T3 - T2.
+    pub residence_ns: u64,
+}
+
+impl Sample {
+    /// `None` if the times contradict each other: an answer before its packet, or a peer that held the packet for
+    /// longer
+    /// than the round trip.
+    pub fn of(answer: &PeerAnswer, arrived_unix_ns: u64) -> Option<Self> {
+        let PeerAnswer { sent_unix_ns, received_unix_ns, answered_unix_ns, .. } = *answer;
+        let difference =
+            |later: u64, earlier: u64| i64::try_from(i128::from(later) - i128::from(earlier)).ok();
+        let forward_ns = difference(received_unix_ns, sent_unix_ns)?;
+        let backward_ns = difference(arrived_unix_ns, answered_unix_ns)?;
+        let residence_ns = answered_unix_ns.checked_sub(received_unix_ns)?;
+        forward_ns.checked_add(backward_ns).filter(|round_trip| *round_trip >= 0)?;
+        Some(Sample { forward_ns, backward_ns, residence_ns })
+    }
+}
+
+/// Counts of answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Numbers {
+    /// Packets with an answer.
+    pub answers: u64,
+    /// Further answers to the same packet.
+    pub duplicates: u64,
+    /// Answers after one to a later packet.
+    pub reordered: u64,
+    /// What is no answer to a packet of this session.
+    pub strays: u64,
+    /// Answers whose times contradict each other.
+    pub implausible: u64,
+    /// TTL, or hop limit, with which the last packet reached the peer.
+    pub ttl: Option<u8>,
+    /// The largest error of the peer's clock, nanoseconds, if it is synchronised.
+    pub peer_error_ns: Option<u64>,
+    /// The latest packet with an answer, and the peer's number of it.
+    last: Option<(u32, u32)>,
+    /// The first difference between both numbers, where the peer's was higher: it counts otherwise than from 0.
+    counts_otherwise: bool,
+}
+
+impl Numbers {
+    /// A packet has its first answer.
+    pub fn answered(&mut self, sequence: u32, peer_sequence: u32) {
+        self.answers += 1;
+        self.counts_otherwise |= peer_sequence > sequence;
+        if self.last.is_none_or(|(last, _)| sequence > last) {
+            self.last = Some((sequence, peer_sequence));
+        }
+    }
+
+    /// The losses, where the peer's number of a packet that was sent after a number had been left out is known.
+    pub fn losses(&self, sent: u64, closing: Option<(u32, u32)>) -> LossByDirection {
+        let lost = sent.saturating_sub(self.answers);
+        let unknown = |reason: &str| LossByDirection::Unknown { lost, reason: reason.to_owned() };
+        let Some((sequence, number)) = closing else {
+            return if self.answers == 0 {
+                unknown("nothing was answered")
+            } else {
+                unknown("the peer did not answer the packets that show how it counts")
+            };
+        };
+        if sequence == number {
+            return unknown("the reflector is stateless: it repeats the sender's numbers");
+        }
+        let Some((last, counted)) = self.last.filter(|_| !self.counts_otherwise && number < sequence) else {
+            return unknown("the reflector's numbers did not begin with this session");
+        };
+        // Of the packets up to the last one with an answer, the reflector has answered `counted + 1`.
+        let until = u64::from(last) + 1;
+        let reflected = u64::from(counted) + 1;
+        let (Some(forward), Some(backward)) =
+            (until.checked_sub(reflected), reflected.checked_sub(self.answers))
+        else {
+            return unknown("the reflector's numbers contradict what was received here");
+        };
+        LossByDirection::Known { forward, backward, after: sent.saturating_sub(until) }
+    }
+}
+
+/// In which direction packets were lost.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LossByDirection {
+    /// By the numbers of a stateful reflector.
+    Known {
+        /// Packets that did not reach the reflector.
+        forward: u64,
+        /// Answers that did not come back.
+        backward: u64,
+        /// Packets after the last one with an answer: lost in one direction or the other.
+        after: u64,
+    },
+    /// Not told apart.
+    Unknown {
+        /// Packets without an answer.
+        lost: u64,
+        /// Why.
+        reason: String,
+    },
+}
+
+/// The peer's clock beside the own one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// How far the peer's clock is ahead, nanoseconds.
+    pub offset_ns: i64,
+    /// The largest error of the offset, and so of each one-way delay, nanoseconds.
+    pub bound_ns: u64,
+    /// Whether it follows from the delays alone: then the shortest delays of both ways are equal by assumption.
+    pub estimated: bool,
+    /// Whether the delays contradict what was promised of the clocks.
+    pub contradicted: bool,
+}
+
+impl Clock {
+    /// No delay is negative: the offset is between the negative least backward difference and the least forward one,
+    /// and at most
+    /// `promised_ns` if the clocks are known to be so near to each other. `None` without samples.
+    pub fn of(samples: &[Sample], promised_ns: Option<u64>) -> Option<Self> {
+        let most = i128::from(samples.iter().map(|sample| sample.forward_ns).min()?);
+        let least = -i128::from(samples.iter().map(|sample| sample.backward_ns).min()?);
+        let promised = promised_ns.map(|ns| (least.max(-i128::from(ns)), most.min(i128::from(ns))));
+        let contradicted = promised.is_some_and(|(least, most)| least > most);
+        let kept = promised.filter(|_| !contradicted);
+        let (least, most) = kept.unwrap_or((least, most));
+        let offset_ns = least + (most - least) / 2;
+        Some(Clock {
+            offset_ns: offset_ns as i64,
+            bound_ns: (most - offset_ns).max(offset_ns - least).max(0) as u64,
+            estimated: kept.is_none(),
+            contradicted,
+        })
+    }
+}
+
+/// Delays of an exchange.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ways {
+    /// To the peer, with the error of the clocks' offset.
+    pub forward: Delays,
+    /// From the peer.
+    pub backward: Delays,
+    /// Both, without the time in the peer; free of the clocks' offset.
+    pub round_trip: Delays,
+    /// In the peer, by its own clock.
+    pub residence: Delays,
+}
+
+/// What an exchange gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExchangeReport {
+    /// Packets sent.
+    pub sent: u64,
+    /// Counts of answers.
+    pub numbers: Numbers,
+    /// Losses.
+    pub losses: LossByDirection,
+    /// The clocks; `None` without a plausible answer.
+    pub clock: Option<Clock>,
+    /// The delays; `None` without a plausible answer.
+    pub ways: Option<Ways>,
+    /// By how much a packet left after its time at most, nanoseconds.
+    pub late_ns: u64,
+    /// Whether the own realtime clock was set meanwhile: one-way delays are then wrong.
+    pub clock_was_set: bool,
+}
+
+/// The delays, free of the clocks' offset.
+pub fn ways(samples: &[Sample], clock: &Clock) -> Option<Ways> {
+    let delays = |delay: &dyn Fn(&Sample) -> i64| {
+        let (mut recorder, mut flow) = (DelayRecorder::new(), Variation::default());
+        for sample in samples {
+            recorder.record(u64::try_from(delay(sample)).unwrap_or(0), &mut flow);
+        }
+        recorder.finish([&flow].into_iter())
+    };
+    Some(Ways {
+        forward: delays(&|sample| sample.forward_ns.saturating_sub(clock.offset_ns))?,
+        backward: delays(&|sample| sample.backward_ns.saturating_add(clock.offset_ns))?,
+        round_trip: delays(&|sample| sample.forward_ns.saturating_add(sample.backward_ns))?,
+        residence: delays(&|sample| i64::try_from(sample.residence_ns).unwrap_or(i64::MAX))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: i64 = 1_000_000_000;
+
+    /// Delays of 3 and 8 ms, and 1 ms more in each further exchange, by a clock that is `offset_ns` ahead.
+    fn samples(offset_ns: i64) -> Vec<Sample> {
+        let one = |extra: i64| Sample {
+            forward_ns: 3_000_000 + extra + offset_ns,
+            backward_ns: 8_000_000 + extra - offset_ns,
+            residence_ns: 40_000,
+        };
+        [0, 1_000_000, 2_000_000].map(one).to_vec()
+    }
+
+    #[test]
+    fn the_offset_is_within_its_bound_and_the_round_trip_free_of_it() {
+        for offset_ns in [0, -SECOND, 37 * SECOND, 30 * 365 * 86_400 * SECOND] {
+            let clock = Clock::of(&samples(offset_ns), None).unwrap();
+            assert!(clock.estimated && !clock.contradicted);
+            assert_eq!((clock.offset_ns, clock.bound_ns), (offset_ns - 2_500_000, 5_500_000));
+            let ways = ways(&samples(offset_ns), &clock).unwrap();
+            assert_eq!(ways.round_trip.mean_ns, 13_000_000.0);
+            assert_eq!((ways.forward.mean_ns, ways.backward.mean_ns), (6_500_000.0, 6_500_000.0));
+            assert_eq!(ways.residence.mean_ns, 40_000.0);
+        }
+    }
+
+    #[test]
+    fn clocks_that_are_known_to_agree_tell_the_direction() {
+        let clock = Clock::of(&samples(0), Some(0)).unwrap();
+        assert_eq!(clock, Clock { offset_ns: 0, bound_ns: 0, estimated: false, contradicted: false });
+        let ways = ways(&samples(0), &clock).unwrap();
+        assert_eq!((ways.forward.mean_ns, ways.backward.mean_ns), (4_000_000.0, 9_000_000.0));
+        // Delays bound the offset further than the promise does.
+        let clock = Clock::of(&samples(0), Some(5_000_000)).unwrap();
+        assert_eq!((clock.offset_ns, clock.bound_ns), (-1_000_000, 4_000_000));
+    }
+
+    #[test]
+    fn a_promise_that_the_delays_contradict_is_not_kept() {
+        let clock = Clock::of(&samples(SECOND), Some(1_000_000)).unwrap();
+        assert!(clock.contradicted && clock.estimated);
+        assert_eq!(clock.offset_ns, SECOND - 2_500_000);
+        assert_eq!(Clock::of(&[], Some(0)), None);
+    }
+
+    fn numbers(answers: &[(u32, u32)]) -> Numbers {
+        let mut numbers = Numbers::default();
+        answers.iter().for_each(|(sequence, number)| numbers.answered(*sequence, *number));
+        numbers
+    }
+
+    #[test]
+    fn losses_have_the_direction_that_the_reflectors_numbers_show() {
+        // Packets 1 and 4 did not arrive; the answers to 2 and 5 did not come back; nothing is known of 7.
+        let counted = numbers(&[(0, 0), (3, 2), (6, 4)]);
+        let known = |forward, backward, after| LossByDirection::Known { forward, backward, after };
+        assert_eq!(counted.losses(8, Some((9, 5))), known(2, 2, 1));
+        assert_eq!(numbers(&[(0, 0), (1, 1)]).losses(2, Some((3, 2))), known(0, 0, 0));
+        // All that were lost are answers: the numbers are alike until one is left out.
+        assert_eq!(numbers(&[(0, 0), (3, 3)]).losses(4, Some((5, 4))), known(0, 2, 0));
+    }
+
+    #[test]
+    fn a_direction_that_the_numbers_do_not_show_is_not_told() {
+        let stateless = numbers(&[(0, 0), (3, 3)]).losses(4, Some((5, 5)));
+        assert!(
+            matches!(&stateless, LossByDirection::Unknown { lost: 2, reason } if reason.contains("stateless"))
+        );
+        for (answers, closing) in [
+            (&[(0, 7), (1, 8)][..], Some((3, 9))),
+            (&[(0, 0), (1, 1)], None),
+            (&[], None),
+            // Fewer than were received.
+            (&[(0, 0), (1, 0), (2, 0)], Some((4, 1))),
+        ] {
+            let told = numbers(answers).losses(3, closing);
+            assert!(matches!(told, LossByDirection::Unknown { .. }), "{answers:?}: {told:?}");
+        }
+    }
+
+    #[test]
+    fn times_that_contradict_each_other_are_no_sample() {
+        let answer = |received: u64, answered: u64| PeerAnswer {
+            sequence: 0,
+            peer_sequence: 0,
+            sent_unix_ns: 1_000,
+            received_unix_ns: received,
+            answered_unix_ns: answered,
+            ttl: 255,
+            clock_error_ns: None,
+        };
+        let sample = Sample { forward_ns: 500, backward_ns: 300, residence_ns: 200 };
+        assert_eq!(Sample::of(&answer(1_500, 1_700), 2_000), Some(sample));
+        assert_eq!(Sample::of(&answer(1_700, 1_500), 2_000), None, "answered before it arrived");
+        assert_eq!(Sample::of(&answer(0, 1_500), 2_000), None, "held for longer than the round trip");
+        assert_eq!(Sample::of(&answer(u64::MAX, u64::MAX), 2_000), None);
+    }
+}

@@ -1,0 +1,141 @@
+//! A datagram socket without a peer, for a service that answers whoever asks.
+
+use crate::sys::types::Nanos;
+use nix::cmsg_space;
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, sendmsg, setsockopt, sockopt,
+};
+use socket2::{Domain, Protocol, Socket, Type};
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+/// A datagram as it arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Datagram {
+    /// Bytes, as many as there was room for.
+    pub len: usize,
+    /// Who sent it.
+    pub peer: SocketAddr,
+    /// The kernel's timestamp, nanoseconds of the realtime clock; without one, when the receive returned.
+    pub unix_ns: Nanos,
+    /// TTL, or hop limit; 0 if it is not known.
+    pub ttl: u8,
+    /// Code point and ECN bits.
+    pub traffic_class: u8,
+    to: Option<To>,
+}
+
+/// The address that it was sent to: an answer comes from there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum To {
+    Ipv4(libc::in_pktinfo),
+    Ipv6(libc::in6_pktinfo),
+}
+
+/// The socket.
+pub struct Unconnected {
+    socket: Socket,
+    control: Vec<u8>,
+}
+
+impl Unconnected {
+    /// Binds it to an address of one family only; answers leave with this TTL, or hop limit. A receive waits so long.
+    pub fn bind(address: SocketAddr, ttl: u8, wait: Duration) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+        socket.set_read_timeout(Some(wait))?;
+        setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
+        if address.is_ipv6() {
+            socket.set_only_v6(true)?;
+            socket.set_unicast_hops_v6(ttl.into())?;
+            socket.set_recv_hoplimit_v6(true)?;
+            socket.set_recv_tclass_v6(true)?;
+            setsockopt(&socket, sockopt::Ipv6RecvPacketInfo, &true)?;
+        } else {
+            socket.set_ttl_v4(ttl.into())?;
+            setsockopt(&socket, sockopt::Ipv4RecvTtl, &true)?;
+            socket.set_recv_tos_v4(true)?;
+            setsockopt(&socket, sockopt::Ipv4PacketInfo, &true)?;
+        }
+        socket.bind(&address.into())?;
+        let control = cmsg_space!(libc::timespec, libc::c_int, libc::c_int, libc::in6_pktinfo);
+        Ok(Unconnected { socket, control })
+    }
+
+    /// Where it is bound.
+    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))
+    }
+
+    /// Receives a datagram; `WouldBlock` when none came.
+    pub fn receive(&mut self, room: &mut [u8]) -> io::Result<Datagram> {
+        let mut slices = [IoSliceMut::new(room)];
+        let fd = self.socket.as_raw_fd();
+        let got = recvmsg::<SockaddrStorage>(fd, &mut slices, Some(&mut self.control), MsgFlags::empty())?;
+        let peer = got.address.and_then(|address| {
+            let v4 = address.as_sockaddr_in().map(|v4| SocketAddr::V4(SocketAddrV4::from(*v4)));
+            v4.or_else(|| address.as_sockaddr_in6().map(|v6| SocketAddr::V6(SocketAddrV6::from(*v6))))
+        });
+        let peer = peer.ok_or_else(|| io::Error::other("a datagram without a sender"))?;
+        let mut datagram = Datagram { len: got.bytes, peer, unix_ns: 0, ttl: 0, traffic_class: 0, to: None };
+        for control in got.cmsgs()? {
+            match control {
+                ControlMessageOwned::ScmTimestampns(time) => {
+                    datagram.unix_ns = time.tv_sec() as Nanos * 1_000_000_000 + time.tv_nsec() as Nanos;
+                }
+                ControlMessageOwned::Ipv4Ttl(ttl) | ControlMessageOwned::Ipv6HopLimit(ttl) => {
+                    datagram.ttl = ttl as u8;
+                }
+                ControlMessageOwned::Ipv4Tos(byte) => datagram.traffic_class = byte,
+                ControlMessageOwned::Ipv6TClass(byte) => datagram.traffic_class = byte as u8,
+                ControlMessageOwned::Ipv4PacketInfo(to) => datagram.to = Some(To::Ipv4(to)),
+                ControlMessageOwned::Ipv6PacketInfo(to) => datagram.to = Some(To::Ipv6(to)),
+                _ => {}
+            }
+        }
+        if datagram.unix_ns == 0 {
+            datagram.unix_ns = unix_now_ns();
+        }
+        Ok(datagram)
+    }
+
+    /// Answers a datagram from the address that it was sent to, with this byte of traffic class.
+    pub fn answer(&self, to: &Datagram, traffic_class: u8, message: &[u8]) -> io::Result<()> {
+        let class = i32::from(traffic_class);
+        let mut control = Vec::with_capacity(2);
+        match &to.to {
+            Some(To::Ipv4(info)) => {
+                let info = libc::in_pktinfo { ipi_spec_dst: info.ipi_addr, ..*info };
+                return self.send(
+                    to.peer,
+                    &[ControlMessage::Ipv4PacketInfo(&info), ControlMessage::Ipv4Tos(&traffic_class)],
+                    message,
+                );
+            }
+            Some(To::Ipv6(info)) => control.push(ControlMessage::Ipv6PacketInfo(info)),
+            None => {}
+        }
+        if to.peer.is_ipv6() {
+            control.push(ControlMessage::Ipv6TClass(&class));
+        }
+        self.send(to.peer, &control, message)
+    }
+
+    fn send(&self, peer: SocketAddr, control: &[ControlMessage<'_>], message: &[u8]) -> io::Result<()> {
+        let peer = SockaddrStorage::from(peer);
+        sendmsg(
+            self.socket.as_raw_fd(),
+            &[IoSlice::new(message)],
+            control,
+            MsgFlags::MSG_NOSIGNAL,
+            Some(&peer),
+        )?;
+        Ok(())
+    }
+}
+
+fn unix_now_ns() -> Nanos {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+    now.as_nanos() as Nanos
+}
