@@ -1,1 +1,3 @@
 //! What other programs speak: protocols on the wire, and result files, as bytes and text. No I/O and no clock: the caller has the sockets.
+
+pub mod iperf3;
