@@ -38,19 +38,32 @@ const LOOK: Duration = Duration::from_millis(250);
 pub struct ListenAddress {
     /// `None` is any address of either family.
     address: Option<ScopedAddr>,
-    port: u16,
+    /// `None` is the default of what listens.
+    port: Option<u16>,
+}
+
+impl ListenAddress {
+    /// The address; `None` is any address of either family.
+    pub fn address(&self) -> Option<&ScopedAddr> {
+        self.address.as_ref()
+    }
+
+    /// The port, or this one where none is written.
+    pub fn port_or(&self, default: u16) -> u16 {
+        self.port.unwrap_or(default)
+    }
 }
 
 impl FromStr for ListenAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let any = ListenAddress { address: None, port: PORT };
+        let any = ListenAddress { address: None, port: None };
         if text.is_empty() {
             return Ok(any);
         }
         if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse().ok()) {
-            return Ok(ListenAddress { port, ..any });
+            return Ok(ListenAddress { port: Some(port), ..any });
         }
         let (address, port) = match text.strip_prefix('[') {
             Some(rest) => rest.split_once(']').unwrap_or((text, "")),
@@ -59,8 +72,8 @@ impl FromStr for ListenAddress {
             None => (text, ""),
         };
         let port = match port.strip_prefix(':') {
-            Some(port) => port.parse().ok(),
-            None => port.is_empty().then_some(PORT),
+            Some(port) => port.parse().ok().map(Some),
+            None => port.is_empty().then_some(None),
         };
         match port {
             Some(port) if address.contains('%') || address.parse::<ScopedAddr>().is_ok() => {
@@ -141,7 +154,7 @@ pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
 
 fn open(place: &ListenAddress) -> io::Result<(Socket, SocketAddr)> {
     let bind = |address: &ScopedAddr| -> io::Result<(Socket, SocketAddr)> {
-        let address = zone::socket_addr(address, place.port)?;
+        let address = zone::socket_addr(address, place.port_or(PORT))?;
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         if address.is_ipv6() {
             // The unspecified address serves both families, any other address only its own.
@@ -336,8 +349,8 @@ fn serve(channel: &Channel, command: &[String], addresses: &[AddressPair]) -> io
 impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.address {
-            Some(address) => f.write_str(&address.with_port(self.port)),
-            None => write!(f, "port {} of any address", self.port),
+            Some(address) => f.write_str(&address.with_port(self.port_or(PORT))),
+            None => write!(f, "port {} of any address", self.port_or(PORT)),
         }
     }
 }

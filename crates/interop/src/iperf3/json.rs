@@ -4,6 +4,8 @@ use serde_json::{Map, Value};
 
 /// Larger counts are nobody's: sums of them would overflow.
 const LARGEST: f64 = 1e18;
+/// -1 as a number of 64 bits without a sign.
+const UNSIGNED_MINUS_ONE: f64 = u64::MAX as f64;
 
 /// An object, or the reason why it is none.
 pub fn object(text: &str) -> Result<Map<String, Value>, String> {
@@ -14,8 +16,11 @@ pub fn object(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// A count; `None` if it is missing or negative, as iperf3 writes what it does not know.
+/// A count; `None` if it is missing or negative, as iperf3 writes what it does not know: -1, or the same without a sign.
 pub fn count(fields: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
+    if fields.get(name).and_then(Value::as_f64) == Some(UNSIGNED_MINUS_ONE) {
+        return Ok(None);
+    }
     Ok(number(fields, name)?.filter(|number| *number >= 0.0).map(|number| number as u64))
 }
 

@@ -141,14 +141,15 @@ mod tests {
         let text = r#"{"cpu_util_total":1.5,"cpu_util_user":0.5,"cpu_util_system":1,"sender_has_retransmits":-1,
             "streams":[{"id":1,"bytes":1249000,"retransmits":-1,"jitter":3.4e-06,"errors":1,"omitted_errors":0,
             "packets":1250,"omitted_packets":0,"start_time":0,"end_time":1.000235},
-            {"id":3,"bytes":1250000,"retransmits":-1,"jitter":1e-06,"errors":0,"packets":1250,
+            {"id":3,"bytes":1250000,"retransmits":18446744073709551615,"jitter":1e-06,"errors":0,"packets":1250,
             "start_time":0,"end_time":1.000235}]}"#;
         let read = Results::parse(text).unwrap();
         assert_eq!(read.cpu_percent, [1.5, 0.5, 1.0]);
         let first = read.of_place(0).unwrap();
         assert_eq!((first.bytes, first.retransmits, first.errors, first.packets), (1_249_000, None, 1, 1250));
         assert_eq!((first.jitter_s, first.seconds), (3.4e-6, 1.000_235));
-        assert_eq!(read.of_place(1).unwrap().bytes, 1_250_000);
+        let second = read.of_place(1).unwrap();
+        assert_eq!((second.bytes, second.retransmits), (1_250_000, None));
         assert_eq!(read.of_place(2), None);
         assert_eq!(Results::parse(&read.to_json()), Ok(read));
     }

@@ -1,7 +1,7 @@
 //! The options of `stacklab measure`.
 
 use crate::cli::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
-use clap::{ArgAction, Args, Subcommand};
+use clap::{ArgAction, Args, Subcommand, ValueEnum};
 pub use stacklab_agent::PORT;
 use stacklab_agent::tls::Fingerprint;
 use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, ScopedAddr, Transport, Tuning};
@@ -122,9 +122,13 @@ pub struct CommonOptions {
     /// Over IPv6
     #[arg(short = '6', long)]
     pub ipv6: bool,
-    /// Port on which the agent listens (the traffic itself goes to ports that the kernels choose)
-    #[arg(short, long, value_name = "PORT", default_value_t = PORT)]
-    pub port: u16,
+    /// Port on which the agent listens (the traffic itself goes to ports that the kernels choose), or the peer's
+    /// [default: 5202; iperf3: 5201]
+    #[arg(short, long, value_name = "PORT")]
+    port: Option<u16>,
+    /// What runs on HOST: `agent` of stacklab's, or a server of `iperf3` (tcp and udp only), whose figures are its word
+    #[arg(long, value_name = "PEER", default_value = "agent")]
+    pub peer: Peer,
     /// Take the agent's key from this file. Without it the key is STACKLAB_KEY of the environment, or is asked for on a
     /// terminal
     #[arg(long, value_name = "FILE")]
@@ -157,6 +161,15 @@ pub struct CommonOptions {
     /// Print the run and nothing else on standard output, as JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// What runs on the other host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Peer {
+    /// An agent of stacklab's.
+    Agent,
+    /// A server of iperf3.
+    Iperf3,
 }
 
 /// Options of messages.
@@ -322,6 +335,14 @@ impl MeasureOptions {
 }
 
 impl CommonOptions {
+    /// The port on which the peer listens.
+    pub fn port(&self) -> u16 {
+        self.port.unwrap_or(match self.peer {
+            Peer::Agent => PORT,
+            Peer::Iperf3 => stacklab_interop::iperf3::PORT,
+        })
+    }
+
     fn request(&self, probe: Probe, transport: Transport, tcp: Option<&TcpTuning>) -> MeasureRequest {
         /// Measured where nothing is said, nanoseconds.
         const TIME_NS: u64 = 10_000_000_000;

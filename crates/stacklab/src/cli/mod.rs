@@ -1,5 +1,6 @@
 //! The command line.
 
+pub mod agent;
 pub mod compare;
 pub mod image;
 pub mod lab;
@@ -10,6 +11,7 @@ pub mod report;
 pub mod run;
 pub mod tools;
 
+use agent::AgentCommand;
 use clap::{Parser, Subcommand};
 use compare::CompareOptions;
 use image::ImageCommand;
@@ -18,7 +20,6 @@ use measure::MeasureOptions;
 use reference::ReferenceCommand;
 use report::{ExportOptions, ReportOptions, ServeOptions};
 use run::{ReplicateOptions, RunOptions, StudyOptions};
-use stacklab_agent::AgentOptions;
 use tools::{CompletionsOptions, GuestOptions, ManOptions, SshCleanOptions};
 
 const EXIT_CODES: &str = "\
@@ -178,11 +179,12 @@ Examples:
   stacklab agent --listen 127.0.0.1 --once
   stacklab agent --listen '[2001:db8::7]:7000'
   stacklab agent --listen --tls --tls-key tls.pem
+  stacklab agent --listen --iperf3                 a server for clients of iperf3, port 5201
 
 An agent that listens serves whoever knows its key. It makes one and prints it, or takes it from a file or STACKLAB_KEY. It sends to
 the coordinator's own addresses only, for at most --longest seconds a trial. Without --tls the connection is not encrypted:
 SECURITY.md says what that means. Ctrl-C ends it.")]
-    Agent(AgentOptions),
+    Agent(AgentCommand),
     /// Remove the program that `run --copy-agent` put on machines that ssh reaches
     #[command(after_help = "\
 Example:

@@ -19,9 +19,14 @@ pub trait Sink {
 /// Receives messages of `size` bytes with this token until the sink stops it or the peer closes. The next call
 /// processes remaining data first.
 pub fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Sink) -> io::Result<()> {
+    let foreign = rx.foreign();
     loop {
         while let Some((message, arrived)) = rx.next() {
-            if deliver(message, arrived, size, token, sink)?.is_break() {
+            let header = match foreign {
+                None => header_of(message, size, token),
+                Some(format) => format.read(message, token),
+            };
+            if deliver(header, message, arrived, sink)?.is_break() {
                 return Ok(());
             }
         }
@@ -37,18 +42,23 @@ pub fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Si
     }
 }
 
-/// Gives the sink what has arrived: a message of `size` bytes with this token, or a stray.
+/// The header of a message of `size` bytes with this token; `None` for a stray.
+#[inline]
+pub fn header_of(message: &[u8], size: usize, token: u32) -> Option<Header> {
+    Header::read(message, token).filter(|_| message.len() == size)
+}
+
+/// Gives the sink what has arrived: a message with its header, or a stray.
 #[inline]
 pub fn deliver(
+    header: Option<Header>,
     message: &mut [u8],
     arrived: Nanos,
-    size: usize,
-    token: u32,
     sink: &mut impl Sink,
 ) -> io::Result<ControlFlow<()>> {
-    match Header::read(message, token) {
-        Some(header) if message.len() == size => sink.take(header, message, arrived),
-        _ => {
+    match header {
+        Some(header) => sink.take(header, message, arrived),
+        None => {
             sink.stray();
             Ok(ControlFlow::Continue(()))
         }

@@ -93,7 +93,7 @@ impl<'a> TxBatch<'a> {
     /// Writes the header of message number `place` after a flow's next message into its buffer.
     pub fn write(&mut self, flow: usize, place: usize, header: Header) {
         let header = self.numbered(flow, place, header);
-        header.write(self.rooms[self.room].slot(place));
+        self.flows[flow].channel.write(&header, self.rooms[self.room].slot(place));
     }
 
     fn numbered(&self, flow: usize, place: usize, header: Header) -> Header {
@@ -136,10 +136,11 @@ impl<'a> TxBatch<'a> {
         for (place, flow) in self.flows.iter_mut().enumerate() {
             let message = self.rooms[self.room].slot(0);
             if let Some((rest, bytes)) = flow.rest.take() {
-                rest.write(message);
+                flow.channel.write(&rest, message);
                 flow.channel.send(&message[message.len() - bytes..])?;
             }
-            Header { flow: self.first + place as u16, sequence: flow.messages, ..header }.write(message);
+            let marker = Header { flow: self.first + place as u16, sequence: flow.messages, ..header };
+            flow.channel.write(&marker, message);
             match flow.channel.send_last(message) {
                 // The receiver got an earlier marker and has closed.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
@@ -180,7 +181,7 @@ impl Flow<'_> {
         let mut taken = TxResult::default();
         if let Some((rest, bytes)) = self.rest {
             // The first buffer holds the rest of the previous message.
-            rest.write(room.slot(0));
+            self.channel.write(&rest, room.slot(0));
             match sys::send_now(socket, &room.slots(0, 1)[message_bytes - bytes..], *flags)? {
                 None => return Ok((taken, false)),
                 Some(sent) if sent < bytes => {
@@ -189,7 +190,7 @@ impl Flow<'_> {
                 }
                 Some(_) => self.rest = None,
             }
-            header.write(room.slot(0));
+            self.channel.write(&header, room.slot(0));
         }
         let gso_batch = self.channel.is_gso_batch(count);
         let (messages, bytes) = if gso_batch {

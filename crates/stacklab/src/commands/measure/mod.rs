@@ -1,13 +1,15 @@
 //! `stacklab measure`: a single trial between this host and another one.
 
 mod against;
+mod comparison;
 mod ends;
+mod iperf3;
 pub mod plan;
 mod study;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::cli::measure::{MeasureOptions, MeasureRequest};
+use crate::cli::measure::{MeasureOptions, MeasureRequest, Peer};
 use crate::commands::measure::against::against;
 use crate::commands::measure::ends::AgentPair;
 use crate::commands::measure::plan::{check, plan};
@@ -29,6 +31,9 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     check(&request)?;
     let interrupted = interrupt::flag()
         .map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
+    if common.peer == Peer::Iperf3 {
+        return iperf3::measure_iperf3(common, &request, interrupted);
+    }
     if let Some(baseline) = common.against {
         return against(common, &request, baseline, interrupted);
     }
@@ -74,7 +79,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     }
     drop(waiting);
     let text = if common.json {
-        measurement_json(&run, [&sender.facts, &receiver.facts])
+        measurement_json(&run, &[&sender.facts, &receiver.facts])
     } else {
         let rows = rows(&request);
         measurement(&run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows })
