@@ -6,7 +6,7 @@ use stacklab_interop::iperf3::cookie::COOKIE_BYTES;
 use stacklab_interop::iperf3::{Cookie, MOST_RESULT_BYTES, Parameters, Refusal, Results, State, datagram};
 use stacklab_model::{Family, HostReport, Io, Length, ScopedAddr, Transport};
 use stacklab_traffic::EngineError;
-use stacklab_traffic::foreign::{Counted, OwnHost, Stream, Traffic, Way, now_ns};
+use stacklab_traffic::foreign::{Counted, OwnHost, SentCounts, Stream, Traffic, Way, now_ns};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -194,13 +194,15 @@ impl<'a> Session<'a> {
             .and_then(|outgoing| Ok([outgoing, Traffic::start(incoming, omit.as_nanos() as u64)?]));
         let both = both.step(test, "begin the traffic")?;
         let begin_ns = both[0].omit_until_ns();
-        let ended = self.watch(&both, begin_ns);
+        self.watch(&both, begin_ns)?;
         let [outgoing, incoming] = both;
         let (sending, receiving) = (outgoing.streams().to_vec(), incoming.streams().to_vec());
         let mut counted: Vec<Counted> = outgoing.finish();
-        for (stream, _) in &sending {
-            // An error here is one of the stream, which its counts tell.
-            let _ = stream.drain();
+        for ((stream, _), counted) in sending.iter().zip(&counted) {
+            // Of a stream that has failed nothing leaves any more.
+            if matches!(counted, Counted::Sent(SentCounts { failed: None, .. })) {
+                stream.drain().step(test, "empty a stream")?;
+            }
         }
         let mut window_ns = now_ns().saturating_sub(begin_ns);
         if test.parameters.transport == Transport::Udp {
@@ -212,7 +214,6 @@ impl<'a> Session<'a> {
                 last.max().filter(|last| *last > 0).map_or(window_ns, |last| last.saturating_sub(begin_ns));
         }
         self.own_host.iter_mut().for_each(OwnHost::close);
-        ended?;
         if !sending.is_empty() {
             thread::sleep(READ_PAUSE);
         }

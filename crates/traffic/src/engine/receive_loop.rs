@@ -11,7 +11,7 @@ pub trait Sink {
     /// Handles a message of the trial and its arrival time.
     fn take(&mut self, header: Header, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
     /// Handles anything that is not a message of the trial.
-    fn stray(&mut self);
+    fn stray(&mut self) -> ControlFlow<()>;
     /// Called when nothing has arrived for [`sys::RECEIVE_TICK`].
     fn idle(&mut self, now: Nanos) -> ControlFlow<()>;
 }
@@ -58,9 +58,6 @@ pub fn deliver(
 ) -> io::Result<ControlFlow<()>> {
     match header {
         Some(header) => sink.take(header, message, arrived),
-        None => {
-            sink.stray();
-            Ok(ControlFlow::Continue(()))
-        }
+        None => Ok(sink.stray()),
     }
 }

@@ -107,11 +107,13 @@ impl<'a> Tally<'a> {
         self.counts
     }
 
-    fn is_over(&mut self, now: Nanos) -> bool {
-        if !self.stop.load(Ordering::Relaxed) {
-            return false;
+    /// Whoever goes on sending, whatever it is, keeps no receiver.
+    fn go_on(&mut self, now: Nanos) -> ControlFlow<()> {
+        let stopped = self.stop.load(Ordering::Relaxed);
+        if stopped && now.saturating_sub(*self.stopped_ns.get_or_insert(now)) > LATE_NS {
+            return ControlFlow::Break(());
         }
-        now.saturating_sub(*self.stopped_ns.get_or_insert(now)) > LATE_NS
+        ControlFlow::Continue(())
     }
 
     /// Whether a datagram counts: no copy of an earlier one.
@@ -148,11 +150,10 @@ impl Sink for Tally<'_> {
         }
         if let Some(size) = self.size {
             if message.len() != size {
-                self.stray();
-                return Ok(ControlFlow::Continue(()));
+                return Ok(self.stray());
             }
             if !self.is_new(header, now) {
-                return Ok(ControlFlow::Continue(()));
+                return Ok(self.go_on(now));
             }
         }
         let bytes = message.len() as u64;
@@ -167,11 +168,12 @@ impl Sink for Tally<'_> {
             self.progress.store(self.counts.bytes, Ordering::Relaxed);
         }
         self.counts.last_ns = now;
-        Ok(if self.is_over(now) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(self.go_on(now))
     }
 
-    fn stray(&mut self) {
+    fn stray(&mut self) -> ControlFlow<()> {
         self.counts.strays += 1;
+        self.go_on(sys::now_ns())
     }
 
     fn idle(&mut self, _now: Nanos) -> ControlFlow<()> {
@@ -249,5 +251,14 @@ mod tests {
         let _ = tally.take(header, &mut [0; 101], 5).unwrap();
         let counts = tally.finish();
         assert_eq!((counts.strays, counts.bytes, counts.lost), (1, 0, 0));
+    }
+
+    #[test]
+    fn whoever_goes_on_sending_keeps_no_receiver() {
+        let (stop, progress) = (AtomicBool::new(true), AtomicU64::new(0));
+        let mut tally = Tally::new(Some(100), 0, &stop, &progress);
+        assert!(tally.stray().is_continue());
+        tally.stopped_ns = Some(sys::now_ns() - LATE_NS - 1);
+        assert!(tally.stray().is_break());
     }
 }

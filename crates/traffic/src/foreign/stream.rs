@@ -86,8 +86,18 @@ impl Stream {
         wait_until_empty(&self.channel)
     }
 
+    /// Tells the peer of a connection that nothing more is sent.
+    pub fn end(&self) {
+        // One that is gone already needs no telling.
+        let _ = self.channel.socket.shutdown(Shutdown::Write);
+    }
+
     /// Ends both directions of a connection: whoever waits for it goes on.
     pub(super) fn shut(&self) {
+        if self.spec.transport == Transport::Udp {
+            // Nobody waits for long, and receives of a socket that is shut give nothing without end.
+            return;
+        }
         let _ = self.channel.socket.shutdown(Shutdown::Both);
     }
 

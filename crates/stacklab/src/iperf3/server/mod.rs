@@ -42,7 +42,7 @@ pub fn listen(
 ) -> Result<(), Failure> {
     stacklab_traffic::foreign::renounce_privileges();
     let listeners = Listeners::open(place).map_err(|(at, reason)| Failure::Iperf3Server { at, reason })?;
-    eprintln!("{}", listeners.announcement());
+    let announcement = listeners.announcement();
     let registry = Arc::new(Registry::new(limits));
     for socket in listeners.udp {
         let registry = Arc::clone(&registry);
@@ -64,6 +64,7 @@ pub fn listen(
             }
         }));
     }
+    eprintln!("{announcement}");
     for accepting in accepting {
         let _ = accepting.join();
     }

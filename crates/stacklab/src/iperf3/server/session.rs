@@ -80,8 +80,7 @@ impl Session<'_> {
             if way == Way::Send && parameters.bandwidth == 0 {
                 parameters.bandwidth = self.registry.limits.share(&parameters);
             }
-            // The client ends the test.
-            let spec = stream_spec(&parameters, Family::of(own.ip()), Length::Time(u64::MAX / 4));
+            let spec = stream_spec(&parameters, Family::of(own.ip()), length(&parameters));
             match Stream::accepted(&spec, format(&parameters), socket) {
                 Ok(stream) => streams.push((Arc::new(stream), way)),
                 Err(error) => return self.refuse(Refusal::Stream, &error.to_string()),
@@ -107,6 +106,8 @@ impl Session<'_> {
             .first()
             .filter(|_| parameters.transport == Transport::Tcp)
             .and_then(|(stream, _)| stream.endpoint().ok()?.congestion_control);
+        // A client that receives reads whole blocks, and waits for the rest of one as long as the connection is open.
+        streams.iter().for_each(|(stream, _)| stream.end());
         let server_output = parameters.get_server_output.then(|| output(&streams, &results));
         self.exchange(&Results { congestion_used, server_output, streams: results, ..Results::default() })
     }
@@ -220,6 +221,17 @@ fn ways(parameters: &Parameters) -> Vec<Way> {
         (true, _) => [of(Way::Receive), of(Way::Send)].concat(),
         (false, true) => of(Way::Send),
         (false, false) => of(Way::Receive),
+    }
+}
+
+/// How much a stream of the server's sends: what the client counts to, or until the client ends the test. Datagrams may
+/// be lost, and the client would count to the end of time.
+fn length(parameters: &Parameters) -> Length {
+    let Parameters { transport, bytes, blocks, block_bytes, parallel, .. } = *parameters;
+    let blocks = if blocks > 0 { blocks } else { bytes.div_ceil(block_bytes.into()) };
+    match transport {
+        Transport::Tcp if blocks > 0 => Length::Packets(blocks.div_ceil(parallel.into())),
+        _ => Length::Time(u64::MAX / 4),
     }
 }
 
