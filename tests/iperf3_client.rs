@@ -48,7 +48,7 @@ fn an_unmodified_server_is_measured_to_in_both_families() {
             }
             let (sent, received) = (&sides[0]["sent"]["bytes"], &sides[1]["received"]["bytes"]);
             let ratio = received.as_f64().unwrap() / sent.as_f64().unwrap();
-            // Where a part is omitted, or the server says how much it sent, the two do not count from and to one moment.
+            // With an omitted part, or by what the server says it sent, the two do not count from and to one moment.
             let off = if options.contains("-O") || options.contains("-R") || options.contains("--bidir") {
                 0.05
             } else {

@@ -1,5 +1,5 @@
-//! The program as a server for Debian's iperf3: each option, many clients, what the interface counts, and peers that are
-//! killed. The tests need root.
+//! The program as a server for Debian's iperf3: each option, many clients, what the interface counts, and peers that
+//! are killed. The tests need root.
 
 use crate::support;
 

@@ -1,3 +1,4 @@
-//! What other programs speak: protocols on the wire, and result files, as bytes and text. No I/O and no clock: the caller has the sockets.
+//! What other programs speak: protocols on the wire, and result files, as bytes and text. No I/O and no clock: the
+//! caller has the sockets.
 
 pub mod iperf3;

@@ -16,7 +16,7 @@ pub fn object(text: &str) -> Result<Map<String, Value>, String> {
     }
 }
 
-/// A count; `None` if it is missing or negative, as iperf3 writes what it does not know: -1, or the same without a sign.
+/// A count; `None` if it is missing or negative, as iperf3 writes what it does not know: -1, or that without a sign.
 pub fn count(fields: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
     if fields.get(name).and_then(Value::as_f64) == Some(UNSIGNED_MINUS_ONE) {
         return Ok(None);

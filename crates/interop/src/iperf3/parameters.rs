@@ -1,10 +1,11 @@
 //! The parameters of a test, as the client sends them.
 
+use crate::iperf3::datagram;
 use crate::iperf3::json::{count, is_set, object, small, text};
-use crate::iperf3::state::Refusal;
-use crate::iperf3::{
-    MOST_BLOCK_BYTES, MOST_DATAGRAM_BYTES, MOST_OMIT_SECONDS, MOST_SECONDS, MOST_STREAMS, datagram,
+use crate::iperf3::limits::{
+    MOST_BLOCK_BYTES, MOST_DATAGRAM_BYTES, MOST_OMIT_SECONDS, MOST_SECONDS, MOST_STREAMS,
 };
+use crate::iperf3::state::Refusal;
 use serde_json::json;
 use stacklab_model::Transport;
 

@@ -1,7 +1,7 @@
 //! The results of one side, as both send them when a test has ended.
 
 use crate::iperf3::json::{count, number, object, text};
-use crate::iperf3::{MOST_STREAMS, stream_id};
+use crate::iperf3::limits::{MOST_STREAMS, stream_id};
 use serde_json::{Value, json};
 
 /// What one side counted.

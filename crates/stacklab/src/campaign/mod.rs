@@ -15,7 +15,8 @@ use stacklab_study::{Plan, Study};
 use stacklab_traffic::protocol::AgentError;
 use std::collections::HashMap;
 
-/// Measures until the campaign has ended; `run` gives a run for each trial that it is given together. Runs that the record already holds are not repeated.
+/// Measures until the campaign has ended; `run` gives a run for each trial that it is given together. Runs that the
+/// record already holds are not repeated.
 ///
 /// # Errors
 /// When the user interrupts, a host is gone or the record cannot be written. What was committed is kept.

@@ -109,8 +109,8 @@ pub fn datagrams(socket: &UdpSocket, registry: &Registry, interrupted: &AtomicBo
     }
 }
 
-/// A socket for a stream that greeted: on the same address and port, connected to the client. Whatever reached it before
-/// it was connected is another stream's greeting.
+/// A socket for a stream that greeted: on the same address and port, connected to the client. Whatever reached it
+/// before it was connected is another stream's greeting.
 ///
 /// # Errors
 /// The system's.
