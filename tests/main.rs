@@ -15,6 +15,8 @@ mod frugality;
 mod hardening;
 mod impairment;
 mod interleaved;
+mod iperf3_client;
+mod iperf3_server;
 mod kept_record;
 mod known_truth;
 mod listening_agent;

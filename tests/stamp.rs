@@ -222,7 +222,7 @@ fn liar(ahead: Duration, change: fn(u32, &mut Vec<u8>)) -> SocketAddr {
 fn measure_liar(place: SocketAddr, words: &str) -> Outcome {
     let port = place.port().to_string();
     let args = [
-        &["measure", "echo", "127.0.0.1", "--peer", "stamp", "--json", "--stamp-port", &port][..],
+        &["measure", "echo", "127.0.0.1", "--peer", "stamp", "--json", "-p", &port][..],
         &words.split(' ').collect::<Vec<_>>(),
     ];
     Program::new().run(&args.concat())

@@ -38,43 +38,24 @@ const LOOK: Duration = Duration::from_millis(250);
 pub struct ListenAddress {
     /// `None` is any address of either family.
     address: Option<ScopedAddr>,
-    port: u16,
-}
-
-impl FromStr for ListenAddress {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        ListenAddress::read(text, PORT)
-    }
+    /// `None` is the default of what listens.
+    port: Option<u16>,
 }
 
 impl ListenAddress {
-    /// The same with another default port.
-    pub(crate) fn read(text: &str, default: u16) -> Result<Self, String> {
-        let any = ListenAddress { address: None, port: default };
-        if text.is_empty() {
-            return Ok(any);
-        }
-        if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse().ok()) {
-            return Ok(ListenAddress { port, ..any });
-        }
-        let (address, port) = match text.strip_prefix('[') {
-            Some(rest) => rest.split_once(']').unwrap_or((text, "")),
-            // An address of IPv6 has more than one colon, and then no port.
-            None if text.matches(':').count() == 1 => text.split_at(text.find(':').unwrap_or(text.len())),
-            None => (text, ""),
-        };
-        let port = match port.strip_prefix(':') {
-            Some(port) => port.parse().ok(),
-            None => port.is_empty().then_some(default),
-        };
-        match port {
-            Some(port) if address.contains('%') || address.parse::<ScopedAddr>().is_ok() => {
-                Ok(ListenAddress { address: Some(zone::written_here(address)?), port })
-            }
-            _ => Err("expected an address, :PORT, ADDRESS:PORT or [IPV6]:PORT".to_owned()),
-        }
+    /// The address; `None` is any address of either family.
+    pub fn address(&self) -> Option<&ScopedAddr> {
+        self.address.as_ref()
+    }
+
+    /// The port, or this one where none is written.
+    pub fn port_or(&self, default: u16) -> u16 {
+        self.port.unwrap_or(default)
+    }
+
+    /// The same, with this port where none is written.
+    pub(crate) fn with_default(self, port: u16) -> Self {
+        ListenAddress { port: Some(self.port_or(port)), ..self }
     }
 
     /// The addresses of sockets that have one family each.
@@ -83,11 +64,40 @@ impl ListenAddress {
     /// When this host does not have the zone of the address.
     #[cfg(target_os = "linux")]
     pub(crate) fn of_each_family(&self) -> io::Result<Vec<SocketAddr>> {
+        let port = self.port_or(PORT);
         match &self.address {
-            Some(address) => Ok(vec![zone::socket_addr(address, self.port)?]),
-            None => {
-                Ok(vec![(Ipv6Addr::UNSPECIFIED, self.port).into(), (Ipv4Addr::UNSPECIFIED, self.port).into()])
+            Some(address) => Ok(vec![zone::socket_addr(address, port)?]),
+            None => Ok(vec![(Ipv6Addr::UNSPECIFIED, port).into(), (Ipv4Addr::UNSPECIFIED, port).into()]),
+        }
+    }
+}
+
+impl FromStr for ListenAddress {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let any = ListenAddress { address: None, port: None };
+        if text.is_empty() {
+            return Ok(any);
+        }
+        if let Some(port) = text.strip_prefix(':').and_then(|port| port.parse().ok()) {
+            return Ok(ListenAddress { port: Some(port), ..any });
+        }
+        let (address, port) = match text.strip_prefix('[') {
+            Some(rest) => rest.split_once(']').unwrap_or((text, "")),
+            // An address of IPv6 has more than one colon, and then no port.
+            None if text.matches(':').count() == 1 => text.split_at(text.find(':').unwrap_or(text.len())),
+            None => (text, ""),
+        };
+        let port = match port.strip_prefix(':') {
+            Some(port) => port.parse().ok().map(Some),
+            None => port.is_empty().then_some(None),
+        };
+        match port {
+            Some(port) if address.contains('%') || address.parse::<ScopedAddr>().is_ok() => {
+                Ok(ListenAddress { address: Some(zone::written_here(address)?), port })
             }
+            _ => Err("expected an address, :PORT, ADDRESS:PORT or [IPV6]:PORT".to_owned()),
         }
     }
 }
@@ -162,7 +172,7 @@ pub fn notice_a_dead_peer(socket: &Socket) -> io::Result<()> {
 
 fn open(place: &ListenAddress) -> io::Result<(Socket, SocketAddr)> {
     let bind = |address: &ScopedAddr| -> io::Result<(Socket, SocketAddr)> {
-        let address = zone::socket_addr(address, place.port)?;
+        let address = zone::socket_addr(address, place.port_or(PORT))?;
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
         if address.is_ipv6() {
             // The unspecified address serves both families, any other address only its own.
@@ -357,8 +367,8 @@ fn serve(channel: &Channel, command: &[String], addresses: &[AddressPair]) -> io
 impl fmt::Display for ListenAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.address {
-            Some(address) => f.write_str(&address.with_port(self.port)),
-            None => write!(f, "port {} of any address", self.port),
+            Some(address) => f.write_str(&address.with_port(self.port_or(PORT))),
+            None => write!(f, "port {} of any address", self.port_or(PORT)),
         }
     }
 }

@@ -95,6 +95,16 @@ pub enum Failure {
         /// The system's reason.
         reason: io::Error,
     },
+    /// An iperf3 server cannot listen.
+    #[error(
+        "could not listen on {at}: {reason}; see whether another server runs there, or name another port, as in --listen :7000"
+    )]
+    Iperf3Server {
+        /// The address.
+        at: String,
+        /// The system's reason.
+        reason: io::Error,
+    },
     /// The user interrupted.
     #[error("interrupted; what was measured is in {}: go on with `stacklab run --resume --out {}`", .0.display(), .0.display())]
     Interrupted(PathBuf),
@@ -141,6 +151,7 @@ impl Failure {
             | Failure::OwnAgent(_)
             | Failure::Reference(_)
             | Failure::NoPage(_)
+            | Failure::Iperf3Server { .. }
             | Failure::Serve { .. } => 1,
             Failure::Study(_) | Failure::StudyFile { .. } | Failure::Usage(_) => 2,
             Failure::Testbed(_)

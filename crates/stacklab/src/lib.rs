@@ -7,6 +7,7 @@ mod campaign;
 mod cli;
 mod commands;
 mod failure;
+mod iperf3;
 mod page;
 mod path;
 mod replication;

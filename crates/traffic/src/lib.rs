@@ -10,12 +10,14 @@
 //! | `engine` | the send loop and the receive loop, sender and receiver |
 //! | [`stats`] | delays, sequence numbers, interval series, clock offset and skew |
 //! | [`untrusted`] | what reads others' bytes, for fuzz targets |
+//! | [`foreign`] | streams in other programs' formats, by the engine's loops |
 //! | [`host`] | facts, counters, CPU time and noise floor of a host |
 //! | `sys` | the operating system: all platform code and all `unsafe` |
 //!
 //! IPv4 and IPv6 share one code path. The family follows from the address; only `sys` has family-specific code.
 
 pub mod agent;
+pub mod foreign;
 pub mod host;
 pub mod peer;
 pub mod protocol;

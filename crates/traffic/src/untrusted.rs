@@ -7,7 +7,7 @@ pub use crate::protocol::lines::{LONGEST_ANSWER, LONGEST_REQUEST, Lines};
 pub use crate::stats::sequence::{Arrival, SequenceWindow};
 
 use crate::engine::count::{ArrivalCounter, SharedState};
-use crate::engine::receive_loop::deliver;
+use crate::engine::receive_loop::{deliver, header_of};
 #[cfg(target_os = "linux")]
 use crate::host::other_load::{LoadSample, OtherLoad};
 use stacklab_model::{Received, TrialSpec};
@@ -20,7 +20,8 @@ pub fn count(spec: &TrialSpec, messages: impl IntoIterator<Item = (Vec<u8>, u64)
     let mut counter = ArrivalCounter::new(spec, &shared, spec.flows as usize);
     for (mut message, arrived_ns) in messages {
         let size = spec.message_bytes as usize;
-        match deliver(&mut message, arrived_ns, size, spec.token, &mut counter) {
+        let header = header_of(&message, size, spec.token);
+        match deliver(header, &mut message, arrived_ns, &mut counter) {
             Ok(go_on) if go_on.is_continue() => {}
             Ok(_) | Err(_) => break,
         }

@@ -4,7 +4,9 @@ use super::*;
 
 #[test]
 fn places_are_read_as_they_are_written() {
-    let place = |text: &str| text.parse::<ListenAddress>().map(|place| (place.address, place.port));
+    let place = |text: &str| {
+        text.parse::<ListenAddress>().map(|place| (place.address().cloned(), place.port_or(PORT)))
+    };
     let [v4, v6] = ["127.0.0.1", "::1"].map(|text| Some(text.parse::<ScopedAddr>().unwrap()));
     assert_eq!(place(""), Ok((None, PORT)));
     assert_eq!(place(":7000"), Ok((None, 7000)));

@@ -39,7 +39,7 @@ pub enum StampError {
 /// # Errors
 /// What is expected.
 pub fn place(text: &str) -> Result<ListenAddress, String> {
-    ListenAddress::read(text, PORT)
+    Ok(text.parse::<ListenAddress>()?.with_default(PORT))
 }
 
 /// Reads a key of STAMP.

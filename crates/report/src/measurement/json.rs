@@ -11,11 +11,11 @@ pub const MEASUREMENT_FORMAT_VERSION: u32 = 1;
 struct Document<'a> {
     #[serde(flatten)]
     run: &'a RunRecord,
-    /// The hosts' facts, sender first.
-    hosts: [&'a HostFacts; 2],
+    /// The hosts' facts, sender first; of a host that tells none, nothing.
+    hosts: &'a [&'a HostFacts],
 }
 
 /// Renders one run with all of its fields, and the hosts' facts as `hosts`.
-pub fn measurement_json(run: &RunRecord, hosts: [&HostFacts; 2]) -> String {
+pub fn measurement_json(run: &RunRecord, hosts: &[&HostFacts]) -> String {
     versioned_json(MEASUREMENT_FORMAT_VERSION, &Document { run, hosts })
 }

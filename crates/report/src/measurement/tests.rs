@@ -229,7 +229,7 @@ fn json_holds_the_whole_run_and_its_format() {
         abilities: BTreeMap::new(),
         noise: None,
     };
-    let json = measurement_json(&run, [&facts, &facts]);
+    let json = measurement_json(&run, &[&facts, &facts]);
     let document: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(document["format"], 1);
     assert_eq!(document["hosts"][1]["boot_id"], "b");

@@ -9,22 +9,21 @@ pub mod sources;
 use crate::campaign::progress::Progress;
 use crate::campaign::schedule::{Schedule, key};
 use crate::failure::Failure;
-use crate::rig::rigs::Rigs;
-use crate::trial::run::run;
-use stacklab_model::Cell;
+use stacklab_model::{RunRecord, Trial};
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
 use stacklab_traffic::protocol::AgentError;
 use std::collections::HashMap;
 
-/// Measures until the campaign has ended. Runs that the record already holds are not repeated.
+/// Measures until the campaign has ended; `run` gives a run for each trial that it is given together. Runs that the
+/// record already holds are not repeated.
 ///
 /// # Errors
 /// When the user interrupts, a host is gone or the record cannot be written. What was committed is kept.
 pub fn measure(
     study: &Study,
     plan: &Plan,
-    rigs: &mut Rigs,
+    mut run: impl FnMut(&[Trial]) -> Result<Vec<RunRecord>, Failure>,
     record: &mut Record,
     progress: &mut Progress,
 ) -> Result<(), Failure> {
@@ -47,8 +46,7 @@ pub fn measure(
         }
         for arms in plan.together(&missing) {
             progress.trial(&arms[0]);
-            let cells: Vec<&Cell> = arms.iter().map(|trial| &trial.cell).collect();
-            let made = run(&mut rigs.of(&cells), study, plan.seed(), arms).map_err(|error| match error {
+            let made = run(arms).map_err(|error| match error {
                 Failure::Agent(AgentError::Interrupted) => Failure::Interrupted(record.path().to_owned()),
                 failure => failure,
             })?;

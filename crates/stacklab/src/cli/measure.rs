@@ -5,8 +5,7 @@ mod peer;
 use crate::cli::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
 use clap::{ArgAction, Args, Subcommand};
 use peer::PeerOptions;
-pub use peer::StampRequest;
-pub use stacklab_agent::PORT;
+pub use peer::{Peer, StampRequest};
 use stacklab_agent::tls::Fingerprint;
 use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, ScopedAddr, Transport, Tuning};
 use stacklab_traffic::host::zone::written_here;
@@ -129,9 +128,14 @@ pub struct CommonOptions {
     /// Over IPv6
     #[arg(short = '6', long)]
     pub ipv6: bool,
-    /// Port on which the agent listens (the traffic itself goes to ports that the kernels choose)
-    #[arg(short, long, value_name = "PORT", default_value_t = PORT)]
-    pub port: u16,
+    /// Port on which the agent listens (the traffic itself goes to ports that the kernels choose), or the peer's
+    /// [default: 5202; iperf3: 5201]
+    #[arg(short, long, value_name = "PORT")]
+    port: Option<u16>,
+    /// What runs on HOST: `agent` of stacklab's; a server of `iperf3` (tcp and udp only), whose figures are its word;
+    /// or a `stamp` session-reflector (echo only)
+    #[arg(long, value_name = "PEER", default_value = "agent")]
+    pub peer: Peer,
     /// Take the agent's key from this file. Without it the key is STACKLAB_KEY of the environment, or is asked for on a
     /// terminal
     #[arg(long, value_name = "FILE")]
@@ -286,10 +290,10 @@ impl MeasureOptions {
         }
     }
 
-    /// The peer that is asked, if it is no agent.
+    /// What a STAMP reflector is asked; `None` for another measurement than an echo.
     pub fn stamp(&self) -> Option<StampRequest> {
         let MeasureOptions::Echo(EchoOptions { peer, pps, .. }) = self else { return None };
-        peer.stamp(*pps)
+        Some(peer.stamp(*pps))
     }
 
     /// What they ask for.
@@ -335,6 +339,11 @@ impl MeasureOptions {
 }
 
 impl CommonOptions {
+    /// The port on which the peer listens.
+    pub fn port(&self) -> u16 {
+        self.port.unwrap_or(self.peer.port())
+    }
+
     fn request(&self, probe: Probe, transport: Transport, tcp: Option<&TcpTuning>) -> MeasureRequest {
         /// Measured where nothing is said, nanoseconds.
         const TIME_NS: u64 = 10_000_000_000;

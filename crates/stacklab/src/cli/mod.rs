@@ -1,5 +1,6 @@
 //! The command line.
 
+pub mod agent;
 pub mod compare;
 pub mod explain;
 pub mod image;
@@ -12,6 +13,7 @@ pub mod report;
 pub mod run;
 pub mod tools;
 
+use agent::AgentCommand;
 use clap::{Parser, Subcommand};
 use compare::CompareOptions;
 use explain::ExplainOptions;
@@ -22,7 +24,6 @@ use path::PathOptions;
 use reference::ReferenceCommand;
 use report::{ExportOptions, ReportOptions, ServeOptions};
 use run::{ReplicateOptions, RunOptions, StudyOptions};
-use stacklab_agent::AgentOptions;
 use tools::{CompletionsOptions, GuestOptions, ManOptions, SshCleanOptions};
 
 const EXIT_CODES: &str = "\
@@ -206,11 +207,12 @@ Examples:
   stacklab agent --listen '[2001:db8::7]:7000'
   stacklab agent --listen --tls --tls-key tls.pem
   stacklab agent --stamp                           a STAMP reflector: docs/stamp.md
+  stacklab agent --listen --iperf3                 a server for clients of iperf3, port 5201
 
 An agent that listens serves whoever knows its key. It makes one and prints it, or takes it from a file or STACKLAB_KEY. It sends to
 the coordinator's own addresses only, for at most --longest seconds a trial. Without --tls the connection is not encrypted:
 SECURITY.md says what that means. Ctrl-C ends it.")]
-    Agent(AgentOptions),
+    Agent(AgentCommand),
     /// Remove the program that `run --copy-agent` put on machines that ssh reaches
     #[command(after_help = "\
 Example:

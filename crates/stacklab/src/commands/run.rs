@@ -79,7 +79,13 @@ pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), F
         record.path().display()
     );
     let mut progress = Progress::new();
-    let measured = measure(&request.study, &plan, &mut rigs, &mut record, &mut progress);
+    let measured = measure(
+        &request.study,
+        &plan,
+        |arms| rigs.run(&request.study, plan.seed(), arms),
+        &mut record,
+        &mut progress,
+    );
     progress.end();
     drop(rigs);
     if let Err(failure @ (Failure::Store(_) | Failure::Agent(_) | Failure::Testbed(_))) = measured {

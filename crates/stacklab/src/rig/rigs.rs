@@ -8,7 +8,8 @@ use crate::rig::placement::RoutedPlacement;
 use crate::rig::remote::RemoteRig;
 use crate::rig::remote_host::Reached;
 use crate::rig::wifi::WifiRig;
-use stacklab_model::{Cell, CpuScope, Probe, Systems, Topology};
+use crate::trial::run::run;
+use stacklab_model::{Cell, CpuScope, Probe, RunRecord, Systems, Topology, Trial};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
 use stacklab_testbed::GuestHosted;
@@ -88,11 +89,20 @@ impl Rigs {
         if scopes.all(|scope| scope == first) { first } else { CpuScope::Various }
     }
 
+    /// Runs one trial, or the arms of an interleaved trial together.
+    ///
+    /// # Errors
+    /// When a host is gone, or the user interrupts.
+    pub fn run(&mut self, study: &Study, seed: u64, arms: &[Trial]) -> Result<Vec<RunRecord>, Failure> {
+        let cells: Vec<&Cell> = arms.iter().map(|trial| &trial.cell).collect();
+        run(&mut self.of(&cells), study, seed, arms)
+    }
+
     /// The rigs of cells that are measured together: that of all of them, or one for each in their order.
     ///
     /// # Panics
     /// For a cell of another study, and if only some of the cells share a rig.
-    pub fn of(&mut self, cells: &[&Cell]) -> Vec<&mut dyn Rig> {
+    fn of(&mut self, cells: &[&Cell]) -> Vec<&mut dyn Rig> {
         let place = |cell: &&Cell| self.rigs.iter().position(|rig| rig.is_for(cell));
         let places: Option<Vec<usize>> = cells.iter().map(place).collect();
         let mut places = places.expect("a rig was built for each of the study's cells");

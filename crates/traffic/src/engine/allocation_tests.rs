@@ -80,8 +80,16 @@ fn sender_asks(spec: &TrialSpec, channels: &[Channel]) -> u64 {
     let mut asked = 0;
     for (phase, length) in [(Phase::Warmup, Length::Packets(WARMUP)), (Phase::Measured, spec.probe.length)] {
         let (token, pacing) = (spec.token, spec.probe.pacing);
-        let send_phase =
-            SendPhase { token, phase, pacing, length, stamp: Stamp::Actual, slice: 0, sent_before: 0 };
+        let send_phase = SendPhase {
+            token,
+            phase,
+            pacing,
+            length,
+            stamp: Stamp::Actual,
+            slice: 0,
+            sent_before: 0,
+            stop: None,
+        };
         let before = sys::counting::asked();
         let report = send(&send_phase, &mut tx, |sequence| {
             if spec.probe.probe == Probe::Echo {

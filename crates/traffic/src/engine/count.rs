@@ -255,8 +255,7 @@ impl Sink for ArrivalCounter<'_> {
     fn take(&mut self, header: Header, message: &mut [u8], now: Nanos) -> io::Result<ControlFlow<()>> {
         let place = usize::from(header.flow);
         let Some(slot) = self.flows.get_mut(place) else {
-            self.stray();
-            return Ok(ControlFlow::Continue(()));
+            return Ok(self.stray());
         };
         self.last_arrival_ns = self.last_arrival_ns.max(now);
         let unheard = &mut self.unheard;
@@ -298,8 +297,9 @@ impl Sink for ArrivalCounter<'_> {
         Ok(stop_if(complete || answered))
     }
 
-    fn stray(&mut self) {
+    fn stray(&mut self) -> ControlFlow<()> {
         self.received.strays += 1;
+        ControlFlow::Continue(())
     }
 
     fn idle(&mut self, now: Nanos) -> ControlFlow<()> {

@@ -8,6 +8,7 @@ pub(crate) mod coalesce;
 pub(crate) mod connect;
 pub(crate) mod count;
 pub(crate) mod endpoint;
+pub(crate) mod format;
 pub(crate) mod header;
 pub(crate) mod interface_rtt;
 pub(crate) mod pacer;

@@ -3,8 +3,12 @@
 use crate::stats::delay::{DelayRecorder, Variation};
 use crate::sys::{self, LEAST_SLEEP_NS, Nanos};
 use stacklab_model::{Delays, Length, Pacing};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::yield_now;
 use std::time::Duration;
+
+/// How long a sender that may be stopped sleeps at once.
+const STOP_LOOK_NS: Nanos = 20_000_000;
 
 /// Permission to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +51,7 @@ impl Lateness {
 }
 
 /// The send times of one phase.
-pub struct Pacer {
+pub struct Pacer<'a> {
     start_ns: Nanos,
     /// Nanoseconds between messages on a schedule; 0 where there is none.
     gap_ns: f64,
@@ -55,11 +59,13 @@ pub struct Pacer {
     /// No message is sent before this time: after a late message, the next one does not follow at once.
     not_before_ns: Nanos,
     lateness: Option<Lateness>,
+    /// Set by whoever ends the phase early.
+    stop: Option<&'a AtomicBool>,
     /// Whether this host has a single processor. Spinning would then starve the other hosts on it.
     only_processor: bool,
 }
 
-impl Pacer {
+impl<'a> Pacer<'a> {
     /// A phase that starts now.
     pub fn start(pacing: Pacing, length: Length) -> Self {
         let gap_ns = match pacing {
@@ -69,7 +75,17 @@ impl Pacer {
         };
         let lateness = (gap_ns > 0.0).then(Lateness::new);
         let only_processor = sys::allowed_processors().nth(1).is_none();
-        Pacer { start_ns: sys::now_ns(), gap_ns, length, not_before_ns: 0, lateness, only_processor }
+        let start_ns = sys::now_ns();
+        Pacer { start_ns, gap_ns, length, not_before_ns: 0, lateness, stop: None, only_processor }
+    }
+
+    /// The phase also ends when this is set.
+    pub fn stopped_by(self, stop: Option<&'a AtomicBool>) -> Self {
+        Pacer { stop, ..self }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed))
     }
 
     /// Waits for the send time of message `sequence`. Without a schedule, up to `most` messages may be sent at once.
@@ -83,11 +99,19 @@ impl Pacer {
             Length::Time(time) if due.saturating_sub(self.start_ns) >= time => 0,
             Length::Time(_) => u64::MAX,
         };
-        if left == 0 {
+        if left == 0 || self.is_stopped() {
             return None;
         }
         if scheduled {
-            now = wait_until(due.max(self.not_before_ns), now, self.only_processor);
+            let due = due.max(self.not_before_ns);
+            // Who may be stopped sleeps no longer than it takes to notice.
+            while self.stop.is_some() && now + STOP_LOOK_NS < due {
+                now = wait_until(now + STOP_LOOK_NS, now, self.only_processor);
+                if self.is_stopped() {
+                    return None;
+                }
+            }
+            now = wait_until(due, now, self.only_processor);
         }
         let messages = if scheduled { 1 } else { most.min(usize::try_from(left).unwrap_or(usize::MAX)) };
         Some(SendSlot { due, now, messages })

@@ -287,6 +287,7 @@ impl<'a> Sending<'a> {
             stamp: if open_loop { Stamp::Intended } else { Stamp::Actual },
             slice,
             sent_before: if phase == Phase::Measured { self.sent.measured } else { 0 },
+            stop: None,
         };
         send(&send_phase, &mut self.tx, |sequence| after_each(phase, sequence))
     }

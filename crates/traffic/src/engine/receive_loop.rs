@@ -11,7 +11,7 @@ pub trait Sink<H = Header> {
     /// Handles a message of the trial and its arrival time.
     fn take(&mut self, header: H, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
     /// Handles anything that is not a message of the trial.
-    fn stray(&mut self);
+    fn stray(&mut self) -> ControlFlow<()>;
     /// Called when nothing has arrived for [`sys::RECEIVE_TICK`].
     fn idle(&mut self, now: Nanos) -> ControlFlow<()>;
 }
@@ -19,7 +19,12 @@ pub trait Sink<H = Header> {
 /// Receives messages of `size` bytes with this token until the sink stops it or the peer closes. The next call
 /// processes remaining data first.
 pub fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Sink) -> io::Result<()> {
-    receive_headers(rx, |message| own_header(message, size, token), sink)
+    let foreign = rx.foreign();
+    let read = |message: &[u8]| match foreign {
+        None => header_of(message, size, token),
+        Some(format) => format.read(message, token),
+    };
+    receive_headers(rx, read, sink)
 }
 
 /// Receives messages whose header `read` reads, until the sink stops it or the peer closes.
@@ -30,7 +35,7 @@ pub fn receive_headers<H>(
 ) -> io::Result<()> {
     loop {
         while let Some((message, arrived)) = rx.next() {
-            if hand_over(read(message), message, arrived, sink)?.is_break() {
+            if deliver(read(message), message, arrived, sink)?.is_break() {
                 return Ok(());
             }
         }
@@ -46,25 +51,15 @@ pub fn receive_headers<H>(
     }
 }
 
-/// Gives the sink what has arrived: a message of `size` bytes with this token, or a stray.
+/// The header of a message of `size` bytes with this token; `None` for a stray.
 #[inline]
-pub fn deliver(
-    message: &mut [u8],
-    arrived: Nanos,
-    size: usize,
-    token: u32,
-    sink: &mut impl Sink,
-) -> io::Result<ControlFlow<()>> {
-    hand_over(own_header(message, size, token), message, arrived, sink)
-}
-
-#[inline]
-fn own_header(message: &[u8], size: usize, token: u32) -> Option<Header> {
+pub fn header_of(message: &[u8], size: usize, token: u32) -> Option<Header> {
     Header::read(message, token).filter(|_| message.len() == size)
 }
 
+/// Gives the sink what has arrived: a message with its header, or a stray.
 #[inline]
-fn hand_over<H>(
+pub fn deliver<H>(
     header: Option<H>,
     message: &mut [u8],
     arrived: Nanos,
@@ -72,9 +67,6 @@ fn hand_over<H>(
 ) -> io::Result<ControlFlow<()>> {
     match header {
         Some(header) => sink.take(header, message, arrived),
-        None => {
-            sink.stray();
-            Ok(ControlFlow::Continue(()))
-        }
+        None => Ok(sink.stray()),
     }
 }

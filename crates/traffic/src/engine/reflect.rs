@@ -64,8 +64,9 @@ impl Sink for Reflect<'_> {
         Ok(if last { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn stray(&mut self) {
+    fn stray(&mut self) -> ControlFlow<()> {
         self.received.strays += 1;
+        ControlFlow::Continue(())
     }
 
     fn idle(&mut self, _now: Nanos) -> ControlFlow<()> {

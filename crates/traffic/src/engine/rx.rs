@@ -1,6 +1,7 @@
 //! Receive buffers: messages from the kernel.
 
 use crate::engine::coalesce::Coalescer;
+use crate::engine::format::ForeignFormat;
 use crate::engine::socket::Channel;
 use crate::engine::stamp_clock::StampClock;
 use crate::sys::{self, Batch, Interest, Nanos, RECEIVE_TICK, Ready, RecvMeta};
@@ -135,9 +136,17 @@ impl<'a> RxBatch<'a> {
     /// first.
     pub fn next(&mut self) -> Option<(&mut [u8], Nanos)> {
         match &mut self.arrivals {
-            Arrivals::Streams(streams) => streams.next(self.channels[0].message_bytes),
+            Arrivals::Streams(streams) => match self.channels[0].foreign {
+                Some(format) if format.is_unframed() => streams.rest(),
+                _ => streams.next(self.channels[0].message_bytes),
+            },
             Arrivals::Datagrams(datagrams) => datagrams.next(),
         }
+    }
+
+    /// The format of the messages, if they are another program's.
+    pub fn foreign(&self) -> Option<ForeignFormat> {
+        self.channels[0].foreign
     }
 
     /// Control messages of the last message; empty for streams.
@@ -223,6 +232,12 @@ impl Streams {
         let rest = std::mem::take(&mut self.rests[next]);
         self.buffer[..rest].copy_from_slice(&self.rest_room[next * size..][..rest]);
         (self.start, self.end, self.current) = (0, rest, next);
+    }
+
+    /// All bytes that were received.
+    fn rest(&mut self) -> Option<(&mut [u8], Nanos)> {
+        let size = self.end - self.start;
+        if size > 0 { self.next(size) } else { None }
     }
 
     fn next(&mut self, size: usize) -> Option<(&mut [u8], Nanos)> {

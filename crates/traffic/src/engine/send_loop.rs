@@ -6,6 +6,7 @@ use crate::engine::tx::TxBatch;
 use crate::sys::{self, Nanos};
 use stacklab_model::{Length, Pacing};
 use std::io;
+use std::sync::atomic::AtomicBool;
 
 /// Which send time a message carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub enum Stamp {
 }
 
 /// Parameters of one phase.
-pub struct SendPhase {
+pub struct SendPhase<'a> {
     /// Token of the trial.
     pub token: u32,
     /// The phase.
@@ -32,6 +33,8 @@ pub struct SendPhase {
     pub slice: u32,
     /// Messages of this phase that earlier slices sent.
     pub sent_before: u64,
+    /// Set by whoever ends the phase early.
+    pub stop: Option<&'a AtomicBool>,
 }
 
 /// Result of one phase.
@@ -52,11 +55,11 @@ pub struct SendReport {
 /// Sends the messages of one phase. `sent` is called after each call with the last sequence number that was sent; in
 /// lockstep it waits for the answer.
 pub fn send(
-    send_phase: &SendPhase,
+    send_phase: &SendPhase<'_>,
     tx: &mut TxBatch<'_>,
     mut sent: impl FnMut(u64) -> io::Result<()>,
 ) -> io::Result<SendReport> {
-    let mut pacer = Pacer::start(send_phase.pacing, send_phase.length);
+    let mut pacer = Pacer::start(send_phase.pacing, send_phase.length).stopped_by(send_phase.stop);
     let mut report = SendReport::default();
     if send_phase.sent_before == 0 {
         tx.begin_phase();

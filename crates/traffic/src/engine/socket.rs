@@ -2,6 +2,8 @@
 //! [`RxBatch`](crate::engine::rx::RxBatch).
 
 use crate::engine::coalesce;
+use crate::engine::format::ForeignFormat;
+use crate::engine::header::Header;
 use crate::engine::socket_options;
 use crate::error::{Attempt, EngineError};
 use crate::sys::{self, Batch, SEND_LIMIT};
@@ -49,6 +51,8 @@ pub struct Channel {
     pub(crate) flags: c_int,
     /// How long a receive polls before it sleeps.
     pub(crate) poll_ns: sys::Nanos,
+    /// The format of its messages, if they are another program's.
+    pub(crate) foreign: Option<ForeignFormat>,
 }
 
 /// Opens a socket of the trial's family and transport, bound to the host's own address with port 0, never IPv4-mapped.
@@ -97,6 +101,7 @@ impl Channel {
             gro: false,
             flags: sys::SEND_PLAIN,
             poll_ns: spec.poll_ns,
+            foreign: None,
         };
         channel.prepare(spec).attempt(attempt)?;
         Ok(channel)
@@ -154,6 +159,14 @@ impl Channel {
                 self.io == Io::Segment && spec.framing == Framing::Message && sys::enable_gro(socket).is_ok();
         }
         Ok(())
+    }
+
+    /// Writes a header to the front of a message, in the format of this channel.
+    pub(crate) fn write(&self, header: &Header, message: &mut [u8]) {
+        match self.foreign {
+            None => header.write(message),
+            Some(format) => format.write(header, message),
+        }
     }
 
     /// Sends one whole message or a GSO batch. Returns how often it was retried after
@@ -234,13 +247,13 @@ impl Channel {
 }
 
 /// TCP_INFO of all flows: counters are summed, other fields are the first flow's. `None` for datagrams.
-pub fn tcp_total(channels: &[Channel]) -> Option<TcpInfo> {
+pub fn tcp_total<'a>(channels: impl IntoIterator<Item = &'a Channel>) -> Option<TcpInfo> {
     let info = |channel: &Channel| match channel.transport {
         Transport::Tcp => sys::tcp_info(&channel.socket).ok(),
         Transport::Udp => None,
     };
     let sum = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
-    channels.iter().map(info).reduce(|total, info| {
+    channels.into_iter().map(info).reduce(|total, info| {
         let (total, info) = (total?, info?);
         Some(TcpInfo {
             total_retrans: sum(total.total_retrans, info.total_retrans),

@@ -106,7 +106,7 @@ impl<'a> TxBatch<'a> {
         let message = self.rooms[self.room].slot(place);
         match self.writer {
             Some(write) => write(&header, message),
-            None => header.write(message),
+            None => self.flows[flow].channel.write(&header, message),
         }
     }
 
@@ -150,10 +150,11 @@ impl<'a> TxBatch<'a> {
         for (place, flow) in self.flows.iter_mut().enumerate() {
             let message = self.rooms[self.room].slot(0);
             if let Some((rest, bytes)) = flow.rest.take() {
-                rest.write(message);
+                flow.channel.write(&rest, message);
                 flow.channel.send(&message[message.len() - bytes..])?;
             }
-            Header { flow: self.first + place as u16, sequence: flow.messages, ..header }.write(message);
+            let marker = Header { flow: self.first + place as u16, sequence: flow.messages, ..header };
+            flow.channel.write(&marker, message);
             match flow.channel.send_last(message) {
                 // The receiver got an earlier marker and has closed.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => continue,
@@ -194,7 +195,7 @@ impl Flow<'_> {
         let mut taken = TxResult::default();
         if let Some((rest, bytes)) = self.rest {
             // The first buffer holds the rest of the previous message.
-            rest.write(room.slot(0));
+            self.channel.write(&rest, room.slot(0));
             match sys::send_now(socket, &room.slots(0, 1)[message_bytes - bytes..], *flags)? {
                 None => return Ok((taken, false)),
                 Some(sent) if sent < bytes => {
@@ -203,7 +204,7 @@ impl Flow<'_> {
                 }
                 Some(_) => self.rest = None,
             }
-            header.write(room.slot(0));
+            self.channel.write(&header, room.slot(0));
         }
         let gso_batch = self.channel.is_gso_batch(count);
         let (messages, bytes) = if gso_batch {

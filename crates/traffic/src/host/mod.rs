@@ -4,7 +4,7 @@ pub(crate) mod abilities;
 pub(crate) mod counters;
 pub(crate) mod cpu;
 pub(crate) mod cpu_watch;
-pub(crate) mod facts;
+pub mod facts;
 pub(crate) mod noise;
 #[cfg(target_os = "linux")]
 pub mod other_load;

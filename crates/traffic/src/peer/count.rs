@@ -109,8 +109,9 @@ impl Sink<PeerAnswer> for AnswerCounter<'_> {
         Ok(if is_all { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn stray(&mut self) {
+    fn stray(&mut self) -> ControlFlow<()> {
         self.numbers.strays += 1;
+        ControlFlow::Continue(())
     }
 
     fn idle(&mut self, now: Nanos) -> ControlFlow<()> {

@@ -7,6 +7,7 @@ use crate::engine::receive_loop::receive_headers;
 use crate::engine::rx::RxBatch;
 use crate::engine::send_loop::{SendPhase, Stamp, send};
 use crate::engine::socket::Channel;
+use crate::engine::stamp_clock::StampClock;
 use crate::engine::tx::TxBatch;
 use crate::error::{Attempt, EngineError};
 use crate::host::unix_time::now_unix_ns;
@@ -96,9 +97,11 @@ pub fn exchange(
         stamp: Stamp::Actual,
         slice: 0,
         sent_before: 0,
+        stop: None,
     };
     let told = thread::scope(|scope| {
-        let answers = scope.spawn(|| receive_headers(&mut RxBatch::new(&channels)?, read, &mut counter));
+        let answers = scope
+            .spawn(|| receive_headers(&mut RxBatch::new(&channels, StampClock::new())?, read, &mut counter));
         let told = TxBatch::new(&channels, 0).and_then(|tx| {
             send(&phase, &mut tx.with_header(&write), |sequence| {
                 sent.store(sequence + 1, Ordering::Release);
@@ -173,7 +176,7 @@ fn close<R: Fn(&[u8]) -> Option<PeerAnswer>>(
 ) -> io::Result<()> {
     let channel = &channels[0];
     let mut message = vec![0; channel.message_bytes];
-    let mut rx = RxBatch::new(channels)?;
+    let mut rx = RxBatch::new(channels, StampClock::new())?;
     counter.closing = Some(sent.saturating_add(1));
     for place in 0..CLOSING {
         let sequence = u64::from(sent.saturating_add(1).saturating_add(place));

@@ -3,23 +3,32 @@
 use crate::cli::quantities::time;
 use clap::{Args, ValueEnum};
 
-/// What answers, if no agent does.
+/// What runs on the other host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Peer {
-    /// A STAMP session-reflector (RFC 8762), or one of TWAMP-Light
+    /// An agent of stacklab's.
+    Agent,
+    /// A server of iperf3.
+    Iperf3,
+    /// A STAMP session-reflector (RFC 8762), or one of TWAMP-Light.
     Stamp,
 }
 
-/// Options of an echo with a peer that is no agent.
+impl Peer {
+    /// The port on which it listens, if no other one is said.
+    pub fn port(self) -> u16 {
+        match self {
+            Peer::Agent => stacklab_agent::PORT,
+            Peer::Iperf3 => stacklab_interop::iperf3::PORT,
+            Peer::Stamp => stacklab_interop::stamp::PORT,
+        }
+    }
+}
+
+/// Options of an echo with a STAMP reflector. Packets leave on a schedule: 100 a second, or --pps. --key-file has the
+/// key of authenticated packets, as hexadecimal digits; -S asks for answers with the same code point.
 #[derive(Debug, Clone, Args)]
 pub struct PeerOptions {
-    /// What answers on HOST, if it is no agent. Packets leave on a schedule: 100 a second, or --pps. --key-file has the
-    /// key of authenticated packets, as hexadecimal digits; -S asks for answers with the same code point
-    #[arg(long, value_name = "PEER", conflicts_with_all = ["tcp", "at_interface", "against", "reverse", "tls", "poll", "warmup"])]
-    peer: Option<Peer>,
-    /// UDP port of the reflector
-    #[arg(long, value_name = "PORT", default_value_t = stacklab_interop::stamp::PORT, requires = "peer")]
-    stamp_port: u16,
     /// Number of the session, 1 to 65535; without it, a random one
     #[arg(long, value_name = "NUMBER", requires = "peer", value_parser = clap::value_parser!(u16).range(1..))]
     stamp_session: Option<u16>,
@@ -36,8 +45,6 @@ pub struct PeerOptions {
 /// What an echo with a STAMP reflector asks for.
 #[derive(Debug, Clone)]
 pub struct StampRequest {
-    /// Its port.
-    pub port: u16,
     /// The session; `None` for a random one.
     pub session: Option<u16>,
     /// Whether timestamp information is asked for.
@@ -49,16 +56,15 @@ pub struct StampRequest {
 }
 
 impl PeerOptions {
-    /// What a STAMP reflector is asked; `None` if the peer is an agent.
-    pub fn stamp(&self, per_second: Option<f64>) -> Option<StampRequest> {
+    /// What a STAMP reflector is asked.
+    pub fn stamp(&self, per_second: Option<f64>) -> StampRequest {
         /// Packets per second where nothing is said.
         const PER_SECOND: f64 = 100.0;
-        self.peer.map(|Peer::Stamp| StampRequest {
-            port: self.stamp_port,
+        StampRequest {
             session: self.stamp_session,
             times: self.stamp_times,
             clock_error_ns: self.clock_error,
             per_second: per_second.unwrap_or(PER_SECOND),
-        })
+        }
     }
 }

@@ -12,6 +12,7 @@ use stacklab_model::{Family, HostFacts, ScopedAddr};
 use stacklab_traffic::host::route::{self, Route};
 use stacklab_traffic::host::zone::{self, written_here};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -76,7 +77,7 @@ pub fn reach(
     others: &[AgentAddress],
     interrupted: &'static AtomicBool,
 ) -> Result<(AgentClient, AgentAddress), Failure> {
-    let CommonOptions { host, port, .. } = options;
+    let (host, port) = (&options.host, options.port());
     let mut key =
         Key::given(options.key_file.as_deref()).map_err(|error| Failure::Usage(error.to_string()))?;
     // With --tls nothing is said in plain.
@@ -122,7 +123,7 @@ pub fn reach(
     Err(Failure::Unreachable(format!(
         "no agent could be reached ({}): start `stacklab agent --listen{}` on {host}, and let port {port} through its firewall",
         failed.join("; "),
-        if *port == crate::cli::measure::PORT { String::new() } else { format!(" :{port}") },
+        if port == stacklab_agent::PORT { String::new() } else { format!(" :{port}") },
     )))
 }
 
@@ -172,7 +173,8 @@ impl fmt::Display for AgentAddress {
 /// # Errors
 /// When it has none, or cannot be looked up; `Usage` when an address lacks its zone, or has a wrong one.
 pub fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Failure> {
-    let CommonOptions { host, port, ipv4, ipv6, from, .. } = options;
+    let CommonOptions { host, ipv4, ipv6, from, .. } = options;
+    let port = options.port();
     let unknown = |reason: String| {
         Failure::Unreachable(format!("could not look up the host `{host}`: {reason}; check its name"))
     };
@@ -183,7 +185,7 @@ pub fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Failure> 
         if name.contains('%') || name.parse::<IpAddr>().is_ok() {
             all.push(written_here(name).map_err(Failure::Usage)?);
         } else {
-            let found = (name, *port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
+            let found = (name, port).to_socket_addrs().map_err(|error| unknown(error.to_string()))?;
             all.extend(found.map(ScopedAddr::from));
         }
     }
@@ -207,7 +209,7 @@ pub fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Failure> 
     // A name may lead to link-local addresses, and only some resolvers say in which zone.
     let (mut found, mut reason) = (Vec::new(), String::new());
     for address in right {
-        let socket = zone::socket_addr(address, *port).and_then(|socket| match from {
+        let socket = zone::socket_addr(address, port).and_then(|socket| match from {
             Some(from) => zone::ends(from, socket).map(|_| socket),
             None => Ok(socket),
         });
@@ -218,6 +220,24 @@ pub fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Failure> 
     }
     found.dedup();
     if found.is_empty() { Err(Failure::Usage(reason)) } else { Ok(found) }
+}
+
+/// The first address of the host in each family.
+///
+/// # Errors
+/// Those of [`addresses`]; when it has none in a family.
+pub fn both_families(options: &CommonOptions) -> Result<BTreeMap<Family, AgentAddress>, Failure> {
+    let mut found = BTreeMap::new();
+    for address in addresses(options)? {
+        found.entry(Family::of(address.address.ip())).or_insert(address);
+    }
+    match Family::ALL.iter().find(|family| !found.contains_key(family)) {
+        None => Ok(found),
+        Some(missing) => Err(Failure::Unreachable(format!(
+            "{} has no {missing} address: name a host that has both, or both addresses of one, as in 192.0.2.7,2001:db8::7",
+            options.host
+        ))),
+    }
 }
 
 fn connect(to: &AgentAddress, from: Option<&ScopedAddr>) -> io::Result<TcpStream> {

@@ -1,14 +1,16 @@
 //! `stacklab measure`: a single trial between this host and another one.
 
 mod against;
+mod comparison;
 mod ends;
+mod iperf3;
 pub mod plan;
 mod stamp;
 mod study;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use crate::cli::measure::{MeasureOptions, MeasureRequest};
+use crate::cli::measure::{MeasureOptions, MeasureRequest, Peer};
 use crate::commands::measure::against::against;
 use crate::commands::measure::ends::AgentPair;
 use crate::commands::measure::plan::{check, plan};
@@ -27,13 +29,15 @@ use std::io::{IsTerminal, Write};
 /// Measures once between this host and another one, or both families in turns.
 pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let (common, request) = (options.common(), options.request());
-    if options.stamp().is_none() {
+    if common.peer != Peer::Stamp {
         check(&request)?;
     }
     let interrupted = interrupt::flag()
         .map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
-    if let Some(peer) = options.stamp() {
-        return stamp::measure(common, &request, &peer, interrupted);
+    match common.peer {
+        Peer::Agent => {}
+        Peer::Iperf3 => return iperf3::measure_iperf3(common, &request, interrupted),
+        Peer::Stamp => return stamp::measure(common, &request, options.stamp().as_ref(), interrupted),
     }
     if let Some(baseline) = common.against {
         return against(common, &request, baseline, interrupted);
@@ -80,7 +84,7 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     }
     drop(waiting);
     let text = if common.json {
-        measurement_json(&run, [&sender.facts, &receiver.facts])
+        measurement_json(&run, &[&sender.facts, &receiver.facts])
     } else {
         let rows = rows(&request);
         measurement(&run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows })

@@ -10,11 +10,22 @@ use std::fmt::Write;
 const TRIALS: u64 = 40;
 /// The shortest and the longest trial of an arm, nanoseconds.
 const SHORTEST_NS: u64 = 50_000_000;
+/// The shortest trial of an arm that has trials of its own.
+const SHORTEST_ALONE_NS: u64 = 250_000_000;
 const LONGEST_NS: u64 = 2_000_000_000;
 /// Warm-up without -O, as a share of a trial.
 const WARMUP: u64 = 10;
 /// The fewest blocks before a verdict.
 const LEAST_BLOCKS: u32 = 6;
+
+/// How the families take turns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arms {
+    /// In slices of one trial.
+    Interleaved,
+    /// In trials of their own, with a peer that tells nothing of slices.
+    Alternating,
+}
 
 /// A study of both families with the request's options, which ends when its verdicts are sure or the time is over.
 ///
@@ -24,6 +35,7 @@ pub fn study_text(
     common: &CommonOptions,
     request: &MeasureRequest,
     baseline: Family,
+    arms: Arms,
 ) -> Result<String, Failure> {
     let refuse =
         |what: &str| Err(Failure::Usage(format!("{what} does not go with --against: leave one of them out")));
@@ -46,8 +58,17 @@ pub fn study_text(
         Pace::As(pacing) => pacing,
         Pace::Bits(rate) => Pacing::Schedule(rate / 8.0 / f64::from(size)),
     };
-    let trial_ns = (time_ns / TRIALS).clamp(SHORTEST_NS, LONGEST_NS);
-    let warmup_ns = if request.warmup_ns > 0 { request.warmup_ns } else { trial_ns / WARMUP };
+    // Beginning and end of a trial of its own take as long as the shortest one.
+    let (names, shortest_ns) = match arms {
+        Arms::Interleaved => ("interleaved", SHORTEST_NS),
+        Arms::Alternating => ("separate", SHORTEST_ALONE_NS),
+    };
+    let trial_ns = (time_ns / TRIALS).clamp(shortest_ns, LONGEST_NS);
+    let warmup_ns = match arms {
+        Arms::Interleaved if request.warmup_ns > 0 => request.warmup_ns,
+        Arms::Interleaved => trial_ns / WARMUP,
+        Arms::Alternating => 0,
+    };
     let candidate = if baseline == Family::Ipv4 { Family::Ipv6 } else { Family::Ipv4 };
     // A JSON string is a TOML string.
     let title = serde_json::Value::from(format!(
@@ -80,7 +101,7 @@ pub fn study_text(
     let _ = write!(
         text,
         "[probe.{probe}]\nmetrics = [{}]\nlength = {{ time = \"{}\" }}\nwarmup = \"{}\"\n",
-        metrics(request, pacing),
+        metrics(common, request, pacing, arms),
         duration(trial_ns),
         duration(warmup_ns)
     );
@@ -89,7 +110,7 @@ pub fn study_text(
     }
     let _ = write!(
         text,
-        "[runs]\nmin = {LEAST_BLOCKS}\nmax = 1000\ntarget = \"0.1 %\"\nbudget = \"{}\"\narms = \"interleaved\"\n\
+        "[runs]\nmin = {LEAST_BLOCKS}\nmax = 1000\ntarget = \"0.1 %\"\nbudget = \"{}\"\narms = \"{names}\"\n\
          [[comparison]]\nfactor = \"family\"\nbaseline = \"{baseline}\"\ncandidate = \"{candidate}\"\nmargin = \"1 %\"\n",
         duration(time_ns)
     );
@@ -102,13 +123,17 @@ fn duration(ns: u64) -> String {
 }
 
 /// The metrics of a request: a flood has no meaningful delays.
-fn metrics(request: &MeasureRequest, pacing: Pacing) -> String {
+fn metrics(common: &CommonOptions, request: &MeasureRequest, pacing: Pacing, arms: Arms) -> String {
     let mut names = match (request.probe, request.transport) {
         (Probe::Echo, _) => vec!["rtt"],
         (_, Transport::Tcp) => vec!["throughput", "cpu_per_packet_sender", "cpu_per_packet"],
         (_, Transport::Udp) => vec!["throughput", "loss", "cpu_per_packet_sender", "cpu_per_packet"],
     };
-    if request.probe == Probe::Stream && pacing != Pacing::Flood {
+    if arms == Arms::Alternating {
+        // The peer tells no CPU time of its own, and no delays.
+        let unknown = if common.reverse { "cpu_per_packet_sender" } else { "cpu_per_packet" };
+        names.retain(|name| *name != unknown);
+    } else if request.probe == Probe::Stream && pacing != Pacing::Flood {
         names.extend(["one_way_delay", "jitter"]);
     }
     names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ")

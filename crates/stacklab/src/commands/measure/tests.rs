@@ -1,10 +1,11 @@
 //! From a command line to a specification.
 
-use crate::cli::measure::{MeasureOptions, MeasureRequest, PORT};
+use crate::cli::measure::{MeasureOptions, MeasureRequest};
 use crate::cli::{Cli, Command};
 use crate::commands::measure::plan::{check, plan};
 use crate::failure::Failure;
 use clap::Parser;
+use stacklab_agent::PORT;
 use stacklab_model::{
     CpuScope, Direction, Factor, Family, Framing, Io, Length, Metric, Pacing, Probe, Transport, TrialSpec,
 };
@@ -41,7 +42,7 @@ fn refused(line: &str) -> String {
 #[test]
 fn what_nobody_says_is_as_users_of_iperf3_expect() {
     let options = options("tcp host").unwrap();
-    assert_eq!((options.common().host.as_str(), options.common().port), ("host", PORT));
+    assert_eq!((options.common().host.as_str(), options.common().port()), ("host", PORT));
     let tcp = spec("tcp host");
     assert_eq!((tcp.message_bytes, tcp.framing, tcp.flows), (128 << 10, Framing::Message, 1));
     assert_eq!(tcp.probe.length, Length::Time(10_000_000_000));
@@ -75,7 +76,7 @@ fn short_options_mean_what_they_mean_to_iperf3() {
     assert_eq!(spec("udp host -k 500").probe.length, Length::Packets(500));
     assert!(options("udp host -R -4 -p 7000").is_ok_and(|options| {
         let common = options.common();
-        common.reverse && common.ipv4 && common.port == 7000
+        common.reverse && common.ipv4 && common.port() == 7000
     }));
     assert_eq!(spec("echo host --poll 50").poll_ns, 50_000);
     let at_interface = |line| spec(line).probe.metrics.contains(&Metric::RttInterface);

@@ -11,7 +11,7 @@ use stacklab_agent::stamp;
 use stacklab_interop::stamp::{
     ClassOfService, Codec, ErrorEstimate, Extensions, Probe, SENDER_TTL, TimeFormat, TimestampInfo,
 };
-use stacklab_model::Length;
+use stacklab_model::{Length, Transport};
 use stacklab_traffic::host::route::route_to;
 use stacklab_traffic::peer::{ExchangeSpec, PacketFormat, PeerAnswer, PeerError, clock_error_ns, exchange};
 use stacklab_traffic::protocol::AgentError;
@@ -28,9 +28,10 @@ const MOST_PACKETS: u64 = 1_000_000;
 pub fn measure(
     common: &CommonOptions,
     request: &MeasureRequest,
-    peer: &StampRequest,
+    peer: Option<&StampRequest>,
     interrupted: &'static AtomicBool,
 ) -> Result<(), Failure> {
+    let peer = fits(common, request, peer)?;
     let packets = match request.length {
         Length::Packets(packets) => packets,
         Length::Time(ns) => (peer.per_second * ns as f64 / 1e9) as u64,
@@ -43,9 +44,7 @@ pub fn measure(
     let key = common.key_file.as_deref().map(stamp::key).transpose();
     let key = key.map_err(|error| Failure::Usage(error.to_string()))?;
     let session = Session::new(request, peer, Codec::new(key.clone()))?;
-    let mut there = common.clone();
-    there.port = peer.port;
-    let there = addresses(&there)?.swap_remove(0);
+    let there = addresses(common)?.swap_remove(0);
     let route = route_to(&there.address, common.from.as_ref())
         .map_err(|error| Failure::Unreachable(error.to_string()))?;
     let spec = ExchangeSpec {
@@ -61,7 +60,7 @@ pub fn measure(
     let report = exchange(&spec, &session, interrupted).map_err(|error| match error {
         PeerError::Interrupted => AgentError::Interrupted.into(),
         PeerError::Refused(_) => {
-            Failure::Unreachable(format!("{error}: start a STAMP reflector there, or name its --stamp-port"))
+            Failure::Unreachable(format!("{error}: start a STAMP reflector there, or name its port with -p"))
         }
         PeerError::Engine(error) => Failure::Unreachable(error.to_string()),
     })?;
@@ -85,6 +84,31 @@ pub fn measure(
     }
     let contradicted = measured.report.clock.is_none_or(|clock| clock.contradicted);
     if contradicted || measured.report.clock_was_set { Err(Failure::InvalidRun) } else { Ok(()) }
+}
+
+/// Refuses what a reflector cannot be asked.
+fn fits<'a>(
+    common: &CommonOptions,
+    request: &MeasureRequest,
+    peer: Option<&'a StampRequest>,
+) -> Result<&'a StampRequest, Failure> {
+    let refuse =
+        |what: &str| Failure::Usage(format!("{what} does not go with --peer stamp: leave one of them out"));
+    let peer = peer.ok_or_else(|| refuse("another measurement than echo"))?;
+    for (given, option) in [
+        (request.transport == Transport::Tcp, "--tcp"),
+        (request.at_interface, "--at-interface"),
+        (request.poll_ns > 0, "--poll"),
+        (request.warmup_ns > 0, "-O"),
+        (common.against.is_some(), "--against"),
+        (common.reverse, "-R"),
+        (common.tls.is_some(), "--tls"),
+    ] {
+        if given {
+            return Err(refuse(option));
+        }
+    }
+    Ok(peer)
 }
 
 /// The packets of one session.

@@ -1,0 +1,261 @@
+//! `stacklab measure tcp|udp HOST --peer iperf3`: to a server of iperf3, once or both families by turns.
+
+use crate::cli::measure::{CommonOptions, MeasureRequest};
+use crate::commands::measure::comparison::Comparison;
+use crate::commands::measure::ends::{AgentAddress, addresses, both_families};
+use crate::commands::measure::plan::plan;
+use crate::commands::measure::study::{Arms, study_text};
+use crate::commands::output::print_text;
+use crate::failure::Failure;
+use crate::iperf3::client::{self, ClientError, Test};
+use crate::iperf3::figures::run_of;
+use stacklab_interop::iperf3::{MOST_BLOCK_BYTES, MOST_STREAMS, Parameters};
+use stacklab_model::{
+    CpuScope, Direction, Family, Framing, Io, Length, Pacing, Probe, RunRecord, Transport, Trial, TrialSpec,
+};
+use stacklab_report::{MeasurementText, measurement, measurement_json};
+use stacklab_store::HostRow;
+use stacklab_traffic::host::facts;
+use stacklab_traffic::host::route::{Route, route_to};
+use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::protocol::AgentError;
+use stacklab_traffic::trial::Path;
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// How often a busy server is asked again in a campaign, and after which pause.
+const BUSY_TRIES: u32 = 20;
+const BUSY_PAUSE: Duration = Duration::from_millis(500);
+
+/// Measures to an iperf3 server.
+///
+/// # Errors
+/// When the request does not fit, the server is busy, refuses or is gone, or the user interrupts.
+pub fn measure_iperf3(
+    common: &CommonOptions,
+    request: &MeasureRequest,
+    interrupted: &'static AtomicBool,
+) -> Result<(), Failure> {
+    check(common, request)?;
+    let direction = direction(common, request);
+    if let Some(baseline) = common.against {
+        return against(common, request, baseline, direction, interrupted);
+    }
+    let mut failed = Vec::new();
+    for address in addresses(common)? {
+        let way = Way::to(address, common)?;
+        let (trial, spec) = plan(request, way.family(), direction, false, 0)?;
+        match way.run(&trial, spec, direction, interrupted) {
+            Ok(run) => return print(common, request, direction, &run),
+            Err(ClientError::Io { attempted: "connect", at, reason }) => {
+                failed.push(format!("{at}: {reason}"))
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let (host, port) = (&common.host, common.port());
+    Err(Failure::Unreachable(format!(
+        "no iperf3 server could be reached ({}): start `iperf3 -s -p {port}` on {host}, and let port {port} of TCP and UDP through its firewall",
+        failed.join("; ")
+    )))
+}
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Interrupted => AgentError::Interrupted.into(),
+            error => Failure::Unreachable(error.to_string()),
+        }
+    }
+}
+
+fn direction(common: &CommonOptions, request: &MeasureRequest) -> Direction {
+    match (common.reverse, request.both) {
+        (_, true) => Direction::Both,
+        (true, _) => Direction::Reverse,
+        _ => Direction::Forward,
+    }
+}
+
+/// Refuses what a server of iperf3 cannot do.
+fn check(common: &CommonOptions, request: &MeasureRequest) -> Result<(), Failure> {
+    let refuse = |what: &str| {
+        Err(Failure::Usage(format!("{what}: an iperf3 server cannot do this, use an agent of stacklab")))
+    };
+    match request {
+        MeasureRequest { probe, .. } if *probe != Probe::Stream => {
+            refuse("only streams (tcp, udp) go with --peer iperf3")
+        }
+        MeasureRequest { framing, .. } if *framing != Framing::Message => refuse("--framing segment"),
+        MeasureRequest { io: Some(Io::Zerocopy), .. } => refuse("--io zerocopy"),
+        MeasureRequest { delays: true, transport: Transport::Tcp, .. } => refuse("--delays"),
+        MeasureRequest { warmup_ns, .. } if warmup_ns % SECOND_NS != 0 => {
+            refuse("-O of a fraction of a second")
+        }
+        MeasureRequest { warmup_ns, .. } if *warmup_ns > 600 * SECOND_NS => refuse("-O of more than 600 s"),
+        MeasureRequest { length: Length::Time(ns), .. } if *ns > 86_400 * SECOND_NS => {
+            refuse("-t of more than a day")
+        }
+        MeasureRequest { flows, .. } if *flows > MOST_STREAMS => refuse("more than 128 streams"),
+        MeasureRequest { size: Some(size), .. } if *size > MOST_BLOCK_BYTES => refuse("-l of more than 1M"),
+        MeasureRequest { warmup_ns, .. } if *warmup_ns > 0 && common.against.is_some() => {
+            refuse("-O with --against")
+        }
+        _ if common.tls.is_some() || common.key_file.is_some() => refuse("--tls and --key-file"),
+        _ => Ok(()),
+    }
+}
+
+/// The way to a server.
+struct Way {
+    here: Route,
+    there: AgentAddress,
+}
+
+impl Way {
+    fn to(there: AgentAddress, common: &CommonOptions) -> Result<Self, Failure> {
+        let here = route_to(&there.address, common.from.as_ref())
+            .map_err(|error| Failure::Unreachable(error.to_string()))?;
+        Ok(Way { here, there })
+    }
+
+    fn family(&self) -> Family {
+        Family::of(self.there.address.ip())
+    }
+
+    /// Runs a trial. The size of a message is said in full, so that it is the same in both families: without it, iperf3
+    /// takes what fits a segment of the control connection.
+    fn run(
+        &self,
+        trial: &Trial,
+        mut spec: TrialSpec,
+        direction: Direction,
+        interrupted: &AtomicBool,
+    ) -> Result<RunRecord, ClientError> {
+        spec.cpu_scope = CpuScope::Host;
+        if spec.transport == Transport::Tcp {
+            // iperf3's streams end without a last message that would push what is held back.
+            spec.io = Io::Plain;
+        }
+        let io = spec.io;
+        let test = Test {
+            from: self.here.address.clone(),
+            to: self.there.socket,
+            parameters: parameters(&spec, direction),
+            length: spec.probe.length,
+            io,
+            interrupted,
+        };
+        let outcome = client::run(&test)?;
+        let (here, there) = (self.here.address.clone(), self.there.address.elsewhere());
+        let [sender, receiver] = if direction == Direction::Reverse { [there, here] } else { [here, there] };
+        let path = Path {
+            sender,
+            receiver,
+            mtu: self.here.mtu,
+            planned_mtu: false,
+            offloads: true,
+            rate: None,
+            shared: false,
+            nat: None,
+        };
+        Ok(run_of(trial, spec, &path, &outcome))
+    }
+}
+
+/// What the server is told of a trial.
+fn parameters(spec: &TrialSpec, direction: Direction) -> Parameters {
+    let seconds = |ns: u64| ns.div_ceil(SECOND_NS) as u32;
+    let (time_s, blocks) = match spec.probe.length {
+        Length::Time(ns) => (seconds(ns), 0),
+        Length::Packets(blocks) => (0, blocks),
+    };
+    // iperf3's rate is that of each stream.
+    let bandwidth = match spec.probe.pacing {
+        Pacing::Schedule(per_second) => {
+            (per_second * f64::from(spec.message_bytes) * 8.0 / f64::from(spec.flows)).round().max(1.0) as u64
+        }
+        _ => 0,
+    };
+    let tuning = &spec.tuning;
+    Parameters {
+        omit_s: seconds(spec.probe.warmup_ns),
+        time_s,
+        blocks,
+        mss: tuning.mss,
+        nodelay: tuning.nodelay.unwrap_or(false),
+        parallel: spec.flows,
+        reverse: direction == Direction::Reverse,
+        bidirectional: direction == Direction::Both,
+        window: tuning.send_buffer,
+        bandwidth,
+        tos: tuning.dscp.map_or(0, |point| point << 2),
+        congestion: tuning.congestion_control.clone(),
+        client_version: Some(format!("stacklab {}", env!("CARGO_PKG_VERSION"))),
+        ..Parameters::new(spec.transport, spec.message_bytes)
+    }
+}
+
+fn print(
+    common: &CommonOptions,
+    request: &MeasureRequest,
+    direction: Direction,
+    run: &RunRecord,
+) -> Result<(), Failure> {
+    let text = if common.json {
+        measurement_json(run, &[&facts::collect()])
+    } else {
+        let rows = request.interval_ns > 0;
+        measurement(run, &MeasurementText { version: env!("CARGO_PKG_VERSION"), direction, rows })
+    };
+    print_text(&text)?;
+    if run.is_valid() { Ok(()) } else { Err(Failure::InvalidRun) }
+}
+
+/// Both families to one server. It serves one client at a time, so the families' tests alternate, in blocks of one
+/// short test of each in random order.
+fn against(
+    common: &CommonOptions,
+    request: &MeasureRequest,
+    baseline: Family,
+    direction: Direction,
+    interrupted: &'static AtomicBool,
+) -> Result<(), Failure> {
+    let comparison = Comparison::new(common, study_text(common, request, baseline, Arms::Alternating)?)?;
+    let mut ways = BTreeMap::new();
+    for (family, address) in both_families(common)? {
+        ways.insert(family, Way::to(address, common)?);
+    }
+    let described: Vec<String> =
+        ways.values().map(|way| format!("{} over {}", way.there, way.here.interface)).collect();
+    let description = format!("to the iperf3 server {}: {}", common.host, described.join(", "));
+    let host = HostRow {
+        name: "here".to_owned(),
+        kind: "this host".to_owned(),
+        since_unix_ns: now_unix_ns(),
+        facts: facts::collect(),
+    };
+    comparison.measure(description, CpuScope::Host, vec![host], |study, _, trials| {
+        let runs = trials.iter().map(|trial| {
+            let (_, mut spec) = plan(request, trial.cell.family, direction, false, 0)?;
+            spec.probe = study.probe(trial.probe).cloned().unwrap_or(spec.probe);
+            let way = &ways[&trial.cell.family];
+            Ok(patiently(|| way.run(trial, spec.clone(), direction, interrupted))?)
+        });
+        runs.collect()
+    })
+}
+
+/// Asks again where another client is served: between two tests others may have theirs.
+fn patiently(mut run: impl FnMut() -> Result<RunRecord, ClientError>) -> Result<RunRecord, ClientError> {
+    for _ in 1..BUSY_TRIES {
+        match run() {
+            Err(ClientError::Busy(_)) => thread::sleep(BUSY_PAUSE),
+            done => return done,
+        }
+    }
+    run()
+}

@@ -1,0 +1,24 @@
+//! Streams in other programs' formats, by the engine's send loop and receive loop: each stream has a socket and a
+//! thread. Who opens them, and who says when they end, is the caller's.
+
+mod counts;
+mod own_host;
+mod stream;
+mod traffic;
+
+pub use crate::engine::format::{ForeignFormat, Numbered};
+pub use crate::engine::socket_options::renounce_privileges;
+pub use counts::{ReceivedCounts, SentCounts};
+pub use own_host::OwnHost;
+pub use stream::Stream;
+pub use traffic::{Counted, Traffic, Way};
+
+/// Whether this system has a congestion control without loading a module for it.
+pub fn has_congestion_control(name: &str) -> bool {
+    crate::sys::has_congestion_control(name)
+}
+
+/// Nanoseconds of this host's clock.
+pub fn now_ns() -> u64 {
+    crate::sys::now_ns()
+}

@@ -1,0 +1,208 @@
+//! The program as a client of Debian's iperf3 server, and of servers that lie. The tests need root.
+
+use crate::support;
+
+use serde_json::{Value, json};
+use stacklab_interop::iperf3::{MOST_PARAMETER_BYTES, Parameters, State, framed, text_bytes};
+use stacklab_model::Family;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::thread;
+use std::time::Duration;
+use support::iperf3::{Hosts, header_bytes};
+use support::program::{Outcome, Program, code};
+
+fn json_of(outcome: &Outcome) -> Value {
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+fn measured(run: &Value, metric: &str) -> f64 {
+    run["values"][metric]["measured"].as_f64().unwrap_or_else(|| panic!("{metric}: {}", run["values"]))
+}
+
+#[test]
+fn an_unmodified_server_is_measured_to_in_both_families() {
+    let hosts = Hosts::new();
+    let _server = hosts.their_server();
+    for family in Family::ALL.iter().copied() {
+        for (what, options) in [
+            ("tcp", "-b 40M -t 1 -l 1200"),
+            ("tcp", "-b 40M -t 1 -l 1200 -R"),
+            ("tcp", "-b 40M -t 1 -P 3 -C reno -M 1000 -N -w 256K -S ef"),
+            ("tcp", "-n 100"),
+            ("tcp", "-b 40M -t 1 -O 1"),
+            ("tcp", "-b 40M -t 1 --bidir"),
+            ("udp", "-b 40M -t 1 -l 1200"),
+            ("udp", "-b 40M -t 1 -l 1200 -R -P 2"),
+            ("udp", "-b 20M -t 1 --bidir"),
+            ("udp", "-b 40M -n 1000"),
+            ("udp", "-b 40M -n 1000 -R"),
+        ] {
+            let outcome = hosts.measure(what, family, &format!("{options} --json")).expect(code::DONE);
+            let run = json_of(&outcome);
+            assert_eq!(run["status"], "valid", "{outcome}");
+            assert_eq!(run["warnings"][0]["code"], "peer_word", "{outcome}");
+            let sides = run["sides"].as_array().unwrap();
+            for side in sides {
+                assert_eq!(side["endpoint"]["family"], family.to_string(), "{outcome}");
+            }
+            let (sent, received) = (&sides[0]["sent"]["bytes"], &sides[1]["received"]["bytes"]);
+            let ratio = received.as_f64().unwrap() / sent.as_f64().unwrap();
+            // With an omitted part, or by what the server says it sent, the two do not count from and to one moment.
+            let off = if options.contains("-O") || options.contains("-R") || options.contains("--bidir") {
+                0.05
+            } else {
+                0.001
+            };
+            assert!((ratio - 1.0).abs() <= off, "{what} {options}: {ratio} of what was sent; {outcome}");
+            if options.contains("-t 1") {
+                let rate = measured(&run, "throughput");
+                let asked = if options.contains("-b 20M") { 20.0 } else { 40.0 };
+                assert!((rate / asked - 1.0).abs() < 0.1, "{what} {options}: {rate} Mbit/s");
+            }
+        }
+    }
+}
+
+#[test]
+fn bytes_are_those_of_the_interface() {
+    let hosts = Hosts::new();
+    let _server = hosts.their_server();
+    for family in Family::ALL.iter().copied() {
+        for (what, options, receiver) in [("tcp", "", 1), ("tcp", "-R", 0), ("udp", "", 1), ("udp", "-R", 0)]
+        {
+            let before = hosts.arrived(receiver);
+            let outcome = hosts.measure(what, family, &format!("-b 60M -t 2 -l 1200 --json {options}"));
+            let counted = before.payload_until(hosts.arrived(receiver), header_bytes(family, what == "udp"));
+            let run = json_of(&outcome.expect(code::DONE));
+            let told = run["sides"][1]["received"]["bytes"].as_f64().unwrap();
+            assert!(
+                (told / counted as f64 - 1.0).abs() < 0.001,
+                "{family} {what} {options}: {told}, {counted}"
+            );
+        }
+    }
+}
+
+#[test]
+fn both_families_alternate_on_one_server_with_a_verdict() {
+    let hosts = Hosts::new();
+    let _server = hosts.their_server();
+    let both = format!("{},{}", hosts.address(1, Family::Ipv4), hosts.address(1, Family::Ipv6));
+    for (what, metric) in [("udp -b 20M", "loss"), ("tcp -b 20M -R", "cpu_per_packet")] {
+        let (what, options) = what.split_once(' ').unwrap();
+        let line =
+            format!("\"$STACKLAB\" measure {what} {both} {options} --peer iperf3 --against ipv4 -t 8 --json");
+        let outcome = hosts.run(0, &line).expect(code::DONE);
+        let found = json_of(&outcome);
+        for metric in ["throughput", metric] {
+            let compared = found["comparisons"].as_array().unwrap();
+            let of =
+                compared.iter().find(|one| one["metric"] == metric).unwrap_or_else(|| panic!("{outcome}"));
+            assert_eq!([&of["baseline"]["family"], &of["candidate"]["family"]], ["ipv4", "ipv6"]);
+            assert!(of["effect"]["pairs"].as_u64().unwrap() >= 6, "{metric}: {outcome}");
+        }
+        assert_eq!(found["invalid_runs"].as_array().map(Vec::len), Some(0), "{outcome}");
+    }
+}
+
+/// A server that takes one test of one TCP stream, and says that it received so many times what it did.
+fn liar(times: u64) -> (u16, thread::JoinHandle<Parameters>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serve = thread::spawn(move || {
+        let accept = || {
+            let mut stream = listener.accept().unwrap().0;
+            stream.read_exact(&mut [0; 37]).unwrap();
+            stream
+        };
+        let mut control = accept();
+        let tell = |control: &mut TcpStream, state: State| control.write_all(&[state.byte()]).unwrap();
+        let text = |control: &mut TcpStream, most| {
+            let mut prefix = [0; 4];
+            control.read_exact(&mut prefix).unwrap();
+            let mut bytes = vec![0; text_bytes(prefix, most).unwrap()];
+            control.read_exact(&mut bytes).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        tell(&mut control, State::ParamExchange);
+        let parameters = Parameters::parse(&text(&mut control, MOST_PARAMETER_BYTES)).unwrap();
+        tell(&mut control, State::CreateStreams);
+        let mut stream = accept();
+        tell(&mut control, State::TestStart);
+        tell(&mut control, State::TestRunning);
+        let counting = thread::spawn(move || std::io::copy(&mut stream, &mut std::io::sink()).unwrap());
+        control.read_exact(&mut [0]).unwrap();
+        tell(&mut control, State::ExchangeResults);
+        let own: Value = serde_json::from_str(&text(&mut control, 1 << 20)).unwrap();
+        let bytes = own["streams"][0]["bytes"].as_u64().unwrap() * times;
+        let results = json!({ "streams": [{ "id": 1, "bytes": bytes, "end_time": 1.0 }] });
+        control.write_all(&framed(&results.to_string())).unwrap();
+        tell(&mut control, State::DisplayResults);
+        control.read_exact(&mut [0]).unwrap();
+        control.shutdown(Shutdown::Both).unwrap();
+        counting.join().unwrap();
+        parameters
+    });
+    (port, serve)
+}
+
+#[test]
+fn a_server_that_lies_is_told_apart_from_what_was_counted() {
+    let program = Program::new();
+    let measure = |port: u16| {
+        let port = port.to_string();
+        program.run(&["measure", "tcp", "127.0.0.1", "-n", "100", "--peer", "iperf3", "-p", &port])
+    };
+    let (port, server) = liar(1);
+    let honest = measure(port).expect(code::DONE);
+    assert!(
+        honest.stdout.contains("says that it received 13107200 bytes; this host sent 13107200 bytes"),
+        "{honest}"
+    );
+    let asked = server.join().unwrap();
+    assert_eq!((asked.block_bytes, asked.blocks, asked.parallel), (131_072, 100, 1));
+    let (port, server) = liar(2);
+    let lie = measure(port).expect(code::INVALID);
+    assert!(lie.stdout.contains("it received 26214400 bytes of stream 1; this host sent 13107200"), "{lie}");
+    server.join().unwrap();
+}
+
+#[test]
+fn a_server_that_is_not_there_or_not_iperf3_is_said() {
+    let program = Program::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
+    let measure = |options: &[&str]| {
+        program.run(&[&["measure", "tcp", "127.0.0.1", "--peer", "iperf3", "-p", &port], options].concat())
+    };
+    let speak = thread::spawn(move || {
+        let mut stream = listener.accept().unwrap().0;
+        stream.write_all(b"220 mail").unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    measure(&[]).expect(code::HOST).says(&["which is no state of iperf3", "iperf3 -s"]);
+    speak.join().unwrap();
+    measure(&[]).expect(code::HOST).says(&["no iperf3 server could be reached"]);
+    for (options, word) in
+        [(&["--framing", "segment"][..], "--framing"), (&["-O", "0.5"], "-O"), (&["-P", "200"], "128")]
+    {
+        measure(options).expect(code::REQUEST).says(&[word, "an agent"]);
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_ends_the_measurement() {
+    let hosts = Hosts::new();
+    for options in ["tcp -t 60", "udp -b 10M -t 60 -R"] {
+        let mut server = hosts.their_server();
+        let (what, options) = options.split_once(' ').unwrap();
+        let other = Program::new();
+        let to = hosts.address(1, Family::Ipv6);
+        let running = other
+            .started(hosts.command(0, &format!("\"$STACKLAB\" measure {what} {to} --peer iperf3 {options}")));
+        thread::sleep(Duration::from_millis(800));
+        assert!(server.kill());
+        running.end(Duration::from_secs(15)).expect(code::HOST).says(&["could not"]);
+    }
+}

@@ -1,0 +1,144 @@
+//! Two hosts with Debian's iperf3 and the program, and what their interface counts.
+
+use super::program::{Outcome, Program, Running, require_root, require_tool};
+use serde_json::Value;
+use stacklab_model::{Family, LinkConfig};
+use stacklab_testbed::{Testbed, enter};
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+/// Where a server listens: the default.
+pub const PORT: u16 = 5201;
+const SOON: Duration = Duration::from_secs(10);
+
+/// Two hosts on a link without offloads: each packet is counted as it is.
+pub struct Hosts {
+    testbed: Testbed,
+    pub program: Program,
+}
+
+/// What a host's interface has received.
+#[derive(Debug, Clone, Copy)]
+pub struct Arrived {
+    pub bytes: u64,
+    pub packets: u64,
+}
+
+impl Hosts {
+    pub fn new() -> Self {
+        require_root();
+        require_tool("iperf3", "iperf3");
+        require_tool("nsenter", "util-linux");
+        enter().unwrap_or_else(|error| panic!("{error}"));
+        let link_config = LinkConfig { rate: None, mtu: 1500, offloads: false };
+        let testbed = Testbed::build(&link_config, Path::new("sleep"), &["600"]).unwrap();
+        Hosts { testbed, program: Program::new() }
+    }
+
+    /// The address of a host: 0 or 1.
+    pub fn address(&self, host: usize, family: Family) -> String {
+        self.testbed.hosts()[host].address(family).to_string()
+    }
+
+    /// A shell command on a host; `$STACKLAB` is the program.
+    pub fn command(&self, host: usize, script: &str) -> Command {
+        let pid = self.testbed.hosts()[host].pid().to_string();
+        self.program.script(&["nsenter", "-t", &pid, "-n", "sh", "-c"], &format!("exec {script}"))
+    }
+
+    /// Runs a command on a host until it ends.
+    pub fn run(&self, host: usize, script: &str) -> Outcome {
+        Outcome::of(self.command(host, script))
+    }
+
+    /// Starts the program's server on host 1.
+    pub fn server(&self, options: &str) -> Running {
+        let script = format!("\"$STACKLAB\" agent --listen --iperf3 {options}");
+        let mut server = self.program.started(self.command(1, &script));
+        server.wait_for("an iperf3 server on", SOON);
+        server
+    }
+
+    /// Starts Debian's server on host 1.
+    pub fn their_server(&self) -> Running {
+        let server = self.program.started(self.command(1, "iperf3 -s --forceflush"));
+        while !self.listens() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        server
+    }
+
+    /// Runs Debian's client on host 0 to host 1; gives its JSON.
+    pub fn client(&self, family: Family, options: &str) -> Value {
+        let to = self.address(1, family);
+        let outcome = self.run(0, &format!("iperf3 -J -c {to} {options}")).expect(0);
+        let json: Value =
+            serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+        assert!(json.get("error").is_none(), "{options}: {json}");
+        json
+    }
+
+    /// What the program measures from host 0 to host 1.
+    pub fn measure(&self, what: &str, family: Family, options: &str) -> Outcome {
+        let to = self.address(1, family);
+        self.run(0, &format!("\"$STACKLAB\" measure {what} {to} --peer iperf3 {options}"))
+    }
+
+    /// What a host's interface has received so far.
+    pub fn arrived(&self, host: usize) -> Arrived {
+        let text = self.proc(host, "dev");
+        let line = text.lines().skip(2).find(|line| !line.trim_start().starts_with("lo:")).unwrap();
+        let numbers: Vec<u64> = line
+            .split_once(':')
+            .unwrap()
+            .1
+            .split_whitespace()
+            .map(|number| number.parse().unwrap())
+            .collect();
+        Arrived { bytes: numbers[0], packets: numbers[1] }
+    }
+
+    /// Connections of TCP and sockets of UDP on host 1 at the port that are more than listening.
+    pub fn sockets(&self) -> usize {
+        let port = format!(":{PORT:04X}");
+        let of = |file: &str, listening: &str| {
+            let text = self.proc(1, file);
+            let fields = text.lines().skip(1).map(|line| line.split_whitespace().collect::<Vec<_>>());
+            // Those in TIME_WAIT (06) are nobody's any more.
+            fields
+                .filter(|field| field[1].ends_with(&port) && field[3] != listening && field[3] != "06")
+                .count()
+        };
+        of("tcp", "0A") + of("tcp6", "0A") + of("udp", "07") + of("udp6", "07")
+    }
+
+    fn listens(&self) -> bool {
+        let port = format!(":{PORT:04X} ");
+        ["tcp", "tcp6"].iter().any(|file| self.proc(1, file).contains(&port))
+    }
+
+    fn proc(&self, host: usize, file: &str) -> String {
+        let path = format!("/proc/{}/net/{file}", self.testbed.hosts()[host].pid());
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+}
+
+impl Arrived {
+    /// Payload that arrived since, in packets with these bytes of headers.
+    pub fn payload_until(self, later: Arrived, headers: u64) -> u64 {
+        later.bytes - self.bytes - headers * (later.packets - self.packets)
+    }
+}
+
+/// Bytes of headers of a packet, with Ethernet's, and TCP's timestamps.
+pub fn header_bytes(family: Family, is_udp: bool) -> u64 {
+    let ip = if family == Family::Ipv4 { 20 } else { 40 };
+    14 + ip + if is_udp { 8 } else { 32 }
+}
+
+/// Threads of a process.
+pub fn threads(pid: u32) -> usize {
+    fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
+}
