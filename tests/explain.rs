@@ -144,6 +144,7 @@ fn what_cannot_be_sampled_is_refused_before_anything_is_built() {
     let guest = STUDY.replace("family =", "os = [\"uml\"]\nfamily =").replace("dscp = [0, CANDIDATE]\n", "");
     program.write("guest.toml", guest);
     refused(&["explain", "guest.toml"], code::REQUEST, "a kernel of its own");
+    refused(&["explain", "wifi"], code::REQUEST, "inside a guest");
     refused(&["explain", "udp", "--factor", "mechanism"], code::REQUEST, "wants a study");
     let mut command = std::process::Command::new("setpriv");
     command

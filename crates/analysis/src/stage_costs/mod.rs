@@ -11,6 +11,7 @@ mod tests;
 
 use crate::stage_costs::lock::Lock;
 use crate::statistics::holm;
+use crate::statistics::moments::Moments;
 use stacklab_model::{Health, Profile, SplitMix64, StageCost, StageCosts, StageKind};
 use statrs::distribution::{ContinuousCDF, Normal};
 use std::collections::BTreeMap;
@@ -125,13 +126,11 @@ pub fn stage_costs(
     let cost = |name: &str, figure: &dyn Fn(&Arm) -> f64| {
         let difference = |arms: &[Arm; 2]| figure(&arms[1]) - figure(&arms[0]);
         let drawn: Vec<f64> = resampled.iter().map(difference).collect();
-        let mean = drawn.iter().sum::<f64>() / drawn.len() as f64;
-        let variance = drawn.iter().map(|each| (each - mean).powi(2)).sum::<f64>() / (drawn.len() - 1) as f64;
         StageCost {
             name: name.to_owned(),
             ns: [figure(&estimate[0]), figure(&estimate[1])],
             difference_ns: difference(&estimate),
-            error_ns: variance.sqrt(),
+            error_ns: Moments::of(&drawn).expect("there are many resamples").sd,
             adjusted_p: None,
         }
     };

@@ -9,10 +9,11 @@ use crate::cli::run::{PlacementOptions, RunOptions, StudyOptions};
 use crate::commands::output::print_text;
 use crate::commands::run::campaign;
 use crate::failure::Failure;
+use crate::rig::placement::RoutedPlacement;
 use stacklab_analysis::{ArmSlice, stage_costs};
 use stacklab_model::{
     Cell, ComparisonSpec, Factor, Family, HostReport, Io, Probe, Profile, Role, SELF_ARMS, Slice, StageCosts,
-    Systems,
+    Systems, Topology,
 };
 use stacklab_profile::Sampler;
 use stacklab_report::WIDTH;
@@ -108,6 +109,10 @@ fn possible(study: &Study, source: &StudySource) -> Result<(), Failure> {
     let refuse = |why: String| Err(Failure::Usage(format!("{} cannot be explained: {why}", source.name)));
     if let Some(systems) = study.systems().iter().find(|systems| **systems != Systems::NAMESPACES) {
         return refuse(format!("with os = {systems} a host has a kernel of its own, which is not sampled"));
+    }
+    let routed = RoutedPlacement::of(study, &Placement::WhereNeeded)?;
+    if matches!(study.topology, Topology::Wifi(_)) || routed.is_some_and(|routed| routed.is_in_guest()) {
+        return refuse("its testbed is inside a guest, whose kernel is not sampled".to_owned());
     }
     if study.slicing.is_none() {
         return refuse(

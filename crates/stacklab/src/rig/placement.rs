@@ -45,6 +45,11 @@ impl RoutedPlacement {
         Ok(Some(RoutedPlacement { needs, system }))
     }
 
+    /// Whether the testbeds are inside a guest.
+    pub fn is_in_guest(&self) -> bool {
+        self.system.is_some()
+    }
+
     /// Builds all testbeds, and the guest that holds them if there is one. Call it from the main thread.
     ///
     /// # Errors
