@@ -79,7 +79,7 @@ impl<'a> InterfaceRtt<'a> {
     pub fn note(&mut self, phase: Phase, answer: Option<RecvMeta>) -> io::Result<()> {
         let socket = self.socket;
         self.clock.read(sys::now_ns());
-        let answer = answer.filter(|_| !self.clock.was_set()).unwrap_or_default();
+        let answer = answer.filter(|_| !self.clock.moved()).unwrap_or_default();
         self.pair(phase, answer, || sys::read_tx_timestamp(socket, LIMIT))
     }
 

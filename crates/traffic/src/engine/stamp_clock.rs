@@ -6,8 +6,12 @@ use crate::sys::{self, Nanos, RealtimeOffset};
 /// run at one rate.
 const APART_NS: u64 = 1_000_000;
 
-/// How many readings are made of a clock that is new or was set.
+/// How many readings are made of a clock that is new or was set, or whose reading was interrupted.
 const READINGS: usize = 8;
+/// A reading was interrupted whose error may be so many times that of the most exact one, and as many nanoseconds more:
+/// it hides that the clock was set to and fro, which takes little time.
+const INTERRUPTED: u64 = 4;
+const INTERRUPTED_NS: u64 = 1_000;
 
 /// Both clocks, as they were at the last reading.
 #[derive(Debug, Clone)]
@@ -15,6 +19,8 @@ pub struct StampClock {
     read_ns: Nanos,
     /// The most exact reading of those that agree with the last one.
     realtime: RealtimeOffset,
+    /// Whether the offset changed between the last two readings, and by more than a little.
+    moved: bool,
     was_set: bool,
     /// The last reading before the realtime clock was set, or the first one of all: a timestamp from before it is of
     /// another time.
@@ -24,39 +30,42 @@ pub struct StampClock {
 impl StampClock {
     /// The first reading: before any packet can arrive whose timestamp it is to be asked about.
     pub fn new() -> Self {
-        StampClock::of(sys::now_ns(), exact_offset())
+        StampClock::of(sys::now_ns(), exact(&mut sys::realtime_offset))
     }
 
     fn of(read_ns: Nanos, realtime: RealtimeOffset) -> Self {
-        StampClock { read_ns, realtime, was_set: false, since_ns: read_ns }
+        StampClock { read_ns, realtime, moved: false, was_set: false, since_ns: read_ns }
     }
 
     /// Reads both clocks, at this time of the monotonic one.
     pub fn read(&mut self, read_ns: Nanos) {
-        self.compare(read_ns, sys::realtime_offset());
-        if self.was_set {
-            self.realtime = exact_offset();
-        }
+        self.read_by(read_ns, &mut sys::realtime_offset);
     }
 
-    fn compare(&mut self, read_ns: Nanos, realtime: RealtimeOffset) {
-        let RealtimeOffset { offset_ns, bound_ns } = self.realtime;
-        let apart_ns = realtime.offset_ns.abs_diff(offset_ns).saturating_sub(realtime.bound_ns + bound_ns);
-        self.was_set = apart_ns > APART_NS;
+    fn read_by(&mut self, read_ns: Nanos, offset: &mut impl FnMut() -> RealtimeOffset) {
+        let mut now = offset();
+        let known = self.realtime;
+        if now.bound_ns > INTERRUPTED * known.bound_ns + INTERRUPTED_NS {
+            now = exact(offset);
+        }
+        let apart_ns = now.offset_ns.abs_diff(known.offset_ns).saturating_sub(now.bound_ns + known.bound_ns);
+        (self.moved, self.was_set) = (apart_ns > 0, apart_ns > APART_NS);
         if self.was_set {
             self.since_ns = self.read_ns;
         }
         // Two settings may take each other back but for the time that they took.
-        if apart_ns > 0 || realtime.bound_ns < bound_ns {
-            self.realtime = realtime;
+        if self.moved {
+            self.realtime = exact(offset);
+        } else if now.bound_ns < known.bound_ns {
+            self.realtime = now;
         }
         self.read_ns = read_ns;
     }
 
-    /// Whether the realtime clock was set between the last two readings: timestamps from between them are of one or the
-    /// other time.
-    pub fn was_set(&self) -> bool {
-        self.was_set
+    /// Whether the realtime clock was set between the last two readings, if only to and fro: the times between two
+    /// timestamps from before and after are none.
+    pub fn moved(&self) -> bool {
+        self.moved
     }
 
     /// When a packet arrived that was received at the last reading, by its timestamp: no later than that, and then if
@@ -68,8 +77,8 @@ impl StampClock {
 }
 
 /// The most exact of several readings: one that was interrupted is off by more than a packet's way.
-fn exact_offset() -> RealtimeOffset {
-    let readings = std::iter::repeat_with(sys::realtime_offset).take(READINGS);
+fn exact(offset: &mut impl FnMut() -> RealtimeOffset) -> RealtimeOffset {
+    let readings = std::iter::repeat_with(offset).take(READINGS);
     readings.min_by_key(|reading| reading.bound_ns).expect("there are some")
 }
 
@@ -82,12 +91,13 @@ mod tests {
         const HOUR_NS: i64 = 3600 * 1_000_000_000;
         const OFFSET_NS: i64 = 1_700_000_000_000_000_000;
         let stamp = |arrived_ns: i64| (arrived_ns + OFFSET_NS) as Nanos;
-        let reading = |offset_ns| RealtimeOffset { offset_ns, bound_ns: 20 };
-        let begin = || StampClock::of(1_000, reading(OFFSET_NS));
+        let reading = |offset_ns| move || RealtimeOffset { offset_ns, bound_ns: 20 };
+        let begin = || StampClock::of(1_000, reading(OFFSET_NS)());
         let mut clock = begin();
         // Readings are not exact, and one that was interrupted is not taken.
-        clock.compare(5_000, RealtimeOffset { offset_ns: OFFSET_NS + 3_000_000, bound_ns: 3_000_000 });
-        clock.compare(9_000, RealtimeOffset { offset_ns: OFFSET_NS + 10, bound_ns: 10 });
+        let interrupted = RealtimeOffset { offset_ns: OFFSET_NS + 3_000_000, bound_ns: 3_000_000 };
+        clock.read_by(5_000, &mut || interrupted);
+        clock.read_by(9_000, &mut || RealtimeOffset { offset_ns: OFFSET_NS + 10, bound_ns: 10 });
         assert_eq!(clock.arrival(stamp(5_010)), 5_000);
         assert_eq!(clock.arrival(stamp(9_500)), 9_000);
         for hours in [1, -1, 24 * 365] {
@@ -95,22 +105,29 @@ mod tests {
             // A packet came at 15,000, and the clock was set before it was received, or before it came.
             for stamp_ns in [stamp(15_000), stamp(15_000 + hours * HOUR_NS)] {
                 clock = begin();
-                clock.compare(20_000, reading(OFFSET_NS + hours * HOUR_NS));
-                assert!(clock.was_set());
+                clock.read_by(20_000, &mut reading(OFFSET_NS + hours * HOUR_NS));
+                assert!(clock.moved());
                 assert_eq!(clock.arrival(stamp_ns), 20_000);
             }
             // The next ones are of the new time, but for one that has waited since.
-            clock.compare(30_000, reading(OFFSET_NS + hours * HOUR_NS));
+            clock.read_by(30_000, &mut reading(OFFSET_NS + hours * HOUR_NS));
             assert_eq!(clock.arrival(stamp(25_000 + hours * HOUR_NS)), 25_000);
             assert_eq!(clock.arrival(stamp(900)), 30_000);
             // Set to and fro while a packet waited: its timestamp is of a time that no reading has seen.
             let mut clock = begin();
-            clock.compare(20_000, reading(OFFSET_NS));
+            clock.read_by(20_000, &mut reading(OFFSET_NS));
             assert_eq!(clock.arrival(stamp(15_000 + hours * HOUR_NS)), 20_000);
         }
         // To and fro, and some time was lost: a packet that came later has not arrived earlier.
         let mut clock = begin();
-        clock.compare(500_000, reading(OFFSET_NS - 300_000));
+        clock.read_by(500_000, &mut reading(OFFSET_NS - 300_000));
+        assert_eq!(clock.arrival(stamp(450_000 - 300_000)), 450_000);
+        // Nor if the reading after that was interrupted.
+        let mut clock = begin();
+        let mut readings =
+            std::iter::once(interrupted).chain(std::iter::repeat_with(reading(OFFSET_NS - 300_000)));
+        clock.read_by(500_000, &mut || readings.next().unwrap());
+        assert!(clock.moved());
         assert_eq!(clock.arrival(stamp(450_000 - 300_000)), 450_000);
     }
 }
