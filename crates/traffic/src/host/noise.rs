@@ -11,21 +11,21 @@ use std::thread;
 use std::time::Duration;
 
 /// Clock readings per batch, and number of batches.
-const READINGS: u64 = 500;
+const READINGS: u64 = 100;
 const BATCHES: u64 = 101;
 /// Minimum number of samples: a 99th percentile needs this many. The number of sleeps, and the minimum of round
 /// trips.
 const LEAST: usize = 100;
-const SLEEP: Duration = Duration::from_millis(1);
+const SLEEP: Duration = Duration::from_micros(500);
 /// Target number of round trips and arrivals of each kind. The time limit applies once [`LEAST`] samples exist.
 const ROUNDS: usize = 2000;
-const LIMIT_NS: Nanos = 50_000_000;
+const LIMIT_NS: Nanos = 20_000_000;
 /// Timeout of one message on loopback: a virtual machine may be paused for tens of milliseconds.
 const LOST_NS: Nanos = 200_000_000;
 /// Bytes of a message.
 const MESSAGE: usize = 64;
 
-/// This host's noise floor, measured on the first call in about half a second. Do not call it first during a
+/// This host's noise floor, measured on the first call in a fifth of a second. Do not call it first during a
 /// trial.
 pub fn floor() -> NoiseFloor {
     static FLOOR: OnceLock<NoiseFloor> = OnceLock::new();
