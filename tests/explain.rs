@@ -107,7 +107,7 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
     watch();
     let program = Program::new();
     for probe in ["udp", "tcp", "echo"] {
-        let words = ["explain", probe, "--seconds", "8s", "--functions", "--format", "json", "--seed", "1"];
+        let words = ["explain", probe, "--seconds", "5s", "--functions", "--format", "json", "--seed", "1"];
         let found = explained(&program.run(&words).expect(code::DONE));
         let health = &found["health"];
         println!("note: {probe}: {health}");

@@ -61,8 +61,8 @@ impl Found {
         Found { ratio, half95: half("interval95"), half99: half("interval99") }
     }
 
-    /// Fails unless the truth is recovered. Returns whether it is told from none, or smaller than `told`, which need not
-    /// be.
+    /// Fails unless the truth is recovered. Returns whether it is told from none, or smaller than `told`, which need
+    /// not be.
     fn recovers(&self, truth: f64, told: f64, of: &str) -> bool {
         let Found { ratio, half95, half99 } = *self;
         println!("note: {of}: the truth is {truth:.4}, found {ratio:.4} +- {half95:.4}");

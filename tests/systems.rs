@@ -117,7 +117,7 @@ fn every_system_fills_a_link_as_the_headers_say_and_is_recorded_as_what_it_is() 
     let scene = Scene::now();
     let systems = ["gvisor", "linux-6.1", "uml", "namespace -> gvisor", "linux-6.1 -> namespace"];
     let measured = |systems: &[&str], link: (u32, u32), name: &str| {
-        program.write("study.toml", on_its_link(&study(systems, &["udp"], 600, BLOCKS), link));
+        program.write("study.toml", on_its_link(&study(systems, &["udp"], 400, BLOCKS), link));
         let outcome = program.run(&["run", "study.toml", "--out", name, "--seed", "1"]).expect(code::DONE);
         let all = runs(&program.work().join(name));
         assert_eq!(all.len(), systems.len() * 2 * 2 * BLOCKS as usize);
