@@ -1,17 +1,18 @@
 //! One request over TCP, and TLS in it: how long each step takes.
 
+use crate::path::deadline::Timed;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use stacklab_model::ScopedAddr;
 use stacklab_traffic::host::zone;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long each step may take.
+/// How long each step may take, and the whole answer.
 const LIMIT: Duration = Duration::from_secs(5);
+const ANSWER_LIMIT: Duration = Duration::from_secs(20);
 /// The longest header of an answer.
 const LONGEST_HEADER: usize = 64 << 10;
 /// Bytes of content below which a rate says nothing.
@@ -70,10 +71,13 @@ pub fn fetch(request: &Request<'_>) -> Fetched {
 
 fn steps(request: &Request<'_>, fetched: &mut Fetched) -> Result<(), String> {
     let began = Instant::now();
-    let stream = connect(request).map_err(|error| format!("TCP connect: {}", said(&error)))?;
+    let mut stream = connect(request).map_err(|error| format!("TCP connect: {}", said(&error)))?;
     fetched.connect = Some(began.elapsed());
-    let Some(config) = request.tls else { return exchange(request, stream, fetched) };
     let began = Instant::now();
+    let Some(config) = request.tls else {
+        stream.deadline = began + ANSWER_LIMIT + LIMIT;
+        return exchange(request, stream, fetched);
+    };
     let name = ServerName::try_from(request.host.to_owned()).map_err(|error| format!("TLS: {error}"))?;
     let session = ClientConnection::new(Arc::clone(config), name).map_err(|error| format!("TLS: {error}"))?;
     let mut stream = StreamOwned::new(session, stream);
@@ -84,17 +88,17 @@ fn steps(request: &Request<'_>, fetched: &mut Fetched) -> Result<(), String> {
             .map_err(|error| format!("connected, then the TLS handshake failed: {}", said(&error)))?;
     }
     fetched.tls = Some(began.elapsed());
+    stream.sock.deadline = Instant::now() + ANSWER_LIMIT + LIMIT;
     exchange(request, stream, fetched)
 }
 
-fn connect(request: &Request<'_>) -> io::Result<TcpStream> {
+/// A connection with the time of one step for what is next.
+fn connect(request: &Request<'_>) -> io::Result<Timed> {
     let to = zone::socket_addr(request.to, request.port)?;
     let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
     socket.connect_timeout(&SockAddr::from(to), LIMIT)?;
     socket.set_tcp_nodelay(true)?;
-    socket.set_read_timeout(Some(LIMIT))?;
-    socket.set_write_timeout(Some(LIMIT))?;
-    Ok(socket.into())
+    Ok(Timed::new(socket.into(), LIMIT))
 }
 
 fn exchange(
@@ -116,7 +120,7 @@ fn exchange(
     let (mut first, mut content, mut before) = (None, 0_u64, 0_u64);
     let mut last = began;
     while fetched.bytes < request.most_bytes {
-        if began.elapsed() > 4 * LIMIT {
+        if began.elapsed() > ANSWER_LIMIT {
             break;
         }
         let most = room.len().min(usize::try_from(request.most_bytes - fetched.bytes).unwrap_or(usize::MAX));

@@ -1,5 +1,6 @@
 //! What a dual-stack host looks like from here over each family, with no agent anywhere.
 
+mod deadline;
 pub mod dns;
 pub mod export;
 pub mod findings;

@@ -1,0 +1,73 @@
+//! A connection whose peer has until a moment: a byte now and then does not hold it open.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// A stream of which each read and write ends at the deadline at the latest, or after the longest wait.
+pub struct Timed {
+    stream: TcpStream,
+    longest: Duration,
+    /// Reads and writes fail after this.
+    pub deadline: Instant,
+}
+
+impl Timed {
+    /// With this much time from now on, and for each wait.
+    pub fn new(stream: TcpStream, longest: Duration) -> Self {
+        Timed { stream, longest, deadline: Instant::now() + longest }
+    }
+
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(Some(left.min(self.longest))) }
+    }
+}
+
+impl Read for Timed {
+    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(room)
+    }
+}
+
+impl Write for Timed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::thread;
+
+    #[test]
+    fn a_byte_now_and_then_does_not_hold_it_open() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut slow, _) = listener.accept().unwrap();
+        let writer = thread::spawn(move || {
+            while slow.write_all(&[0]).is_ok() {
+                thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let limit = Duration::from_millis(200);
+        let mut timed = Timed::new(stream, limit);
+        let (began, mut room) = (Instant::now(), vec![0; 1 << 20]);
+        let ended = timed.read_exact(&mut room).unwrap_err();
+        assert!(matches!(ended.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock), "{ended}");
+        assert!(began.elapsed() >= limit);
+        // It goes on with a new deadline.
+        timed.deadline += limit;
+        timed.read_exact(&mut room[..1]).unwrap();
+        drop(timed);
+        writer.join().unwrap();
+    }
+}
