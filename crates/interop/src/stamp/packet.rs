@@ -135,38 +135,23 @@ impl Codec {
 
     /// Writes a packet of the session-sender with its TLVs into a message of [`Codec::probe_bytes`].
     pub fn write_probe(&self, probe: &Probe, extensions: &Extensions, message: &mut [u8]) {
-        let layout = self.layout();
-        let (base, rest) = message.split_at_mut(layout.bytes);
-        base.fill(0);
-        base[layout.sequence..][..4].copy_from_slice(&probe.sequence.to_be_bytes());
-        base[layout.timestamp..][..8].copy_from_slice(&probe.timestamp.to_be_bytes());
-        base[layout.error..][..2].copy_from_slice(&probe.error.to_bytes());
-        base[layout.session..][..2].copy_from_slice(&probe.session.to_be_bytes());
+        let (base, rest) = message.split_at_mut(self.base_bytes());
+        self.write_front(probe, base);
         self.seal(base);
         extensions.write(self.key.as_ref(), base, rest);
     }
 
     /// Reads a packet of the session-sender. `None` if it is too short, or its code is wrong.
     pub fn read_probe(&self, message: &[u8]) -> Option<Probe> {
-        let fields = self.fields(message)?;
-        let layout = self.layout();
-        Some(Probe {
-            sequence: fields.long(layout.sequence),
-            timestamp: fields.time(layout.timestamp),
-            error: fields.error(layout.error),
-            session: fields.short(layout.session),
-        })
+        self.fields(message).map(|fields| self.front(&fields))
     }
 
     /// Writes an answer to the front of a message that has room for it. TLVs are not touched.
     pub(super) fn write_answer(&self, answer: &Answer, message: &mut [u8]) {
         let layout = self.layout();
         let base = &mut message[..layout.bytes];
-        base.fill(0);
-        base[layout.sequence..][..4].copy_from_slice(&answer.sequence.to_be_bytes());
-        base[layout.timestamp..][..8].copy_from_slice(&answer.timestamp.to_be_bytes());
-        base[layout.error..][..2].copy_from_slice(&answer.error.to_bytes());
-        base[layout.session..][..2].copy_from_slice(&answer.session.to_be_bytes());
+        let Answer { sequence, timestamp, error, session, .. } = *answer;
+        self.write_front(&Probe { sequence, timestamp, error, session }, base);
         base[layout.received..][..8].copy_from_slice(&answer.received.to_be_bytes());
         base[layout.sender_sequence..][..4].copy_from_slice(&answer.sender_sequence.to_be_bytes());
         base[layout.sender_timestamp..][..8].copy_from_slice(&answer.sender_timestamp.to_be_bytes());
@@ -179,11 +164,12 @@ impl Codec {
     pub fn read_answer(&self, message: &[u8]) -> Option<Answer> {
         let fields = self.fields(message)?;
         let layout = self.layout();
+        let Probe { sequence, timestamp, error, session } = self.front(&fields);
         Some(Answer {
-            sequence: fields.long(layout.sequence),
-            timestamp: fields.time(layout.timestamp),
-            error: fields.error(layout.error),
-            session: fields.short(layout.session),
+            sequence,
+            timestamp,
+            error,
+            session,
             received: fields.time(layout.received),
             sender_sequence: fields.long(layout.sender_sequence),
             sender_timestamp: fields.time(layout.sender_timestamp),
@@ -201,6 +187,27 @@ impl Codec {
 
     pub(super) fn key(&self) -> Option<&Key> {
         self.key.as_ref()
+    }
+
+    /// Writes the fields that both kinds of packets have, and zeros after them.
+    fn write_front(&self, front: &Probe, base: &mut [u8]) {
+        let layout = self.layout();
+        base.fill(0);
+        base[layout.sequence..][..4].copy_from_slice(&front.sequence.to_be_bytes());
+        base[layout.timestamp..][..8].copy_from_slice(&front.timestamp.to_be_bytes());
+        base[layout.error..][..2].copy_from_slice(&front.error.to_bytes());
+        base[layout.session..][..2].copy_from_slice(&front.session.to_be_bytes());
+    }
+
+    /// Reads them.
+    fn front(&self, fields: &Fields<'_>) -> Probe {
+        let layout = self.layout();
+        Probe {
+            sequence: fields.long(layout.sequence),
+            timestamp: fields.time(layout.timestamp),
+            error: fields.error(layout.error),
+            session: fields.short(layout.session),
+        }
     }
 
     fn seal(&self, base: &mut [u8]) {
