@@ -32,8 +32,11 @@ slice = "4ms"
 "#;
 
 fn explained(outcome: &Outcome) -> Value {
-    let json: Value =
-        serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    explained_in(&outcome.stdout)
+}
+
+fn explained_in(text: &str) -> Value {
+    let json: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let all = json["explained"].as_array().unwrap();
     assert_eq!(all.len(), 1, "{json}");
     all[0].clone()
@@ -121,6 +124,53 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
     }
     let text = program.run(&["explain", "udp", "--seconds", "4s"]).expect(code::DONE).stdout;
     assert!(text.contains("ns of CPU time") && text.contains("route lookup"), "{text}");
+}
+
+#[test]
+fn an_explanation_is_kept_and_reported_and_its_runs_give_no_verdict() {
+    require_root();
+    watch();
+    let program = Program::new();
+    let explain = ["explain", "udp", "--seconds", "8s", "--out", "why.stacklab", "--format", "json"];
+    let printed = explained(&program.run(&explain).expect(code::DONE));
+    let report = |words: &[&str]| {
+        program.run(&[&["report", "why.stacklab"], words].concat()).expect(code::DONE).stdout
+    };
+    assert_eq!(explained_in(&report(&["--stages", "--format", "json"])), printed);
+    let json: Value = serde_json::from_str(&report(&["--format", "json"])).unwrap();
+    let why = &json["explanations"][0]["why"]["costs"];
+    assert_eq!(*why, printed);
+    // Each comparison says why it has no verdict.
+    let comparisons = json["comparisons"].as_array().unwrap();
+    assert!(!comparisons.is_empty());
+    for comparison in comparisons {
+        assert!(comparison["verdict"]["nothing"].as_str().unwrap().contains("sampled"), "{comparison}");
+    }
+    // The call chains of each arm add up to what was sampled of it.
+    for arm in [0, 1] {
+        let sum = |rows: &Value| -> f64 {
+            rows.as_array().unwrap().iter().map(|row| number(&row["ns"][arm])).sum()
+        };
+        let (stages, stacks) =
+            (sum(&why["stages"]) + number(&why["unmapped"]["ns"][arm]), sum(&why["stacks"]));
+        assert!(stages > 0.0 && (stages - stacks).abs() < 1e-3, "{stages} and {stacks} ns");
+    }
+    let chains = why["stacks"].as_array().unwrap();
+    assert!(chains.len() > 10 && chains.len() <= 1000, "{} call chains", chains.len());
+    let calls = |name: &str| {
+        let functions = chains.iter().flat_map(|chain| chain["functions"].as_array().unwrap());
+        functions.clone().any(|function| function.as_str() == Some(name))
+    };
+    assert!(calls("udp_sendmsg") && calls("udpv6_sendmsg"), "{chains:?}");
+    for format in ["text", "markdown"] {
+        let text = report(&["--format", format]);
+        assert!(text.contains("Why: stream udp segment 128 B") && text.contains("route lookup"), "{text}");
+    }
+    assert!(
+        report(&["--stages", "--format", "csv"]).lines().any(|line| line.contains(",ipv4,ipv6,whole,busy,"))
+    );
+    let resumed = program.run(&["run", "--resume", "--out", "why.stacklab"]).expect(code::REQUEST);
+    assert!(resumed.stderr.contains("stacklab explain"), "{resumed}");
 }
 
 #[test]

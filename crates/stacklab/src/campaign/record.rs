@@ -4,7 +4,7 @@ use crate::campaign::schedule::Schedule;
 use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
 use stacklab_analysis::{Campaign, findings};
-use stacklab_model::{Findings, HostFacts, Question, RunRecord, StopReason};
+use stacklab_model::{Explanation, Findings, HostFacts, Question, RunRecord, StopReason};
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
 
@@ -26,6 +26,7 @@ pub struct Recorded {
     questions: Vec<Question>,
     stop_reasons: Vec<StopReason>,
     runs: Vec<RunRecord>,
+    explanations: Vec<Explanation>,
 }
 
 impl Recorded {
@@ -49,7 +50,8 @@ impl Recorded {
                 kinds.push(host.kind);
             }
         }
-        Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, runs })
+        let explanations = record.explanations()?;
+        Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, runs, explanations })
     }
 
     /// Title of a campaign's study, if this version understands it.
@@ -90,6 +92,8 @@ impl Recorded {
             questions: &self.questions,
             stop_reasons: &self.stop_reasons,
             runs: &self.runs,
+            is_sampled: self.campaign.sample_period_ns.is_some(),
+            explanations: &self.explanations,
         }
     }
 }

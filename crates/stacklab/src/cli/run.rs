@@ -41,6 +41,9 @@ pub struct RunOptions {
     /// are those it was begun with
     #[arg(long)]
     pub resume: bool,
+    /// Mean time between samples of a processor, nanoseconds, if something samples them meanwhile.
+    #[arg(skip)]
+    pub sample_period_ns: Option<u64>,
 }
 
 /// Where the testbeds of a study with routers are.

@@ -12,8 +12,8 @@ use crate::failure::Failure;
 use crate::rig::placement::RoutedPlacement;
 use stacklab_analysis::{ArmSlice, stage_costs};
 use stacklab_model::{
-    Cell, ComparisonSpec, Factor, Family, HostReport, Io, Probe, Profile, Role, SELF_ARMS, Slice, StageCosts,
-    Systems, Topology,
+    Cell, ComparisonSpec, Explanation, Factor, Family, HostReport, Io, Probe, Profile, Role, SELF_ARMS,
+    Slice, Systems, Topology, Why,
 };
 use stacklab_profile::Sampler;
 use stacklab_report::WIDTH;
@@ -32,7 +32,10 @@ const ARMS: u64 = 4;
 /// Kernels on which a software clock that samples can hang the machine.
 const HANGING: [&str; 2] = ["6.16.", "6.17."];
 
-/// Runs the study while the processors are sampled, and prints the costs by stage.
+/// Why an explanation may lack its costs.
+const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds, or a longer probe or more blocks of a study)";
+
+/// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
 pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(|reason| Failure::Output {
         what: "a folder for the study and its record".to_owned(),
@@ -61,15 +64,18 @@ pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
         copy_agent: false,
         placement: PlacementOptions { in_vm: Placement::WhereNeeded },
         resume: false,
+        sample_period_ns: Some(options.period),
     });
     let profile = sampler.finish()?;
-    let (record, measured) = ran?;
+    let (mut record, measured) = ran?;
     measured?;
-    let costs = costs(&record, &profile, factor, &pairs, seed)?;
-    if costs.is_empty() {
+    let found = explanations(&record, &profile, factor, &pairs, seed)?;
+    record.put_explanations(&found)?;
+    print_text(&stacklab_report::stage_costs(&found, options.format, options.functions, WIDTH))?;
+    if found.iter().all(|explanation| explanation.costs().is_none()) {
         return Err(Failure::NothingValid);
     }
-    print_text(&stacklab_report::stage_costs(&costs, options.format, options.functions, WIDTH))
+    Ok(())
 }
 
 /// A study of both families, or of two ways of sending, for one probe.
@@ -155,14 +161,14 @@ fn pairs(study: &Study, asked: Option<Factor>) -> Result<(Factor, Vec<[Cell; 2]>
     Ok((*factor, pairs.collect()))
 }
 
-/// The costs of each pair of cells, by each probe that interleaves.
-fn costs(
+/// Why each pair of cells differs, by each probe that interleaves.
+fn explanations(
     record: &Record,
     profile: &Profile,
     factor: Factor,
     pairs: &[[Cell; 2]],
     seed: u64,
-) -> Result<Vec<StageCosts>, Failure> {
+) -> Result<Vec<Explanation>, Failure> {
     let mut slices: HashMap<(Probe, Cell), Vec<ArmSlice>> = HashMap::new();
     for run in record.runs()?.iter().filter(|run| run.is_valid()) {
         let mut cell = run.trial.cell.clone();
@@ -176,16 +182,18 @@ fn costs(
             .extend(slices_of(&record.host_reports(&run.trial)?));
     }
     let mut all = Vec::new();
-    for pair in pairs {
+    for [baseline, candidate] in pairs {
         for probe in Probe::ALL.iter().copied().filter(|probe| probe.interleaves()) {
-            let [Some(baseline), Some(candidate)] =
-                pair.each_ref().map(|cell| slices.get(&(probe, cell.clone())))
-            else {
-                continue;
-            };
-            let cell = format!("{probe} {}", pair[0].context(factor));
-            let arms = pair.each_ref().map(|cell| cell.level(factor));
-            all.extend(stage_costs(profile, [baseline, candidate], cell, arms, seed));
+            let of = |cell: &Cell| slices.get(&(probe, cell.clone()));
+            let [Some(a), Some(b)] = [baseline, candidate].map(of) else { continue };
+            let (baseline, candidate) = (baseline.clone(), candidate.clone());
+            let mut explanation =
+                Explanation { probe, factor, baseline, candidate, why: Why::Unknown(TOO_FEW.to_owned()) };
+            let (context, arms) = (explanation.context(), explanation.arms());
+            if let Some(costs) = stage_costs(profile, [a, b], context, arms, seed) {
+                explanation.why = Why::Costs(Box::new(costs));
+            }
+            all.push(explanation);
         }
     }
     Ok(all)

@@ -121,6 +121,7 @@ impl Request {
             testbed_description: String::new(),
             // Set when the testbed is up, together with its description.
             cpu_scope: CpuScope::Shared,
+            sample_period_ns: options.sample_period_ns,
         };
         Ok(Request { study, campaign, record: None, path })
     }
@@ -135,6 +136,12 @@ impl Request {
         let record = Record::open(&path)?;
         let campaign = record.campaign()?;
         refuse_changes(options, &campaign, &path)?;
+        if campaign.sample_period_ns.is_some() {
+            return Err(Failure::Usage(format!(
+                "{} is of `stacklab explain`, which samples the processors meanwhile: run that again",
+                path.display()
+            )));
+        }
         let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
         let mut study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
         // A campaign from before arms were interleaved unless the study says otherwise goes on as it began.
