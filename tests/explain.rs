@@ -174,6 +174,40 @@ fn an_explanation_is_kept_and_reported_and_its_runs_give_no_verdict() {
 }
 
 #[test]
+fn a_campaign_says_why_an_arm_is_better_in_the_time_that_it_has_for_that() {
+    require_root();
+    watch();
+    let program = Program::new();
+    let library = library(&program);
+    let study = STUDY.replace("CANDIDATE", "32").replace("min = 2\nmax = 2", "min = 8\nmax = 8");
+    let study =
+        study.replace("\"2s\"", "\"200ms\"").replace("[\"throughput\"]", "[\"cpu_per_packet_sender\"]");
+    program.write("study.toml", study + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 32\n");
+    let run = |words: &[&str]| {
+        let mut command = program.command(&[&["run", "--out", "better.stacklab"], words].concat());
+        command.env("LD_PRELOAD", &library);
+        Outcome::of(command).expect(code::DONE);
+        let json = program.run(&["report", "better.stacklab", "--format", "json"]).expect(code::DONE).stdout;
+        serde_json::from_str::<Value>(&json).unwrap()
+    };
+    let short = run(&["study.toml", "--seed", "1", "--explain=1s"]);
+    assert_eq!(short["comparisons"][0]["verdict"]["better"], "0", "{}", short["comparisons"]);
+    let reason = short["explanations"][0]["why"]["unknown"].as_str().unwrap();
+    assert!(reason.contains("the time for it was over") && reason.contains("--explain=12s"), "{reason}");
+    // What was not explained before is when the campaign is resumed; its runs and verdicts stay.
+    let found = run(&["--resume", "--explain"]);
+    assert_eq!(found["comparisons"], short["comparisons"]);
+    assert_eq!(found["explanations"].as_array().unwrap().len(), 1, "{found}");
+    let costs = &found["explanations"][0]["why"]["costs"];
+    is_sound(costs);
+    assert!(differing(costs).contains(&"user (stacklab)"), "{costs}");
+    let text = program.run(&["report", "better.stacklab"]).expect(code::DONE).stdout;
+    // The answer may break anywhere between two words.
+    let answer = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(answer.contains("Why, stream ipv4 udp segment 128 B: mostly user (stacklab), +"), "{text}");
+}
+
+#[test]
 fn what_cannot_be_sampled_is_refused_before_anything_is_built() {
     require_root();
     require_tool("setpriv", "util-linux");

@@ -16,6 +16,20 @@ pub fn conclude(record: &Record) -> Result<Findings, Failure> {
     Ok(findings(&Recorded::read(record)?.campaign()))
 }
 
+/// Of several explanations of the same cells, the last one: a resumed campaign may explain what it could not before.
+fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
+    let mut kept: Vec<Explanation> = Vec::new();
+    for new in all {
+        let is_same = |old: &Explanation| {
+            (old.probe, old.factor, &old.baseline, &old.candidate)
+                == (new.probe, new.factor, &new.baseline, &new.candidate)
+        };
+        kept.retain(|old| !is_same(old));
+        kept.push(new);
+    }
+    kept
+}
+
 /// The parsed contents of a record.
 pub struct Recorded {
     campaign: stacklab_store::Campaign,
@@ -50,7 +64,7 @@ impl Recorded {
                 kinds.push(host.kind);
             }
         }
-        let explanations = record.explanations()?;
+        let explanations = latest(record.explanations()?);
         Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, runs, explanations })
     }
 
