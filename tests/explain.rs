@@ -32,8 +32,11 @@ slice = "4ms"
 "#;
 
 fn explained(outcome: &Outcome) -> Value {
-    let json: Value =
-        serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
+    explained_in(&outcome.stdout)
+}
+
+fn explained_in(text: &str) -> Value {
+    let json: Value = serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"));
     let all = json["explained"].as_array().unwrap();
     assert_eq!(all.len(), 1, "{json}");
     all[0].clone()
@@ -121,6 +124,87 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
     }
     let text = program.run(&["explain", "udp", "--seconds", "4s"]).expect(code::DONE).stdout;
     assert!(text.contains("ns of CPU time") && text.contains("route lookup"), "{text}");
+}
+
+#[test]
+fn an_explanation_is_kept_and_reported_and_its_runs_give_no_verdict() {
+    require_root();
+    watch();
+    let program = Program::new();
+    let explain = ["explain", "udp", "--seconds", "8s", "--out", "why.stacklab", "--format", "json"];
+    let printed = explained(&program.run(&explain).expect(code::DONE));
+    let report = |words: &[&str]| {
+        program.run(&[&["report", "why.stacklab"], words].concat()).expect(code::DONE).stdout
+    };
+    assert_eq!(explained_in(&report(&["--stages", "--format", "json"])), printed);
+    let json: Value = serde_json::from_str(&report(&["--format", "json"])).unwrap();
+    let why = &json["explanations"][0]["why"]["costs"];
+    assert_eq!(*why, printed);
+    // Each comparison says why it has no verdict.
+    let comparisons = json["comparisons"].as_array().unwrap();
+    assert!(!comparisons.is_empty());
+    for comparison in comparisons {
+        assert!(comparison["verdict"]["nothing"].as_str().unwrap().contains("sampled"), "{comparison}");
+    }
+    // The call chains of each arm add up to what was sampled of it.
+    for arm in [0, 1] {
+        let sum = |rows: &Value| -> f64 {
+            rows.as_array().unwrap().iter().map(|row| number(&row["ns"][arm])).sum()
+        };
+        let (stages, stacks) =
+            (sum(&why["stages"]) + number(&why["unmapped"]["ns"][arm]), sum(&why["stacks"]));
+        assert!(stages > 0.0 && (stages - stacks).abs() < 1e-3, "{stages} and {stacks} ns");
+    }
+    let chains = why["stacks"].as_array().unwrap();
+    assert!(chains.len() > 10 && chains.len() <= 1000, "{} call chains", chains.len());
+    let calls = |name: &str| {
+        let functions = chains.iter().flat_map(|chain| chain["functions"].as_array().unwrap());
+        functions.clone().any(|function| function.as_str() == Some(name))
+    };
+    assert!(calls("udp_sendmsg") && calls("udpv6_sendmsg"), "{chains:?}");
+    for format in ["text", "markdown"] {
+        let text = report(&["--format", format]);
+        assert!(text.contains("Why: stream udp segment 128 B") && text.contains("route lookup"), "{text}");
+    }
+    assert!(
+        report(&["--stages", "--format", "csv"]).lines().any(|line| line.contains(",ipv4,ipv6,whole,busy,"))
+    );
+    let resumed = program.run(&["run", "--resume", "--out", "why.stacklab"]).expect(code::REQUEST);
+    assert!(resumed.stderr.contains("stacklab explain"), "{resumed}");
+}
+
+#[test]
+fn a_campaign_says_why_an_arm_is_better_in_the_time_that_it_has_for_that() {
+    require_root();
+    watch();
+    let program = Program::new();
+    let library = library(&program);
+    let study = STUDY.replace("CANDIDATE", "32").replace("min = 2\nmax = 2", "min = 8\nmax = 8");
+    let study =
+        study.replace("\"2s\"", "\"200ms\"").replace("[\"throughput\"]", "[\"cpu_per_packet_sender\"]");
+    program.write("study.toml", study + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 32\n");
+    let run = |words: &[&str]| {
+        let mut command = program.command(&[&["run", "--out", "better.stacklab"], words].concat());
+        command.env("LD_PRELOAD", &library);
+        Outcome::of(command).expect(code::DONE);
+        let json = program.run(&["report", "better.stacklab", "--format", "json"]).expect(code::DONE).stdout;
+        serde_json::from_str::<Value>(&json).unwrap()
+    };
+    let short = run(&["study.toml", "--seed", "1", "--explain=1s"]);
+    assert_eq!(short["comparisons"][0]["verdict"]["better"], "0", "{}", short["comparisons"]);
+    let reason = short["explanations"][0]["why"]["unknown"].as_str().unwrap();
+    assert!(reason.contains("the time for it was over") && reason.contains("--explain=12s"), "{reason}");
+    // What was not explained before is when the campaign is resumed; its runs and verdicts stay.
+    let found = run(&["--resume", "--explain"]);
+    assert_eq!(found["comparisons"], short["comparisons"]);
+    assert_eq!(found["explanations"].as_array().unwrap().len(), 1, "{found}");
+    let costs = &found["explanations"][0]["why"]["costs"];
+    is_sound(costs);
+    assert!(differing(costs).contains(&"user (stacklab)"), "{costs}");
+    let text = program.run(&["report", "better.stacklab"]).expect(code::DONE).stdout;
+    // The answer may break anywhere between two words.
+    let answer = text.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(answer.contains("Why, stream ipv4 udp segment 128 B: mostly user (stacklab), +"), "{text}");
 }
 
 #[test]

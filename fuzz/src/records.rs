@@ -76,9 +76,17 @@ const INTERLEAVED: &str = "
         started_unix_ns = 1795398789000000000 + (block * 8 + position / 2) * 1000000000;
     INSERT INTO slice (run, direction, role, round, messages, at_first, first_ns, last_ns, delay_ns, jitter_ns, cpu_ns)
         SELECT run, direction, role, value, 200 + run, 1, 1000000000 + value * 10000000, 1005000000 + value * 10000000,
-            40000 + run, 900.5, 3000000 FROM side, json_each('[0,1,2,3,4,5]');";
+            40000 + run, 900.5, 3000000 FROM side, json_each('[0,1,2,3,4,5]');
+    INSERT INTO explanation (probe, factor, baseline, candidate, health) VALUES ('stream', 'family',
+        '{\"transport\":\"udp\",\"framing\":\"segment\",\"size\":128,\"family\":\"ipv4\"}',
+        '{\"transport\":\"udp\",\"framing\":\"segment\",\"size\":128,\"family\":\"ipv6\"}',
+        '{\"lock_ratio\":1.0,\"coverage\":0.9,\"overhead\":0.1,\"unmapped\":0.0,\"other_load\":0.0,\"samples\":9,\"messages\":9,
+          \"lost\":0,\"throttled\":0,\"unmapped_functions\":[]}');
+    INSERT INTO stage_cost SELECT 1, value, CASE WHEN value < 3 THEN 'stage' ELSE 'whole' END, 'stage ' || value, 90.5, 95.5, 5.0, 1.0,
+        CASE WHEN value < 3 THEN 0.01 END FROM json_each('[0,1,2,3,4,5,6,7]');
+    INSERT INTO stack_cost SELECT 1, value, 'entry;call;f' || value, 5, 6, 50.0, 60.0 FROM json_each('[0,1,2,3,4]');";
 /// Its columns that hold more than a key, as table and column.
-const COLUMNS: [(&str, &str); 36] = [
+const COLUMNS: [(&str, &str); 48] = [
     ("campaign", "study_text"),
     ("campaign", "study_name"),
     ("campaign", "program_version"),
@@ -115,6 +123,18 @@ const COLUMNS: [(&str, &str); 36] = [
     ("slice", "messages"),
     ("slice", "last_ns"),
     ("slice", "delay_ns"),
+    ("explanation", "probe"),
+    ("explanation", "factor"),
+    ("explanation", "baseline"),
+    ("explanation", "health"),
+    ("explanation", "reason"),
+    ("stage_cost", "kind"),
+    ("stage_cost", "name"),
+    ("stage_cost", "difference_ns"),
+    ("stage_cost", "adjusted_p"),
+    ("stack_cost", "functions"),
+    ("stack_cost", "baseline_samples"),
+    ("stack_cost", "candidate_ns"),
 ];
 
 /// A changed small record. Of the first byte, the lowest bit says whether other bytes replace some of the file or
@@ -232,8 +252,12 @@ fn with_values(kept: &Kept, mut bytes: Bytes) -> Option<Vec<u8>> {
                 Sql::Text(String::from_utf8_lossy(bytes.some(length)).into_owned())
             }
         };
-        let key = if ["campaign", "host", "run"].contains(&table) { "id" } else { "run" };
-        let key = if table == "warning" { "rowid" } else { key };
+        let key = match table {
+            "campaign" | "host" | "run" | "explanation" => "id",
+            "stage_cost" | "stack_cost" => "place",
+            "warning" => "rowid",
+            _ => "run",
+        };
         let sql = format!("UPDATE {table} SET {column} = ? WHERE {key} = 1 + ? % {}", kept.runs);
         let _ = memory.execute(&sql, params_from_iter([value, Sql::Integer(row)]));
     }

@@ -5,6 +5,7 @@ import { Facts, Testbed } from "./testbed/Testbed";
 import { Runs, type Fetch } from "./runs/Runs";
 import { Forest } from "./verdicts/Forest";
 import { MatrixTable, Sentences } from "./verdicts/Verdicts";
+import { Why } from "./why/Why";
 
 export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
   return (
@@ -13,6 +14,7 @@ export function PageView({ page, fetch }: { page: Page; fetch: Fetch }) {
       {!page.finished && <p class="unfinished">Not finished: some comparisons have not been measured to their end.</p>}
       {page.answer && <p class="answer">{page.answer}</p>}
       <Forest page={page} />
+      <Why page={page} />
       <Sentences page={page} />
       <MatrixTable page={page} />
       <Explorer page={page} />

@@ -32,6 +32,10 @@ finished: boolean,
  */
 forest: Array<ForestRow>, 
 /**
+ * Why arms differ, where that was asked.
+ */
+why: Array<WhyView>, 
+/**
  * A sentence for each group of comparisons.
  */
 sentences: Array<Sentence>, 
@@ -137,6 +141,92 @@ low: number,
  * Upper end.
  */
 high: number, };
+
+export type WhyView = { 
+/**
+ * What both cells have in common.
+ */
+label: string, 
+/**
+ * The levels that differ: baseline, candidate.
+ */
+arms: [string, string], 
+/**
+ * The answer, or the reason why there is none.
+ */
+sentence: string, 
+/**
+ * What speaks against the figures, and what is left out.
+ */
+remarks: Array<string>, 
+/**
+ * What says whether the samples describe the stack; empty without costs.
+ */
+health: string, 
+/**
+ * From the baseline's cost to the candidate's, stage by stage; empty without costs.
+ */
+waterfall: Array<WaterfallRow>, 
+/**
+ * The call chains of both arms.
+ */
+flame: FlameView | null, };
+
+export type WaterfallRow = { 
+/**
+ * The stage, or the arm.
+ */
+name: string, 
+/**
+ * Whether it is the whole cost of an arm.
+ */
+is_whole: boolean, 
+/**
+ * The cost before this step; of a whole, 0.
+ */
+from: number, 
+/**
+ * The cost after it.
+ */
+to: number, 
+/**
+ * Half of the step's 95 % interval; of a whole, 0.
+ */
+half: number, 
+/**
+ * Whether the arms differ here, with all stages taken into account.
+ */
+differs: boolean, 
+/**
+ * The figure as printed.
+ */
+shown: string, };
+
+export type FlameView = { 
+/**
+ * Names of functions.
+ */
+names: Array<string>, 
+/**
+ * Each function's name.
+ */
+name: Array<number>, 
+/**
+ * How many functions called it, one another.
+ */
+depth: Array<number>, 
+/**
+ * Nanoseconds a message in the baseline, with all that it calls.
+ */
+baseline: Array<number>, 
+/**
+ * The same in the candidate.
+ */
+candidate: Array<number>, 
+/**
+ * How large the difference is among all: -3 to 3, positive where the candidate has more.
+ */
+tone: Array<number>, };
 
 export type Sentence = { 
 /**

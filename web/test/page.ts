@@ -50,6 +50,7 @@ export function page(): Page {
     legend: "",
     finished: true,
     forest: [],
+    why: [],
     sentences: [],
     matrix: { columns: [128, 1408], rows: [] },
     notes: [],

@@ -152,5 +152,7 @@ pub fn campaign<'a>(
         questions,
         stop_reasons: &[],
         runs,
+        is_sampled: false,
+        explanations: &[],
     }
 }

@@ -18,8 +18,9 @@ mod units;
 mod value;
 pub mod wifi;
 
+pub use explanation::pair::{Explanation, Why};
 pub use explanation::profile::{Profile, Sample, StageKind, StageName, Window};
-pub use explanation::stage_costs::{Health, StageCost, StageCosts};
+pub use explanation::stage_costs::{Health, StackCost, StageCost, StageCosts};
 pub use factors::cell::Cell;
 pub use factors::factor::Factor;
 pub use factors::family::{Family, Framing, Probe, Transport};

@@ -4,6 +4,7 @@
 //! takes them in windows, and leaves windows out in which nothing is sampled: what sampling costs is known by both.
 
 mod sampler;
+mod stacks;
 mod stages;
 mod symbols;
 mod sys;

@@ -1,5 +1,6 @@
 //! Samples of all processors, in windows, by a thread of its own.
 
+use crate::stacks::{Stacks, called};
 use crate::stages::{Kind, StageMap};
 use crate::symbols::Symbols;
 use crate::sys::{self, Counter, Record, Ring};
@@ -21,7 +22,7 @@ const REDRAW: Duration = Duration::from_micros(1300);
 /// Lengths of windows in which samples are taken and in which none are, nanoseconds.
 const SAMPLED_NS: [u64; 2] = [30_000_000, 60_000_000];
 const FREE_NS: [u64; 2] = [15_000_000, 40_000_000];
-/// No function.
+/// No function, and no call chain.
 const NONE: u32 = u32::MAX;
 /// Least period: the kernel's own limit.
 const LEAST_NS: u64 = 10_000;
@@ -174,13 +175,14 @@ impl Sampling {
     }
 
     fn finish(mut self) -> Profile {
-        let Classes { stages, symbols, unmapped, .. } = self.classes;
+        let Classes { stages, symbols, stacks, unmapped, .. } = self.classes;
         self.profile.stages = stages;
         self.profile.samples.sort_by_key(|sample| sample.time_ns);
         let named =
             self.profile.samples.iter().map(|sample| sample.function).filter(|function| *function != NONE);
         self.profile.functions =
             named.map(|function| (function, symbols.name(function).to_owned())).collect();
+        (self.profile.stacks, self.profile.frames) = (stacks.all, stacks.frames);
         let mut unmapped: Vec<(String, u64)> = unmapped.into_iter().collect();
         unmapped.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         self.profile.unmapped = unmapped;
@@ -205,6 +207,7 @@ impl Clock {
 struct Classes {
     map: StageMap,
     symbols: Symbols,
+    stacks: Stacks,
     /// The map's, then those of processes.
     stages: Vec<StageName>,
     /// The stage and function of an address.
@@ -234,6 +237,7 @@ impl Classes {
         Classes {
             map,
             symbols,
+            stacks: Stacks::default(),
             stages,
             known: HashMap::new(),
             processes: HashMap::new(),
@@ -252,21 +256,28 @@ impl Classes {
                 let period = shares.partition_point(|share| share.to_ns <= time_ns);
                 let stands_for_ns = shares.get(period).map_or(0, |share| share.stands_for_ns);
                 let is_own = pid != 0 && self.process(pid).is_some();
-                profile.samples.push(Sample { time_ns, stands_for_ns, cpu, stage, function, is_own });
+                let stack = self.stack(stage, is_user, &chain);
+                profile.samples.push(Sample { time_ns, stands_for_ns, cpu, stage, function, stack, is_own });
             }
         }
     }
 
-    /// The stage of a sample: that of the first function of the chain that has one. A return address is behind the
-    /// call.
+    /// The call chain of a sample, where the time is the study's.
+    fn stack(&mut self, stage: u32, is_user: bool, chain: &[u64]) -> u32 {
+        let StageName { name, kind } = &self.stages[stage as usize];
+        match kind {
+            StageKind::Other | StageKind::Idle => NONE,
+            StageKind::Stack | StageKind::Unmapped if is_user => self.stacks.of_name(name),
+            StageKind::Stack | StageKind::Unmapped => self.stacks.of_kernel(chain, &self.symbols),
+        }
+    }
+
+    /// The stage of a sample: that of the first function of the chain that has one.
     fn stage(&mut self, pid: u32, is_user: bool, chain: &[u64]) -> (u32, u32) {
         if is_user {
             return (self.process(pid).unwrap_or(self.other), NONE);
         }
-        let found = chain.iter().enumerate().find_map(|(depth, address)| {
-            let address = if depth == 0 { *address } else { address - 1 };
-            self.of_address(address)
-        });
+        let found = called(chain).find_map(|address| self.of_address(address));
         let Some((stage, function)) = found else {
             let leaf = chain.first().and_then(|address| self.symbols.find(*address));
             if pid != 0 && self.process(pid).is_none() {

@@ -64,6 +64,7 @@ fn document(findings: &Findings, width: usize) -> Vec<Block> {
     let mut blocks = heading::blocks(findings);
     blocks.extend(groups.iter().flat_map(|group| comparisons::blocks(group, findings.cpu_scope)));
     blocks.extend(estimates::blocks(findings));
+    blocks.extend(stage_costs::blocks(&findings.explanations, false));
     blocks.extend(notes::blocks(findings));
     blocks.extend(summary::blocks(&groups));
     blocks.extend(matrix::blocks(&groups, width));

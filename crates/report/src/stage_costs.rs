@@ -7,49 +7,82 @@ use crate::rendering::format::Format;
 use crate::rendering::json::versioned_json;
 use crate::rendering::{markdown, text};
 use serde::Serialize;
-use stacklab_model::{StageCost, StageCosts};
+use stacklab_model::{Explanation, Health, StageCost, StageCosts, Why};
 
 /// Version of the JSON.
 pub const STAGE_COSTS_FORMAT_VERSION: u32 = 1;
 /// Stages that the answer names.
 const NAMED: usize = 4;
 
-/// Renders the costs; `functions` adds the functions that differ most.
-pub fn stage_costs(all: &[StageCosts], format: Format, functions: bool, width: usize) -> String {
+/// What the tables' columns and rows are.
+const LEGEND: &str = "CPU time of both hosts a message, without what sampling costs. +- is half of the 95 % interval of the \
+     difference; * marks p < 0.05, adjusted for all stages (Holm). Threads: CPU time of the arm's threads; outside them: what the \
+     stack did in kernel threads and in interrupts of others. Busy is both, and the sum of all lines above `threads`.";
+
+/// Renders explanations; `functions` adds the functions that differ most.
+pub fn stage_costs(all: &[Explanation], format: Format, functions: bool, width: usize) -> String {
+    let title = || vec![Block::Title("Where the time goes, by stage of the network stack".to_owned())];
     match format {
-        Format::Text => text::render(&document(all, functions), width),
-        Format::Markdown => markdown::render(&document(all, functions)),
+        Format::Text => text::render(&[title(), blocks(all, functions)].concat(), width),
+        Format::Markdown => markdown::render(&[title(), blocks(all, functions)].concat()),
         Format::Csv => csv(all, functions, Cells::Guarded),
         Format::RawCsv => csv(all, functions, Cells::Raw),
-        Format::Json => {
-            #[derive(Serialize)]
-            struct Content<'a> {
-                explained: &'a [StageCosts],
+        Format::Json => versioned_json(STAGE_COSTS_FORMAT_VERSION, &Content::of(all)),
+    }
+}
+
+/// The JSON.
+#[derive(Serialize)]
+struct Content<'a> {
+    explained: Vec<&'a StageCosts>,
+    unexplained: Vec<Unexplained<'a>>,
+}
+
+#[derive(Serialize)]
+struct Unexplained<'a> {
+    cell: String,
+    arms: [String; 2],
+    reason: &'a str,
+}
+
+impl<'a> Content<'a> {
+    fn of(all: &'a [Explanation]) -> Self {
+        let unexplained = all.iter().filter_map(|explanation| match &explanation.why {
+            Why::Costs(_) => None,
+            Why::Unknown(reason) => {
+                Some(Unexplained { cell: explanation.context(), arms: explanation.arms(), reason })
             }
-            versioned_json(STAGE_COSTS_FORMAT_VERSION, &Content { explained: all })
+        });
+        Content {
+            explained: all.iter().filter_map(Explanation::costs).collect(),
+            unexplained: unexplained.collect(),
         }
     }
 }
 
-fn document(all: &[StageCosts], functions: bool) -> Vec<Block> {
-    let mut blocks = vec![Block::Title("Where the time goes, by stage of the network stack".to_owned())];
-    for costs in all {
-        let [baseline, candidate] = &costs.arms;
-        blocks.push(Block::Heading(plain(&format!("{}: {candidate} against {baseline}", costs.cell))));
-        blocks.push(Block::Table(table(costs, "stage", costs.stages.iter().chain(costs.sums()))));
-        if functions {
-            blocks.push(Block::Table(table(costs, "function", costs.functions.iter())));
+/// A table, the answer and what says whether it can be believed, for each explanation.
+pub fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for explanation in all {
+        let [baseline, candidate] = explanation.arms();
+        let heading = format!("Why: {}: {candidate} against {baseline}", explanation.context());
+        blocks.push(Block::Heading(plain(&heading)));
+        match &explanation.why {
+            Why::Unknown(reason) => blocks.push(Block::Text(plain(&format!("Not explained: {reason}.")))),
+            Why::Costs(costs) => {
+                blocks.push(Block::Table(table(costs, "stage", costs.stages.iter().chain(costs.sums()))));
+                if functions {
+                    blocks.push(Block::Table(table(costs, "function", costs.functions.iter())));
+                }
+                blocks.push(Block::Text(answer(costs)));
+                blocks.push(Block::Text(health(&costs.health)));
+                blocks.push(Block::List(costs.health.complaints().iter().map(|text| plain(text)).collect()));
+            }
         }
-        blocks.push(Block::Text(answer(costs)));
-        blocks.push(Block::Text(health(costs)));
-        blocks.push(Block::List(costs.health.complaints().iter().map(|text| plain(text)).collect()));
     }
-    blocks.push(Block::Text(
-        "CPU time of both hosts a message, without what sampling costs. +- is half of the 95 % interval of the difference; * marks p < 0.05, \
-         adjusted for all stages (Holm). Threads: CPU time of the arm's threads; outside them: what the stack did in kernel threads and \
-         in interrupts of others. Busy is both, and the sum of all lines above `threads`."
-            .to_owned(),
-    ));
+    if all.iter().any(|explanation| explanation.costs().is_some()) {
+        blocks.push(Block::Text(LEGEND.to_owned()));
+    }
     blocks
 }
 
@@ -68,7 +101,7 @@ fn table<'a>(costs: &StageCosts, what: &str, rows: impl Iterator<Item = &'a Stag
 }
 
 /// The answer in a sentence: by how much the arms differ, and in which stages.
-fn answer(costs: &StageCosts) -> String {
+pub fn answer(costs: &StageCosts) -> String {
     let [baseline, candidate] = &costs.arms;
     let busy = &costs.busy;
     let more = |ns: f64| if ns < 0.0 { "less" } else { "more" };
@@ -90,8 +123,8 @@ fn answer(costs: &StageCosts) -> String {
     plain(&format!("{sentence}: {why}."))
 }
 
-fn health(costs: &StageCosts) -> String {
-    let health = &costs.health;
+/// What says whether the samples describe the stack.
+pub fn health(health: &Health) -> String {
     let covers = match health.coverage {
         Some(share) => format!("samples cover {:.1} % of the busy time", 100.0 * share),
         None => "the receiver counts no CPU time of its own here, so threads is by samples".to_owned(),
@@ -118,8 +151,8 @@ pub struct Row<'a> {
     cost: &'a StageCost,
 }
 
-fn csv(all: &[StageCosts], functions: bool, cells: Cells) -> String {
-    let rows = all.iter().flat_map(|costs| {
+fn csv(all: &[Explanation], functions: bool, cells: Cells) -> String {
+    let rows = all.iter().filter_map(Explanation::costs).flat_map(|costs| {
         let kind = |kind: &'static str| move |cost| Row { costs, kind, cost };
         let listed = costs.functions.iter().filter(move |_| functions);
         costs

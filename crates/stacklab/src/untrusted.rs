@@ -112,6 +112,7 @@ fn all_of(record: &Record) -> Result<(), Failure> {
     record.campaign()?;
     record.hosts()?;
     record.run_count()?;
+    record.explanations()?;
     whole_runs(record).map(drop)
 }
 

@@ -33,6 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             seed: 1,
             testbed_description: "made up".to_owned(),
             cpu_scope: CpuScope::Shared,
+            sample_period_ns: None,
         },
     )?;
     let (mut block, mut position) = (0, 0);

@@ -23,6 +23,8 @@ pub struct Campaign {
     pub testbed_description: String,
     /// The scope of the hosts' CPU figures.
     pub cpu_scope: CpuScope,
+    /// Mean time between samples of a processor, nanoseconds, if the processors were sampled while it was measured.
+    pub sample_period_ns: Option<u64>,
 }
 
 /// A host at the beginning of a campaign, or at its resumption.

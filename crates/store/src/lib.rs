@@ -6,6 +6,7 @@
 
 mod campaign;
 mod error;
+mod explanations;
 mod hostile;
 mod open;
 mod runs;

@@ -10,13 +10,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The record format that this crate writes, and the newest that it reads (PRAGMA user_version).
-pub const FORMAT: i64 = 3;
+pub const FORMAT: i64 = 4;
 /// PRAGMA application_id of every record: "StLb".
 const APPLICATION: i64 = 0x5374_4c62;
 
 /// What converts each older format to the next one.
-const UPGRADES: [(i64, &str); 2] =
-    [(1, include_str!("upgrade-1-to-2.sql")), (2, include_str!("upgrade-2-to-3.sql"))];
+const UPGRADES: [(i64, &str); 3] = [
+    (1, include_str!("format/upgrade-1-to-2.sql")),
+    (2, include_str!("format/upgrade-2-to-3.sql")),
+    (3, include_str!("format/upgrade-3-to-4.sql")),
+];
 
 /// How long a campaign waits for readers before it commits: longer than any reader takes. Otherwise the commit would
 /// fail.
@@ -113,8 +116,13 @@ impl Record {
 
     /// The campaign's row.
     pub fn campaign(&self) -> Result<Campaign, StoreError> {
+        // Format 3 had no campaigns that were sampled.
+        let period = if self.format < 4 { "NULL" } else { "sample_period_ns" };
         let row = self.connection.query_row(
-            "SELECT program_version, created_unix_ns, study_name, study_text, scale, settings, seed, bed, cpu_scope FROM campaign",
+            &format!(
+                "SELECT program_version, created_unix_ns, study_name, study_text, scale, settings, seed, bed, cpu_scope, {period}
+                 FROM campaign"
+            ),
             [],
             |row| {
                 Ok(Campaign {
@@ -127,6 +135,7 @@ impl Record {
                     seed: parsed(&row.get::<_, String>(6)?)?,
                     testbed_description: row.get(7)?,
                     cpu_scope: parsed::<CpuScope>(&row.get::<_, String>(8)?)?,
+                    sample_period_ns: known(row, 9)?,
                 })
             },
         );
@@ -260,10 +269,10 @@ fn image(campaign: &Campaign) -> rusqlite::Result<Vec<u8>> {
     let mut memory = Connection::open_in_memory()?;
     memory.pragma_update(None, "application_id", APPLICATION)?;
     memory.pragma_update(None, "user_version", FORMAT)?;
-    memory.execute_batch(include_str!("schema.sql"))?;
+    memory.execute_batch(include_str!("format/schema.sql"))?;
     memory.execute(
-        "INSERT INTO campaign (id, program_version, created_unix_ns, study_name, study_text, scale, settings, seed, bed, cpu_scope)
-         VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+        "INSERT INTO campaign (id, program_version, created_unix_ns, study_name, study_text, scale, settings, seed, bed, cpu_scope, sample_period_ns)
+         VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
         params![
             campaign.program_version,
             campaign.created_unix_ns as i64,
@@ -274,6 +283,7 @@ fn image(campaign: &Campaign) -> rusqlite::Result<Vec<u8>> {
             campaign.seed.to_string(),
             campaign.testbed_description,
             campaign.cpu_scope.name(),
+            campaign.sample_period_ns.map(|ns| ns as i64),
         ],
     )?;
     Ok(memory.serialize(MAIN_DB)?.to_vec())
@@ -322,6 +332,11 @@ pub(crate) fn count(row: &Row<'_>, place: usize) -> rusqlite::Result<u64> {
     within(row.get(place)?, LARGEST_NUMBER)
 }
 
+/// The same where there may be none.
+pub(crate) fn known(row: &Row<'_>, place: usize) -> rusqlite::Result<Option<u64>> {
+    row.get::<_, Option<i64>>(place)?.map(|number| within(number, LARGEST_NUMBER)).transpose()
+}
+
 /// A number that is not negative and not above the largest possible one.
 pub(crate) fn within(number: i64, largest: u64) -> rusqlite::Result<u64> {
     let found = u64::try_from(number).ok().filter(|number| *number <= largest);
@@ -334,6 +349,6 @@ pub(crate) fn parsed<T: std::str::FromStr<Err: std::error::Error + Send + Sync +
     text.parse().map_err(|error| not_understood(Box::new(error)))
 }
 
-fn not_understood(error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
+pub(crate) fn not_understood(error: Box<dyn std::error::Error + Send + Sync>) -> rusqlite::Error {
     rusqlite::Error::FromSqlConversionFailure(0, rusqlite::types::Type::Text, error)
 }

@@ -1,11 +1,11 @@
 //! Runs in and out of a record.
 
-use crate::open::{count, from_json, has_waiting_times, parsed, to_json, within};
+use crate::open::{count, from_json, has_waiting_times, known, parsed, to_json, within};
 use crate::{Record, StoreError};
 use rusqlite::{Connection, Row, Transaction, params};
 use stacklab_model::{
-    Cell, Delays, Direction, Drops, HostReport, IntervalRow, LARGEST_NUMBER, RunRecord, RunStatus, Slice,
-    Trial, Value, Warning,
+    Cell, Delays, Direction, Drops, HostReport, IntervalRow, RunRecord, RunStatus, Slice, Trial, Value,
+    Warning,
 };
 use std::collections::BTreeMap;
 
@@ -329,8 +329,7 @@ fn select_slices(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Sli
     );
     key.rows(connection, &select, |row| {
         let count = |place: usize| count(row, place);
-        let known =
-            |place: usize| row.get::<_, Option<i64>>(place)?.map(|ns| within(ns, LARGEST_NUMBER)).transpose();
+        let known = |place: usize| known(row, place);
         Ok(Slice {
             round: row.get(0)?,
             messages: count(1)?,

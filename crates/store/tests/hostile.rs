@@ -22,6 +22,7 @@ fn record() -> (TempDir, PathBuf) {
         seed: 1,
         testbed_description: "two hosts".into(),
         cpu_scope: CpuScope::Shared,
+        sample_period_ns: None,
     };
     drop(Record::create(&path, &campaign).unwrap());
     (folder, path)

@@ -1,7 +1,7 @@
 //! A campaign, as read from its record.
 
 use stacklab_model::{
-    Cell, CpuScope, HostFacts, LinkConfig, ProbeSpec, Question, RunRecord, StopReason, Topology,
+    Cell, CpuScope, Explanation, HostFacts, LinkConfig, ProbeSpec, Question, RunRecord, StopReason, Topology,
 };
 
 /// A campaign, as read from its record.
@@ -36,4 +36,8 @@ pub struct Campaign<'a> {
     pub stop_reasons: &'a [StopReason],
     /// The runs, valid and not, in any order.
     pub runs: &'a [RunRecord],
+    /// Whether the processors were sampled while they were measured.
+    pub is_sampled: bool,
+    /// Why cells differ.
+    pub explanations: &'a [Explanation],
 }

@@ -27,8 +27,26 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Level of tests: the share of false positives that is accepted.
 const LEVEL: f64 = 0.05;
 
+/// Why runs that were sampled give no verdict.
+const SAMPLED: &str = "the processors were sampled while it was measured, which takes time";
+
 /// Computes all findings of a campaign.
 pub fn findings(campaign: &Campaign) -> Findings {
+    let mut findings = measured(campaign);
+    if campaign.is_sampled {
+        for comparison in &mut findings.comparisons {
+            comparison.verdict = Verdict::Nothing(SAMPLED.to_owned());
+            comparison.more_blocks = None;
+        }
+        for overall in &mut findings.overall {
+            overall.verdict = Verdict::Nothing(SAMPLED.to_owned());
+            overall.answered = 0;
+        }
+    }
+    findings
+}
+
+fn measured(campaign: &Campaign) -> Findings {
     let runs = Runs::new(campaign.runs);
     let cells = cells(campaign, &runs);
     let floors = floors(campaign.runs);
@@ -60,6 +78,8 @@ pub fn findings(campaign: &Campaign) -> Findings {
         comparisons,
         many_arms,
         warnings: warnings(campaign.runs),
+        is_sampled: campaign.is_sampled,
+        explanations: campaign.explanations.to_vec(),
     }
 }
 
@@ -256,6 +276,30 @@ mod tests {
         assert!((explained.left.unwrap() - 1.0).abs() < 0.01);
         assert_eq!(loss.verdict, Verdict::Nothing("ipv4: not recorded".into()));
         assert_eq!((loss.stop_reason, &loss.explained), (StopReason::Unfinished, &None));
+    }
+
+    #[test]
+    fn runs_that_were_sampled_give_no_verdict() {
+        let (four, six) = (cell(Family::Ipv4, 128), cell(Family::Ipv6, 128));
+        let runs: Vec<RunRecord> = (0..4)
+            .flat_map(|block| {
+                let figure = f64::from(block);
+                [
+                    run(block, &six, Metric::Throughput, 590.0 + figure),
+                    run(block, &four, Metric::Throughput, 650.0 + figure),
+                ]
+            })
+            .collect();
+        let (link_config, questions) = (link_config(None), [question(Metric::Throughput, 0.02)]);
+        let cells = [four, six];
+        let of = |is_sampled| {
+            findings(&Campaign { cells: &cells, is_sampled, ..campaign(&link_config, &questions, &runs) })
+        };
+        assert_eq!(of(false).comparisons[0].verdict, Verdict::Better("ipv4".into()));
+        let sampled = of(true);
+        assert!(matches!(&sampled.comparisons[0].verdict, Verdict::Nothing(why) if why.contains("sampled")));
+        assert!(matches!(&sampled.overall[0].verdict, Verdict::Nothing(_)) && sampled.is_sampled);
+        assert!(sampled.comparisons[0].effect.is_some());
     }
 
     #[test]

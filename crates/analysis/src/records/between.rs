@@ -166,6 +166,8 @@ mod tests {
                 questions: &self.questions,
                 stop_reasons: &[],
                 runs: &self.runs,
+                is_sampled: false,
+                explanations: &[],
             }
         }
     }

@@ -6,10 +6,12 @@
 //! samples and the one without after it.
 
 mod lock;
+mod stacks;
 #[cfg(test)]
 mod tests;
 
 use crate::stage_costs::lock::Lock;
+use crate::stage_costs::stacks::{Sampled, folded};
 use crate::statistics::holm;
 use crate::statistics::moments::Moments;
 use stacklab_model::{Health, Profile, SplitMix64, StageCost, StageCosts, StageKind};
@@ -36,6 +38,8 @@ struct Block {
     outside: f64,
     /// Nanoseconds of other programs.
     other: f64,
+    /// Samples by call chain.
+    stacks: Sampled,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -158,6 +162,11 @@ pub fn stage_costs(
     functions.truncate(FUNCTIONS);
     let unmapped = sum("unmapped", numbers(StageKind::Unmapped));
     let busy = cost("busy", &|arm: &Arm| arm.clock + arm.outside);
+    let stacks = [0, 1].map(|arm| {
+        let mut all = Sampled::default();
+        whole.iter().for_each(|block| all.add_all(&blocks[arm][*block].stacks));
+        all.scaled(estimate[arm].factor)
+    });
     let messages = |arm: &Vec<Block>| whole.iter().map(|block| arm[*block].sampled.messages).sum::<f64>();
     let of_both = |figure: &dyn Fn(&Arm) -> f64| estimate.iter().map(figure).sum::<f64>();
     let all_ns = of_both(&|arm| arm.clock + arm.outside);
@@ -184,6 +193,7 @@ pub fn stage_costs(
         outside: cost("outside them", &|arm: &Arm| arm.outside),
         busy,
         functions,
+        stacks: folded(profile, &stacks),
         health,
     })
 }
@@ -224,6 +234,9 @@ fn place(
         if let Some(place) = functions.get(&sample.function) {
             block.ns[*place] += ns;
         }
+        if (sample.stack as usize) < profile.stacks.len() {
+            block.stacks.add(sample.stack, 1, ns);
+        }
         lock.add(sample);
         count += 1;
     }
@@ -237,6 +250,8 @@ struct Arm {
     clock: f64,
     /// The clock without sampling over the clock with it.
     scale: f64,
+    /// Nanoseconds a message over nanoseconds of all samples.
+    factor: f64,
     /// By place.
     ns: Vec<f64>,
     /// What samples of the stack show that were not in threads of the study.
@@ -251,7 +266,15 @@ impl Arm {
     /// `parts` are the stages of the stack; `is_whole` tells whether both hosts count their CPU time.
     fn of<'a>(blocks: impl Iterator<Item = &'a Block>, parts: &[usize], is_whole: bool) -> Self {
         let (mut sampled, mut free) = (Clock::default(), Clock::default());
-        let mut arm = Arm { clock: 0.0, scale: 0.0, ns: Vec::new(), outside: 0.0, other: 0.0, sampled: 0.0 };
+        let mut arm = Arm {
+            clock: 0.0,
+            scale: 0.0,
+            factor: 0.0,
+            ns: Vec::new(),
+            outside: 0.0,
+            other: 0.0,
+            sampled: 0.0,
+        };
         for block in blocks {
             sampled.add(block.sampled);
             free.add(block.free);
@@ -262,7 +285,8 @@ impl Arm {
         }
         arm.clock = free.per_message();
         arm.scale = arm.clock / sampled.per_message();
-        let factor = arm.scale / sampled.messages;
+        arm.factor = arm.scale / sampled.messages;
+        let factor = arm.factor;
         arm.ns.iter_mut().chain([&mut arm.outside, &mut arm.other]).for_each(|each| *each *= factor);
         arm.sampled = parts.iter().map(|stage| arm.ns[*stage]).sum();
         if !is_whole {

@@ -66,12 +66,16 @@ fn made(shares: [[f64; 3]; 2], seed: u64, locked: bool) -> (Profile, [Vec<ArmSli
                     cpu: 0,
                     stage,
                     function: 7,
+                    stack: stage,
                     is_own: stage != 2,
                 });
             }
         }
     }
     profile.functions.insert(7, "f".to_owned());
+    // Each stage has a call chain of its own; idle time has none.
+    profile.stacks = vec![vec![0, 1], vec![0, 2]];
+    profile.frames = ["entry", "ip_route", "copy"].map(str::to_owned).to_vec();
     (profile, slices)
 }
 
@@ -102,6 +106,14 @@ fn a_stage_that_costs_more_is_found_with_its_nanoseconds_and_all_add_up() {
     );
     assert!((health.lock_ratio - 1.0).abs() < 0.03 && health.complaints().is_empty(), "{health:?}");
     assert_eq!(found.functions[0].name, "f");
+    // Call chains add up to what was sampled.
+    let chains: Vec<&[String]> = found.stacks.iter().map(|stack| stack.functions.as_slice()).collect();
+    assert_eq!(chains, [["entry", "copy"], ["entry", "ip_route"]]);
+    for arm in [0, 1] {
+        let sampled: f64 = found.stages.iter().chain([&found.unmapped]).map(|row| row.ns[arm]).sum();
+        let stacks: f64 = found.stacks.iter().map(|stack| stack.ns[arm]).sum();
+        assert!((sampled - stacks).abs() < 1e-6, "{sampled} and {stacks}");
+    }
 }
 
 #[test]

@@ -13,6 +13,10 @@ pub struct Profile {
     pub windows: Vec<Window>,
     /// Names of the functions that samples are of, by number.
     pub functions: BTreeMap<u32, String>,
+    /// Call chains: functions, the outermost one first, as numbers of `frames`.
+    pub stacks: Vec<Vec<u32>>,
+    /// Names of the functions in call chains. A program's own code is one function.
+    pub frames: Vec<String>,
     /// Samples that found no room.
     pub lost: u64,
     /// How often the kernel left samples out because they took too much time.
@@ -56,6 +60,8 @@ pub struct Sample {
     pub stage: u32,
     /// Function, a number of the profile's; another number if there is none.
     pub function: u32,
+    /// Call chain, an index of the profile's; another number if none is kept, as of idle processors.
+    pub stack: u32,
     /// Whether a process of the study ran.
     pub is_own: bool,
 }

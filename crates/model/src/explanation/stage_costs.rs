@@ -1,9 +1,9 @@
 //! What the samples show: the cost of each stage in each arm.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The costs of two arms by stage, nanoseconds a message.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageCosts {
     /// What both arms have in common.
     pub cell: String,
@@ -24,6 +24,9 @@ pub struct StageCosts {
     pub busy: StageCost,
     /// Functions, the largest difference first.
     pub functions: Vec<StageCost>,
+    /// Call chains, in the order of their functions' names.
+    #[serde(default)]
+    pub stacks: Vec<StackCost>,
     /// Whether the figures can be believed.
     pub health: Health,
 }
@@ -36,7 +39,7 @@ impl StageCosts {
 }
 
 /// A cost in two arms.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct StageCost {
     /// The stage's or function's name.
     pub name: String,
@@ -47,7 +50,7 @@ pub struct StageCost {
     /// Standard error of the difference, by the bootstrap over windows.
     pub error_ns: f64,
     /// p of no difference, adjusted for the number of stages (Holm); `None` for what is no stage.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adjusted_p: Option<f64>,
 }
 
@@ -63,8 +66,19 @@ impl StageCost {
     }
 }
 
+/// What samples of a call chain show in two arms. The chains of an arm add up to its sampled stages.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StackCost {
+    /// Functions, the outermost one first.
+    pub functions: Vec<String>,
+    /// Samples: baseline, candidate.
+    pub samples: [u64; 2],
+    /// Nanoseconds a message: baseline, candidate.
+    pub ns: [f64; 2],
+}
+
 /// What says whether samples describe the stack.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Health {
     /// How often two samples in a row are of one stage, over how often they would be by chance: 1 when samples fall
     /// anywhere.

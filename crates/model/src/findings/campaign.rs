@@ -1,5 +1,6 @@
 //! The findings of a campaign, all together.
 
+use crate::explanation::pair::Explanation;
 use crate::findings::finding::{CellEstimate, Comparison, ManyArms, SteadyState};
 use crate::findings::floor::Floor;
 use crate::findings::overall::Overall;
@@ -55,4 +56,10 @@ pub struct Findings {
     pub cautions: Vec<(usize, Warning)>,
     /// Warnings for the reader, each once, with the number of runs that gave it.
     pub warnings: Vec<(usize, Warning)>,
+    /// Whether the processors were sampled while it was measured: such runs give no verdict.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_sampled: bool,
+    /// Why cells differ.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub explanations: Vec<Explanation>,
 }

@@ -1,11 +1,13 @@
 //! The answer of a campaign, in a sentence for each pair of levels and each transport.
 
 use crate::findings::groups::level_name;
+use crate::findings::why::why;
 use crate::rendering::numbers::{DisplayUnit, fixed};
 use stacklab_model::{Effect, Findings, Metric, Overall, Scale, Transport, Verdict};
 
 /// `ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower, rtt 1.1 ± 0.2 % higher; loss equivalent. 40 of 42
-/// comparisons are answered.` `None` without comparisons.
+/// comparisons are answered.` After each pair, why it differs, if that is known. Of runs that were sampled only that.
+/// `None` without comparisons.
 pub fn answer(findings: &Findings) -> Option<String> {
     let all = &findings.overall;
     let mut sentences: Vec<String> = Vec::new();
@@ -20,7 +22,18 @@ pub fn answer(findings: &Findings) -> Option<String> {
             .iter()
             .filter(|other| (other.baseline.as_str(), other.candidate.as_str(), other.transport) == key)
             .collect();
-        sentences.push(sentence(&group));
+        if !findings.is_sampled {
+            sentences.push(sentence(&group));
+        }
+        sentences.extend(why(
+            &findings.explanations,
+            one.factor,
+            [&one.baseline, &one.candidate],
+            one.transport,
+        ));
+    }
+    if findings.is_sampled {
+        return (!sentences.is_empty()).then(|| sentences.join(" "));
     }
     let [asked, answered] = [|one: &Overall| one.comparisons, |one: &Overall| one.answered]
         .map(|part| all.iter().map(part).sum::<usize>());
@@ -75,7 +88,7 @@ pub fn difference(metric: Metric, effect: &Effect) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tests::fixtures::findings;
+    use crate::tests::fixtures::{explanations, findings};
     use stacklab_model::{Factor, Interval};
 
     fn overall(metric: Metric, transport: Transport, estimate: f64, verdict: Verdict) -> Overall {
@@ -118,5 +131,20 @@ mod tests {
              ipv6 against ipv4 over tcp: throughput inconclusive. 22 of 24 comparisons answered."
         );
         assert_eq!(answer(&Findings { overall: vec![], ..findings() }), None);
+    }
+
+    #[test]
+    fn the_answer_says_why_and_of_sampled_runs_nothing_else() {
+        let overall =
+            vec![overall(Metric::Throughput, Transport::Udp, 0.956, Verdict::Better("ipv4".into()))];
+        let explained = Findings { overall, explanations: explanations(), ..findings() };
+        let why = "Why, stream udp segment 128 B: mostly route lookup, +74 of +122 ns a message.";
+        assert_eq!(
+            answer(&explained).unwrap(),
+            format!(
+                "ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower. {why} 6 of 6 comparisons answered."
+            )
+        );
+        assert_eq!(answer(&Findings { is_sampled: true, ..explained }).unwrap(), why);
     }
 }

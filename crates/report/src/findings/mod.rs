@@ -11,3 +11,4 @@ pub mod json;
 pub mod matrix;
 pub mod notes;
 pub mod summary;
+pub mod why;

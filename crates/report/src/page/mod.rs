@@ -20,6 +20,7 @@ pub(crate) mod tests;
 #[cfg(test)]
 mod types;
 mod verdicts;
+mod why;
 
 pub use compared::compared;
 pub use details::{Detailed, detail};
@@ -49,6 +50,7 @@ pub fn page(source: &PageSource) -> Page {
             .iter()
             .all(|comparison| comparison.stop_reason != StopReason::Unfinished),
         forest: forest::rows(findings),
+        why: why::views(&findings.explanations),
         sentences: comparisons.sentences(&groups),
         matrix: comparisons.matrix(&groups),
         notes: notes::points(findings),

@@ -1,9 +1,9 @@
 //! Hand-made findings for the tests: every verdict, both scales, explained ratios, missing values, invalid runs.
 
 use stacklab_model::{
-    Adjustment, Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, Explained, Factor, Family,
-    Findings, Framing, Interval, LimitedBy, Metric, Order, Question, Scale, StopReason, Tests, Transport,
-    Verdict, Warning,
+    Adjustment, Cell, CellEstimate, Comparison, CpuScope, Effect, Estimate, Explained, Explanation, Factor,
+    Family, Findings, Framing, Health, Interval, LimitedBy, Metric, Order, Probe, Question, Scale, StackCost,
+    StageCost, StageCosts, StopReason, Tests, Transport, Verdict, Warning, Why,
 };
 
 pub fn cell(transport: Transport, family: Family, size: u32) -> Cell {
@@ -205,10 +205,75 @@ pub fn findings() -> Findings {
             (3, tick("the window had 9 ticks of the CPU clock")),
             (1, tick("the window had 7 ticks")),
         ],
+        is_sampled: false,
+        explanations: vec![],
     }
 }
 
 /// The same campaign, asking for no comparison.
 pub fn without_comparisons() -> Findings {
     Findings { comparisons: Vec::new(), ..findings() }
+}
+
+/// Stage costs of ipv6 against ipv4 over udp: route lookup costs 74 ns more.
+pub fn costs() -> StageCosts {
+    let row = |name: &str, ns: [f64; 2], error_ns: f64, adjusted_p: Option<f64>| StageCost {
+        name: name.to_owned(),
+        ns,
+        difference_ns: ns[1] - ns[0],
+        error_ns,
+        adjusted_p,
+    };
+    let stack = |functions: &[&str], samples, ns| StackCost {
+        functions: functions.iter().copied().map(str::to_owned).collect(),
+        samples,
+        ns,
+    };
+    StageCosts {
+        cell: "stream udp segment 128 B".to_owned(),
+        arms: ["ipv4", "ipv6"].map(str::to_owned),
+        stages: vec![
+            row("route lookup", [326.0, 400.0], 6.0, Some(1e-9)),
+            row("ip output", [180.0, 220.0], 8.0, Some(0.001)),
+            row("copy", [300.0, 297.0], 5.0, Some(1.0)),
+        ],
+        unmapped: row("unmapped", [2.0, 2.0], 0.5, None),
+        not_sampled: row("not sampled", [92.0, 103.0], 9.0, None),
+        threads: row("threads", [880.0, 1000.0], 4.0, None),
+        outside: row("outside them", [20.0, 22.0], 1.0, None),
+        busy: row("busy", [900.0, 1022.0], 4.0, None),
+        functions: vec![row("fib6_table_lookup", [0.0, 120.0], 4.0, Some(1e-9))],
+        stacks: vec![
+            stack(&["entry", "udp_sendmsg", "fib_table_lookup"], [3260, 0], [326.0, 0.0]),
+            stack(&["entry", "udpv6_sendmsg", "fib6_table_lookup"], [0, 4000], [0.0, 400.0]),
+            stack(&["user (stacklab)"], [4820, 5190], [482.0, 519.0]),
+        ],
+        health: Health {
+            lock_ratio: 1.01,
+            coverage: Some(0.9),
+            overhead: 0.12,
+            unmapped: 0.002,
+            other_load: 0.03,
+            samples: 17_270,
+            messages: 20_000,
+            lost: 0,
+            throttled: 0,
+            unmapped_functions: vec![],
+        },
+    }
+}
+
+/// An explanation with these costs, and one without, for it was not made.
+pub fn explanations() -> Vec<Explanation> {
+    let of = |size, why| Explanation {
+        probe: Probe::Stream,
+        factor: Factor::Family,
+        baseline: cell(Transport::Udp, Family::Ipv4, size),
+        candidate: cell(Transport::Udp, Family::Ipv6, size),
+        why,
+    };
+    vec![
+        of(128, Why::Costs(Box::new(costs()))),
+        of(1408, Why::Unknown("the time for it was over".to_owned())),
+    ]
 }

@@ -1,8 +1,8 @@
 //! Complete reports, as the user reads them, and the properties that all of them have.
 
 use crate::rendering::format::Format;
-use crate::tests::fixtures::{cell, compared, findings, without_comparisons};
-use crate::{WIDTH, render};
+use crate::tests::fixtures::{cell, compared, explanations, findings, without_comparisons};
+use crate::{WIDTH, render, stage_costs};
 use insta::assert_snapshot;
 use stacklab_model::{
     Comparison, Explained, Factor, Family, Findings, Framing, LimitedBy, ManyArms, Metric, StopReason,
@@ -43,6 +43,15 @@ fn text_without_comparisons_shows_every_cell() {
 #[test]
 fn markdown_says_the_same_in_pipe_tables() {
     assert_snapshot!("markdown", render(&findings(), Format::Markdown, WIDTH));
+}
+
+#[test]
+fn explanations_are_a_table_a_sentence_and_their_health_or_the_reason_for_none() {
+    let explained = Findings { explanations: explanations(), ..with(vec![]) };
+    assert_snapshot!("explained", text(&explained));
+    let json = render(&explained, Format::Json, WIDTH);
+    assert_eq!(serde_json::from_str::<Findings>(&json).unwrap(), explained);
+    assert_snapshot!("stages_csv", stage_costs(&explanations(), Format::Csv, true, WIDTH));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use crate::campaign::schedule::Schedule;
 use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
 use stacklab_analysis::{Campaign, findings};
-use stacklab_model::{Findings, HostFacts, Question, RunRecord, StopReason};
+use stacklab_model::{Explanation, Findings, HostFacts, Question, RunRecord, StopReason};
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
 
@@ -14,6 +14,20 @@ use stacklab_study::{Plan, Study};
 /// When the record cannot be read, or this version does not understand its study.
 pub fn conclude(record: &Record) -> Result<Findings, Failure> {
     Ok(findings(&Recorded::read(record)?.campaign()))
+}
+
+/// Of several explanations of the same cells, the last one: a resumed campaign may explain what it could not before.
+fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
+    let mut kept: Vec<Explanation> = Vec::new();
+    for new in all {
+        let is_same = |old: &Explanation| {
+            (old.probe, old.factor, &old.baseline, &old.candidate)
+                == (new.probe, new.factor, &new.baseline, &new.candidate)
+        };
+        kept.retain(|old| !is_same(old));
+        kept.push(new);
+    }
+    kept
 }
 
 /// The parsed contents of a record.
@@ -26,6 +40,7 @@ pub struct Recorded {
     questions: Vec<Question>,
     stop_reasons: Vec<StopReason>,
     runs: Vec<RunRecord>,
+    explanations: Vec<Explanation>,
 }
 
 impl Recorded {
@@ -49,7 +64,8 @@ impl Recorded {
                 kinds.push(host.kind);
             }
         }
-        Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, runs })
+        let explanations = latest(record.explanations()?);
+        Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, runs, explanations })
     }
 
     /// Title of a campaign's study, if this version understands it.
@@ -90,6 +106,8 @@ impl Recorded {
             questions: &self.questions,
             stop_reasons: &self.stop_reasons,
             runs: &self.runs,
+            is_sampled: self.campaign.sample_period_ns.is_some(),
+            explanations: &self.explanations,
         }
     }
 }

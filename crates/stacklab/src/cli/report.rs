@@ -23,6 +23,9 @@ pub struct ReportOptions {
     /// deviations, as text, markdown, latex or csv
     #[arg(long, value_name = "FORMULA", value_parser = ["symmetric", "lower", "higher", "points"])]
     pub difference: Option<String>,
+    /// Only where the time goes, as `explain` prints it, with the functions that differ most
+    #[arg(long, conflicts_with_all = ["difference", "figure"])]
+    pub stages: bool,
 }
 
 /// Options of `export`.

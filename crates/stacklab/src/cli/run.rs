@@ -1,5 +1,6 @@
 //! Which study is run or measured, where, and how much of it.
 
+use crate::cli::quantities::some_time;
 use crate::cli::reference::TextOrJson;
 use clap::Args;
 use stacklab_testbed::Placement;
@@ -41,6 +42,13 @@ pub struct RunOptions {
     /// are those it was begun with
     #[arg(long)]
     pub resume: bool,
+    /// Afterwards find why arms are better in cost or rate, by samples of the processors, for at most this time
+    /// (60s); needs what `explain` needs
+    #[arg(long, value_name = "TIME", value_parser = some_time, num_args = 0..=1, require_equals = true, default_missing_value = "60s")]
+    pub explain: Option<u64>,
+    /// Mean time between samples of a processor, nanoseconds, if something samples them meanwhile.
+    #[arg(skip)]
+    pub sample_period_ns: Option<u64>,
 }
 
 /// Where the testbeds of a study with routers are.

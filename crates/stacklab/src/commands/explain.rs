@@ -3,24 +3,18 @@
 //! A campaign is run while the processors are sampled. Samples and slices have one clock, so the samples of each arm
 //! are those of the times of its slices. Runs that were sampled give no verdicts: sampling costs time.
 
-use crate::campaign::sources::{StudySource, new_seed, study_of};
+use crate::campaign::sources::{new_seed, study_of};
 use crate::cli::explain::ExplainOptions;
 use crate::cli::run::{PlacementOptions, RunOptions, StudyOptions};
 use crate::commands::output::print_text;
 use crate::commands::run::campaign;
+use crate::explaining::{explanations, possible};
 use crate::failure::Failure;
-use crate::rig::placement::RoutedPlacement;
-use stacklab_analysis::{ArmSlice, stage_costs};
-use stacklab_model::{
-    Cell, ComparisonSpec, Factor, Family, HostReport, Io, Probe, Profile, Role, SELF_ARMS, Slice, StageCosts,
-    Systems, Topology,
-};
+use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io};
 use stacklab_profile::Sampler;
 use stacklab_report::WIDTH;
-use stacklab_store::Record;
 use stacklab_study::Study;
 use stacklab_testbed::Placement;
-use std::collections::HashMap;
 use std::path::Path;
 
 /// The probes that can be named in place of a study.
@@ -29,10 +23,7 @@ const PROBES: [&str; 3] = ["udp", "tcp", "echo"];
 /// more.
 const ARM_NS: u64 = 500_000_000;
 const ARMS: u64 = 4;
-/// Kernels on which a software clock that samples can hang the machine.
-const HANGING: [&str; 2] = ["6.16.", "6.17."];
-
-/// Runs the study while the processors are sampled, and prints the costs by stage.
+/// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
 pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(|reason| Failure::Output {
         what: "a folder for the study and its record".to_owned(),
@@ -51,7 +42,7 @@ pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let asked =
         StudyOptions { study: Some(path), scale: None, seed: Some(seed), settings: options.settings.clone() };
     let (source, study) = study_of(&asked)?;
-    possible(&study, &source)?;
+    possible(&study, &source.name, &Placement::WhereNeeded)?;
     let (factor, pairs) = pairs(&study, if own { None } else { options.factor })?;
     let out = options.out.clone().unwrap_or_else(|| folder.path().join("explain.stacklab"));
     let sampler = Sampler::start(options.period, seed)?;
@@ -61,15 +52,19 @@ pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
         copy_agent: false,
         placement: PlacementOptions { in_vm: Placement::WhereNeeded },
         resume: false,
+        explain: None,
+        sample_period_ns: Some(options.period),
     });
     let profile = sampler.finish()?;
-    let (record, measured) = ran?;
+    let (mut record, measured) = ran?;
     measured?;
-    let costs = costs(&record, &profile, factor, &pairs, seed)?;
-    if costs.is_empty() {
+    let found = explanations(&record, &profile, factor, &pairs, seed)?;
+    record.put_explanations(&found)?;
+    print_text(&stacklab_report::stage_costs(&found, options.format, options.functions, WIDTH))?;
+    if found.iter().all(|explanation| explanation.costs().is_none()) {
         return Err(Failure::NothingValid);
     }
-    print_text(&stacklab_report::stage_costs(&costs, options.format, options.functions, WIDTH))
+    Ok(())
 }
 
 /// A study of both families, or of two ways of sending, for one probe.
@@ -104,35 +99,6 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
     ))
 }
 
-/// Refuses what cannot be sampled, before anything is built.
-fn possible(study: &Study, source: &StudySource) -> Result<(), Failure> {
-    let refuse = |why: String| Err(Failure::Usage(format!("{} cannot be explained: {why}", source.name)));
-    if let Some(systems) = study.systems().iter().find(|systems| **systems != Systems::NAMESPACES) {
-        return refuse(format!("with os = {systems} a host has a kernel of its own, which is not sampled"));
-    }
-    let routed = RoutedPlacement::of(study, &Placement::WhereNeeded)?;
-    if matches!(study.topology, Topology::Wifi(_)) || routed.is_some_and(|routed| routed.is_in_guest()) {
-        return refuse("its testbed is inside a guest, whose kernel is not sampled".to_owned());
-    }
-    if study.slicing.is_none() {
-        return refuse(
-            "its arms are separate, and machines wander by more than stages differ: set runs.arms to \"interleaved\"".to_owned(),
-        );
-    }
-    let release = kernel_release();
-    if HANGING.iter().any(|version| release.starts_with(version)) {
-        return refuse(format!(
-            "sampling by the software clock can hang Linux {release}: use a kernel before 6.16 or from 6.18 on"
-        ));
-    }
-    stacklab_profile::check().map_err(|reason| Failure::NotSampled { reason })
-}
-
-/// The running kernel's version.
-fn kernel_release() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
-}
-
 /// The factor to explain, and the cells that are compared by it.
 fn pairs(study: &Study, asked: Option<Factor>) -> Result<(Factor, Vec<[Cell; 2]>), Failure> {
     let compared =
@@ -153,59 +119,4 @@ fn pairs(study: &Study, asked: Option<Factor>) -> Result<(Factor, Vec<[Cell; 2]>
         Some([cell.clone(), other.clone()])
     });
     Ok((*factor, pairs.collect()))
-}
-
-/// The costs of each pair of cells, by each probe that interleaves.
-fn costs(
-    record: &Record,
-    profile: &Profile,
-    factor: Factor,
-    pairs: &[[Cell; 2]],
-    seed: u64,
-) -> Result<Vec<StageCosts>, Failure> {
-    let mut slices: HashMap<(Probe, Cell), Vec<ArmSlice>> = HashMap::new();
-    for run in record.runs()?.iter().filter(|run| run.is_valid()) {
-        let mut cell = run.trial.cell.clone();
-        // An arm that is also measured against itself is that arm.
-        if SELF_ARMS.contains(&cell.replica.as_str()) {
-            cell.replica.clear();
-        }
-        slices
-            .entry((run.trial.probe, cell))
-            .or_default()
-            .extend(slices_of(&record.host_reports(&run.trial)?));
-    }
-    let mut all = Vec::new();
-    for pair in pairs {
-        for probe in Probe::ALL.iter().copied().filter(|probe| probe.interleaves()) {
-            let [Some(baseline), Some(candidate)] =
-                pair.each_ref().map(|cell| slices.get(&(probe, cell.clone())))
-            else {
-                continue;
-            };
-            let cell = format!("{probe} {}", pair[0].context(factor));
-            let arms = pair.each_ref().map(|cell| cell.level(factor));
-            all.extend(stage_costs(profile, [baseline, candidate], cell, arms, seed));
-        }
-    }
-    Ok(all)
-}
-
-/// The slices of a run, with the CPU time of the hosts that count it.
-fn slices_of(reports: &[HostReport]) -> Vec<ArmSlice> {
-    let of =
-        |role| reports.iter().filter(move |report| report.role == role).flat_map(|report| &report.slices);
-    let received: HashMap<u32, &Slice> = of(Role::Receiver).map(|slice| (slice.round, slice)).collect();
-    let both = of(Role::Sender).filter_map(|sent| {
-        let received = received.get(&sent.round);
-        Some(ArmSlice {
-            from_ns: sent.first_ns,
-            to_ns: sent.last_ns.max(received.map_or(0, |slice| slice.last_ns)),
-            messages: sent.messages,
-            cpu_ns: sent.cpu_ns? + received.map_or(Some(0), |slice| slice.cpu_ns)?,
-            // The receiver of an echo counts no slices.
-            is_whole: received.is_some(),
-        })
-    });
-    both.collect()
 }

@@ -29,6 +29,8 @@ pub fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
                 copy_agent: false,
                 placement: options.placement.clone(),
                 resume: false,
+                explain: None,
+                sample_period_ns: None,
             })?
         }
     };

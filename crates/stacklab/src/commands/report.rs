@@ -7,13 +7,18 @@ use crate::failure::Failure;
 use crate::page::{ROOM, document};
 use stacklab_model::{Difference, Findings, UnknownName, nearest};
 use stacklab_report::page::html;
-use stacklab_report::{FigureFormat, Format, PaperFormat, WIDTH, figure, figures, paper, render};
+use stacklab_report::{
+    FigureFormat, Format, PaperFormat, WIDTH, figure, figures, paper, render, stage_costs,
+};
 use stacklab_store::Record;
 
 /// Prints the findings of a record.
 pub fn report(options: &ReportOptions) -> Result<(), Failure> {
     // The options are parsed before the record is read.
     let wrong = |error: UnknownName| Failure::Usage(error.to_string());
+    if options.stages {
+        return stages(options);
+    }
     if options.format == "html" && options.difference.is_none() && options.figure.is_none() {
         let page = document(&Record::read(&options.record)?, ROOM)?;
         return output(&options.record, options.out.as_deref(), html(&page)?.as_bytes());
@@ -34,6 +39,21 @@ pub fn report(options: &ReportOptions) -> Result<(), Failure> {
         }
     };
     let text = render(&conclude(&Record::read(&options.record)?)?);
+    output(&options.record, options.out.as_deref(), text.as_bytes())
+}
+
+/// Writes what explains the record's differences.
+fn stages(options: &ReportOptions) -> Result<(), Failure> {
+    let format: Format =
+        options.format.parse().map_err(|error: UnknownName| Failure::Usage(error.to_string()))?;
+    let all = Record::read(&options.record)?.explanations()?;
+    if all.is_empty() {
+        return Err(Failure::Usage(format!(
+            "{} explains nothing: `stacklab explain --out FILE` and `stacklab run --explain` make records that do",
+            options.record.display()
+        )));
+    }
+    let text = stage_costs(&all, format, true, WIDTH);
     output(&options.record, options.out.as_deref(), text.as_bytes())
 }
 

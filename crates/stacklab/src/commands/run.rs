@@ -6,6 +6,7 @@ use crate::campaign::record::conclude;
 use crate::campaign::sources::{StudySource, new_record, new_seed, newest_record, study_of};
 use crate::cli::run::RunOptions;
 use crate::commands::report;
+use crate::explaining::better::explain;
 use crate::failure::Failure;
 use crate::rig::agent_copy::Copying;
 use crate::rig::placement::RoutedPlacement;
@@ -18,11 +19,25 @@ use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::{Privilege, enter, services};
 use stacklab_traffic::host::unix_time::now_unix_ns;
+use stacklab_traffic::protocol::AgentError;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Runs or resumes a study, and prints its report.
 pub fn run(options: RunOptions) -> Result<(), Failure> {
-    let (record, measured) = campaign(&options)?;
+    let interrupted = interrupt_flag()?;
+    let (mut record, mut measured) = campaign_until(&options, interrupted)?;
+    if let (Ok(()), Some(ns)) = (&measured, options.explain) {
+        let path = record.path().to_owned();
+        measured = explain(&mut record, &options.placement.in_vm, Duration::from_nanos(ns), interrupted)
+            .map_err(|failure| match failure {
+                Failure::Interrupted(_) | Failure::Agent(AgentError::Interrupted) => {
+                    Failure::Interrupted(path)
+                }
+                failure => failure,
+            });
+    }
     let findings = conclude(&record)?;
     report::print(&findings, Format::Text)?;
     eprintln!("The record: {} (stacklab report --help says what else it gives)", record.path().display());
@@ -37,10 +52,21 @@ pub fn run(options: RunOptions) -> Result<(), Failure> {
 /// When there is no record to report: the request is invalid, the testbed cannot be made, or a host or the record
 /// failed.
 pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), Failure> {
+    campaign_until(options, interrupt_flag()?)
+}
+
+/// The flag that an interruption sets. It is asked for once.
+fn interrupt_flag() -> Result<&'static AtomicBool, Failure> {
+    interrupt::flag().map_err(|reason| Failure::System { attempted: "install signal handlers", reason })
+}
+
+/// As [`campaign`], until this is set.
+fn campaign_until(
+    options: &RunOptions,
+    interrupted: &'static AtomicBool,
+) -> Result<(Record, Result<(), Failure>), Failure> {
     // All errors of the request are detected before anything is built.
     let mut request = if options.resume { Request::resumed(options)? } else { Request::new(options)? };
-    let interrupted = interrupt::flag()
-        .map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
     request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
     let copying = if options.copy_agent { Copying::Allowed } else { Copying::Asked };
     let reached = reach(&request.study, copying)?;
@@ -121,6 +147,7 @@ impl Request {
             testbed_description: String::new(),
             // Set when the testbed is up, together with its description.
             cpu_scope: CpuScope::Shared,
+            sample_period_ns: options.sample_period_ns,
         };
         Ok(Request { study, campaign, record: None, path })
     }
@@ -135,6 +162,12 @@ impl Request {
         let record = Record::open(&path)?;
         let campaign = record.campaign()?;
         refuse_changes(options, &campaign, &path)?;
+        if campaign.sample_period_ns.is_some() {
+            return Err(Failure::Usage(format!(
+                "{} is of `stacklab explain`, which samples the processors meanwhile: run that again",
+                path.display()
+            )));
+        }
         let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
         let mut study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
         // A campaign from before arms were interleaved unless the study says otherwise goes on as it began.

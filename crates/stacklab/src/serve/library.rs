@@ -246,6 +246,7 @@ pub mod tests {
             seed: 1,
             testbed_description: "two hosts".to_owned(),
             cpu_scope: CpuScope::Shared,
+            sample_period_ns: None,
         };
         drop(Record::create(&path, &campaign).unwrap());
         let library = Library::open(folder.path()).unwrap();

@@ -9,12 +9,14 @@ mod figures;
 mod runs;
 mod server;
 mod testbed;
+mod why;
 
 pub use facts::Fact;
 pub use figures::*;
 pub use runs::*;
 pub use server::*;
 pub use testbed::*;
+pub use why::*;
 
 use serde::Serialize;
 
@@ -39,6 +41,8 @@ pub struct Page {
     pub finished: bool,
     /// Each difference over all cells, as a forest plot.
     pub forest: Vec<ForestRow>,
+    /// Why arms differ, where that was asked.
+    pub why: Vec<WhyView>,
     /// A sentence for each group of comparisons.
     pub sentences: Vec<Sentence>,
     /// All verdicts at a glance.

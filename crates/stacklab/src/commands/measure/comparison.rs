@@ -72,6 +72,7 @@ impl Comparison {
             seed: new_seed(),
             testbed_description,
             cpu_scope,
+            sample_period_ns: None,
         };
         let mut record = Record::create(&path, &campaign)?;
         for host in &hosts {

@@ -1,104 +1,15 @@
 //! Records on a real disk: data is read back unchanged, and an invalid record is refused with its specific error.
 
+mod explanations;
+mod made;
+
+use explanations::THIRD_FORMAT;
+use made::{campaign, record, run, side};
 use stacklab_model::*;
 use stacklab_store::{Campaign, FORMAT, HostRow, Record, StoreError};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-
-fn campaign() -> Campaign {
-    Campaign {
-        program_version: "0.1.0".into(),
-        created_unix_ns: 5,
-        study_name: "a.toml".into(),
-        study_text: "title = \"a\"".into(),
-        scale: Some("quick".into()),
-        settings: vec!["runs.min=2".into()],
-        seed: u64::MAX,
-        testbed_description: "two hosts".into(),
-        cpu_scope: CpuScope::Shared,
-    }
-}
-
-fn side(role: Role) -> HostReport {
-    let endpoint = Endpoint {
-        family: Family::Ipv6,
-        transport: Transport::Tcp,
-        local: "[2001:2::1]:5".parse().unwrap(),
-        peer: "[2001:2::2]:6".parse().unwrap(),
-        interface: "st0".into(),
-        interface_mtu: 1500,
-        path_mtu: Some(1500),
-        offloads: Offloads::default(),
-        congestion_control: Some("cubic".into()),
-        options: SocketOptions { mss: Some(1428), ..SocketOptions::default() },
-    };
-    HostReport {
-        io: Some(stacklab_model::Io::Plain),
-        sent: Sent { measured: 3, ..Sent::default() },
-        delay_points: Some(DelayPoints::between(Point::Call, Point::Kernel)),
-        delays: Some(Delays {
-            buckets: Buckets(vec![(10, 2), (20, 1)]),
-            mean_ns: 13.25,
-            jitter_ns: Some(1.5),
-            jitter_rfc3550_ns: None,
-        }),
-        series: vec![
-            IntervalRow { start_ns: 0, messages: 2, bytes: 256, delay_mean_ns: Some(10.0) },
-            IntervalRow { start_ns: 100, messages: 0, bytes: 0, delay_mean_ns: None },
-        ],
-        slices: vec![
-            Slice { round: 0, messages: 3, first_ns: 5, last_ns: 9, cpu_ns: Some(7), ..Slice::default() },
-            Slice { round: 1, at_first: 1, delay_ns: Some(8), jitter_ns: Some(0.5), ..Slice::default() },
-            Slice { round: 2, waited_ns: Some(6), ..Slice::default() },
-        ],
-        tcp: Some(TcpInfo::default()),
-        counters: Counters(BTreeMap::from([("udp.InDatagrams".into(), 7)])),
-        socket_memory_kib: Some(64),
-        peak_rss_kib: Some(1000),
-        ..HostReport::new(role, endpoint)
-    }
-}
-
-fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
-    let probe = ProbeSpec {
-        probe: Probe::Stream,
-        pacing: Pacing::Schedule(1000.5),
-        length: Length::Packets(3),
-        warmup_ns: 1,
-        interval_ns: 2,
-        metrics: vec![Metric::Throughput],
-    };
-    let mut cell = Cell::new(Family::Ipv6, Transport::Tcp, Framing::Segment, 128);
-    let spec = TrialSpec::new(9, &cell, probe);
-    cell.replica = "a".into();
-    (cell.settings.mtu, cell.settings.nodelay) = (Some(9000), Some(true));
-    RunRecord {
-        trial: Trial { block, position, cell, probe: Probe::Stream },
-        spec,
-        started_unix_ns: 1_800_000_000_000_000_000,
-        wall_ns: 250,
-        status,
-        values: BTreeMap::from([
-            (Metric::Throughput, Value::Measured(0.1 + 0.2)),
-            (Metric::Loss, Value::Missing("tcp".into())),
-            (Metric::Jitter, Value::Invalid("clock".into())),
-        ]),
-        drops: Drops { sender_queue: 1, interface: 2, socket_buffer: 3, network: 4 },
-        host_reports: vec![side(Role::Sender), side(Role::Receiver)],
-        warnings: vec![Warning { code: "tick".into(), text: "coarse".into(), advice: "longer".into() }],
-    }
-}
-
-/// A folder with a record of two runs.
-fn record() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.stacklab");
-    let mut record = Record::create(&path, &campaign()).unwrap();
-    record.put_run(&run(0, 0, RunStatus::Valid)).unwrap();
-    record.put_run(&run(0, 1, RunStatus::Invalid(vec!["a reason".into()]))).unwrap();
-    (folder, path)
-}
 
 fn refusal(result: Result<Record, StoreError>) -> String {
     result.err().expect("it should be refused").to_string()
@@ -198,8 +109,8 @@ fn first_format() -> (TempDir, PathBuf) {
     let path = folder.path().join("old.stacklab");
     let raw = rusqlite::Connection::open(&path).unwrap();
     raw.execute_batch("PRAGMA application_id = 0x53744c62; PRAGMA user_version = 1").unwrap();
-    raw.execute_batch(include_str!("old/format1.sql")).unwrap();
-    raw.execute_batch(include_str!("old/rows1.sql")).unwrap();
+    raw.execute_batch(include_str!("../old/format1.sql")).unwrap();
+    raw.execute_batch(include_str!("../old/rows1.sql")).unwrap();
     (folder, path)
 }
 
@@ -249,11 +160,11 @@ fn a_record_without_slices_or_without_their_waiting_times_is_read_and_gone_on_wi
     // What the second format had not, and the first records of the third one.
     let second: fn(&mut HostReport) = |side| side.slices.clear();
     let third: fn(&mut HostReport) = |side| side.slices.iter_mut().for_each(|slice| slice.waited_ns = None);
-    let [no_table, no_column] =
-        ["DROP TABLE slice; PRAGMA user_version = 2", "ALTER TABLE slice DROP COLUMN waited_ns"];
+    let no_table = format!("{THIRD_FORMAT} DROP TABLE slice; PRAGMA user_version = 2");
+    let no_column = format!("{THIRD_FORMAT} ALTER TABLE slice DROP COLUMN waited_ns");
     for (script, lacks) in [(no_table, second), (no_column, third)] {
         let (_folder, path) = record();
-        rusqlite::Connection::open(&path).unwrap().execute_batch(script).unwrap();
+        rusqlite::Connection::open(&path).unwrap().execute_batch(&script).unwrap();
         let before = std::fs::read(&path).unwrap();
         let mut old = first.host_reports.clone();
         old.iter_mut().for_each(lacks);
@@ -349,7 +260,7 @@ fn a_newer_format_is_refused_with_a_sentence() {
     let newer = format!("PRAGMA user_version = {}", FORMAT + 1);
     rusqlite::Connection::open(&path).unwrap().execute_batch(&newer).unwrap();
     let text = refusal(Record::read(&path));
-    assert!(text.contains("has record format 4, and this stacklab knows formats up to 3"), "{text}");
+    assert!(text.contains("has record format 5, and this stacklab knows formats up to 4"), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
--- Format 3 of the record. docs/record.md says what each column holds.
+-- Format 4 of the record. docs/record.md says what each column holds.
 CREATE TABLE campaign (
     id INTEGER PRIMARY KEY CHECK (id = 1),
     program_version TEXT NOT NULL,
@@ -9,7 +9,8 @@ CREATE TABLE campaign (
     settings TEXT NOT NULL,
     seed TEXT NOT NULL,
     bed TEXT NOT NULL,
-    cpu_scope TEXT NOT NULL
+    cpu_scope TEXT NOT NULL,
+    sample_period_ns INTEGER
 ) STRICT;
 
 CREATE TABLE host (
@@ -105,3 +106,37 @@ CREATE TABLE warning (
     text TEXT NOT NULL,
     advice TEXT NOT NULL
 ) STRICT;
+
+CREATE TABLE explanation (
+    id INTEGER PRIMARY KEY,
+    probe TEXT NOT NULL,
+    factor TEXT NOT NULL,
+    baseline TEXT NOT NULL,
+    candidate TEXT NOT NULL,
+    health TEXT,
+    reason TEXT
+) STRICT;
+
+CREATE TABLE stage_cost (
+    explanation INTEGER NOT NULL REFERENCES explanation (id),
+    place INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    baseline_ns REAL NOT NULL,
+    candidate_ns REAL NOT NULL,
+    difference_ns REAL NOT NULL,
+    error_ns REAL NOT NULL,
+    adjusted_p REAL,
+    PRIMARY KEY (explanation, place)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE stack_cost (
+    explanation INTEGER NOT NULL REFERENCES explanation (id),
+    place INTEGER NOT NULL,
+    functions TEXT NOT NULL,
+    baseline_samples INTEGER NOT NULL,
+    candidate_samples INTEGER NOT NULL,
+    baseline_ns REAL NOT NULL,
+    candidate_ns REAL NOT NULL,
+    PRIMARY KEY (explanation, place)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,52 @@
+//! Why two cells differ.
+
+use crate::explanation::stage_costs::StageCosts;
+use crate::factors::cell::Cell;
+use crate::factors::factor::Factor;
+use crate::factors::family::Probe;
+use serde::{Deserialize, Serialize};
+
+/// Why two cells that differ in one factor differ in what a message costs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// The probe that sent the messages.
+    pub probe: Probe,
+    /// The factor that differs.
+    pub factor: Factor,
+    /// The baseline's cell.
+    pub baseline: Cell,
+    /// The candidate's cell.
+    pub candidate: Cell,
+    /// The answer.
+    pub why: Why,
+}
+
+impl Explanation {
+    /// What both cells have in common: `stream udp segment 128 B`.
+    pub fn context(&self) -> String {
+        format!("{} {}", self.probe, self.baseline.context(self.factor))
+    }
+
+    /// The levels that differ: baseline, candidate.
+    pub fn arms(&self) -> [String; 2] {
+        [&self.baseline, &self.candidate].map(|cell| cell.level(self.factor))
+    }
+
+    /// The costs, if they are known.
+    pub fn costs(&self) -> Option<&StageCosts> {
+        match &self.why {
+            Why::Costs(costs) => Some(costs),
+            Why::Unknown(_) => None,
+        }
+    }
+}
+
+/// Where the difference is, or the reason why that is not known.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Why {
+    /// The costs by stage.
+    Costs(Box<StageCosts>),
+    /// They are not known, for this reason.
+    Unknown(String),
+}

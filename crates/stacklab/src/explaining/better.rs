@@ -1,0 +1,296 @@
+//! `run --explain`: why the arms of a campaign that are better are, by samples of the processors in a time of its own.
+//!
+//! Each pair of cells is measured anew, in a record of its own that is not kept: sampled runs give no verdicts, and
+//! the campaign's runs were not sampled.
+
+use crate::campaign::measure;
+use crate::campaign::progress::Progress;
+use crate::campaign::record::Recorded;
+use crate::campaign::sources::new_seed;
+use crate::explaining::{explanations as explained, possible};
+use crate::failure::Failure;
+use crate::rig::placement::RoutedPlacement;
+use crate::rig::rigs::Rigs;
+use stacklab_analysis::findings;
+use stacklab_model::{
+    Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric, Probe,
+    ProbeSpec, Slicing, StoppingRule, Transport, Verdict, Why,
+};
+use stacklab_profile::Sampler;
+use stacklab_store::{Campaign, Record};
+use stacklab_study::{Plan, Study};
+use stacklab_testbed::Placement;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// Metrics of what a message costs, and of rates and times that follow from it.
+const METRICS: [Metric; 7] = [
+    Metric::CpuPerPacket,
+    Metric::CpuPerPacketSender,
+    Metric::Throughput,
+    Metric::PacketRate,
+    Metric::Rtt,
+    Metric::RttMean,
+    Metric::RttInterface,
+];
+/// How long a pair is sampled: its arms' traffic, each also against itself.
+const PAIR: Duration = Duration::from_secs(8);
+/// What a pair takes beside it: its testbed and the warm-up of its trials.
+const AROUND: Duration = Duration::from_secs(4);
+/// Arms of a trial: two, and one of them as two more.
+const ARMS: u32 = 4;
+/// An arm's traffic in a trial, its warm-up, and a slice, nanoseconds.
+const ARM_NS: u64 = 500_000_000;
+const WARMUP_NS: u64 = 100_000_000;
+const SLICE_NS: u64 = 4_000_000;
+/// Mean time between samples, nanoseconds.
+const PERIOD_NS: u64 = 200_000;
+
+/// Explains each `better` verdict on cost or rate that is not explained yet, as long as the time lasts, and keeps each
+/// explanation in the record; or the reason why there is none.
+///
+/// # Errors
+/// When the record cannot be written, a host is gone, or the user interrupts.
+pub fn explain(
+    record: &mut Record,
+    inside: &Placement,
+    budget: Duration,
+    interrupted: &'static AtomicBool,
+) -> Result<(), Failure> {
+    let recorded = Recorded::read(record)?;
+    let study = recorded.study();
+    let Findings { comparisons, explanations, .. } = findings(&recorded.campaign());
+    let wanted = wanted(&comparisons, &explanations, &study.probes);
+    let end = Instant::now() + budget;
+    for (number, pair) in wanted.iter().enumerate() {
+        eprintln!(
+            "stacklab: why: {} of {}, {} {}",
+            number + 1,
+            wanted.len(),
+            pair.probe,
+            pair.baseline.context(pair.factor)
+        );
+        let why = match part_of(study, pair) {
+            Err(reason) => Why::Unknown(reason),
+            Ok(part) => match possible(&part, recorded.study_name(), inside) {
+                Err(reason) => Why::Unknown(reason.to_string()),
+                Ok(()) if end.saturating_duration_since(Instant::now()) < PAIR + AROUND => {
+                    Why::Unknown(format!(
+                        "the time for it was over; --explain={}s is enough",
+                        (wanted.len() as u32 * (PAIR + AROUND)).as_secs()
+                    ))
+                }
+                Ok(()) => sampled(&part, pair, inside, interrupted)?,
+            },
+        };
+        record.put_explanations(&[Explanation { why, ..pair.explanation() }])?;
+    }
+    Ok(())
+}
+
+/// Two cells whose difference is to be explained.
+#[derive(Debug, Clone, PartialEq)]
+struct Pair {
+    probe: Probe,
+    factor: Factor,
+    baseline: Cell,
+    candidate: Cell,
+}
+
+impl Pair {
+    fn explanation(&self) -> Explanation {
+        let Pair { probe, factor, baseline, candidate } = self.clone();
+        Explanation { probe, factor, baseline, candidate, why: Why::Unknown(String::new()) }
+    }
+}
+
+/// The pairs that differ by a `better` verdict and are not explained: one of each factor, levels, probe and transport,
+/// then another one of each, those that differ most first.
+fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec]) -> Vec<Pair> {
+    let is_known = |pair: &Pair| {
+        known.iter().any(|known| {
+            known.costs().is_some()
+                && Explanation { why: Why::Unknown(String::new()), ..known.clone() } == pair.explanation()
+        })
+    };
+    let mut better: Vec<&Comparison> = comparisons
+        .iter()
+        .filter(|one| matches!(one.verdict, Verdict::Better(_)) && METRICS.contains(&one.question.metric))
+        .collect();
+    let effect = |one: &Comparison| one.effect.as_ref().map_or(0.0, |effect| effect.estimate.ln().abs());
+    better.sort_by(|a, b| effect(b).total_cmp(&effect(a)));
+    type Group = (Factor, String, String, Probe, Transport);
+    let mut groups: Vec<(Group, Vec<Pair>)> = Vec::new();
+    for Comparison { question, .. } in better {
+        // A paced stream may have taken what a stream takes, too.
+        let took = probes.iter().find(|probe| probe.metrics.contains(&question.metric));
+        let (probe, factor) = (took.map_or(question.metric.probe(), |probe| probe.probe), question.factor);
+        let (baseline, candidate) = (question.baseline.clone(), question.candidate.clone());
+        let group = (factor, baseline.level(factor), candidate.level(factor), probe, baseline.transport);
+        let pair = Pair { probe, factor, baseline, candidate };
+        if is_known(&pair) {
+            continue;
+        }
+        match groups.iter_mut().find(|(known, _)| *known == group) {
+            Some((_, pairs)) if pairs.contains(&pair) => {}
+            Some((_, pairs)) => pairs.push(pair),
+            None => groups.push((group, vec![pair])),
+        }
+    }
+    let most = groups.iter().map(|(_, pairs)| pairs.len()).max().unwrap_or(0);
+    (0..most)
+        .flat_map(|place| groups.iter().filter_map(move |(_, pairs)| pairs.get(place).cloned()))
+        .collect()
+}
+
+/// The part of a study that measures a pair, in slices.
+fn part_of(study: &Study, pair: &Pair) -> Result<Study, String> {
+    // Which arms cannot take turns, the study's own plan says.
+    let slicing = study.slicing.as_ref().ok_or(
+        "its arms are separate, and machines wander by more than stages differ: set runs.arms to \"interleaved\"",
+    )?;
+    if slicing.slots {
+        return Err("its arms are on testbeds of their own, where no thread's CPU time is counted by slice"
+            .to_owned());
+    }
+    let probe = study.probes.iter().find(|probe| probe.probe == pair.probe);
+    let probe = probe.ok_or_else(|| format!("the study has no probe {}", pair.probe))?;
+    let blocks = (PAIR.as_nanos() as u64).div_ceil(u64::from(ARMS) * ARM_NS) as u32;
+    Ok(Study {
+        cells: vec![pair.baseline.clone(), pair.candidate.clone()],
+        probes: vec![ProbeSpec { length: Length::Time(ARM_NS), warmup_ns: WARMUP_NS, ..probe.clone() }],
+        slicing: Some(Slicing { slice_ns: Some(SLICE_NS), slots: false }),
+        rule: StoppingRule { min: blocks, max: blocks, budget_ns: None, ..study.rule.clone() },
+        comparisons: vec![ComparisonSpec {
+            factor: pair.factor,
+            baseline: pair.baseline.level(pair.factor),
+            candidate: pair.candidate.level(pair.factor),
+            metrics: probe.metrics.clone(),
+            margin: study.comparisons.first().map_or(0.01, |comparison| comparison.margin),
+        }],
+        ..study.clone()
+    })
+}
+
+/// Measures the part while the processors are sampled.
+fn sampled(
+    part: &Study,
+    pair: &Pair,
+    inside: &Placement,
+    interrupted: &'static AtomicBool,
+) -> Result<Why, Failure> {
+    let folder = tempfile::tempdir()
+        .map_err(|reason| Failure::Output { what: "a folder for a record".to_owned(), reason })?;
+    let seed = new_seed();
+    let plan = Plan::new(part, seed);
+    let mut rigs = Rigs::build(part, seed, Vec::new(), RoutedPlacement::of(part, inside)?, interrupted)?;
+    let campaign = Campaign {
+        program_version: env!("CARGO_PKG_VERSION").to_owned(),
+        created_unix_ns: 0,
+        study_name: String::new(),
+        study_text: String::new(),
+        scale: None,
+        settings: Vec::new(),
+        seed,
+        testbed_description: String::new(),
+        cpu_scope: CpuScope::Threads,
+        sample_period_ns: Some(PERIOD_NS),
+    };
+    let mut runs = Record::create(&folder.path().join("why.stacklab"), &campaign)?;
+    let sampler = Sampler::start(PERIOD_NS, seed)?;
+    let mut progress = Progress::new();
+    let measured = measure(part, &plan, |arms| rigs.run(part, plan.seed(), arms), &mut runs, &mut progress);
+    progress.end();
+    let profile = sampler.finish()?;
+    measured?;
+    let cells = [pair.baseline.clone(), pair.candidate.clone()];
+    let found = explained(&runs, &profile, pair.factor, &[cells], seed)?;
+    let why = found.into_iter().find(|explanation| explanation.probe == pair.probe).map(|found| found.why);
+    Ok(why.unwrap_or_else(|| Why::Unknown("no run of both arms was valid while it was sampled".to_owned())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::sources::StudySource;
+    use stacklab_model::{Effect, Estimate, Family, Framing, Interval, Question, Scale, StopReason};
+    use std::path::Path;
+
+    fn quickstart() -> Study {
+        StudySource::read(Some(Path::new("quickstart"))).unwrap().check(None, &[]).unwrap()
+    }
+
+    /// A comparison of families: the metric, transport, size, ratio, and whether ipv4 is better.
+    fn compared(metric: Metric, transport: Transport, size: u32, ratio: f64, is_better: bool) -> Comparison {
+        let cell = |family| Cell::new(family, transport, Framing::Segment, size);
+        let interval = Interval { low: ratio, high: ratio };
+        Comparison {
+            question: Question {
+                factor: Factor::Family,
+                metric,
+                baseline: cell(Family::Ipv4),
+                candidate: cell(Family::Ipv6),
+                margin: 0.01,
+            },
+            baseline_estimate: Estimate::default(),
+            candidate_estimate: Estimate::default(),
+            effect: Some(Effect {
+                scale: Scale::Ratio,
+                pairs: 9,
+                estimate: ratio,
+                interval90: interval,
+                interval95: interval,
+                interval99: interval,
+            }),
+            tests: None,
+            explained: None,
+            verdict: if is_better { Verdict::Better("ipv4".to_owned()) } else { Verdict::Inconclusive },
+            stop_reason: StopReason::Decided,
+            more_blocks: None,
+        }
+    }
+
+    #[test]
+    fn what_differs_most_is_first_one_of_each_kind_before_any_second_and_nothing_twice() {
+        use Metric::{CpuPerPacket, Loss, Rtt, Throughput};
+        use Transport::{Tcp, Udp};
+        let comparisons = [
+            compared(Throughput, Udp, 128, 0.95, true),
+            compared(CpuPerPacket, Udp, 128, 1.05, true),
+            compared(Throughput, Udp, 512, 0.90, true),
+            compared(Throughput, Tcp, 128, 0.98, true),
+            compared(Throughput, Tcp, 512, 0.80, false),
+            compared(Rtt, Udp, 128, 1.01, true),
+            compared(Loss, Udp, 1408, 1.5, true),
+        ];
+        let of = |known: &[Explanation]| -> Vec<String> {
+            let found = wanted(&comparisons, known, &quickstart().probes);
+            found
+                .iter()
+                .map(|pair| format!("{} {} {}", pair.probe, pair.baseline.transport, pair.baseline.size))
+                .collect()
+        };
+        assert_eq!(of(&[]), ["stream udp 512", "stream tcp 128", "echo udp 128", "stream udp 128"]);
+        // One that had no time is wanted again.
+        let known = wanted(&comparisons, &[], &quickstart().probes)[0].explanation();
+        assert_eq!(of(&[known]).len(), 4);
+    }
+
+    #[test]
+    fn a_part_measures_its_pair_in_slices_or_says_why_not() {
+        let study = quickstart();
+        let [baseline, candidate] = [Family::Ipv4, Family::Ipv6].map(|family| {
+            let of = |cell: &&Cell| cell.family == family && cell.transport == Transport::Tcp;
+            study.cells.iter().find(of).unwrap().clone()
+        });
+        let pair = Pair { probe: Probe::Stream, factor: Factor::Family, baseline, candidate };
+        let part = part_of(&study, &pair).unwrap();
+        let plan = Plan::new(&part, 1);
+        assert!(plan.interleaves_all(), "{:?}", plan.block(0));
+        assert!(plan.block(0).iter().all(|trial| trial.probe == Probe::Stream));
+        let separate = Study { slicing: None, ..study.clone() };
+        assert!(part_of(&separate, &pair).unwrap_err().contains("runs.arms"));
+        let none = Pair { probe: Probe::Paced, ..pair };
+        assert!(part_of(&Study { probes: vec![], ..study }, &none).unwrap_err().contains("no probe"));
+    }
+}

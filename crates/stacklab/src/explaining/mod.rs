@@ -1,0 +1,112 @@
+//! Why cells differ: what this kernel can explain, and explanations from a record and what was sampled meanwhile.
+
+pub mod better;
+
+use crate::failure::Failure;
+use crate::rig::placement::RoutedPlacement;
+use stacklab_analysis::{ArmSlice, stage_costs};
+use stacklab_model::{
+    Cell, Explanation, Factor, HostReport, Probe, Profile, Role, SELF_ARMS, Slice, Systems, Topology, Why,
+};
+use stacklab_store::Record;
+use stacklab_study::Study;
+use stacklab_testbed::Placement;
+use std::collections::HashMap;
+
+/// Kernels on which a software clock that samples can hang the machine.
+const HANGING: [&str; 2] = ["6.16.", "6.17."];
+
+/// Why an explanation may lack its costs.
+const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds, or a longer probe or more blocks of a study)";
+
+/// Refuses what cannot be sampled, before anything is built.
+///
+/// # Errors
+/// Why this kernel cannot explain the study of that name.
+pub fn possible(study: &Study, name: &str, inside: &Placement) -> Result<(), Failure> {
+    let refuse = |why: String| Err(Failure::Usage(format!("{name} cannot be explained: {why}")));
+    if let Some(systems) = study.systems().iter().find(|systems| **systems != Systems::NAMESPACES) {
+        return refuse(format!("with os = {systems} a host has a kernel of its own, which is not sampled"));
+    }
+    let routed = RoutedPlacement::of(study, inside)?;
+    if matches!(study.topology, Topology::Wifi(_)) || routed.is_some_and(|routed| routed.is_in_guest()) {
+        return refuse("its testbed is inside a guest, whose kernel is not sampled".to_owned());
+    }
+    if study.slicing.is_none() {
+        return refuse(
+            "its arms are separate, and machines wander by more than stages differ: set runs.arms to \"interleaved\"".to_owned(),
+        );
+    }
+    let release = kernel_release();
+    if HANGING.iter().any(|version| release.starts_with(version)) {
+        return refuse(format!(
+            "sampling by the software clock can hang Linux {release}: use a kernel before 6.16 or from 6.18 on"
+        ));
+    }
+    stacklab_profile::check().map_err(|reason| Failure::NotSampled { reason })
+}
+
+/// The running kernel's version.
+fn kernel_release() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_owned()
+}
+
+/// Why each pair of cells differs, by each probe that interleaves: from a record of runs during which was sampled.
+///
+/// # Errors
+/// When the record cannot be read.
+pub fn explanations(
+    record: &Record,
+    profile: &Profile,
+    factor: Factor,
+    pairs: &[[Cell; 2]],
+    seed: u64,
+) -> Result<Vec<Explanation>, Failure> {
+    let mut slices: HashMap<(Probe, Cell), Vec<ArmSlice>> = HashMap::new();
+    for run in record.runs()?.iter().filter(|run| run.is_valid()) {
+        let mut cell = run.trial.cell.clone();
+        // An arm that is also measured against itself is that arm.
+        if SELF_ARMS.contains(&cell.replica.as_str()) {
+            cell.replica.clear();
+        }
+        slices
+            .entry((run.trial.probe, cell))
+            .or_default()
+            .extend(slices_of(&record.host_reports(&run.trial)?));
+    }
+    let mut all = Vec::new();
+    for [baseline, candidate] in pairs {
+        for probe in Probe::ALL.iter().copied().filter(|probe| probe.interleaves()) {
+            let of = |cell: &Cell| slices.get(&(probe, cell.clone()));
+            let [Some(a), Some(b)] = [baseline, candidate].map(of) else { continue };
+            let (baseline, candidate) = (baseline.clone(), candidate.clone());
+            let mut explanation =
+                Explanation { probe, factor, baseline, candidate, why: Why::Unknown(TOO_FEW.to_owned()) };
+            let (context, arms) = (explanation.context(), explanation.arms());
+            if let Some(costs) = stage_costs(profile, [a, b], context, arms, seed) {
+                explanation.why = Why::Costs(Box::new(costs));
+            }
+            all.push(explanation);
+        }
+    }
+    Ok(all)
+}
+
+/// The slices of a run, with the CPU time of the hosts that count it.
+fn slices_of(reports: &[HostReport]) -> Vec<ArmSlice> {
+    let of =
+        |role| reports.iter().filter(move |report| report.role == role).flat_map(|report| &report.slices);
+    let received: HashMap<u32, &Slice> = of(Role::Receiver).map(|slice| (slice.round, slice)).collect();
+    let both = of(Role::Sender).filter_map(|sent| {
+        let received = received.get(&sent.round);
+        Some(ArmSlice {
+            from_ns: sent.first_ns,
+            to_ns: sent.last_ns.max(received.map_or(0, |slice| slice.last_ns)),
+            messages: sent.messages,
+            cpu_ns: sent.cpu_ns? + received.map_or(Some(0), |slice| slice.cpu_ns)?,
+            // The receiver of an echo counts no slices.
+            is_whole: received.is_some(),
+        })
+    });
+    both.collect()
+}

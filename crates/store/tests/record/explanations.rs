@@ -1,0 +1,138 @@
+//! Explanations in a record: read back unchanged, absent from older records, and refused where they are out of bounds.
+
+use crate::made;
+use rusqlite::Connection;
+use stacklab_model::*;
+use stacklab_store::{Campaign, Record};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// Makes a record of the third format of one of this one.
+pub const THIRD_FORMAT: &str = "DROP TABLE stage_cost; DROP TABLE stack_cost; DROP TABLE explanation;
+     ALTER TABLE campaign DROP COLUMN sample_period_ns; PRAGMA user_version = 3;";
+
+fn campaign() -> Campaign {
+    Campaign { sample_period_ns: Some(200_000), ..made::campaign() }
+}
+
+fn explanations() -> Vec<Explanation> {
+    let row = |name: &str, ns: [f64; 2], adjusted_p| StageCost {
+        name: name.to_owned(),
+        ns,
+        difference_ns: ns[1] - ns[0],
+        error_ns: 1.5,
+        adjusted_p,
+    };
+    let stack = |functions: &[&str], samples: [u64; 2]| StackCost {
+        functions: functions.iter().copied().map(str::to_owned).collect(),
+        samples,
+        ns: samples.map(|samples| samples as f64 / 3.0),
+    };
+    let cell = |family| Cell::new(family, Transport::Udp, Framing::Segment, 128);
+    let why = |why| Explanation {
+        probe: Probe::Stream,
+        factor: Factor::Family,
+        baseline: cell(Family::Ipv4),
+        candidate: cell(Family::Ipv6),
+        why,
+    };
+    let costs = StageCosts {
+        cell: "stream udp segment 128 B".into(),
+        arms: ["ipv4".into(), "ipv6".into()],
+        stages: vec![
+            row("route lookup", [300.0, 400.0], Some(0.001)),
+            row("copy", [0.1 + 0.2, 0.0], Some(1.0)),
+        ],
+        unmapped: row("unmapped", [0.0, 0.0], None),
+        not_sampled: row("not sampled", [9.0, 8.0], None),
+        threads: row("threads", [290.0, 380.0], None),
+        outside: row("outside them", [20.0, 28.0], None),
+        busy: row("busy", [310.0, 408.0], None),
+        functions: vec![row("fib6_table_lookup", [0.0, 90.0], Some(0.5))],
+        stacks: vec![stack(&["entry", "fib_table_lookup"], [900, 0]), stack(&["user (stacklab)"], [3, 5])],
+        health: Health {
+            lock_ratio: 1.0,
+            coverage: None,
+            overhead: 0.1,
+            unmapped: 0.0,
+            other_load: 0.0,
+            samples: 908,
+            messages: 77,
+            lost: 1,
+            throttled: 2,
+            unmapped_functions: vec!["f".into()],
+        },
+    };
+    vec![why(Why::Costs(Box::new(costs))), why(Why::Unknown("the time for it was over".into()))]
+}
+
+fn record() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.stacklab");
+    let mut record = Record::create(&path, &campaign()).unwrap();
+    record.put_explanations(&explanations()).unwrap();
+    (folder, path)
+}
+
+fn execute(path: &Path, sql: &str) {
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
+#[test]
+fn what_goes_in_comes_out() {
+    let (_folder, path) = record();
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.campaign().unwrap(), campaign());
+    assert_eq!(record.explanations().unwrap(), explanations());
+}
+
+#[test]
+fn a_record_of_the_third_format_has_none_and_can_get_some() {
+    let (_folder, path) = record();
+    execute(&path, THIRD_FORMAT);
+    let read = |path: &Path| {
+        let record = Record::read(path).unwrap();
+        (record.campaign().unwrap().sample_period_ns, record.explanations().unwrap())
+    };
+    let before = std::fs::read(&path).unwrap();
+    assert_eq!(read(&path), (None, vec![]));
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    Record::open(&path).unwrap().put_explanations(&explanations()).unwrap();
+    assert_eq!(read(&path), (None, explanations()));
+}
+
+#[test]
+fn what_is_out_of_bounds_is_refused() {
+    let rows = |table: &str, columns: &str, values: &str| {
+        format!(
+            "INSERT INTO {table} (explanation, place, {columns})
+             WITH RECURSIVE n(i) AS (SELECT 100 UNION ALL SELECT i + 1 FROM n WHERE i < 5000) SELECT 1, i, {values} FROM n"
+        )
+    };
+    let cost = "kind, name, baseline_ns, candidate_ns, difference_ns, error_ns";
+    for change in [
+        "UPDATE explanation SET factor = 'no factor'".to_owned(),
+        "UPDATE explanation SET baseline = replace(baseline, '128', '99999999999999999999')".to_owned(),
+        "UPDATE explanation SET health = '{}' WHERE id = 2".to_owned(),
+        "UPDATE campaign SET sample_period_ns = -1".to_owned(),
+        "UPDATE stage_cost SET baseline_ns = 9e999".to_owned(),
+        "UPDATE stage_cost SET kind = 'whole'".to_owned(),
+        "DELETE FROM stage_cost".to_owned(),
+        "UPDATE stage_cost SET name = printf('%.*c', 70000, 'x')".to_owned(),
+        "UPDATE stack_cost SET baseline_samples = -1".to_owned(),
+        "UPDATE stack_cost SET candidate_ns = -9e999".to_owned(),
+        "UPDATE stack_cost SET functions = printf('%.*c', 70000, ';')".to_owned(),
+        rows("stage_cost", cost, "'stage', 'x', 1, 1, 0, 1"),
+        rows(
+            "stack_cost",
+            "functions, baseline_samples, candidate_samples, baseline_ns, candidate_ns",
+            "'x', 1, 1, 1, 1",
+        ),
+    ] {
+        let (_folder, path) = record();
+        execute(&path, &change);
+        let record = Record::read(&path).unwrap();
+        let refused = record.campaign().map(drop).and_then(|()| record.explanations().map(drop));
+        assert!(refused.is_err(), "{change} was taken");
+    }
+}

@@ -1,0 +1,102 @@
+//! Records that the tests are about.
+
+use stacklab_model::*;
+use stacklab_store::{Campaign, Record};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+pub fn campaign() -> Campaign {
+    Campaign {
+        program_version: "0.1.0".into(),
+        created_unix_ns: 5,
+        study_name: "a.toml".into(),
+        study_text: "title = \"a\"".into(),
+        scale: Some("quick".into()),
+        settings: vec!["runs.min=2".into()],
+        seed: u64::MAX,
+        testbed_description: "two hosts".into(),
+        cpu_scope: CpuScope::Shared,
+        sample_period_ns: None,
+    }
+}
+
+pub fn side(role: Role) -> HostReport {
+    let endpoint = Endpoint {
+        family: Family::Ipv6,
+        transport: Transport::Tcp,
+        local: "[2001:2::1]:5".parse().unwrap(),
+        peer: "[2001:2::2]:6".parse().unwrap(),
+        interface: "st0".into(),
+        interface_mtu: 1500,
+        path_mtu: Some(1500),
+        offloads: Offloads::default(),
+        congestion_control: Some("cubic".into()),
+        options: SocketOptions { mss: Some(1428), ..SocketOptions::default() },
+    };
+    HostReport {
+        io: Some(stacklab_model::Io::Plain),
+        sent: Sent { measured: 3, ..Sent::default() },
+        delay_points: Some(DelayPoints::between(Point::Call, Point::Kernel)),
+        delays: Some(Delays {
+            buckets: Buckets(vec![(10, 2), (20, 1)]),
+            mean_ns: 13.25,
+            jitter_ns: Some(1.5),
+            jitter_rfc3550_ns: None,
+        }),
+        series: vec![
+            IntervalRow { start_ns: 0, messages: 2, bytes: 256, delay_mean_ns: Some(10.0) },
+            IntervalRow { start_ns: 100, messages: 0, bytes: 0, delay_mean_ns: None },
+        ],
+        slices: vec![
+            Slice { round: 0, messages: 3, first_ns: 5, last_ns: 9, cpu_ns: Some(7), ..Slice::default() },
+            Slice { round: 1, at_first: 1, delay_ns: Some(8), jitter_ns: Some(0.5), ..Slice::default() },
+            Slice { round: 2, waited_ns: Some(6), ..Slice::default() },
+        ],
+        tcp: Some(TcpInfo::default()),
+        counters: Counters(BTreeMap::from([("udp.InDatagrams".into(), 7)])),
+        socket_memory_kib: Some(64),
+        peak_rss_kib: Some(1000),
+        ..HostReport::new(role, endpoint)
+    }
+}
+
+pub fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
+    let probe = ProbeSpec {
+        probe: Probe::Stream,
+        pacing: Pacing::Schedule(1000.5),
+        length: Length::Packets(3),
+        warmup_ns: 1,
+        interval_ns: 2,
+        metrics: vec![Metric::Throughput],
+    };
+    let mut cell = Cell::new(Family::Ipv6, Transport::Tcp, Framing::Segment, 128);
+    let spec = TrialSpec::new(9, &cell, probe);
+    cell.replica = "a".into();
+    (cell.settings.mtu, cell.settings.nodelay) = (Some(9000), Some(true));
+    RunRecord {
+        trial: Trial { block, position, cell, probe: Probe::Stream },
+        spec,
+        started_unix_ns: 1_800_000_000_000_000_000,
+        wall_ns: 250,
+        status,
+        values: BTreeMap::from([
+            (Metric::Throughput, Value::Measured(0.1 + 0.2)),
+            (Metric::Loss, Value::Missing("tcp".into())),
+            (Metric::Jitter, Value::Invalid("clock".into())),
+        ]),
+        drops: Drops { sender_queue: 1, interface: 2, socket_buffer: 3, network: 4 },
+        host_reports: vec![side(Role::Sender), side(Role::Receiver)],
+        warnings: vec![Warning { code: "tick".into(), text: "coarse".into(), advice: "longer".into() }],
+    }
+}
+
+/// A folder with a record of two runs.
+pub fn record() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.stacklab");
+    let mut record = Record::create(&path, &campaign()).unwrap();
+    record.put_run(&run(0, 0, RunStatus::Valid)).unwrap();
+    record.put_run(&run(0, 1, RunStatus::Invalid(vec!["a reason".into()]))).unwrap();
+    (folder, path)
+}

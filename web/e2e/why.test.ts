@@ -1,0 +1,82 @@
+// The report of an explanation: a waterfall and a flame graph of what was really sampled, in a real browser.
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { browser, Folder, Watched } from "./support";
+
+/** The part of `report --format json` that is compared with the page. */
+interface Explained {
+  explanations: { why: { costs: { stages: { name: string; difference_ns: number }[]; busy: { ns: [number, number] }; stacks: { functions: string[]; ns: [number, number] }[] } } }[];
+}
+
+let folder: Folder;
+let chromium: Browser;
+let costs: Explained["explanations"][0]["why"]["costs"];
+let url: string;
+
+beforeAll(async () => {
+  folder = new Folder();
+  folder.run("explain", "udp", "--seconds", "8s", "--out", "why.stacklab");
+  folder.run("report", "why.stacklab", "--format", "html", "--out", "why.html");
+  const json = JSON.parse(folder.run("report", "why.stacklab", "--format", "json")) as Explained;
+  costs = json.explanations[0]!.why.costs;
+  url = "file://" + folder.at("why.html");
+  chromium = await browser();
+});
+
+afterAll(async () => {
+  await chromium?.close();
+  folder?.remove();
+});
+
+async function opened(hash = "", width = 1280, scheme: "light" | "dark" = "light"): Promise<Watched> {
+  const watched = await Watched.open(chromium, width, scheme);
+  await watched.tab.goto(url + hash);
+  await watched.tab.waitForSelector("#why svg.waterfall");
+  return watched;
+}
+
+test("the waterfall has each stage with its figure, from one arm's cost to the other's", async () => {
+  const page = await opened();
+  const rows = await page.tab.$$eval("svg.waterfall > g[class]", (all) => all.map((one) => [...one.querySelectorAll("text")].map((text) => text.textContent!)));
+  const named = new Map(rows.map(([name, shown]) => [name, shown]));
+  expect(rows[0]).toEqual(["ipv4", `${costs.busy.ns[0].toFixed(0)} ns`]);
+  expect(rows.at(-1)).toEqual(["ipv6", `${costs.busy.ns[1].toFixed(0)} ns`]);
+  expect(costs.stages.length).toBeGreaterThan(5);
+  for (const stage of costs.stages) expect(Number(/^[+-]\d+/.exec(named.get(stage.name)!)![0]), stage.name).toBe(Math.round(stage.difference_ns));
+  expect(page.asked.filter((asked) => !/^(file|data|blob):/.test(asked))).toEqual([]);
+  await page.fine();
+  await page.close();
+});
+
+test("the flame graph is searched and zoomed, and the address says what is shown", async () => {
+  const page = await opened();
+  const names = () => page.tab.$$eval("figure.flame svg title", (all) => all.map((one) => one.textContent!.split(":")[0]!));
+  const all = await names();
+  const called = new Set(costs.stacks.flatMap((stack) => stack.functions));
+  expect(all.length).toBeGreaterThan(20);
+  for (const name of all) expect(called).toContain(name);
+  await page.tab.fill('figure.flame input[type="search"]', "udp_sendmsg");
+  expect(await page.tab.locator("figure.flame g.hit").count()).toBeGreaterThan(0);
+  await page.tab.click('figure.flame .hits button:has-text("udp_sendmsg: ")');
+  expect(await page.tab.textContent("figure.flame .chosen")).toContain("udp_sendmsg: ipv4 ");
+  const below = await names();
+  expect(below.length).toBeLessThan(all.length);
+  expect(below).not.toContain("udpv6_sendmsg");
+  // Who has the address sees the same.
+  const again = await opened(new URL(page.tab.url()).hash);
+  expect(await again.tab.textContent("figure.flame .chosen")).toBe(await page.tab.textContent("figure.flame .chosen"));
+  await again.close();
+  await page.tab.click('figure.flame button:has-text("show all")');
+  expect(await names()).toEqual(all);
+  await page.tab.click('figure.flame g:has(title:text-matches("^do_syscall_64: ")) rect', { force: true });
+  expect(await page.tab.textContent("figure.flame .chosen")).toContain("do_syscall_64: ");
+  await page.fine();
+  await page.close();
+});
+
+test.each([["light", 1280], ["dark", 1280], ["light", 390]] as const)("axe finds nothing serious in %s at %i pixels, and nothing is wider than the page", async (scheme, width) => {
+  const page = await opened("#find=ip", width, scheme);
+  expect(await page.barriers()).toEqual([]);
+  expect(await page.tab.evaluate("document.documentElement.scrollWidth")).toBeLessThanOrEqual(width);
+  await page.close();
+});
