@@ -64,9 +64,13 @@ estimates: Array<EstimateView>,
  */
 comparisons: Array<ComparisonView>, 
 /**
- * What the link carries at most, by the header model.
+ * What the testbed carries at most, by the model of headers or airtime.
  */
 limits: Array<LimitView>, 
+/**
+ * Which of them: `headers`, or `airtime`.
+ */
+limited_by: string, 
 /**
  * Figures of the published study that this one repeats.
  */

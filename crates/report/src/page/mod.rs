@@ -58,6 +58,7 @@ pub fn page(source: &PageSource) -> Page {
         estimates: index.estimates(findings),
         comparisons: comparisons.views(&groups, &index),
         limits: index.limits(source.limits),
+        limited_by: source.limited_by.to_string(),
         published: index.published(source.published),
         runs: runs::runs(source.runs, findings.started_unix_ns, &index),
         details: source.details.to_vec(),
