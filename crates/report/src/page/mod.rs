@@ -5,6 +5,7 @@
 //! * [`html`]: one file with page and document, which works offline
 
 mod cells;
+mod channel;
 mod compared;
 mod details;
 mod document;

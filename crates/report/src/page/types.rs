@@ -34,6 +34,8 @@ fn types() -> String {
         declared::<SideView>(),
         declared::<SlicesView>(),
         declared::<ArmSlices>(),
+        declared::<ChannelView>(),
+        declared::<AirLane>(),
         declared::<SeriesView>(),
         declared::<HistogramView>(),
         declared::<CpuView>(),
