@@ -3,8 +3,8 @@
 
 use crate::support;
 
-use stacklab_model::wifi::WifiConfig;
-use stacklab_model::{Family, Metric, RunRecord, Station, StationReport, Topology, Transport, Value};
+use stacklab_model::wifi::{ChannelUse, NodeAirtime, WifiConfig};
+use stacklab_model::{Family, Metric, Role, RunRecord, Station, StationReport, Topology, Transport, Value};
 use stacklab_store::Record;
 use stacklab_study::{Input, parse};
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ family = ["ipv4", "ipv6"]
 transport = ["udp", "tcp"]
 size = [1408]
 [probe.stream]
-metrics = ["throughput", "loss", "cpu_sender"]
+metrics = ["throughput", "loss", "cpu_sender", "airtime", "aggregate_size", "collisions", "queue_drops_access_point"]
 length = { time = "300ms" }
 warmup = "100ms"
 [probe.echo]
@@ -65,6 +65,25 @@ fn stations(run: &RunRecord) -> Vec<&StationReport> {
     all
 }
 
+/// What the channel did in a stream: both hops had it, and its parts add up to the time between the arrivals.
+fn check_channel(run: &RunRecord) {
+    let received = run.host_reports.iter().find(|report| report.role == Role::Receiver).unwrap();
+    let used = received.channel.as_ref().unwrap();
+    let windows: u64 = received.windows().iter().map(|[from, to]| to - from).sum();
+    // Each window begins and ends with an exchange under way at most.
+    let edges = received.windows().len() as u64 * 5_484_000;
+    assert!(used.airtime.elapsed_ns().abs_diff(windows) < edges, "{}: {windows} ns, {used:?}", run.trial);
+    assert!(used.airtime.data_ns > 0 && used.nodes[0].data_ns > 0 && used.nodes[1].data_ns > 0);
+    let taken = used.nodes.iter().map(NodeAirtime::busy_ns).sum::<u64>() + used.airtime.collision_ns;
+    assert_eq!(taken, used.airtime.busy_ns(), "{}", run.trial);
+    assert!((0.5..1.0).contains(&figure(run, Metric::Airtime)), "{}", run.trial);
+    assert!((1.0..=8.0).contains(&figure(run, Metric::AggregateSize)), "{}", run.trial);
+    assert!((0.0..0.5).contains(&figure(run, Metric::Collisions)), "{}", run.trial);
+    assert!((0.0..0.5).contains(&figure(run, Metric::QueueDropsAccessPoint)), "{}", run.trial);
+    let in_order = used.intervals.windows(2).all(|pair| pair[0].end_ns <= pair[1].begin_ns);
+    assert!(in_order && !used.intervals.is_empty() && used.intervals.len() <= ChannelUse::MOST_INTERVALS);
+}
+
 /// What every run's stations must be: those of the plan, before and after.
 fn check_stations(run: &RunRecord) {
     for StationReport { before, after, .. } in stations(run) {
@@ -97,6 +116,7 @@ fn a_study_over_wifi_has_both_families_over_udp_and_tcp_in_streams_and_echoes() 
             assert!((0.1..10.0).contains(&ms), "{cell}: {ms} ms");
             continue;
         }
+        check_channel(run);
         let mbit = figure(run, Metric::Throughput);
         println!("note: {cell}: {mbit:.2} Mbit/s");
         if cell.transport == Transport::Udp {
@@ -123,6 +143,7 @@ fn families_take_turns_over_wifi() {
     assert!(sliced.len() >= 2 * 2, "{}", sliced.len());
     for run in sliced {
         check_stations(run);
+        check_channel(run);
         assert!(run.host_reports.iter().all(|report| report.slices.len() >= 5), "{}", run.trial);
         assert!(figure(run, Metric::Throughput) > 10.0, "{}", run.trial);
     }

@@ -115,7 +115,7 @@ test("pointer and keys tell a point's exact figure, its runs and its interval", 
   const row = findings.cells.find(({ metric, cell }) => metric === "throughput" && cell.transport === "tcp" && cell.family === "ipv4" && cell.size === 128)!;
   expect(told).toContain(`ipv4, 128 B: ${row.estimate.mean} Mbit/s`);
   expect(told).toContain(`n ${row.estimate.n}, 95 % interval ${row.estimate.interval!.low} to ${row.estimate.interval!.high}`);
-  expect(told).toContain("headers leave at most 58.7");
+  expect(told).toContain("limit by headers 58.7");
   const spot = (await page.tab.locator(".frame svg > circle").boundingBox())!;
   await page.tab.keyboard.press("Escape");
   expect(await page.tab.$("[data-tip]")).toBeNull();

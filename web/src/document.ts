@@ -68,9 +68,13 @@ estimates: Array<EstimateView>,
  */
 comparisons: Array<ComparisonView>, 
 /**
- * What the link carries at most, by the header model.
+ * What the testbed carries at most, by the model of headers or airtime.
  */
 limits: Array<LimitView>, 
+/**
+ * Which of them: `headers`, or `airtime`.
+ */
+limited_by: string, 
 /**
  * Figures of the published study that this one repeats.
  */
@@ -556,7 +560,11 @@ sides: Array<SideView>,
 /**
  * The slices of all arms of its trial; none if it was measured by itself.
  */
-slices: SlicesView | null, };
+slices: SlicesView | null, 
+/**
+ * The use of the radio channel; none if there is none.
+ */
+channel: ChannelView | null, };
 
 export type SideView = { 
 /**
@@ -615,6 +623,34 @@ figures: Array<number | null>,
  * Whether the slice waited for a processor for long, at either host.
  */
 held_up: Array<boolean>, };
+
+export type ChannelView = { 
+/**
+ * Where the time went, and what each node had of it.
+ */
+facts: Array<Fact>, 
+/**
+ * Who had the channel: each node, then collisions.
+ */
+lanes: Array<AirLane>, 
+/**
+ * The end of the last exchange that is shown, milliseconds after the window's beginning.
+ */
+end_ms: number, };
+
+export type AirLane = { 
+/**
+ * Whose.
+ */
+name: string, 
+/**
+ * The beginning of each, milliseconds after the window's beginning.
+ */
+begin_ms: Array<number>, 
+/**
+ * The end of each, after the response.
+ */
+end_ms: Array<number>, };
 
 export type SeriesView = { 
 /**

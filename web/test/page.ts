@@ -70,6 +70,7 @@ export function page(): Page {
       ...cells.flatMap((levels, cell) => (levels[0] === 1 ? [estimate(cell, 1, cell === 4 ? null : 0.5)] : [])),
     ],
     comparisons: [comparison(0, 2, "baseline"), comparison(1, 3, "equivalent")],
+    limited_by: "headers",
     limits: [{ cell: 0, metric: 0, value: 58.7 }],
     published: [
       { label: "Ubuntu", metric: 0, transport: "tcp", points: [[128, 40], [1408, 80]] },

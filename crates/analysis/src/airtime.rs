@@ -8,6 +8,23 @@ use stacklab_model::{Cell, Effect, Explained, LimitedBy, Metric, Question};
 /// what an access point's queue drops, take up to a seventh.
 pub const FULL_CHANNEL: f64 = 0.8;
 
+type Limit = fn(&AirtimeCost) -> f64;
+
+/// How airtime limits a metric; `None` if it does not.
+fn limit_of(metric: Metric) -> Option<Limit> {
+    match metric {
+        Metric::Throughput => Some(AirtimeCost::goodput),
+        Metric::PacketRate => Some(AirtimeCost::messages_per_second),
+        _ => None,
+    }
+}
+
+/// The most that a Wi-Fi network carries of a cell by the airtime model, in the metric's unit; `None` for metrics that
+/// airtime does not limit, or messages that the model has not.
+pub(crate) fn limit(cell: &Cell, metric: Metric, network: &WifiConfig) -> Option<f64> {
+    Some(limit_of(metric)?(&AirtimeCost::of(cell, &network.of(cell)).ok()?))
+}
+
 /// Explains a throughput or packet rate by the airtime of messages ([`AirtimeCost`]); `None` for other metrics. As
 /// [`crate::headers::explain`], for a Wi-Fi network.
 pub fn explain(
@@ -16,11 +33,7 @@ pub fn explain(
     means: [Option<f64>; 2],
     network: &WifiConfig,
 ) -> Option<Explained> {
-    let limit: fn(&AirtimeCost) -> f64 = match question.metric {
-        Metric::Throughput => AirtimeCost::goodput,
-        Metric::PacketRate => AirtimeCost::messages_per_second,
-        _ => return None,
-    };
+    let limit = limit_of(question.metric)?;
     Some(explained(LimitedBy::Airtime, effect, full_channel(question, means, network, limit)))
 }
 
@@ -29,7 +42,7 @@ fn full_channel(
     question: &Question,
     means: [Option<f64>; 2],
     network: &WifiConfig,
-    limit: fn(&AirtimeCost) -> f64,
+    limit: Limit,
 ) -> Result<(f64, String), String> {
     let cost = |cell: &Cell| AirtimeCost::of(cell, &network.of(cell));
     let [baseline, candidate] = [cost(&question.baseline)?, cost(&question.candidate)?];
@@ -79,6 +92,16 @@ mod tests {
                 assert_eq!(found.by, LimitedBy::Airtime);
             }
         }
+    }
+
+    #[test]
+    fn a_cells_limit_is_that_of_its_network() {
+        let cell = families(Metric::Throughput, 1408).baseline;
+        // Half of what one hop carries, by the table of docs/wifi.md.
+        close((limit(&cell, Metric::Throughput, &network()).unwrap() * 100.0).round(), 8623.0);
+        assert_eq!(limit(&cell, Metric::Loss, &network()), None);
+        let long = families(Metric::Throughput, 1473).baseline;
+        assert_eq!(limit(&long, Metric::Throughput, &network()), None);
     }
 
     #[test]

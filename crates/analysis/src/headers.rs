@@ -45,7 +45,7 @@ pub(crate) fn reach(means: [Option<f64>; 2], limits: [f64; 2], share: f64) -> bo
 
 /// The most that a link of known rate carries of a cell by the header model, in the metric's unit; `None` for metrics
 /// that headers do not limit, without a rate, or where nothing fits.
-pub fn limit(cell: &Cell, metric: Metric, link_config: &LinkConfig) -> Option<f64> {
+pub(crate) fn limit(cell: &Cell, metric: Metric, link_config: &LinkConfig) -> Option<f64> {
     if !matches!(metric, Metric::Throughput | Metric::PacketRate) {
         return None;
     }

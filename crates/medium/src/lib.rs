@@ -15,18 +15,18 @@
 //! * [`Event::Delivered`] when a frame has arrived at a node
 //! * [`Event::Status`] for the sender of a frame: acknowledged, or given up
 //!
-//! [`Medium::airtime`] says where the time went. Its parts add up to the time that has passed.
+//! [`Medium::airtime`] says where the time went, [`Medium::used`] where that of windows went. The parts add up to the
+//! time that has passed.
 
-mod airtime;
 mod contender;
 mod event;
 mod frame;
+mod log;
 mod loss;
 mod medium;
 mod queue;
 mod settings;
 
-pub use airtime::{Airtime, NodeAirtime};
 pub use event::{Event, Exchange, Outcome, SentFrame, Transmission};
 pub use frame::{Frame, FrameId, FrameKind, NodeId, Receiver};
 pub use medium::Medium;

@@ -1,14 +1,14 @@
 //! Who sends when, and what becomes of it.
 
-use crate::airtime::{Airtime, NodeAirtime};
 use crate::contender::Contender;
 use crate::event::{Event, Exchange, Outcome, SentFrame, Transmission};
 use crate::frame::{Frame, NodeId, Receiver};
+use crate::log::AirtimeLog;
 use crate::loss::frame_error;
 use crate::queue::{QueueFull, Waiting};
 use crate::settings::MediumSettings;
 use stacklab_model::SplitMix64;
-use stacklab_model::wifi::{self, AccessCategory, Role, WifiError};
+use stacklab_model::wifi::{self, AccessCategory, Airtime, ChannelUse, NodeAirtime, Role, WifiError};
 use std::collections::VecDeque;
 
 /// A channel on which all nodes hear each other. Times are nanoseconds from zero, when the channel is idle.
@@ -24,6 +24,7 @@ pub struct Medium {
     /// Until `busy_until_ns`.
     airtime: Airtime,
     nodes: Vec<NodeAirtime>,
+    log: AirtimeLog,
 }
 
 /// The random numbers of a contender. Seed and number are mixed, because the streams of neighbouring seeds would else
@@ -56,6 +57,7 @@ impl Medium {
             events: VecDeque::new(),
             airtime: Airtime::default(),
             nodes: Vec::new(),
+            log: AirtimeLog::default(),
         })
     }
 
@@ -71,9 +73,10 @@ impl Medium {
         node
     }
 
-    /// Draws from another seed from now on. Backoffs that are already drawn stay.
+    /// Draws from another seed from now on. Backoffs that are already drawn stay. Its use is known from now on.
     pub fn reseed(&mut self, seed: u64) {
         self.seed = seed;
+        self.log = AirtimeLog::new(self.busy_until_ns, self.nodes.clone());
         for (number, contender) in self.contenders.iter_mut().enumerate() {
             contender.reseed(random(seed, number));
         }
@@ -120,12 +123,22 @@ impl Medium {
     /// contention while a frame waits. Events until then have been polled.
     pub fn airtime(&self, now_ns: u64) -> Airtime {
         let until_ns = now_ns.max(self.busy_until_ns);
-        let waits_since = self.contenders.iter().filter_map(Contender::waits_since_ns).min();
-        let waits_since = waits_since.unwrap_or(until_ns).clamp(self.busy_until_ns, until_ns);
+        let waits_since = self.waits_since_ns().unwrap_or(until_ns).clamp(self.busy_until_ns, until_ns);
         let mut airtime = self.airtime;
         airtime.idle_ns += waits_since - self.busy_until_ns;
         airtime.contention_ns += until_ns - waits_since;
         airtime
+    }
+
+    /// The use of the channel in windows, each from and until a time, since it began or was seeded last. Events until
+    /// their ends have been polled.
+    pub fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
+        self.log.used(windows, self.waits_since_ns())
+    }
+
+    /// Since when the first frame waits; `None` without one.
+    fn waits_since_ns(&self) -> Option<u64> {
+        self.contenders.iter().filter_map(Contender::waits_since_ns).min()
     }
 
     /// What a node had of it, and what became of its frames.
@@ -141,7 +154,9 @@ impl Medium {
     /// Begins the next exchange.
     fn begin(&mut self) {
         let Some(begin_ns) = self.access_ns() else { return };
+        let before = self.airtime;
         self.airtime = self.airtime(begin_ns);
+        let contention_ns = self.airtime.contention_ns - before.contention_ns;
 
         let beginning = self.beginning(begin_ns);
         let collides = beginning.len() > 1;
@@ -158,14 +173,17 @@ impl Medium {
         for (begun, lost) in beginning.into_iter().zip(lost) {
             transmissions.push(self.transmit(begun, &lost, collides, end_ns));
         }
+        let mut taken = Airtime::default();
         if collides {
-            self.airtime.collision_ns += end_ns - begin_ns;
+            taken.collision_ns = end_ns - begin_ns;
         } else {
             let ppdu = transmissions[0].ppdu;
-            self.airtime.preamble_ns += ppdu.preamble_ns;
-            self.airtime.data_ns += ppdu.data_ns;
-            self.airtime.control_ns += end_ns - begin_ns - ppdu.total_ns();
+            taken.preamble_ns = ppdu.preamble_ns;
+            taken.data_ns = ppdu.data_ns;
+            taken.control_ns = end_ns - begin_ns - ppdu.total_ns();
         }
+        self.airtime += taken;
+        self.log.note([begin_ns, end_ns], contention_ns, taken, &self.nodes);
         self.busy_until_ns = end_ns;
         let number = self.exchanges;
         self.exchanges += 1;

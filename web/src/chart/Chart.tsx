@@ -229,7 +229,7 @@ interface Entry {
 function legendOf(shown: Shown, options: Options): Entry[] {
   const lines: Entry[] = shown.lines.map((line, number) => ({ label: line.label, kind: "line", number }));
   const limited = options.limits && shown.lines.some((line) => line.points.some((point) => point.limit !== undefined));
-  if (limited) lines.push({ label: "dashed: what headers leave of the link", kind: "limit", number: 0 });
+  if (limited) lines.push({ label: `dashed: limit by ${shown.limitedBy}`, kind: "limit", number: 0 });
   if (options.published) {
     shown.overlays.forEach((series, number) => lines.push({ label: `published: ${series.label}`, kind: "published", number }));
   }

@@ -35,7 +35,7 @@ export function Controls({ page, shown }: { page: Page; shown: Shown }) {
         <legend>show</legend>
         <Switch name="intervals" label="95 % intervals" initially={true} />
         <Switch name="runs" label="single runs" initially={false} />
-        {limited && <Switch name="limits" label="limit by headers" initially={true} />}
+        {limited && <Switch name="limits" label={`limit by ${page.limited_by}`} initially={true} />}
         {shown.overlays.length > 0 && <Switch name="published" label="published figures" initially={true} />}
         {shown.numeric && <Switch name="logx" label={`log ${shown.axis.name}`} initially={true} />}
         <Switch name="logy" label="log figure" initially={false} />

@@ -54,7 +54,7 @@ export function told(shown: Shown, line: number, point: number): string[] {
   const { unit } = shown.metric;
   const parts = [`${label}, ${shown.axis.labels[x]}: ${estimate.mean} ${unit}`];
   parts.push(estimate.low === null ? `n ${estimate.n}, no interval` : `n ${estimate.n}, 95 % interval ${estimate.low} to ${estimate.high}`);
-  if (limit !== undefined) parts.push(`headers leave at most ${limit} ${unit}`);
+  if (limit !== undefined) parts.push(`limit by ${shown.limitedBy} ${limit} ${unit}`);
   if (estimate.missing !== null) parts.push(`some runs have no figure: ${estimate.missing}`);
   return parts;
 }
@@ -151,7 +151,7 @@ function Legend({ shown }: { shown: Shown }) {
             <Swatch number={number} theme={theme.value} /> {line.label}
           </li>
         ))}
-        {limited && <li class="quiet">dashed: what headers leave of the link</li>}
+        {limited && <li class="quiet">dashed: limit by {shown.limitedBy}</li>}
         {published && shown.overlays.map((series) => <li key={series.label} class="quiet">dotted, grey: published, {series.label}</li>)}
       </ul>
     </figcaption>

@@ -43,6 +43,8 @@ export interface Shown {
   /** Comparisons of what is across, which are of two rows. */
   between: readonly ComparisonView[];
   overlays: readonly Overlay[];
+  /** The model that limits are of. */
+  limitedBy: string;
   /** `transport tcp, framing segment`: what all lines have in common. */
   common: string;
 }
@@ -170,6 +172,7 @@ export function select(page: Page, state: State): Shown | undefined {
     rows,
     between: here.filter((c) => c.factor === axisNumber),
     overlays,
+    limitedBy: page.limited_by,
     common,
   };
 }

@@ -4,6 +4,7 @@ import type { Theme } from "../chart/palette";
 import { extent, scale, thinned } from "../chart/scale";
 import { useEffect, useRef } from "preact/hooks";
 import { Facts } from "../testbed/Testbed";
+import { Channel } from "./Channel";
 import { Slices } from "./Slices";
 
 export function Detail({ detail, theme }: { detail: RunDetail; theme: Theme }) {
@@ -15,6 +16,7 @@ export function Detail({ detail, theme }: { detail: RunDetail; theme: Theme }) {
       <h3 id="detail-title">{detail.label}</h3>
       {detail.remarks.length > 0 && <ul>{detail.remarks.map((remark, place) => <li key={place}>{remark}</li>)}</ul>}
       {detail.slices && <Slices slices={detail.slices} theme={theme} />}
+      {detail.channel && <Channel channel={detail.channel} />}
       {detail.sides.map((side, place) => <SideDetail key={place} side={side} warmup={detail.warmup_ms} />)}
       <div class="beside">
         <div>

@@ -19,8 +19,8 @@ use crate::runs::Runs;
 use crate::steady_state::steady_state;
 use crate::{airtime, headers};
 use stacklab_model::{
-    CellEstimate, Comparison, Effect, Explained, Findings, Floor, HostFacts, Question, RunRecord, RunStatus,
-    StopReason, Topology, Verdict, Warning,
+    Cell, CellEstimate, Comparison, Effect, Explained, Findings, Floor, HostFacts, LinkConfig, Metric,
+    Question, RunRecord, RunStatus, StopReason, Topology, Verdict, Warning,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -157,6 +157,15 @@ fn explained(
     match campaign.topology {
         Topology::Wifi(network) => airtime::explain(question, effect, means, network),
         _ => headers::explain(question, effect, means, campaign.link_config),
+    }
+}
+
+/// The most that a testbed carries of a cell by the model of headers, or of airtime on Wi-Fi, in the metric's unit.
+/// `None` for metrics that it does not limit, on a link without a rate, or for messages that it has not.
+pub fn limit(cell: &Cell, metric: Metric, topology: &Topology, link_config: &LinkConfig) -> Option<f64> {
+    match topology {
+        Topology::Wifi(network) => airtime::limit(cell, metric, network),
+        _ => headers::limit(cell, metric, link_config),
     }
 }
 

@@ -6,6 +6,7 @@ use crate::factors::family::Probe;
 use crate::metrics::metric::Metric;
 use crate::metrics::unit::Scale;
 use crate::names::named;
+use crate::network::topology::Topology;
 use serde::{Deserialize, Serialize};
 
 /// A comparison asked for by a study: two levels of one factor, all else equal.
@@ -215,6 +216,16 @@ named! {
         Headers = "headers",
         /// Time on a radio channel: frames and their exchanges cost.
         Airtime = "airtime",
+    }
+}
+
+impl LimitedBy {
+    /// What limits the paths of a testbed.
+    pub fn of(topology: &Topology) -> Self {
+        match topology {
+            Topology::Wifi(_) => LimitedBy::Airtime,
+            _ => LimitedBy::Headers,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ use crate::metrics::histogram::Buckets;
 use crate::names::named;
 use crate::trial::io::Io;
 use crate::trial::tuning::SocketOptions;
+use crate::wifi::ChannelUse;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 
@@ -73,9 +74,22 @@ pub struct HostReport {
     /// The host's station, if its network is Wi-Fi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub station: Option<StationReport>,
+    /// The use of the radio channel while this host received, if its network is Wi-Fi: from the first measured arrival
+    /// to the last, or the same of each slice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<ChannelUse>,
 }
 
 impl HostReport {
+    /// The windows in which this host received, nanoseconds of its clock: the measured one, or its slices'.
+    pub fn windows(&self) -> Vec<[u64; 2]> {
+        let slices = self.slices.iter().filter(|slice| slice.messages > 0);
+        match &self.received {
+            received if self.slices.is_empty() => vec![[received.first_ns, received.last_ns]],
+            _ => slices.map(|slice| [slice.first_ns, slice.last_ns]).collect(),
+        }
+    }
+
     /// The report of a host without any traffic yet.
     pub fn new(role: Role, endpoint: Endpoint) -> Self {
         HostReport {
@@ -98,6 +112,7 @@ impl HostReport {
             socket_memory_kib: None,
             peak_rss_kib: None,
             station: None,
+            channel: None,
         }
     }
 }

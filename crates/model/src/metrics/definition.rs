@@ -100,6 +100,24 @@ impl Metric {
             LinkBytesBeyond => {
                 "the same beyond what the header model makes of a message and its mechanism, over that, whole trial"
             }
+            Airtime => {
+                "time of exchanges (PPDUs, responses, waits for missing ones, collisions) over the time of the radio \
+                 channel, from first to last arrival in the measured window"
+            }
+            AggregateSize => {
+                "frames on air over PPDUs, of all nodes of the radio channel: mean size of an A-MPDU"
+            }
+            FrameRetries => "frames on air that had to be sent again, over all of them, of all nodes",
+            Collisions => "PPDUs that collided with another node's, over PPDUs, of all nodes",
+            QueueDropsSender => {
+                "frames that the full queue of the sending station dropped, over those that it was to send"
+            }
+            QueueDropsAccessPoint => {
+                "frames that the full queue of the access point dropped, over those that it was to send"
+            }
+            QueueDropsReceiver => {
+                "frames that the full queue of the receiving station dropped, over those that it was to send"
+            }
             Rtt => "median round trip of a message out and back, one outstanding",
             RttMean => "mean round trip of a message out and back, one outstanding",
             RttP99 => "99th percentile of the round trip, one outstanding",

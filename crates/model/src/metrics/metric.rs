@@ -95,6 +95,20 @@ named! {
         LinkBytes = "link_bytes",
         /// IP bytes per message beyond the header model's value.
         LinkBytesBeyond = "link_bytes_beyond",
+        /// Share of a radio channel's time that exchanges took.
+        Airtime = "airtime",
+        /// Mean frames of a PPDU.
+        AggregateSize = "aggregate_size",
+        /// Share of the frames on air that had to be sent again.
+        FrameRetries = "frame_retries",
+        /// Share of the PPDUs that collided.
+        Collisions = "collisions",
+        /// Share of the sender's frames that its radio's queue dropped.
+        QueueDropsSender = "queue_drops_sender",
+        /// Share of the access point's frames that its radio's queue dropped.
+        QueueDropsAccessPoint = "queue_drops_access_point",
+        /// Share of the receiver's frames that its radio's queue dropped.
+        QueueDropsReceiver = "queue_drops_receiver",
         /// Median round trip, closed loop.
         Rtt = "rtt",
         /// Mean round trip, closed loop.
@@ -154,8 +168,9 @@ impl Metric {
     /// Whether a probe can measure it: a paced stream measures some metrics of a stream.
     pub fn is_of(self, probe: Probe) -> bool {
         use Metric::*;
-        let paced =
-            self.is_one_way_delay() || matches!(self, Loss | Reorder | PacketRate | Lateness | LatenessP99);
+        let paced = self.is_one_way_delay()
+            || matches!(self, Loss | Reorder | PacketRate | Lateness | LatenessP99)
+            || self.is_of_channel();
         probe == self.probe() || (probe == Probe::Paced && paced)
     }
 
@@ -178,7 +193,17 @@ impl Metric {
         match self {
             Throughput | ThroughputReverse | ThroughputLoad => Unit::MegabitPerSecond,
             PacketRate => Unit::PacketPerSecond,
-            Loss | Duplicate | Reorder | Fairness | EchoLoss => Unit::Ratio,
+            Loss
+            | Duplicate
+            | Reorder
+            | Fairness
+            | EchoLoss
+            | Airtime
+            | FrameRetries
+            | Collisions
+            | QueueDropsSender
+            | QueueDropsAccessPoint
+            | QueueDropsReceiver => Unit::Ratio,
             CpuSender | CpuReceiver | CpuSystem | CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser
             | CpuReceiverSystem | CpuReceiverSoftirq | CpuEngineSender | CpuEngineReceiver | CpuRouter1
             | CpuRouter2 => Unit::CorePercent,
@@ -187,9 +212,8 @@ impl Metric {
             MemorySockets => Unit::Kibibyte,
             Ttr => Unit::Times,
             TcpEfficiency | BufferDelay | LinkBytesBeyond => Unit::Percent,
-            Retransmits | Stalls | Fragments | Reassembled | FragmentsRouters | ReassembledRouters => {
-                Unit::Count
-            }
+            Retransmits | Stalls | AggregateSize | Fragments | Reassembled | FragmentsRouters
+            | ReassembledRouters => Unit::Count,
             PathMtu | LinkBytes => Unit::Byte,
             ConnectRate => Unit::ConnectionPerSecond,
             OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv | TcpSrtt | Rtt | RttMean
@@ -204,7 +228,7 @@ impl Metric {
         use Metric::*;
         match self {
             Throughput | ThroughputReverse | ThroughputLoad | PacketRate | ConnectRate | TcpEfficiency
-            | Fairness | PathMtu => Better::Higher,
+            | Fairness | PathMtu | AggregateSize => Better::Higher,
             _ => Better::Lower,
         }
     }
@@ -244,6 +268,13 @@ impl Metric {
     pub fn is_one_way_delay(self) -> bool {
         use Metric::*;
         matches!(self, OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv)
+    }
+
+    /// Whether it is of a radio channel: that of a Wi-Fi network.
+    pub fn is_of_channel(self) -> bool {
+        use Metric::*;
+        let drops = matches!(self, QueueDropsSender | QueueDropsAccessPoint | QueueDropsReceiver);
+        drops || matches!(self, Airtime | AggregateSize | FrameRetries | Collisions)
     }
 
     /// Whether it is the CPU time of a host and must be reported with its scope.

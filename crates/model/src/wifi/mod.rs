@@ -10,9 +10,12 @@
 //! * [`Radio::saturation`]: the closed formula of one saturated sender
 //! * [`AirtimeCost`]: what a cell's messages take from station to station
 //! * [`Bianchi`]: several saturated senders
+//! * [`ChannelUse`]: where the time of a channel went in a trial
 
 mod aggregate;
+mod airtime;
 mod bianchi;
+mod channel_use;
 mod config;
 mod cost;
 mod edca;
@@ -25,7 +28,9 @@ mod rates;
 mod saturation;
 
 pub use aggregate::{Aggregate, Aggregation};
+pub use airtime::{Airtime, NodeAirtime};
 pub use bianchi::Bianchi;
+pub use channel_use::{AirInterval, ChannelUse};
 pub use config::WifiConfig;
 pub use cost::AirtimeCost;
 pub use edca::{AccessCategory, Edca, Role};

@@ -253,7 +253,7 @@ fn legend(plot: &Plot, left: f64) -> (Vec<Item>, f64) {
         row(vec![sample(colour, dash, y), marker(number, left + 9.0, y)], &line.label, &mut y);
     }
     if plot.lines.iter().flat_map(|line| &line.points).any(|point| point.limit.is_some()) {
-        row(vec![sample(FAINT, LIMIT_DASH, y)], "what headers leave of the link", &mut y);
+        row(vec![sample(FAINT, LIMIT_DASH, y)], &format!("limit by {}", plot.limited_by), &mut y);
     }
     (items, y)
 }

@@ -17,6 +17,8 @@ pub struct Plot {
     pub lines: Vec<Line>,
     /// A horizontal line at "no difference", where the plot shows differences.
     pub level_line: Option<f64>,
+    /// The model of its points' limits: `headers`, or `airtime`.
+    pub limited_by: String,
 }
 
 /// The horizontal axis.
@@ -103,14 +105,15 @@ fn arms(page: &Page, metric: usize, place: &str, across: usize, estimates: &[&Es
     }
     let view = &page.metrics[metric];
     let name = view.name.replace('_', " ");
-    plot(
+    let plot = plot(
         format!("{}-{place}", view.name),
         format!("{name}, {place}: means with 95 % intervals"),
         format!("{name}, {}", view.unit),
         &page.factors[across],
         lines,
         None,
-    )
+    );
+    Plot { limited_by: page.limited_by.clone(), ..plot }
 }
 
 fn apart(
@@ -181,7 +184,7 @@ fn plot(
     };
     let x_title =
         if across.name == "size" { "size, bytes".to_owned() } else { across.name.replace('_', " ") };
-    Plot { name, title, x_title, y_title, levels, lines, level_line }
+    Plot { name, title, x_title, y_title, levels, lines, level_line, limited_by: String::new() }
 }
 
 /// The key of a line: the levels of all factors except some.

@@ -26,7 +26,7 @@ fn a_figure_has_arms_units_sizes_and_a_limit() {
     let svg =
         String::from_utf8(figure(&document(), "throughput-tcp-segment", FigureFormat::Svg).unwrap()).unwrap();
     for text in
-        ["throughput, Mbit/s", "size, bytes", ">ipv4<", ">ipv6<", ">64<", ">1408<", "what headers leave"]
+        ["throughput, Mbit/s", "size, bytes", ">ipv4<", ">ipv6<", ">64<", ">1408<", "limit by headers"]
     {
         assert!(svg.contains(text), "{text}: {svg}");
     }

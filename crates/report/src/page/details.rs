@@ -1,5 +1,6 @@
 //! The hosts' reports of one run.
 
+use crate::page::channel::channel;
 use crate::page::document::{CpuView, Fact, HistogramView, RunDetail, SeriesView, SideView};
 use crate::page::rounding::{facts, rounded};
 use crate::page::slices::slices;
@@ -62,6 +63,7 @@ pub fn detail(run: &RunRecord, beside: &[RunRecord], detailed: Detailed) -> RunD
         figures: told_first.into_iter().map(|(metric, value)| figure(*metric, value)).collect(),
         sides: run.host_reports.iter().map(|side| side_view(side, run, detailed)).collect(),
         slices: slices(run, beside),
+        channel: channel(run),
     }
 }
 

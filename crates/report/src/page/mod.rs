@@ -5,6 +5,7 @@
 //! * [`html`]: one file with page and document, which works offline
 
 mod cells;
+mod channel;
 mod compared;
 mod details;
 mod document;
@@ -60,6 +61,7 @@ pub fn page(source: &PageSource) -> Page {
         estimates: index.estimates(findings),
         comparisons: comparisons.views(&groups, &index),
         limits: index.limits(source.limits),
+        limited_by: source.limited_by.to_string(),
         published: index.published(source.published),
         runs: runs::runs(source.runs, findings.started_unix_ns, &index),
         details: source.details.to_vec(),

@@ -1,7 +1,7 @@
 //! The input of a page.
 
 use crate::page::document::RunDetail;
-use stacklab_model::{Cell, Findings, HostFacts, LinkConfig, Links, Metric, RunRecord};
+use stacklab_model::{Cell, Findings, HostFacts, LimitedBy, LinkConfig, Links, Metric, RunRecord};
 
 /// The input of a page.
 #[derive(Debug, Clone, Copy)]
@@ -18,8 +18,10 @@ pub struct PageSource<'a> {
     pub rows: &'a [TestbedDrawing],
     /// Every run.
     pub runs: &'a [RunRecord],
-    /// The maximum that the link carries: cell, metric, and figure in the metric's unit.
+    /// The maximum that the testbed carries: cell, metric, and figure in the metric's unit.
     pub limits: &'a [(Cell, Metric, f64)],
+    /// Which model has it.
+    pub limited_by: LimitedBy,
     /// Figures of the published study that this one repeats.
     pub published: &'a [Published],
     /// The hosts' reports of some runs.

@@ -4,8 +4,8 @@ use super::{Detailed, Outcome, Page, PageSource, Published, TestbedDrawing, deta
 use crate::tests::fixtures::{cell, findings};
 use stacklab_model::{
     Buckets, CpuScope, CpuTime, Delays, Endpoint, Family, Findings, HostFacts, HostReport, IntervalRow,
-    Length, LinkConfig, Links, Metric, Offloads, OwnLink, Pacing, Probe, ProbeSpec, Rate, Role, RunRecord,
-    RunStatus, Slice, Transport, Trial, TrialSpec, Value, Warning,
+    Length, LimitedBy, LinkConfig, Links, Metric, Offloads, OwnLink, Pacing, Probe, ProbeSpec, Rate, Role,
+    RunRecord, RunStatus, Slice, Transport, Trial, TrialSpec, Value, Warning,
 };
 use std::net::SocketAddr;
 
@@ -115,6 +115,7 @@ fn of(findings: &Findings) -> Page {
         }],
         runs: &runs,
         limits: &limits,
+        limited_by: LimitedBy::Headers,
         published: &[
             Published {
                 label: "Ubuntu (Figure 7)".to_owned(),
@@ -241,7 +242,7 @@ fn only_figures_of_metrics_that_were_taken_are_overlaid() {
         page.published.iter().map(|series| series.label.as_str()).collect::<Vec<_>>(),
         ["Ubuntu (Figure 7)"]
     );
-    assert_eq!(page.limits.len(), 3);
+    assert_eq!((page.limits.len(), page.limited_by.as_str()), (3, "headers"));
 }
 
 #[test]
@@ -276,6 +277,7 @@ fn hosts_stand_in_the_order_of_the_traffic_with_each_link_between_them() {
         rows: &[row],
         runs: &[],
         limits: &[],
+        limited_by: LimitedBy::Airtime,
         published: &[],
         details: &[],
     };

@@ -37,6 +37,8 @@ fn types() -> String {
         declared::<SideView>(),
         declared::<SlicesView>(),
         declared::<ArmSlices>(),
+        declared::<ChannelView>(),
+        declared::<AirLane>(),
         declared::<SeriesView>(),
         declared::<HistogramView>(),
         declared::<CpuView>(),

@@ -7,7 +7,7 @@ use crate::campaign::record::Recorded;
 use crate::failure::Failure;
 use serde::Serialize;
 use stacklab_analysis::{findings, limit};
-use stacklab_model::{Cell, Metric, RunRecord, Trial};
+use stacklab_model::{Cell, LimitedBy, Metric, RunRecord, Trial};
 use stacklab_report::page::{Detailed, Page, PageSource, RunDetail, detail, page};
 use stacklab_store::Record;
 use std::collections::HashMap;
@@ -29,11 +29,12 @@ pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
     let campaign = recorded.campaign();
     let findings = findings(&campaign);
     let metrics: Vec<Metric> = campaign.probes.iter().flat_map(|probe| &probe.metrics).copied().collect();
+    let most = |cell: &Cell, metric| limit(cell, metric, campaign.topology, campaign.link_config);
     let limits: Vec<(Cell, Metric, f64)> = campaign
         .cells
         .iter()
         .flat_map(|cell| metrics.iter().map(move |metric| (cell, *metric)))
-        .filter_map(|(cell, metric)| Some((cell.clone(), metric, limit(cell, metric, campaign.link_config)?)))
+        .filter_map(|(cell, metric)| Some((cell.clone(), metric, most(cell, metric)?)))
         .collect();
     let mut document = page(&PageSource {
         findings: &findings,
@@ -43,6 +44,7 @@ pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
         rows: &host_rows::of(recorded.study()),
         runs: campaign.runs,
         limits: &limits,
+        limited_by: LimitedBy::of(campaign.topology),
         published: &published::of(recorded.study_name())?,
         details: &[],
     });

@@ -61,6 +61,18 @@ impl WifiRig {
         Ok(WifiRig { study, network, hosted, access_point, ends, before: None })
     }
 
+    /// Notes the use of the channel in the windows of each host that received something.
+    fn note_channel(&mut self, evidence: &mut [Evidence]) -> Result<(), Failure> {
+        let reports = evidence.iter_mut().flat_map(|arm| arm.collected.reports.iter_mut());
+        let received = reports.flatten().flatten().filter(|report| report.received.measured > 0);
+        let mut received: Vec<_> = received.collect();
+        let windows = received.iter().map(|report| report.windows()).collect();
+        for (report, used) in received.iter_mut().zip(self.hosted.channel_use(windows)?) {
+            report.channel = Some(used);
+        }
+        Ok(())
+    }
+
     fn ticks(&self) -> Ticks {
         Ticks::of(self.hosted.process())
     }
@@ -140,6 +152,7 @@ impl Rig for WifiRig {
 
     fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, Failure> {
         let mut evidence = Evidence::of_each(collected?);
+        self.note_channel(&mut evidence)?;
         let (seed, before, ticks) = self.before.take().expect("a trial is begun before it is ended");
         let ticks = [ticks, self.ticks()];
         let seen = WifiEvidence {

@@ -1,7 +1,7 @@
 //! Makes a run from a trial's evidence.
 
 use crate::trial::evidence::{Evidence, report_sources};
-use crate::trial::{clock_correction, guest_cpu, other_load, routers, services, wifi};
+use crate::trial::{channel, clock_correction, guest_cpu, other_load, routers, services, wifi};
 use stacklab_model::{Direction, Probe, RunRecord, Trial, TrialSpec};
 use stacklab_traffic::trial::{Figures, Path, figures as reported};
 
@@ -26,7 +26,7 @@ pub fn figures(
         made = routers::counted(made, sources, counted, &spec, path.mtu);
     }
     if let Some(seen) = &wifi {
-        made = wifi::checked(made, sources, seen);
+        made = channel::counted(wifi::checked(made, sources, seen), &spec);
     }
     made.warnings.extend(other_load.as_ref().and_then(|load| other_load::warning(load, held_up)));
     let Figures { status, mut values, drops, warnings, host_reports } =

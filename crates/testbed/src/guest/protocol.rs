@@ -169,6 +169,17 @@ pub struct WifiLook {
     pub seed: Option<u64>,
 }
 
+/// A question to a guest's medium.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MediumQuestion {
+    /// What it has counted: a [`crate::MediumReport`].
+    Report,
+    /// The use of the channel in several sets of windows, nanoseconds of the guest's monotonic clock: a
+    /// [`stacklab_model::wifi::ChannelUse`] for each.
+    Used(Vec<Vec<[u64; 2]>>),
+}
+
 /// The answer to a request to look at the network: the state, or a sentence that says how it is not as planned.
 pub type WifiSeen = Result<WifiState, String>;
 
@@ -200,7 +211,7 @@ pub enum Greeting {
         carried: Vec<Vec<PathCheck>>,
     },
     /// Its Wi-Fi network is built. From now on it carries the agents' streams of sender, access point and receiver,
-    /// then the stream that answers each line with the medium's report, then that of [`WifiLook`] and [`WifiSeen`],
+    /// then the stream that answers each [`MediumQuestion`], then that of [`WifiLook`] and [`WifiSeen`],
     /// then one for each command.
     Associated {
         /// The network's state.

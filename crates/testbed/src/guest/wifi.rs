@@ -3,7 +3,7 @@
 use crate::error::{Attempt, Fault, TestbedError};
 use crate::guest::hosted::{program, terminals};
 use crate::guest::outside;
-use crate::guest::protocol::{WifiLook, WifiRole, WifiSeen};
+use crate::guest::protocol::{MediumQuestion, WifiLook, WifiRole, WifiSeen};
 use crate::host::program::AGENT;
 use crate::host::streams::{Streams, write_message};
 use crate::shell::serve::serve;
@@ -20,7 +20,7 @@ const FOLDER: &str = "/tmp/wifi";
 /// The file with what was on air, in the folder outside.
 pub(crate) const CAPTURE: &str = "capture.pcapng";
 
-/// Builds the network. The streams are those of the agents on sender, access point and receiver, the medium's reports,
+/// Builds the network. The streams are those of the agents on sender, access point and receiver, the medium's answers,
 /// those of looks at the network, and those of the commands. The network ends with the stream of looks.
 pub(crate) fn build(role: &WifiRole) -> Result<(WifiState, Vec<Streams>), TestbedError> {
     let capture = role.spec.is_captured().then(|| outside::file(CAPTURE));
@@ -31,7 +31,7 @@ pub(crate) fn build(role: &WifiRole) -> Result<(WifiState, Vec<Streams>), Testbe
     for host in network.hosts_mut() {
         streams.push(host.meet()?);
     }
-    streams.push(reports(network.medium().clone()).attempt("report on the medium").map_err(at)?);
+    streams.push(answers(network.medium().clone()).attempt("report on the medium").map_err(at)?);
     let (state, hosts) = (network.state.clone(), network.hosts_mut().each_ref().map(|host| host.pid()));
     let spec = role.spec.clone();
     let looks = look_at(move |look| network.look(&spec, look.seed).map_err(|error| error.to_string()));
@@ -61,13 +61,19 @@ fn look_at(mut look: impl FnMut(WifiLook) -> WifiSeen + Send + 'static) -> io::R
     Ok((Box::new(own.try_clone()?), Box::new(own)))
 }
 
-/// A stream that answers each line with the medium's report.
-fn reports(medium: Watch) -> io::Result<Streams> {
+/// A stream that answers each question to the medium.
+fn answers(medium: Watch) -> io::Result<Streams> {
     let (own, its) = UnixStream::pair()?;
     thread::spawn(move || {
         let mut asked = BufReader::new(own.try_clone()?).lines();
-        while asked.next().transpose()?.is_some() {
-            write_message(&mut &own, &medium.report())?;
+        while let Some(line) = asked.next().transpose()? {
+            match serde_json::from_str(&line)? {
+                MediumQuestion::Report => write_message(&mut &own, &medium.report())?,
+                MediumQuestion::Used(sets) => {
+                    let used: Vec<_> = sets.iter().map(|windows| medium.used(windows)).collect();
+                    write_message(&mut &own, &used)?;
+                }
+            }
         }
         io::Result::Ok(())
     });

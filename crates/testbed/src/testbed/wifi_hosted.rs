@@ -1,7 +1,7 @@
 //! A Wi-Fi network hosted by a guest: the part on this machine.
 
 use crate::error::{Attempt, Fault, TestbedError};
-use crate::guest::protocol::{Greeting, GuestRole, WifiLook, WifiRole, WifiSeen};
+use crate::guest::protocol::{Greeting, GuestRole, MediumQuestion, WifiLook, WifiRole, WifiSeen};
 use crate::guest::wifi::CAPTURE;
 use crate::host::guest::{GuestSpec, Running};
 use crate::host::prepare::prepare_wifi;
@@ -14,6 +14,7 @@ use crate::wifi::report::MediumReport;
 use crate::wifi::spec::{WifiSpec, WifiState};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use stacklab_model::wifi::ChannelUse;
 use stacklab_model::{Family, Role, System};
 use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -118,8 +119,18 @@ impl WifiHosted {
     /// # Errors
     /// The guest has ended, or its answer does not parse.
     pub fn medium_report(&mut self) -> Result<MediumReport, TestbedError> {
-        let asked = self.medium.ask(&"report");
+        let asked = self.medium.ask(&MediumQuestion::Report);
         asked.attempt("ask for the medium's report").map_err(|fault| self.failed(&fault))
+    }
+
+    /// The use of the channel in each set of windows, nanoseconds of the hosts' clock. Windows are not before the last
+    /// look with a seed.
+    ///
+    /// # Errors
+    /// The guest has ended, or its answer does not parse.
+    pub fn channel_use(&mut self, sets: Vec<Vec<[u64; 2]>>) -> Result<Vec<ChannelUse>, TestbedError> {
+        let asked = self.medium.ask(&MediumQuestion::Used(sets));
+        asked.attempt("ask for the use of the channel").map_err(|fault| self.failed(&fault))
     }
 
     /// The capture of what is on air, if the network has one: pcapng with radiotap headers. It grows as long as the

@@ -11,8 +11,9 @@ use super::hwsim::socket::{Socket, wait};
 use super::report::MediumReport;
 use crate::error::{Attempt, Fault};
 use nix::sys::prctl::set_timerslack;
+use nix::time::{ClockId, clock_gettime};
 use stacklab_medium::{Event, Frame as OnAir, FrameId, Medium, MediumSettings, NodeId, Receiver};
-use stacklab_model::wifi::{FCS_BYTES, Role, WifiError, WifiSettings};
+use stacklab_model::wifi::{ChannelUse, FCS_BYTES, Role, WifiError, WifiSettings};
 use std::collections::HashMap;
 use std::fmt;
 use std::fs::File;
@@ -23,7 +24,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 /// The signal of every reception, dBm.
 const SIGNAL: i32 = -50;
@@ -46,7 +47,8 @@ pub(crate) struct Carrier {
 /// A look at a running medium.
 #[derive(Debug, Clone)]
 pub(crate) struct Watch {
-    start: Instant,
+    /// The monotonic clock at the medium's beginning, nanoseconds.
+    start_ns: u64,
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -84,7 +86,7 @@ impl Carrier {
         let (stop, stopped) = UnixStream::pair().attempt("make a channel to the medium")?;
         let (report, digest) = (MediumReport::default(), DefaultHasher::new());
         let shared = Shared { medium, report, digest, kept: None, ended: None };
-        let watch = Watch { start: Instant::now(), shared: Arc::new(Mutex::new(shared)) };
+        let watch = Watch { start_ns: monotonic_ns(), shared: Arc::new(Mutex::new(shared)) };
         let capture = capture.map(|path| begin_capture(path, settings)).transpose();
         let capture = capture.attempt("capture what is on air")?;
         let own = watch.clone();
@@ -138,6 +140,12 @@ fn medium(radios: &[Radio<'_>; NODES], settings: &WifiSettings) -> Result<Medium
     Ok(medium)
 }
 
+/// The clock of the hosts' reports.
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every POSIX system has the monotonic clock");
+    u64::try_from(Duration::from(now).as_nanos()).unwrap_or(u64::MAX)
+}
+
 impl Watch {
     /// What has been counted so far.
     pub fn report(&self) -> MediumReport {
@@ -152,7 +160,14 @@ impl Watch {
         }
     }
 
-    /// The medium draws from another seed from now on.
+    /// The use of the channel in windows, nanoseconds of the monotonic clock.
+    pub fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
+        let of_medium = |ns: u64| ns.saturating_sub(self.start_ns);
+        let windows: Vec<_> = windows.iter().map(|ends| ends.map(of_medium)).collect();
+        self.lock().medium.used(&windows)
+    }
+
+    /// The medium draws from another seed from now on. The use of the channel is known from now on.
     pub fn reseed(&self, seed: u64) {
         self.lock().medium.reseed(seed);
     }
@@ -174,7 +189,7 @@ impl Watch {
 
     /// The medium's time.
     fn now_ns(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        monotonic_ns().saturating_sub(self.start_ns)
     }
 
     fn lock(&self) -> MutexGuard<'_, Shared> {

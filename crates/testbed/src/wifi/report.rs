@@ -1,7 +1,7 @@
 //! What the medium of a network has counted.
 
 use serde::{Deserialize, Serialize};
-use stacklab_medium::{Airtime, NodeAirtime};
+use stacklab_model::wifi::{Airtime, NodeAirtime};
 
 /// Counts of a medium since its beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -59,8 +59,10 @@ pub struct Page {
     pub estimates: Vec<EstimateView>,
     /// Every comparison.
     pub comparisons: Vec<ComparisonView>,
-    /// What the link carries at most, by the header model.
+    /// What the testbed carries at most, by the model of headers or airtime.
     pub limits: Vec<LimitView>,
+    /// Which of them: `headers`, or `airtime`.
+    pub limited_by: String,
     /// Figures of the published study that this one repeats.
     pub published: Vec<PublishedSeries>,
     /// Every run.

@@ -69,6 +69,32 @@ pub struct RunDetail {
     pub sides: Vec<SideView>,
     /// The slices of all arms of its trial; none if it was measured by itself.
     pub slices: Option<SlicesView>,
+    /// The use of the radio channel; none if there is none.
+    pub channel: Option<ChannelView>,
+}
+
+/// The use of a radio channel, and who had it when.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct ChannelView {
+    /// Where the time went, and what each node had of it.
+    pub facts: Vec<Fact>,
+    /// Who had the channel: each node, then collisions.
+    pub lanes: Vec<AirLane>,
+    /// The end of the last exchange that is shown, milliseconds after the window's beginning.
+    pub end_ms: f64,
+}
+
+/// The exchanges of one node, or collisions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(ts_rs::TS))]
+pub struct AirLane {
+    /// Whose.
+    pub name: String,
+    /// The beginning of each, milliseconds after the window's beginning.
+    pub begin_ms: Vec<f64>,
+    /// The end of each, after the response.
+    pub end_ms: Vec<f64>,
 }
 
 /// The slices of the arms of an interleaved trial.

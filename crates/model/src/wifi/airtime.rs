@@ -1,6 +1,7 @@
 //! Where the time of the channel went.
 
 use serde::{Deserialize, Serialize};
+use std::ops::{AddAssign, Sub};
 
 /// The time of a channel by use, nanoseconds. The parts add up to the time that has passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -17,6 +18,17 @@ pub struct Airtime {
     pub contention_ns: u64,
     /// No frame waits.
     pub idle_ns: u64,
+}
+
+impl AddAssign for Airtime {
+    fn add_assign(&mut self, other: Self) {
+        self.data_ns += other.data_ns;
+        self.preamble_ns += other.preamble_ns;
+        self.control_ns += other.control_ns;
+        self.collision_ns += other.collision_ns;
+        self.contention_ns += other.contention_ns;
+        self.idle_ns += other.idle_ns;
+    }
 }
 
 impl Airtime {
@@ -60,7 +72,39 @@ pub struct NodeAirtime {
     pub queue_drops: u64,
 }
 
+impl AddAssign for NodeAirtime {
+    fn add_assign(&mut self, other: Self) {
+        *self = self.with(other, |own, other| own + other);
+    }
+}
+
+impl Sub for NodeAirtime {
+    type Output = Self;
+
+    fn sub(self, earlier: Self) -> Self {
+        self.with(earlier, |own, earlier| own - earlier)
+    }
+}
+
 impl NodeAirtime {
+    /// Each count with the other's.
+    fn with(self, other: Self, of: fn(u64, u64) -> u64) -> Self {
+        NodeAirtime {
+            data_ns: of(self.data_ns, other.data_ns),
+            preamble_ns: of(self.preamble_ns, other.preamble_ns),
+            control_ns: of(self.control_ns, other.control_ns),
+            collision_ns: of(self.collision_ns, other.collision_ns),
+            group_ns: of(self.group_ns, other.group_ns),
+            transmissions: of(self.transmissions, other.transmissions),
+            collisions: of(self.collisions, other.collisions),
+            frames_sent: of(self.frames_sent, other.frames_sent),
+            frames_received: of(self.frames_received, other.frames_received),
+            retries: of(self.retries, other.retries),
+            given_up: of(self.given_up, other.given_up),
+            queue_drops: of(self.queue_drops, other.queue_drops),
+        }
+    }
+
     /// The time of its exchanges without a collision.
     pub fn busy_ns(&self) -> u64 {
         self.data_ns + self.preamble_ns + self.control_ns
