@@ -110,7 +110,7 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
     watch();
     let program = Program::new();
     for probe in ["udp", "tcp", "echo"] {
-        let words = ["explain", probe, "--seconds", "5s", "--functions", "--format", "json", "--seed", "1"];
+        let words = ["explain", probe, "--seconds", "3s", "--functions", "--format", "json", "--seed", "1"];
         let found = explained(&program.run(&words).expect(code::DONE));
         let health = &found["health"];
         println!("note: {probe}: {health}");
@@ -122,7 +122,7 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
         assert!(has("6"), "{probe}: no function of IPv6: {functions:?}");
         assert_eq!(found["arms"], serde_json::json!(["ipv4", "ipv6"]));
     }
-    let text = program.run(&["explain", "udp", "--seconds", "4s"]).expect(code::DONE).stdout;
+    let text = program.run(&["explain", "udp", "--seconds", "3s"]).expect(code::DONE).stdout;
     assert!(text.contains("ns of CPU time") && text.contains("route lookup"), "{text}");
 }
 
