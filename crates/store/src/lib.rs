@@ -8,9 +8,11 @@ mod campaign;
 mod error;
 mod hostile;
 mod open;
+mod origin;
 mod runs;
 pub mod untrusted;
 
 pub use campaign::{Campaign, HostRow};
 pub use error::StoreError;
 pub use open::{FORMAT, Record};
+pub use origin::Origin;

@@ -16,7 +16,7 @@ const APPLICATION: i64 = 0x5374_4c62;
 
 /// What converts each older format to the next one.
 const UPGRADES: [(i64, &str); 2] =
-    [(1, include_str!("upgrade-1-to-2.sql")), (2, include_str!("upgrade-2-to-3.sql"))];
+    [(1, include_str!("sql/upgrade-1-to-2.sql")), (2, include_str!("sql/upgrade-2-to-3.sql"))];
 
 /// How long a campaign waits for readers before it commits: longer than any reader takes. Otherwise the commit would
 /// fail.
@@ -260,7 +260,7 @@ fn image(campaign: &Campaign) -> rusqlite::Result<Vec<u8>> {
     let mut memory = Connection::open_in_memory()?;
     memory.pragma_update(None, "application_id", APPLICATION)?;
     memory.pragma_update(None, "user_version", FORMAT)?;
-    memory.execute_batch(include_str!("schema.sql"))?;
+    memory.execute_batch(include_str!("sql/schema.sql"))?;
     memory.execute(
         "INSERT INTO campaign (id, program_version, created_unix_ns, study_name, study_text, scale, settings, seed, bed, cpu_scope)
          VALUES (1, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",

@@ -1,5 +1,6 @@
 //! `stacklab run`.
 
+use crate::campaign::imported::ImportedStudy;
 use crate::campaign::measure;
 use crate::campaign::progress::Progress;
 use crate::campaign::record::conclude;
@@ -134,6 +135,7 @@ impl Request {
         };
         let record = Record::open(&path)?;
         let campaign = record.campaign()?;
+        ImportedStudy::refuse(&campaign, &path.display().to_string())?;
         refuse_changes(options, &campaign, &path)?;
         let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
         let mut study = source.check(campaign.scale.as_deref(), &campaign.settings)?;

@@ -105,3 +105,13 @@ CREATE TABLE warning (
     text TEXT NOT NULL,
     advice TEXT NOT NULL
 ) STRICT;
+
+-- Empty but in records of `stacklab import`.
+CREATE TABLE origin (
+    run INTEGER PRIMARY KEY REFERENCES run (id),
+    tool TEXT NOT NULL,
+    version TEXT,
+    file TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    told TEXT NOT NULL
+) STRICT;
