@@ -14,6 +14,7 @@ mod explain;
 mod frugality;
 mod hardening;
 mod impairment;
+mod import;
 mod interleaved;
 mod iperf3_client;
 mod iperf3_server;

@@ -11,6 +11,7 @@ mod stamp;
 mod studies;
 #[cfg(feature = "fuzzer")]
 mod sys;
+mod tools;
 
 pub use guests::{captured_frame, console, guest_message, mux, package_file, radio_frame, service_answer};
 pub use local::{page_request, proc, words};
@@ -20,12 +21,13 @@ pub use stamp::stamp;
 pub use studies::study;
 #[cfg(feature = "fuzzer")]
 pub use sys::{limited, prepare};
+pub use tools::{import, iperf3, path_answer};
 
 /// A target, and the function that it is.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 23] = [
     ("agent_request", agent_request),
     ("agent_answer", agent_answer),
     ("host_reports", host_reports),
@@ -47,6 +49,9 @@ pub const TARGETS: [Target; 20] = [
     ("words", words),
     ("console", console),
     ("package_file", package_file),
+    ("import", import),
+    ("iperf3", iperf3),
+    ("path_answer", path_answer),
 ];
 
 /// The numbers and texts that a target takes from its bytes, from the front.

@@ -65,6 +65,17 @@ pub enum Failure {
         /// How many more figures are worse.
         others: usize,
     },
+    /// A file of another tool cannot be read.
+    #[error("could not import {file}: {reason}; nothing was written")]
+    Import {
+        /// The file.
+        file: String,
+        /// Where in it, and why.
+        reason: String,
+    },
+    /// Files of other tools have no test, with what was left out.
+    #[error("{0}there is nothing to import: nothing was written")]
+    NothingToImport(String),
     /// A host does not work over each family.
     #[error("not every family works: {0}")]
     FamilyFails(String),
@@ -168,6 +179,7 @@ impl Failure {
             Failure::Worse { .. } => 8,
             Failure::FamilyFails(_) => 9,
             Failure::Drifted(_) => 10,
+            Failure::Import { .. } | Failure::NothingToImport(_) => 11,
         })
     }
 }

@@ -28,6 +28,7 @@ pub fn main() -> ExitCode {
         Command::Plan(options) => commands::plan::plan(&options),
         Command::Report(options) => commands::report::report(&options),
         Command::Export(options) => commands::export::export(&options),
+        Command::Import(options) => commands::import::import(&options),
         Command::Compare(options) => commands::compare::compare(&options),
         Command::Explain(options) => commands::explain::explain(&options),
         Command::Replicate(options) => commands::replicate::replicate(options),

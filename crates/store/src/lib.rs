@@ -9,9 +9,11 @@ mod error;
 mod explanations;
 mod hostile;
 mod open;
+mod origin;
 mod runs;
 pub mod untrusted;
 
 pub use campaign::{Campaign, HostRow};
 pub use error::StoreError;
 pub use open::{FORMAT, Record};
+pub use origin::Origin;

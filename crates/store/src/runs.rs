@@ -29,7 +29,7 @@ impl Record {
     pub fn put_runs(&mut self, runs: &[RunRecord]) -> Result<(), StoreError> {
         let put = |connection: &mut Connection| -> rusqlite::Result<()> {
             let transaction = connection.transaction()?;
-            runs.iter().try_for_each(|run| insert(&transaction, run))?;
+            runs.iter().try_for_each(|run| insert(&transaction, run).map(drop))?;
             transaction.commit()
         };
         put(&mut self.connection).map_err(|e| StoreError::from_sqlite(&self.path, "store a run", e))
@@ -55,7 +55,8 @@ impl Record {
     }
 }
 
-fn insert(transaction: &Transaction<'_>, run: &RunRecord) -> rusqlite::Result<()> {
+/// Adds a run, and gives its row's number.
+pub(crate) fn insert(transaction: &Transaction<'_>, run: &RunRecord) -> rusqlite::Result<i64> {
     let Trial { block, position, cell, probe } = &run.trial;
     let (status, reasons) = match &run.status {
         RunStatus::Valid => ("valid", &[] as &[String]),
@@ -112,7 +113,7 @@ fn insert(transaction: &Transaction<'_>, run: &RunRecord) -> rusqlite::Result<()
             params![id, warning.code, warning.text, warning.advice],
         )?;
     }
-    Ok(())
+    Ok(id)
 }
 
 fn insert_side(

@@ -15,6 +15,7 @@ use crate::findings::campaign::Campaign;
 use crate::findings::cautions::cautions;
 use crate::findings::floors::floors;
 use crate::findings::overall::overall;
+use crate::records::unpaired::unpaired_sentence;
 use crate::runs::Runs;
 use crate::steady_state::steady_state;
 use crate::{airtime, headers};
@@ -124,7 +125,13 @@ fn compare(
     let (baseline_estimate, candidate_estimate) = (of(&question.baseline), of(&question.candidate));
     let paired = Paired::new(question, runs);
     let tests = paired.as_ref().ok().and_then(|paired| tests(question, paired, runs, campaign.seed));
-    let effect = paired.map(|paired| paired.effect());
+    let effect = paired.map(|paired| paired.effect()).map_err(|reason| {
+        let unpaired = unpaired_sentence(
+            question,
+            [&question.baseline, &question.candidate].map(|cell| runs.of(cell, question.metric)),
+        );
+        unpaired.map_or(reason.clone(), |unpaired| format!("{reason}; {unpaired}"))
+    });
     let means = [baseline_estimate.mean, candidate_estimate.mean];
     let verdict = match verdict(question, effect.as_ref().map_err(String::as_str)) {
         // A difference that an arm has from itself is no arm's.

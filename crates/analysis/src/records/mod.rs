@@ -2,4 +2,4 @@
 
 pub(crate) mod between;
 mod environment;
-mod unpaired;
+pub(crate) mod unpaired;

@@ -6,7 +6,7 @@ use crate::estimate::estimate;
 use crate::runs::figure;
 use crate::statistics::{autocorrelation, benjamini_hochberg, cliffs_delta, mann_whitney, welch_widened};
 use stacklab_model::{
-    Against, Better, Cell, Change, Estimate, Interval, Metric, RunRecord, Scale, Unit, Unpaired,
+    Against, Better, Cell, Change, Estimate, Interval, Metric, Question, RunRecord, Scale, Unit, Unpaired,
 };
 
 /// One metric of one cell. `unlike` is the reason why the two figures are not comparable, if there is one.
@@ -47,6 +47,32 @@ pub fn against(
         b,
         fails,
     }
+}
+
+/// What two arms differ by if their runs are not paired, for a reader. It is no verdict. `None` if one of them has
+/// fewer than two figures, or a ratio cannot be made.
+pub fn unpaired_sentence(question: &Question, arms: [&[&RunRecord]; 2]) -> Option<String> {
+    let Question { metric, margin, factor, ref baseline, ref candidate } = *question;
+    let [first, second] =
+        arms.map(|runs| runs.iter().filter_map(|run| figure(run, metric)).collect::<Vec<f64>>());
+    for (figures, runs) in [(&first, arms[0]), (&second, arms[1])] {
+        fitness(metric.scale(), figures, &estimate(runs, metric)).ok()?;
+    }
+    let found = unpaired(metric.scale(), &first, &second, margin)?;
+    let [baseline, candidate] = [baseline, candidate].map(|cell| cell.level(factor));
+    let Interval { low, high } = found.interval95;
+    let (first, second) = (first.len(), second.len());
+    Some(match found.scale {
+        Scale::Ratio => format!(
+            "unpaired, {candidate} is {:.4} times {baseline} (95 % interval {low:.4} to {high:.4}, Welch; {first} and {second} runs)",
+            found.estimate
+        ),
+        Scale::Difference => format!(
+            "unpaired, {candidate} minus {baseline} is {:.4} {unit} (95 % interval {low:.4} to {high:.4}, Welch; {first} and {second} runs)",
+            found.estimate,
+            unit = metric.unit().symbol()
+        ),
+    })
 }
 
 /// Whether a sample can be compared, or why it cannot.

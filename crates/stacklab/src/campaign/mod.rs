@@ -1,6 +1,7 @@
 //! A campaign: trials in the plan's order, each stored when it ends, until the stopping rule is met.
 
 pub mod chart;
+pub mod imported;
 pub mod progress;
 pub mod record;
 pub mod schedule;

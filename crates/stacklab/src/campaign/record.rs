@@ -1,5 +1,6 @@
 //! From a record to its findings.
 
+use crate::campaign::imported::ImportedStudy;
 use crate::campaign::schedule::Schedule;
 use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
@@ -50,11 +51,19 @@ impl Recorded {
     /// When the record cannot be read, or this version does not understand its study.
     pub fn read(record: &Record) -> Result<Self, Failure> {
         let campaign = record.campaign()?;
-        let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
-        let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
-        let plan = Plan::new(&study, campaign.seed);
         let runs = record.runs()?;
-        let (questions, stop_reasons) = Schedule::new(&study, &plan).walk(&runs);
+        let (study, questions, stop_reasons) = if let Some(imported) = ImportedStudy::of(&campaign) {
+            let (study, stop_reasons) = imported.study(&runs);
+            let questions = study.questions();
+            let stop_reasons = stop_reasons(questions.len());
+            (study, questions, stop_reasons)
+        } else {
+            let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
+            let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+            let plan = Plan::new(&study, campaign.seed);
+            let (questions, stop_reasons) = Schedule::new(&study, &plan).walk(&runs);
+            (study, questions, stop_reasons)
+        };
         let (mut hosts, mut kinds): (Vec<(String, HostFacts)>, Vec<String>) = (Vec::new(), Vec::new());
         for host in record.hosts()? {
             // A resumed campaign on an unchanged machine has the same facts again, but possibly another boot id.
@@ -70,6 +79,9 @@ impl Recorded {
 
     /// Title of a campaign's study, if this version understands it.
     pub fn title(campaign: &stacklab_store::Campaign) -> Option<String> {
+        if let Some(imported) = ImportedStudy::of(campaign) {
+            return Some(imported.title().to_owned());
+        }
         let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
         Some(source.check(campaign.scale.as_deref(), &campaign.settings).ok()?.title)
     }

@@ -4,6 +4,7 @@ pub mod agent;
 pub mod compare;
 pub mod explain;
 pub mod image;
+pub mod import;
 pub mod lab;
 pub mod measure;
 pub mod path;
@@ -18,6 +19,7 @@ use clap::{Parser, Subcommand};
 use compare::CompareOptions;
 use explain::ExplainOptions;
 use image::ImageCommand;
+use import::ImportOptions;
 use lab::LabCommand;
 use measure::MeasureOptions;
 use path::PathOptions;
@@ -39,6 +41,7 @@ Exit codes:
   8    compare --fail-on found a worse figure
   9    a host does not work over each family (stacklab path)
   10   the ratio of the families has drifted (stacklab path --watch)
+  11   a file of another tool cannot be read, or has nothing to import (stacklab import)
   130  interrupted; what was measured is kept";
 
 /// What IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
@@ -87,6 +90,16 @@ Examples:
 
 docs/export.md says what each column holds.")]
     Export(ExportOptions),
+    /// Make a record of result files of iperf3, iperf, netperf, D-ITG or flent, or of rows of `stacklab export`
+    #[command(after_help = "\
+Examples:
+  stacklab import *.json --out lab.stacklab        tests of iperf3 -J
+  stacklab import v4.csv --family ipv4 --transport tcp --size 128K --out v4.stacklab
+  stacklab import runs.csv --out again.stacklab    rows of stacklab export
+
+What a file does not tell is missing. Tests of other tools are not paired: there is no verdict on them, and unpaired differences
+are told. docs/import.md says what is read of each format.")]
+    Import(ImportOptions),
     /// Put two records side by side: two kernels, two machines, before and after
     #[command(after_help = "\
 Examples:

@@ -8,6 +8,7 @@ pub mod export;
 pub mod generate;
 pub mod guest;
 pub mod image;
+pub mod import;
 pub mod lab;
 pub mod measure;
 pub mod output;

@@ -1,5 +1,6 @@
 //! `stacklab run`.
 
+use crate::campaign::imported::ImportedStudy;
 use crate::campaign::measure;
 use crate::campaign::progress::Progress;
 use crate::campaign::record::conclude;
@@ -161,6 +162,7 @@ impl Request {
         };
         let record = Record::open(&path)?;
         let campaign = record.campaign()?;
+        ImportedStudy::refuse(&campaign, &path.display().to_string())?;
         refuse_changes(options, &campaign, &path)?;
         if campaign.sample_period_ns.is_some() {
             return Err(Failure::Usage(format!(

@@ -17,6 +17,7 @@ pub mod text;
 
 pub use published::name as published_name;
 
+use crate::campaign::imported::ImportedStudy;
 use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
 use fragments::FragmentedCell;
@@ -67,6 +68,7 @@ pub fn replicate(
 ) -> Result<Replication, Failure> {
     let own = all.of(study.name);
     let campaign = record.campaign()?;
+    ImportedStudy::refuse(&campaign, "this record")?;
     let source = StudySource { name: campaign.study_name, text: campaign.study_text };
     let plan = source.check(campaign.scale.as_deref(), &campaign.settings)?;
     let records = record.runs()?;

@@ -140,3 +140,13 @@ CREATE TABLE stack_cost (
     candidate_ns REAL NOT NULL,
     PRIMARY KEY (explanation, place)
 ) STRICT, WITHOUT ROWID;
+
+-- Empty but in records of `stacklab import`.
+CREATE TABLE origin (
+    run INTEGER PRIMARY KEY REFERENCES run (id),
+    tool TEXT NOT NULL,
+    version TEXT,
+    file TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    told TEXT NOT NULL
+) STRICT;

@@ -1,4 +1,4 @@
--- From format 3, which had no explanations, to format 4. Run in one transaction.
+-- From format 3, which had no explanations and no origins, to format 4. Run in one transaction.
 ALTER TABLE campaign ADD COLUMN sample_period_ns INTEGER;
 
 CREATE TABLE explanation (
@@ -34,5 +34,14 @@ CREATE TABLE stack_cost (
     candidate_ns REAL NOT NULL,
     PRIMARY KEY (explanation, place)
 ) STRICT, WITHOUT ROWID;
+
+CREATE TABLE origin (
+    run INTEGER PRIMARY KEY REFERENCES run (id),
+    tool TEXT NOT NULL,
+    version TEXT,
+    file TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    told TEXT NOT NULL
+) STRICT;
 
 PRAGMA user_version = 4;

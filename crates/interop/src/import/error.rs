@@ -1,0 +1,58 @@
+//! Why a file cannot be read, and where.
+
+use std::fmt;
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// The whole file.
+    File,
+    /// This line, from 1.
+    Line(usize),
+    /// This line and column, from 1.
+    Column(usize, usize),
+    /// This byte, from 0.
+    Byte(usize),
+    /// This byte of the content that was compressed.
+    Inflated(usize),
+}
+
+/// Why a file cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{at}{reason}")]
+pub struct ImportError {
+    /// Where.
+    pub at: At,
+    /// Why.
+    pub reason: String,
+}
+
+impl ImportError {
+    /// At a place.
+    pub(super) fn new(at: At, reason: String) -> Self {
+        ImportError { at, reason }
+    }
+
+    /// Of the whole file.
+    pub(super) fn of_file(reason: String) -> Self {
+        ImportError::new(At::File, reason)
+    }
+
+    /// In a line, counted from 0.
+    pub(super) fn of_line(line: usize, reason: String) -> Self {
+        ImportError::new(At::Line(line + 1), reason)
+    }
+}
+
+/// Ends with a colon if there is anything.
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            At::File => Ok(()),
+            At::Line(line) => write!(f, "line {line}: "),
+            At::Column(line, column) => write!(f, "line {line}, column {column}: "),
+            At::Byte(byte) => write!(f, "byte {byte}: "),
+            At::Inflated(byte) => write!(f, "byte {byte} of the content: "),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! JSON as tools write it: a name may be there twice, and what nobody needs is not kept.
+
+use crate::import::error::{At, ImportError};
+use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use std::cell::Cell;
+use std::fmt;
+
+/// The most values of a document that are kept: 64 bytes each.
+const MOST_VALUES: usize = 1 << 20;
+
+/// A value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// Null, or what is not kept.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Node>),
+    /// An object. Names may be there more than once.
+    Fields(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// The first field of a name.
+    pub fn get(&self, name: &str) -> Option<&Node> {
+        self.fields().iter().find(|(known, _)| known == name).map(|(_, node)| node)
+    }
+
+    /// The fields of an object; none of another value.
+    pub fn fields(&self) -> &[(String, Node)] {
+        if let Node::Fields(fields) = self { fields } else { &[] }
+    }
+
+    /// The items of a list; none of another value.
+    pub fn items(&self) -> &[Node] {
+        if let Node::List(items) = self { items } else { &[] }
+    }
+
+    /// A number, or true as 1 and false as 0; none beyond 10^18.
+    pub fn number(&self, name: &str) -> Option<f64> {
+        match self.get(name)? {
+            Node::Number(number) => Some(*number).filter(|number| number.abs() <= 1e18),
+            Node::Bool(on) => Some(f64::from(u8::from(*on))),
+            _ => None,
+        }
+    }
+
+    /// A number that is no less than 0.
+    pub fn count(&self, name: &str) -> Option<f64> {
+        self.number(name).filter(|number| *number >= 0.0)
+    }
+
+    /// A text.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        if let Node::Text(text) = self.get(name)? { Some(text) } else { None }
+    }
+
+    /// Whether a field is true, or a number that is not 0.
+    pub fn is_set(&self, name: &str) -> bool {
+        self.number(name).is_some_and(|number| number != 0.0)
+    }
+}
+
+/// The documents of a text, one after another, without fields of the names `dropped`.
+///
+/// # Errors
+/// Where it is no JSON.
+pub fn documents(text: &str, dropped: &'static [&'static str]) -> Result<Vec<Node>, ImportError> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let mut documents = Vec::new();
+    let left = Cell::new(MOST_VALUES);
+    while reader.end().is_err() {
+        documents.push(Seed { left: &left, dropped }.deserialize(&mut reader).map_err(placed)?);
+    }
+    Ok(documents)
+}
+
+fn placed(error: serde_json::Error) -> ImportError {
+    let text = error.to_string();
+    // It says the place itself, after the reason.
+    let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
+    let reason = match error.classify() {
+        serde_json::error::Category::Eof => "the file ends here in the middle of its JSON".to_owned(),
+        _ => reason.to_owned(),
+    };
+    ImportError::new(At::Column(error.line(), error.column()), reason)
+}
+
+#[derive(Clone, Copy)]
+struct Seed<'a> {
+    /// How many more values are kept.
+    left: &'a Cell<usize>,
+    dropped: &'static [&'static str],
+}
+
+impl Seed<'_> {
+    fn one<E: Error>(self, node: Node) -> Result<Node, E> {
+        let left = self.left.get().checked_sub(1).ok_or_else(|| E::custom("it has too many values"))?;
+        self.left.set(left);
+        Ok(node)
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = Node;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Node, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Seed<'_> {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        self.one(Node::Null)
+    }
+
+    fn visit_bool<E: Error>(self, on: bool) -> Result<Node, E> {
+        self.one(Node::Bool(on))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Node, E> {
+        self.one(Node::Number(number as f64))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Node, E> {
+        self.one(Node::Number(number as f64))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Node, E> {
+        self.one(Node::Number(number))
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Node, E> {
+        self.one(Node::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element_seed(self)? {
+            items.push(item);
+        }
+        self.one(Node::List(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut fields = Vec::new();
+        while let Some(name) = map.next_key::<String>()? {
+            if self.dropped.contains(&name.as_str()) {
+                map.next_value::<IgnoredAny>()?;
+            } else {
+                fields.push((name, map.next_value_seed(self)?));
+            }
+        }
+        self.one(Node::Fields(fields))
+    }
+}

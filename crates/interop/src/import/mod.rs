@@ -1,0 +1,24 @@
+//! Result files of other tools. What a file does not tell is missing.
+
+mod assemble;
+mod csv;
+mod ditg;
+mod error;
+mod file;
+mod flent;
+mod iperf;
+mod iperf3;
+mod json;
+mod netperf;
+mod read;
+mod test;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub use assemble::runs;
+pub use error::{At, ImportError};
+pub use file::{Content, Format, ToolFile};
+pub use read::read;
+pub use test::{ToolTest, Untold};
+pub use value::MOST_BYTES;

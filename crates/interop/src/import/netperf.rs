@@ -1,0 +1,234 @@
+//! Text of netperf, version 2.4 to 2.7: tables of `-v 1` and `-v 2`, and `KEY=VALUE` lines of omni tests (`-k`). It has
+//! no version. The line `.. TEST from ..` tells test and family; `-P 0` leaves it out.
+
+use crate::import::error::ImportError;
+use crate::import::file::{Content, Format, ToolFile};
+use crate::import::test::{ToolTest, family, nanoseconds};
+use crate::import::value::{MOST_TESTS, number, untold};
+use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
+use std::collections::BTreeMap;
+
+/// Whether a line is one of an omni test: `KEY=VALUE`.
+pub fn is_assignment(line: &str) -> bool {
+    line.split_once('=').is_some_and(|(key, _)| {
+        key.len() > 2
+            && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
+    })
+}
+
+/// The lines of a test.
+#[derive(Default)]
+struct Lines<'a> {
+    place: usize,
+    banner: Option<&'a str>,
+    assignments: BTreeMap<&'a str, &'a str>,
+    /// Lines of numbers only.
+    rows: Vec<Vec<f64>>,
+    /// Headings.
+    headings: Vec<&'a str>,
+}
+
+/// Reads the tests of a file.
+pub fn read(text: &str) -> Result<ToolFile, ImportError> {
+    let mut found: Vec<Lines> = Vec::new();
+    for (place, line) in text.lines().enumerate() {
+        let line = line.trim();
+        let begins = line.contains(" TEST from ");
+        // Without banners each omni test begins with a key that it has already.
+        let again = || {
+            let key = line.split_once('=').map_or("", |(key, _)| key);
+            is_assignment(line) && found.last().is_some_and(|test| test.assignments.contains_key(key))
+        };
+        if begins || found.is_empty() || again() {
+            if found.len() == MOST_TESTS {
+                return Err(ImportError::of_line(place, "there are too many tests".to_owned()));
+            }
+            found.push(Lines { place, banner: begins.then_some(line), ..Lines::default() });
+        }
+        let Some(test) = found.last_mut() else { continue };
+        let numbers: Option<Vec<f64>> = line.split_whitespace().map(number).collect();
+        match numbers {
+            _ if begins => {}
+            _ if is_assignment(line) => {
+                test.assignments.extend(line.split_once('='));
+            }
+            Some(numbers) if !numbers.is_empty() => test.rows.push(numbers),
+            _ => test.headings.push(line),
+        }
+    }
+    let (mut tests, mut left_out) = (Vec::new(), Vec::new());
+    for lines in found.iter().filter(|lines| lines.banner.is_some() || !lines.assignments.is_empty()) {
+        let failed = |reason: String| ImportError::of_line(lines.place, reason);
+        let test = if lines.assignments.is_empty() { tabled(lines) } else { assigned(lines) };
+        match test.map_err(failed)? {
+            Ok(test) => tests.push(test),
+            Err(what) => left_out.push(format!("line {}: {what}", lines.place + 1)),
+        }
+    }
+    if tests.is_empty() && left_out.is_empty() {
+        let reason = "it has no line `.. TEST from ..` and no KEY=VALUE: run netperf without -P 0";
+        return Err(ImportError::of_file(reason.to_owned()));
+    }
+    Ok(ToolFile { format: Format::Netperf, version: None, content: Content::Tests(tests), left_out })
+}
+
+/// The family of `.. TEST from A (..) port N AF_INET to B (..) port N AF_INET6 ..`.
+fn banner_family(banner: &str) -> Option<Family> {
+    let (_, to) = banner.rsplit_once(" to ")?;
+    let named = to.split_whitespace().find_map(|word| match word {
+        "AF_INET" => Some(Family::Ipv4),
+        "AF_INET6" => Some(Family::Ipv6),
+        _ => None,
+    });
+    named.or_else(|| to.split_whitespace().next().and_then(|address| family(address, address)))
+}
+
+/// Whether more than one request is under way at a time.
+fn has_burst(banner: Option<&str>) -> bool {
+    let burst = banner
+        .and_then(|banner| banner.split_once("first burst ")?.1.split_whitespace().next()?.parse().ok());
+    burst.is_some_and(|burst: u32| burst > 0)
+}
+
+/// A test, or what it is if stacklab has nothing that is like it.
+type Found = Result<ToolTest, String>;
+
+/// A table. The inner error is a test that is none of stacklab's.
+fn tabled(lines: &Lines) -> Result<Found, String> {
+    let banner = lines.banner.unwrap_or_default();
+    let name = banner.split(" TEST from ").next().unwrap_or_default().trim_start_matches("MIGRATED ");
+    let (transport, kind) = match name.split_once(' ') {
+        Some(("TCP", kind)) => (Transport::Tcp, kind),
+        Some(("UDP", kind)) => (Transport::Udp, kind),
+        _ => return Ok(Err(format!("{}: stacklab has no test like it", name.escape_debug()))),
+    };
+    let row = |place: usize, least: usize| {
+        let row = lines.rows.get(place).filter(|row| row.len() >= least);
+        row.ok_or_else(|| "the figures of this test are not there: the file is cut short".to_owned())
+    };
+    let rate = |rate: f64| {
+        if lines.headings.iter().any(|line| line.contains("10^6bits/s")) {
+            Value::Measured(rate)
+        } else {
+            Value::Missing("its unit is not 10^6bits/s: run netperf without -f".to_owned())
+        }
+    };
+    let mut test = match kind {
+        "STREAM" | "MAERTS" => ToolTest::new(Probe::Stream),
+        "REQUEST/RESPONSE" => ToolTest::new(Probe::Echo),
+        _ => return Ok(Err(format!("{}: stacklab has no test like it", name.escape_debug()))),
+    };
+    (test.transport, test.family) = (Some(transport), banner_family(banner));
+    if kind == "MAERTS" {
+        test.direction = Direction::Reverse;
+    }
+    match (kind, transport) {
+        ("REQUEST/RESPONSE", _) => {
+            let row = row(0, 6)?;
+            test.size = size(row[2]);
+            test.duration_ns = nanoseconds(row[4]);
+            if row[2] != row[3] {
+                return Ok(Err(
+                    "requests and answers differ in length: no probe of stacklab is like it".to_owned()
+                ));
+            }
+            // -v 2: alignments and offsets, then the round trip in microseconds, the rate, and both ways' throughput.
+            let latency = lines.rows.iter().skip(2).find(|row| row.len() == 8).map(|row| row[4]);
+            set_round_trip(&mut test, latency, has_burst(lines.banner));
+        }
+        (_, Transport::Tcp) => {
+            let row = row(0, 5)?;
+            test.size = size(row[2]);
+            test.duration_ns = nanoseconds(row[3]);
+            test.set(Metric::Throughput, rate(row[4]));
+        }
+        (_, Transport::Udp) => {
+            let (sent, received) = (row(0, 6)?, row(1, 4)?);
+            test.size = size(sent[1]);
+            test.duration_ns = nanoseconds(received[1]);
+            test.set(Metric::Throughput, rate(received[3]));
+            set_loss(&mut test, sent[3], received[2]);
+        }
+    }
+    Ok(Ok(test))
+}
+
+/// An omni test.
+fn assigned(lines: &Lines) -> Result<Found, String> {
+    let text = |key: &str| lines.assignments.get(key).copied();
+    // What netperf does not know is -1.
+    let figure = |key: &str| text(key).and_then(number).filter(|figure| *figure >= 0.0);
+    let direction = text("DIRECTION").ok_or("DIRECTION is not there: name it with -k")?;
+    let is_echo = direction.contains('|');
+    let mut test = ToolTest::new(if is_echo { Probe::Echo } else { Probe::Stream });
+    test.transport = match text("PROTOCOL") {
+        Some("TCP") => Some(Transport::Tcp),
+        Some("UDP") => Some(Transport::Udp),
+        Some(other) => {
+            return Ok(Err(format!("PROTOCOL {}: stacklab has no such transport", other.escape_debug())));
+        }
+        None => None,
+    };
+    let destination = text("DEST_ADDR").and_then(|address| family(address, address));
+    test.family = lines.banner.and_then(banner_family).or(destination);
+    test.duration_ns = figure("ELAPSED_TIME").map_or(0, nanoseconds);
+    if is_echo {
+        test.size = figure("REQUEST_SIZE").and_then(size);
+        if figure("REQUEST_SIZE") != figure("RESPONSE_SIZE") {
+            return Ok(Err(
+                "requests and answers differ in length: no probe of stacklab is like it".to_owned()
+            ));
+        }
+        let has_burst = has_burst(lines.banner) || figure("BURST_SIZE").is_some_and(|burst| burst > 0.0);
+        set_round_trip(&mut test, figure("RT_LATENCY"), has_burst);
+        // Statistics of latencies are in whole microseconds.
+        for (metric, key) in [(Metric::Rtt, "P50_LATENCY"), (Metric::RttP99, "P99_LATENCY")] {
+            if let (Some(latency), false) = (figure(key), has_burst) {
+                test.set(metric, Value::Measured(latency / 1e3));
+            }
+        }
+        return Ok(Ok(test));
+    }
+    let is_forward = direction.starts_with("Send");
+    let [near, far] = if is_forward { ["LOCAL", "REMOTE"] } else { ["REMOTE", "LOCAL"] };
+    if !is_forward {
+        test.direction = Direction::Reverse;
+    }
+    test.size = figure(&format!("{near}_SEND_SIZE")).and_then(size);
+    let is_megabits = text("THROUGHPUT_UNITS").is_some_and(|unit| unit.starts_with("10^6bits/s"));
+    let arrived = figure(&format!("{far}_RECV_THROUGHPUT")).or(figure("THROUGHPUT")).filter(|_| is_megabits);
+    let no_rate = || {
+        Value::Missing("THROUGHPUT and THROUGHPUT_UNITS=10^6bits/s are not there: name them with -k".into())
+    };
+    test.set(Metric::Throughput, arrived.map_or_else(no_rate, Value::Measured));
+    let retransmits = figure(&format!("{near}_TRANSPORT_RETRANS"));
+    test.set(
+        Metric::Retransmits,
+        retransmits.map_or_else(|| untold("the file", "retransmissions"), Value::Measured),
+    );
+    if test.transport == Some(Transport::Udp) {
+        match (figure(&format!("{near}_BYTES_SENT")), figure(&format!("{far}_BYTES_RECVD"))) {
+            (Some(sent), Some(received)) => set_loss(&mut test, sent, received),
+            _ => test.set(Metric::Loss, untold("the file", "what was sent and what arrived")),
+        }
+    }
+    Ok(Ok(test))
+}
+
+fn size(bytes: f64) -> Option<u32> {
+    (bytes >= 1.0 && bytes <= f64::from(16 << 20)).then_some(bytes as u32)
+}
+
+fn set_loss(test: &mut ToolTest, sent: f64, received: f64) {
+    test.set(Metric::Loss, Value::finite(((sent - received) / sent).max(0.0), "nothing was sent"));
+}
+
+/// The mean round trip, of microseconds.
+fn set_round_trip(test: &mut ToolTest, microseconds: Option<f64>, has_burst: bool) {
+    let value = match microseconds {
+        _ if has_burst => Value::Missing("several requests were under way at a time".to_owned()),
+        Some(latency) => Value::Measured(latency / 1e3),
+        None => untold("the file", "round trips (-v 2, or RT_LATENCY with -k)"),
+    };
+    test.set(Metric::RttMean, value);
+}

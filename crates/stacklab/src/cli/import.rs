@@ -1,0 +1,46 @@
+//! The options of `stacklab import`.
+
+use crate::cli::quantities::bytes;
+use clap::{Args, builder::PossibleValuesParser, builder::TypedValueParser};
+use stacklab_interop::import::Format;
+use stacklab_model::{Family, Metric, Transport};
+use std::path::PathBuf;
+
+/// Options of `import`.
+#[derive(Debug, Args)]
+pub struct ImportOptions {
+    /// Result files of iperf3, iperf, netperf, D-ITG, flent or `stacklab export`
+    #[arg(value_name = "FILE", required = true)]
+    pub files: Vec<PathBuf>,
+    /// The record to make; it must not exist
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    /// The format of all files; without it, each file's own is found from its content
+    #[arg(long, value_name = "FORMAT", value_parser = formats())]
+    pub format: Option<Format>,
+    /// The address family of tests whose file does not tell it
+    #[arg(long, value_name = "FAMILY")]
+    pub family: Option<Family>,
+    /// The transport protocol of tests whose file does not tell it
+    #[arg(long, value_name = "TRANSPORT")]
+    pub transport: Option<Transport>,
+    /// Bytes sent by one call, in tests whose file does not tell it
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub size: Option<u32>,
+    /// Differences of rates and times within so many per cent are equivalent
+    #[arg(long, value_name = "PERCENT", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=99))]
+    pub margin: u8,
+    /// Compare by this metric only; may be given again
+    #[arg(long = "metric", value_name = "NAME")]
+    pub metrics: Vec<Metric>,
+    /// Title of reports
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+}
+
+fn formats() -> impl TypedValueParser<Value = Format> {
+    PossibleValuesParser::new(Format::ALL.map(Format::name)).map(|name| {
+        let named = Format::ALL.into_iter().find(|format| format.name() == name);
+        named.expect("only these names are possible")
+    })
+}

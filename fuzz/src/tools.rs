@@ -1,0 +1,76 @@
+//! Other tools: their result files, the protocol of iperf3, and what resolvers and web servers answer to `path`.
+
+use crate::{Bytes, is_plain};
+use stacklab::untrusted::{dns_addresses, http_status};
+use stacklab_interop::import::{Content, Format, read, runs};
+use stacklab_interop::iperf3::datagram::{Header, answer_to, is_answer};
+use stacklab_interop::iperf3::{MOST_STREAMS, Parameters, Results, State};
+use stacklab_model::{Family, Value};
+
+/// The first byte chooses a format, or that it is found from the content.
+pub fn import(data: &[u8]) {
+    let mut data = Bytes(data);
+    let chosen = Format::ALL.get(data.number(1) as usize % (Format::ALL.len() + 1)).copied();
+    let file = match read(data.0, chosen) {
+        Ok(file) => file,
+        Err(error) => {
+            assert!(is_plain(&error.to_string()), "{error}");
+            return;
+        }
+    };
+    let is_figure = |value: &Value| value.measured().is_none_or(f64::is_finite);
+    if let Content::Tests(tests) = &file.content {
+        for test in tests {
+            assert!(test.values.values().all(is_figure), "{test:?}");
+            assert!(test.flows > 0, "{test:?}");
+        }
+    }
+    if let Ok(runs) = runs(std::slice::from_ref(&file)) {
+        for (_, run) in &runs {
+            assert!(run.values.values().all(is_figure), "{run:?}");
+            assert!(run.values.keys().all(|metric| run.spec.probe.metrics.contains(metric)), "{run:?}");
+        }
+        let mut trials: Vec<_> = runs.iter().map(|(_, run)| (run.trial.block, run.trial.position)).collect();
+        trials.sort_unstable();
+        trials.dedup();
+        assert_eq!(trials.len(), runs.len(), "a record has each block and position once");
+    }
+}
+
+/// What a client or server of iperf3 sends.
+pub fn iperf3(data: &[u8]) {
+    if let Some(state) = data.first().and_then(|byte| State::of(*byte)) {
+        assert_eq!(state.byte(), data[0]);
+    }
+    for header in [Header::read_long(data), Header::read_short(data)].into_iter().flatten() {
+        let mut message = [0; 16];
+        header.write_long(&mut message);
+        assert_eq!(Header::read_long(&message).map(|read| read.number), Some(header.number));
+    }
+    if let Some(answer) = answer_to(data) {
+        assert!(is_answer(&answer));
+    }
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(parameters) = Parameters::parse(text) {
+        assert!((1..=MOST_STREAMS).contains(&parameters.parallel));
+        assert_eq!(Parameters::parse(&parameters.to_json()), Ok(parameters));
+    }
+    if let Ok(results) = Results::parse(text) {
+        assert_eq!(Results::parse(&results.to_json()), Ok(results));
+    }
+}
+
+/// Answers of resolvers and heads of web servers.
+pub fn path_answer(data: &[u8]) {
+    for family in [Family::Ipv4, Family::Ipv6] {
+        if let Ok(addresses) = dns_addresses(data, family) {
+            assert!(addresses.iter().all(|address| Family::of(*address) == family));
+        }
+    }
+    match http_status(data) {
+        // Of a whole header only the end is missing.
+        Ok(Some(status)) => assert!((100..1000).contains(&status) || status < 100, "{status}"),
+        Ok(None) => assert!(!data.windows(4).any(|end| end == b"\r\n\r\n") || !data.starts_with(b"HTTP")),
+        Err(reason) => assert!(is_plain(&reason), "{reason}"),
+    }
+}
