@@ -122,6 +122,10 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
         assert!(has("6"), "{probe}: no function of IPv6: {functions:?}");
         assert_eq!(found["arms"], serde_json::json!(["ipv4", "ipv6"]));
     }
+    // A time with fewer windows than say anything.
+    let short = program.run(&["explain", "udp", "--seconds", "200ms"]).expect(code::NOTHING_VALID);
+    let said = short.stdout.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("Not explained: too few samples") && said.contains("--seconds"), "{short}");
     let text = program.run(&["explain", "udp", "--seconds", "3s"]).expect(code::DONE).stdout;
     assert!(text.contains("ns of CPU time") && text.contains("route lookup"), "{text}");
 }

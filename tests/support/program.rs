@@ -20,6 +20,7 @@ pub mod code {
     pub const TESTBED: i32 = 3;
     pub const RECORD: i32 = 4;
     pub const HOST: i32 = 5;
+    pub const NOTHING_VALID: i32 = 6;
     pub const INVALID: i32 = 7;
     pub const WORSE: i32 = 8;
     pub const INTERRUPTED: i32 = 130;

@@ -10,6 +10,8 @@ use stacklab_model::{Explanation, StackCost, StageCost, StageCosts, Why};
 const MOST_EXPLANATIONS: usize = 1 << 12;
 const MOST_ROWS: usize = 1 << 12;
 const LONGEST_TEXT: usize = 1 << 16;
+/// Most functions of a call chain: the kernel gives at most 127, unless it is told otherwise.
+const MOST_FUNCTIONS: usize = 512;
 /// Between the functions of a call chain.
 const CALLS: &str = ";";
 
@@ -152,8 +154,14 @@ fn costs(
          WHERE explanation = ?1 ORDER BY place",
     )?;
     let stacks = bounded(query.query([id])?, MOST_ROWS, |row| {
+        let functions = short(row.get(0)?)?;
+        if functions.split(CALLS).count() > MOST_FUNCTIONS {
+            return Err(not_understood(
+                format!("a call chain of over {MOST_FUNCTIONS} is out of bounds").into(),
+            ));
+        }
         Ok(StackCost {
-            functions: short(row.get(0)?)?.split(CALLS).map(str::to_owned).collect(),
+            functions: functions.split(CALLS).map(str::to_owned).collect(),
             samples: [count(row, 1)?, count(row, 2)?],
             ns: [finite(row, 3)?, finite(row, 4)?],
         })

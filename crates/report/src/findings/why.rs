@@ -37,7 +37,7 @@ fn most(costs: &StageCosts) -> String {
     }
     if busy.difference_ns.abs() <= busy.half_width_ns() {
         return format!(
-            "not by CPU time, {:+.0} ± {:.0} ns a message",
+            "no difference of CPU time beyond chance, {:+.0} ± {:.0} ns a message",
             busy.difference_ns,
             busy.half_width_ns()
         );
@@ -80,7 +80,10 @@ mod tests {
             said(|costs| costs.stages.clear()),
             "no stage by more than chance, +122 ns a message in all"
         );
-        assert_eq!(said(|costs| costs.busy.error_ns = 100.0), "not by CPU time, +122 ± 196 ns a message");
+        assert_eq!(
+            said(|costs| costs.busy.error_ns = 100.0),
+            "no difference of CPU time beyond chance, +122 ± 196 ns a message"
+        );
         assert!(said(|costs| costs.health.lock_ratio = 1.2).starts_with("not told"));
     }
 

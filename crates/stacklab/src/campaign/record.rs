@@ -18,7 +18,7 @@ pub fn conclude(record: &Record) -> Result<Findings, Failure> {
 }
 
 /// Of several explanations of the same cells, the last one: a resumed campaign may explain what it could not before.
-fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
+pub fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
     let mut kept: Vec<Explanation> = Vec::new();
     for new in all {
         let is_same = |old: &Explanation| {

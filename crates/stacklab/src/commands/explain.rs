@@ -23,6 +23,9 @@ const PROBES: [&str; 3] = ["udp", "tcp", "echo"];
 /// more.
 const ARM_NS: u64 = 500_000_000;
 const ARMS: u64 = 4;
+/// Trials that a study has at least.
+const LEAST_TRIALS: u64 = 2;
+
 /// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
 pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let folder = tempfile::tempdir().map_err(|reason| Failure::Output {
@@ -85,7 +88,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
         }
     };
     let metrics = if probe == "echo" { "rtt" } else { "throughput" };
-    let trials = options.seconds.div_ceil(ARMS * ARM_NS);
+    let trials = options.seconds.div_ceil(ARMS * ARM_NS).max(LEAST_TRIALS);
     let others = if factor == "family" { "" } else { "family = [\"ipv4\"]\n" };
     Ok(format!(
         "title = \"Where the time of {} goes\"\n[testbed]\noffloads = false\n[factors]\n{factor} = [\"{baseline}\", \"{candidate}\"]\n\
@@ -95,7 +98,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
          [[comparison]]\nfactor = \"{factor}\"\nbaseline = \"{baseline}\"\ncandidate = \"{candidate}\"\n",
         options.study.display(),
         options.size,
-        options.seconds.div_ceil(ARMS).min(ARM_NS) / 1000,
+        options.seconds.div_ceil(ARMS * trials) / 1000,
     ))
 }
 

@@ -1,6 +1,6 @@
 //! `stacklab report`.
 
-use crate::campaign::record::conclude;
+use crate::campaign::record::{conclude, latest};
 use crate::cli::report::ReportOptions;
 use crate::commands::output::{output, print_text};
 use crate::failure::Failure;
@@ -46,7 +46,7 @@ pub fn report(options: &ReportOptions) -> Result<(), Failure> {
 fn stages(options: &ReportOptions) -> Result<(), Failure> {
     let format: Format =
         options.format.parse().map_err(|error: UnknownName| Failure::Usage(error.to_string()))?;
-    let all = Record::read(&options.record)?.explanations()?;
+    let all = latest(Record::read(&options.record)?.explanations()?);
     if all.is_empty() {
         return Err(Failure::Usage(format!(
             "{} explains nothing: `stacklab explain --out FILE` and `stacklab run --explain` make records that do",

@@ -7,7 +7,7 @@ use crate::campaign::measure;
 use crate::campaign::progress::Progress;
 use crate::campaign::record::Recorded;
 use crate::campaign::sources::new_seed;
-use crate::explaining::{explanations as explained, possible};
+use crate::explaining::{SEPARATE, explanations as explained, possible};
 use crate::failure::Failure;
 use crate::rig::placement::RoutedPlacement;
 use crate::rig::rigs::Rigs;
@@ -20,6 +20,7 @@ use stacklab_profile::Sampler;
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::Placement;
+use stacklab_traffic::protocol::AgentError;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -50,7 +51,7 @@ const PERIOD_NS: u64 = 200_000;
 /// explanation in the record; or the reason why there is none.
 ///
 /// # Errors
-/// When the record cannot be written, a host is gone, or the user interrupts.
+/// When the record cannot be written, or the user interrupts.
 pub fn explain(
     record: &mut Record,
     inside: &Placement,
@@ -70,18 +71,19 @@ pub fn explain(
             pair.probe,
             pair.baseline.context(pair.factor)
         );
-        let why = match part_of(study, pair) {
-            Err(reason) => Why::Unknown(reason),
-            Ok(part) => match possible(&part, recorded.study_name(), inside) {
-                Err(reason) => Why::Unknown(reason.to_string()),
-                Ok(()) if end.saturating_duration_since(Instant::now()) < PAIR + AROUND => {
-                    Why::Unknown(format!(
-                        "the time for it was over; --explain={}s is enough",
-                        (wanted.len() as u32 * (PAIR + AROUND)).as_secs()
-                    ))
-                }
-                Ok(()) => sampled(&part, pair, inside, interrupted)?,
-            },
+        let is_over = end.saturating_duration_since(Instant::now()) < PAIR + AROUND;
+        let all_s = (wanted.len() as u32 * (PAIR + AROUND)).as_secs();
+        let why = part_of(study, pair)
+            .and_then(|part| possible(&part, recorded.study_name(), inside).map(|()| part))
+            .and_then(|part| match is_over {
+                true => Ok(Why::Unknown(format!("the time for it was over; --explain={all_s}s is enough"))),
+                false => sampled(&part, pair, inside, interrupted),
+            });
+        let why = match why {
+            Err(Failure::Interrupted(_)) => return Err(AgentError::Interrupted.into()),
+            Err(interruption @ Failure::Agent(AgentError::Interrupted)) => return Err(interruption),
+            Err(reason) => Why::Unknown(reason.to_string()),
+            Ok(why) => why,
         };
         record.put_explanations(&[Explanation { why, ..pair.explanation() }])?;
     }
@@ -144,17 +146,12 @@ fn wanted(comparisons: &[Comparison], known: &[Explanation], probes: &[ProbeSpec
 }
 
 /// The part of a study that measures a pair, in slices.
-fn part_of(study: &Study, pair: &Pair) -> Result<Study, String> {
-    // Which arms cannot take turns, the study's own plan says.
-    let slicing = study.slicing.as_ref().ok_or(
-        "its arms are separate, and machines wander by more than stages differ: set runs.arms to \"interleaved\"",
-    )?;
-    if slicing.slots {
-        return Err("its arms are on testbeds of their own, where no thread's CPU time is counted by slice"
-            .to_owned());
+fn part_of(study: &Study, pair: &Pair) -> Result<Study, Failure> {
+    if study.slicing.is_none() {
+        return Err(Failure::Usage(SEPARATE.to_owned()));
     }
     let probe = study.probes.iter().find(|probe| probe.probe == pair.probe);
-    let probe = probe.ok_or_else(|| format!("the study has no probe {}", pair.probe))?;
+    let probe = probe.ok_or_else(|| Failure::Usage(format!("the study has no probe {}", pair.probe)))?;
     let blocks = (PAIR.as_nanos() as u64).div_ceil(u64::from(ARMS) * ARM_NS) as u32;
     Ok(Study {
         cells: vec![pair.baseline.clone(), pair.candidate.clone()],
@@ -289,8 +286,10 @@ mod tests {
         assert!(plan.interleaves_all(), "{:?}", plan.block(0));
         assert!(plan.block(0).iter().all(|trial| trial.probe == Probe::Stream));
         let separate = Study { slicing: None, ..study.clone() };
-        assert!(part_of(&separate, &pair).unwrap_err().contains("runs.arms"));
+        assert!(part_of(&separate, &pair).unwrap_err().to_string().contains("runs.arms"));
         let none = Pair { probe: Probe::Paced, ..pair };
-        assert!(part_of(&Study { probes: vec![], ..study }, &none).unwrap_err().contains("no probe"));
+        assert!(
+            part_of(&Study { probes: vec![], ..study }, &none).unwrap_err().to_string().contains("no probe")
+        );
     }
 }

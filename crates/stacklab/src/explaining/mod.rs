@@ -16,6 +16,11 @@ use std::collections::HashMap;
 /// Kernels on which a software clock that samples can hang the machine.
 const HANGING: [&str; 2] = ["6.16.", "6.17."];
 
+/// Why arms that are measured one after the other are not explained.
+const SEPARATE: &str =
+    "its arms are separate, and machines wander by more than stages differ: set runs.arms to \"interleaved\"";
+/// Why runs have slices that cannot be used.
+const NO_CLOCK: &str = "its slices have no CPU time: arms on testbeds of their own, which take time slots, do not count it by slice";
 /// Why an explanation may lack its costs.
 const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds, or a longer probe or more blocks of a study)";
 
@@ -33,9 +38,7 @@ pub fn possible(study: &Study, name: &str, inside: &Placement) -> Result<(), Fai
         return refuse("its testbed is inside a guest, whose kernel is not sampled".to_owned());
     }
     if study.slicing.is_none() {
-        return refuse(
-            "its arms are separate, and machines wander by more than stages differ: set runs.arms to \"interleaved\"".to_owned(),
-        );
+        return refuse(SEPARATE.to_owned());
     }
     let release = kernel_release();
     if HANGING.iter().any(|version| release.starts_with(version)) {
@@ -79,9 +82,10 @@ pub fn explanations(
         for probe in Probe::ALL.iter().copied().filter(|probe| probe.interleaves()) {
             let of = |cell: &Cell| slices.get(&(probe, cell.clone()));
             let [Some(a), Some(b)] = [baseline, candidate].map(of) else { continue };
+            let reason = if a.is_empty() || b.is_empty() { NO_CLOCK } else { TOO_FEW };
             let (baseline, candidate) = (baseline.clone(), candidate.clone());
             let mut explanation =
-                Explanation { probe, factor, baseline, candidate, why: Why::Unknown(TOO_FEW.to_owned()) };
+                Explanation { probe, factor, baseline, candidate, why: Why::Unknown(reason.to_owned()) };
             let (context, arms) = (explanation.context(), explanation.arms());
             if let Some(costs) = stage_costs(profile, [a, b], context, arms, seed) {
                 explanation.why = Why::Costs(Box::new(costs));

@@ -121,7 +121,8 @@ fn what_is_out_of_bounds_is_refused() {
         "UPDATE stage_cost SET name = printf('%.*c', 70000, 'x')".to_owned(),
         "UPDATE stack_cost SET baseline_samples = -1".to_owned(),
         "UPDATE stack_cost SET candidate_ns = -9e999".to_owned(),
-        "UPDATE stack_cost SET functions = printf('%.*c', 70000, ';')".to_owned(),
+        "UPDATE stack_cost SET functions = printf('%.*c', 70000, 'x')".to_owned(),
+        "UPDATE stack_cost SET functions = printf('%.*c', 513, ';')".to_owned(),
         rows("stage_cost", cost, "'stage', 'x', 1, 1, 0, 1"),
         rows(
             "stack_cost",
