@@ -20,10 +20,12 @@ pub fn channel(run: &RunRecord) -> Option<ChannelView> {
     for interval in intervals {
         add(&mut lanes, interval);
     }
-    let parts = shares(&used.airtime);
-    let nodes = NODES.iter().zip(&used.nodes).map(|(name, node)| (*name, of_node(node, &used.airtime)));
+    let parts = parts(&used.airtime);
+    let whole = sum(parts.map(|(_, ns)| ns));
+    let shares = parts.map(|(name, ns)| (name, percent(ns, whole)));
+    let nodes = NODES.into_iter().zip(&used.nodes).map(|(name, node)| (name, of_node(node, whole)));
     let end_ns = intervals.iter().map(|interval| interval.end_ns).max().unwrap_or(0);
-    Some(ChannelView { facts: facts(parts.into_iter().chain(nodes)), lanes, end_ms: milliseconds(end_ns) })
+    Some(ChannelView { facts: facts(shares.into_iter().chain(nodes)), lanes, end_ms: milliseconds(end_ns) })
 }
 
 fn lane(name: &str) -> AirLane {
@@ -43,40 +45,31 @@ fn add(lanes: &mut [AirLane], interval: &AirInterval) {
     }
 }
 
-fn shares(airtime: &Airtime) -> Vec<(&'static str, String)> {
-    let all = [
-        airtime.data_ns,
-        airtime.preamble_ns,
-        airtime.control_ns,
-        airtime.collision_ns,
-        airtime.contention_ns,
-        airtime.idle_ns,
-    ];
-    let whole = all.iter().fold(0, |sum: u64, part| sum.saturating_add(*part));
-    let names = ["data", "preambles", "responses", COLLISIONS, "contention", "idle"];
-    names.into_iter().zip(all).map(|(name, part)| (name, percent(part, whole))).collect()
+fn parts(airtime: &Airtime) -> [(&'static str, u64); 6] {
+    [
+        ("data", airtime.data_ns),
+        ("preambles", airtime.preamble_ns),
+        ("responses", airtime.control_ns),
+        (COLLISIONS, airtime.collision_ns),
+        ("contention", airtime.contention_ns),
+        ("idle", airtime.idle_ns),
+    ]
 }
 
-fn of_node(node: &NodeAirtime, airtime: &Airtime) -> String {
+fn of_node(node: &NodeAirtime, whole: u64) -> String {
     let NodeAirtime { transmissions, collisions, retries, given_up, queue_drops, .. } = node;
-    let [busy, whole] = [
-        [node.data_ns, node.preamble_ns, node.control_ns].to_vec(),
-        vec![
-            airtime.data_ns,
-            airtime.preamble_ns,
-            airtime.control_ns,
-            airtime.collision_ns,
-            airtime.contention_ns,
-            airtime.idle_ns,
-        ],
-    ]
-    .map(|parts| parts.into_iter().fold(0, u64::saturating_add));
+    let busy = sum([node.data_ns, node.preamble_ns, node.control_ns]);
     let size = node.mean_aggregate().and_then(|size| rounded(size, 3)).unwrap_or(0.0);
     format!(
         "{} of the time, {transmissions} PPDUs of {size} frames; {collisions} collided, {retries} frames sent again, \
          {given_up} given up, {queue_drops} dropped by the queue",
         percent(busy, whole)
     )
+}
+
+/// A record's numbers may be anybody's.
+fn sum<const N: usize>(parts: [u64; N]) -> u64 {
+    parts.into_iter().fold(0, u64::saturating_add)
 }
 
 fn percent(part: u64, whole: u64) -> String {

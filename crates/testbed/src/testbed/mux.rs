@@ -41,7 +41,7 @@ pub(crate) fn open(
         let read = Lines { lines, rest: Vec::new(), at: 0 };
         let asked = under_way.clone().map(|under_way| -> Notice { Box::new(move || under_way.asked()) });
         let (out, line) = (Arc::clone(&out), Vec::new());
-        (Box::new(read), Box::new(Numbered { number, out, line, before: asked, after: None }))
+        (Box::new(read), Box::new(Numbered { number, out, line, before: asked }))
     };
     receivers.into_iter().enumerate().map(stream).collect()
 }
@@ -60,7 +60,8 @@ pub(crate) fn serve(
         inputs.push(input);
         let answered = hold.clone().map(|hold| -> Notice { Box::new(move || hold.answered()) });
         let (out, line) = (Arc::clone(&out), Vec::new());
-        let mut numbered = Numbered { number, out, line, before: None, after: answered };
+        // Before the answer is sent: whoever reads it may be slow, and no time passes until then.
+        let mut numbered = Numbered { number, out, line, before: answered };
         thread::spawn(move || {
             let mut output = BufReader::new(output);
             // This thread ends with its agent. The coordinator then receives no more lines from that agent.
@@ -68,11 +69,12 @@ pub(crate) fn serve(
         });
     }
     if let Some(hold) = hold.clone() {
+        // The guest's greeting is its first answer.
+        hold.answered();
         thread::spawn(move || hold.hold());
     }
     each_line(channel, |number, line| {
         let Some(input) = inputs.get_mut(number) else { return Ok(()) };
-        // No time passes until it waits for more: the request is on its way then.
         if let Some(hold) = &hold {
             hold.asked();
         }
@@ -120,9 +122,8 @@ struct Numbered {
     number: usize,
     out: Out,
     line: Vec<u8>,
-    /// Called before and after each line.
+    /// Called before each line.
     before: Option<Notice>,
-    after: Option<Notice>,
 }
 
 impl Write for Numbered {
@@ -138,7 +139,6 @@ impl Write for Numbered {
                     out.write_all(&whole)?;
                     out.flush()?;
                 }
-                self.after.iter_mut().for_each(|after| after());
             }
         }
         Ok(bytes.len())
