@@ -6,6 +6,7 @@
 mod campaign;
 mod cli;
 mod commands;
+mod engine;
 mod failure;
 mod iperf3;
 mod page;

@@ -95,6 +95,10 @@ named! {
         LinkBytes = "link_bytes",
         /// IP bytes per message beyond the header model's value.
         LinkBytesBeyond = "link_bytes_beyond",
+        /// Payload that the engine says it sent, beyond what left by the sender's interface.
+        BiasSent = "bias_sent",
+        /// Payload that the engine says it received, beyond what arrived at the receiver's interface.
+        BiasReceived = "bias_received",
         /// Median round trip, closed loop.
         Rtt = "rtt",
         /// Mean round trip, closed loop.
@@ -154,8 +158,9 @@ impl Metric {
     /// Whether a probe can measure it: a paced stream measures some metrics of a stream.
     pub fn is_of(self, probe: Probe) -> bool {
         use Metric::*;
-        let paced =
-            self.is_one_way_delay() || matches!(self, Loss | Reorder | PacketRate | Lateness | LatenessP99);
+        let paced = self.is_one_way_delay()
+            || self.is_bias()
+            || matches!(self, Loss | Reorder | PacketRate | Lateness | LatenessP99);
         probe == self.probe() || (probe == Probe::Paced && paced)
     }
 
@@ -186,7 +191,7 @@ impl Metric {
             CpuPerGbitSender | CpuPerGbitReceiver => Unit::CorePercentPerGigabit,
             MemorySockets => Unit::Kibibyte,
             Ttr => Unit::Times,
-            TcpEfficiency | BufferDelay | LinkBytesBeyond => Unit::Percent,
+            TcpEfficiency | BufferDelay | LinkBytesBeyond | BiasSent | BiasReceived => Unit::Percent,
             Retransmits | Stalls | Fragments | Reassembled | FragmentsRouters | ReassembledRouters => {
                 Unit::Count
             }
@@ -238,6 +243,12 @@ impl Metric {
             (_, Unit::Kibibyte) => 1024.0,
             _ => 0.5,
         }
+    }
+
+    /// Whether it says how far an engine's own count is from the interface's: it is no advantage of an arm, and nothing
+    /// is compared by it.
+    pub fn is_bias(self) -> bool {
+        matches!(self, Metric::BiasSent | Metric::BiasReceived)
     }
 
     /// Whether it is computed from one-way delays.
