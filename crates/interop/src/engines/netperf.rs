@@ -61,11 +61,11 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
     };
     if traffic.transport == Transport::Udp || traffic.round_trips {
         let [sent, received] =
-            ["LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"].map(|key| Ok::<_, String>(count(key, told(key)?)?));
+            ["LOCAL_SEND_CALLS", "REMOTE_RECV_CALLS"].map(|key| told(key).and_then(|text| count(key, text)));
         (figures.sent_messages, figures.received_messages) = (Some(sent?), Some(received?));
     }
     if traffic.round_trips {
-        let ms = |key: &str| Ok::<_, String>(number(key, told(key)?)? / 1e3);
+        let ms = |key: &str| told(key).and_then(|text| number(key, text)).map(|us| us / 1e3);
         figures.round_trip_ms = Some([ms("P50_LATENCY")?, ms("MEAN_LATENCY")?, ms("P99_LATENCY")?]);
         return Ok(figures);
     }
