@@ -10,6 +10,7 @@ mod commands;
 mod compare;
 mod directions;
 mod endurance;
+mod engines;
 mod explain;
 mod frugality;
 mod hardening;

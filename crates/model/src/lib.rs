@@ -22,6 +22,7 @@ pub use explanation::pair::{Explanation, Why};
 pub use explanation::profile::{Profile, Sample, StageKind, StageName, Window};
 pub use explanation::stage_costs::{Health, StackCost, StageCost, StageCosts};
 pub use factors::cell::Cell;
+pub use factors::engine::{Engine, EngineDef};
 pub use factors::factor::Factor;
 pub use factors::family::{Family, Framing, Probe, Transport};
 pub use factors::mechanism::{
@@ -46,6 +47,7 @@ pub use host::noise::{EchoFloor, NoiseFloor, Spread};
 pub use host::report::{Delays, Endpoint, Exchange, HostReport, IntervalRow, Offloads, Received, Role, Sent};
 pub use host::slice::Slice;
 pub use host::station::{Station, StationFrame, StationReport};
+pub use host::tool::ToolReport;
 pub use metrics::histogram::Buckets;
 pub use metrics::metric::Metric;
 pub use metrics::unit::{Better, Scale, Unit};

@@ -34,7 +34,7 @@ pub use rendering::json::versioned_json;
 pub use stage_costs::{STAGE_COSTS_FORMAT_VERSION, stage_costs};
 pub use tidy::{TidyFormat, tidy, tidy_slices};
 
-use crate::findings::{comparisons, csv, estimates, groups, heading, json, matrix, notes, summary};
+use crate::findings::{bias, comparisons, csv, estimates, groups, heading, json, matrix, notes, summary};
 use crate::rendering::csv_cells::Cells;
 use crate::rendering::{columns, markdown, text};
 use stacklab_model::Findings;
@@ -65,6 +65,7 @@ fn document(findings: &Findings, width: usize) -> Vec<Block> {
     blocks.extend(groups.iter().flat_map(|group| comparisons::blocks(group, findings.cpu_scope)));
     blocks.extend(estimates::blocks(findings));
     blocks.extend(stage_costs::blocks(&findings.explanations, false));
+    blocks.extend(bias::blocks(findings));
     blocks.extend(notes::blocks(findings));
     blocks.extend(summary::blocks(&groups));
     blocks.extend(matrix::blocks(&groups, width));

@@ -6,6 +6,7 @@
 mod campaign;
 mod cli;
 mod commands;
+mod engine;
 mod explaining;
 mod failure;
 mod iperf3;

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stacklab_model::wifi::WifiConfig;
 use stacklab_model::{
-    Cell, ComparisonSpec, Direction, Factor, Family, LinkConfig, Mechanism, Metric, Probe, ProbeSpec,
+    Cell, ComparisonSpec, Direction, Engine, Factor, Family, LinkConfig, Mechanism, Metric, Probe, ProbeSpec,
     Question, RoutedKind, Scale, ScopedAddr, Services, Slicing, StoppingRule, System, Systems, Topology,
     once_each,
 };
@@ -56,6 +56,11 @@ impl Study {
     /// cells.
     pub fn labs(&self) -> Vec<(Systems, Services)> {
         once_each(self.cells.iter().map(|cell| (Systems::of(cell), Services::of(cell))))
+    }
+
+    /// Whether programs that are not stacklab's drive some of its cells.
+    pub fn has_other_engines(&self) -> bool {
+        self.cells.iter().any(|cell| Engine::of(cell).is_other())
     }
 
     /// How packets cross the middle link in its cells: each mechanism once, in the order of the cells; none where there

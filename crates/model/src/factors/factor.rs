@@ -81,6 +81,8 @@ named! {
         Snr = "snr",
         /// The clock of a Wi-Fi network.
         Time = "time",
+        /// The program that drives the traffic.
+        Engine = "engine",
     }
 }
 
@@ -97,7 +99,7 @@ impl Factor {
 
     /// Whether the factor's level is a setting of a Wi-Fi network: cells that differ in it have networks of their own.
     pub fn is_of_wifi(self) -> bool {
-        self >= Factor::Width
+        (Factor::Width..=Factor::Time).contains(&self)
     }
 
     /// Whether the factor's level is an option of a trial's own sockets.

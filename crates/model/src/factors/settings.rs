@@ -1,5 +1,6 @@
 //! The levels of a cell's factors that most studies leave at their defaults.
 
+use crate::factors::engine::Engine;
 use crate::factors::factor::Factor;
 use crate::factors::mechanism::{Mechanism, Translator};
 use crate::factors::services::Services;
@@ -119,6 +120,8 @@ settings! {
     snr: u8 = Snr,
     /// The network's clock.
     time: Clock = Time,
+    /// The program that drives the traffic.
+    engine: Engine = Engine,
 }
 
 impl CellSettings {
@@ -234,7 +237,7 @@ mod tests {
     use crate::{Io, Service, System};
 
     /// A level of each setting.
-    const LEVELS: [(&str, &str); 33] = [
+    const LEVELS: [(&str, &str); 34] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -268,6 +271,7 @@ mod tests {
         ("multicast_to_unicast", "true"),
         ("snr", "20"),
         ("time", "real"),
+        ("engine", "iperf3"),
     ];
 
     fn all() -> CellSettings {

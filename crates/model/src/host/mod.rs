@@ -7,3 +7,4 @@ pub(crate) mod noise;
 pub(crate) mod report;
 pub(crate) mod slice;
 pub(crate) mod station;
+pub(crate) mod tool;

@@ -5,6 +5,7 @@ use crate::host::counters::{Counters, CpuTime, TcpInfo};
 use crate::host::delay_points::DelayPoints;
 use crate::host::slice::Slice;
 use crate::host::station::StationReport;
+use crate::host::tool::ToolReport;
 use crate::metrics::histogram::Buckets;
 use crate::names::named;
 use crate::trial::io::Io;
@@ -71,6 +72,10 @@ pub struct HostReport {
     pub socket_memory_kib: Option<u64>,
     /// Peak resident set of the agent so far, KiB.
     pub peak_rss_kib: Option<u64>,
+    /// The program that drove the traffic here, if it was not stacklab. The report's counts are then its own, and the
+    /// endpoint is the plan's: port 0 is one that nobody told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool: Option<ToolReport>,
     /// The host's station, if its network is Wi-Fi.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub station: Option<StationReport>,
@@ -111,6 +116,7 @@ impl HostReport {
             counters: Counters::default(),
             socket_memory_kib: None,
             peak_rss_kib: None,
+            tool: None,
             station: None,
             channel: None,
         }

@@ -118,6 +118,14 @@ impl Metric {
             QueueDropsReceiver => {
                 "frames that the full queue of the receiving station dropped, over those that it was to send"
             }
+            BiasSent => {
+                "payload bytes that the engine says it sent, beyond what the sender's interface counted less the model's \
+                 headers, over the latter, whole trial"
+            }
+            BiasReceived => {
+                "payload bytes that the engine says it received, beyond what the receiver's interface counted less the \
+                 model's headers and what no socket had room for, over the latter, whole trial"
+            }
             Rtt => "median round trip of a message out and back, one outstanding",
             RttMean => "mean round trip of a message out and back, one outstanding",
             RttP99 => "99th percentile of the round trip, one outstanding",

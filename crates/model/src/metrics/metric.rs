@@ -109,6 +109,10 @@ named! {
         QueueDropsAccessPoint = "queue_drops_access_point",
         /// Share of the receiver's frames that its radio's queue dropped.
         QueueDropsReceiver = "queue_drops_receiver",
+        /// Payload that the engine says it sent, beyond what left by the sender's interface.
+        BiasSent = "bias_sent",
+        /// Payload that the engine says it received, beyond what arrived at the receiver's interface.
+        BiasReceived = "bias_received",
         /// Median round trip, closed loop.
         Rtt = "rtt",
         /// Mean round trip, closed loop.
@@ -169,6 +173,7 @@ impl Metric {
     pub fn is_of(self, probe: Probe) -> bool {
         use Metric::*;
         let paced = self.is_one_way_delay()
+            || self.is_bias()
             || matches!(self, Loss | Reorder | PacketRate | Lateness | LatenessP99)
             || self.is_of_channel();
         probe == self.probe() || (probe == Probe::Paced && paced)
@@ -211,7 +216,7 @@ impl Metric {
             CpuPerGbitSender | CpuPerGbitReceiver => Unit::CorePercentPerGigabit,
             MemorySockets => Unit::Kibibyte,
             Ttr => Unit::Times,
-            TcpEfficiency | BufferDelay | LinkBytesBeyond => Unit::Percent,
+            TcpEfficiency | BufferDelay | LinkBytesBeyond | BiasSent | BiasReceived => Unit::Percent,
             Retransmits | Stalls | AggregateSize | Fragments | Reassembled | FragmentsRouters
             | ReassembledRouters => Unit::Count,
             PathMtu | LinkBytes => Unit::Byte,
@@ -262,6 +267,12 @@ impl Metric {
             (_, Unit::Kibibyte) => 1024.0,
             _ => 0.5,
         }
+    }
+
+    /// Whether it says how far an engine's own count is from the interface's: it is no advantage of an arm, and nothing
+    /// is compared by it.
+    pub fn is_bias(self) -> bool {
+        matches!(self, Metric::BiasSent | Metric::BiasReceived)
     }
 
     /// Whether it is computed from one-way delays.

@@ -102,9 +102,8 @@ impl Slicing {
         match metric {
             MemorySockets | CpuRouter1 | CpuRouter2 => true,
             metric if metric.is_host_cpu() => self.slots,
-            Fragments | Reassembled | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond => {
-                !self.slots
-            }
+            Fragments | Reassembled | FragmentsRouters | ReassembledRouters | LinkBytes | LinkBytesBeyond
+            | BiasSent | BiasReceived => !self.slots,
             _ => false,
         }
     }

@@ -19,7 +19,8 @@ pub fn uncompared(findings: &Findings) -> impl Iterator<Item = &CellEstimate> {
 /// A table for each metric, transport and framing.
 pub fn blocks(findings: &Findings) -> Vec<Block> {
     let mut groups: BTreeMap<(Metric, Transport, Framing), Vec<&CellEstimate>> = BTreeMap::new();
-    for estimate in uncompared(findings) {
+    // The bias of engines has a table of its own.
+    for estimate in uncompared(findings).filter(|estimate| !estimate.metric.is_bias()) {
         let cell = &estimate.cell;
         groups.entry((estimate.metric, cell.transport, cell.framing)).or_default().push(estimate);
     }

@@ -1,6 +1,7 @@
 //! A campaign's findings: the parts of the document, and CSV and JSON.
 
 pub mod answer;
+pub mod bias;
 pub mod columns;
 pub mod comparisons;
 pub mod csv;

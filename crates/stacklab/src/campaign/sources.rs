@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Built-in studies, which run by name from any folder: all files of studies/.
-const PRESETS: [(&str, &str); 9] = [
+const PRESETS: [(&str, &str); 10] = [
     (QUICKSTART, include_str!("../../../../studies/quickstart.toml")),
     ("systems", include_str!("../../../../studies/systems.toml")),
     ("mechanisms", include_str!("../../../../studies/mechanisms.toml")),
+    ("engines", include_str!("../../../../studies/engines.toml")),
     ("wifi", include_str!("../../../../studies/wifi.toml")),
     ("soorty2013linux", include_str!("../../../../studies/soorty2013linux.toml")),
     ("sarkar2013winlin", include_str!("../../../../studies/sarkar2013winlin.toml")),
@@ -134,7 +135,11 @@ mod tests {
             let source = StudySource::read(Some(Path::new(&name))).unwrap();
             assert_eq!(source.name, format!("{name}.toml"));
             assert_eq!(source.text, std::fs::read_to_string(format!("{folder}/{name}.toml")).unwrap());
-            for scale in [None, Some("quick"), Some("standard"), Some("paper")] {
+            for scale in [None, Some("quick"), Some("standard"), Some("paper"), Some("tool")] {
+                // Only studies whose publication names its program have this one.
+                if scale == Some("tool") && !source.text.contains("[scale.tool]") {
+                    continue;
+                }
                 source.check(scale, &[]).unwrap_or_else(|error| panic!("{name}: {error}"));
             }
         }

@@ -9,8 +9,8 @@ use std::path::PathBuf;
 /// Which study, and how it is changed.
 #[derive(Debug, Args)]
 pub struct StudyOptions {
-    /// Study file, or the name of a built-in study: quickstart, systems, mechanisms, or a published one (see: stacklab
-    /// reference list); without one, the quickstart
+    /// Study file, or the name of a built-in study: quickstart, systems, mechanisms, wifi, engines, or a published one
+    /// (see: stacklab reference list); without one, the quickstart
     #[arg(value_name = "STUDY")]
     pub study: Option<PathBuf>,
     /// How much effort: the study's table of that name is merged over it (quick, standard, paper)

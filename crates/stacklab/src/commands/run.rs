@@ -7,6 +7,7 @@ use crate::campaign::record::conclude;
 use crate::campaign::sources::{StudySource, new_record, new_seed, newest_record, study_of};
 use crate::cli::run::RunOptions;
 use crate::commands::report;
+use crate::engine::Programs;
 use crate::explaining::better::explain;
 use crate::failure::Failure;
 use crate::rig::agent_copy::Copying;
@@ -69,6 +70,7 @@ fn campaign_until(
     // All errors of the request are detected before anything is built.
     let mut request = if options.resume { Request::resumed(options)? } else { Request::new(options)? };
     request.study.labs().iter().try_for_each(|(_, services)| services::check(services))?;
+    let programs = Programs::of(&request.study)?;
     let copying = if options.copy_agent { Copying::Allowed } else { Copying::Asked };
     let reached = reach(&request.study, copying)?;
     let builds = request.study.systems().iter().any(Systems::are_built);
@@ -77,7 +79,7 @@ fn campaign_until(
     }
     let routed = RoutedPlacement::of(&request.study, &options.placement.in_vm)?;
     let mut rigs = Rigs::build(&request.study, request.campaign.seed, reached, routed, interrupted)?;
-    let testbed_description = rigs.describe(&request.study);
+    let testbed_description = rigs.describe(&request.study) + &programs.describe();
     let mut record = match request.record.take() {
         Some(record) => {
             refuse_another_place(&request, &testbed_description)?;
@@ -183,14 +185,15 @@ impl Request {
 }
 
 /// Routed testbeds may be on this kernel or in a guest, which may have another kernel than before. A resumed campaign
-/// must use the same place.
+/// must use the same place, and programs of the same versions.
 fn refuse_another_place(request: &Request, testbed_description: &str) -> Result<(), Failure> {
-    let in_guest = request.study.topology != Topology::Link;
-    if !in_guest || request.campaign.testbed_description == testbed_description {
+    let may_differ = request.study.topology != Topology::Link || request.study.has_other_engines();
+    if !may_differ || request.campaign.testbed_description == testbed_description {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "{} cannot be resumed on another testbed: leave --in-vm out or add it as it was, or start a new record\n\
+        "{} cannot be resumed on another testbed: leave --in-vm out or add it as it was, use programs of \
+         the versions that it was begun with, or start a new record\n\
          it was: {}\nit is:  {testbed_description}",
         request.path.display(),
         request.campaign.testbed_description

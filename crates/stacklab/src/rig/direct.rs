@@ -10,7 +10,7 @@ use stacklab_model::{Cell, CpuScope, LinkConfig, Probe, Services, Systems};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
 use stacklab_testbed::services::Serving;
-use stacklab_testbed::{AGENT, Node, Testbed, TestbedError, Ticks};
+use stacklab_testbed::{AGENT, Host, Node, Testbed, TestbedError, Ticks};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::trial::{Collected, Path};
@@ -67,6 +67,10 @@ impl Rig for DirectRig {
 
     fn ends_mut(&mut self) -> &mut HostPair {
         &mut self.ends
+    }
+
+    fn tool_hosts(&self) -> Option<[&Host; 2]> {
+        self.testbed.guests().iter().all(Option::is_none).then(|| self.testbed.hosts().each_ref())
     }
 
     fn describe(&self, _link_config: &LinkConfig) -> String {

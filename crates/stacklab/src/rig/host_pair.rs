@@ -1,15 +1,16 @@
 //! The two hosts at the ends of a rig: their agents, facts and clocks.
 
 use crate::rig::names::names;
+use crate::rig::router_counts::counters;
 use crate::trial::clock_offset::{ClockOffset, one_clock, one_machine};
 use crate::trial::evidence::ClockSync;
 use crate::trial::settings::{self, Steers};
 use stacklab_model::{
-    Cell, CpuScope, Direction, Family, HostFacts, LinkConfig, Metric, ScopedAddr, Services, System, Systems,
-    TrialSpec,
+    Cell, Counters, CpuScope, Direction, Family, HostFacts, LinkConfig, Metric, ScopedAddr, Services, System,
+    Systems, TrialSpec,
 };
 use stacklab_store::HostRow;
-use stacklab_testbed::{Streams, Ticks};
+use stacklab_testbed::{INTERFACE, Streams, Ticks};
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::stats::clock::Offset;
 use stacklab_traffic::trial::measure_offset;
@@ -188,6 +189,20 @@ impl HostPair {
     /// Both agents, the sender's first.
     pub fn agents(&mut self) -> [&mut AgentClient; 2] {
         [&mut self.sender, &mut self.receiver]
+    }
+
+    /// What both hosts have counted so far, the sender first.
+    ///
+    /// # Errors
+    /// When a host is gone.
+    pub fn counters(&mut self) -> Result<[Counters; 2], AgentError> {
+        let [sender, receiver] = self.agents();
+        Ok([counters(sender, INTERFACE)?, counters(receiver, INTERFACE)?])
+    }
+
+    /// Whether the user has interrupted.
+    pub fn is_interrupted(&self) -> bool {
+        self.sender.is_interrupted()
     }
 
     /// Runs one trial on both hosts and collects their reports.

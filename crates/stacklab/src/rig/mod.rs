@@ -25,7 +25,7 @@ use crate::trial::evidence::Evidence;
 use crate::trial::settings::{CpuAffinity, Steers};
 use stacklab_model::{Cell, CpuScope, LinkConfig, Probe};
 use stacklab_store::HostRow;
-use stacklab_testbed::TestbedError;
+use stacklab_testbed::{Host, TestbedError};
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::trial::{Collected, Path};
 
@@ -45,6 +45,11 @@ pub trait Rig {
     /// Whether a host is on this machine: then what else runs here may disturb it.
     fn is_here(&self) -> bool {
         true
+    }
+
+    /// The hosts in which other programs can run, sender first: namespaces of this kernel. `None` elsewhere.
+    fn tool_hosts(&self) -> Option<[&Host; 2]> {
+        None
     }
 
     /// A description in a sentence.

@@ -3,7 +3,7 @@
 use crate::failure::Failure;
 use crate::rig::routed::RoutedRig;
 use crate::rig::routed_source::RoutedSource;
-use stacklab_model::{System, Topology};
+use stacklab_model::{Engine, System, Topology};
 use stacklab_study::Study;
 use stacklab_testbed::{AGENT, GuestHosted, Placement, Requirements, Routed, find_placement};
 use std::path::PathBuf;
@@ -37,6 +37,15 @@ impl RoutedPlacement {
             )));
         }
         let system = find_placement(&needs, inside)?;
+        if let (Some(system), Some(engine)) =
+            (&system, study.cells.iter().map(Engine::of).find(|engine| engine.is_other()))
+        {
+            return Err(Failure::Usage(format!(
+                "engine {engine} runs between namespaces of this kernel, and the study's testbeds would be in {system}, where \
+                 its program is not installed: set factors.engine = [\"stacklab\"], or give this kernel what the study needs \
+                 (see: stacklab doctor)"
+            )));
+        }
         if let Some(system) = &system {
             let why =
                 if asked { "as --in-vm asks" } else { "because this kernel does not support all mechanisms" };

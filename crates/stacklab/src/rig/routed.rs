@@ -12,7 +12,7 @@ use crate::trial::evidence::Evidence;
 use crate::trial::settings::Steers;
 use stacklab_model::{Cell, CpuScope, LinkConfig, RoutedKind, Services, System};
 use stacklab_store::HostRow;
-use stacklab_testbed::{Node, Streams, Ticks, ends};
+use stacklab_testbed::{Host, Node, Streams, Ticks, ends};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::{AgentClient, AgentError};
 use stacklab_traffic::trial::{Collected, NatPath, Path};
@@ -73,6 +73,10 @@ impl Rig for RoutedRig {
 
     fn is_for(&self, cell: &Cell) -> bool {
         self.source.plan.kind == RoutedKind::of(cell)
+    }
+
+    fn tool_hosts(&self) -> Option<[&Host; 2]> {
+        self.source.own.as_ref()?.client_namespaces()
     }
 
     fn describe(&self, link_config: &LinkConfig) -> String {

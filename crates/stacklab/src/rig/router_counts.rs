@@ -41,7 +41,7 @@ impl RouterCounts {
             let sender_ns = sender.clock_offset()?.offset_ns;
             [near.clock_offset()?, far.clock_offset()?].map(|offset| offset.offset_ns - sender_ns)
         };
-        let counters = [counters(near)?, counters(far)?];
+        let counters = [counters(near, MIDDLE_INTERFACE)?, counters(far, MIDDLE_INTERFACE)?];
         for agent in [near, far] {
             match agent.ask(Request::WatchCpu, "read its processor times", COUNT_LIMIT)? {
                 (_, Answer::Watching) => {}
@@ -84,7 +84,7 @@ impl RouterCounts {
             busy[router] = busy[router].or(own);
         }
         let [near, far] = routers;
-        let after = [counters(near)?, counters(far)?];
+        let after = [counters(near, MIDDLE_INTERFACE)?, counters(far, MIDDLE_INTERFACE)?];
         Ok(RouterEvidence { mechanism: source.plan.kind.mechanism, before: self.counters, after, busy })
     }
 }
@@ -96,8 +96,9 @@ fn has_one_clock(source: &RoutedSource) -> bool {
         || kind.clients.0.iter().chain(&kind.routers.0).all(|system| *system == System::Namespace)
 }
 
-fn counters(agent: &mut AgentClient) -> Result<Counters, AgentError> {
-    let request = Request::Count { interface: MIDDLE_INTERFACE.to_owned() };
+/// What a host has counted so far, with its interface of that name.
+pub fn counters(agent: &mut AgentClient, interface: &str) -> Result<Counters, AgentError> {
+    let request = Request::Count { interface: interface.to_owned() };
     match agent.ask(request, "tell its counters", COUNT_LIMIT)? {
         (_, Answer::Counted { counters }) => Ok(counters),
         _ => Err(agent.confused("tell its counters")),

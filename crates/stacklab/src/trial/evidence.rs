@@ -1,5 +1,6 @@
 //! The evidence of a trial, before any figure is computed.
 
+use crate::engine::EngineEvidence;
 use stacklab_model::{Counters, Direction, Mechanism, Service};
 use stacklab_testbed::services::Asked;
 use stacklab_testbed::{Ticks, WifiSeen};
@@ -27,6 +28,8 @@ pub struct Evidence {
     pub clocks: ClockSync,
     /// What others had of this machine's processors, if a host of the trial is on it.
     pub other_load: Option<OtherLoad>,
+    /// What another program that drove the trial told; `None` if it was stacklab's own engine.
+    pub engine: Option<EngineEvidence>,
     /// The joint figures of the arm of an interleaved trial; none otherwise.
     pub joint: JointFigures,
 }
@@ -35,8 +38,8 @@ impl Evidence {
     /// The reports of two agents on hosts with one clock, without other evidence.
     pub fn of(collected: Collected) -> Self {
         let (guest_cpu, clocks, joint) = ([None, None], ClockSync::Same, JointFigures::default());
-        let (services, routers, wifi, other_load) = (None, None, None, None);
-        Evidence { collected, guest_cpu, services, routers, wifi, clocks, other_load, joint }
+        let (services, routers, wifi, other_load, engine) = (None, None, None, None, None);
+        Evidence { collected, guest_cpu, services, routers, wifi, clocks, other_load, engine, joint }
     }
 
     /// The same of each arm.

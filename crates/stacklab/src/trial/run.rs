@@ -1,5 +1,6 @@
 //! Trials on a rig, from the plan to their runs.
 
+use crate::engine;
 use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::rig::host_pair::HostPair;
@@ -7,7 +8,7 @@ use crate::trial::clock_offset::ClockOffset;
 use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
 use crate::trial::spec::{spec, trial_seed};
-use stacklab_model::{CpuScope, Direction, RunRecord, Slicing, Trial, TrialSpec};
+use stacklab_model::{CpuScope, Direction, Engine, RunRecord, Slicing, Trial, TrialSpec};
 use stacklab_study::Study;
 use stacklab_testbed::TestbedError;
 use stacklab_traffic::host::other_load::LoadSample;
@@ -85,6 +86,11 @@ fn configured(
 /// One trial by itself.
 fn alone(rig: &mut dyn Rig, study: &Study, seed: u64, trial: &Trial) -> Result<RunRecord, Failure> {
     let prepared = Prepared::new(rig, study, seed, trial)?;
+    if Engine::of(&trial.cell).is_other() {
+        let seed = trial_seed(seed, trial);
+        let evidence = engine::run(rig, &trial.cell, &prepared.path, &prepared.spec, seed)?;
+        return prepared.run(rig, evidence);
+    }
     let evidence = observed(rig, trial_seed(seed, trial), |ends| {
         let collected = ends.collect(&prepared.path, &prepared.spec, Direction::of(&trial.cell));
         collected.map(|collected| vec![collected])

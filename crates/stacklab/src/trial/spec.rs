@@ -2,8 +2,8 @@
 
 use crate::trial::settings::{self, CpuAffinity};
 use stacklab_model::{
-    Cell, CpuScope, Io, IoChoice, LinkConfig, Probe, ProbeSpec, SplitMix64, System, Systems, Topology,
-    Transport, Trial, TrialSpec,
+    Cell, CpuScope, Engine, Io, IoChoice, LinkConfig, Probe, ProbeSpec, SplitMix64, System, Systems,
+    Topology, Transport, Trial, TrialSpec,
 };
 use stacklab_study::Study;
 
@@ -28,6 +28,10 @@ pub fn spec(
     let mut probe = study.probe(trial.probe).expect("the plan holds only the study's probes").clone();
     let io = io(systems, &study.link_config, cell, &probe);
     probe.pacing = settings::pacing(&study.link_config, cell, &probe);
+    if Engine::of(cell).is_other() {
+        // What it counts, and what the interfaces count, is the whole test.
+        probe.warmup_ns = 0;
+    }
     let mut spec = TrialSpec::new(token(seed, trial), cell, probe);
     spec.io = io;
     spec.cpu_scope = cpu_scope;

@@ -1,27 +1,58 @@
-//! The language's sentences about mechanisms, made from their definitions at compile time.
+//! The language's sentences about mechanisms and engines, made from their definitions at compile time.
 
-use stacklab_model::Mechanism;
+use stacklab_model::{Engine, Mechanism};
 
 /// The description of factor mechanism, with a sentence for each level.
-pub(crate) const MECHANISM: &str = match str::from_utf8(&TEXT) {
-    Ok(text) => text,
-    Err(_) => panic!("the sentences are text"),
-};
+pub(crate) const MECHANISM: &str = text_of(&MECHANISM_TEXT);
+const MECHANISM_TEXT: [u8; mechanisms::<0>().1] = mechanisms().0;
 
-const TEXT: [u8; written::<0>().1] = written().0;
+/// The description of factor engine, with a sentence for each level.
+pub(crate) const ENGINE: &str = text_of(&ENGINE_TEXT);
+const ENGINE_TEXT: [u8; engines::<0>().1] = engines().0;
+
+const fn text_of(bytes: &[u8]) -> &str {
+    match str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => panic!("the sentences are text"),
+    }
+}
 
 /// Writes the whole text as far as there is room, and returns its length.
-const fn written<const ROOM: usize>() -> ([u8; ROOM], usize) {
+const fn mechanisms<const ROOM: usize>() -> ([u8; ROOM], usize) {
     let mut text = ([0; ROOM], 0);
     text = put(text, "How packets cross the link between two routers (testbed.topology \"routed\"). ");
     let mut place = 0;
     while place < Mechanism::ALL.len() {
         let mechanism = Mechanism::ALL[place].definition();
-        text = put(put(text, mechanism.name), ": ");
-        text = put(put(text, mechanism.doc), ". ");
+        text = sentence(text, mechanism.name, mechanism.doc);
         place += 1;
     }
     put(text, "A mechanism is measured with the families that it carries.")
+}
+
+/// As [`mechanisms`].
+const fn engines<const ROOM: usize>() -> ([u8; ROOM], usize) {
+    let mut text = ([0; ROOM], 0);
+    text = put(text, "The program that drives the traffic, by its own command line in both hosts. ");
+    let mut place = 0;
+    while place < Engine::ALL.len() {
+        let engine = Engine::ALL[place].definition();
+        text = sentence(text, engine.name, engine.doc);
+        place += 1;
+    }
+    put(
+        text,
+        "All but stacklab: between namespaces only, streams forward, without warm-up; TCP in message framing. Their trials have no slices, so all arms of the study are separate.",
+    )
+}
+
+/// `NAME: DOC. `
+const fn sentence<const ROOM: usize>(
+    text: ([u8; ROOM], usize),
+    name: &str,
+    doc: &str,
+) -> ([u8; ROOM], usize) {
+    put(put(put(put(text, name), ": "), doc), ". ")
 }
 
 const fn put<const ROOM: usize>(
@@ -44,10 +75,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_mechanism_has_a_sentence() {
+    fn every_mechanism_and_engine_has_a_sentence() {
         for mechanism in Mechanism::ALL {
             let sentence = format!(" {mechanism}: {}. ", mechanism.definition().doc);
             assert!(MECHANISM.contains(&sentence), "{sentence}{MECHANISM}");
+        }
+        for engine in Engine::ALL {
+            let sentence = format!(" {engine}: {}. ", engine.definition().doc);
+            assert!(ENGINE.contains(&sentence), "{sentence}{ENGINE}");
         }
         assert!(MECHANISM.ends_with("it carries."));
     }

@@ -4,7 +4,9 @@
 
 use crate::language::sentences;
 use crate::language::wifi::{self, WIFI};
-use stacklab_model::{Direction, Factor, Family, Framing, Mechanism, Pinning, Probe, Translator, Transport};
+use stacklab_model::{
+    Direction, Engine, Factor, Family, Framing, Mechanism, Pinning, Probe, Translator, Transport,
+};
 
 /// A key of a table.
 #[derive(Clone, Copy)]
@@ -155,6 +157,7 @@ const SCALES: &[Key] = &[
     optional("quick", Kind::Part, "Minutes."),
     optional("standard", Kind::Part, "Until the intervals meet the target."),
     optional("paper", Kind::Part, "The runs and packets that published studies use."),
+    optional("tool", Kind::Part, "The program that the published study used drives the traffic."),
 ];
 
 const TESTBED_KEYS: &[Key] = &[
@@ -370,6 +373,7 @@ pub(crate) const LEVELS: &[Key] = &[
     varied("multicast_to_unicast", &Kind::Boolean),
     varied("snr", &wifi::SNR),
     varied("time", &wifi::CLOCK),
+    optional("engine", Kind::List(&Kind::Name { set: "engine", names: Engine::NAMES }), sentences::ENGINE),
 ];
 
 /// A key of `testbed.wifi` as a factor.
@@ -577,7 +581,7 @@ const COMPARED: &[Key] = &[
     optional(
         "metrics",
         Kind::List(&Kind::Metric(None)),
-        "The metrics compared. Absent: all metrics of all probes.",
+        "The metrics compared. Absent: all metrics of all probes, but the bias of engines.",
     ),
     default(
         "margin",

@@ -2,7 +2,7 @@
 
 use crate::plan::interleave::{arms_of_one_testbed, compared, takes_turns};
 use crate::study::Study;
-use stacklab_model::{Cell, Factor, Probe, SELF_ARMS, Slicing, once_each};
+use stacklab_model::{Cell, Engine, Factor, Probe, SELF_ARMS, Slicing, once_each};
 use std::collections::{HashMap, HashSet};
 use std::mem;
 
@@ -25,7 +25,7 @@ pub fn groups(study: &Study) -> Vec<Group> {
     let mut index: HashMap<(Probe, Factor, &[String]), usize> = HashMap::new();
     for spec in &study.probes {
         for ((cell, factor), alike) in study.cells.iter().zip(&factors).zip(&alike) {
-            if !spec.probe.supports(cell.transport) {
+            if !measures(spec.probe, cell) {
                 continue;
             }
             let group = *index.entry((spec.probe, *factor, alike)).or_insert_with(|| {
@@ -39,6 +39,11 @@ pub fn groups(study: &Study) -> Vec<Group> {
         join(&mut groups, study);
     }
     groups
+}
+
+/// Whether a probe measures a cell: over its transport, and by its engine.
+fn measures(probe: Probe, cell: &Cell) -> bool {
+    probe.supports(cell.transport) && Engine::of(cell).definition().probes.contains(&probe)
 }
 
 /// One cell of each transport and probe as two arms: what they differ by is the method's own. None in a study whose

@@ -1,6 +1,6 @@
 //! Which trials are the arms of an interleaved trial.
 
-use stacklab_model::{Cell, ComparisonSpec, Direction, Factor, Probe, SELF_ARMS, System, Systems};
+use stacklab_model::{Cell, ComparisonSpec, Direction, Engine, Factor, Probe, SELF_ARMS, System, Systems};
 
 /// Whether cells that differ in the factor alone can be measured at the same time: on one testbed, or on testbeds
 /// beside each other.
@@ -41,5 +41,8 @@ pub fn takes_turns(cell: &Cell, probe: Probe, factor: Factor) -> bool {
         System::Here | System::Ssh(_) => !factor.is_of_testbeds(),
         system => factor.is_of_testbeds() || system.counts_cpu(),
     };
-    probe.interleaves() && Direction::of(cell) != Direction::Both && Systems::of(cell).0.iter().all(fits)
+    probe.interleaves()
+        && !Engine::of(cell).is_other()
+        && Direction::of(cell) != Direction::Both
+        && Systems::of(cell).0.iter().all(fits)
 }

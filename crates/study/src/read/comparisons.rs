@@ -99,6 +99,7 @@ fn example(factor: Factor) -> &'static str {
         Factor::Mechanism => "[\"native\", \"6in4\"]",
         Factor::Translator => "[\"tayga\", \"jool\"]",
         Factor::Routers => "[\"namespace\", \"uml\"]",
+        Factor::Engine => "[\"stacklab\", \"iperf3\"]",
         Factor::Io => "[\"plain\", \"batch\"]",
         Factor::Direction => "[\"forward\", \"reverse\"]",
         Factor::Pinning => "[\"halves\", \"none\"]",
@@ -115,8 +116,17 @@ fn example(factor: Factor) -> &'static str {
 
 /// The metrics compared, all of which a probe must take; by default all that are taken.
 fn metrics(node: &Node, taken: &[Metric], problems: &mut Problems) -> Vec<Metric> {
-    let Some(list) = node.get("metrics") else { return taken.to_vec() };
+    let Some(list) = node.get("metrics") else {
+        return taken.iter().copied().filter(|metric| !metric.is_bias()).collect();
+    };
     let asked = items(Some(list), |node| leaf::metric(node, None), problems);
+    for metric in asked.iter().filter(|metric| metric.value.is_bias()) {
+        problems.add(Problem::at(
+            metric.place.clone(),
+            format!("nothing is compared by `{}`", metric.value),
+            "it says how far an engine is from the interface, and neither more nor less is better",
+        ));
+    }
     for metric in asked.iter().filter(|metric| !taken.contains(&metric.value)) {
         let (name, probe) = (metric.value, metric.value.probe());
         problems.add(

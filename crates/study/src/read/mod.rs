@@ -4,6 +4,7 @@
 //! one mistake should give one error.
 
 mod comparisons;
+mod engines;
 mod factors;
 mod hosts;
 mod mechanisms;
@@ -41,6 +42,7 @@ pub(crate) fn study(tree: &Table, problems: &mut Problems) -> Option<Study> {
     wifi::check(topology.as_ref(), tree.get("testbed"), &all, problems);
     let cells = factors::cells(&all, problems);
     let probes = probes::read(tree.get("probe"), tree.get("testbed"), &all, problems);
+    engines::check(tree.get("probe"), topology.as_ref(), &all, &probes, problems);
     let rule = rule::read(tree.get("runs"), problems);
     let comparisons = comparisons::read(tree.get("comparison"), &all, &probes, problems);
     let slicing = slicing::read(tree.get("runs"), &probes, &comparisons, &cells, problems);

@@ -5,7 +5,7 @@ use crate::language::leaf;
 use crate::parse::tree::Node;
 use crate::read::node::{at, nanoseconds};
 use stacklab_model::{
-    Cell, ComparisonSpec, Factor, Length, ProbeSpec, Slicing, System, Systems, print_duration,
+    Cell, ComparisonSpec, Engine, Factor, Length, ProbeSpec, Slicing, System, Systems, print_duration,
 };
 
 /// Reads `runs.arms` and `runs.slice`; `None` if each trial is measured by itself. Without `runs.arms`, arms are
@@ -114,9 +114,12 @@ fn reason_for_separate(
     interleaved.find_map(shared).map(|metric| format!("interleaved arms share what {metric} counts"))
 }
 
-/// Why arms with testbeds of their own cannot take turns.
+/// Why arms cannot take turns: those of other engines, and some with testbeds of their own.
 fn unfit(comparisons: &[ComparisonSpec], cells: &[Cell]) -> Option<(Factor, String)> {
     let factor = comparisons.first().map(|comparison| comparison.factor)?;
+    if let Some(engine) = cells.iter().map(Engine::of).find(|engine| engine.is_other()) {
+        return Some((factor, format!("trials of engine {engine} have no slices")));
+    }
     if factor.is_of_wifi() {
         return Some((factor, "each Wi-Fi network has a guest and a clock of its own".to_owned()));
     }

@@ -9,6 +9,7 @@ pub(crate) mod prepare;
 pub(crate) mod program;
 pub(crate) mod streams;
 pub(crate) mod ticks;
+pub(crate) mod tool;
 pub(crate) mod uml;
 pub(crate) mod vm;
 pub(crate) mod workdir;

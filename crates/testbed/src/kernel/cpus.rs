@@ -9,7 +9,13 @@ use std::io;
 
 /// The processors that this process may use.
 pub(crate) fn allowed() -> Vec<usize> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    of(0)
+}
+
+/// The processors that a process may use; 0 is this one.
+pub(crate) fn of(process: u32) -> Vec<usize> {
+    // A process ID fits: Linux allows at most 2^22.
+    let allowed = sched_getaffinity(Pid::from_raw(process as i32)).unwrap_or_default();
     (0..CpuSet::count()).filter(|cpu| allowed.is_set(*cpu).unwrap_or(false)).collect()
 }
 

@@ -7,7 +7,7 @@ use stacklab_model::{Family, Mechanism, Remote, Role, Translation};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A host's interface: a client's only one, or a router's interface towards its client.
-pub(crate) const INTERFACE: &str = "st0";
+pub const INTERFACE: &str = "st0";
 /// A router's interface on the middle link.
 pub(crate) const MIDDLE: &str = "st1";
 /// A router's tunnel device, or its translator's device.

@@ -15,7 +15,7 @@ pub(crate) mod ask;
 pub(crate) mod daemon;
 mod dnsmasq;
 mod load;
-mod program;
+pub(crate) mod program;
 pub(crate) mod serving;
 mod slapd;
 

@@ -226,6 +226,12 @@ impl Routed {
         CLIENTS.map(|(_, place)| self.network.hosts[place].guest_version())
     }
 
+    /// The clients' hosts, the sender's first; `None` if one is a guest.
+    pub fn client_namespaces(&self) -> Option<[&Host; 2]> {
+        let hosts = CLIENTS.map(|(_, place)| &self.network.hosts[place]);
+        hosts.iter().all(|host| host.guest_version().is_none()).then_some(hosts)
+    }
+
     /// The routers that are guests, with their versions; the sender's router first. `None` for a namespace.
     pub fn routers(&self) -> [Option<String>; 2] {
         ROUTERS.map(|(_, place)| self.network.hosts[place].guest_version())

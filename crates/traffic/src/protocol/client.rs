@@ -186,6 +186,11 @@ impl AgentClient {
         Ok(clock::offset(exchanges).expect("there are several"))
     }
 
+    /// Whether waits end early, because the user has interrupted.
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::Relaxed)
+    }
+
     /// Sends a request and waits for its answer. `asked` describes the request in errors.
     pub fn ask(
         &mut self,

@@ -116,6 +116,8 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         // Figures of the radio channel, which the coordinator asks for.
         Airtime | AggregateSize | FrameRetries | Collisions | QueueDropsSender | QueueDropsAccessPoint
         | QueueDropsReceiver => Value::Missing("the path is no Wi-Fi network".to_owned()),
+        // The coordinator compares the engine's counts with the interfaces'.
+        BiasSent | BiasReceived => Value::Missing("it is taken where the study has factors.engine".to_owned()),
         ConnectTime => delay::percentile(&sender.delays, 0.5),
         Rtt | RttOpen | RttLoaded => delay::of_answers(&sender.delays, unanswered, 0.5),
         RttP99 | RttOpenP99 | RttLoadedP99 => delay::of_answers(&sender.delays, unanswered, 0.99),

@@ -3,6 +3,7 @@
 mod arms;
 mod comparisons;
 mod diagnostics;
+mod engines;
 mod factors;
 mod fuzz;
 mod layers;

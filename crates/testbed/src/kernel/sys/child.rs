@@ -58,6 +58,18 @@ pub(crate) fn limit_open_files(command: &mut Command) {
     };
 }
 
+/// Limits the files that the command writes to a gigabyte each. The kernel kills it if it goes on writing.
+pub(crate) fn limit_file_size(command: &mut Command) {
+    const BYTES: libc::rlimit = libc::rlimit { rlim_cur: 1 << 30, rlim_max: 1 << 30 };
+    // SAFETY: as for the limit of open files.
+    unsafe {
+        command.pre_exec(|| {
+            let answer = libc::setrlimit(libc::RLIMIT_FSIZE, &BYTES);
+            if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+        })
+    };
+}
+
 fn die_with_parent(command: &mut Command, namespace: Option<File>, processors: &[usize]) {
     let parent = getpid();
     let mut allowed = CpuSet::new();

@@ -9,8 +9,8 @@ mod terminal;
 mod tun;
 
 pub(crate) use child::{
-    die_with_parent_in, die_with_parent_in_new_namespace, keep_open, kill_group, limit_open_files,
-    mount_unseen, signal_group,
+    die_with_parent_in, die_with_parent_in_new_namespace, keep_open, kill_group, limit_file_size,
+    limit_open_files, mount_unseen, signal_group,
 };
 pub(crate) use ethtool::{features, switch_off};
 pub(crate) use packet::Capture;

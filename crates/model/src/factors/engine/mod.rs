@@ -1,0 +1,61 @@
+//! Engines: programs that drive the traffic of a trial. Each engine is one file of this folder and one line of the
+//! table.
+
+mod definition;
+
+pub use definition::EngineDef;
+
+use crate::factors::cell::Cell;
+use crate::names::text_of_names;
+
+/// Generates the engines of the table: one module and one variant for each. Each module holds a `DEF`.
+macro_rules! engines {
+    ($($variant:ident = $module:ident,)+) => {
+        $(mod $module;)+
+
+        /// The program that drives the traffic.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Engine {
+            $(#[doc = concat!("Defined in `", stringify!($module), ".rs`.")] $variant,)+
+        }
+
+        impl Engine {
+            /// Every engine, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+            /// Every name, in the same order.
+            pub const NAMES: &'static [&'static str] = &[$($module::DEF.name,)+];
+
+            /// The engine's definition.
+            pub const fn definition(self) -> &'static EngineDef {
+                match self { $(Self::$variant => &$module::DEF,)+ }
+            }
+        }
+    };
+}
+
+engines! {
+    Stacklab = stacklab,
+    Iperf3 = iperf3,
+    Iperf = iperf,
+    Netperf = netperf,
+    Ditg = ditg,
+}
+
+text_of_names!(Engine, "engine");
+
+impl Engine {
+    /// The name used in study files, records and reports.
+    pub fn name(self) -> &'static str {
+        self.definition().name
+    }
+
+    /// Of a cell: stacklab's own if the study names none.
+    pub fn of(cell: &Cell) -> Self {
+        cell.settings.engine.unwrap_or(Engine::Stacklab)
+    }
+
+    /// Whether it is a program that is not part of stacklab.
+    pub fn is_other(self) -> bool {
+        self != Engine::Stacklab
+    }
+}

@@ -1,0 +1,230 @@
+//! Programs of others that run in the hosts of a testbed for a while, such as iperf3. Nothing of them outlives the
+//! trial.
+
+use crate::error::{Attempt, Fault, TestbedError};
+use crate::host::launch::Host;
+use crate::host::program::program_in_path;
+use crate::host::workdir::Workdir;
+use crate::kernel::cpus;
+use crate::kernel::namespace::spawn_in_namespace;
+use crate::kernel::sys::{kill_group, limit_file_size, limit_open_files, signal_group};
+use crate::services::program::with_own_libraries;
+use crate::topology::Node;
+use nix::sys::signal::Signal;
+use stacklab_model::Transport;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How often a program is looked at while it is waited for.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The folder of the programs of one trial, in which they run. It is removed with it.
+#[derive(Debug)]
+pub struct ToolFolder(Workdir);
+
+impl ToolFolder {
+    /// Creates it.
+    ///
+    /// # Errors
+    /// The directory for temporary files cannot be written.
+    pub fn create() -> Result<Self, TestbedError> {
+        Workdir::create().map(ToolFolder)
+    }
+
+    /// Starts a program in a host's namespace, on the host's processors, in its own process group. The kernel kills it
+    /// with the calling thread. A program that writes a file of more than a gigabyte is killed.
+    ///
+    /// # Errors
+    /// The program is not in PATH, or cannot be started.
+    pub fn start(
+        &self,
+        host: &Host,
+        program: &'static str,
+        arguments: &[String],
+        remedy: &'static str,
+    ) -> Result<Tool, TestbedError> {
+        let file = find(program, remedy)?;
+        let node = host.node();
+        let own = self.0.for_host(&node.to_string())?;
+        let start = || -> Result<Tool, Fault> {
+            let printed = own.join(program);
+            let output = File::create(&printed).attempt(format!("write {}", printed.display()))?;
+            let complained = own.join(format!("{program}.errors"));
+            let errors = File::create(&complained).attempt(format!("write {}", complained.display()))?;
+            let mut command = Command::new(&file);
+            command
+                .args(arguments)
+                .env_clear()
+                .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+                .env("LC_ALL", "C")
+                .env("TMPDIR", &own)
+                .current_dir(&own)
+                .stdin(Stdio::null())
+                .stdout(output)
+                .stderr(errors);
+            with_own_libraries(&mut command, &file);
+            limit_open_files(&mut command);
+            limit_file_size(&mut command);
+            let child = spawn_in_namespace(host.pid(), &mut command, &cpus::of(host.pid()))?;
+            Ok(Tool { node, program, child, status: None, printed, complained })
+        };
+        start().map_err(|fault| fault.at(node))
+    }
+}
+
+/// Finds a program in PATH.
+///
+/// # Errors
+/// It is not there; the error says how to get it.
+pub fn find(program: &'static str, remedy: &'static str) -> Result<PathBuf, TestbedError> {
+    program_in_path(program).ok_or(TestbedError::NoProgram { program, remedy })
+}
+
+/// What a program prints when it is asked for its version: the first line; its name if it prints nothing within a
+/// second.
+pub fn first_line(file: &Path, arguments: &[String]) -> String {
+    let said = || -> io::Result<String> {
+        let mut command = Command::new(file);
+        command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        with_own_libraries(&mut command, file);
+        let mut child = command.spawn()?;
+        let until = Instant::now() + Duration::from_secs(1);
+        while child.try_wait()?.is_none() {
+            if Instant::now() > until {
+                child.kill()?;
+            }
+            thread::sleep(LOOK);
+        }
+        let output = child.wait_with_output()?;
+        Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+    };
+    let said = said().unwrap_or_default();
+    let line = said.lines().map(str::trim).find(|line| !line.is_empty());
+    let name = || file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    line.map_or_else(name, |line| line.chars().take(80).collect())
+}
+
+/// A running program. Dropping it kills it and the processes that it started, and waits for it.
+#[derive(Debug)]
+pub struct Tool {
+    node: Node,
+    program: &'static str,
+    child: Child,
+    status: Option<ExitStatus>,
+    printed: PathBuf,
+    complained: PathBuf,
+}
+
+impl Tool {
+    /// Its name and host: `iperf3 on sender`.
+    pub fn name(&self) -> String {
+        format!("{} on {}", self.program, self.node)
+    }
+
+    /// Waits until it has ended, but not longer than until `until`, nor once `stop` says so. `None` if it has not.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn wait(&mut self, until: Instant, stop: impl Fn() -> bool) -> io::Result<Option<ExitStatus>> {
+        loop {
+            if self.status.is_none() {
+                self.status = self.child.try_wait()?;
+            }
+            if self.status.is_some() || stop() || Instant::now() >= until {
+                return Ok(self.status);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
+    /// Asks it to end (SIGINT), as its user would.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn interrupt(&mut self) -> io::Result<()> {
+        // One that was waited for has no process ID any more.
+        if self.status.is_none() { signal_group(self.child.id(), Signal::SIGINT) } else { Ok(()) }
+    }
+
+    /// Kills it and the processes that it started.
+    pub fn kill(&mut self) {
+        if self.status.is_none() {
+            // Nobody is left to report an error to: it dies with this process at the latest.
+            let _ = kill_group(self.child.id());
+            self.status = self.child.wait().ok();
+        }
+    }
+
+    /// Whether a socket of its namespace waits for connections or datagrams on a port.
+    pub fn is_listening(&self, transport: Transport, port: u16) -> bool {
+        let (name, state) = match transport {
+            Transport::Tcp => ("tcp", "0A"),
+            Transport::Udp => ("udp", "07"),
+        };
+        let tables = [name.to_owned(), format!("{name}6")];
+        let read = |table: &String| fs::read_to_string(format!("/proc/{}/net/{table}", self.child.id()));
+        tables.iter().any(|table| listens(&read(table).unwrap_or_default(), state, port))
+    }
+
+    /// What it has printed so far, at most `most` bytes.
+    pub fn printed(&self, most: usize) -> String {
+        start_of(&self.printed, most)
+    }
+
+    /// What it has printed so far as errors, at most `most` bytes.
+    pub fn errors(&self, most: usize) -> String {
+        start_of(&self.complained, most)
+    }
+}
+
+impl Drop for Tool {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The start of a file; what cannot be read was not printed.
+fn start_of(file: &Path, most: usize) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(file) = File::open(file) {
+        let _ = file.take(most as u64).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Whether a table of the kernel's sockets (/proc/net/tcp) has one on this port in this state.
+fn listens(table: &str, state: &str, port: u16) -> bool {
+    table.lines().skip(1).any(|line| {
+        let mut words = line.split_whitespace().skip(1);
+        let local = words.next().and_then(|local| local.rsplit_once(':')).map(|(_, port)| port);
+        let found = local.and_then(|port| u16::from_str_radix(port, 16).ok());
+        found == Some(port) && words.nth(1) == Some(state)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_listening_socket_is_found_by_its_port_and_state() {
+        let table = "  sl  local_address rem_address   st tx_queue rx_queue\n   \
+            0: 0100007F:1451 00000000:0000 0A 00000000:00000000 00:00000000\n   \
+            1: 0100007F:1452 0100007F:1451 01 00000000:00000000 00:00000000\n";
+        assert!(listens(table, "0A", 5201));
+        assert!(!listens(table, "0A", 5202) && !listens(table, "07", 5201) && !listens("", "0A", 5201));
+    }
+
+    #[test]
+    fn the_first_line_of_a_program_is_its_version() {
+        let line = |script: &str| first_line(Path::new("/bin/sh"), &["-c".to_owned(), script.to_owned()]);
+        assert_eq!(line("echo; echo tool 1.2; echo more; exit 1"), "tool 1.2");
+        assert_eq!(line("echo other >&2"), "other");
+        assert_eq!(line("sleep 60"), "sh");
+        assert_eq!(first_line(Path::new("/nonexistent/tool"), &[]), "tool");
+    }
+}

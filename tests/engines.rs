@@ -1,0 +1,162 @@
+//! Other programs as engines: Debian's own iperf3, iperf and D-ITG in the namespaces of a testbed, and programs that
+//! lie, die and hang.
+
+use crate::support;
+
+use stacklab_model::{Engine, Family, Metric, Role, RunRecord, Transport};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::thread::sleep;
+use std::time::Duration;
+use support::leftovers::Scene;
+use support::program::{Program, code, invalid, require_root, require_tool, signal};
+use support::records::{figure, measure, side};
+
+const BYTES: u64 = 1200;
+
+/// A study of these engines, of so many messages a trial.
+fn study(engines: &str, messages: u64, more: &str) -> String {
+    format!(
+        "title = \"Engines\"\n[testbed]\nrate = \"20 Mbit/s\"\n[factors]\nengine = [{engines}]\n\
+         family = [\"ipv4\", \"ipv6\"]\ntransport = [\"udp\"]\nframing = [\"message\"]\nsize = [{BYTES}]\n\
+         [probe.stream]\nmetrics = [\"throughput\", \"loss\", \"bias_sent\", \"bias_received\"]\n\
+         length = {{ packets = {messages} }}\nwarmup = \"0s\"\n[runs]\nmin = 2\nmax = 2\n{more}"
+    )
+}
+
+/// What the kernel counted for one host in the planned family and in the other one.
+fn packets(run: &RunRecord, role: Role, counter: &str) -> [u64; 2] {
+    let counters = &side(run, role).counters;
+    let of = |group: &str| counters.get(&format!("{group}.{counter}"));
+    match run.trial.cell.family {
+        Family::Ipv4 => [of("ip"), of("ip6")],
+        Family::Ipv6 => [of("ip6"), of("ip")],
+    }
+}
+
+#[test]
+fn each_engine_drives_the_same_testbed_in_the_same_blocks() {
+    for (tool, package) in [("iperf3", "iperf3"), ("iperf", "iperf"), ("ITGSend", "d-itg")] {
+        require_tool(tool, package);
+    }
+    let also = "[[also]]\ntransport = [\"tcp\"]\nfamily = [\"ipv6\"]\n";
+    let (outcome, runs) = measure(&study("\"stacklab\", \"iperf3\", \"iperf\", \"ditg\"", 500, also));
+    let outcome = outcome.expect(code::DONE);
+    assert!(outcome.stdout.contains("Bias of engines"), "{outcome}");
+    assert!(outcome.stdout.contains("engines: iperf 3."), "{outcome}");
+    assert_eq!(runs.len(), 4 * 3 * 2, "{outcome}");
+    for block in [0, 1] {
+        let order: Vec<Engine> = runs
+            .iter()
+            .filter(|run| run.trial.block == block)
+            .map(|run| Engine::of(&run.trial.cell))
+            .collect();
+        assert_eq!(order.len(), 12);
+        assert!(!order.is_sorted(), "engines stand in one random order: {order:?}");
+    }
+    for run in &runs {
+        let cell = &run.trial.cell;
+        assert!(run.is_valid(), "{cell}: {:?}", run.status);
+        let [own, other] = packets(run, Role::Receiver, "InReceives");
+        // TCP joins what is written into segments that are a fifth longer.
+        assert!(own >= 400 && other <= 16, "{cell}: {own} packets of its family, {other} of the other");
+        let bias = figure(run, Metric::BiasReceived);
+        assert!(bias.abs() < 5.0, "{cell}: it says {bias} % beside the interface");
+        let tools = [Role::Sender, Role::Receiver].map(|role| side(run, role).tool.clone());
+        if Engine::of(cell) == Engine::Stacklab {
+            assert_eq!(tools, [None, None]);
+            continue;
+        }
+        let [sender, receiver] = tools.map(|tool| tool.expect("what it said is kept"));
+        assert!(sender.command.contains(&BYTES.to_string()), "{}", sender.command);
+        assert!(sender.version.chars().any(|c| c.is_ascii_digit()), "{}", sender.version);
+        assert!(!receiver.output.is_empty(), "{cell}");
+        if cell.transport == Transport::Udp {
+            // The size of its messages, as the interface has it.
+            let counters = &side(run, Role::Receiver).counters;
+            let [bytes, packets] =
+                ["bytes", "packets"].map(|name| counters.get(&format!("interface.rx_{name}")) as f64);
+            let planned = BYTES as f64 + 14.0 + 8.0 + f64::from(cell.family.header_bytes());
+            assert!((bytes / packets / planned - 1.0).abs() < 0.1, "{cell}: {} B", bytes / packets);
+            assert!((0.0..0.5).contains(&figure(run, Metric::Loss)), "{cell}");
+        }
+    }
+}
+
+/// A program in place of iperf whose sender's end runs a script; its receiver's end is the real one.
+fn in_place_of_iperf(program: &Program, script: &str) -> String {
+    let folder = program.work().join("tools");
+    fs::create_dir_all(&folder).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let real = std::env::split_paths(&path).map(|folder| folder.join("iperf")).find(|file| file.exists());
+    let real = real.expect("iperf is installed");
+    let file: PathBuf = folder.join("iperf");
+    let text = format!(
+        "#!/bin/sh\ncase \" $* \" in *\" -c \"*) ;; *) exec {} \"$@\";; esac\n{script}\n",
+        real.display()
+    );
+    fs::write(&file, text).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    format!("{}:{path}", folder.display())
+}
+
+#[test]
+fn a_program_that_dies_or_prints_nonsense_makes_the_run_invalid_with_the_reason() {
+    require_root();
+    require_tool("iperf", "iperf");
+    for (script, reason) in [
+        ("echo all is well", "iperf: the sender's end tells no figures"),
+        (
+            "echo no route >&2; exit 3",
+            "iperf on sender ended with an error (exit status: 3); it printed: no route",
+        ),
+    ] {
+        let before = Scene::now();
+        let program = Program::new();
+        let path = in_place_of_iperf(&program, script);
+        let file = program.write("study.toml", study("\"iperf\"", 10, ""));
+        let mut command = program.command(&["run", file.to_str().unwrap(), "--out", "a.stacklab"]);
+        support::program::Outcome::of({
+            command.env("PATH", path);
+            command
+        })
+        .says(&["no run was valid"]);
+        let found = invalid(&program.work().join("a.stacklab"));
+        assert_eq!(found.len(), 4);
+        assert!(found.iter().all(|found| found.contains(reason)), "{reason}: {found:?}");
+        before.assert_restored(&program, &["a.stacklab", "study.toml", "tools"], Duration::from_secs(5));
+    }
+}
+
+#[test]
+fn a_program_that_hangs_is_gone_with_the_campaign_that_is_interrupted() {
+    require_root();
+    require_tool("iperf", "iperf");
+    let before = Scene::now();
+    let program = Program::new();
+    let path = in_place_of_iperf(&program, "touch hanging; sleep 600 & sleep 600");
+    let file = program.write("study.toml", study("\"iperf\"", 10, ""));
+    let mut command = program.command(&["run", file.to_str().unwrap(), "--out", "a.stacklab"]);
+    command.env("PATH", path);
+    let mut running = program.started(command);
+    running.wait_for("block 1/2", Duration::from_secs(30));
+    sleep(Duration::from_secs(1));
+    assert!(running.is_running());
+    signal(running.pid(), "INT");
+    running.end(Duration::from_secs(10)).expect(code::INTERRUPTED);
+    before.assert_restored(&program, &["a.stacklab", "study.toml", "tools"], Duration::from_secs(5));
+}
+
+#[test]
+fn a_program_that_is_not_there_is_named_with_how_to_get_it() {
+    require_root();
+    let program = Program::new();
+    let file = program.write("study.toml", study("\"ditg\"", 10, ""));
+    let mut command = program.command(&["run", file.to_str().unwrap()]);
+    command.env("PATH", program.tmp());
+    support::program::Outcome::of(command)
+        .expect(code::TESTBED)
+        .says(&["there is no program `ITGSend` here", "sudo apt-get install d-itg"]);
+    assert_eq!(program.files(), ["study.toml"]);
+}
