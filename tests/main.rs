@@ -29,6 +29,7 @@ mod metrics;
 mod page_access;
 mod path;
 mod privileges;
+mod prometheus;
 mod published;
 mod remote;
 mod routed_systems;

@@ -4,7 +4,7 @@ use crate::path::findings::{Compared, PathVerdict, Rounds};
 use crate::path::metric::PathMetric;
 use crate::path::print::verdict_name;
 use stacklab_interop::metrics::{CONTENT_TYPE, Gauge, exposition};
-use stacklab_model::Family;
+use stacklab_model::{Family, Interval};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,18 +15,16 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(2);
 /// The longest request.
 const ROOM: usize = 8 << 10;
-/// All verdicts: each has a gauge, which is 1 for the one that holds.
-const VERDICTS: [&str; 4] = ["better", "equivalent", "inconclusive", "nothing"];
 
 /// The gauges of all targets, with this margin.
 pub fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
-    let gauge = |name, help| Gauge { name, help, samples: Vec::new() };
-    let mut last = gauge("stacklab_path_last", "Figure of the last round, in its unit.");
-    let mut median = gauge("stacklab_path_median", "Median of the rounds, in its unit.");
-    let mut ratio = gauge("stacklab_path_ratio", "IPv6 divided by IPv4: estimate and 95 % interval.");
-    let mut verdict = gauge("stacklab_path_verdict", "1 for the verdict that holds.");
-    let mut works = gauge("stacklab_path_family_works", "1 if each request over the family was answered.");
-    let mut rounds = gauge("stacklab_path_rounds", "Rounds so far.");
+    let mut last = Gauge::new("stacklab_path_last", "Figure of the last round, in its unit.");
+    let mut median = Gauge::new("stacklab_path_median", "Median of the rounds, in its unit.");
+    let mut ratio = Gauge::new("stacklab_path_ratio", "IPv6 divided by IPv4: estimate and 95 % interval.");
+    let mut verdict = Gauge::new("stacklab_path_verdict", "1 for the verdict that holds.");
+    let mut works =
+        Gauge::new("stacklab_path_family_works", "1 if each request over the family was answered.");
+    let mut rounds = Gauge::new("stacklab_path_rounds", "Rounds so far.");
     for look in looks {
         let target = || ("target", look.target.name.clone());
         rounds.samples.push((vec![target()], look.count as f64));
@@ -52,24 +50,14 @@ pub fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
                 median.samples.extend(of.median.map(|median| (labels, median)));
             }
             if let Some(effect) = effect {
-                let bounds = [
-                    ("estimate", effect.estimate),
-                    ("low95", effect.interval95.low),
-                    ("high95", effect.interval95.high),
-                ];
-                for (bound, value) in bounds {
-                    ratio.samples.push(([of_metric(), vec![("bound", bound.to_owned())]].concat(), value));
-                }
+                let Interval { low, high } = effect.interval95;
+                ratio.interval(&of_metric(), Some(effect.estimate), Some([low, high]));
             }
-            for name in VERDICTS {
-                let holds = verdict_name(&found) == name;
-                let family = match &found {
-                    PathVerdict::Better(family) if holds => family.to_string(),
-                    _ => String::new(),
-                };
-                let labels = vec![("verdict", name.to_owned()), ("better", family)];
-                verdict.samples.push(([of_metric(), labels].concat(), f64::from(u8::from(holds))));
-            }
+            let better = match &found {
+                PathVerdict::Better(family) => family.to_string(),
+                _ => String::new(),
+            };
+            verdict.verdict(&of_metric(), verdict_name(&found), &better);
         }
     }
     vec![last, median, ratio, verdict, works, rounds]

@@ -1,7 +1,8 @@
 //! Changes of records, as server-sent events.
 
+use crate::serve::cached::Stamp;
 use crate::serve::json::to_json;
-use crate::serve::library::{Library, Stamp};
+use crate::serve::library::Library;
 use crate::serve::server::Server;
 use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::stream::{self, Stream};

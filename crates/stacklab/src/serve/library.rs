@@ -6,18 +6,19 @@
 use crate::campaign::record::Recorded;
 use crate::failure::Failure;
 use crate::page::{document, run_detail};
+use crate::serve::cached::{Cached, Stamp, locked};
 use crate::serve::json::to_json;
-use stacklab_analysis::between;
+use stacklab_analysis::{between, findings};
+use stacklab_model::Findings;
 use stacklab_report::page::{CampaignRow, Listing, compared};
 use stacklab_store::Record;
 use std::collections::{HashMap, HashSet};
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant, SystemTime};
+use std::sync::Mutex;
+use std::time::SystemTime;
 
 /// Maximum number of listed records.
-const LISTED: usize = 200;
+pub(super) const LISTED: usize = 200;
 /// Records larger than this are listed but not read, bytes: reading time grows with the size.
 const LARGEST: u64 = 512 << 20;
 /// Maximum number of cached documents.
@@ -28,43 +29,6 @@ pub struct Library {
     folder: PathBuf,
     rows: Mutex<HashMap<String, Cached<CampaignRow>>>,
     documents: Mutex<Vec<(String, Cached<String>)>>,
-}
-
-/// Identifies a state of a file: its length and the time of its last change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
-    bytes: u64,
-    changed: SystemTime,
-}
-
-impl Stamp {
-    fn of(data: &Metadata) -> Self {
-        Stamp { bytes: data.len(), changed: data.modified().unwrap_or(SystemTime::UNIX_EPOCH) }
-    }
-}
-
-/// A cached result of a record, with the state of its file and the time that it took.
-#[derive(Clone)]
-struct Cached<T> {
-    what: T,
-    stamp: Stamp,
-    took: Duration,
-    at: Instant,
-}
-
-impl<T> Cached<T> {
-    /// Computes the result.
-    fn now(stamp: Stamp, make: impl FnOnce() -> T) -> Self {
-        let begun = Instant::now();
-        let what = make();
-        Cached { what, stamp, took: begun.elapsed(), at: Instant::now() }
-    }
-
-    /// Whether the result is still current. While the record changes, the result is recomputed at most for a tenth of
-    /// the time, since a campaign may be running on this machine.
-    fn is_fresh(&self, stamp: Stamp) -> bool {
-        self.stamp == stamp || self.at.elapsed() < 9 * self.took
-    }
 }
 
 impl Library {
@@ -161,6 +125,11 @@ impl Library {
         Ok((title, stacklab_report::time(campaign.created_unix_ns), record.run_count()?))
     }
 
+    /// What is measured in an existing record.
+    pub(super) fn findings(&self, name: &str, stamp: Stamp) -> Result<Findings, Failure> {
+        Ok(findings(&Recorded::read(&self.open_record(name, stamp)?)?.campaign()))
+    }
+
     /// Opens an existing record for reading; one that is too large is refused.
     fn open_record(&self, name: &str, stamp: Stamp) -> Result<Record, Failure> {
         if stamp.bytes > LARGEST {
@@ -221,16 +190,12 @@ impl Library {
     }
 }
 
-/// Locks a mutex, even after a panic: the list stays valid.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 pub mod tests {
     use super::*;
     use stacklab_model::CpuScope;
     use stacklab_store::Campaign;
+    use std::time::Duration;
 
     /// A folder with a record without runs, `a.stacklab`.
     pub fn folder() -> (tempfile::TempDir, PathBuf, Library) {

@@ -1,6 +1,8 @@
 //! `stacklab serve`: the page over a folder of records.
 //!
 //! * `library`: the records of the folder, by name only
+//! * `cached`: what was read of a record, while its file does not change
+//! * `metrics`: findings as gauges for Prometheus
 //! * `guard`: access control
 //! * `connections`: how many, and for how long they may be silent
 //! * `routes`: the answers
@@ -9,11 +11,13 @@
 //! It only reads, and never writes. A campaign can run at the same time: only the requested parts of its record are
 //! read, and while the record changes only for a tenth of the time.
 
+mod cached;
 mod connections;
 mod events;
 pub mod guard;
 mod json;
 mod library;
+mod metrics;
 mod routes;
 mod server;
 
@@ -21,6 +25,7 @@ use crate::cli::report::ServeOptions;
 use crate::failure::Failure;
 use guard::Guard;
 use library::Library;
+use metrics::Exporter;
 use server::{STREAMS, Server};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -45,7 +50,9 @@ pub fn serve(options: &ServeOptions) -> Result<(), Failure> {
         let bound = listener.local_addr().map_err(failed)?;
         let guard = Guard::new(bound, options.token.as_deref())?;
         eprintln!("{} at {}  (Ctrl-C ends it)", options.folder.display(), guard.entry(bound));
-        let server = Server { library, guard, streams: Arc::new(tokio::sync::Semaphore::new(STREAMS)) };
+        let metrics = options.metrics.then(Exporter::default);
+        let streams = Arc::new(tokio::sync::Semaphore::new(STREAMS));
+        let server = Server { library, guard, metrics, streams };
         connections::serve(listener, routes::routes(Arc::new(server))).await;
         Ok(())
     })

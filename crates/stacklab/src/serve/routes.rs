@@ -16,6 +16,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use serde::Deserialize;
+use stacklab_interop::metrics as exposition;
 use stacklab_report::page::{Refused, SCRIPT, STYLE, shell};
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ pub fn routes(server: Arc<Server>) -> Router {
         .route("/api/run", get(run))
         .route("/api/compare", get(compare))
         .route("/api/events", get(changes))
+        .route("/metrics", get(metrics))
         .fallback(|| async { refused(StatusCode::NOT_FOUND, "there is nothing of that name here") })
         .layer(from_fn_with_state(server.clone(), guarded))
         .with_state(server)
@@ -102,6 +104,17 @@ async fn campaigns(State(server): ServerState) -> Response {
     read(server, |server| Some(Ok(to_json(&server.library.listing())))).await
 }
 
+async fn metrics(State(server): ServerState) -> Response {
+    if server.metrics.is_none() {
+        return refused(StatusCode::NOT_FOUND, "start stacklab serve with --metrics for this");
+    }
+    let text = move || server.metrics.as_ref().map(|metrics| metrics.text(&server.library));
+    match tokio::task::spawn_blocking(text).await {
+        Ok(text) => ([(CONTENT_TYPE, exposition::CONTENT_TYPE)], text.unwrap_or_default()).into_response(),
+        Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "the records could not be read"),
+    }
+}
+
 #[derive(Deserialize)]
 struct Named {
     name: String,
@@ -163,7 +176,8 @@ mod tests {
     fn who_follows_what_is_not_there_takes_no_place() {
         let (_folder, _path, library) = folder();
         let guard = Guard::new("127.0.0.1:8000".parse().unwrap(), None).unwrap();
-        let server = Arc::new(Server { library, guard, streams: Arc::new(Semaphore::new(STREAMS)) });
+        let streams = Arc::new(Semaphore::new(STREAMS));
+        let server = Arc::new(Server { library, guard, metrics: None, streams });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ask = |name: &str| {
             let name = Some(name.to_owned());

@@ -2,12 +2,15 @@
 
 use crate::serve::guard::Guard;
 use crate::serve::library::Library;
+use crate::serve::metrics::Exporter;
 use std::sync::Arc;
 
 /// The shared state.
 pub struct Server {
     pub library: Library,
     pub guard: Guard,
+    /// Gauges for monitoring systems, if they are asked for.
+    pub metrics: Option<Exporter>,
     /// Limits the number of concurrent event streams.
     pub streams: Arc<tokio::sync::Semaphore>,
 }

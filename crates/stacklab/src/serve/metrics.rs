@@ -1,0 +1,159 @@
+//! Findings of the folder's records as gauges for monitoring systems: Prometheus reads them at /metrics.
+
+use crate::serve::cached::{Cached, locked};
+use crate::serve::library::Library;
+use stacklab_interop::metrics::{Gauge, Labels, exposition};
+use stacklab_model::{Cell, Comparison, Factor, Findings, Interval, Scale, Verdict};
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+/// So many records have gauges: those that changed last.
+const MOST: usize = 20;
+
+/// The gauges of records, each record's kept while it does not change.
+#[derive(Default)]
+pub struct Exporter {
+    kept: Mutex<HashMap<String, Cached<Vec<Gauge>>>>,
+}
+
+impl Exporter {
+    /// All gauges as text.
+    pub fn text(&self, library: &Library) -> String {
+        let files = library.files();
+        let mut readable =
+            Gauge::new("stacklab_record_readable", "1 if the record could be read: 0 has no other gauges.");
+        let mut all = none();
+        // Locked while records are read: another request would read the same.
+        let mut kept = locked(&self.kept);
+        kept.retain(|name, _| files.iter().take(MOST).any(|(known, _)| known == name));
+        for (name, stamp) in files.into_iter().take(MOST) {
+            if !kept.get(&name).is_some_and(|made| made.is_fresh(stamp)) {
+                let made =
+                    Cached::now(stamp, || library.findings(&name, stamp).map(|found| gauges(&name, &found)));
+                // One that could not be read for a moment is read the next time.
+                match made.what {
+                    Ok(what) => {
+                        kept.insert(name.clone(), Cached { what, stamp, took: made.took, at: made.at })
+                    }
+                    Err(_) => kept.remove(&name),
+                };
+            }
+            let of_record = kept.get(&name).map(|made| &made.what[..]);
+            readable.samples.push((vec![("record", name)], f64::from(u8::from(of_record.is_some()))));
+            for (gauge, more) in all.iter_mut().zip(of_record.unwrap_or_default()) {
+                gauge.samples.extend(more.samples.iter().cloned());
+            }
+        }
+        all.push(readable);
+        exposition(&all)
+    }
+}
+
+/// Every gauge of a record, without samples.
+fn none() -> Vec<Gauge> {
+    vec![
+        Gauge::new("stacklab_runs", "Runs of a record, by status."),
+        Gauge::new("stacklab_blocks", "Blocks of a record."),
+        Gauge::new(
+            "stacklab_mean",
+            "Mean of a cell's valid runs and its 95 % interval, in the metric's unit.",
+        ),
+        Gauge::new(
+            "stacklab_effect",
+            "Candidate against baseline and the 95 % interval: a ratio, or a difference in the metric's unit.",
+        ),
+        Gauge::new("stacklab_verdict", "1 for the verdict that holds."),
+    ]
+}
+
+/// The gauges of a record, in the order of [`none`].
+fn gauges(name: &str, findings: &Findings) -> Vec<Gauge> {
+    let mut all = none();
+    let [runs, blocks, mean, effect, verdict] = &mut all[..] else { unreachable!("there are five") };
+    let record = || ("record", name.to_owned());
+    let invalid: usize = findings.invalid_runs.iter().map(|(count, _)| count).sum();
+    for (status, count) in [("valid", findings.valid_runs), ("invalid", invalid)] {
+        runs.samples.push((vec![record(), ("status", status.to_owned())], count as f64));
+    }
+    blocks.samples.push((vec![record()], findings.blocks.into()));
+    for found in &findings.cells {
+        let unit = found.metric.unit().symbol().to_owned();
+        let mut labels = vec![record(), ("metric", found.metric.to_string()), ("unit", unit)];
+        labels.extend(cell_labels(&found.cell, None));
+        mean.interval(&labels, found.estimate.mean, found.estimate.interval.map(ends));
+    }
+    for comparison in &findings.comparisons {
+        let labels = [vec![record()], comparison_labels(comparison)].concat();
+        if let Some(found) = &comparison.effect {
+            let scale = if found.scale == Scale::Ratio { "ratio" } else { "difference" };
+            let labels = [labels.clone(), vec![("scale", scale.to_owned())]].concat();
+            effect.interval(&labels, Some(found.estimate), Some(ends(found.interval95)));
+        }
+        let (holds, better) = match &comparison.verdict {
+            Verdict::Better(level) => ("better", level.as_str()),
+            Verdict::Equivalent => ("equivalent", ""),
+            Verdict::Inconclusive => ("inconclusive", ""),
+            Verdict::Nothing(_) => ("nothing", ""),
+        };
+        verdict.verdict(&labels, holds, better);
+    }
+    all
+}
+
+fn ends(interval: Interval) -> [f64; 2] {
+    [interval.low, interval.high]
+}
+
+/// The levels of a cell, but for one factor's. Settings are one label: each study has others.
+fn cell_labels(cell: &Cell, without: Option<Factor>) -> Labels {
+    let named = [
+        ("transport", Factor::Transport),
+        ("framing", Factor::Framing),
+        ("family", Factor::Family),
+        ("size", Factor::Size),
+        ("replica", Factor::Replica),
+    ];
+    let levels = named.into_iter().filter(|(_, factor)| Some(*factor) != without);
+    let mut labels: Labels = levels.map(|(name, factor)| (name, cell.level(factor))).collect();
+    let settings = cell.settings.levels().filter(|(factor, _)| Some(*factor) != without);
+    let settings: Vec<String> = settings.map(|(factor, level)| format!("{factor}={level}")).collect();
+    labels.push(("settings", settings.join(" ")));
+    labels
+}
+
+fn comparison_labels(comparison: &Comparison) -> Labels {
+    let question = &comparison.question;
+    let mut labels = vec![
+        ("metric", question.metric.to_string()),
+        ("unit", question.metric.unit().symbol().to_owned()),
+        ("factor", question.factor.to_string()),
+        ("baseline", question.baseline.level(question.factor)),
+        ("candidate", question.candidate.level(question.factor)),
+    ];
+    labels.extend(cell_labels(&question.baseline, Some(question.factor)));
+    labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serve::library::tests::folder;
+    use std::fs;
+
+    #[test]
+    fn records_that_can_be_read_have_gauges_and_others_say_that_they_cannot() {
+        let (folder, path, library) = folder();
+        fs::write(folder.path().join("b.stacklab"), "no record").unwrap();
+        let exporter = Exporter::default();
+        let text = exporter.text(&library);
+        for line in [
+            "stacklab_record_readable{record=\"a.stacklab\"} 1",
+            "stacklab_record_readable{record=\"b.stacklab\"} 0",
+            "stacklab_runs{record=\"a.stacklab\",status=\"valid\"} 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line}: {text}");
+        }
+        fs::remove_file(path).unwrap();
+        assert!(!exporter.text(&library).contains("a.stacklab"));
+    }
+}
