@@ -5,7 +5,6 @@ mod definition;
 
 pub use definition::EngineDef;
 
-use crate::factors::cell::Cell;
 use crate::names::text_of_names;
 
 /// Generates the engines of the table: one module and one variant for each. Each module holds a `DEF`.
@@ -47,11 +46,6 @@ impl Engine {
     /// The name used in study files, records and reports.
     pub fn name(self) -> &'static str {
         self.definition().name
-    }
-
-    /// Of a cell: stacklab's own if the study names none.
-    pub fn of(cell: &Cell) -> Self {
-        cell.settings.engine.unwrap_or(Engine::Stacklab)
     }
 
     /// Whether it is a program that is not part of stacklab.
