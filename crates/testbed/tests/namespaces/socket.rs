@@ -8,8 +8,8 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Says a line at the socket, and waits for an answer or the end.
-const CLIENT: &str = r#"use Socket; alarm 10; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die $!;
+/// Says a line at the socket, which may be closed by then, and waits for an answer or the end.
+const CLIENT: &str = r#"use Socket; alarm 10; $SIG{PIPE} = "IGNORE"; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or die $!;
     connect($s, pack_sockaddr_un($ARGV[0])) or die $!;
     syswrite($s, "line\n"); my $answer; print sysread($s, $answer, 100) ? $answer : "the end";"#;
 
