@@ -23,12 +23,7 @@ afterAll(async () => {
   folder?.remove();
 });
 
-async function opened(hash = "", width = 1280, scheme: "light" | "dark" = "light"): Promise<Watched> {
-  const watched = await Watched.open(chromium, width, scheme);
-  await watched.tab.goto(url + hash);
-  await watched.tab.waitForSelector("#explorer table");
-  return watched;
-}
+const opened = (hash = "", width = 1280, scheme: "light" | "dark" = "light") => Watched.page(chromium, url + hash, "#explorer table", width, scheme);
 
 /** Shares are shown in per cent. */
 const factor = (metric: string) => (metric === "loss" ? 100 : 1);

@@ -156,6 +156,14 @@ export class Watched {
     return new Watched(context, await context.newPage());
   }
 
+  /** Opens a page, and waits until it shows what a selector names. */
+  static async page(browser: Browser, url: string, shown: string, width = 1280, colorScheme: "light" | "dark" = "light"): Promise<Watched> {
+    const watched = await Watched.open(browser, width, colorScheme);
+    await watched.tab.goto(url);
+    await watched.tab.waitForSelector(shown);
+    return watched;
+  }
+
   /** Fails where anything went wrong, or a text was taken for more. */
   async fine(): Promise<void> {
     expect(this.errors).toEqual([]);

@@ -28,12 +28,7 @@ afterAll(async () => {
   folder?.remove();
 });
 
-async function opened(hash = "", width = 1280, scheme: "light" | "dark" = "light"): Promise<Watched> {
-  const watched = await Watched.open(chromium, width, scheme);
-  await watched.tab.goto(url + hash);
-  await watched.tab.waitForSelector("#why svg.waterfall");
-  return watched;
-}
+const opened = (hash = "", width = 1280, scheme: "light" | "dark" = "light") => Watched.page(chromium, url + hash, "#why svg.waterfall", width, scheme);
 
 test("the waterfall has each stage with its figure, from one arm's cost to the other's", async () => {
   const page = await opened();

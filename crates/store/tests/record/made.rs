@@ -1,7 +1,7 @@
 //! Records that the tests are about.
 
 use stacklab_model::*;
-use stacklab_store::{Campaign, Record};
+use stacklab_store::{Campaign, HostRow, Record};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -19,6 +19,37 @@ pub fn campaign() -> Campaign {
         cpu_scope: CpuScope::Shared,
         sample_period_ns: None,
     }
+}
+
+pub fn host() -> HostRow {
+    let facts = HostFacts {
+        agent_version: "0.1.0".into(),
+        os: "Linux".into(),
+        kernel: "6".into(),
+        machine: "x86_64".into(),
+        cpu_model: String::new(),
+        cores: 2,
+        memory_kib: 1,
+        governor: None,
+        clock_source: Some("tsc".into()),
+        boot_id: None,
+        time_namespace: None,
+        virtualised: true,
+        abilities: BTreeMap::from([("a".into(), "yes".into())]),
+        noise: Some(NoiseFloor {
+            clock_read_ns: 24,
+            clock_read_least_ns: 22,
+            clock_step_ns: 1,
+            timer_late: Some(Spread { median_ns: 50_000, p99_ns: 90_000 }),
+            arrival_stamp: None,
+            echoes: vec![EchoFloor {
+                transport: Transport::Udp,
+                family: Family::Ipv6,
+                round_trip: Spread { median_ns: 6_000, p99_ns: 9_000 },
+            }],
+        }),
+    };
+    HostRow { name: "sender".into(), kind: "namespace".into(), since_unix_ns: 3, facts }
 }
 
 pub fn side(role: Role) -> HostReport {
@@ -93,10 +124,17 @@ pub fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
 
 /// A folder with a record of two runs.
 pub fn record() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.stacklab");
-    let mut record = Record::create(&path, &campaign()).unwrap();
+    let (folder, path) = without_runs();
+    let mut record = Record::open(&path).unwrap();
     record.put_run(&run(0, 0, RunStatus::Valid)).unwrap();
     record.put_run(&run(0, 1, RunStatus::Invalid(vec!["a reason".into()]))).unwrap();
+    (folder, path)
+}
+
+/// A folder with a record of no run.
+pub fn without_runs() -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.stacklab");
+    drop(Record::create(&path, &campaign()).unwrap());
     (folder, path)
 }

@@ -1,10 +1,11 @@
 //! Records on a real disk: data is read back unchanged, and an invalid record is refused with its specific error.
 
 mod explanations;
+mod hostile;
 mod made;
 
 use explanations::THIRD_FORMAT;
-use made::{campaign, record, run, side};
+use made::{campaign, host, record, run, side};
 use stacklab_model::*;
 use stacklab_store::{Campaign, FORMAT, HostRow, Record, StoreError};
 use std::collections::BTreeMap;
@@ -50,34 +51,7 @@ fn what_goes_in_comes_out() {
     let (_folder, path) = record();
     let mut record = Record::open(&path).unwrap();
     assert_eq!(record.campaign().unwrap(), campaign());
-    let facts = HostFacts {
-        agent_version: "0.1.0".into(),
-        os: "Linux".into(),
-        kernel: "6".into(),
-        machine: "x86_64".into(),
-        cpu_model: String::new(),
-        cores: 2,
-        memory_kib: 1,
-        governor: None,
-        clock_source: Some("tsc".into()),
-        boot_id: None,
-        time_namespace: None,
-        virtualised: true,
-        abilities: BTreeMap::from([("a".into(), "yes".into())]),
-        noise: Some(NoiseFloor {
-            clock_read_ns: 24,
-            clock_read_least_ns: 22,
-            clock_step_ns: 1,
-            timer_late: Some(Spread { median_ns: 50_000, p99_ns: 90_000 }),
-            arrival_stamp: None,
-            echoes: vec![EchoFloor {
-                transport: Transport::Udp,
-                family: Family::Ipv6,
-                round_trip: Spread { median_ns: 6_000, p99_ns: 9_000 },
-            }],
-        }),
-    };
-    let host = HostRow { name: "sender".into(), kind: "namespace".into(), since_unix_ns: 3, facts };
+    let host = host();
     record.put_host(&host).unwrap();
     assert_eq!(record.hosts().unwrap(), [host]);
     let wanted = [run(0, 0, RunStatus::Valid), run(0, 1, RunStatus::Invalid(vec!["a reason".into()]))];

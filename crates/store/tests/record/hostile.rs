@@ -1,32 +1,11 @@
 //! Records made to do harm, and records read while a campaign writes them.
 
+use crate::made::{campaign, host, without_runs};
 use rusqlite::Connection;
-use stacklab_model::CpuScope;
-use stacklab_store::{Campaign, Record, StoreError};
-use std::path::{Path, PathBuf};
+use stacklab_store::{Record, StoreError};
+use std::path::Path;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
-
-/// A record without runs.
-fn record() -> (TempDir, PathBuf) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.stacklab");
-    let campaign = Campaign {
-        program_version: "0.1.0".into(),
-        created_unix_ns: 5,
-        study_name: "a.toml".into(),
-        study_text: "title = \"a\"".into(),
-        scale: None,
-        settings: vec![],
-        seed: 1,
-        testbed_description: "two hosts".into(),
-        cpu_scope: CpuScope::Shared,
-        sample_period_ns: None,
-    };
-    drop(Record::create(&path, &campaign).unwrap());
-    (folder, path)
-}
 
 /// Returns a result within a time limit that is long for a normal operation and short for an endless one.
 fn soon<T: Send + 'static>(what: impl FnOnce() -> T + Send + 'static) -> T {
@@ -58,7 +37,7 @@ fn what_would_run_while_it_is_read_is_refused() {
         ("CREATE VIRTUAL TABLE more USING fts5(a)".into(), "more"),
         ("CREATE TRIGGER more AFTER INSERT ON run BEGIN DELETE FROM run; END".into(), "trigger more"),
     ] {
-        let (_folder, path) = record();
+        let (_folder, path) = without_runs();
         Connection::open(&path).unwrap().execute_batch(&made).unwrap();
         for refusal in refusals(&path) {
             assert!(refusal.contains("contains objects other than a record's tables"), "{made}: {refusal}");
@@ -109,7 +88,7 @@ fn circle(path: &Path) {
 
 #[test]
 fn reading_ends_where_a_records_pages_lead_in_circles() {
-    let (_folder, path) = record();
+    let (_folder, path) = without_runs();
     circle(&path);
     for refusal in refusals(&path) {
         assert!(refusal.contains("is damaged"), "{refusal}");
@@ -118,7 +97,7 @@ fn reading_ends_where_a_records_pages_lead_in_circles() {
 
 #[test]
 fn a_glance_undoes_nothing_and_says_what_would() {
-    let (folder, path) = record();
+    let (folder, path) = without_runs();
     let raw = Connection::open(&path).unwrap();
     raw.execute_batch("PRAGMA cache_size = 1; BEGIN; UPDATE campaign SET bed = hex(randomblob(100000))")
         .unwrap();
@@ -137,7 +116,7 @@ fn a_glance_undoes_nothing_and_says_what_would() {
 
 #[test]
 fn a_glance_does_not_wait_long_for_a_commit() {
-    let (_folder, path) = record();
+    let (_folder, path) = without_runs();
     let raw = Connection::open(&path).unwrap();
     raw.execute_batch("BEGIN EXCLUSIVE").unwrap();
     let begun = Instant::now();
@@ -148,9 +127,9 @@ fn a_glance_does_not_wait_long_for_a_commit() {
 
 #[test]
 fn a_campaign_outwaits_whoever_reads_its_record() {
-    let (_folder, path) = record();
+    let (_folder, path) = without_runs();
     let mut campaign = Record::open(&path).unwrap();
-    let host = campaign_host();
+    let host = host();
     let reader = Connection::open(&path).unwrap();
     reader.execute_batch("BEGIN; SELECT count(*) FROM run").unwrap();
     let reading = std::thread::spawn(move || {
@@ -160,24 +139,4 @@ fn a_campaign_outwaits_whoever_reads_its_record() {
     campaign.put_host(&host).unwrap();
     reading.join().unwrap();
     assert_eq!(campaign.hosts().unwrap(), [host]);
-}
-
-fn campaign_host() -> stacklab_store::HostRow {
-    let facts = stacklab_model::HostFacts {
-        agent_version: "0.1.0".into(),
-        os: "Linux".into(),
-        kernel: "6".into(),
-        machine: "x86_64".into(),
-        cpu_model: String::new(),
-        cores: 2,
-        memory_kib: 1,
-        governor: None,
-        clock_source: None,
-        boot_id: None,
-        time_namespace: None,
-        virtualised: true,
-        abilities: Default::default(),
-        noise: None,
-    };
-    stacklab_store::HostRow { name: "sender".into(), kind: "namespace".into(), since_unix_ns: 3, facts }
 }
