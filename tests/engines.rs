@@ -3,12 +3,13 @@
 
 use crate::support;
 
-use stacklab_model::{Engine, Family, Metric, Role, RunRecord, Transport};
+use stacklab_model::{Engine, Family, LinkConfig, Metric, Role, RunRecord, Transport};
+use stacklab_testbed::{Testbed, ToolFolder, enter};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use support::leftovers::Scene;
 use support::program::{Program, code, invalid, require_root, require_tool, signal};
 use support::records::{figure, measure, side};
@@ -150,6 +151,31 @@ fn a_program_that_hangs_is_gone_with_the_campaign_that_is_interrupted() {
     signal(running.pid(), "INT");
     running.end(Duration::from_secs(10)).expect(code::INTERRUPTED);
     before.assert_restored(&program, &["a.stacklab", "study.toml", "tools"], Duration::from_secs(5));
+}
+
+#[test]
+fn a_program_that_is_stopped_is_killed_when_its_time_is_over_with_all_that_it_started() {
+    require_root();
+    enter().unwrap_or_else(|error| panic!("{error}"));
+    let link_config = LinkConfig { rate: None, mtu: 1500, offloads: true };
+    let testbed = Testbed::build(&link_config, Path::new("sleep"), &["600"]).unwrap();
+    let folder = ToolFolder::create().unwrap();
+    let script = ["-c", "sleep 600 & echo $!; kill -STOP $$"].map(str::to_owned);
+    let mut tool = folder.start(&testbed.hosts()[0], "sh", &script, "").unwrap();
+    assert_eq!(tool.wait(Instant::now() + Duration::from_millis(500), || false).unwrap(), None);
+    let child: u32 = tool.printed(100).trim().parse().unwrap();
+    let state = || {
+        let status = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        status.rsplit_once(") ").map(|(_, rest)| rest.chars().next().unwrap())
+    };
+    assert_eq!(state(), Some('S'));
+    tool.kill();
+    let begun = Instant::now();
+    // One that is killed may not have been waited for yet.
+    while !matches!(state(), None | Some('Z' | 'X')) {
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", state());
+        sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

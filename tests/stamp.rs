@@ -130,7 +130,11 @@ fn another_implementation_answers_in_both_modes() {
                 let mut reflector = scene.program.started(scene.command(1, &words));
                 reflector.wait_for("Reflector listening", SOON);
                 let with = if closed { format!("--key-file {}", key.display()) } else { String::new() };
-                let words = format!("-n 100 --clock-error 0 --stamp-session 77 --stamp-times -S ef {with}");
+                // Its own times are in one format, whichever it is asked in.
+                let times = if stateful { "ptp" } else { "ntp" };
+                let words = format!(
+                    "-n 100 --clock-error 0 --stamp-session 77 --stamp-times --stamp-format {times} -S ef {with}"
+                );
                 let run = json(&scene.measure(family, &words).expect(code::DONE));
                 assert_eq!((&run["sent"], &run["answered"]), (&100.into(), &100.into()), "{run:#}");
                 assert_eq!((&run["strays"], &run["implausible"]), (&0.into(), &0.into()), "{run:#}");
@@ -237,6 +241,12 @@ fn the_offset_of_another_clock_is_found_and_a_wrong_promise_is_told() {
     assert!((offset - 37_000.0).abs() <= bound && bound < 20.0, "{run:#}");
     assert!(number(&run["delay_ms"]["round_trip"]["median"]) < 20.0, "{run:#}");
     assert_eq!(run["routers_forward"], 5, "{run:#}");
+    // The reflector is on this host.
+    assert_eq!(run["answer_ttl"], 64, "{run:#}");
+    // Times in the format of PTP are answered in it, and say the same.
+    let run = json(&measure_liar(place, "-n 50 --stamp-format ptp").expect(code::DONE));
+    let offset = number(&run["clock"]["offset_ms"]);
+    assert!((offset - 37_000.0).abs() <= number(&run["clock"]["bound_ms"]), "{run:#}");
     let told = measure_liar(place, "-n 50 --clock-error 1ms").expect(code::INVALID);
     assert_eq!(json(&told)["clock"]["contradicted"], true);
 }

@@ -21,13 +21,13 @@ pub use stamp::stamp;
 pub use studies::study;
 #[cfg(feature = "fuzzer")]
 pub use sys::{limited, prepare};
-pub use tools::{import, iperf3, path_answer};
+pub use tools::{engine_output, import, iperf3, path_answer};
 
 /// A target, and the function that it is.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 23] = [
+pub const TARGETS: [Target; 24] = [
     ("agent_request", agent_request),
     ("agent_answer", agent_answer),
     ("host_reports", host_reports),
@@ -50,6 +50,7 @@ pub const TARGETS: [Target; 23] = [
     ("console", console),
     ("package_file", package_file),
     ("import", import),
+    ("engine_output", engine_output),
     ("iperf3", iperf3),
     ("path_answer", path_answer),
 ];

@@ -44,7 +44,8 @@ pub fn stamp(data: &[u8]) {
         (probe.sequence, probe.session, ttl)
     );
     assert_eq!(answer.sender_timestamp, probe.timestamp);
-    assert_eq!(format.unix_ns(answer.received, NOW), Some(NOW));
-    assert_eq!(format.unix_ns(answer.timestamp, NOW), Some(NOW + 1));
+    assert_eq!(answer.error.format, probe.error.format);
+    let times = [answer.received, answer.timestamp].map(|bits| probe.error.format.unix_ns(bits, NOW));
+    assert_eq!(times, [Some(NOW), Some(NOW + 1)]);
     assert_eq!(answer.sequence, if chosen & 4 != 0 { 0 } else { probe.sequence });
 }

@@ -1,11 +1,14 @@
-//! Other tools: their result files, the protocol of iperf3, and what resolvers and web servers answer to `path`.
+//! Other tools: their result files, what they print as engines, the protocol of iperf3, and what resolvers and web
+//! servers answer to `path`, and collectors to figures.
 
 use crate::{Bytes, is_plain};
 use stacklab::untrusted::{dns_addresses, http_status};
+use stacklab_interop::engines::{Output, Traffic, tool};
 use stacklab_interop::import::{Content, Format, read, runs};
 use stacklab_interop::iperf3::datagram::{Header, answer_to, is_answer};
 use stacklab_interop::iperf3::{MOST_STREAMS, Parameters, Results, State};
-use stacklab_model::{Family, Value};
+use stacklab_interop::metrics::refused_points;
+use stacklab_model::{Engine, Family, Length, Transport, Tuning, Value};
 
 /// The first byte chooses a format, or that it is found from the content.
 pub fn import(data: &[u8]) {
@@ -37,6 +40,45 @@ pub fn import(data: &[u8]) {
     }
 }
 
+/// The first byte chooses an engine, its transport and its probe; then what the sender's end, the receiver's and the
+/// reader of its log printed, each up to a byte of zero. Messages have 1200 bytes.
+pub fn engine_output(data: &[u8]) {
+    let mut data = Bytes(data);
+    let chosen = data.number(1) as usize;
+    let engines: Vec<_> = Engine::ALL.iter().filter_map(|engine| tool(*engine)).collect();
+    let (engine, rest) = (chosen % engines.len(), chosen / engines.len());
+    let (transport, rest) = (Transport::ALL[rest % Transport::ALL.len()], rest / Transport::ALL.len());
+    let address = std::net::Ipv4Addr::LOCALHOST.into();
+    let traffic = Traffic {
+        family: Family::Ipv4,
+        transport,
+        message_bytes: 1200,
+        length: Length::Time(1_000_000_000),
+        per_second: None,
+        round_trips: rest % 2 == 1,
+        flows: 1,
+        tuning: Tuning::default(),
+        destination: address,
+        source: address,
+        listen: address,
+    };
+    let mut printed = data.0.splitn(3, |byte| *byte == 0).map(String::from_utf8_lossy);
+    let [sender, receiver, decoded] = std::array::from_fn(|_| printed.next().unwrap_or_default());
+    let output = Output { sender: &sender, receiver: &receiver, decoded: &decoded };
+    let figures = match engines[engine].figures(&traffic, &output) {
+        Ok(figures) => figures,
+        Err(reason) => {
+            assert!(is_plain(&reason) && !reason.is_empty() && reason.chars().count() <= 300, "{reason}");
+            return;
+        }
+    };
+    assert!(figures.loss.is_none_or(|loss| (0.0..=1.0).contains(&loss)), "{figures:?}");
+    let others =
+        [figures.bits_per_second, figures.jitter_ms, figures.jitter_rfc3550_ms, figures.delay_mean_ms];
+    let mut all = others.into_iter().flatten().chain(figures.round_trip_ms.into_iter().flatten());
+    assert!(all.all(|figure| figure.is_finite() && figure >= 0.0), "{figures:?}");
+}
+
 /// What a client or server of iperf3 sends.
 pub fn iperf3(data: &[u8]) {
     if let Some(state) = data.first().and_then(|byte| State::of(*byte)) {
@@ -60,13 +102,14 @@ pub fn iperf3(data: &[u8]) {
     }
 }
 
-/// Answers of resolvers and heads of web servers.
+/// Answers of resolvers and of collectors, and heads of web servers.
 pub fn path_answer(data: &[u8]) {
     for family in [Family::Ipv4, Family::Ipv6] {
         if let Ok(addresses) = dns_addresses(data, family) {
             assert!(addresses.iter().all(|address| Family::of(*address) == family));
         }
     }
+    assert!(refused_points(data).is_none_or(|(count, _)| count > 0));
     match http_status(data) {
         // Of a whole header only the end is missing.
         Ok(Some(status)) => assert!((100..1000).contains(&status) || status < 100, "{status}"),

@@ -1,6 +1,7 @@
 //! Shared by the end-to-end tests.
 
 pub mod capture;
+pub mod collector;
 pub mod iperf3;
 pub mod leftovers;
 pub mod link_rig;

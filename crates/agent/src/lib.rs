@@ -45,6 +45,9 @@ pub struct AgentOptions {
     /// direction packets are lost
     #[arg(long, requires = "stamp")]
     pub stamp_stateless: bool,
+    /// Answer at most so many STAMP packets a second of each client: an IPv4 address, or an IPv6 network of 64 bits
+    #[arg(long, value_name = "N", default_value_t = 10_000, requires = "stamp", value_parser = clap::value_parser!(u32).range(1..))]
+    pub stamp_pps: u32,
     /// End when the first coordinator has gone
     #[arg(long, requires = "listen")]
     pub once: bool,
@@ -144,7 +147,8 @@ pub fn run(options: &AgentOptions, stdio: &'static [&'static str]) -> Result<(),
         Some(place) => {
             let interrupted = interrupt::flag().map_err(AgentFailure::Signals)?;
             let key = options.stamp_key_file.as_deref().map(stamp::key).transpose()?;
-            Some(stamp::Reflectors::start(place, key, !options.stamp_stateless, interrupted)?)
+            let stateful = !options.stamp_stateless;
+            Some(stamp::Reflectors::start(place, key, stateful, options.stamp_pps, interrupted)?)
         }
         None => None,
     };

@@ -66,7 +66,7 @@ mod linux {
     pub struct Reflectors(Vec<JoinHandle<Result<(), StampError>>>);
 
     impl Reflectors {
-        /// Binds a socket for each family and begins to answer.
+        /// Binds a socket for each family and begins to answer, each client at most so many packets a second.
         ///
         /// # Errors
         /// When no socket can be bound there.
@@ -74,6 +74,7 @@ mod linux {
             place: &ListenAddress,
             key: Option<Key>,
             stateful: bool,
+            per_second: u32,
             interrupted: &'static AtomicBool,
         ) -> Result<Self, StampError> {
             let addresses =
@@ -98,7 +99,7 @@ mod linux {
             let start = |mut service: Service| {
                 let how = if stateful { "stateful" } else { "stateless" };
                 eprintln!("stacklab: STAMP reflector on {}, {how}", service.address());
-                let mut reflector = Reflector::new(codec.clone(), error, stateful);
+                let mut reflector = Reflector::new(codec.clone(), error, stateful).limited(per_second);
                 thread::spawn(move || answer(&mut service, &mut reflector, interrupted))
             };
             Ok(Reflectors(services.into_iter().map(start).collect()))
@@ -154,6 +155,7 @@ mod other {
             _: &ListenAddress,
             _: Option<Key>,
             _: bool,
+            _: u32,
             _: &'static AtomicBool,
         ) -> Result<Self, StampError> {
             Err(StampError::Socket("a STAMP reflector needs Linux".to_owned()))

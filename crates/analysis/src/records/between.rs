@@ -67,11 +67,12 @@ pub fn between(
     })
 }
 
-/// The metrics of a campaign; if some were requested, only those.
+/// The metrics of a campaign by which something is compared; if some were requested, only those.
 fn taken(campaign: &Campaign, asked: &[Metric]) -> Vec<Metric> {
     let mut taken: Vec<Metric> = Vec::new();
     for metric in campaign.probes.iter().flat_map(|probe| &probe.metrics) {
-        if !taken.contains(metric) && (asked.is_empty() || asked.contains(metric)) {
+        let is_asked = asked.is_empty() || asked.contains(metric);
+        if !metric.is_bias() && !taken.contains(metric) && is_asked {
             taken.push(*metric);
         }
     }
@@ -289,8 +290,9 @@ mod tests {
         let (small, large) = (cell(Family::Ipv4, 64), cell(Family::Ipv4, 1024));
         a.cells.insert(0, small.clone());
         b.cells.push(large.clone());
-        a.probes = stream(&[Metric::Loss, Metric::Throughput]);
-        b.probes = stream(&[Metric::Throughput, Metric::Jitter]);
+        // By an engine's bias nothing is compared.
+        a.probes = stream(&[Metric::Loss, Metric::Throughput, Metric::BiasSent]);
+        b.probes = stream(&[Metric::Throughput, Metric::Jitter, Metric::BiasSent]);
         let found = compared(&a, &b, None);
         assert_eq!(found.figures.len(), 1);
         assert_eq!(found.only_a, Alone { cells: vec![small], metrics: vec![Metric::Loss] });

@@ -53,7 +53,7 @@ fn read(traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
         return Err(format!("it sent {block} bytes a message, planned are {}", traffic.message_bytes));
     }
     let end = &said["end"];
-    let of = |sum: &str, name: &str| end[sum][name].as_f64().filter(|figure| *figure >= 0.0);
+    let of = |sum: &str, name: &str| end[sum][name].as_f64().filter(|figure| (0.0..=1e18).contains(figure));
     let count = |sum: &str, name: &str| end[sum][name].as_u64();
     let received_bytes = count("sum_received", "bytes").ok_or("it tells no bytes that were received")?;
     let mut figures = Figures {

@@ -1,7 +1,10 @@
 //! What the programs of an engine are told, and what is read from them.
 
-use stacklab_model::{Family, Length, Transport, Tuning};
+use stacklab_model::{Family, Length, Transport, Tuning, printable_text};
 use std::net::IpAddr;
+
+/// Characters of a reason, which may quote a program, at most.
+const MOST_REASON_CHARS: usize = 300;
 
 /// What a program is to send, and where.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,8 +140,25 @@ pub struct Tool {
     pub data_port: u16,
     /// Whether the receiver's end ends with the sender's. Else it is interrupted (SIGINT).
     pub ends_itself: bool,
-    /// Reads the figures of programs that have ended well.
-    pub read: fn(&Traffic, &Output<'_>) -> Result<Figures, String>,
+    /// Reads the figures of programs that have ended well. Its errors may quote them as they are.
+    pub(super) read: fn(&Traffic, &Output<'_>) -> Result<Figures, String>,
+}
+
+impl Tool {
+    /// The figures of programs that have ended well: finite, and none negative.
+    ///
+    /// # Errors
+    /// Why there are none, in a short text without control characters.
+    pub fn figures(&self, traffic: &Traffic, output: &Output<'_>) -> Result<Figures, String> {
+        let told = (self.read)(traffic, output).and_then(|figures| match figures.loss {
+            Some(loss) if loss > 1.0 => Err(format!("it says that it lost {loss} of its messages")),
+            _ => Ok(figures),
+        });
+        told.map_err(|reason| {
+            let start: String = reason.chars().take(MOST_REASON_CHARS).collect();
+            printable_text(&start)
+        })
+    }
 }
 
 /// A number that a program printed as this figure.

@@ -60,7 +60,7 @@ fn tools() -> Vec<(Engine, &'static Tool)> {
 
 fn read(engine: Engine, transport: Transport, round_trips: bool) -> Figures {
     let traffic = Traffic { round_trips, ..traffic(Family::Ipv4, transport) };
-    (tool(engine).unwrap().read)(&traffic, &printed(engine, transport, round_trips)).unwrap()
+    tool(engine).unwrap().figures(&traffic, &printed(engine, transport, round_trips)).unwrap()
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn command_lines_are_the_programs_own() {
 fn nonsense_is_refused_with_what_is_wrong_with_it() {
     let refused = |engine: Engine, sender: &str, decoded: &str| {
         let output = Output { sender, receiver: sender, decoded };
-        (tool(engine).unwrap().read)(&traffic(Family::Ipv4, Transport::Udp), &output).unwrap_err()
+        tool(engine).unwrap().figures(&traffic(Family::Ipv4, Transport::Udp), &output).unwrap_err()
     };
     assert!(refused(Engine::Iperf3, "yes\n", "").contains("no JSON"));
     let busy = r#"{"error": "the server is busy running a test. try again later"}"#;
@@ -196,6 +196,12 @@ fn nonsense_is_refused_with_what_is_wrong_with_it() {
     let none =
         output!("ditg-udp-decoded").replace("Total packets            =         53661", "Total packets = 0");
     assert_eq!(refused(Engine::Ditg, "", &none), "its log has no packet");
+    // What it quotes is short, and does nothing to a terminal.
+    let long = format!("{{\"error\": \"\\u001b[2J{}\"}}", "x".repeat(10_000));
+    let told = refused(Engine::Iperf3, &long, "");
+    assert!(told.len() < 400 && told.starts_with("it says: \u{fffd}[2Jx"), "{told}");
+    let more = output!("iperf3-udp-sender").replace("\"lost_percent\":\t", "\"lost_percent\":\t9");
+    assert!(refused(Engine::Iperf3, &more, "").starts_with("it says that it lost "));
 }
 
 proptest! {
@@ -209,6 +215,6 @@ proptest! {
             format!("{}{put}", &text[..place])
         });
         let output = Output { sender: &torn[0], receiver: &torn[1], decoded: &torn[2] };
-        let _ = (tool.read)(&traffic(Family::Ipv4, transport), &output);
+        let _ = tool.figures(&traffic(Family::Ipv4, transport), &output);
     }
 }

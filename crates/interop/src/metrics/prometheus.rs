@@ -1,6 +1,6 @@
 //! The text format of Prometheus, version 0.0.4.
 
-use crate::metrics::Gauge;
+use crate::metrics::gauge::Gauge;
 use std::fmt::Write;
 
 /// Its content type.

@@ -10,6 +10,7 @@
 
 mod key;
 mod packet;
+mod rate;
 mod reflector;
 mod time;
 mod tlv;

@@ -1,7 +1,8 @@
 //! The session-reflector: what it answers, and what it remembers of sessions.
 
 use crate::stamp::packet::{Answer, Codec, Probe};
-use crate::stamp::time::{ErrorEstimate, TimeFormat};
+use crate::stamp::rate::RateLimit;
+use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::{self, TimestampInfo};
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -43,12 +44,19 @@ pub struct Reflector {
     error: ErrorEstimate,
     info: TimestampInfo,
     sessions: Option<HashMap<(SocketAddr, u16), Session>>,
+    limit: Option<RateLimit>,
 }
 
 impl Reflector {
-    /// A reflector whose clock is as good as `error` says.
+    /// A reflector whose clock is as good as `error` says. Timestamps have the format of those that they answer.
     pub fn new(codec: Codec, error: ErrorEstimate, stateful: bool) -> Self {
-        Reflector { codec, error, info: TimestampInfo::SOFTWARE, sessions: stateful.then(HashMap::new) }
+        let sessions = stateful.then(HashMap::new);
+        Reflector { codec, error, info: TimestampInfo::SOFTWARE, sessions, limit: None }
+    }
+
+    /// The same, which answers each client at most so many packets a second, and a second's packets beyond.
+    pub fn limited(self, per_second: u32) -> Self {
+        Reflector { limit: Some(RateLimit::new(per_second)), ..self }
     }
 
     /// Sessions that it remembers.
@@ -58,9 +66,14 @@ impl Reflector {
 
     /// Turns a packet into its answer, which has the same length: whoever forges a sender's address has no gain. Only
     /// T3 is
-    /// missing. `None` for what is not answered: no packet of STAMP, or of a session too many.
+    /// missing. `None` for what is not answered: no packet of STAMP, one beyond the limit of rate, or of a session too
+    /// many.
     pub fn reflect(&mut self, message: &mut [u8], arrived: &Arrived) -> Option<PendingAnswer> {
+        if self.limit.as_mut().is_some_and(|limit| !limit.admits(arrived.peer.ip(), arrived.unix_ns)) {
+            return None;
+        }
         let probe = self.codec.read_probe(message)?;
+        let error = self.error.with_format(probe.error.format);
         let sequence = match &mut self.sessions {
             None => probe.sequence,
             Some(sessions) => count(sessions, &probe, arrived)?,
@@ -70,9 +83,9 @@ impl Reflector {
         let answer = Answer {
             sequence,
             timestamp: 0,
-            error: self.error,
+            error,
             session: probe.session,
-            received: self.error.format.bits(arrived.unix_ns),
+            received: error.format.bits(arrived.unix_ns),
             sender_sequence: probe.sequence,
             sender_timestamp: probe.timestamp,
             sender_error: probe.error,
@@ -83,15 +96,10 @@ impl Reflector {
 
     /// Writes the answer with T3, nanoseconds since 1970.
     pub fn finish(&self, pending: PendingAnswer, unix_ns: u64, message: &mut [u8]) {
-        let timestamp = self.error.format.bits(unix_ns);
+        let timestamp = pending.answer.error.format.bits(unix_ns);
         self.codec.write_answer(&Answer { timestamp, ..pending.answer }, message);
         let (base, rest) = message.split_at_mut(self.codec.base_bytes());
         tlv::seal(self.codec.key(), base, rest);
-    }
-
-    /// The format of its timestamps.
-    pub fn format(&self) -> TimeFormat {
-        self.error.format
     }
 }
 
@@ -124,6 +132,7 @@ mod tests {
     use super::*;
     use crate::stamp::packet::SENDER_TTL;
     use crate::stamp::packet::tests::{codecs, probe};
+    use crate::stamp::time::TimeFormat;
     use crate::stamp::tlv::{ClassOfService, Extensions};
 
     const NOW: u64 = 1_795_536_000_000_000_000;
@@ -158,6 +167,39 @@ mod tests {
             assert_eq!((answer.sender_timestamp, answer.sender_error), (probe().timestamp, probe().error));
             assert_eq!((answer.sequence, answer.sender_sequence, answer.error), (77, 77, error()));
         }
+    }
+
+    #[test]
+    fn an_answer_has_the_format_of_its_packets_timestamps() {
+        for format in [TimeFormat::Ntp, TimeFormat::Ptp] {
+            let [codec, _] = codecs();
+            let mut reflector = Reflector::new(codec.clone(), error(), false);
+            let mut message = [0; 44];
+            let asked = Probe { error: probe().error.with_format(format), ..probe() };
+            codec.write_probe(&asked, &Extensions::default(), &mut message);
+            let pending = reflector.reflect(&mut message, &arrived(5_000, NOW)).unwrap();
+            reflector.finish(pending, NOW + 250, &mut message);
+            let answer = codec.read_answer(&message).unwrap();
+            assert_eq!(answer.error, error().with_format(format));
+            let times = [answer.received, answer.timestamp].map(|bits| format.unix_ns(bits, NOW));
+            assert_eq!(times, [Some(NOW), Some(NOW + 250)], "{format:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_beyond_the_limit_is_not_answered() {
+        let [codec, _] = codecs();
+        let mut reflector = Reflector::new(codec.clone(), error(), true).limited(5);
+        let mut message = [0; 44];
+        codec.write_probe(&probe(), &Extensions::default(), &mut message);
+        let mut answers = |port, unix_ns| {
+            (0..20)
+                .filter(|_| reflector.reflect(&mut message.clone(), &arrived(port, unix_ns)).is_some())
+                .count()
+        };
+        assert_eq!(answers(5_000, NOW), 6);
+        assert_eq!(answers(5_001, NOW), 0, "another port is the same client");
+        assert_eq!(answers(5_000, NOW + 2_000_000_000), 6);
     }
 
     #[test]

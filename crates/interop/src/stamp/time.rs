@@ -64,6 +64,11 @@ impl ErrorEstimate {
         ErrorEstimate { synchronised: error_ns.is_some(), format, scale, multiplier }
     }
 
+    /// The same, of a clock whose timestamps are written so.
+    pub fn with_format(self, format: TimeFormat) -> Self {
+        ErrorEstimate { format, ..self }
+    }
+
     /// The largest error, nanoseconds.
     pub fn error_ns(self) -> u64 {
         let units = u128::from(self.multiplier) << self.scale;

@@ -70,11 +70,12 @@ impl ImportedStudy {
         let cells: Vec<Cell> = once_each(runs.iter().filter(own).map(|run| run.trial.cell.clone()));
         let families: BTreeSet<Family> = cells.iter().map(|cell| cell.family).collect();
         let measured: BTreeSet<Metric> = runs.iter().flat_map(figures).collect();
+        let compared = measured.into_iter().filter(|metric| !metric.is_bias()).collect();
         let comparison = ComparisonSpec {
             factor: Factor::Family,
             baseline: Family::Ipv4.to_string(),
             candidate: Family::Ipv6.to_string(),
-            metrics: if metrics.is_empty() { measured.into_iter().collect() } else { metrics },
+            metrics: if metrics.is_empty() { compared } else { metrics },
             margin,
         };
         let study = Study {

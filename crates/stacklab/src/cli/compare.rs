@@ -1,5 +1,6 @@
 //! Two records side by side.
 
+use crate::cli::quantities::compared;
 use clap::Args;
 use stacklab_model::Metric;
 use stacklab_report::Format;
@@ -19,7 +20,7 @@ pub struct CompareOptions {
     #[arg(long, value_name = "worse=PERCENT")]
     pub fail_on: Option<FailOn>,
     /// Compare this metric only; may be given again
-    #[arg(long = "metric", value_name = "NAME")]
+    #[arg(long = "metric", value_name = "NAME", value_parser = compared)]
     pub metrics: Vec<Metric>,
     /// text, markdown, csv or json
     #[arg(long, value_name = "FORMAT", default_value = "text")]

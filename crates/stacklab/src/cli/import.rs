@@ -1,6 +1,6 @@
 //! The options of `stacklab import`.
 
-use crate::cli::quantities::bytes;
+use crate::cli::quantities::{bytes, compared};
 use clap::{Args, builder::PossibleValuesParser, builder::TypedValueParser};
 use stacklab_interop::import::Format;
 use stacklab_model::{Family, Metric, Transport};
@@ -31,7 +31,7 @@ pub struct ImportOptions {
     #[arg(long, value_name = "PERCENT", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=99))]
     pub margin: u8,
     /// Compare by this metric only; may be given again
-    #[arg(long = "metric", value_name = "NAME")]
+    #[arg(long = "metric", value_name = "NAME", value_parser = compared)]
     pub metrics: Vec<Metric>,
     /// Title of reports
     #[arg(long, value_name = "TEXT")]

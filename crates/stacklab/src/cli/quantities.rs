@@ -1,6 +1,6 @@
 //! Quantities as users of iperf3 write them on a command line.
 
-use stacklab_model::{Io, parse_duration};
+use stacklab_model::{Io, Metric, UnknownName, parse_duration};
 
 /// Nanoseconds of a time: seconds, or with a unit of its own (`500ms`).
 pub fn time(text: &str) -> Result<u64, String> {
@@ -41,6 +41,17 @@ pub fn per_second(text: &str) -> Result<f64, String> {
         Ok(number) if number > 0.0 && number <= 1e9 => Ok(number),
         _ => Err("expected messages per second, more than 0".to_owned()),
     }
+}
+
+/// A metric to compare by.
+pub fn compared(text: &str) -> Result<Metric, String> {
+    let metric: Metric = text.parse().map_err(|error: UnknownName| error.to_string())?;
+    if metric.is_bias() {
+        return Err("nothing is compared by it: it says how far an engine is from the interface, and neither more nor \
+            less is better; `report` has it"
+            .to_owned());
+    }
+    Ok(metric)
 }
 
 /// How messages get into the kernel; `None` leaves it to the program.

@@ -1,7 +1,7 @@
 //! How far an engine's own count of payload is from what the interfaces counted, less the headers of the model.
 
 use stacklab_model::{
-    Counters, ETHERNET_HEADER_BYTES, Metric, Probe, RunStatus, TrialSpec, Value, wire_size,
+    Counters, ETHERNET_HEADER_BYTES, Family, Metric, Probe, RunStatus, TrialSpec, Value, wire_size,
 };
 use stacklab_traffic::trial::{Figures, Path};
 
@@ -23,9 +23,12 @@ pub fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Figures {
         bytes(receiver.tool.is_some(), received.bytes, received.warmup + received.measured),
     ];
     let dropped = drops_of(&receiver.counters) as f64 * f64::from(spec.message_bytes);
+    let mtu = path.path_mtus()[0];
+    // Of another family than the sender's behind a translator.
+    let [here, there] = [path.sender.ip(), path.receiver.ip()].map(Family::of);
     let counted = [
-        payload(&sender.counters, "tx", spec, path.path_mtus()[0]),
-        payload(&receiver.counters, "rx", spec, path.path_mtus()[0]) - dropped,
+        payload(&sender.counters, "tx", spec, here, mtu),
+        payload(&receiver.counters, "rx", spec, there, mtu) - dropped,
     ];
     for (metric, (told, counted)) in
         [Metric::BiasSent, Metric::BiasReceived].into_iter().zip(told.into_iter().zip(counted))
@@ -41,15 +44,15 @@ pub fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Figures {
     made
 }
 
-/// Payload bytes in the packets that an interface counted, if all have the headers of the model's packets.
-pub(super) fn payload(counters: &Counters, way: &str, spec: &TrialSpec, mtu: u32) -> f64 {
+/// Payload bytes in the packets that an interface counted, if all have the headers of the model's packets of a family.
+pub(super) fn payload(counters: &Counters, way: &str, spec: &TrialSpec, family: Family, mtu: u32) -> f64 {
     let of = |name: &str| counters.get(&format!("interface.{way}_{name}")) as f64;
-    of("bytes") - of("packets") * headers(spec, mtu)
+    of("bytes") - of("packets") * headers(spec, family, mtu)
 }
 
 /// Mean bytes of headers of a packet, as an interface counts it.
-pub(super) fn headers(spec: &TrialSpec, mtu: u32) -> f64 {
-    let wire = wire_size(spec.family, spec.transport, spec.message_bytes, mtu);
+pub(super) fn headers(spec: &TrialSpec, family: Family, mtu: u32) -> f64 {
+    let wire = wire_size(family, spec.transport, spec.message_bytes, mtu);
     let headers = f64::from(wire.ip_bytes) - f64::from(spec.message_bytes);
     headers / f64::from(wire.packets) + f64::from(ETHERNET_HEADER_BYTES)
 }
@@ -63,7 +66,7 @@ pub(super) fn drops_of(counters: &Counters) -> u64 {
 mod tests {
     use super::*;
     use crate::trial::fixtures::{path, trial_and_spec};
-    use stacklab_model::{Family, Transport};
+    use stacklab_model::Transport;
 
     #[test]
     fn payload_is_what_is_left_of_the_bytes_of_an_interface() {
@@ -73,18 +76,18 @@ mod tests {
             (Family::Ipv6, Transport::Udp, 14 + 40 + 8),
             (Family::Ipv6, Transport::Tcp, 14 + 40 + 32),
         ] {
-            (spec.family, spec.transport, spec.message_bytes) = (family, transport, 1000);
-            assert_eq!(headers(&spec, 1500), f64::from(each));
+            (spec.transport, spec.message_bytes) = (transport, 1000);
+            assert_eq!(headers(&spec, family, 1500), f64::from(each));
             let counters = Counters(
                 [("interface.tx_bytes", u64::from(7 * (1000 + each))), ("interface.tx_packets", 7)]
                     .map(|(name, count)| (name.to_owned(), count))
                     .into(),
             );
-            assert_eq!(payload(&counters, "tx", &spec, 1500), 7000.0);
+            assert_eq!(payload(&counters, "tx", &spec, family, 1500), 7000.0);
         }
         // Two fragments: one has UDP's header.
-        (spec.family, spec.transport, spec.message_bytes) = (Family::Ipv4, Transport::Udp, 2000);
-        assert_eq!(headers(&spec, 1500), f64::from(14 + 20) + 4.0);
+        (spec.transport, spec.message_bytes) = (Transport::Udp, 2000);
+        assert_eq!(headers(&spec, Family::Ipv4, 1500), f64::from(14 + 20) + 4.0);
         assert_eq!(path().path_mtus(), [1500, 1500]);
     }
 }

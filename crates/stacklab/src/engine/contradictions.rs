@@ -36,23 +36,31 @@ pub(super) fn contradictions(
         }
     }
     let mtu = path.path_mtus()[0];
-    for (name, report, way) in [("sender", sender, "tx"), ("receiver", receiver, "rx")] {
-        let counted = payload(&report.counters, way, spec, mtu);
+    for (name, report, way, own) in
+        [("sender", sender, "tx", path.sender.ip()), ("receiver", receiver, "rx", path.receiver.ip())]
+    {
+        let family = Family::of(own);
+        let counted = payload(&report.counters, way, spec, family, mtu);
         if counted < f64::from(spec.message_bytes) {
             found.push(format!("the {name}'s interface counted {counted:.0} bytes of payload"));
         } else if spec.transport == Transport::Udp {
-            found.extend(size(spec, mtu, (name, report, way)));
+            found.extend(size(spec, family, mtu, (name, report, way)));
         }
     }
     found
 }
 
 /// A size of packets other than that of the planned messages.
-fn size(spec: &TrialSpec, mtu: u32, (name, report, way): (&str, &HostReport, &str)) -> Option<String> {
+fn size(
+    spec: &TrialSpec,
+    family: Family,
+    mtu: u32,
+    (name, report, way): (&str, &HostReport, &str),
+) -> Option<String> {
     let of = |name: &str| report.counters.get(&format!("interface.{way}_{name}")) as f64;
     let (bytes, packets) = (of("bytes"), of("packets"));
-    let pieces = f64::from(wire_size(spec.family, spec.transport, spec.message_bytes, mtu).packets);
-    let planned = f64::from(spec.message_bytes) / pieces + headers(spec, mtu);
+    let pieces = f64::from(wire_size(family, spec.transport, spec.message_bytes, mtu).packets);
+    let planned = f64::from(spec.message_bytes) / pieces + headers(spec, family, mtu);
     let control = report.counters.get(if way == "tx" { "tcp.OutSegs" } else { "tcp.InSegs" }) as f64;
     let others = control + OTHER_PACKETS as f64;
     let room = planned * TOLERANCE + others * CONTROL_BYTES / packets;
@@ -92,13 +100,13 @@ mod tests {
     fn family_size_and_packets_are_compared_with_the_plan() {
         let (_, mut spec) = trial_and_spec();
         let path = path();
-        spec.family = Family::of(path.sender.ip());
+        let planned = Family::of(path.sender.ip());
         (spec.transport, spec.message_bytes) = (Transport::Udp, 1000);
-        let (own, other) = match spec.family {
+        let (own, other) = match planned {
             Family::Ipv4 => ("ip", "ip6"),
             Family::Ipv6 => ("ip6", "ip"),
         };
-        let each = 1000 + headers(&spec, 1500) as u64;
+        let each = 1000 + headers(&spec, planned, 1500) as u64;
         let found = |host: &HostReport| contradictions(&spec, &path, [host, host]);
         assert_eq!(found(&host(own, 5000, each)), [""; 0]);
         let wrong = found(&host(other, 5000, each));

@@ -73,7 +73,8 @@ pub fn drive(
     let [sent, received] = [sender.as_ref().map(printed).unwrap_or_default(), printed(&receiver)];
     let decoded = ends.decoded.unwrap_or_default();
     let figures = match driven {
-        Ok(()) => (tool.read)(traffic, &Output { sender: &sent, receiver: &received, decoded: &decoded })
+        Ok(()) => tool
+            .figures(traffic, &Output { sender: &sent, receiver: &received, decoded: &decoded })
             .map_err(|reason| format!("{engine}: {reason}")),
         Err(Ended::Badly(reason)) => Err(reason),
         Err(Ended::Failed(failure)) => return Err(failure),

@@ -1,14 +1,21 @@
-//! Findings of the folder's records as gauges for monitoring systems: Prometheus reads them at /metrics.
+//! Findings of the folder's records as gauges for monitoring systems: Prometheus reads them at /metrics, and a
+//! collector of OpenTelemetry is given them.
 
+use crate::otlp::Collector;
 use crate::serve::cached::{Cached, locked};
 use crate::serve::library::Library;
+use crate::serve::server::Server;
 use stacklab_interop::metrics::{Gauge, Labels, exposition};
 use stacklab_model::{Cell, Comparison, Factor, Findings, Interval, Scale, Verdict};
 use std::collections::HashMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 /// So many records have gauges: those that changed last.
 const MOST: usize = 20;
+/// How often a collector is given gauges.
+const PERIOD: Duration = Duration::from_secs(60);
 
 /// The gauges of records, each record's kept while it does not change.
 #[derive(Default)]
@@ -17,8 +24,13 @@ pub struct Exporter {
 }
 
 impl Exporter {
-    /// All gauges as text.
+    /// All gauges as text for Prometheus.
     pub fn text(&self, library: &Library) -> String {
+        exposition(&self.gauges(library))
+    }
+
+    /// All gauges.
+    fn gauges(&self, library: &Library) -> Vec<Gauge> {
         let files = library.files();
         let mut readable =
             Gauge::new("stacklab_record_readable", "1 if the record could be read: 0 has no other gauges.");
@@ -45,8 +57,18 @@ impl Exporter {
             }
         }
         all.push(readable);
-        exposition(&all)
+        all
     }
+}
+
+/// Gives a collector the gauges at once, and then every minute, on a thread of its own.
+pub fn give(server: Arc<Server>, mut collector: Collector) {
+    thread::spawn(move || {
+        loop {
+            collector.give(&server.exporter.gauges(&server.library));
+            thread::sleep(PERIOD);
+        }
+    });
 }
 
 /// Every gauge of a record, without samples.

@@ -2,7 +2,7 @@
 //!
 //! * `library`: the records of the folder, by name only
 //! * `cached`: what was read of a record, while its file does not change
-//! * `metrics`: findings as gauges for Prometheus
+//! * `metrics`: findings as gauges for Prometheus and OpenTelemetry
 //! * `guard`: access control
 //! * `connections`: how many, and for how long they may be silent
 //! * `routes`: the answers
@@ -23,6 +23,7 @@ mod server;
 
 use crate::cli::report::ServeOptions;
 use crate::failure::Failure;
+use crate::otlp::Collector;
 use guard::Guard;
 use library::Library;
 use metrics::Exporter;
@@ -37,6 +38,7 @@ use std::sync::Arc;
 pub fn serve(options: &ServeOptions) -> Result<(), Failure> {
     stacklab_report::page::shell()?;
     let library = Library::open(&options.folder)?;
+    let collector = options.otlp.as_ref().map(Collector::new).transpose()?;
     let address = SocketAddr::new(options.address, options.port);
     let failed = |reason| Failure::Serve { address, reason };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -50,10 +52,13 @@ pub fn serve(options: &ServeOptions) -> Result<(), Failure> {
         let bound = listener.local_addr().map_err(failed)?;
         let guard = Guard::new(bound, options.token.as_deref())?;
         eprintln!("{} at {}  (Ctrl-C ends it)", options.folder.display(), guard.entry(bound));
-        let metrics = options.metrics.then(Exporter::default);
         let streams = Arc::new(tokio::sync::Semaphore::new(STREAMS));
-        let server = Server { library, guard, metrics, streams };
-        connections::serve(listener, routes::routes(Arc::new(server))).await;
+        let exporter = Exporter::default();
+        let server = Arc::new(Server { library, guard, exporter, metrics: options.metrics, streams });
+        if let Some(collector) = collector {
+            metrics::give(Arc::clone(&server), collector);
+        }
+        connections::serve(listener, routes::routes(server)).await;
         Ok(())
     })
 }

@@ -105,12 +105,12 @@ async fn campaigns(State(server): ServerState) -> Response {
 }
 
 async fn metrics(State(server): ServerState) -> Response {
-    if server.metrics.is_none() {
+    if !server.metrics {
         return refused(StatusCode::NOT_FOUND, "start stacklab serve with --metrics for this");
     }
-    let text = move || server.metrics.as_ref().map(|metrics| metrics.text(&server.library));
+    let text = move || server.exporter.text(&server.library);
     match tokio::task::spawn_blocking(text).await {
-        Ok(text) => ([(CONTENT_TYPE, exposition::CONTENT_TYPE)], text.unwrap_or_default()).into_response(),
+        Ok(text) => ([(CONTENT_TYPE, exposition::CONTENT_TYPE)], text).into_response(),
         Err(_) => refused(StatusCode::INTERNAL_SERVER_ERROR, "the records could not be read"),
     }
 }
@@ -177,7 +177,8 @@ mod tests {
         let (_folder, _path, library) = folder();
         let guard = Guard::new("127.0.0.1:8000".parse().unwrap(), None).unwrap();
         let streams = Arc::new(Semaphore::new(STREAMS));
-        let server = Arc::new(Server { library, guard, metrics: None, streams });
+        let server =
+            Arc::new(Server { library, guard, exporter: Default::default(), metrics: false, streams });
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let ask = |name: &str| {
             let name = Some(name.to_owned());

@@ -9,8 +9,10 @@ use std::sync::Arc;
 pub struct Server {
     pub library: Library,
     pub guard: Guard,
-    /// Gauges for monitoring systems, if they are asked for.
-    pub metrics: Option<Exporter>,
+    /// Gauges for monitoring systems.
+    pub exporter: Exporter,
+    /// Whether Prometheus may read them.
+    pub metrics: bool,
     /// Limits the number of concurrent event streams.
     pub streams: Arc<tokio::sync::Semaphore>,
 }

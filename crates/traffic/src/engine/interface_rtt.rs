@@ -191,7 +191,7 @@ mod tests {
         let both = |kernel, interface| RecvMeta {
             software_rx_ns: Some(kernel),
             hardware_rx_ns: interface,
-            gro_segment_bytes: None,
+            ..RecvMeta::default()
         };
         let answers = [both(1_000, Some(90)), both(2_000, Some(190))];
         let all = [

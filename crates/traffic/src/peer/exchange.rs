@@ -100,8 +100,10 @@ pub fn exchange(
         stop: None,
     };
     let told = thread::scope(|scope| {
-        let answers = scope
-            .spawn(|| receive_headers(&mut RxBatch::new(&channels, StampClock::new())?, read, &mut counter));
+        let answers = scope.spawn(|| {
+            let mut rx = RxBatch::new(&channels, StampClock::new())?;
+            receive_headers(&mut rx, read, &mut counter).map(|()| rx.recv_meta().ttl)
+        });
         let told = TxBatch::new(&channels, 0).and_then(|tx| {
             send(&phase, &mut tx.with_header(&write), |sequence| {
                 sent.store(sequence + 1, Ordering::Release);
@@ -111,12 +113,12 @@ pub fn exchange(
         });
         ended.store(sys::now_ns(), Ordering::Release);
         let received = answers.join().expect("the receive loop does not panic");
-        told.and_then(|told| received.map(|()| told))
+        told.and_then(|told| Ok((told, received?)))
     });
     if interrupted.load(Ordering::Relaxed) {
         return Err(PeerError::Interrupted);
     }
-    let told = match told {
+    let (told, answer_ttl) = match told {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Err(PeerError::Refused(to)),
         told => told.attempt(attempt)?,
     };
@@ -130,6 +132,7 @@ pub fn exchange(
     let moved = sys::realtime_offset().offset_ns.abs_diff(realtime.offset_ns);
     Ok(ExchangeReport {
         sent: told.messages,
+        answer_ttl,
         losses: numbers.losses(told.messages, closing),
         numbers,
         ways: clock.and_then(|clock| ways(&samples, &clock)),
@@ -156,6 +159,8 @@ fn trial(spec: &ExchangeSpec, bytes: usize) -> TrialSpec {
 fn open(trial: &TrialSpec, from: SocketAddr, to: SocketAddr, ttl: u8) -> Result<Channel, EngineError> {
     let mut channel = Channel::connect(trial, from, to)?;
     channel.stamped = sys::enable_rx_timestamps(&channel.socket).is_ok();
+    // Where it is not told, it is missing.
+    let _ = sys::enable_rx_ttl(&channel.socket, Family::of(to.ip()));
     let set = match to {
         SocketAddr::V4(_) => channel.socket.set_ttl_v4(ttl.into()),
         SocketAddr::V6(_) => channel.socket.set_unicast_hops_v6(ttl.into()),

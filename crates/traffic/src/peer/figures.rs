@@ -166,6 +166,8 @@ pub struct Ways {
 pub struct ExchangeReport {
     /// Packets sent.
     pub sent: u64,
+    /// TTL, or hop limit, with which the last packet arrived here, if the system tells it.
+    pub answer_ttl: Option<u8>,
     /// Counts of answers.
     pub numbers: Numbers,
     /// Losses.

@@ -11,6 +11,8 @@ pub struct RecvMeta {
     pub hardware_rx_ns: Option<Nanos>,
     /// Segment size of datagrams that GRO coalesced, bytes.
     pub gro_segment_bytes: Option<usize>,
+    /// TTL, or hop limit, with which it arrived, where enabled.
+    pub ttl: Option<u8>,
 }
 
 /// A transmit timestamp.

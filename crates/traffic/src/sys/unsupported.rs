@@ -7,7 +7,7 @@ use crate::sys::unix as os;
 #[cfg(windows)]
 use crate::sys::windows as os;
 use socket2::Socket;
-use stacklab_model::Offloads;
+use stacklab_model::{Family, Offloads};
 use std::ffi::c_int;
 use std::io;
 use std::net::Ipv6Addr;
@@ -45,6 +45,11 @@ impl RunDelay {
 /// Turns receive timestamps on.
 pub fn enable_rx_timestamps(_socket: &Socket) -> io::Result<()> {
     unsupported("kernel receive timestamps")
+}
+
+/// Has receives tell the TTL, or hop limit, of each datagram.
+pub fn enable_rx_ttl(_socket: &Socket, _family: Family) -> io::Result<()> {
+    unsupported("the TTL of datagrams")
 }
 
 /// Receives from a stream with a receive timestamp.

@@ -2,6 +2,7 @@
 
 use crate::cli::quantities::time;
 use clap::{Args, ValueEnum};
+use stacklab_interop::stamp::TimeFormat;
 
 /// What runs on the other host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -25,6 +26,15 @@ impl Peer {
     }
 }
 
+/// How 64 bits hold a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum StampFormat {
+    /// Seconds since 1900 and a binary fraction
+    Ntp,
+    /// Seconds since 1970 and nanoseconds: the truncated format of PTPv2, as UTC
+    Ptp,
+}
+
 /// Options of an echo with a STAMP reflector. Packets leave on a schedule: 100 a second, or --pps. --key-file has the
 /// key of authenticated packets, as hexadecimal digits; -S asks for answers with the same code point.
 #[derive(Debug, Clone, Args)]
@@ -35,9 +45,11 @@ pub struct PeerOptions {
     /// Ask how the reflector's clock is synchronised and takes its times (the timestamp information TLV)
     #[arg(long, requires = "peer")]
     stamp_times: bool,
+    /// How own timestamps are written, and asked for in answers
+    #[arg(long, value_enum, value_name = "FORMAT", requires = "peer", default_value_t = StampFormat::Ntp)]
+    stamp_format: StampFormat,
     /// By how much both hosts' clocks differ at most: 0 on one machine, 1us with PTP. Without it, what both say of
-    /// their
-    /// synchronisation decides, and else the offset is estimated from the delays
+    /// their synchronisation decides, and else the offset is estimated from the delays
     #[arg(long, value_name = "TIME", requires = "peer", value_parser = time)]
     clock_error: Option<u64>,
 }
@@ -49,6 +61,8 @@ pub struct StampRequest {
     pub session: Option<u16>,
     /// Whether timestamp information is asked for.
     pub times: bool,
+    /// How its timestamps are written.
+    pub format: TimeFormat,
     /// By how much both clocks differ at most, nanoseconds.
     pub clock_error_ns: Option<u64>,
     /// Packets per second.
@@ -63,6 +77,10 @@ impl PeerOptions {
         StampRequest {
             session: self.stamp_session,
             times: self.stamp_times,
+            format: match self.stamp_format {
+                StampFormat::Ntp => TimeFormat::Ntp,
+                StampFormat::Ptp => TimeFormat::Ptp,
+            },
             clock_error_ns: self.clock_error,
             per_second: per_second.unwrap_or(PER_SECOND),
         }

@@ -39,6 +39,9 @@ pub(super) unsafe fn parse_cmsg(header: &libc::msghdr) -> RecvMeta {
                 (libc::SOL_UDP, libc::UDP_GRO) => {
                     meta.gro_segment_bytes = Some(data.cast::<c_int>().read_unaligned() as usize);
                 }
+                (libc::SOL_IP, libc::IP_TTL) | (libc::SOL_IPV6, libc::IPV6_HOPLIMIT) => {
+                    meta.ttl = u8::try_from(data.cast::<c_int>().read_unaligned()).ok();
+                }
                 _ => {}
             }
             message = libc::CMSG_NXTHDR(header, control);

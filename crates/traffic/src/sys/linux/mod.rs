@@ -53,6 +53,14 @@ pub fn enable_rx_timestamps(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
+/// Has receives tell the TTL, or hop limit, of each datagram of a family.
+pub fn enable_rx_ttl(socket: &Socket, family: Family) -> io::Result<()> {
+    match family {
+        Family::Ipv4 => set_option(socket, libc::SOL_IP, libc::IP_RECVTTL, 1),
+        Family::Ipv6 => set_option(socket, libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT, 1),
+    }
+}
+
 /// Turns GSO on: one send leaves as datagrams of this many bytes (UDP_SEGMENT).
 pub fn enable_gso(socket: &Socket, bytes: usize) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes as c_int)

@@ -138,7 +138,7 @@ impl Session {
             Some(number) => number,
             None => random_session()?,
         };
-        let error = ErrorEstimate::new(TimeFormat::Ntp, clock_error_ns());
+        let error = ErrorEstimate::new(peer.format, clock_error_ns());
         Ok(Session { codec, extensions, number, error, said: Mutex::new(None) })
     }
 }

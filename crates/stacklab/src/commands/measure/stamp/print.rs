@@ -89,6 +89,9 @@ pub fn text(measured: &Measured) -> String {
     if let Some(hops) = hops(measured) {
         line("routers", format!("{hops} on the way there, by the TTL"));
     }
+    if let Some(ttl) = report.answer_ttl {
+        line("", format!("answers arrived with a TTL of {ttl}"));
+    }
     if let Some(class) = measured.said.and_then(|said| said.class) {
         let refused = if class.refused > 0 { ", which the reflector refuses" } else { "" };
         line(
@@ -191,6 +194,7 @@ pub fn json(measured: &Measured) -> String {
         "clock_was_set": report.clock_was_set,
         "latest_ms": ms(report.late_ns as f64),
         "routers_forward": hops(measured),
+        "answer_ttl": report.answer_ttl,
         "class_of_service": measured.said.and_then(|said| said.class).map(|class| json!({
             "asked": class.asked, "arrived": class.arrived, "ecn": class.ecn, "refused": class.refused,
         })),
