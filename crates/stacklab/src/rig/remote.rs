@@ -2,12 +2,13 @@
 
 use crate::failure::Failure;
 use crate::rig::Rig;
+use crate::rig::adapter::Adapter;
 use crate::rig::host_pair::HostPair;
 use crate::rig::kernels::Kernels;
 use crate::rig::remote_host::{Reached, RemoteHost};
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::Steers;
-use stacklab_model::{Cell, CpuScope, LinkConfig, Services, System, Systems};
+use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Station, System, Systems};
 use stacklab_store::HostRow;
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
@@ -18,13 +19,17 @@ use std::sync::atomic::AtomicBool;
 pub struct RemoteRig {
     machines: [RemoteHost; 2],
     ends: HostPair,
+    /// The machines' Wi-Fi adapters on the network under test.
+    adapters: [Option<Adapter>; 2],
+    /// Their states when the trial began.
+    before: [Option<Result<Station, String>>; 2],
 }
 
 impl RemoteRig {
     /// Sends hello to the agents on both machines.
     ///
     /// # Errors
-    /// When an agent does not answer.
+    /// When an agent does not answer, or a machine is controlled over the Wi-Fi that is to be measured.
     pub fn new(
         systems: &Systems,
         services: &Services,
@@ -32,7 +37,18 @@ impl RemoteRig {
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
         let ends = HostPair::meet(systems, services, [sender.1, receiver.1], interrupted)?;
-        Ok(RemoteRig { machines: [sender.0, receiver.0], ends })
+        let machines = [sender.0, receiver.0];
+        let mut adapters = [None, None];
+        for ((adapter, machine), other) in adapters.iter_mut().zip(&machines).zip(systems.0.iter().rev()) {
+            *adapter = machine.adapter()?;
+            adapter.iter().try_for_each(|adapter: &Adapter| adapter.check_control_path(other))?;
+        }
+        Ok(RemoteRig { machines, ends, adapters, before: [None, None] })
+    }
+
+    /// The state of each adapter.
+    fn look(&self) -> [Option<Result<Station, String>>; 2] {
+        self.adapters.each_ref().map(|adapter| adapter.as_ref().map(Adapter::look))
     }
 }
 
@@ -52,7 +68,9 @@ impl Rig for RemoteRig {
     fn describe(&self, link_config: &LinkConfig) -> String {
         let [sender, receiver] = &self.machines;
         let rate = link_config.rate.map_or_else(String::new, |rate| format!(", {rate}"));
-        format!("{sender} and {receiver} on their own network, MTU {}{rate}", link_config.mtu)
+        let wifi = self.adapters.iter().flatten().map(|adapter| format!(", Wi-Fi at {adapter}"));
+        let wifi: String = wifi.collect();
+        format!("{sender} and {receiver} on their own network, MTU {}{rate}{wifi}", link_config.mtu)
     }
 
     fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, Failure> {
@@ -69,7 +87,17 @@ impl Rig for RemoteRig {
         self.ends.path(addresses, link_config, cell)
     }
 
+    fn begin(&mut self, _seed: u64) -> Result<(), Failure> {
+        self.before = self.look();
+        Ok(())
+    }
+
     fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, Failure> {
-        Ok(Evidence::of_each(collected?))
+        let mut evidence = Evidence::of_each(collected?);
+        let (before, after) = (std::mem::take(&mut self.before), self.look());
+        let mut pairs = before.into_iter().zip(after).map(|(before, after)| Some([before?, after?]));
+        let adapters = [0, 1].map(|_| pairs.next().flatten());
+        evidence.iter_mut().for_each(|arm| arm.adapters = adapters.clone());
+        Ok(evidence)
     }
 }

@@ -1,6 +1,7 @@
 //! Real machines: this one, and machines reached with the user's ssh.
 
 use crate::failure::Failure;
+use crate::rig::adapter::Adapter;
 use crate::rig::agent_copy::{Copying, agent_on};
 use crate::rig::agent_process::AgentProcess;
 use crate::rig::ssh::{ask, on, relay};
@@ -58,6 +59,15 @@ impl RemoteHost {
             relay(system, errors);
         }
         Ok((RemoteHost { system: system.clone(), _agent: agent, addresses }, streams))
+    }
+
+    /// Its Wi-Fi adapter on the network under test, if it is Wi-Fi there.
+    ///
+    /// # Errors
+    /// As [`Adapter::find`].
+    pub fn adapter(&self) -> Result<Option<Adapter>, Failure> {
+        let addresses: Vec<IpAddr> = self.addresses.values().map(ScopedAddr::ip).collect();
+        Adapter::find(&self.system, &addresses)
     }
 
     /// Its address on the network under test, as this machine names it.
