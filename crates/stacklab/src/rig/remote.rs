@@ -19,9 +19,7 @@ use std::sync::atomic::AtomicBool;
 pub struct RemoteRig {
     machines: [RemoteHost; 2],
     ends: HostPair,
-    /// The machines' Wi-Fi adapters on the network under test.
-    adapters: [Option<Adapter>; 2],
-    /// Their states when the trial began.
+    /// The states of the machines' Wi-Fi adapters when the trial began.
     before: [Option<Result<Station, String>>; 2],
 }
 
@@ -29,7 +27,7 @@ impl RemoteRig {
     /// Sends hello to the agents on both machines.
     ///
     /// # Errors
-    /// When an agent does not answer, or a machine is controlled over the Wi-Fi that is to be measured.
+    /// When an agent does not answer.
     pub fn new(
         systems: &Systems,
         services: &Services,
@@ -37,18 +35,12 @@ impl RemoteRig {
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
         let ends = HostPair::meet(systems, services, [sender.1, receiver.1], interrupted)?;
-        let machines = [sender.0, receiver.0];
-        let mut adapters = [None, None];
-        for ((adapter, machine), other) in adapters.iter_mut().zip(&machines).zip(systems.0.iter().rev()) {
-            *adapter = machine.adapter()?;
-            adapter.iter().try_for_each(|adapter: &Adapter| adapter.check_control_path(other))?;
-        }
-        Ok(RemoteRig { machines, ends, adapters, before: [None, None] })
+        Ok(RemoteRig { machines: [sender.0, receiver.0], ends, before: [None, None] })
     }
 
-    /// The state of each adapter.
+    /// The state of each machine's Wi-Fi adapter on the network under test.
     fn look(&self) -> [Option<Result<Station, String>>; 2] {
-        self.adapters.each_ref().map(|adapter| adapter.as_ref().map(Adapter::look))
+        self.machines.each_ref().map(|machine| machine.adapter().map(Adapter::look))
     }
 }
 
@@ -68,7 +60,8 @@ impl Rig for RemoteRig {
     fn describe(&self, link_config: &LinkConfig) -> String {
         let [sender, receiver] = &self.machines;
         let rate = link_config.rate.map_or_else(String::new, |rate| format!(", {rate}"));
-        let wifi = self.adapters.iter().flatten().map(|adapter| format!(", Wi-Fi at {adapter}"));
+        let adapters = self.machines.iter().filter_map(RemoteHost::adapter);
+        let wifi = adapters.map(|adapter| format!(", Wi-Fi at {adapter}"));
         let wifi: String = wifi.collect();
         format!("{sender} and {receiver} on their own network, MTU {}{rate}{wifi}", link_config.mtu)
     }
