@@ -32,6 +32,7 @@ mod privileges;
 mod prometheus;
 mod published;
 mod remote;
+mod remote_wifi;
 mod routed_systems;
 mod same_arm;
 mod services;

@@ -15,7 +15,7 @@ use support::program::{Outcome, Program, code, require_root, require_tool};
 use support::records::{figure, runs};
 
 /// Both hosts of the test's testbed: this machine, and the machine behind ssh.
-const PORT: &str = "2222";
+pub(crate) const PORT: &str = "2222";
 /// The link-local addresses of both, each host's interface being st0.
 const LINK_LOCAL: [&str; 2] = ["fe80::1", "fe80::2"];
 /// Maximum time until sshd listens.
@@ -58,9 +58,9 @@ candidate = "ipv6"
 "#;
 
 /// Two namespaces, sshd in the second, and a user's ssh configuration for the first.
-struct Scene {
-    program: Program,
-    testbed: Testbed,
+pub(crate) struct Scene {
+    pub program: Program,
+    pub testbed: Testbed,
     folder: tempfile::TempDir,
     sshd: Option<Child>,
 }
@@ -75,7 +75,7 @@ fn sshd() -> PathBuf {
 }
 
 impl Scene {
-    fn set() -> Self {
+    pub fn set() -> Self {
         require_root();
         for (tool, package) in
             [("ssh", "openssh-client"), ("ssh-keygen", "openssh-client"), ("nsenter", "util-linux")]
@@ -103,11 +103,11 @@ impl Scene {
         scene
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
         fs::write(self.path(name), text).unwrap();
         self.path(name)
     }
@@ -159,7 +159,7 @@ impl Scene {
         );
         self.write("shadow", "root:*:19000:0:99999:7:::\nsshd:*:19000:0:99999:7:::\n");
         let mut config = format!(
-            "Port {PORT}\nListenAddress 198.18.0.2\nListenAddress fe80::2%st0\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n",
+            "Port {PORT}\nListenAddress 0.0.0.0\nListenAddress fe80::2%st0\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n",
             path("host"),
             path("authorized"),
         );
@@ -231,7 +231,7 @@ impl Scene {
         command
     }
 
-    fn run(&self, args: &[&str]) -> Outcome {
+    pub fn run(&self, args: &[&str]) -> Outcome {
         Outcome::of(self.command(args))
     }
 

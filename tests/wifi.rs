@@ -8,7 +8,7 @@ use stacklab_model::Family;
 use stacklab_model::wifi::{Width, WifiSettings};
 use stacklab_testbed::shell::{MOST_COMMANDS, listen, run_in_guest};
 use stacklab_testbed::{
-    CarriedFrame, Passphrase, Security, TestbedError, WifiHosted, WifiSpec, WifiStreams, enter,
+    CarriedFrame, MediumCheck, Passphrase, Security, TestbedError, WifiHosted, WifiSpec, WifiStreams, enter,
 };
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -58,7 +58,8 @@ impl Network {
     /// What iw, the other tool that reads the kernel, says of a station's interface.
     fn iw(&self, host: usize, what: &str) -> String {
         let [loader, iw] = ["ld-linux-x86-64.so.2", "iw"].map(|file| format!("{IMAGE}/{file}"));
-        self.run(host, &[&loader, "--library-path", IMAGE, &iw, "dev", "st0", what])
+        let words = [&loader, "--library-path", IMAGE, &iw, "dev", "st0"].into_iter().chain(what.split(' '));
+        self.run(host, &words.collect::<Vec<_>>())
     }
 }
 
@@ -68,7 +69,7 @@ fn frames(security: &Security, cipher: &str, key_management: &str) -> Vec<(Famil
     let network = boot(&program, &WifiSpec::with_security(security.clone()));
     let network = network.unwrap_or_else(|error| panic!("{error}"));
     let state = network.hosted.state();
-    for (station, host) in state.stations.iter().zip([SENDER, RECEIVER]) {
+    for (station, host) in state.stations.iter().flatten().zip([SENDER, RECEIVER]) {
         assert_eq!((station.ssid.as_str(), station.bssid.as_str()), ("stacklab", "02:00:00:00:00:03"));
         assert_eq!((station.cipher.as_str(), station.key_management.as_str()), (cipher, key_management));
         let channel = station.channel;
@@ -89,7 +90,8 @@ fn frames(security: &Security, cipher: &str, key_management: &str) -> Vec<(Famil
             assert!(said.contains("3 packets transmitted, 3 received, 0% packet loss"), "{said}");
         }
     }
-    let frames = state.checks.iter().map(|check| (check.family, check.hops)).collect();
+    let hops = |check: &MediumCheck| check.hops.map(|hop| hop.expect("both ends are stations"));
+    let frames = state.checks.iter().map(|check| (check.family, hops(check))).collect();
     let guest = network.hosted.process();
     drop(network);
     assert!(!Path::new(&format!("/proc/{guest}")).exists(), "the guest has ended");
@@ -114,18 +116,26 @@ fn stations_reach_each_other_over_an_access_point_and_ccmp_adds_sixteen_bytes() 
 }
 
 #[test]
-fn a_channel_has_the_width_and_the_place_that_was_asked_for() {
+fn a_channel_has_the_width_and_the_place_that_was_asked_for_and_stations_sleep_if_they_may() {
     let program = Program::new();
-    for (channel, width, expected) in
-        [(11, Width::Mhz20, (2462, 20, 2462)), (11, Width::Mhz40, (2462, 40, 2452))]
+    for (channel, width, power_save, expected) in
+        [(11, Width::Mhz20, false, (2462, 20, 2462)), (11, Width::Mhz40, true, (2462, 40, 2452))]
     {
-        let settings = WifiSettings { channel, width, ..WifiSettings::default() };
+        let settings = WifiSettings { channel, width, power_save, ..WifiSettings::default() };
         let spec = WifiSpec::new(settings, Security::Open, [Security::Open, Security::Open]).unwrap();
         let network = boot(&program, &spec).unwrap_or_else(|error| panic!("{error}"));
-        for station in &network.hosted.state().stations {
+        for station in network.hosted.state().stations.iter().flatten() {
             let channel = station.channel;
             assert_eq!((channel.frequency, channel.width, channel.center), expected);
         }
+        let saved = network.iw(RECEIVER, "get power_save");
+        assert!(saved.contains(if power_save { "on" } else { "off" }), "{saved}");
+        // A receiver that sleeps is told of its frames by the next beacon, up to 102.4 ms later.
+        let (family, _, receiver) = ADDRESSES[0];
+        let said = network.run(SENDER, &["ping", family, "-n", "-c", "4", "-i", "0.5", receiver]);
+        let mean_ms: f64 = said.split("mdev = ").nth(1).unwrap().split('/').nth(1).unwrap().parse().unwrap();
+        println!("note: power save {power_save}: mean round trip {mean_ms} ms");
+        assert!(if power_save { mean_ms > 10.0 } else { mean_ms < 5.0 }, "{power_save}: {said}");
     }
 }
 
@@ -141,11 +151,15 @@ fn refusal(access_point: Security, stations: [Security; 2]) -> String {
 
 #[test]
 fn a_wrong_passphrase_is_said_with_its_station() {
-    let right = wpa2("sixteen bytes ok");
-    let error = refusal(right.clone(), [right, wpa2("sixteen bytes no")]);
-    let expected = "the receiver is not associated with the Wi-Fi network stacklab: the passphrase is wrong";
-    assert!(error.contains(expected), "{error}");
-    assert!(!error.contains("sixteen bytes"), "a passphrase is not printed: {error}");
+    for of in [Security::Wpa2, Security::Wpa3] {
+        let with = |text: &str| of(Passphrase::try_from(text.to_owned()).unwrap());
+        let right = with("sixteen bytes ok");
+        let error = refusal(right.clone(), [right, with("sixteen bytes no")]);
+        let expected =
+            "the receiver is not associated with the Wi-Fi network stacklab: the passphrase is wrong";
+        assert!(error.contains(expected), "{error}");
+        assert!(!error.contains("sixteen bytes"), "a passphrase is not printed: {error}");
+    }
 }
 
 #[test]

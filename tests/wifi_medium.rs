@@ -111,7 +111,7 @@ fn a_network_in_virtual_time_repeats_to_the_bit() {
         let _load = load.then(Load::begin);
         let program = Program::new();
         let settings = WifiSettings { seed, ..WifiSettings::default() };
-        network(&program, settings, wpa2("sixteen bytes ok")).hosted.state().medium
+        network(&program, settings, wpa2("sixteen bytes ok")).hosted.state().medium.clone()
     };
     let first = course(1, false);
     println!("note: {first:?}");

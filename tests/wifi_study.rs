@@ -3,7 +3,9 @@
 
 use crate::support;
 
-use stacklab_model::wifi::{ChannelUse, NodeAirtime, WifiConfig};
+use stacklab_model::wifi::{
+    self, AccessCategory, Band, Bianchi, ChannelUse, Edca, NodeAirtime, Security, WifiConfig,
+};
 use stacklab_model::{Family, Metric, Role, RunRecord, Station, StationReport, Topology, Transport, Value};
 use stacklab_store::Record;
 use stacklab_study::{Input, parse};
@@ -88,7 +90,7 @@ fn check_channel(run: &RunRecord) {
 fn check_stations(run: &RunRecord) {
     for StationReport { before, after, .. } in stations(run) {
         assert_eq!(before, after, "{}", run.trial);
-        let Station { ssid, bssid, cipher, key_management, frequency, width, center, frames } = before;
+        let Station { ssid, bssid, cipher, key_management, frequency, width, center, frames, .. } = before;
         assert_eq!((ssid.as_str(), bssid.as_str()), ("stacklab", "02:00:00:00:00:03"));
         assert_eq!((cipher.as_str(), key_management.as_str()), ("CCMP", "WPA2-PSK"));
         assert_eq!((*frequency, *width, *center), (2412, 40, 2422));
@@ -152,16 +154,66 @@ fn families_take_turns_over_wifi() {
 #[test]
 fn networks_of_one_study_differ_in_what_the_study_varies() {
     let study = FAMILIES
-        .replace("size = [1408]", "size = [384]\nsecurity = [\"open\", \"wpa2\"]")
+        .replace("size = [1408]", "size = [384]\nsecurity = [\"open\", \"wpa2\", \"wpa3\"]")
         .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
     let (all, described) = measure(&study);
-    assert_eq!(all.len(), 2 * 4 * 2);
-    assert_eq!(described.lines().count(), 2, "{described}");
+    assert_eq!(all.len(), 2 * 6 * 2);
+    assert_eq!(described.lines().count(), 3, "{described}");
     for run in &all {
-        let open = run.trial.cell.settings.get(stacklab_model::Factor::Security).unwrap() == "open";
+        let security = run.trial.cell.settings.security.unwrap();
+        let open = security == Security::Open;
+        let (key_management, management_cipher) = match security {
+            Security::Open => ("NONE", None),
+            Security::Wpa2 => ("WPA2-PSK", None),
+            Security::Wpa3 => ("SAE", Some("BIP")),
+        };
         for station in stations(run) {
-            assert_eq!(station.before.cipher, if open { "NONE" } else { "CCMP" }, "{}", run.trial);
-            assert!(station.before.frames.iter().all(|frame| frame.protected != open));
+            let Station { cipher, frames, .. } = &station.before;
+            assert_eq!(cipher, if open { "NONE" } else { "CCMP" }, "{}", run.trial);
+            assert_eq!(station.before.key_management, key_management, "{}", run.trial);
+            assert_eq!(station.before.management_cipher.as_deref(), management_cipher, "{}", run.trial);
+            assert!(frames.iter().all(|frame| frame.protected != open));
         }
+        if run.values.contains_key(&Metric::Throughput) {
+            let (mbit, frames) = (figure(run, Metric::Throughput), figure(run, Metric::AggregateSize));
+            println!("note: {}: {mbit:.2} Mbit/s, {frames:.2} frames an A-MPDU", run.trial.cell);
+            // Also where the block acknowledgement sessions are encrypted.
+            assert!(frames > 3.0, "{}: {frames}", run.trial);
+        }
+    }
+}
+
+#[test]
+fn a_receiver_on_a_wire_has_one_hop_and_other_stations_have_their_share() {
+    let (begin, _) = FAMILIES.split_once("[probe.echo]").unwrap();
+    let begin = begin
+        .replace("wifi = {", "wifi = { receiver = \"wired\",")
+        .replace("family = [\"ipv4\", \"ipv6\"]", "family = [\"ipv6\"]\nstations = [0, 2]")
+        .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
+    let study = format!("{begin}[runs]\narms = \"separate\"\nmin = 2\nmax = 2\n");
+    let (all, described) = measure(&study);
+    assert!(described.contains("station - access point - wired host inside user-mode Linux"), "{described}");
+    assert_eq!(all.len(), 2 * 2);
+    let network = network(&study);
+    for run in &all {
+        let stations: Vec<_> = run.host_reports.iter().map(|report| report.station.is_some()).collect();
+        assert_eq!(stations, [true, false], "{}", run.trial);
+        let others = usize::from(run.trial.cell.settings.stations.unwrap());
+        let received = run.host_reports.iter().find(|report| report.role == Role::Receiver).unwrap();
+        let used = received.channel.as_ref().unwrap();
+        assert_eq!(used.nodes.len(), 3 + others, "{}", run.trial);
+        assert_eq!(used.nodes[2].transmissions, 0, "the receiver has no radio");
+        let alone = network.saturation(&run.trial.cell).unwrap();
+        let senders = 1 + others as u32;
+        let model = Bianchi::new(senders, Edca::default_of(wifi::Role::Station, AccessCategory::BestEffort));
+        let rate = model.exchanges_per_second(alone.exchange, alone.aifs_ns, Band::Ghz2.slot_ns());
+        let payload = run.trial.cell.payload_bytes();
+        let expected = 8e-6 * rate * f64::from(alone.frames * payload) / f64::from(senders);
+        let mbit = figure(run, Metric::Throughput);
+        let data: Vec<_> = used.nodes.iter().map(|node| node.data_ns / 1000).collect();
+        println!("note: {others} others: {mbit:.2} Mbit/s, Bianchi {expected:.2}; data, us: {data:?}");
+        let allowed = if others == 0 { 0.03 } else { 0.2 };
+        assert!((mbit / expected - 1.0).abs() < allowed, "{}: {mbit}, not {expected}", run.trial);
+        assert!(used.nodes[3..].iter().all(|node| node.data_ns > used.nodes[0].data_ns / 2), "{data:?}");
     }
 }

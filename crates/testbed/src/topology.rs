@@ -1,6 +1,7 @@
 //! The hosts of a testbed, identified by their position on the path.
 
 use stacklab_model::Role;
+use stacklab_model::wifi::MOST_STATIONS;
 use std::fmt;
 
 /// A host, identified by its position on the path. A direct link has only the sender and the receiver.
@@ -16,7 +17,13 @@ pub enum Node {
     Receiver,
     /// The access point between two stations, which are the sender and the receiver.
     AccessPoint,
+    /// One of the other stations of a Wi-Fi network, which are numbered from 1.
+    Station(u8),
 }
+
+/// The names of other stations.
+const STATIONS: [&str; MOST_STATIONS as usize] =
+    ["station 1", "station 2", "station 3", "station 4", "station 5", "station 6", "station 7", "station 8"];
 
 impl Node {
     /// The four hosts of a routed testbed, in path order.
@@ -30,6 +37,10 @@ impl Node {
             Node::Router2 => "router2",
             Node::Receiver => "receiver",
             Node::AccessPoint => "access point",
+            Node::Station(number) => {
+                let place = usize::from(number).checked_sub(1);
+                place.and_then(|place| STATIONS.get(place)).copied().unwrap_or("a station")
+            }
         }
     }
 }

@@ -77,6 +77,12 @@ named! {
         BasicRate = "basic_rate",
         /// Whether the access point sends group frames to each station alone.
         MulticastToUnicast = "multicast_to_unicast",
+        /// Whether idle stations of a Wi-Fi network sleep.
+        PowerSave = "power_save",
+        /// How a Wi-Fi network's receiver is connected.
+        Receiver = "receiver",
+        /// Other stations of a Wi-Fi network, which always have something to send.
+        Stations = "stations",
         /// Signal to noise ratio of a Wi-Fi network, dB.
         Snr = "snr",
         /// The clock of a Wi-Fi network.

@@ -8,7 +8,7 @@ use crate::factors::system::Systems;
 use crate::trial::io::IoChoice;
 use crate::trial::tuning::{Direction, Pinning, Tuning};
 use crate::units::Nanoseconds;
-use crate::wifi::{Clock, Guard, LegacyRate, Security, Width};
+use crate::wifi::{Attachment, Clock, Guard, LegacyRate, Security, Width};
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -116,6 +116,12 @@ settings! {
     basic_rate: LegacyRate = BasicRate,
     /// Whether group frames are sent to each station alone.
     multicast_to_unicast: bool = MulticastToUnicast,
+    /// Whether idle stations sleep.
+    power_save: bool = PowerSave,
+    /// How the receiver is connected.
+    receiver: Attachment = Receiver,
+    /// Other stations, which always have something to send.
+    stations: u8 = Stations,
     /// Signal to noise ratio, dB.
     snr: u8 = Snr,
     /// The network's clock.
@@ -237,7 +243,7 @@ mod tests {
     use crate::{Io, Service, System};
 
     /// A level of each setting.
-    const LEVELS: [(&str, &str); 34] = [
+    const LEVELS: [(&str, &str); 37] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -269,6 +275,9 @@ mod tests {
         ("dtim", "3"),
         ("basic_rate", "1 Mbit/s"),
         ("multicast_to_unicast", "true"),
+        ("power_save", "true"),
+        ("receiver", "wired"),
+        ("stations", "2"),
         ("snr", "20"),
         ("time", "real"),
         ("engine", "iperf3"),

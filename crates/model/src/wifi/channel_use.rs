@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 pub struct ChannelUse {
     /// Where the time went.
     pub airtime: Airtime,
-    /// What each node had of it, and what became of its frames: sender, access point, receiver.
+    /// What each node had of it, and what became of its frames: sender, access point, receiver, other
+    /// stations. A receiver on a wire has nothing.
     pub nodes: Vec<NodeAirtime>,
     /// The first exchanges of the first window that has any, at most [`ChannelUse::MOST_INTERVALS`].
     pub intervals: Vec<AirInterval>,

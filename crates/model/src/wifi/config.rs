@@ -5,7 +5,7 @@ use crate::factors::settings::CellSettings;
 use crate::wifi::aggregate::Aggregation;
 use crate::wifi::edca::{AccessCategory, Edca, Role};
 use crate::wifi::mpdu::{Security, mpdu_bytes};
-use crate::wifi::network::{Clock, WifiSettings};
+use crate::wifi::network::{Attachment, Clock, WifiSettings};
 use crate::wifi::saturation::Saturation;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -32,6 +32,7 @@ impl WifiConfig {
         let CellSettings { width, mcs, guard, channel, security, dtim, basic_rate, snr, time, .. } =
             &cell.settings;
         let CellSettings { aggregation_frames, aggregation_bytes, aggregation_time, .. } = &cell.settings;
+        let CellSettings { multicast_to_unicast, power_save, receiver, stations, .. } = &cell.settings;
         let own = &self.settings;
         let aggregation = Aggregation {
             frames: aggregation_frames.unwrap_or(own.aggregation.frames),
@@ -47,7 +48,10 @@ impl WifiConfig {
             aggregation,
             basic_rate: basic_rate.unwrap_or(own.basic_rate),
             dtim: dtim.unwrap_or(own.dtim),
-            multicast_to_unicast: cell.settings.multicast_to_unicast.unwrap_or(own.multicast_to_unicast),
+            multicast_to_unicast: multicast_to_unicast.unwrap_or(own.multicast_to_unicast),
+            power_save: power_save.unwrap_or(own.power_save),
+            receiver: receiver.unwrap_or(own.receiver),
+            stations: stations.unwrap_or(own.stations),
             snr_db: snr.map_or(own.snr_db, |snr| Some(snr.into())),
             time: time.unwrap_or(own.time),
             ..own.clone()
@@ -92,6 +96,17 @@ impl WifiConfig {
         if self.settings.multicast_to_unicast {
             facts.push("group frames to each station alone".to_owned());
         }
+        if self.settings.power_save {
+            facts.push("idle stations sleep".to_owned());
+        }
+        if self.settings.receiver == Attachment::Wired {
+            facts.push("receiver on a wire".to_owned());
+        }
+        match self.settings.stations {
+            0 => {}
+            1 => facts.push("1 other station that always sends".to_owned()),
+            others => facts.push(format!("{others} other stations that always send")),
+        }
         facts.extend(self.settings.snr_db.map(|snr| format!("signal to noise ratio {snr} dB")));
         facts.push(format!("{} time", self.settings.time));
         facts
@@ -135,6 +150,9 @@ mod tests {
             ("dtim", "3"),
             ("basic_rate", "1 Mbit/s"),
             ("multicast_to_unicast", "true"),
+            ("power_save", "true"),
+            ("receiver", "wired"),
+            ("stations", "2"),
             ("snr", "20"),
             ("time", "real"),
         ];
@@ -147,7 +165,8 @@ mod tests {
             study.of(&cell(&levels)).to_string(),
             "802.11n, channel 6 (2437 MHz), 20 MHz, MCS 7 (65.0 Mbit/s), long guard interval, security open, \
              A-MPDUs of up to 8 frames, 8191 bytes and 4000 us, basic rate 1 Mbit/s, DTIM period 3, \
-             group frames to each station alone, signal to noise ratio 20 dB, real time"
+             group frames to each station alone, idle stations sleep, receiver on a wire, 2 other stations that always \
+             send, signal to noise ratio 20 dB, real time"
         );
         let single = study.of(&cell(&[("aggregation_frames", "1")]));
         assert!(

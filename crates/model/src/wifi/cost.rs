@@ -1,19 +1,26 @@
-//! The airtime of a cell's messages from station to station.
+//! The airtime of a cell's messages from host to host.
 
 use crate::factors::cell::Cell;
 use crate::factors::family::{Framing, Transport};
 use crate::wifi::config::WifiConfig;
 use crate::wifi::edca::{AccessCategory, Edca, Role};
 use crate::wifi::mpdu::mpdu_bytes;
+use crate::wifi::network::Attachment;
 use crate::wifi::radio::Radio;
 use crate::wifi::saturation::Saturation;
 
-/// From a station to the access point, and on to the other station.
-const HOPS: f64 = 2.0;
+/// Hops on the channel: from a station to the access point, and on to the other station if the receiver is one.
+fn hops(network: &WifiConfig) -> f64 {
+    match network.settings.receiver {
+        Attachment::Station => 2.0,
+        Attachment::Wired => 1.0,
+    }
+}
+
 /// Segments that one acknowledgement is for (RFC 5681, section 4.2).
 const SEGMENTS_PER_ACK: f64 = 2.0;
 
-/// The airtime of one message of a cell over both hops, each as of a saturated sender without collisions. TCP has
+/// The airtime of one message of a cell over all hops, each as of a saturated sender without collisions. TCP has
 /// an acknowledgement for each second segment, which are aggregated as the segments are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AirtimeCost {
@@ -34,6 +41,11 @@ impl AirtimeCost {
         let Cell { family, transport, framing, .. } = *cell;
         let mtu = network.settings.mtu;
         let radio = network.settings.radio().map_err(|error| error.to_string())?;
+        if network.settings.stations > 0 {
+            return Err(
+                "other stations contend for the channel, of which the airtime model knows nothing".to_owned()
+            );
+        }
         let headers = family.header_bytes() + transport.header_bytes();
         let most = mtu.saturating_sub(headers);
         let joined = framing == Framing::Message && transport == Transport::Tcp;
@@ -53,7 +65,7 @@ impl AirtimeCost {
             let together = cycle(&radio, network, headers, (acks as u32).max(1));
             cycle_ns += together.cycle_ns() as f64 * acks / f64::from(together.frames);
         }
-        let unit_ns = HOPS * cycle_ns / frames;
+        let unit_ns = hops(network) * cycle_ns / frames;
         let joined = if joined { " (writes joined to full segments)" } else { "" };
         let because = format!("{family} {unit} B in {:.1} us of air{joined}", unit_ns / 1e3);
         let payload_bytes = f64::from(payload);
@@ -102,6 +114,18 @@ mod tests {
         }
         let found = cost(Family::Ipv4, Transport::Udp, 1408, 8);
         assert_eq!(found.because, "ipv4 1408 B in 130.6 us of air");
+    }
+
+    #[test]
+    fn a_receiver_on_a_wire_has_one_hop_and_other_stations_no_model() {
+        let mut cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Segment, 1408);
+        let usual = WifiConfig::default();
+        let of = |cell: &Cell| AirtimeCost::of(cell, &usual.of(cell));
+        let both = of(&cell).unwrap();
+        cell.set("receiver".parse().unwrap(), "wired").unwrap();
+        assert_eq!(2.0 * of(&cell).unwrap().airtime_ns, both.airtime_ns);
+        cell.set("stations".parse().unwrap(), "1").unwrap();
+        assert!(of(&cell).unwrap_err().contains("other stations contend"));
     }
 
     #[test]

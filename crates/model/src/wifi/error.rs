@@ -37,6 +37,8 @@ pub enum WifiError {
     NoDtim,
     /// The MTU is below IPv6's, or the frame is longer than any.
     Mtu(u32),
+    /// A network has at most eight other stations.
+    Stations(u8),
     /// The signal to noise ratio is no number.
     Snr,
     /// A queue holds at least one frame.
@@ -81,6 +83,9 @@ impl fmt::Display for WifiError {
             WifiError::NoDtim => write!(f, "a DTIM period of no beacon is not possible: expected 1 to 255"),
             WifiError::Mtu(mtu) => {
                 write!(f, "an MTU of {mtu} bytes is not possible: expected 1280 to 2254")
+            }
+            WifiError::Stations(stations) => {
+                write!(f, "{stations} other stations are not possible: expected up to 8")
             }
             WifiError::Snr => write!(f, "the signal to noise ratio is not a finite number of dB"),
             WifiError::EmptyQueue => write!(f, "a queue of no frame sends nothing: expected at least 1"),

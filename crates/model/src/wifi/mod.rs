@@ -36,7 +36,7 @@ pub use cost::AirtimeCost;
 pub use edca::{AccessCategory, Edca, Role};
 pub use error::WifiError;
 pub use mpdu::{FCS_BYTES, Security, group_mpdu_bytes, mpdu_bytes};
-pub use network::{Clock, WifiSettings};
+pub use network::{Attachment, Clock, MOST_STATIONS, WifiSettings};
 pub use ppdu::Ppdu;
 pub use radio::{Exchange, Radio, RadioSettings};
 pub use rates::{Band, Guard, LegacyRate, Mcs, Width};

@@ -1,4 +1,4 @@
-//! The settings of a Wi-Fi network: a station, an access point, a station.
+//! The settings of a Wi-Fi network: a station, an access point, and a station or a wired host.
 
 use crate::names::named;
 use crate::wifi::aggregate::Aggregation;
@@ -16,6 +16,21 @@ named! {
         Real = "real",
     }
 }
+
+named! {
+    /// How a host is connected to an access point.
+    #[derive(Default)]
+    pub enum Attachment("receiver") {
+        /// It is a station of the network.
+        #[default]
+        Station = "station",
+        /// It is on a wire, which the access point bridges to the network. The wire has no rate limit.
+        Wired = "wired",
+    }
+}
+
+/// The most stations beside sender and receiver.
+pub const MOST_STATIONS: u8 = 8;
 
 /// Settings of a network, as they are written. Security is each host's own, and not part of them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,6 +51,16 @@ pub struct WifiSettings {
     pub dtim: u8,
     /// Whether the access point sends group frames to each station alone.
     pub multicast_to_unicast: bool,
+    /// Whether idle stations sleep. The access point then keeps their frames until they wake up, and group frames until
+    /// the next DTIM beacon.
+    #[serde(default)]
+    pub power_save: bool,
+    /// How the receiver is connected.
+    #[serde(default)]
+    pub receiver: Attachment,
+    /// Stations beside sender and receiver. During trials each always has a message for the access point to send.
+    #[serde(default)]
+    pub stations: u8,
     /// Signal to noise ratio of all links, dB: frames are then lost at random. None: by collisions only.
     pub snr_db: Option<f64>,
     /// MTU of each interface, bytes.
@@ -59,6 +84,9 @@ impl Default for WifiSettings {
             basic_rate: group_rate,
             dtim: 2,
             multicast_to_unicast: false,
+            power_save: false,
+            receiver: Attachment::Station,
+            stations: 0,
             snr_db: None,
             mtu: 1500,
             time: Clock::Virtual,
@@ -84,6 +112,9 @@ impl WifiSettings {
         }
         if !MTUS.contains(&self.mtu) {
             return Err(WifiError::Mtu(self.mtu));
+        }
+        if self.stations > MOST_STATIONS {
+            return Err(WifiError::Stations(self.stations));
         }
         if self.snr_db.is_some_and(|snr| !snr.is_finite()) {
             return Err(WifiError::Snr);
@@ -123,6 +154,12 @@ mod tests {
         assert_eq!(radio.settings(), &RadioSettings::default());
         let text = serde_json::to_string(&WifiSettings::default()).unwrap();
         assert_eq!(serde_json::from_str::<WifiSettings>(&text).unwrap(), WifiSettings::default());
+        // As records of earlier versions have it.
+        let mut earlier: serde_json::Value = serde_json::from_str(&text).unwrap();
+        for key in ["power_save", "receiver", "stations"] {
+            assert!(earlier.as_object_mut().unwrap().remove(key).is_some(), "{key}");
+        }
+        assert_eq!(serde_json::from_value::<WifiSettings>(earlier).unwrap(), WifiSettings::default());
     }
 
     #[test]
@@ -152,6 +189,10 @@ mod tests {
             let expected = format!("an MTU of {mtu} bytes is not possible: expected 1280 to 2254");
             assert_eq!(said(WifiSettings { mtu, ..good.clone() }), expected);
         }
+        assert_eq!(
+            said(WifiSettings { stations: 9, ..good.clone() }),
+            "9 other stations are not possible: expected up to 8"
+        );
         assert!(said(WifiSettings { dtim: 0, ..good.clone() }).contains("expected 1 to 255"));
         assert!(said(WifiSettings { snr_db: Some(f64::NAN), ..good.clone() }).contains("finite"));
         let aggregation = Aggregation { bytes: 65_536, ..good.aggregation };

@@ -2,11 +2,19 @@
 
 use crate::page::document::{AirLane, ChannelView};
 use crate::page::rounding::{facts, rounded};
-use stacklab_model::wifi::{AirInterval, Airtime, ChannelUse, NodeAirtime};
+use stacklab_model::wifi::{AirInterval, Airtime, ChannelUse, MOST_STATIONS, NodeAirtime};
 use stacklab_model::{Role, RunRecord};
 
-/// The nodes of a channel, by their places.
+/// The nodes of a channel, by their places. Other stations follow.
 const NODES: [&str; 3] = ["sender", "access point", "receiver"];
+
+/// The names of a channel's nodes. A record may be anybody's.
+fn names(used: &ChannelUse) -> Vec<String> {
+    let others = used.nodes.len().saturating_sub(NODES.len()).min(MOST_STATIONS.into());
+    let others = (1..=others).map(|number| format!("station {number}"));
+    NODES.iter().copied().map(str::to_owned).chain(others).collect()
+}
+
 const COLLISIONS: &str = "collisions";
 
 /// The channel as the receiver's report has it, or else the first report that has it.
@@ -16,14 +24,17 @@ pub fn channel(run: &RunRecord) -> Option<ChannelView> {
     let used = received.filter_map(|report| report.channel.as_ref()).next()?;
     // A record may be anybody's.
     let intervals = &used.intervals[..used.intervals.len().min(ChannelUse::MOST_INTERVALS)];
-    let mut lanes: Vec<AirLane> = NODES.iter().copied().chain([COLLISIONS]).map(lane).collect();
+    let names = names(used);
+    let lanes = names.iter().map(String::as_str).chain([COLLISIONS]);
+    let mut lanes: Vec<AirLane> = lanes.map(lane).collect();
     for interval in intervals {
         add(&mut lanes, interval);
     }
     let parts = parts(&used.airtime);
     let whole = sum(parts.map(|(_, ns)| ns));
     let shares = parts.map(|(name, ns)| (name, percent(ns, whole)));
-    let nodes = NODES.into_iter().zip(&used.nodes).map(|(name, node)| (name, of_node(node, whole)));
+    let nodes = names.iter().map(String::as_str).zip(&used.nodes);
+    let nodes = nodes.map(|(name, node)| (name, of_node(node, whole)));
     let end_ns = intervals.iter().map(|interval| interval.end_ns).max().unwrap_or(0);
     Some(ChannelView { facts: facts(shares.into_iter().chain(nodes)), lanes, end_ms: milliseconds(end_ns) })
 }
@@ -125,5 +136,11 @@ mod tests {
         assert_eq!(facts[0], "data: 70 %");
         assert!(facts[6].starts_with("sender: 40 % of the time, 4 PPDUs of 8 frames"), "{facts:?}");
         assert_eq!(facts.len(), 9);
+        let used = run.host_reports[0].channel.as_mut().unwrap();
+        used.nodes.extend(vec![node(50, 1); 20]);
+        let view = channel(&run).unwrap();
+        assert_eq!(view.lanes.len(), 3 + 8 + 1);
+        assert_eq!((view.lanes[3].name.as_str(), view.lanes[11].name.as_str()), ("station 1", "collisions"));
+        assert_eq!(view.facts[9].name, "station 1");
     }
 }

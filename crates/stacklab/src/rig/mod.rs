@@ -1,5 +1,6 @@
 //! Rigs: two hosts with agents, and the path between them.
 
+pub mod adapter;
 pub mod agent_copy;
 pub mod agent_process;
 pub mod both_families;

@@ -2,12 +2,13 @@
 
 use crate::failure::Failure;
 use crate::rig::Rig;
+use crate::rig::adapter::Adapter;
 use crate::rig::host_pair::HostPair;
 use crate::rig::kernels::Kernels;
 use crate::rig::remote_host::{Reached, RemoteHost};
 use crate::trial::evidence::Evidence;
 use crate::trial::settings::Steers;
-use stacklab_model::{Cell, CpuScope, LinkConfig, Services, System, Systems};
+use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Station, System, Systems};
 use stacklab_store::HostRow;
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
@@ -18,6 +19,8 @@ use std::sync::atomic::AtomicBool;
 pub struct RemoteRig {
     machines: [RemoteHost; 2],
     ends: HostPair,
+    /// The states of the machines' Wi-Fi adapters when the trial began.
+    before: [Option<Result<Station, String>>; 2],
 }
 
 impl RemoteRig {
@@ -32,7 +35,12 @@ impl RemoteRig {
         interrupted: &'static AtomicBool,
     ) -> Result<Self, Failure> {
         let ends = HostPair::meet(systems, services, [sender.1, receiver.1], interrupted)?;
-        Ok(RemoteRig { machines: [sender.0, receiver.0], ends })
+        Ok(RemoteRig { machines: [sender.0, receiver.0], ends, before: [None, None] })
+    }
+
+    /// The state of each machine's Wi-Fi adapter on the network under test.
+    fn look(&self) -> [Option<Result<Station, String>>; 2] {
+        self.machines.each_ref().map(|machine| machine.adapter().map(Adapter::look))
     }
 }
 
@@ -52,7 +60,10 @@ impl Rig for RemoteRig {
     fn describe(&self, link_config: &LinkConfig) -> String {
         let [sender, receiver] = &self.machines;
         let rate = link_config.rate.map_or_else(String::new, |rate| format!(", {rate}"));
-        format!("{sender} and {receiver} on their own network, MTU {}{rate}", link_config.mtu)
+        let adapters = self.machines.iter().filter_map(RemoteHost::adapter);
+        let wifi = adapters.map(|adapter| format!(", Wi-Fi at {adapter}"));
+        let wifi: String = wifi.collect();
+        format!("{sender} and {receiver} on their own network, MTU {}{rate}{wifi}", link_config.mtu)
     }
 
     fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, Failure> {
@@ -69,7 +80,17 @@ impl Rig for RemoteRig {
         self.ends.path(addresses, link_config, cell)
     }
 
+    fn begin(&mut self, _seed: u64) -> Result<(), Failure> {
+        self.before = self.look();
+        Ok(())
+    }
+
     fn end(&mut self, collected: Result<Vec<Collected>, AgentError>) -> Result<Vec<Evidence>, Failure> {
-        Ok(Evidence::of_each(collected?))
+        let mut evidence = Evidence::of_each(collected?);
+        let (before, after) = (std::mem::take(&mut self.before), self.look());
+        let mut pairs = before.into_iter().zip(after).map(|(before, after)| Some([before?, after?]));
+        let adapters = [0, 1].map(|_| pairs.next().flatten());
+        evidence.iter_mut().for_each(|arm| arm.adapters = adapters.clone());
+        Ok(evidence)
     }
 }

@@ -1,6 +1,7 @@
 //! Real machines: this one, and machines reached with the user's ssh.
 
 use crate::failure::Failure;
+use crate::rig::adapter::Adapter;
 use crate::rig::agent_copy::{Copying, agent_on};
 use crate::rig::agent_process::AgentProcess;
 use crate::rig::ssh::{ask, on, relay};
@@ -18,6 +19,7 @@ pub struct RemoteHost {
     system: System,
     _agent: AgentProcess,
     addresses: BTreeMap<Family, ScopedAddr>,
+    adapter: Option<Adapter>,
 }
 
 /// A machine, with the streams of its agent.
@@ -27,13 +29,16 @@ pub type Reached = (RemoteHost, Streams);
 /// which changes when namespaces are created without root.
 ///
 /// # Errors
-/// Those of the first machine that cannot be reached.
+/// Those of the first machine that cannot be reached, or that is reached over the Wi-Fi that is to be measured.
 pub fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [Reached; 2])>, Failure> {
     let pairs = study.systems().into_iter().filter(|systems| !systems.are_built());
     let reached = pairs.map(|systems| {
         let [sender, receiver] = &systems.0;
         let machines =
             [RemoteHost::reach(sender, study, copying)?, RemoteHost::reach(receiver, study, copying)?];
+        for ((machine, _), other) in machines.iter().zip([receiver, sender]) {
+            machine.adapter.as_ref().map_or(Ok(()), |adapter| adapter.check_control_path(other))?;
+        }
         Ok((systems, machines))
     });
     reached.collect()
@@ -47,6 +52,7 @@ impl RemoteHost {
         };
         let known = study.hosts.iter().find(|host| host.system == *system);
         let addresses = addresses(system, known)?;
+        let adapter = Adapter::find(system, &addresses.values().map(ScopedAddr::ip).collect::<Vec<_>>())?;
         let [agent, stdio] = AGENT;
         let mut command = on(system, &[&program, agent, stdio]);
         if matches!(system, System::Ssh(_)) {
@@ -57,7 +63,12 @@ impl RemoteHost {
         if let Some(errors) = agent.take_errors() {
             relay(system, errors);
         }
-        Ok((RemoteHost { system: system.clone(), _agent: agent, addresses }, streams))
+        Ok((RemoteHost { system: system.clone(), _agent: agent, addresses, adapter }, streams))
+    }
+
+    /// Its Wi-Fi adapter on the network under test, if it is Wi-Fi there.
+    pub fn adapter(&self) -> Option<&Adapter> {
+        self.adapter.as_ref()
     }
 
     /// Its address on the network under test, as this machine names it.

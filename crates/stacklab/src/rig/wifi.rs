@@ -1,11 +1,11 @@
-//! A Wi-Fi network: station, access point, station.
+//! A Wi-Fi network: station, access point, and station or wired host.
 
 use crate::failure::Failure;
 use crate::rig::Rig;
 use crate::rig::host_pair::{HostPair, spans};
 use crate::rig::kernels::Kernels;
 use crate::trial::evidence::{Evidence, WifiEvidence};
-use stacklab_model::wifi::{Security, WifiConfig};
+use stacklab_model::wifi::{Attachment, Security, WifiConfig};
 use stacklab_model::{Cell, CpuScope, LinkConfig, Services, Systems, Topology};
 use stacklab_store::HostRow;
 use stacklab_study::Study;
@@ -73,6 +73,14 @@ impl WifiRig {
         Ok(())
     }
 
+    /// What the receiver is.
+    fn receiver(&self) -> &'static str {
+        match self.network.settings.receiver {
+            Attachment::Station => "station",
+            Attachment::Wired => "wired host",
+        }
+    }
+
     fn ticks(&self) -> Ticks {
         Ticks::of(self.hosted.process())
     }
@@ -80,12 +88,11 @@ impl WifiRig {
 
 /// What the guest builds.
 fn spec(network: &WifiConfig, seed: u64) -> Result<WifiSpec, Failure> {
+    let passphrase = || Passphrase::try_from(PASSPHRASE.to_owned()).expect("it has 17 characters");
     let security = match network.security {
         Security::Open => testbed::Security::Open,
-        Security::Wpa2 | Security::Wpa3 => {
-            let passphrase = Passphrase::try_from(PASSPHRASE.to_owned());
-            testbed::Security::Wpa2(passphrase.expect("it has 17 characters"))
-        }
+        Security::Wpa2 => testbed::Security::Wpa2(passphrase()),
+        Security::Wpa3 => testbed::Security::Wpa3(passphrase()),
     };
     let mut settings = network.settings.clone();
     settings.seed = seed;
@@ -113,11 +120,13 @@ impl Rig for WifiRig {
 
     fn describe(&self, link_config: &LinkConfig) -> String {
         let seen = self.hosted.state().checks.iter().map(|check| {
-            let [to, from] = check.hops.each_ref().map(|frame| frame.bytes);
-            format!("{} of {} bytes in frames of {to} and {from} bytes", check.family, check.packet)
+            let bytes = check.hops.iter().flatten().map(|frame| frame.bytes.to_string());
+            let bytes = bytes.collect::<Vec<_>>().join(" and ");
+            format!("{} of {} bytes in frames of {bytes} bytes", check.family, check.packet)
         });
         format!(
-            "station - access point - station inside {}, {}, MTU {}; seen on the medium: {}",
+            "station - access point - {} inside {}, {}, MTU {}; seen on the medium: {}",
+            self.receiver(),
             self.hosted.version(),
             self.network,
             link_config.mtu,
@@ -128,7 +137,7 @@ impl Rig for WifiRig {
     fn hosts(&mut self, kernels: &mut Kernels) -> Result<Vec<HostRow>, Failure> {
         let since_unix_ns = now_unix_ns();
         let kind = |what: &str| format!("{what} in {}", self.hosted.version());
-        let kinds = [kind("station"), kind("station")];
+        let kinds = [kind("station"), kind(self.receiver())];
         let access_point = kind("access point");
         let mut rows = self.ends.hosts(since_unix_ns, kinds, |agent| kernels.facts(agent))?;
         let (name, facts) = (ACCESS_POINT.to_owned(), kernels.facts(&mut self.access_point)?);

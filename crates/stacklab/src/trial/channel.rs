@@ -4,7 +4,7 @@ use stacklab_model::wifi::ChannelUse;
 use stacklab_model::{Metric, Probe, Role, TrialSpec, Value};
 use stacklab_traffic::trial::Figures;
 
-/// The nodes of the channel, by their places.
+/// The nodes of the channel, by their places. Other stations follow.
 const SENDER: usize = 0;
 const ACCESS_POINT: usize = 1;
 const RECEIVER: usize = 2;

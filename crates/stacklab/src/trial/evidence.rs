@@ -1,7 +1,7 @@
 //! The evidence of a trial, before any figure is computed.
 
 use crate::engine::EngineEvidence;
-use stacklab_model::{Counters, Direction, Mechanism, Service};
+use stacklab_model::{Counters, Direction, Mechanism, Service, Station};
 use stacklab_testbed::services::Asked;
 use stacklab_testbed::{Ticks, WifiSeen};
 use stacklab_traffic::host::other_load::OtherLoad;
@@ -24,6 +24,8 @@ pub struct Evidence {
     pub routers: Option<RouterEvidence>,
     /// The Wi-Fi network, if the path is one.
     pub wifi: Option<WifiEvidence>,
+    /// The Wi-Fi adapters of real machines: the sender's and the receiver's.
+    pub adapters: [Option<AdapterEvidence>; 2],
     /// The clock synchronisation of the hosts.
     pub clocks: ClockSync,
     /// What others had of this machine's processors, if a host of the trial is on it.
@@ -39,7 +41,19 @@ impl Evidence {
     pub fn of(collected: Collected) -> Self {
         let (guest_cpu, clocks, joint) = ([None, None], ClockSync::Same, JointFigures::default());
         let (services, routers, wifi, other_load, engine) = (None, None, None, None, None);
-        Evidence { collected, guest_cpu, services, routers, wifi, clocks, other_load, engine, joint }
+        let adapters = [None, None];
+        Evidence {
+            collected,
+            guest_cpu,
+            services,
+            routers,
+            wifi,
+            adapters,
+            clocks,
+            other_load,
+            engine,
+            joint,
+        }
     }
 
     /// The same of each arm.
@@ -74,6 +88,9 @@ pub struct WifiEvidence {
     /// The network after it.
     pub after: WifiSeen,
 }
+
+/// A real machine's Wi-Fi adapter before and after a trial: its state, or a sentence that says why it has none.
+pub type AdapterEvidence = [Result<Station, String>; 2];
 
 /// CPU time in a window.
 #[derive(Debug, Clone, Copy)]

@@ -2,7 +2,7 @@
 
 use crate::engine::{told, with_bias};
 use crate::trial::evidence::{Evidence, report_sources};
-use crate::trial::{channel, clock_correction, guest_cpu, other_load, routers, services, wifi};
+use crate::trial::{adapter, channel, clock_correction, guest_cpu, other_load, routers, services, wifi};
 use stacklab_model::{Direction, Probe, RunRecord, Trial, TrialSpec};
 use stacklab_traffic::trial::{Figures, Path, figures as reported};
 
@@ -15,8 +15,8 @@ pub fn figures(
     direction: Direction,
     evidence: Evidence,
 ) -> RunRecord {
-    let Evidence { collected, guest_cpu, services, routers, wifi, clocks, other_load, engine, joint } =
-        evidence;
+    let Evidence { collected, guest_cpu, services, routers, wifi, adapters, clocks, .. } = evidence;
+    let Evidence { other_load, engine, joint, .. } = evidence;
     let sources = &report_sources(direction);
     let held_up = joint.held_up;
     let mut made = match (engine, collected.reports) {
@@ -38,6 +38,7 @@ pub fn figures(
     if let Some(seen) = &wifi {
         made = channel::counted(wifi::checked(made, sources, seen), &spec);
     }
+    made = adapter::checked(made, sources, &adapters);
     made.warnings.extend(other_load.as_ref().and_then(|load| other_load::warning(load, held_up)));
     let Figures { status, mut values, drops, warnings, host_reports } =
         clock_correction::corrected(made, sources, &clocks);

@@ -1,5 +1,6 @@
 //! One trial, from a cell's settings to its run.
 
+mod adapter;
 mod channel;
 pub mod clock_correction;
 pub mod clock_offset;

@@ -1,7 +1,7 @@
 //! What a Wi-Fi network adds to a run, and takes from it.
 
 use crate::trial::evidence::{ReportSource, WifiEvidence};
-use stacklab_model::{RunStatus, Station, StationFrame, StationReport, Value};
+use stacklab_model::{HostReport, RunStatus, Station, StationFrame, StationReport, Value};
 use stacklab_testbed::WifiState;
 use stacklab_traffic::trial::Figures;
 
@@ -17,9 +17,12 @@ pub fn checked(mut made: Figures, sources: &[ReportSource], seen: &WifiEvidence)
         (Ok(before), Ok(after)) => {
             for (report, source) in made.host_reports.iter_mut().zip(sources) {
                 let [before, after] = [before, after].map(|state| station(state, source.host));
-                report.station = Some(StationReport { seed: seen.seed, before, after });
+                let seed = Some(seen.seed);
+                report.station =
+                    before.zip(after).map(|(before, after)| StationReport { seed, before, after });
             }
             reasons.extend(change(before, after));
+            reasons.extend(made.host_reports.iter().find_map(silent));
         }
         (before, after) => {
             for (moment, state) in [("before", before), ("after", after)] {
@@ -27,12 +30,7 @@ pub fn checked(mut made: Figures, sources: &[ReportSource], seen: &WifiEvidence)
             }
         }
     }
-    if !reasons.is_empty() {
-        if let RunStatus::Invalid(others) = made.status {
-            reasons.splice(0..0, others);
-        }
-        made.status = RunStatus::Invalid(reasons);
-    }
+    made = invalid(made, reasons);
     if seen.is_virtual {
         for report in &mut made.host_reports {
             report.cpu = None;
@@ -46,33 +44,67 @@ pub fn checked(mut made: Figures, sources: &[ReportSource], seen: &WifiEvidence)
     made
 }
 
+/// A run that is invalid for these reasons too, if there are any.
+pub(super) fn invalid(mut made: Figures, mut reasons: Vec<String>) -> Figures {
+    if !reasons.is_empty() {
+        if let RunStatus::Invalid(others) = made.status {
+            reasons.splice(0..0, others);
+        }
+        made.status = RunStatus::Invalid(reasons);
+    }
+    made
+}
+
 /// How the network changed during a trial.
 fn change(before: &WifiState, after: &WifiState) -> Option<String> {
-    let text = |state: &WifiState| format!("{:?} with frames {:?}", state.stations, state.checks);
+    let text = |state: &WifiState| {
+        let stations = state.stations.iter().flatten().chain(&state.others).collect::<Vec<_>>();
+        format!("{stations:?} with frames {:?}", state.checks)
+    };
     let (before, after) = (text(before), text(after));
     (before != after)
         .then(|| format!("the Wi-Fi network changed during the trial: it was {before}, and is {after}"))
 }
 
-/// The station of a host: 0 is the sender of the testbed, 1 its receiver.
-fn station(state: &WifiState, host: usize) -> Station {
-    let association = state.stations[host].clone();
-    let frames = state.checks.iter().map(|check| StationFrame {
-        family: check.family,
-        packet: check.packet as u64,
-        bytes: check.hops[host].bytes as u64,
-        protected: check.hops[host].protected,
+/// Within this time of the channel each station that always sends has had its turn.
+const TURN_NS: u64 = 100_000_000;
+/// Sender, access point and receiver, before other stations.
+const ENDS: usize = 3;
+
+/// Which other station had nothing of the channel while a host received.
+fn silent(report: &HostReport) -> Option<String> {
+    let used = report.channel.as_ref().filter(|used| used.airtime.elapsed_ns() >= TURN_NS)?;
+    let mut others = used.nodes.iter().skip(ENDS).zip(1..);
+    let (_, number) = others.find(|(node, _)| node.transmissions == 0)?;
+    Some(format!("station {number}, which always has something to send, sent nothing"))
+}
+
+/// The station of a host: 0 is the sender of the testbed, 1 its receiver. `None` of a receiver on a wire.
+fn station(state: &WifiState, host: usize) -> Option<Station> {
+    let association = state.stations[host].clone()?;
+    let frames = state.checks.iter().filter_map(|check| {
+        let frame = check.hops[host]?;
+        Some(StationFrame {
+            family: check.family,
+            packet: check.packet as u64,
+            bytes: frame.bytes as u64,
+            protected: frame.protected,
+        })
     });
-    Station {
+    Some(Station {
         ssid: association.ssid,
         bssid: association.bssid,
         cipher: association.cipher,
         key_management: association.key_management,
+        management_cipher: association.management_cipher,
+        power_save: Some(association.power_save),
+        signal_dbm: None,
+        tx_bitrate: None,
         frequency: association.channel.frequency,
         width: association.channel.width,
         center: association.channel.center,
         frames: frames.collect(),
-    }
+    })
 }
 
 #[cfg(test)]
@@ -80,6 +112,7 @@ mod tests {
     use super::*;
     use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
+    use stacklab_model::wifi::{Airtime, ChannelUse, NodeAirtime};
     use stacklab_model::{Direction, Metric};
     use stacklab_testbed::{Association, Channel, MediumReport, WifiSeen};
 
@@ -90,9 +123,12 @@ mod tests {
             bssid: "02:00:00:00:00:03".to_owned(),
             cipher: "CCMP".to_owned(),
             key_management: "WPA2-PSK".to_owned(),
+            management_cipher: None,
+            power_save: false,
         };
-        let stations = [association.clone(), association];
-        WifiState { stations, checks: Vec::new(), medium: MediumReport::default(), programs: String::new() }
+        let stations = [Some(association.clone()), Some(association)];
+        let (others, checks, medium) = (Vec::new(), Vec::new(), MediumReport::default());
+        WifiState { stations, others, checks, medium, programs: String::new() }
     }
 
     fn of(is_virtual: bool, before: WifiSeen, after: WifiSeen) -> Figures {
@@ -107,9 +143,35 @@ mod tests {
         assert_eq!(made.status, RunStatus::Valid);
         for report in &made.host_reports {
             let station = report.station.as_ref().unwrap();
-            assert_eq!((station.seed, station.before.width), (7, 40));
+            assert_eq!((station.seed, station.before.width), (Some(7), 40));
             assert_eq!(station.before, station.after);
         }
+    }
+
+    #[test]
+    fn a_station_that_should_send_and_does_not_makes_the_run_invalid() {
+        let with = |idle_ns, transmissions| {
+            let node = |transmissions| NodeAirtime { transmissions, ..NodeAirtime::default() };
+            let nodes = vec![node(9), node(9), node(0), node(5), node(transmissions)];
+            let airtime = Airtime { idle_ns, ..Airtime::default() };
+            let channel = Some(ChannelUse { airtime, nodes, intervals: Vec::new() });
+            silent(&HostReport { channel, ..received(0, 0.0) })
+        };
+        assert!(with(TURN_NS, 0).unwrap().starts_with("station 2,"));
+        assert_eq!((with(TURN_NS, 1), with(TURN_NS - 1, 0)), (None, None));
+    }
+
+    #[test]
+    fn a_receiver_on_a_wire_has_no_station() {
+        let wired = || {
+            let mut state = state(40);
+            state.stations[1] = None;
+            Ok(state)
+        };
+        let made = of(true, wired(), wired());
+        assert_eq!(made.status, RunStatus::Valid);
+        let stations = made.host_reports.iter().map(|report| report.station.is_some());
+        assert_eq!(stations.collect::<Vec<_>>(), [true, false]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The keys of a Wi-Fi network.
 
 use crate::language::table::{Key, Kind, default, optional};
-use stacklab_model::wifi::{Clock, Guard, LegacyRate};
+use stacklab_model::wifi::{Attachment, Clock, Guard, LegacyRate, MOST_STATIONS, Security};
 
 /// The keys of `testbed.wifi`. What is absent is `WifiConfig::default`.
 pub(crate) const WIFI: &[Key] = &[
@@ -16,7 +16,12 @@ pub(crate) const WIFI: &[Key] = &[
     default("width", WIDTH, "40", "Width of the channel, MHz."),
     default("mcs", MCS, "15", "Modulation and coding scheme of data frames: 0 to 7 one stream, 8 to 15 two."),
     default("guard", GUARD, "\"short\"", "Guard interval of data frames. short: 400 ns. long: 800 ns."),
-    default("security", SECURITY, "\"wpa2\"", "open: frames in the clear. wpa2: WPA2-Personal with CCMP."),
+    default(
+        "security",
+        SECURITY,
+        "\"wpa2\"",
+        "open: frames in the clear. wpa2: WPA2-Personal with CCMP. wpa3: WPA3-Personal (SAE) with CCMP and management frame protection.",
+    ),
     default("aggregation", Kind::Table(AGGREGATION), "{}", "Limits of A-MPDUs: frames that share one PPDU."),
     default(
         "dtim",
@@ -36,8 +41,31 @@ pub(crate) const WIFI: &[Key] = &[
         "false",
         "Whether the access point sends group frames to each station alone, at the rate of data frames.",
     ),
-    optional("power_save", Kind::Refused("not there yet: stations are always awake"), ""),
-    optional("proxy_arp", Kind::Refused("not there yet: the access point answers for no station"), ""),
+    default(
+        "power_save",
+        Kind::Boolean,
+        "false",
+        "Whether stations sleep after 100 ms without traffic, and wake up for beacons.",
+    ),
+    optional(
+        "proxy_arp",
+        Kind::Refused(
+            "no host asks for an address: neighbour entries are permanent, and ARP and ND are not in trials",
+        ),
+        "",
+    ),
+    default(
+        "receiver",
+        RECEIVER,
+        "\"station\"",
+        "station: the receiver is a station too. wired: it is on a wire without a rate limit, which the access point bridges.",
+    ),
+    default(
+        "stations",
+        STATIONS,
+        "0",
+        "Stations beside sender and receiver. During trials each always has a UDP message of 1408 bytes over IPv4 for the access point to send.",
+    ),
     optional(
         "snr",
         SNR,
@@ -62,7 +90,9 @@ pub(crate) const WIDTH: Kind = Kind::OneOfNumbers(&[20, 40]);
 pub(crate) const MCS: Kind = Kind::Integer { least: 0, most: 76 };
 pub(crate) const GUARD: Kind = Kind::Name { set: "guard", names: Guard::NAMES };
 pub(crate) const CHANNEL: Kind = Kind::Integer { least: 1, most: 11 };
-pub(crate) const SECURITY: Kind = Kind::Name { set: "security", names: &["open", "wpa2"] };
+pub(crate) const SECURITY: Kind = Kind::Name { set: "security", names: Security::NAMES };
+pub(crate) const RECEIVER: Kind = Kind::Name { set: "receiver", names: Attachment::NAMES };
+pub(crate) const STATIONS: Kind = Kind::Integer { least: 0, most: MOST_STATIONS as i64 };
 pub(crate) const FRAMES: Kind = Kind::Integer { least: 1, most: 64 };
 pub(crate) const BYTES: Kind = Kind::Integer { least: 1, most: 65_535 };
 pub(crate) const TIME_ON_AIR: Kind = Kind::Duration { least: "1us", most: "5484us" };

@@ -10,6 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub const INTERFACE: &str = "st0";
 /// A router's interface on the middle link.
 pub(crate) const MIDDLE: &str = "st1";
+/// The access point's bridge between its network and a wire.
+pub(crate) const BRIDGE: &str = "br0";
 /// A router's tunnel device, or its translator's device.
 pub(crate) const TUNNEL: &str = "tunnel";
 
@@ -53,6 +55,16 @@ pub(crate) fn access_point_addresses() -> [(IpAddr, u8); 2] {
 /// The access point's hardware address, which identifies its network (BSSID).
 pub(crate) const BSSID: [u8; 6] = [0x02, 0, 0, 0, 0, ACCESS_POINT];
 const ACCESS_POINT: u8 = 3;
+
+/// The addresses of a Wi-Fi network's other station of this number, from 1, IPv4 first.
+pub(crate) fn station_addresses(station: u8) -> [(IpAddr, u8); 2] {
+    [Family::Ipv4, Family::Ipv6].map(|family| numbered(family, ACCESS_POINT + station))
+}
+
+/// Its hardware address.
+pub(crate) fn station_hardware_address(station: u8) -> [u8; 6] {
+    [0x02, 0, 0, 0, 0, ACCESS_POINT + station]
+}
 
 /// A host's hardware address on a direct link: locally administered, and the same in every testbed. Neighbour entries
 /// can therefore be written before the interfaces exist.

@@ -34,6 +34,20 @@ pub(crate) fn vacate(link: &str, own: [u8; 6]) -> Result<(), Fault> {
     })
 }
 
+/// Creates a bridge in the calling thread's namespace with this hardware address and port, and sets both up.
+pub(crate) fn create(bridge: &str, hardware: [u8; 6], port: &str) -> Result<(), Fault> {
+    // Otherwise it sends its own IPv6 packets.
+    sysctl::write(&format!("ipv6/conf/{port}/disable_ipv6"), "1")?;
+    with_netlink(async |netlink| {
+        let made = LinkBridge::new(bridge).address(hardware.to_vec()).up().build();
+        netlink.link().add(made).execute().await.attempt(format!("create the bridge {bridge}"))?;
+        let controller = interface(&netlink, bridge).await?.header.index;
+        let index = interface(&netlink, port).await?.header.index;
+        let joined = LinkUnspec::new_with_index(index).controller(controller).up().build();
+        netlink.link().change(joined).execute().await.attempt(format!("put {port} into the bridge"))
+    })
+}
+
 /// Creates the tap device in the calling thread's namespace, bridges it to the link's end, and sets all three
 /// interfaces up.
 pub(crate) fn hand_over(link: &str, mtu: u32, offloads: bool) -> Result<(), Fault> {

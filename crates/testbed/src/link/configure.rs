@@ -3,7 +3,8 @@
 use crate::error::Fault;
 use crate::kernel::sysctl;
 use crate::link::addressing::{
-    INTERFACE, MIDDLE, Site, access_point_addresses, address, hardware_address, peer, routed_hardware_address,
+    BSSID, INTERFACE, MIDDLE, Site, access_point_addresses, address, hardware_address, peer,
+    routed_hardware_address, station_addresses,
 };
 use crate::link::interface::{Route, add_address, add_neighbour};
 use crate::mechanism;
@@ -24,9 +25,19 @@ pub(crate) fn configure_end(role: Role) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Configures the addresses of an access point, which is not on the path of its stations. Its interface must be up.
-pub(crate) fn configure_access_point() -> Result<(), Fault> {
-    access_point_addresses().into_iter().try_for_each(|(own, prefix)| add_address(INTERFACE, own, prefix))
+/// Configures the addresses of an access point, which is not on the path of its stations, on its radio's interface or
+/// its bridge. That must be up.
+pub(crate) fn configure_access_point(interface: &str) -> Result<(), Fault> {
+    access_point_addresses().into_iter().try_for_each(|(own, prefix)| add_address(interface, own, prefix))
+}
+
+/// Configures the addresses of a Wi-Fi network's other station, whose neighbour is the access point. Its interface must
+/// be up.
+pub(crate) fn configure_station(station: u8) -> Result<(), Fault> {
+    for (own, prefix) in station_addresses(station) {
+        add_address(INTERFACE, own, prefix)?;
+    }
+    access_point_addresses().into_iter().try_for_each(|(address, _)| add_neighbour(INTERFACE, address, BSSID))
 }
 
 /// Configures a router: its addresses and neighbours on both links, and the mechanism. Call it in its namespace or

@@ -217,8 +217,12 @@ impl Routed {
     }
 
     /// The process ID of a host.
+    ///
+    /// # Panics
+    /// For a node that a routed testbed does not have.
     pub fn pid(&self, node: Node) -> u32 {
-        self.network.hosts[node as usize].pid()
+        let host = self.network.hosts.iter().find(|host| host.node() == node);
+        host.expect("it is one of the four hosts").pid()
     }
 
     /// The clients that are guests, with their versions; the sender's first. `None` for a namespace.

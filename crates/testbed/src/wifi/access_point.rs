@@ -4,8 +4,8 @@ use super::control::Control;
 use super::daemon::Daemon;
 use super::spec::{SSID, Security, WifiSpec};
 use crate::error::{Attempt, Fault};
-use crate::link::addressing::INTERFACE;
-use stacklab_model::wifi::{Guard, LegacyRate, Width};
+use crate::link::addressing::{BRIDGE, INTERFACE};
+use stacklab_model::wifi::{Attachment, Guard, LegacyRate, Width};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -65,10 +65,19 @@ fn config(spec: &WifiSpec, folder: &Path) -> String {
         (Guard::Short, Width::Mhz40) => "[SHORT-GI-20][SHORT-GI-40]",
     };
     lines.push(format!("ht_capab={second}{guard}"));
-    if let Security::Wpa2(passphrase) = spec.access_point() {
+    if settings.receiver == Attachment::Wired {
+        lines.push(format!("bridge={BRIDGE}"));
+    }
+    let keys = match spec.access_point() {
+        Security::Open => None,
+        Security::Wpa2(passphrase) => Some((passphrase, "WPA-PSK", 0)),
+        Security::Wpa3(passphrase) => Some((passphrase, "SAE", 2)),
+    };
+    if let Some((passphrase, key_management, protected_management)) = keys {
         lines.push("wpa=2".to_owned());
-        lines.push("wpa_key_mgmt=WPA-PSK".to_owned());
+        lines.push(format!("wpa_key_mgmt={key_management}"));
         lines.push("rsn_pairwise=CCMP".to_owned());
+        lines.push(format!("ieee80211w={protected_management}"));
         lines.push(format!("wpa_passphrase={}", passphrase.text()));
     }
     lines.join("\n") + "\n"
@@ -122,7 +131,24 @@ mod tests {
         let passphrase = Passphrase::try_from("sixteen bytes ok".to_owned()).unwrap();
         let spec = WifiSpec::with_security(Security::Wpa2(passphrase));
         let text = config(&spec, Path::new("/run/ap"));
-        let keys = "wpa=2\nwpa_key_mgmt=WPA-PSK\nrsn_pairwise=CCMP\nwpa_passphrase=sixteen bytes ok\n";
+        let keys =
+            "wpa=2\nwpa_key_mgmt=WPA-PSK\nrsn_pairwise=CCMP\nieee80211w=0\nwpa_passphrase=sixteen bytes ok\n";
         assert!(text.ends_with(keys), "{text}");
+    }
+
+    #[test]
+    fn wpa3_is_sae_and_requires_protected_management_frames() {
+        let passphrase = Passphrase::try_from("sixteen bytes ok".to_owned()).unwrap();
+        let text = config(&WifiSpec::with_security(Security::Wpa3(passphrase)), Path::new("/run/ap"));
+        let keys =
+            "wpa=2\nwpa_key_mgmt=SAE\nrsn_pairwise=CCMP\nieee80211w=2\nwpa_passphrase=sixteen bytes ok\n";
+        assert!(text.ends_with(keys), "{text}");
+    }
+
+    #[test]
+    fn an_access_point_bridges_a_wire_only_if_there_is_one() {
+        let usual = WifiSettings::default();
+        assert!(!open(usual.clone()).contains("bridge"));
+        assert!(open(WifiSettings { receiver: Attachment::Wired, ..usual }).ends_with("\nbridge=br0\n"));
     }
 }

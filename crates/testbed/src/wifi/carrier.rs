@@ -30,11 +30,9 @@ use std::time::{Duration, SystemTime};
 const SIGNAL: i32 = -50;
 /// Frames that are kept for a look, at most.
 const MOST_KEPT: usize = 256;
-/// The nodes of a network, and their radios.
-const NODES: usize = 3;
 
 /// A radio: its name, address, and role.
-pub(crate) type Radio<'a> = (&'a str, Address, Role);
+pub(crate) type Radio = (String, Address, Role);
 
 /// A running medium with its radios. Dropping it ends the medium, and the kernel removes the radios.
 #[derive(Debug)]
@@ -55,6 +53,8 @@ pub(crate) struct Watch {
 /// The medium, and what is known of it.
 struct Shared {
     medium: Medium,
+    /// Its number of nodes.
+    nodes: usize,
     /// Where the medium is not asked.
     report: MediumReport,
     digest: DefaultHasher,
@@ -66,31 +66,33 @@ struct Shared {
 
 impl Carrier {
     /// Creates radios in the calling thread's namespace, and carries their frames over a medium, of which a capture
-    /// may be written. The namespace's radios have no other medium.
+    /// may be written. The namespace's radios have no other medium. A node of the medium without a radio neither
+    /// sends nor receives.
     ///
     /// # Errors
     /// The kernel has no mac80211_hwsim, or its error; or a setting that is not possible.
     pub fn start(
-        radios: &[Radio<'_>; NODES],
+        radios: &[Option<Radio>],
         settings: &WifiSettings,
         capture: Option<&Path>,
     ) -> Result<Self, Fault> {
         let medium = medium(radios, settings).map_err(io::Error::other).attempt("make a medium")?;
         let mut socket = Socket::open().attempt("open a netlink socket for radios")?;
         let family = socket.family(FAMILY).attempt("simulate radios")?;
-        for (name, address, _) in radios {
+        for (name, address, _) in radios.iter().flatten() {
             let radio = socket.ask(family, NEW_RADIO, |attributes| write_radio(attributes, name, *address));
             radio.attempt(format!("create the radio {name}"))?;
         }
         socket.ask(family, REGISTER, |_| {}).attempt("be the medium between radios")?;
         let (stop, stopped) = UnixStream::pair().attempt("make a channel to the medium")?;
         let (report, digest) = (MediumReport::default(), DefaultHasher::new());
-        let shared = Shared { medium, report, digest, kept: None, ended: None };
+        let nodes = radios.len();
+        let shared = Shared { medium, nodes, report, digest, kept: None, ended: None };
         let watch = Watch { start_ns: monotonic_ns(), shared: Arc::new(Mutex::new(shared)) };
         let capture = capture.map(|path| begin_capture(path, settings)).transpose();
         let capture = capture.attempt("capture what is on air")?;
         let own = watch.clone();
-        let addresses = radios.map(|(_, address, _)| address);
+        let addresses = radios.iter().map(|radio| radio.as_ref().map(|(_, address, _)| *address)).collect();
         let carry = move || {
             // Otherwise the kernel may wake this thread 50 us late.
             let _ = set_timerslack(1);
@@ -130,12 +132,12 @@ fn begin_capture(path: &Path, settings: &WifiSettings) -> io::Result<FileCapture
     Capture::begin(BufWriter::new(File::create(path)?), radio, settings.frequency(), start_ns)
 }
 
-/// A medium with a node for each radio, in their order.
-fn medium(radios: &[Radio<'_>; NODES], settings: &WifiSettings) -> Result<Medium, WifiError> {
+/// A medium with a node for each radio or its place, in their order.
+fn medium(radios: &[Option<Radio>], settings: &WifiSettings) -> Result<Medium, WifiError> {
     let of_channel = MediumSettings { snr_db: settings.snr_db, ..MediumSettings::new(settings.radio()?) };
     let mut medium = Medium::new(of_channel, settings.seed)?;
-    for (_, _, role) in radios {
-        medium.add(*role);
+    for radio in radios {
+        medium.add(radio.as_ref().map_or(Role::Station, |(_, _, role)| *role));
     }
     Ok(medium)
 }
@@ -151,12 +153,14 @@ impl Watch {
     pub fn report(&self) -> MediumReport {
         let shared = self.lock();
         let elapsed_ns = self.now_ns();
+        let nodes = (0..shared.nodes).map(|node| shared.medium.node(NodeId(node))).collect();
         MediumReport {
             elapsed_ns,
             airtime: shared.medium.airtime(elapsed_ns),
-            nodes: std::array::from_fn(|node| shared.medium.node(NodeId(node))),
+            nodes,
             digest: shared.digest.finish(),
-            ..shared.report
+            frames: shared.report.frames,
+            lateness: shared.report.lateness,
         }
     }
 
@@ -217,8 +221,8 @@ impl Shared {
 struct Carry {
     socket: Socket,
     family: u16,
-    /// The nodes' addresses.
-    addresses: [Address; NODES],
+    /// The nodes' addresses; `None` of one without a radio.
+    addresses: Vec<Option<Address>>,
     capture: Option<FileCapture>,
     sessions: Sessions,
     /// The frames on the medium, by the number that it knows them by.
@@ -231,7 +235,12 @@ struct Carry {
 }
 
 impl Carry {
-    fn new(socket: Socket, family: u16, addresses: [Address; NODES], capture: Option<FileCapture>) -> Self {
+    fn new(
+        socket: Socket,
+        family: u16,
+        addresses: Vec<Option<Address>>,
+        capture: Option<FileCapture>,
+    ) -> Self {
         Carry {
             socket,
             family,
@@ -287,7 +296,8 @@ impl Carry {
 
     /// Hands a frame to the medium.
     fn submit(&mut self, now_ns: u64, frame: Frame, shared: &mut Shared) {
-        let place = |address| self.addresses.iter().position(|own| *own == address).unwrap_or(NODES);
+        let nodes = self.addresses.len();
+        let place = |address| self.addresses.iter().position(|own| *own == Some(address)).unwrap_or(nodes);
         let transmitter = place(frame.transmitter);
         let receiver = match frame.is_for_group() {
             true => Receiver::Group,
@@ -295,7 +305,7 @@ impl Carry {
             false => Receiver::Node(NodeId(place(frame.receiver()))),
         };
         let id = FrameId(self.last);
-        let submitted = (transmitter < NODES).then(|| {
+        let submitted = (transmitter < nodes).then(|| {
             let kind = self.sessions.kind(&frame);
             let bytes = frame.bytes.len() as u32 + FCS_BYTES;
             let category = category(&frame);
@@ -326,6 +336,7 @@ impl Carry {
                     self.exchange_ns = Some(exchange.end_ns - exchange.begin_ns);
                 }
                 Event::Delivered { at_ns, frame, to, .. } => {
+                    let Some(to) = self.addresses[to.0] else { continue };
                     let Some(frame) = self.frames.get(&frame).filter(|frame| is_deliverable(frame)) else {
                         continue;
                     };
@@ -335,7 +346,7 @@ impl Carry {
                     shared.digest.write(&frame.bytes);
                     shared.report.frames.delivered += 1;
                     self.sessions.note(frame);
-                    let (to, rate) = (self.addresses[to.0], legacy_rate(&frame.rates[0]));
+                    let rate = legacy_rate(&frame.rates[0]);
                     genl::write(&mut self.out, request(self.family, FRAME), |attributes| {
                         write_delivery(attributes, to, frame, rate, SIGNAL);
                     });

@@ -1,4 +1,4 @@
-//! Checks what the medium carries: a packet of a family between the stations, its frames on both hops, and whether
+//! Checks what the medium carries: a packet of a family between the ends, its frames on each hop, and whether
 //! they are encrypted as planned.
 
 use super::carrier::Watch;
@@ -8,6 +8,7 @@ use crate::error::{Attempt, Fault, TestbedError};
 use crate::host::launch::Host;
 use crate::link::addressing::{BSSID, hardware_address};
 use crate::topology::Node;
+use stacklab_model::wifi::Attachment;
 use stacklab_model::{Family, Role};
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -25,16 +26,16 @@ const UDP_HEADER: usize = 8;
 const QOS_HEADER: usize = 26;
 const LLC_HEADER: usize = 8;
 
-/// Sends datagrams from the first station to the second one until one has arrived, and looks at its frames.
+/// Sends datagrams from the first host to the second one until one has arrived, and looks at its frames.
 pub(super) fn check(
-    stations: [&Host; 2],
+    ends: [&Host; 2],
     medium: &Watch,
     spec: &WifiSpec,
     family: Family,
 ) -> Result<MediumCheck, TestbedError> {
     let failed = |reason: String| TestbedError::NotCarriedByWifi { family, reason };
     medium.keep();
-    let arrived = carry(stations, family)?;
+    let arrived = carry(ends, family)?;
     let frames = medium.kept();
     if !arrived {
         let ended =
@@ -63,7 +64,11 @@ pub(super) fn check(
             false => Err(failed(format!("a frame {name} has {}; planned: {}", text(found), text(planned)))),
         }
     };
-    let hops = [hop(sender, BSSID, "to the access point")?, hop(BSSID, receiver, "from the access point")?];
+    let to_receiver = match spec.settings().receiver {
+        Attachment::Station => Some(hop(BSSID, receiver, "from the access point")?),
+        Attachment::Wired => None,
+    };
+    let hops = [Some(hop(sender, BSSID, "to the access point")?), to_receiver];
     Ok(MediumCheck { family, packet, hops })
 }
 
@@ -82,8 +87,7 @@ fn is_long_data(frame: &Frame) -> bool {
 }
 
 /// Whether a datagram arrives.
-fn carry(stations: [&Host; 2], family: Family) -> Result<bool, TestbedError> {
-    let [from, at] = stations;
+fn carry([from, at]: [&Host; 2], family: Family) -> Result<bool, TestbedError> {
     let receiver = at.inside(|| socket(at, family, PORT))?;
     let sender = from.inside(|| socket(from, family, 0))?;
     let destination = SocketAddr::new(at.address(family), PORT);

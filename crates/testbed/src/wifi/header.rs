@@ -4,7 +4,7 @@
 use super::hwsim::command::{Address, Frame};
 use stacklab_medium::FrameKind;
 use stacklab_model::wifi::AccessCategory;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Frame types and subtypes, in the first byte without the protocol version.
 const TYPE: u8 = 0x0c;
@@ -25,6 +25,10 @@ const BODY: usize = 24;
 const BLOCK_ACK: u8 = 3;
 const ADDBA_RESPONSE: u8 = 1;
 const DELBA: u8 = 2;
+/// The bodies of an ADDBA request, of an ADDBA response, and of a DELBA, bytes (9.6.4), and what CCMP adds to them.
+const ADDBA_BODY: usize = 9;
+const DELBA_BODY: usize = 6;
+const CCMP: usize = 16;
 
 /// The traffic identifier of a QoS data frame.
 fn tid(frame: &Frame) -> Option<u8> {
@@ -56,12 +60,31 @@ pub(super) fn category(frame: &Frame) -> AccessCategory {
 pub(super) struct Sessions {
     /// Originator, recipient and TID.
     open: BTreeSet<(Address, Address, u8)>,
+    /// By originator and recipient, what is known of sessions whose frames are encrypted.
+    hidden: BTreeMap<(Address, Address), Hidden>,
+}
+
+/// Sessions whose management frames are protected: only the frames' lengths are known. mac80211 asks for a session for
+/// each TID of which it sends encrypted data, in this order, and accepts each that it is asked for.
+#[derive(Debug, Default)]
+struct Hidden {
+    /// TIDs without a session of which data was sent, in this order.
+    without: Vec<u8>,
+    /// Requests without an answer.
+    requests: usize,
 }
 
 impl Sessions {
     /// How a frame is sent.
-    pub fn kind(&self, frame: &Frame) -> FrameKind {
+    pub fn kind(&mut self, frame: &Frame) -> FrameKind {
         let control = frame.bytes[0];
+        if let Some(tid) = tid(frame).filter(|_| has_data_rate(frame) && frame.bytes[1] & PROTECTED != 0) {
+            let ends = (frame.transmitter, frame.receiver());
+            let hidden = self.hidden.entry(ends).or_default();
+            if !self.open.contains(&(ends.0, ends.1, tid)) && !hidden.without.contains(&tid) {
+                hidden.without.push(tid);
+            }
+        }
         let of_session = |tid: &u8| self.open.contains(&(frame.transmitter, frame.receiver(), *tid));
         match control & TYPE {
             DATA if has_data_rate(frame) => match tid(frame).filter(of_session) {
@@ -73,13 +96,21 @@ impl Sessions {
         }
     }
 
-    /// Notes what a frame that was received opens or ends. The content of an encrypted one is not known.
+    /// Notes what a frame that was received opens or ends. Of an encrypted one only the length is known.
     pub fn note(&mut self, frame: &Frame) {
         let (from, to) = (frame.transmitter, frame.receiver());
         if ASSOCIATIONS.contains(&frame.bytes[0]) {
-            self.open.retain(|(one, other, _)| ![(from, to), (to, from)].contains(&(*one, *other)));
+            self.end([from, to]);
         }
-        if frame.bytes[0] != ACTION || frame.bytes[1] & PROTECTED != 0 {
+        if frame.bytes[0] != ACTION {
+            return;
+        }
+        if frame.bytes[1] & PROTECTED != 0 {
+            match frame.bytes.len().checked_sub(BODY + CCMP) {
+                Some(ADDBA_BODY) => self.note_hidden(from, to),
+                Some(DELBA_BODY) => self.end([from, to]),
+                _ => {}
+            }
             return;
         }
         match frame.bytes.get(BODY..) {
@@ -94,6 +125,27 @@ impl Sessions {
                 self.open.remove(&if by_originator { (from, to, tid) } else { (to, from, tid) });
             }
             _ => {}
+        }
+    }
+
+    /// Ends all sessions between two nodes.
+    fn end(&mut self, [one, other]: [Address; 2]) {
+        let pairs = [(one, other), (other, one)];
+        self.open.retain(|(from, to, _)| !pairs.contains(&(*from, *to)));
+        pairs.iter().for_each(|pair| drop(self.hidden.remove(pair)));
+    }
+
+    /// Notes an encrypted request or response: the answer to a request, if there is one; else a request, if one is to
+    /// come.
+    fn note_hidden(&mut self, from: Address, to: Address) {
+        let asked = self.hidden.entry((to, from)).or_default();
+        if asked.requests > 0 && !asked.without.is_empty() {
+            asked.requests -= 1;
+            self.open.insert((to, from, asked.without.remove(0)));
+        }
+        let own = self.hidden.entry((from, to)).or_default();
+        if own.without.len() > own.requests {
+            own.requests += 1;
         }
     }
 }
@@ -145,6 +197,36 @@ mod tests {
         assert_eq!(sessions.kind(&data(5)), FrameKind::Single);
     }
 
+    /// Encrypted frames of a length: only the flag says so.
+    fn hidden(from: Address, to: Address, body: usize) -> Frame {
+        frame([0xd0, 0x40], from, to, &vec![0x5a; body + CCMP])
+    }
+
+    #[test]
+    fn sessions_of_protected_management_frames_are_known_by_lengths() {
+        let back = |tid| frame([0x88, 0x42], ACCESS_POINT, STATION, &[tid, 0, 0xaa]);
+        let mut sessions = Sessions::default();
+        assert_eq!(sessions.kind(&data(0)), FrameKind::Single);
+        assert_eq!(sessions.kind(&data(5)), FrameKind::Single);
+        // Other action frames, and the station's request alone, open nothing.
+        sessions.note(&hidden(ACCESS_POINT, STATION, 4));
+        sessions.note(&hidden(STATION, ACCESS_POINT, ADDBA_BODY));
+        assert_eq!(sessions.kind(&data(0)), FrameKind::Single);
+        sessions.note(&hidden(ACCESS_POINT, STATION, ADDBA_BODY));
+        assert_eq!(sessions.kind(&data(0)), FrameKind::Aggregated { tid: 0 });
+        assert_eq!(sessions.kind(&data(5)), FrameKind::Single, "its session comes next");
+        assert_eq!(sessions.kind(&back(0)), FrameKind::Single, "of the other direction");
+        // Both ask at the same time, and both accept.
+        for from in [STATION, ACCESS_POINT, STATION, ACCESS_POINT] {
+            let to = if from == STATION { ACCESS_POINT } else { STATION };
+            sessions.note(&hidden(from, to, ADDBA_BODY));
+        }
+        assert_eq!(sessions.kind(&data(5)), FrameKind::Aggregated { tid: 5 });
+        assert_eq!(sessions.kind(&back(0)), FrameKind::Aggregated { tid: 0 });
+        sessions.note(&hidden(STATION, ACCESS_POINT, DELBA_BODY));
+        assert_eq!(sessions.kind(&data(0)), FrameKind::Single);
+    }
+
     #[test]
     fn a_new_association_has_no_session() {
         let mut sessions = Sessions::default();
@@ -157,8 +239,8 @@ mod tests {
 
     #[test]
     fn management_control_and_empty_frames_have_a_basic_rate() {
-        let sessions = Sessions::default();
-        let of = |control: u8| {
+        let mut sessions = Sessions::default();
+        let mut of = |control: u8| {
             let frame = frame([control, 0], STATION, ACCESS_POINT, &[0; 8]);
             (sessions.kind(&frame), category(&frame))
         };

@@ -6,6 +6,7 @@
 //! ```
 
 mod access_point;
+mod background;
 mod capture;
 pub(crate) mod carrier;
 mod check;

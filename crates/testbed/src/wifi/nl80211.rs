@@ -11,11 +11,14 @@ const FAMILY: &str = "nl80211";
 
 const GET_INTERFACE: u8 = 5;
 const SET_WIPHY_NETNS: u8 = 49;
+const SET_POWER_SAVE: u8 = 61;
+const GET_POWER_SAVE: u8 = 62;
 
 const WIPHY: u16 = 1;
 const IFINDEX: u16 = 3;
 const WIPHY_FREQ: u16 = 38;
 const PID: u16 = 82;
+const PS_STATE: u16 = 93;
 const CHANNEL_WIDTH: u16 = 159;
 const CENTER_FREQ1: u16 = 160;
 
@@ -63,6 +66,41 @@ pub(crate) fn channel(index: u32) -> Result<Channel, Fault> {
     let answer = answer.attempt(ATTEMPTED)?;
     let channel = answer.messages.iter().find_map(|message| read_channel(message));
     channel.ok_or_else(|| io::Error::other("the interface is on no channel")).attempt(ATTEMPTED)
+}
+
+/// Lets an interface of the calling thread's namespace sleep while it is idle, given its index.
+///
+/// # Errors
+/// The kernel's error: it is no station, or cannot sleep.
+pub(crate) fn let_sleep(index: u32) -> Result<(), Fault> {
+    const ATTEMPTED: &str = "let the station sleep while it is idle";
+    let mut socket = Socket::open().attempt(ATTEMPTED)?;
+    let family = socket.family(FAMILY).attempt(ATTEMPTED)?;
+    let set = socket.ask(family, SET_POWER_SAVE, |attributes| {
+        attributes.number(IFINDEX, index);
+        attributes.number(PS_STATE, 1);
+    });
+    set.map(drop).attempt(ATTEMPTED)
+}
+
+/// Whether an interface of the calling thread's namespace sleeps while it is idle, given its index.
+///
+/// # Errors
+/// The kernel's error, or it does not say.
+pub(crate) fn sleeps(index: u32) -> Result<bool, Fault> {
+    const ATTEMPTED: &str = "read whether the station sleeps while it is idle";
+    let mut socket = Socket::open().attempt(ATTEMPTED)?;
+    let family = socket.family(FAMILY).attempt(ATTEMPTED)?;
+    let answer = socket.ask(family, GET_POWER_SAVE, |attributes| attributes.number(IFINDEX, index));
+    let answer = answer.attempt(ATTEMPTED)?;
+    let state = answer.messages.iter().find_map(|message| read_power_save(message));
+    state.ok_or_else(|| io::Error::other("the kernel does not say")).attempt(ATTEMPTED)
+}
+
+/// Reads the state of power save (`enum nl80211_ps_state`). `None` if it is absent or malformed.
+fn read_power_save(attributes: &[u8]) -> Option<bool> {
+    let mut all = genl::attributes(attributes).map_while(Result::ok);
+    all.find(|(kind, _)| *kind == PS_STATE).and_then(|(_, value)| Some(genl::number(value, 0)? == 1))
 }
 
 /// Reads the attributes of an interface. `None` without a channel, or if they are malformed.

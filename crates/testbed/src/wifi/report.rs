@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 use stacklab_model::wifi::{Airtime, NodeAirtime};
 
 /// Counts of a medium since its beginning.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MediumReport {
     /// The time since then by the network's clock.
     pub elapsed_ns: u64,
     /// Where it went. It may reach into the exchange in progress.
     pub airtime: Airtime,
-    /// Sender, access point, receiver.
-    pub nodes: [NodeAirtime; 3],
+    /// Sender, access point, receiver, other stations. A receiver on a wire has nothing.
+    pub nodes: Vec<NodeAirtime>,
     /// Frames and the kernel.
     pub frames: FrameCounts,
     /// Whether exchanges were told in time.

@@ -10,7 +10,7 @@ use std::fmt;
 /// The name of the network.
 pub const SSID: &str = "stacklab";
 
-/// A Wi-Fi network in the 2.4 GHz band (802.11n): a station, an access point, a station.
+/// A Wi-Fi network in the 2.4 GHz band (802.11n): a station, an access point, and a station or a wired host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct WifiSpec {
     settings: WifiSettings,
@@ -74,6 +74,8 @@ pub enum Security {
     Open,
     /// WPA2 with a passphrase, and CCMP as the cipher.
     Wpa2(Passphrase),
+    /// WPA3: SAE with a passphrase, CCMP as the cipher, and protected management frames.
+    Wpa3(Passphrase),
 }
 
 impl Security {
@@ -81,15 +83,29 @@ impl Security {
     pub fn cipher(&self) -> &'static str {
         match self {
             Security::Open => "NONE",
-            Security::Wpa2(_) => "CCMP",
+            Security::Wpa2(_) | Security::Wpa3(_) => "CCMP",
         }
+    }
+
+    /// How keys are agreed on, as wpa_supplicant names it.
+    pub fn key_management(&self) -> &'static str {
+        match self {
+            Security::Open => "NONE",
+            Security::Wpa2(_) => "WPA2-PSK",
+            Security::Wpa3(_) => "SAE",
+        }
+    }
+
+    /// The cipher of group management frames, as wpa_supplicant names it, if management frames must be protected.
+    pub fn management_cipher(&self) -> Option<&'static str> {
+        matches!(self, Security::Wpa3(_)).then_some("BIP")
     }
 
     /// Bytes that the cipher adds to a frame: CCMP a header of 8 and a MIC of 8 (IEEE 802.11-2020, 12.5.3.2).
     pub fn overhead(&self) -> usize {
         match self {
             Security::Open => 0,
-            Security::Wpa2(_) => 16,
+            Security::Wpa2(_) | Security::Wpa3(_) => 16,
         }
     }
 }
@@ -99,11 +115,12 @@ impl fmt::Display for Security {
         f.write_str(match self {
             Security::Open => "open",
             Security::Wpa2(_) => "WPA2",
+            Security::Wpa3(_) => "WPA3",
         })
     }
 }
 
-/// A passphrase of WPA2: 8 to 63 printable ASCII characters (IEEE 802.11-2020, J.4.1).
+/// A passphrase of WPA2 or WPA3: 8 to 63 printable ASCII characters (IEEE 802.11-2020, J.4.1).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Passphrase(String);
@@ -139,14 +156,16 @@ impl From<Passphrase> for String {
 
 /// A text that is no passphrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a WPA2 passphrase has 8 to 63 printable ASCII characters")]
+#[error("a passphrase of Wi-Fi has 8 to 63 printable ASCII characters")]
 pub struct BadPassphrase;
 
 /// The state of a built network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WifiState {
-    /// Each station's association, the sender's first.
-    pub stations: [Association; 2],
+    /// The association of each end, the sender's first; `None` of a receiver on a wire.
+    pub stations: [Option<Association>; 2],
+    /// The associations of the other stations.
+    pub others: Vec<Association>,
     /// A packet of each family on the medium.
     pub checks: Vec<MediumCheck>,
     /// What the medium had counted by then.
@@ -166,8 +185,12 @@ pub struct Association {
     pub bssid: String,
     /// The cipher of unicast frames: `CCMP`, or `NONE`.
     pub cipher: String,
-    /// How keys are agreed on: `WPA2-PSK`, or `NONE`.
+    /// How keys are agreed on: `WPA2-PSK`, `SAE`, or `NONE`.
     pub key_management: String,
+    /// The cipher of group management frames (`BIP`), if management frames must be protected.
+    pub management_cipher: Option<String>,
+    /// Whether the kernel lets it sleep while it is idle.
+    pub power_save: bool,
 }
 
 /// A packet on the medium.
@@ -178,8 +201,8 @@ pub struct MediumCheck {
     /// Its length with the IP header, bytes.
     pub packet: usize,
     /// The frames that carried it, without the frame check sequence: from the sender to the access point, and from
-    /// there to the receiver.
-    pub hops: [CarriedFrame; 2],
+    /// there to the receiver, unless that is on a wire.
+    pub hops: [Option<CarriedFrame>; 2],
 }
 
 /// A frame that carried a packet.

@@ -2,11 +2,12 @@
 
 use super::control::Control;
 use super::daemon::Daemon;
-use super::nl80211::channel;
-use super::spec::{Association, SSID, Security, WifiSpec};
+use super::nl80211::{channel, let_sleep, sleeps};
+use super::spec::{Association, Passphrase, SSID, Security, WifiSpec};
 use crate::error::{Attempt, Fault};
 use crate::kernel::netlink::{interface, with_netlink};
 use crate::link::addressing::INTERFACE;
+use crate::link::interface::raise;
 use stacklab_model::printable_text;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -41,7 +42,8 @@ impl From<Fault> for NotAssociated {
 }
 
 impl Station {
-    /// Starts a station in the network namespace of a process. It begins to look for its network.
+    /// Starts a station in the network namespace of a process, whose interface is prepared. It begins to look for its
+    /// network.
     pub fn start(pid: u32, spec: &WifiSpec, security: &Security, folder: &Path) -> Result<Self, Fault> {
         let config = config(spec, security, folder);
         let mut daemon =
@@ -86,8 +88,19 @@ fn missed(events: &[String]) -> usize {
     events.iter().filter(|event| event.starts_with("CTRL-EVENT-NETWORK-NOT-FOUND")).count()
 }
 
+/// Sets up the interface of a station in the calling thread's namespace, and lets it sleep if it may.
+pub(super) fn prepare(spec: &WifiSpec) -> Result<(), Fault> {
+    raise(INTERFACE, spec.settings().mtu)?;
+    if spec.settings().power_save { let_sleep(index()?) } else { Ok(()) }
+}
+
+/// The index of the interface in the calling thread's namespace.
+fn index() -> Result<u32, Fault> {
+    with_netlink(async |netlink| Ok(interface(&netlink, INTERFACE).await?.header.index))
+}
+
 fn association(status: &BTreeMap<String, String>) -> Result<Association, Fault> {
-    let index = with_netlink(async |netlink| Ok(interface(&netlink, INTERFACE).await?.header.index))?;
+    let index = index()?;
     let of = |name: &str| status.get(name).cloned().unwrap_or_default();
     Ok(Association {
         channel: channel(index)?,
@@ -95,8 +108,19 @@ fn association(status: &BTreeMap<String, String>) -> Result<Association, Fault> 
         bssid: of("bssid"),
         cipher: of("pairwise_cipher"),
         key_management: of("key_mgmt"),
+        management_cipher: management_cipher(status),
+        power_save: sleeps(index)?,
     })
 }
+
+/// Management frame protection that the association requires (`pmf` 2): the cipher of group management frames.
+fn management_cipher(status: &BTreeMap<String, String>) -> Option<String> {
+    let required = status.get("pmf").is_some_and(|level| level == "2");
+    status.get("mgmt_group_cipher").filter(|_| required).cloned()
+}
+
+/// Why SAE ended (IEEE 802.11-2020, table 9-50), as events have it.
+const CHALLENGE_FAILURE: &str = " status_code=15";
 
 /// What an event says of an association that will not come about.
 pub(crate) fn refusal(events: &[String]) -> Option<String> {
@@ -106,6 +130,9 @@ pub(crate) fn refusal(events: &[String]) -> Option<String> {
             "CTRL-EVENT-SSID-TEMP-DISABLED" if rest.contains("reason=WRONG_KEY") => Some(
                 "the passphrase is wrong: the access point does not accept the key made from it (4-way handshake)".to_owned(),
             ),
+            "CTRL-EVENT-AUTH-REJECT" if [" auth_type=3 ", CHALLENGE_FAILURE].iter().all(|part| rest.contains(part)) => {
+                Some("the passphrase is wrong: the access point does not accept the key made from it (SAE)".to_owned())
+            }
             "CTRL-EVENT-ASSOC-REJECT" | "CTRL-EVENT-AUTH-REJECT" => {
                 Some(format!("the access point refuses it ({})", shown(rest.trim())))
             }
@@ -132,6 +159,7 @@ pub(crate) fn unfound(found: &str, security: &Security) -> Option<String> {
     let is_right = match security {
         Security::Open => !protected,
         Security::Wpa2(_) => flags.contains("WPA2-PSK"),
+        Security::Wpa3(_) => flags.contains("-SAE"),
     };
     let has = if protected { shown(flags) } else { "open".to_owned() };
     (!is_right).then(|| format!("the station expects {security}, and the network is {has}"))
@@ -139,11 +167,17 @@ pub(crate) fn unfound(found: &str, security: &Security) -> Option<String> {
 
 /// wpa_supplicant.conf: one network on one channel.
 fn config(spec: &WifiSpec, security: &Security, folder: &Path) -> String {
+    let keys = |passphrase: &Passphrase, key_management: &str, protected_management: u8| {
+        format!(
+            "key_mgmt={key_management}\nproto=RSN\npairwise=CCMP\ngroup=CCMP\nieee80211w={protected_management}\n\
+             psk=\"{}\"",
+            passphrase.text()
+        )
+    };
     let keys = match security {
         Security::Open => "key_mgmt=NONE".to_owned(),
-        Security::Wpa2(passphrase) => {
-            format!("key_mgmt=WPA-PSK\nproto=RSN\npairwise=CCMP\ngroup=CCMP\npsk=\"{}\"", passphrase.text())
-        }
+        Security::Wpa2(passphrase) => keys(passphrase, "WPA-PSK", 0),
+        Security::Wpa3(passphrase) => keys(passphrase, "SAE", 2),
     };
     let folder = folder.display();
     let frequency = spec.settings().frequency();
@@ -155,10 +189,12 @@ fn config(spec: &WifiSpec, security: &Security, folder: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wifi::spec::Passphrase;
-
     fn wpa2() -> Security {
         Security::Wpa2(Passphrase::try_from("sixteen bytes ok".to_owned()).unwrap())
+    }
+
+    fn wpa3() -> Security {
+        Security::Wpa3(Passphrase::try_from("sixteen bytes ok".to_owned()).unwrap())
     }
 
     #[test]
@@ -169,9 +205,11 @@ mod tests {
         let secured = config(&spec, &wpa2(), Path::new("/run/sta"));
         assert!(
             secured.contains(
-                "key_mgmt=WPA-PSK\nproto=RSN\npairwise=CCMP\ngroup=CCMP\npsk=\"sixteen bytes ok\"\n}"
+                "key_mgmt=WPA-PSK\nproto=RSN\npairwise=CCMP\ngroup=CCMP\nieee80211w=0\npsk=\"sixteen bytes ok\"\n}"
             )
         );
+        let sae = config(&spec, &wpa3(), Path::new("/run/sta"));
+        assert!(sae.contains("\nkey_mgmt=SAE\n") && sae.contains("\nieee80211w=2\n"), "{sae}");
     }
 
     #[test]
@@ -179,6 +217,8 @@ mod tests {
         let event = |text: &str| vec!["CTRL-EVENT-SCAN-RESULTS ".to_owned(), text.to_owned()];
         let wrong = "CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid=\"stacklab\" auth_failures=1 duration=10 reason=WRONG_KEY";
         assert!(refusal(&event(wrong)).unwrap().starts_with("the passphrase is wrong"));
+        let wrong = "CTRL-EVENT-AUTH-REJECT 02:00:00:00:00:03 auth_type=3 auth_transaction=2 status_code=15";
+        assert!(refusal(&event(wrong)).unwrap().ends_with("(SAE)"));
         let refused = refusal(&event("CTRL-EVENT-ASSOC-REJECT bssid=02:00:00:00:00:03 status_code=17"));
         assert_eq!(refused.unwrap(), "the access point refuses it (bssid=02:00:00:00:00:03 status_code=17)");
         assert_eq!(refusal(&event("CTRL-EVENT-CONNECTED - Connection to 02:00:00:00:00:03 completed")), None);
@@ -199,6 +239,11 @@ mod tests {
             unfound(&found("[ESS]"), &wpa2()).unwrap(),
             "the station expects WPA2, and the network is open"
         );
+        assert_eq!(
+            unfound(&secured, &wpa3()).unwrap(),
+            "the station expects WPA3, and the network is [WPA2-PSK-CCMP][ESS]"
+        );
+        assert_eq!(unfound(&found("[WPA2-SAE-CCMP][ESS]"), &wpa3()), None);
         assert_eq!(unfound("bssid / ..\n", &wpa2()).unwrap(), "there is no network named stacklab");
     }
 }

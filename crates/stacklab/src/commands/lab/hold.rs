@@ -96,7 +96,7 @@ fn in_guest(
     shell::listen(&path, streams).map_err(failed(&format!("listen at {}", path.display())))?;
     let place = format!(" inside {}", guest.version());
     let up =
-        up_of_row(&testbeds[0].0, &place, system.is_uml(), |node| Ok(HostLocation::Guest(node as usize)))?;
+        up_of_row(&testbeds[0].0, &place, system.is_uml(), |node| Ok(HostLocation::Guest(place_of(node))))?;
     // The agents end with their streams, and the hosts with them.
     Ok((up, Box::new((testbeds, guest))))
 }
@@ -127,6 +127,11 @@ fn up_of_row(
     })
 }
 
+/// A host's place on the path, which is its number for commands.
+fn place_of(node: Node) -> usize {
+    Node::ALL.iter().position(|one| *one == node).expect("it is one of the four hosts")
+}
+
 fn this_process() -> Result<RunningProcess, Failure> {
     RunningProcess::of(std::process::id()).map_err(failed(TOLD))
 }
@@ -138,7 +143,7 @@ fn addresses(mechanism: Mechanism, node: Node) -> Vec<IpAddr> {
     all.flat_map(|ends| match node {
         Node::Sender => pair(ends.sender, ends.source),
         Node::Receiver => pair(ends.receiver, ends.destination),
-        Node::Router1 | Node::Router2 | Node::AccessPoint => [None, None],
+        Node::Router1 | Node::Router2 | Node::AccessPoint | Node::Station(_) => [None, None],
     })
     .flatten()
     .collect()

@@ -29,12 +29,14 @@ fn what_is_not_said_of_a_network_is_the_models_default() {
 fn every_key_of_a_network_is_read() {
     let keys = "wifi = { standard = \"n\", band = \"2.4\", channel = 6, width = 20, mcs = 7, guard = \"long\", \
         security = \"open\", aggregation = { frames = 8, bytes = 8191, time = \"4ms\" }, dtim = 3, \
-        basic_rate = \"1 Mbit/s\", multicast_to_unicast = true, snr = 20, time = \"real\" }\nmtu = 1280";
+        basic_rate = \"1 Mbit/s\", multicast_to_unicast = true, power_save = true, receiver = \"wired\", stations = 3, \
+        snr = 20, time = \"real\" }\nmtu = 1280";
     assert_eq!(
         network(&wifi(keys, "")).to_string(),
         "802.11n, channel 6 (2437 MHz), 20 MHz, MCS 7 (65.0 Mbit/s), long guard interval, security open, A-MPDUs of \
          up to 8 frames, 8191 bytes and 4000 us, basic rate 1 Mbit/s, DTIM period 3, group frames to each station \
-         alone, signal to noise ratio 20 dB, real time"
+         alone, idle stations sleep, receiver on a wire, 3 other stations that always send, signal to noise ratio \
+         20 dB, real time"
     );
     assert_eq!(network(&wifi(keys, "")).settings.mtu, 1280);
 }
@@ -76,11 +78,15 @@ fn what_80211n_does_not_have_is_refused_with_what_it_has() {
         (wifi("wifi = { channel = 36 }", ""), &["expected a whole number from 1 to 11"]),
         (wifi("wifi = { band = \"5\" }", ""), &["there is no band `5`", "expected one of 2.4"]),
         (wifi("wifi = { standard = \"ac\" }", ""), &["there is no standard `ac`", "expected one of n"]),
-        (wifi("wifi = { security = \"wpa3\" }", ""), &["there is no security `wpa3`", "open, wpa2"]),
+        (wifi("wifi = { security = \"wep\" }", ""), &["there is no security `wep`", "open, wpa2, wpa3"]),
+        (wifi("wifi = { stations = 9 }", ""), &["expected a whole number from 0 to 8"]),
+        (wifi("", "stations = [0, 9]"), &["`factors.stations`", "expected a whole number from 0 to 8"]),
+        (wifi("wifi = { receiver = \"wire\" }", ""), &["there is no receiver `wire`", "station, wired"]),
+        (wifi("wifi = { power_save = \"on\" }", ""), &["`testbed.wifi.power_save`"]),
         (wifi("wifi = { aggregation = { frames = 65 } }", ""), &["expected a whole number from 1 to 64"]),
         (
             wifi("wifi = { proxy_arp = true }", ""),
-            &["`testbed.wifi.proxy_arp` has no meaning", "not there yet"],
+            &["`testbed.wifi.proxy_arp` has no meaning", "neighbour entries are permanent"],
         ),
         (wifi("mtu = 9000", ""), &["an MTU of 9000 bytes is not possible", "expected 1280 to 2254"]),
     ]);
