@@ -6,13 +6,13 @@ use crate::support;
 use crate::wifi::{ADDRESSES, boot, wpa2};
 
 use stacklab_model::wifi::{
-    AccessCategory, Aggregation, Edca, Role, Security as Cipher, WifiSettings, mpdu_bytes,
+    AccessCategory, Aggregation, Clock, Edca, Role, Security as Cipher, WifiSettings, mpdu_bytes,
 };
 use stacklab_model::{
     Cell, Direction, Family, Framing, Length, Metric, Pacing, Probe, ProbeSpec, RunRecord, RunStatus,
     Transport, Trial, TrialSpec, Value,
 };
-use stacklab_testbed::{Security, WifiSpec};
+use stacklab_testbed::{Security, Streams, WifiSpec};
 use stacklab_traffic::protocol::AgentClient;
 use stacklab_traffic::trial::{Path, run_trial};
 use std::sync::atomic::AtomicBool;
@@ -24,6 +24,9 @@ static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 const TOLERANCE: f64 = 0.01;
 /// The variable with the sizes, instead of the usual one.
 const SIZES: &str = "STACKLAB_WIFI_SIZES";
+/// The variable with which `bench/wifi` measures real time instead: messages a second.
+const REAL_TIME: &str = "STACKLAB_WIFI_REAL_TIME";
+const SECOND_NS: u64 = 1_000_000_000;
 const ACCESS_POINT: [&str; 2] = ["198.18.0.3", "2001:2:0:1::3"];
 
 fn settings(frames: u32) -> WifiSettings {
@@ -37,23 +40,38 @@ fn formula(family: Family, size: u32, frames: u32, cipher: Cipher) -> f64 {
     settings(frames).radio().unwrap().saturation(edca, mpdu_bytes(cipher, packet)).goodput(size)
 }
 
-/// A flood for a second, of a socket with a bounded buffer: frames in flight, of which there is room for 150.
-fn flood(family: Family, size: u32, agents: &mut [AgentClient; 2]) -> RunRecord {
+/// The agents of two hosts.
+pub(crate) fn meet(hosts: [(&str, Streams); 2]) -> [AgentClient; 2] {
+    hosts.map(|(name, (read, write))| {
+        let mut agent = AgentClient::new(name, read, write, &NEVER_INTERRUPTED);
+        agent.hello().unwrap();
+        agent
+    })
+}
+
+/// A flood from the first host to this address of the second one, of a socket with a bounded buffer: frames in flight,
+/// of which there is room for 150.
+pub(crate) fn flood(cell: &Cell, to: &str, length_ns: u64, agents: &mut [AgentClient; 2]) -> RunRecord {
+    stream(cell, Pacing::Flood, to, length_ns, agents)
+}
+
+/// As [`flood`], at this pace.
+fn stream(cell: &Cell, pacing: Pacing, to: &str, length_ns: u64, agents: &mut [AgentClient; 2]) -> RunRecord {
     let probe = ProbeSpec {
         probe: Probe::Stream,
-        pacing: Pacing::Flood,
-        length: Length::Time(1_000_000_000),
-        warmup_ns: 100_000_000,
+        pacing,
+        length: Length::Time(length_ns),
+        warmup_ns: length_ns / 10,
         interval_ns: 100_000_000,
         metrics: Vec::new(),
     };
-    let mut cell = Cell::new(family, Transport::Udp, Framing::Message, size);
+    let mut cell = cell.clone();
     cell.settings.send_buffer = Some(65_536);
-    let place = Family::ALL.iter().position(|one| *one == family).unwrap();
+    let place = Family::ALL.iter().position(|one| *one == cell.family).unwrap();
     let address = |text: &str| text.parse::<std::net::IpAddr>().unwrap().into();
     let path = Path {
         sender: address(ADDRESSES[place].1),
-        receiver: address(ACCESS_POINT[place]),
+        receiver: address(to),
         mtu: 1500,
         planned_mtu: true,
         offloads: true,
@@ -74,8 +92,43 @@ fn sizes() -> Vec<u32> {
     named.split_whitespace().map(|size| size.parse().unwrap()).collect()
 }
 
+/// Prints what real time holds from station to station: UDP at these paces, messages a second, and a flood.
+fn tell_real_time(paces: &str) {
+    let paces = paces.split_whitespace().map(|pace| Pacing::Schedule(pace.parse().unwrap()));
+    let paces: Vec<_> = paces.chain([Pacing::Flood]).collect();
+    let program = Program::new();
+    let security = wpa2("sixteen bytes ok");
+    let settings = WifiSettings { time: Clock::Real, ..settings(8) };
+    let spec = WifiSpec::new(settings, security.clone(), [security.clone(), security]).unwrap();
+    let mut network = boot(&program, &spec).unwrap_or_else(|error| panic!("{error}"));
+    let [sender, _, receiver] = network.agents;
+    let mut agents = meet([("sender", sender), ("receiver", receiver)]);
+    for size in sizes() {
+        let cell = Cell::new(Family::Ipv4, Transport::Udp, Framing::Message, size);
+        for pacing in &paces {
+            let before = network.hosted.medium_report().unwrap();
+            let run = stream(&cell, *pacing, ADDRESSES[0].2, SECOND_NS, &mut agents);
+            let after = network.hosted.medium_report().unwrap();
+            let lateness = after.lateness.since(&before.lateness);
+            let per_second = |count: u64| count as f64 * 1e9 / (after.elapsed_ns - before.elapsed_ns) as f64;
+            let frames = per_second(after.frames.delivered - before.frames.delivered);
+            let (exchanges, late) = (per_second(lateness.exchanges), 100.0 * lateness.share().unwrap());
+            let Value::Measured(received) = run.values[&Metric::PacketRate] else {
+                panic!("{:?}", run.values)
+            };
+            println!(
+                "note: {size} bytes, {pacing:?}: {received:.0} messages/s, {frames:.0} frames/s, {exchanges:.0} exchanges/s, \
+                 {late:.1} % late"
+            );
+        }
+    }
+}
+
 #[test]
 fn one_saturated_station_carries_what_the_formula_says() {
+    if let Ok(paces) = std::env::var(REAL_TIME) {
+        return tell_real_time(&paces);
+    }
     for (security, cipher) in [(Security::Open, Cipher::Open), (wpa2("sixteen bytes ok"), Cipher::Wpa2)] {
         for frames in [8] {
             let program = Program::new();
@@ -84,15 +137,11 @@ fn one_saturated_station_carries_what_the_formula_says() {
                     .unwrap();
             let mut network = boot(&program, &spec).unwrap_or_else(|error| panic!("{error}"));
             let [sender, access_point, _receiver] = network.agents;
-            let mut agents =
-                [("sender", sender), ("access point", access_point)].map(|(name, (read, write))| {
-                    let mut agent = AgentClient::new(name, read, write, &NEVER_INTERRUPTED);
-                    agent.hello().unwrap();
-                    agent
-                });
-            for family in Family::ALL {
+            let mut agents = meet([("sender", sender), ("access point", access_point)]);
+            for (family, to) in Family::ALL.iter().zip(ACCESS_POINT) {
                 for size in sizes() {
-                    let run = flood(*family, size, &mut agents);
+                    let cell = Cell::new(*family, Transport::Udp, Framing::Message, size);
+                    let run = flood(&cell, to, SECOND_NS, &mut agents);
                     assert_eq!(run.status, RunStatus::Valid, "{family} {size}");
                     let Value::Measured(measured) = &run.values[&Metric::Throughput] else {
                         panic!("{family} {size}: {:?}", run.values)

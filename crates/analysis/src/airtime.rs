@@ -19,10 +19,10 @@ fn limit_of(metric: Metric) -> Option<Limit> {
     }
 }
 
-/// The most that a Wi-Fi network carries of a cell by the airtime model, in the metric's unit; `None` for metrics that
-/// airtime does not limit, or messages that the model has not.
+/// The most that a Wi-Fi network carries of a cell by the airtime model, in the metric's unit, TCP without
+/// acknowledgements; `None` for metrics that airtime does not limit, or messages that the model has not.
 pub(crate) fn limit(cell: &Cell, metric: Metric, network: &WifiConfig) -> Option<f64> {
-    Some(limit_of(metric)?(&AirtimeCost::of(cell, &network.of(cell)).ok()?))
+    Some(limit_of(metric)?(&AirtimeCost::of(cell, &network.of(cell)).ok()?.at_least()))
 }
 
 /// Explains a throughput or packet rate by the airtime of messages ([`AirtimeCost`]); `None` for other metrics. As
@@ -100,6 +100,8 @@ mod tests {
         // Half of what one hop carries, by the table of docs/wifi.md.
         close((limit(&cell, Metric::Throughput, &network()).unwrap() * 100.0).round(), 8623.0);
         assert_eq!(limit(&cell, Metric::Loss, &network()), None);
+        let tcp = Cell { transport: Transport::Tcp, ..cell.clone() };
+        assert!(limit(&tcp, Metric::Throughput, &network()).unwrap() > 80.0);
         let long = families(Metric::Throughput, 1473).baseline;
         assert_eq!(limit(&long, Metric::Throughput, &network()), None);
     }

@@ -3,3 +3,4 @@
 mod behaviour;
 mod saturation;
 mod senders;
+mod tcp;

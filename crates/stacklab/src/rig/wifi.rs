@@ -19,6 +19,8 @@ use std::sync::atomic::AtomicBool;
 const GUEST: &str = "uml-full";
 /// The passphrase of networks that nobody else can reach.
 const PASSPHRASE: &str = "stacklab stacklab";
+/// How many times as long as elsewhere an answer is waited for in virtual time: a busy machine only makes it slow.
+const PATIENCE: u32 = 20;
 /// The name of the access point, in the record and on the page.
 pub const ACCESS_POINT: &str = "access point";
 
@@ -56,7 +58,11 @@ impl WifiRig {
         let mut access_point = AgentClient::new(ACCESS_POINT, read, write, interrupted);
         access_point.hello()?;
         let (systems, services) = (Systems::NAMESPACES, Services::default());
-        let ends = HostPair::meet(&systems, &services, [sender, receiver], interrupted)?;
+        let mut ends = HostPair::meet(&systems, &services, [sender, receiver], interrupted)?;
+        if network.is_virtual() {
+            access_point.be_patient(PATIENCE);
+            ends.agents().into_iter().for_each(|agent| agent.be_patient(PATIENCE));
+        }
         let study = of_study.clone();
         Ok(WifiRig { study, network, hosted, access_point, ends, before: None })
     }

@@ -36,7 +36,7 @@ pub fn figures(
         made = routers::counted(made, sources, counted, &spec, path.mtu);
     }
     if let Some(seen) = &wifi {
-        made = channel::counted(wifi::checked(made, sources, seen), &spec);
+        made = channel::counted(wifi::checked(made, sources, seen, spec.transport), &spec);
     }
     made = adapter::checked(made, sources, &adapters);
     made.warnings.extend(other_load.as_ref().and_then(|load| other_load::warning(load, held_up)));

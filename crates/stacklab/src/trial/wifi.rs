@@ -1,17 +1,28 @@
 //! What a Wi-Fi network adds to a run, and takes from it.
 
 use crate::trial::evidence::{ReportSource, WifiEvidence};
-use stacklab_model::{HostReport, RunStatus, Station, StationFrame, StationReport, Value};
-use stacklab_testbed::WifiState;
+use stacklab_model::{
+    HostReport, Metric, RunStatus, Station, StationFrame, StationReport, Transport, Unit, Value, Warning,
+};
+use stacklab_testbed::{Lateness, WifiState};
 use stacklab_traffic::trial::Figures;
 
 /// Why there are no CPU figures in virtual time.
 const NO_CPU: &str =
     "the network's time is virtual, and CPU time takes none of it: testbed.wifi.time = \"real\" has it";
 
+/// The share of late exchanges with which real time gives neither times nor what TCP makes of them.
+const MOST_LATE: f64 = 0.01;
+
 /// Adds the stations to the reports. A network that was not as planned before and after the trial, or was another one,
-/// makes the run invalid. In virtual time there are no CPU figures.
-pub fn checked(mut made: Figures, sources: &[ReportSource], seen: &WifiEvidence) -> Figures {
+/// makes the run invalid; so does an exchange of which the kernel was told late, in virtual time. In real time, figures
+/// are held back where many exchanges were late. In virtual time there are no CPU figures.
+pub fn checked(
+    mut made: Figures,
+    sources: &[ReportSource],
+    seen: &WifiEvidence,
+    transport: Transport,
+) -> Figures {
     let mut reasons = Vec::new();
     match (&seen.before, &seen.after) {
         (Ok(before), Ok(after)) => {
@@ -23,6 +34,15 @@ pub fn checked(mut made: Figures, sources: &[ReportSource], seen: &WifiEvidence)
             }
             reasons.extend(change(before, after));
             reasons.extend(made.host_reports.iter().find_map(silent));
+            let lateness = after.medium.lateness.since(&before.medium.lateness);
+            if !seen.is_virtual {
+                made = held_back(made, transport, lateness);
+            } else if lateness.late > 0 {
+                let Lateness { late, exchanges, .. } = lateness;
+                reasons.push(format!(
+                    "the kernel was told late of {late} of {exchanges} exchanges on the air, in virtual time"
+                ));
+            }
         }
         (before, after) => {
             for (moment, state) in [("before", before), ("after", after)] {
@@ -53,6 +73,33 @@ pub(super) fn invalid(mut made: Figures, mut reasons: Vec<String>) -> Figures {
         made.status = RunStatus::Invalid(reasons);
     }
     made
+}
+
+/// Real time: without the figures that late exchanges distort, if there were many. What UDP carries they do not: the
+/// channel keeps its own time.
+fn held_back(mut made: Figures, transport: Transport, lateness: Lateness) -> Figures {
+    let Some(share) = lateness.share().filter(|share| *share >= MOST_LATE) else { return made };
+    let text = format!(
+        "the kernel was told of {:.1} % of the exchanges on the air later than after a tenth of their time",
+        100.0 * share
+    );
+    for (_, value) in made.values.iter_mut().filter(|(metric, _)| takes_time(**metric, transport)) {
+        *value = Value::Missing(format!("{text}: real time did not hold"));
+    }
+    let advice = "send less in a second, or take testbed.wifi.time = \"virtual\"".to_owned();
+    made.warnings.push(Warning { code: "late_exchanges".to_owned(), text, advice });
+    made
+}
+
+/// Whether late frames show in a figure: in times, and in how fast TCP is.
+fn takes_time(metric: Metric, transport: Transport) -> bool {
+    let of_tcp = matches!(
+        metric.unit(),
+        Unit::MegabitPerSecond | Unit::PacketPerSecond | Unit::ConnectionPerSecond | Unit::Times
+    );
+    metric.unit() == Unit::Millisecond
+        || metric == Metric::BufferDelay
+        || (transport == Transport::Tcp && of_tcp)
 }
 
 /// How the network changed during a trial.
@@ -131,10 +178,49 @@ mod tests {
         WifiState { stations, others, checks, medium, programs: String::new() }
     }
 
-    fn of(is_virtual: bool, before: WifiSeen, after: WifiSeen) -> Figures {
+    fn of_transport(transport: Transport, is_virtual: bool, before: WifiSeen, after: WifiSeen) -> Figures {
         let (_, made) = stream_of(vec![received(0, 0.0), received(0, 0.0)]);
         let seen = WifiEvidence { is_virtual, seed: 7, before, after };
-        checked(made, &report_sources(Direction::Forward), &seen)
+        checked(made, &report_sources(Direction::Forward), &seen, transport)
+    }
+
+    fn of(is_virtual: bool, before: WifiSeen, after: WifiSeen) -> Figures {
+        of_transport(Transport::Udp, is_virtual, before, after)
+    }
+
+    /// The state when so many of so many exchanges had been late.
+    fn late(late: u64, exchanges: u64) -> WifiState {
+        let mut state = state(40);
+        (state.medium.lateness.late, state.medium.lateness.exchanges) = (late, exchanges);
+        state
+    }
+
+    #[test]
+    fn a_late_exchange_in_virtual_time_makes_the_run_invalid() {
+        assert_eq!(of(true, Ok(late(3, 10)), Ok(late(3, 5000))).status, RunStatus::Valid);
+        let RunStatus::Invalid(reasons) = of(true, Ok(late(3, 10)), Ok(late(4, 5010))).status else {
+            panic!()
+        };
+        assert!(reasons[0].contains("late of 1 of 5000 exchanges"), "{reasons:?}");
+    }
+
+    #[test]
+    fn real_time_that_did_not_hold_gives_no_times_and_no_speed_of_tcp() {
+        let missing = |transport, late_exchanges| {
+            let made = of_transport(transport, false, Ok(late(0, 0)), Ok(late(late_exchanges, 1000)));
+            assert_eq!(made.status, RunStatus::Valid);
+            let warned = made.warnings.iter().any(|warning| warning.code == "late_exchanges");
+            assert_eq!(warned, late_exchanges >= 10);
+            let missing = |metric: &Metric| match &made.values[metric] {
+                Value::Missing(reason) => reason.contains("real time did not hold"),
+                _ => false,
+            };
+            [Metric::Jitter, Metric::Throughput].map(|metric| missing(&metric))
+        };
+        assert_eq!(missing(Transport::Udp, 9), [false, false]);
+        assert_eq!(missing(Transport::Tcp, 9), [false, false]);
+        assert_eq!(missing(Transport::Udp, 10), [true, false]);
+        assert_eq!(missing(Transport::Tcp, 10), [true, true]);
     }
 
     #[test]

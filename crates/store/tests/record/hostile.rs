@@ -1,6 +1,6 @@
 //! Records made to do harm, and records read while a campaign writes them.
 
-use crate::made::{campaign, host, without_runs};
+use crate::made::{host, without_runs};
 use rusqlite::Connection;
 use stacklab_store::{Record, StoreError};
 use std::path::Path;

@@ -7,8 +7,7 @@ mod made;
 use explanations::THIRD_FORMAT;
 use made::{campaign, host, record, run, side};
 use stacklab_model::*;
-use stacklab_store::{Campaign, FORMAT, HostRow, Record, StoreError};
-use std::collections::BTreeMap;
+use stacklab_store::{Campaign, FORMAT, Record, StoreError};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 

@@ -12,6 +12,7 @@ use crate::link::interface::{name_by_hardware, raise};
 use crate::link::offload::switch_off_all;
 use crate::link::quiescence::wait_until_quiet;
 use crate::mechanism::translate::tayga;
+use crate::testbed::batches::{Taken, UnderWay};
 use crate::testbed::mux;
 use std::any::Any;
 use std::fs::File;
@@ -44,8 +45,7 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
     write_message(&mut stream, &Greeting::Waiting)?;
     let found = is_first().then(outside::role).flatten();
     let told = found.unwrap_or_else(|| read_role(&mut stream)).map_err(|error| error.to_string());
-    let holds = matches!(&told, Ok(GuestRole::Wifi(role)) if role.holds());
-    let hold = holds.then(Arc::default);
+    let batches = matches!(&told, Ok(GuestRole::Wifi(role)) if role.takes_batches());
     let taken = told.and_then(|role| match &role {
         GuestRole::Hosted(role) => {
             let mut built = hosted::build(role).map_err(|error| error.to_string())?;
@@ -67,8 +67,13 @@ pub fn take_role(channel: Option<&Path>) -> io::Result<Option<File>> {
             match built {
                 None => Ok(Some(stream)),
                 // This runs until the other end is closed. What was built exists as long.
+                Some((streams, _built)) if batches => {
+                    let under_way = Arc::new(UnderWay::default());
+                    let requests = Taken::new(Arc::clone(&under_way), outside::next_requests);
+                    mux::serve(requests, stream, streams, Some(under_way)).map(|()| None)
+                }
                 Some((streams, _built)) => {
-                    mux::serve(stream.try_clone()?, stream, streams, hold).map(|()| None)
+                    mux::serve(stream.try_clone()?, stream, streams, None).map(|()| None)
                 }
             }
         }

@@ -2,9 +2,11 @@
 //! time of its own, unlike a message.
 
 use crate::guest::protocol::GuestRole;
+use nix::fcntl::readlink;
 use nix::mount::{MsFlags, mount};
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 /// Its mount point in the guest.
@@ -14,6 +16,10 @@ const STARTED_IN: &str = "/proc/self/cwd";
 /// The file with the guest's role.
 const ROLE: &str = "role";
 
+/// The link by which a guest in virtual time takes requests. Its reading ends when there are some: `image/getrandom.c`
+/// takes them from the pipe beside it.
+pub(crate) const REQUESTS: &str = "requests";
+
 /// Writes a guest's role into the folder in which the guest will be started.
 pub(crate) fn write_role(folder: &Path, role: &GuestRole) -> io::Result<()> {
     fs::write(folder.join(ROLE), serde_json::to_vec(role)?)
@@ -22,6 +28,12 @@ pub(crate) fn write_role(folder: &Path, role: &GuestRole) -> io::Result<()> {
 /// The path of a file there.
 pub(super) fn file(name: &str) -> PathBuf {
     Path::new(FOLDER).join(name)
+}
+
+/// The next part of the requests that are there: all of them, or some thousand bytes. Waits for them, and this system
+/// stands still until then.
+pub(super) fn next_requests() -> io::Result<Vec<u8>> {
+    Ok(readlink(&file(REQUESTS))?.into_vec())
 }
 
 /// The role that is there. `None` where there is none, or no such folder.

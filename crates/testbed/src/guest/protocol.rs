@@ -155,9 +155,9 @@ pub struct WifiRole {
 }
 
 impl WifiRole {
-    /// Whether the network stands still while nothing is asked of it: in virtual time. Commands have no answer that
-    /// would end them.
-    pub(crate) fn holds(&self) -> bool {
+    /// Whether requests come in batches, and the network stands still while none is under way: in virtual time.
+    /// Commands have no answer that would end them.
+    pub(crate) fn takes_batches(&self) -> bool {
         self.spec.settings().time == Clock::Virtual && self.commands == 0
     }
 }

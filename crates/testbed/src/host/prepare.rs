@@ -14,6 +14,7 @@ use crate::image::tree::SEEDED;
 use crate::image::{initramfs, wifi};
 use stacklab_model::System;
 use stacklab_model::wifi::Clock;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The guest for a host of this system. `None` for a plain namespace. Writes the files that the guest boots from to
@@ -41,7 +42,7 @@ pub(crate) fn prepare(
         }
         System::Disk(path) => {
             let disk = PathBuf::from(path);
-            if let Err(reason) = std::fs::File::open(&disk) {
+            if let Err(reason) = fs::File::open(&disk) {
                 return Err(TestbedError::File { path: disk, reason });
             }
             machine(Boots::Disk(disk))?
@@ -76,8 +77,8 @@ pub(crate) fn prepare_wifi(
     if !programs.exists() || image.lacks_options(&[RADIOS]) {
         return Err(no_image(system, "its image was built without Wi-Fi".to_owned()));
     }
-    if time == Clock::Virtual && (!image.file(SEEDED).exists() || image.lacks_options(&[TIME])) {
-        return Err(no_image(system, "its image was built without virtual time".to_owned()));
+    if time == Clock::Virtual && (!takes_requests(&image.file(SEEDED)) || image.lacks_options(&[TIME])) {
+        return Err(no_image(system, "its image was built without virtual time as it is now".to_owned()));
     }
     let mut archives = modules_of(&image);
     archives.push(programs);
@@ -88,6 +89,12 @@ pub(crate) fn prepare_wifi(
 /// The kernel options of simulated radios and of virtual time.
 const RADIOS: &str = "CONFIG_MAC80211_HWSIM=y";
 const TIME: &str = "CONFIG_UML_TIME_TRAVEL_SUPPORT=y";
+
+/// Whether an image's library gives a guest its requests: images were built without that, too.
+fn takes_requests(library: &Path) -> bool {
+    const NAME: &[u8] = b"%s.pipe";
+    fs::read(library).is_ok_and(|bytes| bytes.windows(NAME.len()).any(|part| part == NAME))
+}
 
 /// The modules of an image. A kernel that was built here has everything built in.
 fn modules_of(image: &Image) -> Vec<PathBuf> {

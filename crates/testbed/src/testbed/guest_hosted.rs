@@ -74,7 +74,7 @@ impl GuestHosted {
             return Err(failed(fault.unwrap_err()));
         };
         let count = specs.len() * 4 + commands;
-        let mut streams = mux::open(read, write, count, None).into_iter();
+        let mut streams = mux::open(read, write, count).into_iter();
         let mut four =
             || -> [Streams; 4] { std::array::from_fn(|_| streams.next().expect("there are four of each")) };
         let testbeds = specs.into_iter().zip(carried).map(|(spec, checks)| (spec, checks, four()));

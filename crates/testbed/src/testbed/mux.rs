@@ -2,7 +2,7 @@
 //! space.
 
 use crate::host::streams::Streams;
-use crate::testbed::under_way::{Hold, UnderWay};
+use crate::testbed::batches::UnderWay;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,23 +14,18 @@ const LONGEST_LINE: usize = 17 << 20;
 const MOST_WAITING: usize = 16;
 
 /// The coordinator's end. It has the same number of streams as the other end, in the same order. They end when the
-/// channel ends. What is under way may be counted.
+/// channel ends.
 pub(crate) fn open(
     channel: impl Read + Send + 'static,
     out: impl Write + Send + 'static,
     count: usize,
-    under_way: Option<Arc<dyn UnderWay>>,
 ) -> Vec<Streams> {
     let out: Out = Arc::new(Mutex::new(Box::new(out)));
     let (senders, receivers): (Vec<_>, Vec<_>) =
         (0..count).map(|_| mpsc::sync_channel::<Vec<u8>>(MOST_WAITING)).unzip();
-    let answered = under_way.clone();
     thread::spawn(move || {
         // Lines for a stream without a reader are dropped.
         let _ = each_line(channel, |number, line| {
-            if let Some(under_way) = &answered {
-                under_way.answered();
-            }
             if let Some(sender) = senders.get(number) {
                 let _ = sender.send(line.to_vec());
             }
@@ -39,44 +34,36 @@ pub(crate) fn open(
     });
     let stream = |(number, lines): (usize, Receiver<Vec<u8>>)| -> Streams {
         let read = Lines { lines, rest: Vec::new(), at: 0 };
-        let asked = under_way.clone().map(|under_way| -> Notice { Box::new(move || under_way.asked()) });
         let (out, line) = (Arc::clone(&out), Vec::new());
-        (Box::new(read), Box::new(Numbered { number, out, line, before: asked }))
+        (Box::new(read), Box::new(Numbered { number, out, line, under_way: None }))
     };
     receivers.into_iter().enumerate().map(stream).collect()
 }
 
 /// The other end. It sends the streams' output over the channel and writes the channel's input to them. Returns when
-/// the channel ends. Whoever has a hold holds while nothing is under way.
+/// the channel ends. What is under way may be counted.
 pub(crate) fn serve(
     channel: impl Read,
     out: impl Write + Send + 'static,
     streams: Vec<Streams>,
-    hold: Option<Arc<Hold>>,
+    under_way: Option<Arc<UnderWay>>,
 ) -> io::Result<()> {
     let out: Out = Arc::new(Mutex::new(Box::new(out)));
     let mut inputs = Vec::new();
     for (number, (output, input)) in streams.into_iter().enumerate() {
         inputs.push(input);
-        let answered = hold.clone().map(|hold| -> Notice { Box::new(move || hold.answered()) });
         let (out, line) = (Arc::clone(&out), Vec::new());
-        // Before the answer is sent: whoever reads it may be slow, and no time passes until then.
-        let mut numbered = Numbered { number, out, line, before: answered };
+        let mut numbered = Numbered { number, out, line, under_way: under_way.clone() };
         thread::spawn(move || {
             let mut output = BufReader::new(output);
             // This thread ends with its agent. The coordinator then receives no more lines from that agent.
             let _ = io::copy(&mut output, &mut numbered);
         });
     }
-    if let Some(hold) = hold.clone() {
-        // The guest's greeting is its first answer.
-        hold.answered();
-        thread::spawn(move || hold.hold());
-    }
     each_line(channel, |number, line| {
         let Some(input) = inputs.get_mut(number) else { return Ok(()) };
-        if let Some(hold) = &hold {
-            hold.asked();
+        if let Some(under_way) = &under_way {
+            under_way.asked();
         }
         input.write_all(line)?;
         input.flush()
@@ -115,15 +102,14 @@ fn invalid(text: impl Into<String>) -> io::Error {
 }
 
 type Out = Arc<Mutex<Box<dyn Write + Send>>>;
-type Notice = Box<dyn FnMut() + Send>;
 
 /// Writes complete lines to the channel, each with its stream's number.
 struct Numbered {
     number: usize,
     out: Out,
     line: Vec<u8>,
-    /// Called before each line.
-    before: Option<Notice>,
+    /// Where each line is an answer that was sent.
+    under_way: Option<Arc<UnderWay>>,
 }
 
 impl Write for Numbered {
@@ -133,11 +119,9 @@ impl Write for Numbered {
             if piece.ends_with(b"\n") {
                 let mut whole = format!("{} ", self.number).into_bytes();
                 whole.append(&mut self.line);
-                self.before.iter_mut().for_each(|before| before());
-                {
-                    let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
-                    out.write_all(&whole)?;
-                    out.flush()?;
+                self.out.lock().unwrap_or_else(PoisonError::into_inner).write_all(&whole)?;
+                if let Some(under_way) = &self.under_way {
+                    under_way.answered();
                 }
             }
         }
@@ -145,7 +129,7 @@ impl Write for Numbered {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        self.out.lock().unwrap_or_else(PoisonError::into_inner).flush()
     }
 }
 
@@ -211,7 +195,7 @@ mod tests {
         let streams: Vec<Streams> = streams.collect();
         let served = far.try_clone().unwrap();
         thread::spawn(move || serve(served.try_clone().unwrap(), served, streams, None));
-        let mut ours = open(near.try_clone().unwrap(), near.try_clone().unwrap(), 3, None);
+        let mut ours = open(near.try_clone().unwrap(), near.try_clone().unwrap(), 3);
         for (number, ((read, write), agent)) in ours.iter_mut().zip(&agents).enumerate() {
             let mut agent = agent;
             write.write_all(format!("to {number}\nand").as_bytes()).unwrap();

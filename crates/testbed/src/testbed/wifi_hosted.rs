@@ -8,8 +8,8 @@ use crate::host::prepare::prepare_wifi;
 use crate::host::streams::{Streams, write_message};
 use crate::host::workdir::Workdir;
 use crate::link::addressing::addresses;
+use crate::testbed::batches::Batches;
 use crate::testbed::mux;
-use crate::testbed::under_way::{Pause, UnderWay};
 use crate::wifi::report::MediumReport;
 use crate::wifi::spec::{WifiSpec, WifiState};
 use serde::Serialize;
@@ -20,7 +20,6 @@ use std::fmt;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// A Wi-Fi network hosted by a guest. Dropping it ends the guest.
 #[derive(Debug)]
@@ -58,7 +57,8 @@ impl WifiHosted {
             |fault: Fault| TestbedError::Hosted { guest: version.clone(), reason: fault.to_string() };
         let folder = workdir.for_host("wifi")?;
         let role = WifiRole { spec: spec.clone(), commands };
-        let holds = role.holds();
+        let batches = role.takes_batches().then(|| Batches::create(&folder)).transpose();
+        let batches = batches.attempt("make a pipe for requests").map_err(failed)?;
         let guest_spec = GuestSpec {
             name: "wifi",
             // The guest has its own network and is on no link of this machine.
@@ -76,10 +76,11 @@ impl WifiHosted {
                 Err(std::io::Error::other("it built none")).attempt("have it build a Wi-Fi network");
             return Err(failed(fault.unwrap_err()));
         };
-        // Where it cannot be paused, it holds by itself.
-        let pause = holds.then(|| Pause::begin(running.pid()).ok()).flatten();
-        let under_way = pause.map(|pause| -> Arc<dyn UnderWay> { Arc::new(pause) });
-        let mut streams = mux::open(read, write, HOSTS + 2 + commands, under_way).into_iter();
+        let requests: Box<dyn Write + Send> = match batches {
+            Some(batches) => Box::new(batches),
+            None => Box::new(write),
+        };
+        let mut streams = mux::open(read, requests, HOSTS + 2 + commands).into_iter();
         let hosts = std::array::from_fn(|_| streams.next().expect("there is one for each host"));
         let mut lines =
             || LineStream::new(streams.next().expect("there is one for the medium and one for looks"));

@@ -10,6 +10,7 @@ use super::hwsim::genl::{self, Message, Request};
 use super::hwsim::socket::{Socket, wait};
 use super::report::MediumReport;
 use crate::error::{Attempt, Fault};
+use crate::kernel::sys::run_first;
 use nix::sys::prctl::set_timerslack;
 use nix::time::{ClockId, clock_gettime};
 use stacklab_medium::{Event, Frame as OnAir, FrameId, Medium, MediumSettings, NodeId, Receiver};
@@ -94,8 +95,10 @@ impl Carrier {
         let own = watch.clone();
         let addresses = radios.iter().map(|radio| radio.as_ref().map(|(_, address, _)| *address)).collect();
         let carry = move || {
-            // Otherwise the kernel may wake this thread 50 us late.
+            // Otherwise the kernel may wake this thread 50 us late, and others may read a clock first, which takes
+            // virtual time.
             let _ = set_timerslack(1);
+            let _ = run_first();
             let mut carry = Carry::new(socket, family, addresses, capture);
             if let Err(error) = carry.run(&stopped, &own) {
                 eprintln!("stacklab: the medium between radios has ended: {error}");

@@ -58,6 +58,16 @@ impl Lateness {
         self.longest_ns = self.longest_ns.max(delay_ns);
     }
 
+    /// What was counted since then. The longest delay is that of all of the time.
+    pub fn since(&self, before: &Self) -> Self {
+        Lateness {
+            exchanges: self.exchanges.saturating_sub(before.exchanges),
+            late: self.late.saturating_sub(before.late),
+            total_ns: self.total_ns.saturating_sub(before.total_ns),
+            longest_ns: self.longest_ns,
+        }
+    }
+
     /// The share of late exchanges; `None` without any exchange.
     pub fn share(&self) -> Option<f64> {
         (self.exchanges > 0).then(|| self.late as f64 / self.exchanges as f64)
@@ -77,5 +87,7 @@ mod tests {
         }
         assert_eq!((lateness.share(), lateness.longest_ns), (Some(0.5), 900_000));
         assert_eq!(lateness.total_ns, 980_001);
+        let before = Lateness { exchanges: 2, late: 0, total_ns: 40_000, longest_ns: 40_000 };
+        assert_eq!(lateness.since(&before).share(), Some(1.0));
     }
 }

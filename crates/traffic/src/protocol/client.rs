@@ -90,6 +90,8 @@ pub struct AgentClient {
     started: BTreeMap<u64, Option<Answer>>,
     /// Requests that were given up before their answer came.
     abandoned: BTreeSet<u64>,
+    /// By how much longer than a limit an answer is waited for.
+    patience: u32,
     interrupted: &'static AtomicBool,
 }
 
@@ -133,7 +135,18 @@ impl AgentClient {
         });
         let (started, abandoned) = (BTreeMap::new(), BTreeSet::new());
         let (host, output) = (host.into(), Box::new(output));
-        AgentClient { host, output, answers, next_id: 1, started, abandoned, interrupted }
+        AgentClient { host, output, answers, next_id: 1, started, abandoned, patience: 1, interrupted }
+    }
+
+    /// Waits so many times as long as a limit says: for a host whose time is virtual, and passes as fast as the machine
+    /// has room for it.
+    pub fn be_patient(&mut self, times: u32) {
+        self.patience = times.max(1);
+    }
+
+    /// How many times as long as a limit an answer is waited for.
+    pub fn patience(&self) -> u32 {
+        self.patience
     }
 
     /// Negotiates the protocol version.
@@ -203,7 +216,8 @@ impl AgentClient {
         Ok((id, self.finish(pending, limit)?))
     }
 
-    /// Sends a request without waiting. Any number of requests may be in progress, and may finish in any order.
+    /// Sends a request without waiting. Any number of requests may be in progress, and may finish in any order. A
+    /// stream that collects requests keeps it until [`AgentClient::flush`], or until an answer is waited for.
     ///
     /// # Errors
     /// When the agent is gone.
@@ -215,13 +229,21 @@ impl AgentClient {
         Ok(Pending { id, asked: asked.to_owned() })
     }
 
+    /// Has every request that was started be on its way.
+    ///
+    /// # Errors
+    /// When the agent is gone.
+    pub fn flush(&mut self, asked: &str) -> Result<(), AgentError> {
+        self.output.flush().map_err(|_| self.gone(asked))
+    }
+
     /// Waits at most `limit` for the answer to a request that was started.
     ///
     /// # Errors
     /// When the agent answers that it failed, does not answer or is gone, or the user interrupts. The request is then
     /// abandoned.
     pub fn finish(&mut self, pending: Pending, limit: Duration) -> Result<Answer, AgentError> {
-        let answer = self.wait(&pending, limit);
+        let answer = self.flush(&pending.asked).and_then(|()| self.wait(&pending, limit));
         if let (Some(None), Err(AgentError::Silent { .. } | AgentError::Interrupted)) =
             (self.started.remove(&pending.id), &answer)
         {
@@ -234,6 +256,7 @@ impl AgentClient {
     }
 
     fn wait(&mut self, pending: &Pending, limit: Duration) -> Result<Answer, AgentError> {
+        let limit = limit * self.patience;
         let deadline = Instant::now() + limit;
         loop {
             if self.interrupted.load(Ordering::Relaxed) {
@@ -279,8 +302,7 @@ impl AgentClient {
     }
 
     fn write(&mut self, request: &Numbered<Request>) -> io::Result<()> {
-        self.output.write_all(&json_line(request)?)?;
-        self.output.flush()
+        self.output.write_all(&json_line(request)?)
     }
 }
 

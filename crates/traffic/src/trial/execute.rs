@@ -2,11 +2,10 @@
 
 use crate::protocol::client::{AgentClient, AgentError, Pending};
 use crate::protocol::message::{Answer, Request, SendArm};
-use crate::trial::transfers::Transfer;
+use crate::trial::transfers::{Transfer, TransferRole};
 use stacklab_model::{Family, HostReport, Length, Pacing, TrialSpec};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// What a trial may take in addition to its own length, all of its steps together: connecting, draining and a busy
@@ -23,7 +22,7 @@ pub(crate) fn execute(
     mut agents: [&mut AgentClient; 2],
     transfers: &[Transfer],
 ) -> Result<Vec<[HostReport; 2]>, AgentError> {
-    let mut progress = Progress::new(length(transfers));
+    let mut progress = Progress::new(length(transfers), agents[0].patience());
     let time = progress.time;
     for transfer in transfers {
         progress.listen(agents[transfer.to()], transfer)?;
@@ -50,7 +49,7 @@ pub(crate) fn execute_in_turns(
     seed: u64,
 ) -> Result<Vec<[HostReport; 2]>, AgentError> {
     let [from, to] = arms.first().map_or([0, 1], |arm| [arm.from, arm.to()]);
-    let mut progress = Progress::new(length_in_turns(arms));
+    let mut progress = Progress::new(length_in_turns(arms), agents[from].patience());
     let time = progress.time;
     for arm in arms {
         progress.listen(agents[to], arm)?;
@@ -81,17 +80,19 @@ pub(crate) fn execute_in_turns(
 pub(super) struct Time {
     began: Instant,
     limit: Duration,
+    /// That of the agents.
+    patience: u32,
 }
 
 impl Time {
     /// For a trial of this length that begins now.
-    fn new(length: Duration) -> Self {
-        Time { began: Instant::now(), limit: length + SLACK }
+    fn new(length: Duration, patience: u32) -> Self {
+        Time { began: Instant::now(), limit: length + SLACK, patience }
     }
 
     /// What is left of it.
     fn left(self) -> Duration {
-        self.limit.saturating_sub(self.began.elapsed())
+        self.limit.saturating_sub(self.began.elapsed() / self.patience)
     }
 }
 
@@ -108,10 +109,10 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// Of a trial of this length that begins now.
-    pub(super) fn new(length: Duration) -> Self {
+    /// Of a trial of this length that begins now, on agents of this patience.
+    pub(super) fn new(length: Duration, patience: u32) -> Self {
         Progress {
-            time: Time::new(length),
+            time: Time::new(length, patience),
             listening: Vec::new(),
             sent: BTreeMap::new(),
             host_reports: Vec::new(),
@@ -191,22 +192,22 @@ fn listen(agent: &mut AgentClient, transfer: &Transfer, time: Time) -> Result<(u
     }
 }
 
-/// Starts every sender at its start time. Returns the pending sends with their transfer numbers.
+/// Starts every sender, all at once. Returns the pending sends with their transfer numbers.
 fn start_all(
     agents: &mut [&mut AgentClient; 2],
     transfers: &[Transfer],
     listening: &[(u64, SocketAddr)],
 ) -> Result<Vec<(usize, Pending)>, AgentError> {
     let mut order: Vec<usize> = (0..transfers.len()).collect();
-    order.sort_by_key(|number| transfers[*number].starts);
-    let beginning = Instant::now();
+    // Load is the first.
+    order.sort_by_key(|number| transfers[*number].role != TransferRole::Load);
     let mut sends = Vec::new();
     for number in order {
         let transfer = &transfers[number];
-        thread::sleep(transfer.starts.saturating_sub(beginning.elapsed()));
         let SendArm { spec, from, to } = send_arm(transfer, listening[number].1);
         sends.push((number, agents[transfer.from].start(Request::Send { spec, from, to }, "send")?));
     }
+    agents.iter_mut().try_for_each(|agent| agent.flush("send"))?;
     Ok(sends)
 }
 
@@ -224,7 +225,7 @@ pub(super) fn finish(
 
 /// How long concurrent transfers take.
 fn length(transfers: &[Transfer]) -> Duration {
-    transfers.iter().map(|transfer| transfer.starts + longest(&transfer.spec)).max().unwrap_or_default()
+    transfers.iter().map(|transfer| longest(&transfer.spec)).max().unwrap_or_default()
 }
 
 /// How long arms in turns take. Between two slices the path empties, which takes no longer than a slice.
@@ -272,7 +273,7 @@ mod tests {
         let path = fixtures::path(Family::Ipv4);
         let mut spec = fixtures::spec(Family::Ipv4, Transport::Udp);
         (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(2_000_000_000), 500_000_000);
-        let limit = |length: Duration| Progress::new(length).time.limit;
+        let limit = |length: Duration| Progress::new(length, 1).time.limit;
         let one = crate::trial::transfers::of(&path, &spec, Direction::Forward);
         assert_eq!(limit(length(&one)), Duration::from_millis(32_500));
         // Transfers at the same time share it, too.
@@ -303,7 +304,7 @@ mod tests {
         let path = fixtures::path(Family::Ipv4);
         let spec = fixtures::spec(Family::Ipv4, Transport::Udp);
         let transfer = crate::trial::transfers::of(&path, &spec, Direction::Forward).remove(0);
-        let mut progress = Progress::new(Duration::ZERO);
+        let mut progress = Progress::new(Duration::ZERO, 1);
         progress.time.limit = Duration::from_millis(200);
         let time = progress.time;
         let error = progress.listen(&mut frozen("the receiver"), &transfer).unwrap_err();
@@ -314,6 +315,13 @@ mod tests {
         assert_eq!(time.left(), Duration::ZERO);
         let mut sender = frozen("the sender");
         let pending = sender.start(Request::Facts, "send").unwrap();
+        // A patient one is waited for longer.
+        let (mut patient, began) = (frozen("the patient"), Instant::now());
+        patient.be_patient(10);
+        assert!(patient.ask(Request::Facts, "wait", Duration::from_millis(20)).is_err());
+        assert!(began.elapsed() >= Duration::from_millis(200));
+        progress.time.patience = 1_000_000;
+        assert!(progress.time.left() > Duration::from_millis(190));
         let error = finish(&mut sender, pending, "send", time).unwrap_err();
         assert!(matches!(&error, AgentError::Silent { host, .. } if host == "the sender"), "{error:?}");
     }

@@ -134,7 +134,9 @@ fn execute_in_slots(
     let shortest_ns = slice_ns + gap_ns + 2 * error_ns;
     let drift_ns = all_slots_ns(transfers, lengths, shortest_ns) / DRIFT;
     let slot_ns = shortest_ns + drift_ns;
-    let mut progress = Progress::new(Duration::from_nanos(all_slots_ns(transfers, lengths, slot_ns)));
+    let patience = arms.iter().map(|arm| arm.agents[0].patience()).max().unwrap_or(1);
+    let length = Duration::from_nanos(all_slots_ns(transfers, lengths, slot_ns));
+    let mut progress = Progress::new(length, patience);
     let time = progress.time;
     for (arm, transfer) in arms.iter_mut().zip(transfers) {
         progress.listen(arm.agents[transfer.to()], transfer)?;
@@ -153,7 +155,9 @@ fn execute_in_slots(
                 slice_ns,
             };
             let request = Request::SendInSlots { arm: send_arm(transfer, listening[number].1), timetable };
-            pending.push(arm.agents[transfer.from].start(request, "send in slots")?);
+            let agent = &mut *arm.agents[transfer.from];
+            pending.push(agent.start(request, "send in slots")?);
+            agent.flush("send in slots")?;
         }
         for (number, pending) in pending.into_iter().enumerate() {
             let agent = &mut *arms[number].agents[transfers[number].from];

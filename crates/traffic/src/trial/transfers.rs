@@ -23,8 +23,6 @@ pub(crate) struct Transfer {
     pub path: Path,
     /// The spec sent to both agents.
     pub spec: TrialSpec,
-    /// When its sender is started, relative to the start of the trial.
-    pub starts: Duration,
 }
 
 /// The role of a transfer in its trial.
@@ -59,7 +57,7 @@ pub(crate) fn of(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Tra
     let transfer = |role, from, token| {
         let path = if from == 0 { path.clone() } else { path.reversed() };
         let spec = TrialSpec { token, clock_offset_ns: offset(spec, from), ..spec.clone() };
-        Transfer { role, from, path, spec, starts: Duration::ZERO }
+        Transfer { role, from, path, spec }
     };
     let token = spec.token;
     if spec.probe.probe == Probe::EchoLoaded {
@@ -75,8 +73,8 @@ fn offset(spec: &TrialSpec, from: usize) -> i64 {
     if from == 0 { spec.clock_offset_ns } else { -spec.clock_offset_ns }
 }
 
-/// An echo and its load stream, from the echo's sender or from both hosts. The load starts before
-/// the echo and ends after it.
+/// An echo and its load stream, from the echo's sender or from both hosts. All start at once; the echo's warm-up is
+/// longer by the load's own, and the load ends after the echo.
 fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<Transfer> {
     let senders = direction.senders();
     let lasts = spec.probe.warmup_ns
@@ -85,12 +83,13 @@ fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<T
             // Studies give a time. With a message count, the load stream ends too early, and a warning says so.
             Length::Packets(_) => 0,
         };
-    let transfer = |role, from, spec, starts| {
+    let transfer = |role, from, spec| {
         let path = if from == 0 { path.clone() } else { path.reversed() };
-        Transfer { role, from, path, spec, starts }
+        Transfer { role, from, path, spec }
     };
     let mut echo = TrialSpec { io: Io::Plain, flows: 1, ..spec.clone() };
     echo.probe.pacing = Pacing::Lockstep;
+    echo.probe.warmup_ns += LEAD.as_nanos() as u64 + spec.probe.warmup_ns;
     let load = |token| {
         let mut load = TrialSpec { token, poll_ns: 0, ..spec.clone() };
         load.probe.probe = Probe::Stream;
@@ -98,14 +97,13 @@ fn beside_a_stream(path: &Path, spec: &TrialSpec, direction: Direction) -> Vec<T
         load.probe.metrics = vec![Metric::Throughput];
         load
     };
-    let starts = LEAD + Duration::from_nanos(spec.probe.warmup_ns);
     let mut transfers = vec![
-        transfer(TransferRole::Main, senders[0], echo, starts),
-        transfer(TransferRole::Load, senders[0], load(!spec.token), Duration::ZERO),
+        transfer(TransferRole::Main, senders[0], echo),
+        transfer(TransferRole::Load, senders[0], load(!spec.token)),
     ];
     if let Some(other) = senders.get(1) {
         let token = spec.token.rotate_left(16) ^ 0x5555_5555;
-        transfers.push(transfer(TransferRole::Load, *other, load(token), Duration::ZERO));
+        transfers.push(transfer(TransferRole::Load, *other, load(token)));
     }
     transfers
 }
@@ -227,12 +225,12 @@ mod tests {
                 assert_eq!((echo.spec.io, echo.spec.flows), (Io::Plain, 1));
                 let end = |transfer: &Transfer| {
                     let Length::Time(ns) = transfer.spec.probe.length else { panic!() };
-                    transfer.starts.as_nanos() as u64 + transfer.spec.probe.warmup_ns + ns
+                    transfer.spec.probe.warmup_ns + ns
                 };
                 for load in loads {
                     assert_eq!((load.role, load.spec.probe.probe), (TransferRole::Load, Probe::Stream));
                     assert_eq!((load.spec.probe.pacing, load.spec.flows), (Pacing::Flood, 4));
-                    assert!(load.starts < echo.starts && end(load) > end(echo));
+                    assert!(load.spec.probe.warmup_ns < echo.spec.probe.warmup_ns && end(load) > end(echo));
                     assert_ne!(load.spec.token, echo.spec.token);
                 }
             }
