@@ -1,4 +1,4 @@
-"""Campaigns of the release build, for the benchmarks that compare their findings."""
+"""Campaigns of the release build, or of the program that STACKLAB names, for the benchmarks that compare their findings."""
 
 import datetime
 import json
@@ -9,6 +9,9 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 STACKLAB = os.environ.get("STACKLAB", os.path.join(ROOT, "target/release/stacklab"))
+
+# The exit code where nothing is valid.
+NOTHING = 6
 
 
 def need():
@@ -27,6 +30,20 @@ def findings(study, seed):
         subprocess.run(run, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         report = subprocess.run([STACKLAB, "report", record, "--format", "json"], check=True, stdout=subprocess.PIPE)
     return json.loads(report.stdout)
+
+
+def explained(*words):
+    """Runs `stacklab explain` of two arms, and gives the costs of its JSON; None if too little was sampled to say anything."""
+    ran = subprocess.run([STACKLAB, "explain", *words, "--format", "json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if ran.returncode not in (0, NOTHING):
+        sys.exit(f"{' '.join(ran.args)}: exit code {ran.returncode}: {ran.stderr}")
+    costs = json.loads(ran.stdout)["explained"]
+    return costs[0] if costs else None
+
+
+def build():
+    """How the program was built."""
+    return "a release build" if "/release/" in STACKLAB else "a build for tests: the engine optimised, the rest not"
 
 
 def keep(name, words, lines):

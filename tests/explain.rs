@@ -61,6 +61,11 @@ fn is_sound(found: &Value) {
     let sum: f64 = parts.map(|part| number(&part["difference_ns"])).sum();
     let busy = number(&found["busy"]["difference_ns"]);
     assert!((sum - busy).abs() < 1e-3, "parts add up to {sum}, not {busy}: {found}");
+    // The stages alone add up to it within 2 % of the clock.
+    let missing = &found["not_sampled"];
+    let (allowed, error) = (0.02 * number(&found["busy"]["ns"][0]), number(&missing["error_ns"]));
+    println!("note: not sampled {missing}");
+    assert!(number(&missing["difference_ns"]).abs() < allowed + 3.0 * error, "{missing} of {allowed}");
     let health = &found["health"];
     println!("note: {health}");
     assert!(number(&health["coverage"]) > 0.8 && number(&health["coverage"]) < 1.1, "{health}");
@@ -107,6 +112,7 @@ fn a_cost_that_was_added_is_found_in_its_stage_and_arms_that_are_alike_differ_in
 #[test]
 fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() {
     require_root();
+    require_tool("tayga", "tayga");
     watch();
     let program = Program::new();
     for probe in ["udp", "tcp", "echo"] {
@@ -122,12 +128,25 @@ fn both_families_are_explained_without_a_study_and_every_function_has_a_stage() 
         assert!(has("6"), "{probe}: no function of IPv6: {functions:?}");
         assert_eq!(found["arms"], serde_json::json!(["ipv4", "ipv6"]));
     }
+    // A translator is a process: its own code is a stage, and its time is busy time outside the arms' threads.
+    let words =
+        ["explain", "udp", "--factor", "mechanism", "--seconds", "4s", "--format", "json", "--seed", "1"];
+    let found = explained(&program.run(&words).expect(code::DONE));
+    println!("note: nat64: {}", found["health"]);
+    assert_eq!(found["arms"], serde_json::json!(["native", "nat64"]));
+    assert!(differing(&found).contains(&"user (tayga)"), "{found}");
+    let tayga =
+        found["stages"].as_array().unwrap().iter().find(|stage| stage["name"] == "user (tayga)").unwrap();
+    // It may still translate what the slice before sent.
+    assert!(number(&tayga["ns"][0]) < 0.3 * number(&tayga["ns"][1]), "{tayga}");
+    assert!(number(&found["outside"]["ns"][1]) > number(&tayga["ns"][1]), "{found}");
     // A time with fewer windows than say anything.
     let short = program.run(&["explain", "udp", "--seconds", "200ms"]).expect(code::NOTHING_VALID);
     let said = short.stdout.split_ascii_whitespace().collect::<Vec<_>>().join(" ");
     assert!(said.contains("Not explained: too few samples") && said.contains("--seconds"), "{short}");
     let text = program.run(&["explain", "udp", "--seconds", "3s"]).expect(code::DONE).stdout;
     assert!(text.contains("ns of CPU time") && text.contains("route lookup"), "{text}");
+    assert!(text.contains("samples (cpu-clock)") || text.contains("samples (cycles)"), "{text}");
 }
 
 #[test]
@@ -233,7 +252,13 @@ fn what_cannot_be_sampled_is_refused_before_anything_is_built() {
     program.write("guest.toml", guest);
     refused(&["explain", "guest.toml"], code::REQUEST, "a kernel of its own");
     refused(&["explain", "wifi"], code::REQUEST, "inside a guest");
-    refused(&["explain", "udp", "--factor", "mechanism"], code::REQUEST, "wants a study");
+    refused(&["explain", "udp", "--factor", "dscp"], code::REQUEST, "--levels A,B");
+    refused(
+        &["explain", "udp", "--factor", "mtu", "--levels", "1500,9000"],
+        code::REQUEST,
+        "cannot take turns",
+    );
+    refused(&["explain", "udp", "--format", "htm"], code::REQUEST, "expected one of");
     let mut command = std::process::Command::new("setpriv");
     command
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])

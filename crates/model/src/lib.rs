@@ -19,7 +19,7 @@ mod value;
 pub mod wifi;
 
 pub use explanation::pair::{Explanation, Why};
-pub use explanation::profile::{Profile, Sample, StageKind, StageName, Window};
+pub use explanation::profile::{Profile, Sample, SampleEvent, StageKind, StageName, Window};
 pub use explanation::stage_costs::{Health, StackCost, StageCost, StageCosts};
 pub use factors::cell::Cell;
 pub use factors::engine::{Engine, EngineDef};

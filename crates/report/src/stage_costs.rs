@@ -76,7 +76,7 @@ pub fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
                 }
                 blocks.push(Block::Text(answer(costs)));
                 blocks.push(Block::Text(health(&costs.health)));
-                blocks.push(Block::List(costs.health.complaints().iter().map(|text| plain(text)).collect()));
+                blocks.push(Block::List(costs.complaints().iter().map(|text| plain(text)).collect()));
             }
         }
     }
@@ -130,10 +130,11 @@ pub fn health(health: &Health) -> String {
         None => "the receiver counts no CPU time of its own here, so threads is by samples".to_owned(),
     };
     format!(
-        "{} samples of {} messages; lock ratio {:.2} (1 where samples fall anywhere), {covers}, sampling \
+        "{} samples ({}) of {} messages; lock ratio {:.2} (1 where samples fall anywhere), {covers}, sampling \
          lengthened it by {:.1} %, {:.1} % of it is of no stage, other programs had {:.1} % of all that was not idle; {} samples lost, {} times \
          throttled.",
         health.samples,
+        health.event,
         health.messages,
         health.lock_ratio,
         100.0 * health.overhead,

@@ -128,12 +128,18 @@ pub enum Failure {
         reason: io::Error,
     },
     /// The processors cannot be sampled here.
-    #[error(
-        "cannot sample what the processors do: {reason}; run as root, or with CAP_PERFMON and CAP_SYSLOG (stacklab doctor says more)"
-    )]
+    #[error("{reason}; run as root, or with CAP_PERFMON and CAP_SYSLOG")]
     NotSampled {
-        /// The kernel's reason.
-        reason: io::Error,
+        /// What failed.
+        reason: stacklab_profile::SamplingError,
+    },
+    /// This kernel hangs when it is sampled.
+    #[error(
+        "cannot sample what the processors do: sampling by the software clock can hang Linux {release}; use a kernel before 6.16 or from 6.18 on"
+    )]
+    Hangs {
+        /// The kernel's version.
+        release: String,
     },
     /// Sampling failed.
     #[error("{0}")]
@@ -169,6 +175,7 @@ impl Failure {
             | Failure::Unable
             | Failure::ManualTestbed { .. }
             | Failure::NotSampled { .. }
+            | Failure::Hangs { .. }
             | Failure::Sampling(_) => 3,
             Failure::Store(_) => 4,
             // Before the first trial nothing was kept, but the exit code is the same: the user has interrupted.

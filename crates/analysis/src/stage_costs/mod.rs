@@ -15,7 +15,7 @@ use crate::stage_costs::stacks::{Sampled, folded};
 use crate::statistics::holm;
 use crate::statistics::moments::Moments;
 use stacklab_model::{Health, Profile, SplitMix64, StageCost, StageCosts, StageKind};
-use statrs::distribution::{ContinuousCDF, Normal};
+use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
 
 /// Resamples of the bootstrap.
@@ -127,6 +127,8 @@ pub fn stage_costs(
             of(&std::iter::repeat_with(draw).take(whole.len()).collect::<Vec<_>>())
         })
         .collect();
+    // The bootstrap of a few blocks is narrower than what it stands for.
+    let widens = (whole.len() as f64 / (whole.len() - 1) as f64).sqrt();
     let cost = |name: &str, figure: &dyn Fn(&Arm) -> f64| {
         let difference = |arms: &[Arm; 2]| figure(&arms[1]) - figure(&arms[0]);
         let drawn: Vec<f64> = resampled.iter().map(difference).collect();
@@ -134,7 +136,7 @@ pub fn stage_costs(
             name: name.to_owned(),
             ns: [figure(&estimate[0]), figure(&estimate[1])],
             difference_ns: difference(&estimate),
-            error_ns: Moments::of(&drawn).expect("there are many resamples").sd,
+            error_ns: widens * Moments::of(&drawn).expect("there are many resamples").sd,
             adjusted_p: None,
         }
     };
@@ -147,7 +149,7 @@ pub fn stage_costs(
             .map(|(name, place)| cost(&name, &|arm: &Arm| arm.ns[place]))
             .filter(|row| row.ns != [0.0, 0.0])
             .collect();
-        adjust(&mut rows);
+        adjust(&mut rows, whole.len());
         rows.sort_by(|a, b| b.difference_ns.abs().total_cmp(&a.difference_ns.abs()));
         rows
     };
@@ -172,6 +174,7 @@ pub fn stage_costs(
     let all_ns = of_both(&|arm| arm.clock + arm.outside);
     let other_ns = of_both(&|arm| arm.other);
     let health = Health {
+        event: profile.event,
         lock_ratio: lock.ratio(),
         coverage: is_whole.then(|| of_both(&|arm| arm.sampled) / all_ns),
         overhead: of_both(&|arm| 1.0 / arm.scale - 1.0) / 2.0,
@@ -296,11 +299,11 @@ impl Arm {
     }
 }
 
-/// Holm's adjustment of each row's p for the number of rows.
-fn adjust(rows: &mut [StageCost]) {
-    let normal = Normal::standard();
+/// Holm's adjustment of each row's p for the number of rows. The errors are of so many blocks.
+fn adjust(rows: &mut [StageCost], blocks: usize) {
+    let t = StudentsT::new(0.0, 1.0, (blocks - 1) as f64).expect("there are some blocks");
     let p: Vec<f64> =
-        rows.iter().map(|row| 2.0 * normal.sf((row.difference_ns / row.error_ns.max(1e-9)).abs())).collect();
+        rows.iter().map(|row| 2.0 * t.sf((row.difference_ns / row.error_ns.max(1e-9)).abs())).collect();
     for (row, p) in rows.iter_mut().zip(holm(&p)) {
         row.adjusted_p = Some(p);
     }

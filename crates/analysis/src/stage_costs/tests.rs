@@ -16,9 +16,22 @@ const OVERHEAD: f64 = 1.25;
 /// Windows of two arms on one processor, whose samples fall anywhere, by these shares of a message's time; or each
 /// one right after the same one.
 fn made(shares: [[f64; 3]; 2], seed: u64, locked: bool) -> (Profile, [Vec<ArmSlice>; 2]) {
+    made_of(&STAGES, shares.each_ref().map(|arm| &arm[..2]), seed, if locked { 0.3 } else { 0.0 })
+}
+
+/// The same of these stages, by the shares of the first ones; the rest is of the stage that is called idle. So often a
+/// sample is of the same stage as the one before.
+fn made_of(
+    stages: &[(&str, StageKind)],
+    shares: [&[f64]; 2],
+    seed: u64,
+    locked: f64,
+) -> (Profile, [Vec<ArmSlice>; 2]) {
     let mut random = SplitMix64(seed);
     let mut unit = || (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-    let stages = STAGES.map(|(name, kind)| StageName { name: name.to_owned(), kind }).to_vec();
+    let idle = stages.iter().position(|(name, _)| *name == "idle").unwrap() as u32;
+    let stages =
+        stages.iter().map(|(name, kind)| StageName { name: (*name).to_owned(), kind: *kind }).collect();
     let mut profile = Profile { stages, ..Profile::default() };
     let mut slices = [Vec::new(), Vec::new()];
     for window in 0..300 {
@@ -48,16 +61,13 @@ fn made(shares: [[f64; 3]; 2], seed: u64, locked: bool) -> (Profile, [Vec<ArmSli
                 if time_ns >= last_ns as f64 {
                     break;
                 }
-                let [route, copy, _] = shares[arm];
-                let at = unit();
-                let drawn = if at < route {
-                    0
-                } else if at < route + copy {
-                    1
-                } else {
-                    2
+                let (at, mut below) = (unit(), 0.0);
+                let within = |share: &f64| {
+                    below += share;
+                    at < below
                 };
-                let stage = before.filter(|_| locked && unit() < 0.3).unwrap_or(drawn);
+                let drawn = shares[arm].iter().position(within).map_or(idle, |stage| stage as u32);
+                let stage = before.filter(|_| unit() < locked).unwrap_or(drawn);
                 before = Some(stage);
                 let period_ns = period_ns as u64;
                 profile.samples.push(Sample {
@@ -67,7 +77,7 @@ fn made(shares: [[f64; 3]; 2], seed: u64, locked: bool) -> (Profile, [Vec<ArmSli
                     stage,
                     function: 7,
                     stack: stage,
-                    is_own: stage != 2,
+                    is_own: stage != idle,
                 });
             }
         }
@@ -116,17 +126,51 @@ fn a_stage_that_costs_more_is_found_with_its_nanoseconds_and_all_add_up() {
     }
 }
 
+/// Nanoseconds a message of the stages of UDP over IPv4 (bench/results/2026-11-24-explain.txt).
+const OF_UDP: [(&str, f64); 20] = [
+    ("route lookup", 39.0),
+    ("ip input", 129.0),
+    ("transport receive", 299.0),
+    ("ip output", 332.0),
+    ("system call", 450.0),
+    ("queueing discipline", 115.0),
+    ("softirq", 504.0),
+    ("transport transmit", 321.0),
+    ("device", 127.0),
+    ("user (stacklab)", 120.0),
+    ("socket buffer", 122.0),
+    ("wait", 28.0),
+    ("memory", 196.0),
+    ("timestamp", 69.0),
+    ("socket", 22.0),
+    ("copy", 203.0),
+    ("deliver", 118.0),
+    ("tunnel", 4.0),
+    ("filter", 74.0),
+    ("interrupt", 1.0),
+];
+
 #[test]
-fn an_arm_does_not_differ_from_itself() {
-    let differing: usize = (0..20)
-        .map(|seed| {
-            let mut made = made([[0.5, 0.3, 0.2]; 2], seed, false);
-            // The second arm's messages take as long as the first one's.
-            made.1[1].iter_mut().for_each(|slice| slice.messages = slice.messages * 11 / 10);
-            costs(&made).stages.iter().filter(|row| row.differs()).count()
-        })
-        .sum();
-    assert!(differing <= 3, "{differing} of 40 stages");
+fn an_arm_does_not_differ_from_itself_in_twenty_runs() {
+    let kind = |name| (name, StageKind::Stack);
+    let mut stages: Vec<(&str, StageKind)> = OF_UDP.iter().map(|(name, _)| kind(*name)).collect();
+    stages.push(("idle", StageKind::Idle));
+    let all_ns: f64 = OF_UDP.iter().map(|(_, ns)| ns).sum();
+    let shares: Vec<f64> = OF_UDP.iter().map(|(_, ns)| 0.9 * ns / all_ns).collect();
+    let (mut before, mut after, mut stages_of_runs) = (0, 0, 0);
+    for seed in 0..20 {
+        let mut made = made_of(&stages, [&shares, &shares], seed, 0.0);
+        // The second arm's messages take as long as the first one's.
+        made.1[1].iter_mut().for_each(|slice| slice.messages = slice.messages * 11 / 10);
+        let found = costs(&made).stages;
+        before += found.iter().filter(|row| row.difference_ns.abs() > row.half_width_ns()).count();
+        after += usize::from(found.iter().any(StageCost::differs));
+        stages_of_runs += found.len();
+    }
+    assert!(stages_of_runs >= 380, "{stages_of_runs} stages");
+    assert!(before <= stages_of_runs / 20, "{before} of {stages_of_runs} stages before adjustment");
+    // The adjustment leaves one run in twenty in which some stage seems to differ.
+    assert!(after <= 1, "{after} of 20 runs have a stage that differs after adjustment");
 }
 
 #[test]
@@ -134,6 +178,25 @@ fn samples_that_follow_the_loop_are_complained_of() {
     let health = costs(&made([[0.5, 0.3, 0.2]; 2], 1, true)).health;
     assert!(health.lock_ratio > 1.2, "{health:?}");
     assert!(health.complaints()[0].contains("lock ratio"), "{health:?}");
+    // Three clocks whose period is the loop's, as bench/explain-lock measured it.
+    let alternating = Health { lock_ratio: 0.4, ..costs(&made([[0.5, 0.3, 0.2]; 2], 1, false)).health };
+    assert!(alternating.complaints()[0].contains("lock ratio"), "{alternating:?}");
+}
+
+#[test]
+fn stages_that_do_not_add_up_to_the_difference_are_complained_of() {
+    let mut made = made([[0.5, 0.3, 0.2]; 2], 1, false);
+    assert!(costs(&made).complaints().is_empty());
+    // A tenth of the second arm's samples is missing.
+    let of_second =
+        |time_ns: u64| made.1[1].iter().any(|slice| (slice.from_ns..slice.to_ns).contains(&time_ns));
+    let mut number = 0;
+    made.0.samples.retain(|sample| {
+        number += 1;
+        number % 10 > 0 || !of_second(sample.time_ns)
+    });
+    let found = costs(&made);
+    assert!(found.complaints()[0].contains("not sampled"), "{:?}", found.not_sampled);
 }
 
 #[test]

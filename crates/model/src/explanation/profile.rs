@@ -1,10 +1,14 @@
 //! What was sampled.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// Samples of the processors that a study ran on.
 #[derive(Debug, Clone, Default)]
 pub struct Profile {
+    /// What was counted until a sample.
+    pub event: SampleEvent,
     /// The stages, in the order of a packet's way.
     pub stages: Vec<StageName>,
     /// Ordered by time.
@@ -23,6 +27,26 @@ pub struct Profile {
     pub throttled: u64,
     /// Functions that no stage has, with their samples, most first.
     pub unmapped: Vec<(String, u64)>,
+}
+
+/// What a processor counts until it is sampled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SampleEvent {
+    /// Time, by the kernel's software clock (PERF_COUNT_SW_CPU_CLOCK).
+    #[default]
+    CpuClock,
+    /// The processor's cycles (PERF_COUNT_HW_CPU_CYCLES), which stand still while it is idle.
+    Cycles,
+}
+
+impl fmt::Display for SampleEvent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            SampleEvent::CpuClock => "cpu-clock",
+            SampleEvent::Cycles => "cycles",
+        })
+    }
 }
 
 /// A stage.
@@ -62,7 +86,7 @@ pub struct Sample {
     pub function: u32,
     /// Call chain, an index of the profile's; another number if none is kept, as of idle processors.
     pub stack: u32,
-    /// Whether a process of the study ran.
+    /// Whether an agent of the study ran, whose threads count their CPU time.
     pub is_own: bool,
 }
 

@@ -1,5 +1,6 @@
 //! What the samples show: the cost of each stage in each arm.
 
+use crate::explanation::profile::SampleEvent;
 use serde::{Deserialize, Serialize};
 
 /// The costs of two arms by stage, nanoseconds a message.
@@ -32,6 +33,27 @@ pub struct StageCosts {
 }
 
 impl StageCosts {
+    /// By how much arms may differ in what was not sampled, as a share of busy time: stages add up to the difference
+    /// within this.
+    pub const MOST_NOT_SAMPLED: f64 = 0.02;
+
+    /// What speaks against the figures; empty if nothing does.
+    pub fn complaints(&self) -> Vec<String> {
+        let mut all = self.health.complaints();
+        let StageCost { difference_ns, .. } = self.not_sampled;
+        let busy_ns = self.busy.ns.iter().sum::<f64>() / 2.0;
+        let surely_ns = difference_ns.abs() - self.not_sampled.half_width_ns();
+        if surely_ns > StageCosts::MOST_NOT_SAMPLED * busy_ns {
+            all.push(format!(
+                "what was not sampled differs by {difference_ns:+.0} +- {:.0} ns, more than {:.0} % of the busy time: the stages do \
+                 not add up to the difference",
+                self.not_sampled.half_width_ns(),
+                100.0 * StageCosts::MOST_NOT_SAMPLED
+            ));
+        }
+        all
+    }
+
     /// What is no stage, and the sums.
     pub fn sums(&self) -> [&StageCost; 5] {
         [&self.unmapped, &self.not_sampled, &self.threads, &self.outside, &self.busy]
@@ -80,6 +102,9 @@ pub struct StackCost {
 /// What says whether samples describe the stack.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Health {
+    /// What was sampled.
+    #[serde(default)]
+    pub event: SampleEvent,
     /// How often two samples in a row are of one stage, over how often they would be by chance: 1 when samples fall
     /// anywhere.
     pub lock_ratio: f64,
@@ -107,17 +132,21 @@ pub struct Health {
 impl Health {
     /// Above this, samples follow the packet loop.
     pub const MOST_LOCKED: f64 = 1.05;
+    /// Below this, too: clocks of one period that is the loop's see different places of it, always in the same order.
+    pub const LEAST_LOCKED: f64 = 0.75;
     /// Most of the busy time that may be without a stage.
     pub const MOST_UNMAPPED: f64 = 0.03;
 
     /// What speaks against the figures; empty if nothing does.
     pub fn complaints(&self) -> Vec<String> {
         let mut all = Vec::new();
-        if self.lock_ratio > Health::MOST_LOCKED {
+        let free = Health::LEAST_LOCKED..=Health::MOST_LOCKED;
+        if !free.contains(&self.lock_ratio) {
             all.push(format!(
-                "samples follow the packet loop (lock ratio {:.2}, at most {}): choose another --period",
+                "samples follow the packet loop (lock ratio {:.2}, {} to {} where they do not): choose another --period",
                 self.lock_ratio,
-                Health::MOST_LOCKED
+                free.start(),
+                free.end()
             ));
         }
         if self.unmapped > Health::MOST_UNMAPPED {

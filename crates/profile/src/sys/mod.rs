@@ -4,6 +4,6 @@ mod counter;
 mod processors;
 mod ring;
 
-pub use counter::{Counter, check};
+pub use counter::{Counter, Rate};
 pub use processors::{cpus, now_ns};
 pub use ring::{Record, Ring};

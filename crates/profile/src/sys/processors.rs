@@ -6,7 +6,16 @@ use nix::unistd::Pid;
 
 /// Nanoseconds of the monotonic clock, which samples and slices have.
 pub fn now_ns() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every POSIX system has the monotonic clock");
+    ns(ClockId::CLOCK_MONOTONIC)
+}
+
+/// For how long this thread has run, nanoseconds.
+pub(super) fn thread_ns() -> u64 {
+    ns(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock).expect("Linux has the clocks of POSIX");
     now.tv_sec() as u64 * 1_000_000_000 + now.tv_nsec() as u64
 }
 

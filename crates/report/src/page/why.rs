@@ -31,7 +31,7 @@ fn view(explanation: &Explanation, room: &mut usize) -> WhyView {
         Why::Costs(costs) => {
             view.sentence = stage_costs::answer(costs);
             view.health = stage_costs::health(&costs.health);
-            view.remarks = costs.health.complaints();
+            view.remarks = costs.complaints();
             view.waterfall = waterfall(costs);
             let flame = flame(&costs.stacks);
             if flame.name.len() <= *room {

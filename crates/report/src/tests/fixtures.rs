@@ -249,6 +249,7 @@ pub fn costs() -> StageCosts {
             stack(&["user (stacklab)"], [4820, 5190], [482.0, 519.0]),
         ],
         health: Health {
+            event: Default::default(),
             lock_ratio: 1.01,
             coverage: Some(0.9),
             overhead: 0.12,

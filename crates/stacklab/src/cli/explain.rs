@@ -3,7 +3,6 @@
 use crate::cli::quantities::some_time;
 use clap::Args;
 use stacklab_model::Factor;
-use stacklab_report::Format;
 use std::path::PathBuf;
 
 /// Options of `explain`.
@@ -18,18 +17,24 @@ pub struct ExplainOptions {
     /// How long to sample, warm-up and free slices included, without a study of your own
     #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "24s")]
     pub seconds: u64,
-    /// The factor to explain: for a study the one of its comparisons, else family or io
+    /// The factor to explain: for a study the one of its comparisons, else any whose arms can take turns
     #[arg(long, value_name = "FACTOR")]
     pub factor: Option<Factor>,
+    /// The factor's two levels, without a study of your own: baseline, candidate. family, io and mechanism have some
+    #[arg(long, value_name = "A,B", requires = "factor", value_delimiter = ',')]
+    pub levels: Vec<String>,
     /// Mean time between samples of a processor: shorter ones find differences sooner, and cost more
     #[arg(long, value_name = "TIME", value_parser = some_time, default_value = "200us")]
     pub period: u64,
+    /// Periods that are all the same: what they lock onto is told by the lock ratio (docs/explain.md)
+    #[arg(long, hide = true)]
+    pub fixed_period: bool,
     /// Also the functions that differ most
     #[arg(long)]
     pub functions: bool,
-    /// text, markdown, csv, raw-csv or json
+    /// text, markdown, csv, raw-csv or json; html (one self-contained page)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub format: Format,
+    pub format: String,
     /// Seed of the plan's order and of the samples' times; without one, a new one
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,

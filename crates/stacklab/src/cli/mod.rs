@@ -117,6 +117,9 @@ Examples:
   stacklab explain                                 UDP of 128 bytes, IPv6 against IPv4, on this machine
   stacklab explain tcp --size 1408 --functions
   stacklab explain udp --factor io                 one call for many datagrams against one for each
+  stacklab explain udp --factor mechanism          translated by a program (nat64) against native
+  stacklab explain udp --factor size --levels 128,1408
+  stacklab explain tcp --format html > why.html    waterfall and flame graph
   stacklab explain my.toml --format json           the first comparison of a study of your own
 
 The processors are sampled while a campaign runs. That needs root, or CAP_PERFMON and CAP_SYSLOG, and hosts that are namespaces of

@@ -1,5 +1,6 @@
 //! `stacklab doctor`.
 
+use crate::explaining::can_sample;
 use crate::failure::Failure;
 use stacklab_model::{NoiseFloor, Spread, print_duration};
 use stacklab_testbed::{Ability, Privilege, abilities, enter, kinds, services};
@@ -36,12 +37,11 @@ pub fn doctor() -> Result<(), Failure> {
     text += "\nServices on a host (factors.services)\n";
     text += &listed(&services::abilities());
     text += "\nSampling the processors (stacklab explain)\n";
-    let _ = match stacklab_profile::check() {
-        Ok(()) => writeln!(text, "  yes  kernel functions"),
-        Err(reason) => writeln!(
-            text,
-            "  no   kernel functions: {reason}\n       to get it: run as root, or with CAP_PERFMON and CAP_SYSLOG"
-        ),
+    let _ = match can_sample() {
+        Ok(event) => {
+            writeln!(text, "  yes  kernel functions of namespaces' hosts, by {event}; not those of guests")
+        }
+        Err(reason) => writeln!(text, "  no   kernel functions: {reason}"),
     };
     text.push('\n');
     for (name, result) in &facts.abilities {

@@ -6,13 +6,15 @@
 use crate::campaign::sources::{new_seed, study_of};
 use crate::cli::explain::ExplainOptions;
 use crate::cli::run::{PlacementOptions, RunOptions, StudyOptions};
-use crate::commands::output::print_text;
+use crate::commands::output::{print_bytes, print_text};
 use crate::commands::run::campaign;
 use crate::explaining::{explanations, possible};
 use crate::failure::Failure;
-use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io};
-use stacklab_profile::Sampler;
-use stacklab_report::WIDTH;
+use crate::page::{ROOM, document};
+use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism, UnknownName};
+use stacklab_profile::{Sampler, Timing};
+use stacklab_report::page::html;
+use stacklab_report::{Format, WIDTH};
 use stacklab_study::Study;
 use stacklab_testbed::Placement;
 use std::path::Path;
@@ -28,6 +30,10 @@ const LEAST_TRIALS: u64 = 2;
 
 /// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
 pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
+    let format: Option<Format> = match options.format.as_str() {
+        "html" => None,
+        name => Some(name.parse().map_err(|error: UnknownName| Failure::Usage(error.to_string()))?),
+    };
     let folder = tempfile::tempdir().map_err(|reason| Failure::Output {
         what: "a folder for the study and its record".to_owned(),
         reason,
@@ -48,7 +54,8 @@ pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     possible(&study, &source.name, &Placement::WhereNeeded)?;
     let (factor, pairs) = pairs(&study, if own { None } else { options.factor })?;
     let out = options.out.clone().unwrap_or_else(|| folder.path().join("explain.stacklab"));
-    let sampler = Sampler::start(options.period, seed)?;
+    let timing = Timing { period_ns: options.period, is_fixed: options.fixed_period, seed };
+    let sampler = Sampler::start(timing)?;
     let ran = campaign(&RunOptions {
         study: asked,
         out: Some(out),
@@ -63,41 +70,66 @@ pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     measured?;
     let found = explanations(&record, &profile, factor, &pairs, seed)?;
     record.put_explanations(&found)?;
-    print_text(&stacklab_report::stage_costs(&found, options.format, options.functions, WIDTH))?;
+    match format {
+        Some(format) => print_text(&stacklab_report::stage_costs(&found, format, options.functions, WIDTH))?,
+        None => print_bytes(html(&document(&record, ROOM)?)?.as_bytes())?,
+    }
     if found.iter().all(|explanation| explanation.costs().is_none()) {
         return Err(Failure::NothingValid);
     }
     Ok(())
 }
 
-/// A study of both families, or of two ways of sending, for one probe.
+/// A study of two levels of a factor, for one probe.
 fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
     let (probe, transport) = match options.study.to_str() {
         Some("echo") => ("echo", "udp"),
         Some(transport) => ("stream", transport),
         None => ("stream", "udp"),
     };
-    let (factor, [baseline, candidate]) = match options.factor.unwrap_or(Factor::Family) {
-        Factor::Family => ("family", [Family::Ipv4.to_string(), Family::Ipv6.to_string()]),
-        Factor::Io => ("io", [Io::Plain.to_string(), Io::Batch.to_string()]),
-        factor => {
+    let factor = options.factor.unwrap_or(Factor::Family);
+    let levels = match (&options.levels[..], factor) {
+        ([baseline, candidate], _) => [baseline.clone(), candidate.clone()],
+        ([], Factor::Family) => [Family::Ipv4.to_string(), Family::Ipv6.to_string()],
+        ([], Factor::Io) => [Io::Plain.to_string(), Io::Batch.to_string()],
+        ([], Factor::Mechanism) => [Mechanism::Native.to_string(), Mechanism::Nat64.to_string()],
+        _ => {
             return Err(Failure::Usage(format!(
-                "--factor {factor} wants a study with its levels: name one in place of {}",
+                "--factor {factor} wants two levels: --levels A,B; or name a study that compares them in place of {}",
                 options.study.display()
             )));
         }
     };
+    // Figures and switches have no quotes.
+    let [baseline, candidate] =
+        levels.map(|level| match level.parse::<u32>().is_ok() || level.parse::<bool>().is_ok() {
+            true => level,
+            false => format!("{level:?}"),
+        });
     let metrics = if probe == "echo" { "rtt" } else { "throughput" };
     let trials = options.seconds.div_ceil(ARMS * ARM_NS).max(LEAST_TRIALS);
-    let others = if factor == "family" { "" } else { "family = [\"ipv4\"]\n" };
+    // A translator carries one family.
+    let family = if factor.is_of_testbeds() { Family::Ipv6 } else { Family::Ipv4 };
+    let others = [
+        (Factor::Family, format!("\"{family}\"")),
+        (Factor::Transport, format!("\"{transport}\"")),
+        (Factor::Framing, "\"segment\"".to_owned()),
+        (Factor::Size, options.size.to_string()),
+    ];
+    let others: String = others
+        .into_iter()
+        .filter(|(other, _)| *other != factor)
+        .map(|(other, level)| format!("{other} = [{level}]\n"))
+        .collect();
+    let is_routed = [Factor::Mechanism, Factor::Routers, Factor::Translator].contains(&factor);
+    let topology = if is_routed { "topology = \"routed\"\n" } else { "" };
     Ok(format!(
-        "title = \"Where the time of {} goes\"\n[testbed]\noffloads = false\n[factors]\n{factor} = [\"{baseline}\", \"{candidate}\"]\n\
-         {others}transport = [\"{transport}\"]\nframing = [\"segment\"]\nsize = [{}]\n\
+        "title = \"Where the time of {} goes\"\n[testbed]\n{topology}offloads = false\n\
+         [factors]\n{factor} = [{baseline}, {candidate}]\n{others}\
          [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"100ms\"\n\
          [runs]\nmin = {trials}\nmax = {trials}\narms = \"interleaved\"\nslice = \"4ms\"\n\
-         [[comparison]]\nfactor = \"{factor}\"\nbaseline = \"{baseline}\"\ncandidate = \"{candidate}\"\n",
+         [[comparison]]\nfactor = \"{factor}\"\nbaseline = {baseline}\ncandidate = {candidate}\n",
         options.study.display(),
-        options.size,
         options.seconds.div_ceil(ARMS * trials) / 1000,
     ))
 }

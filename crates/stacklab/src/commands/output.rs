@@ -58,7 +58,8 @@ pub fn print_text(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
 
-fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+/// The same, of any bytes.
+pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     match io::stdout().lock().write_all(bytes) {
         Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Output { what: "to standard output".to_owned(), reason })

@@ -16,7 +16,7 @@ use stacklab_model::{
     Cell, Comparison, ComparisonSpec, CpuScope, Explanation, Factor, Findings, Length, Metric, Probe,
     ProbeSpec, Slicing, StoppingRule, Transport, Verdict, Why,
 };
-use stacklab_profile::Sampler;
+use stacklab_profile::{Sampler, Timing};
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
 use stacklab_testbed::Placement;
@@ -194,7 +194,7 @@ fn sampled(
         sample_period_ns: Some(PERIOD_NS),
     };
     let mut runs = Record::create(&folder.path().join("why.stacklab"), &campaign)?;
-    let sampler = Sampler::start(PERIOD_NS, seed)?;
+    let sampler = Sampler::start(Timing { period_ns: PERIOD_NS, is_fixed: false, seed })?;
     let mut progress = Progress::new();
     let measured = measure(part, &plan, |arms| rigs.run(part, plan.seed(), arms), &mut runs, &mut progress);
     progress.end();

@@ -6,10 +6,11 @@ use crate::failure::Failure;
 use crate::rig::placement::RoutedPlacement;
 use stacklab_analysis::{ArmSlice, stage_costs};
 use stacklab_model::{
-    Cell, Explanation, Factor, HostReport, Probe, Profile, Role, SELF_ARMS, Slice, Systems, Topology, Why,
+    Cell, Explanation, Factor, HostReport, Probe, Profile, Role, SELF_ARMS, SampleEvent, Slice, Systems,
+    Topology, Why,
 };
 use stacklab_store::Record;
-use stacklab_study::Study;
+use stacklab_study::{Plan, Study};
 use stacklab_testbed::Placement;
 use std::collections::HashMap;
 
@@ -19,6 +20,9 @@ const HANGING: [&str; 2] = ["6.16.", "6.17."];
 /// Why arms that are measured one after the other are not explained.
 const SEPARATE: &str =
     "its arms are separate, and machines wander by more than stages differ: set runs.arms to \"interleaved\"";
+/// Why arms that cannot take turns are not explained.
+const APART: &str = "its arms cannot take turns, and machines wander by more than stages differ: settings of a path (mtu, queue_length) \
+                     and other probes than streams and echoes are measured one after the other";
 /// Why runs have slices that cannot be used.
 const NO_CLOCK: &str = "its slices have no CPU time: arms on testbeds of their own, which take time slots, do not count it by slice";
 /// Why an explanation may lack its costs.
@@ -40,13 +44,25 @@ pub fn possible(study: &Study, name: &str, inside: &Placement) -> Result<(), Fai
     if study.slicing.is_none() {
         return refuse(SEPARATE.to_owned());
     }
-    let release = kernel_release();
-    if HANGING.iter().any(|version| release.starts_with(version)) {
-        return refuse(format!(
-            "sampling by the software clock can hang Linux {release}: use a kernel before 6.16 or from 6.18 on"
-        ));
+    if !Plan::new(study, 1).interleaves_any() {
+        return refuse(APART.to_owned());
     }
-    stacklab_profile::check().map_err(|reason| Failure::NotSampled { reason })
+    can_sample().map(drop)
+}
+
+/// What is sampled here.
+///
+/// # Errors
+/// Without the right to sample, or on a kernel that sampling can hang.
+pub fn can_sample() -> Result<SampleEvent, Failure> {
+    let event = stacklab_profile::check().map_err(|reason| Failure::NotSampled { reason })?;
+    let release = kernel_release();
+    match event {
+        SampleEvent::CpuClock if HANGING.iter().any(|version| release.starts_with(version)) => {
+            Err(Failure::Hangs { release })
+        }
+        event => Ok(event),
+    }
 }
 
 /// The running kernel's version.

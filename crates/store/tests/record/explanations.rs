@@ -52,6 +52,7 @@ fn explanations() -> Vec<Explanation> {
         functions: vec![row("fib6_table_lookup", [0.0, 90.0], Some(0.5))],
         stacks: vec![stack(&["entry", "fib_table_lookup"], [900, 0]), stack(&["user (stacklab)"], [3, 5])],
         health: Health {
+            event: Default::default(),
             lock_ratio: 1.0,
             coverage: None,
             overhead: 0.1,
