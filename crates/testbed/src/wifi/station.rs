@@ -119,8 +119,8 @@ fn management_cipher(status: &BTreeMap<String, String>) -> Option<String> {
     status.get("mgmt_group_cipher").filter(|_| required).cloned()
 }
 
-/// Why SAE ended (IEEE 802.11-2020, table 9-50), as events have it.
-const CHALLENGE_FAILURE: &str = " status_code=15";
+/// The message of SAE by which the access point proves the key (IEEE 802.11-2020, 12.4.5.4), as events have it.
+const SAE_CONFIRM: &str = " auth_type=3 auth_transaction=2 ";
 
 /// What an event says of an association that will not come about.
 pub(crate) fn refusal(events: &[String]) -> Option<String> {
@@ -130,9 +130,9 @@ pub(crate) fn refusal(events: &[String]) -> Option<String> {
             "CTRL-EVENT-SSID-TEMP-DISABLED" if rest.contains("reason=WRONG_KEY") => Some(
                 "the passphrase is wrong: the access point does not accept the key made from it (4-way handshake)".to_owned(),
             ),
-            "CTRL-EVENT-AUTH-REJECT" if [" auth_type=3 ", CHALLENGE_FAILURE].iter().all(|part| rest.contains(part)) => {
-                Some("the passphrase is wrong: the access point does not accept the key made from it (SAE)".to_owned())
-            }
+            "CTRL-EVENT-AUTH-REJECT" if rest.contains(SAE_CONFIRM) => Some(
+                "the passphrase is wrong: the access point does not accept the key made from it (SAE)".to_owned(),
+            ),
             "CTRL-EVENT-ASSOC-REJECT" | "CTRL-EVENT-AUTH-REJECT" => {
                 Some(format!("the access point refuses it ({})", shown(rest.trim())))
             }
@@ -217,7 +217,7 @@ mod tests {
         let event = |text: &str| vec!["CTRL-EVENT-SCAN-RESULTS ".to_owned(), text.to_owned()];
         let wrong = "CTRL-EVENT-SSID-TEMP-DISABLED id=0 ssid=\"stacklab\" auth_failures=1 duration=10 reason=WRONG_KEY";
         assert!(refusal(&event(wrong)).unwrap().starts_with("the passphrase is wrong"));
-        let wrong = "CTRL-EVENT-AUTH-REJECT 02:00:00:00:00:03 auth_type=3 auth_transaction=2 status_code=15";
+        let wrong = "CTRL-EVENT-AUTH-REJECT 02:00:00:00:00:03 auth_type=3 auth_transaction=2 status_code=1";
         assert!(refusal(&event(wrong)).unwrap().ends_with("(SAE)"));
         let refused = refusal(&event("CTRL-EVENT-ASSOC-REJECT bssid=02:00:00:00:00:03 status_code=17"));
         assert_eq!(refused.unwrap(), "the access point refuses it (bssid=02:00:00:00:00:03 status_code=17)");
