@@ -83,6 +83,29 @@ fn banner_family(banner: &str) -> Option<Family> {
     named.or_else(|| to.split_whitespace().next().and_then(|address| family(address, address)))
 }
 
+/// `TCP STREAM` of `MIGRATED TCP STREAM TEST from ..`.
+fn test_name(banner: &str) -> &str {
+    banner.split(" TEST from ").next().unwrap_or_default().trim_start_matches("MIGRATED ")
+}
+
+fn transport(name: &str) -> Option<Transport> {
+    match name.split(' ').next() {
+        Some("TCP") => Some(Transport::Tcp),
+        Some("UDP") => Some(Transport::Udp),
+        _ => None,
+    }
+}
+
+/// As the key DIRECTION has it.
+fn direction(name: &str) -> Option<&'static str> {
+    match name.split_once(' ')?.1 {
+        "REQUEST/RESPONSE" | "Send|Recv" => Some("Send|Recv"),
+        "STREAM" | "Send" => Some("Send"),
+        "MAERTS" | "Receive" => Some("Receive"),
+        _ => None,
+    }
+}
+
 /// Whether more than one request is under way at a time.
 fn has_burst(banner: Option<&str>) -> bool {
     let burst = banner
@@ -96,10 +119,9 @@ type Found = Result<ToolTest, String>;
 /// A table. The inner error is a test that is none of stacklab's.
 fn tabled(lines: &Lines) -> Result<Found, String> {
     let banner = lines.banner.unwrap_or_default();
-    let name = banner.split(" TEST from ").next().unwrap_or_default().trim_start_matches("MIGRATED ");
-    let (transport, kind) = match name.split_once(' ') {
-        Some(("TCP", kind)) => (Transport::Tcp, kind),
-        Some(("UDP", kind)) => (Transport::Udp, kind),
+    let name = test_name(banner);
+    let (transport, kind) = match (transport(name), name.split_once(' ')) {
+        (Some(transport), Some((_, kind))) => (transport, kind),
         _ => return Ok(Err(format!("{}: stacklab has no test like it", name.escape_debug()))),
     };
     let row = |place: usize, least: usize| {
@@ -158,7 +180,10 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
     let text = |key: &str| lines.assignments.get(key).copied();
     // What netperf does not know is -1.
     let figure = |key: &str| text(key).and_then(number).filter(|figure| *figure >= 0.0);
-    let direction = text("DIRECTION").ok_or("DIRECTION is not there: name it with -k")?;
+    // Where -k names no keys, only the banner tells both.
+    let name = lines.banner.map_or("", test_name);
+    let direction = text("DIRECTION").or_else(|| direction(name));
+    let direction = direction.ok_or("DIRECTION is not there: name it with -k")?;
     let is_echo = direction.contains('|');
     let mut test = ToolTest::new(if is_echo { Probe::Echo } else { Probe::Stream });
     test.transport = match text("PROTOCOL") {
@@ -167,7 +192,7 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
         Some(other) => {
             return Ok(Err(format!("PROTOCOL {}: stacklab has no such transport", other.escape_debug())));
         }
-        None => None,
+        None => transport(name),
     };
     let destination = text("DEST_ADDR").and_then(|address| family(address, address));
     test.family = lines.banner.and_then(banner_family).or(destination);

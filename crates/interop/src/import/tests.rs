@@ -200,6 +200,48 @@ fn keys_of_netperfs_omni_tests_are_read() {
 }
 
 #[test]
+fn versions_of_iperf_and_netperf_differ_in_their_words_and_not_in_what_is_read() {
+    for (bytes, expected, megabits) in [
+        (sample!("iperf-2.0.14a-tcp4.txt"), (V4, TCP, Some(131_072), 1), 17_900.0),
+        (sample!("iperf-2.0.14a-tcp4-P2.csv"), (V4, None, None, 2), 4_392.092928 + 3_738.138167),
+        (sample!("iperf-2.0.14a-tcp4-P2.txt"), (V4, TCP, None, 2), 3_930.0 + 7_540.0),
+        // Its `1.42 KByte` are rounded.
+        (sample!("iperf-2.0.14a-udp6.txt"), (V6, UDP, None, 1), 10.5),
+        (sample!("iperf-2.2.1-tcp4.txt"), (V4, TCP, Some(131_072), 1), 8_790.0),
+        (sample!("iperf-2.2.1-tcp4-P2.csv"), (V4, None, None, 2), 4_971.518232 + 12_547.963126),
+        // A connection is told before the head of all.
+        (sample!("iperf-2.2.1-tcp4-P2.txt"), (V4, TCP, None, 2), 8_120.0 + 7_990.0),
+        (sample!("iperf-2.2.1-udp6.txt"), (V6, UDP, Some(1450), 1), 10.5),
+        (sample!("netperf-2.6.0-tcp4.txt"), (V4, TCP, Some(16_384), 1), 9_034.20),
+        (sample!("netperf-2.6.0-udp4.txt"), (V4, UDP, Some(1200), 1), 548.72),
+        // Only the banner tells transport and direction.
+        (sample!("netperf-2.6.0-keys4.txt"), (V4, TCP, Some(16_384), 1), 6_671.84),
+        (sample!("netperf-2.7.0-tcp4.txt"), (V4, TCP, Some(16_384), 1), 7_629.20),
+        (sample!("netperf-2.7.0-udp4.txt"), (V4, UDP, Some(1200), 1), 529.89),
+        (sample!("netperf-2.7.0-keys4.txt"), (V4, TCP, Some(16_384), 1), 6_804.31),
+    ] {
+        let test = one(bytes);
+        let (family, transport, size, flows) = expected;
+        assert_eq!(told(&test), (family, transport, size, flows, Direction::Forward));
+        is_near(&test, Metric::Throughput, megabits);
+    }
+    is_near(&one(sample!("iperf-2.0.14a-tcp4.txt")), Metric::Retransmits, 1.0);
+    is_near(&one(sample!("iperf-2.2.1-tcp4.txt")), Metric::Retransmits, 0.0);
+    is_near(&one(sample!("iperf-2.2.1-udp6.txt")), Metric::Loss, 0.0);
+    is_near(&one(sample!("netperf-2.6.0-rr4.txt")), Metric::RttMean, 0.024153);
+    is_near(&one(sample!("netperf-2.7.0-rr4.txt")), Metric::RttMean, 0.024087);
+    // CSV of a client without a report of its server: 2.0.14 puts it there as text, 2.2 has no number for the jitter.
+    for (bytes, lines) in [(sample!("iperf-2.0.14a-udp6.csv"), 3), (sample!("iperf-2.2.1-udp6.csv"), 0)] {
+        assert_eq!(file(bytes).left_out.len(), lines);
+        assert_eq!((one(bytes).family, one(bytes).transport), (V6, UDP));
+        is_missing(&one(bytes), Metric::Loss, "no report of the server");
+    }
+    let served = file(sample!("iperf-2.2.1-server-udp6.txt"));
+    assert_eq!(served.version.as_deref(), Some("2.2.1-rc"));
+    assert_eq!(tests(sample!("iperf-2.2.1-server-udp6.txt")).len(), 2);
+}
+
+#[test]
 fn itgdec_tells_neither_transport_nor_which_delay() {
     let test = one(sample!("ditg-2.8.1-tcp6.txt"));
     assert_eq!(told(&test), (V6, None, Some(512), 1, Direction::Forward));

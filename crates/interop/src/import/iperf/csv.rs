@@ -9,6 +9,9 @@ use crate::import::value::{MOST_TESTS, number};
 use stacklab_model::{Metric, Probe, Transport, Value};
 use std::collections::HashMap;
 
+/// Lines without figures that are told, at most.
+const MOST_LEFT_OUT: usize = 10;
+
 /// Whether a field is a time as iperf writes it: fourteen digits.
 pub fn is_csv_time(field: &str) -> bool {
     let digits = field.split('.').next().unwrap_or_default();
@@ -32,7 +35,15 @@ struct Row<'a> {
 pub fn read_csv(text: &str) -> Result<ToolFile, ImportError> {
     let mut rows: Vec<Row> = Vec::new();
     let mut last = HashMap::new();
+    let mut left_out = Vec::new();
     for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        // Version 2.0.14 has the server's report as text in it.
+        if line.starts_with('[') {
+            if left_out.len() < MOST_LEFT_OUT {
+                left_out.push(format!("line {}: it is text, and not CSV", number + 1));
+            }
+            continue;
+        }
         let row = row(line.trim()).map_err(|reason| ImportError::of_line(number, reason))?;
         if row.connection[4] == "-1" {
             // The sum of the connections.
@@ -41,8 +52,7 @@ pub fn read_csv(text: &str) -> Result<ToolFile, ImportError> {
         // Lines of one connection with ever later ends: the last one, from 0, is of the whole test.
         if let Some(place) = last.get(&row.connection) {
             let before: &mut Row = &mut rows[*place];
-            let is_part = before.to <= row.from + 0.11 || row.from == 0.0 && row.to > before.to;
-            if is_part && row.to > before.to || (row.from == 0.0 && before.from > 0.0) {
+            if row.from > 0.0 || before.from > 0.0 || row.to > before.to {
                 *before = row;
                 continue;
             }
@@ -74,7 +84,7 @@ pub fn read_csv(text: &str) -> Result<ToolFile, ImportError> {
         }
     }
     let content = Content::Tests(tests.iter().map(|rows| test(rows)).collect());
-    Ok(ToolFile { format: Format::IperfCsv, version: None, content, left_out: Vec::new() })
+    Ok(ToolFile { format: Format::IperfCsv, version: None, content, left_out })
 }
 
 fn row(line: &str) -> Result<Row<'_>, String> {
@@ -92,7 +102,11 @@ fn row(line: &str) -> Result<Row<'_>, String> {
     let (from, to) = interval.split_once('-').ok_or("its interval is none")?;
     let udp = match udp {
         [] => None,
-        [jitter, lost, sent, _, late, ..] => Some([read(jitter)?, read(lost)?, read(sent)?, read(late)?]),
+        [jitter, lost, sent, _, late, ..] => {
+            // Without a report of the server, version 2.2 has none.
+            let jitter = if jitter.trim_start_matches('-') == "nan" { f64::NAN } else { read(jitter)? };
+            Some([jitter, read(lost)?, read(sent)?, read(late)?])
+        }
         _ => {
             return Err(format!(
                 "it has {} fields, and iperf writes 9 or 14: the file is cut short",

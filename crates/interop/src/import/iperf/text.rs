@@ -54,7 +54,10 @@ pub fn read_text(text: &str) -> Result<ToolFile, ImportError> {
         if let Some(rest) =
             line.strip_prefix("Client connecting to ").or(line.strip_prefix("Server listening on "))
         {
-            close(&mut group, &mut tests)?;
+            // Connections may be told before what is said of them all.
+            if group.has_results {
+                close(&mut group, &mut tests)?;
+            }
             let transport = [("TCP", Transport::Tcp), ("UDP", Transport::Udp)];
             let named = transport.iter().find(|(name, _)| rest.split_whitespace().any(|word| word == *name));
             head =
@@ -62,7 +65,10 @@ pub fn read_text(text: &str) -> Result<ToolFile, ImportError> {
         } else if let Some(rest) = line.strip_prefix("Sending ") {
             head.size = rest.split_whitespace().next().and_then(|bytes| bytes.parse().ok());
         } else if let Some(rest) = line.strip_prefix("Write buffer size:") {
-            head.size = amount(rest, "Byte", 1024.0).map(|bytes| bytes as u32);
+            // `1.42 KByte` is rounded, and no size.
+            let size = amount(rest, "Byte", 1024.0);
+            let is_rounded = rest.split_whitespace().next().is_some_and(|amount| amount.contains('.'));
+            head.size = size.filter(|_| !is_rounded).map(|bytes| bytes as u32);
         } else if let Some((id, rest)) = line.strip_prefix('[').and_then(|line| line.split_once(']')) {
             let (id, rest) = (id.trim().trim_start_matches('*').to_owned(), rest.trim());
             if let Some(ends) = rest.strip_prefix("local ") {
@@ -85,6 +91,9 @@ pub fn read_text(text: &str) -> Result<ToolFile, ImportError> {
             } else if rest.contains(" sec ") {
                 let (from, outcome) =
                     outcome(rest).ok_or_else(|| failed("these are no results of iperf".to_owned()))?;
+                if !group.has_results {
+                    group.head = head;
+                }
                 group.has_results = true;
                 if id.starts_with("SUM") {
                     continue;
@@ -149,10 +158,11 @@ fn outcome(text: &str) -> Option<(f64, Outcome)> {
     let bits = amount(&rate, "bit", 1000.0).or_else(|| Some(8.0 * amount(&rate, "Byte", 1024.0)?))?;
     let udp = match more {
         [jitter, "ms", lost_of_sent, ..] => {
-            let (lost, sent) = lost_of_sent.split_once('/').or_else(|| {
-                let slash = more.get(3).filter(|_| lost_of_sent.ends_with('/'))?;
-                Some((lost_of_sent.trim_end_matches('/'), *slash))
-            })?;
+            // Before version 2.1, `0/ 1811`.
+            let (lost, sent) = match lost_of_sent.strip_suffix('/') {
+                Some(lost) => (lost, *more.get(3)?),
+                None => lost_of_sent.split_once('/')?,
+            };
             Some([number(jitter)?, number(lost)?, number(sent)?])
         }
         _ => None,
