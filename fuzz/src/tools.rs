@@ -50,7 +50,6 @@ pub fn engine_output(data: &[u8]) {
     let (transport, rest) = (Transport::ALL[rest % Transport::ALL.len()], rest / Transport::ALL.len());
     let address = std::net::Ipv4Addr::LOCALHOST.into();
     let traffic = Traffic {
-        family: Family::Ipv4,
         transport,
         message_bytes: 1200,
         length: Length::Time(1_000_000_000),

@@ -1,7 +1,8 @@
 //! iperf 2: a line of text for each end. Bytes are exact by `-f b`.
 
 use crate::engines::program::{CommandLine, Figures, Output, Tool, Traffic, count, number};
-use stacklab_model::{Family, Length, Transport};
+use stacklab_model::{Length, Transport};
+use std::net::IpAddr;
 
 const PORT: u16 = 5001;
 /// Datagrams per second that are asked for where it is to send as fast as it goes: it has no word for that.
@@ -20,17 +21,17 @@ pub(super) const TOOL: Tool = Tool {
     read,
 };
 
-/// What both ends are told alike.
-fn common(traffic: &Traffic) -> CommandLine {
+/// What both ends are told alike, but for the address that is theirs.
+fn common(traffic: &Traffic, own: IpAddr) -> CommandLine {
     let line = CommandLine::new("iperf").with(format!("-p {PORT} -e -f b"));
-    let line = if traffic.family == Family::Ipv6 { line.with("-V") } else { line };
+    let line = if own.is_ipv6() { line.with("-V") } else { line };
     let line = if traffic.transport == Transport::Udp { line.with("-u") } else { line };
     line.maybe("-M", traffic.tuning.mss)
 }
 
 fn sender(traffic: &Traffic) -> CommandLine {
     let Traffic { destination, source, message_bytes, tuning, .. } = traffic;
-    let line = common(traffic).with(format!("-c {destination} -B {source} -l {message_bytes}"));
+    let line = common(traffic, *source).with(format!("-c {destination} -B {source} -l {message_bytes}"));
     let line = match traffic.length {
         Length::Packets(messages) => {
             line.with(format!("-n {}", messages.saturating_mul(u64::from(*message_bytes))))
@@ -50,7 +51,7 @@ fn sender(traffic: &Traffic) -> CommandLine {
 }
 
 fn receiver(traffic: &Traffic) -> CommandLine {
-    let line = common(traffic).with(format!("-s -B {}", traffic.listen));
+    let line = common(traffic, traffic.listen).with(format!("-s -B {}", traffic.listen));
     let line = match traffic.transport {
         Transport::Udp => line.with(format!("-l {}", traffic.message_bytes.max(DATAGRAM))),
         Transport::Tcp => line,

@@ -1,6 +1,6 @@
 //! iperf3: one JSON document. The receiver's counts come to the sender's end over their control connection.
 
-use crate::engines::program::{CommandLine, Figures, Output, Tool, Traffic};
+use crate::engines::program::{CommandLine, Figures, Output, Tool, Traffic, ip_version};
 use serde_json::Value;
 use stacklab_model::{Length, Transport};
 
@@ -10,7 +10,8 @@ pub(super) const TOOL: Tool = Tool {
     version: || CommandLine::new("iperf3").with("--version"),
     sender,
     receiver: |traffic| {
-        let (version, listen) = (traffic.ip_version(), traffic.listen);
+        let listen = traffic.listen;
+        let version = ip_version(listen);
         CommandLine::new("iperf3").with(format!("-s -1 -{version} -B {listen} -p {PORT} -J"))
     },
     decoder: None,
@@ -24,7 +25,7 @@ fn sender(traffic: &Traffic) -> CommandLine {
     let Traffic { destination, source, message_bytes, flows, tuning, .. } = traffic;
     let line = CommandLine::new("iperf3").with(format!(
         "-c {destination} -{} -B {source} -p {PORT} -J -i 0 -l {message_bytes} -P {flows}",
-        traffic.ip_version()
+        ip_version(*destination)
     ));
     let line = match traffic.length {
         Length::Packets(messages) => line.with(format!("-k {messages}")),

@@ -1,6 +1,6 @@
 //! netperf: lines of `KEY=VALUE`. The receiver's counts come to the sender's end over their control connection.
 
-use crate::engines::program::{CommandLine, Figures, Output, Tool, Traffic, count, number};
+use crate::engines::program::{CommandLine, Figures, Output, Tool, Traffic, count, ip_version, number};
 use stacklab_model::Transport;
 
 const PORT: u16 = 12_865;
@@ -11,7 +11,8 @@ pub(super) const TOOL: Tool = Tool {
     version: || CommandLine::new("netperf").with("-V"),
     sender,
     receiver: |traffic| {
-        let (version, listen) = (traffic.ip_version(), traffic.listen);
+        let listen = traffic.listen;
+        let version = ip_version(listen);
         // In the foreground, and without a process of its own for each test.
         CommandLine::new("netserver").with(format!("-D -f -{version} -L {listen} -p {PORT}"))
     },
@@ -24,7 +25,7 @@ pub(super) const TOOL: Tool = Tool {
 
 fn sender(traffic: &Traffic) -> CommandLine {
     let Traffic { transport, destination, source, message_bytes, tuning, .. } = traffic;
-    let family = traffic.ip_version();
+    let family = ip_version(*destination);
     let test = match (transport, traffic.round_trips) {
         (Transport::Tcp, false) => "TCP_STREAM",
         (Transport::Udp, false) => "UDP_STREAM",

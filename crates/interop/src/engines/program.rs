@@ -1,6 +1,6 @@
 //! What the programs of an engine are told, and what is read from them.
 
-use stacklab_model::{Family, Length, Transport, Tuning, printable_text};
+use stacklab_model::{Length, Transport, Tuning, printable_text};
 use std::net::IpAddr;
 
 /// Characters of a reason, which may quote a program, at most.
@@ -9,8 +9,6 @@ const MOST_REASON_CHARS: usize = 300;
 /// What a program is to send, and where.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Traffic {
-    /// Family of both addresses.
-    pub family: Family,
     /// Transport protocol.
     pub transport: Transport,
     /// Payload of a message, bytes.
@@ -29,19 +27,11 @@ pub struct Traffic {
     pub destination: IpAddr,
     /// The sender's own address.
     pub source: IpAddr,
-    /// The receiver's own address.
+    /// The receiver's own address. Behind a translator it is of another family than the sender's addresses.
     pub listen: IpAddr,
 }
 
 impl Traffic {
-    /// The version of the family's protocol, as options name it.
-    pub(super) fn ip_version(&self) -> u8 {
-        match self.family {
-            Family::Ipv4 => 4,
-            Family::Ipv6 => 6,
-        }
-    }
-
     /// Whole seconds of its time; `None` if it ends after messages.
     pub(super) fn seconds(&self) -> Option<u64> {
         match self.length {
@@ -53,6 +43,14 @@ impl Traffic {
     /// Bits of payload per second; `None`: as fast as it goes.
     pub(super) fn bits_per_second(&self) -> Option<u64> {
         self.per_second.map(|rate| (rate * f64::from(self.message_bytes) * 8.0).round() as u64)
+    }
+}
+
+/// The version of an address's protocol, as options name it.
+pub(super) fn ip_version(address: IpAddr) -> u8 {
+    match address {
+        IpAddr::V4(_) => 4,
+        IpAddr::V6(_) => 6,
     }
 }
 

@@ -16,7 +16,6 @@ fn traffic(family: Family, transport: Transport) -> Traffic {
     };
     let [source, listen] = [source, listen].map(|address| address.parse().unwrap());
     Traffic {
-        family,
         transport,
         message_bytes: 1200,
         length: Length::Time(1_000_000_000),
@@ -137,6 +136,21 @@ fn both_families_have_the_same_payload_and_differ_in_addresses_alone() {
             let lines: Vec<String> = lines.collect();
             assert_eq!(lines[0], lines[1], "{engine} {transport}");
         }
+    }
+}
+
+#[test]
+fn behind_a_translator_each_end_has_the_family_of_its_own_addresses() {
+    let mut traffic = traffic(Family::Ipv6, Transport::Udp);
+    traffic.listen = "10.9.0.2".parse().unwrap();
+    for (engine, here, there) in [
+        (Engine::Iperf3, "-c fd09::2 -6 -B fd09::1", "-4 -B 10.9.0.2"),
+        (Engine::Iperf, "-f b -V -u -c fd09::2", "-f b -u -s -B 10.9.0.2"),
+        (Engine::Netperf, "-H fd09::2,6", "-4 -L 10.9.0.2"),
+    ] {
+        let tool = tool(engine).unwrap();
+        let [sender, receiver] = [tool.sender, tool.receiver].map(|line| line(&traffic).arguments.join(" "));
+        assert!(sender.contains(here) && receiver.contains(there), "{engine}: {sender}; {receiver}");
     }
 }
 

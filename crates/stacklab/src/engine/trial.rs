@@ -66,7 +66,6 @@ fn not_here(engine: Engine) -> Failure {
 /// What the programs are to send, by the plan.
 fn traffic(path: &Path, spec: &TrialSpec) -> Traffic {
     Traffic {
-        family: spec.family,
         transport: spec.transport,
         message_bytes: spec.message_bytes,
         length: spec.probe.length,
