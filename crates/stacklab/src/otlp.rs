@@ -265,7 +265,7 @@ mod tests {
         let (at, asked) = collector(&[
             "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
             "HTTP/1.1 200 OK\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n\
-             42\r\n{\"partialSuccess\":{\"rejectedDataPoints\":\"1\",\"errorMessage\":\"late\"}}\r\n0\r\n\r\n",
+             43\r\n{\"partialSuccess\":{\"rejectedDataPoints\":\"1\",\"errorMessage\":\"late\"}}\r\n0\r\n\r\n",
             "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nContent-Length: 5\r\n\r\nb\u{1b}usy",
             "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
         ]);
