@@ -2,8 +2,8 @@
 //!
 //! The clock is the CPU time of the arm's threads on both hosts; where only one host counts it, the samples of both.
 //! A stage's cost is the time that its samples stand for, over the messages of the sampled slices, times the ratio of
-//! the clock without sampling to the clock with it. Intervals are by the bootstrap over trials: the sockets of a trial
-//! are its own, and all of its windows have what they cost.
+//! the clock without sampling to the clock with it. Intervals are by the bootstrap over windows, each one with
+//! samples and the one without after it.
 
 mod lock;
 mod stacks;
@@ -16,7 +16,7 @@ use crate::statistics::holm;
 use crate::statistics::moments::Moments;
 use stacklab_model::{Health, Profile, SplitMix64, StageCost, StageCosts, StageKind};
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
@@ -24,15 +24,13 @@ const RESAMPLES: usize = 1000;
 const MARGIN_NS: u64 = 100_000;
 /// The functions that are listed.
 const FUNCTIONS: usize = 20;
-/// Trials below which nothing is said.
-const LEAST_TRIALS: usize = 8;
+/// Blocks below which nothing is said.
+const LEAST_BLOCKS: usize = 8;
 
-/// What an arm did in a trial.
+/// What an arm did in a block: a window with samples and the one without after it.
 #[derive(Debug, Clone, Default)]
-struct Trial {
-    /// In windows with samples.
+struct Block {
     sampled: Clock,
-    /// In windows without.
     free: Clock,
     /// Nanoseconds of the processors, by place: stages, then functions.
     ns: Vec<f64>,
@@ -64,8 +62,6 @@ impl Clock {
 /// A slice of an arm on both hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArmSlice {
-    /// Which trial it is of: the same number for both arms.
-    pub trial: u32,
     /// From the first message sent, nanoseconds of the monotonic clock.
     pub from_ns: u64,
     /// To the last arrival.
@@ -95,26 +91,24 @@ pub fn stage_costs(
     let places = profile.stages.len() + functions.len();
     let mut lock = Lock::new(profile);
     let mut samples = 0;
-    let numbered: BTreeSet<u32> = slices.iter().flat_map(|arm| arm.iter().map(|slice| slice.trial)).collect();
-    let numbered: Vec<u32> = numbered.into_iter().collect();
-    let trials: Vec<Vec<Trial>> = slices
+    let blocks: Vec<Vec<Block>> = slices
         .iter()
         .map(|slices| {
-            let mut trials = vec![Trial { ns: vec![0.0; places], ..Trial::default() }; numbered.len()];
+            let mut blocks =
+                vec![Block { ns: vec![0.0; places], ..Block::default() }; profile.windows.len() / 2];
             for slice in *slices {
-                let trial = numbered.binary_search(&slice.trial).expect("all are among them");
-                samples += place(profile, slice, &functions, &mut trials[trial], &mut lock);
+                samples += place(profile, slice, &functions, &mut blocks, &mut lock);
             }
-            trials
+            blocks
         })
         .collect();
-    // A trial in which an arm lacks slices, with samples or without, tells nothing of it.
-    let whole: Vec<usize> = (0..numbered.len())
-        .filter(|trial| {
-            trials.iter().all(|arm| arm[*trial].sampled.messages > 0.0 && arm[*trial].free.messages > 0.0)
+    // A block in which an arm lacks slices tells nothing of it.
+    let whole: Vec<usize> = (0..profile.windows.len() / 2)
+        .filter(|block| {
+            blocks.iter().all(|arm| arm[*block].sampled.messages > 0.0 && arm[*block].free.messages > 0.0)
         })
         .collect();
-    if whole.len() < LEAST_TRIALS {
+    if whole.len() < LEAST_BLOCKS {
         return None;
     }
     let numbers = |kind: StageKind| -> Vec<usize> {
@@ -123,7 +117,7 @@ pub fn stage_costs(
     let parts = [numbers(StageKind::Stack), numbers(StageKind::Unmapped)].concat();
     let is_whole = slices.iter().all(|arm| arm.iter().all(|slice| slice.is_whole));
     let of = |chosen: &[usize]| -> [Arm; 2] {
-        [0, 1].map(|arm| Arm::of(chosen.iter().map(|trial| &trials[arm][*trial]), &parts, is_whole))
+        [0, 1].map(|arm| Arm::of(chosen.iter().map(|block| &blocks[arm][*block]), &parts, is_whole))
     };
     let estimate = of(&whole);
     let mut random = SplitMix64(seed);
@@ -133,10 +127,8 @@ pub fn stage_costs(
             of(&std::iter::repeat_with(draw).take(whole.len()).collect::<Vec<_>>())
         })
         .collect();
-    // The bootstrap of a few trials is narrower than what it stands for, and so is the normal distribution.
-    let t = StudentsT::new(0.0, 1.0, (whole.len() - 1) as f64).expect("there are some trials");
-    let few = t.inverse_cdf(0.975) / StageCost::HALF_WIDTH;
-    let widens = few * (whole.len() as f64 / (whole.len() - 1) as f64).sqrt();
+    // The bootstrap of a few blocks is narrower than what it stands for.
+    let widens = (whole.len() as f64 / (whole.len() - 1) as f64).sqrt();
     let cost = |name: &str, figure: &dyn Fn(&Arm) -> f64| {
         let difference = |arms: &[Arm; 2]| figure(&arms[1]) - figure(&arms[0]);
         let drawn: Vec<f64> = resampled.iter().map(difference).collect();
@@ -157,7 +149,7 @@ pub fn stage_costs(
             .map(|(name, place)| cost(&name, &|arm: &Arm| arm.ns[place]))
             .filter(|row| row.ns != [0.0, 0.0])
             .collect();
-        adjust(&mut rows, &t, few);
+        adjust(&mut rows, whole.len());
         rows.sort_by(|a, b| b.difference_ns.abs().total_cmp(&a.difference_ns.abs()));
         rows
     };
@@ -174,10 +166,10 @@ pub fn stage_costs(
     let busy = cost("busy", &|arm: &Arm| arm.clock + arm.outside);
     let stacks = [0, 1].map(|arm| {
         let mut all = Sampled::default();
-        whole.iter().for_each(|trial| all.add_all(&trials[arm][*trial].stacks));
+        whole.iter().for_each(|block| all.add_all(&blocks[arm][*block].stacks));
         all.scaled(estimate[arm].factor)
     });
-    let messages = |arm: &Vec<Trial>| whole.iter().map(|trial| arm[*trial].sampled.messages).sum::<f64>();
+    let messages = |arm: &Vec<Block>| whole.iter().map(|block| arm[*block].sampled.messages).sum::<f64>();
     let of_both = |figure: &dyn Fn(&Arm) -> f64| estimate.iter().map(figure).sum::<f64>();
     let all_ns = of_both(&|arm| arm.clock + arm.outside);
     let other_ns = of_both(&|arm| arm.other);
@@ -189,7 +181,7 @@ pub fn stage_costs(
         unmapped: unmapped.ns.iter().sum::<f64>() / all_ns,
         other_load: other_ns / (all_ns + other_ns),
         samples,
-        messages: trials.iter().map(messages).sum::<f64>() as u64,
+        messages: blocks.iter().map(messages).sum::<f64>() as u64,
         lost: profile.lost,
         throttled: profile.throttled,
         unmapped_functions: profile.unmapped.iter().take(5).map(|(name, _)| name.clone()).collect(),
@@ -209,42 +201,44 @@ pub fn stage_costs(
     })
 }
 
-/// Adds a slice, with its samples, to its trial if it is within one window. Returns the number of samples.
+/// Adds a slice, with its samples, to the block that its window is of. Returns the number of samples.
 fn place(
     profile: &Profile,
     slice: &ArmSlice,
     functions: &BTreeMap<u32, usize>,
-    trial: &mut Trial,
+    blocks: &mut [Block],
     lock: &mut Lock,
 ) -> u64 {
     let (from, to) = (slice.from_ns, slice.to_ns);
     let number = profile.windows.partition_point(|window| window.from_ns + MARGIN_NS <= from);
-    let Some(window) = number.checked_sub(1).map(|number| &profile.windows[number]) else { return 0 };
-    if to + MARGIN_NS > window.to_ns || from >= to {
+    let Some(number) = number.checked_sub(1) else { return 0 };
+    let window = &profile.windows[number];
+    let Some(block) = blocks.get_mut(number / 2).filter(|_| to + MARGIN_NS <= window.to_ns && from < to)
+    else {
         return 0;
-    }
+    };
     let clock = Clock { ns: slice.cpu_ns as f64, messages: slice.messages as f64 };
     if !window.is_sampled {
-        trial.free.add(clock);
+        block.free.add(clock);
         return 0;
     }
-    trial.sampled.add(clock);
+    block.sampled.add(clock);
     let begin = profile.samples.partition_point(|sample| sample.time_ns < from);
     let samples = profile.samples[begin..].iter().take_while(|sample| sample.time_ns < to);
     let mut count = 0;
     for sample in samples {
         let ns = sample.stands_for_ns as f64;
         match profile.stages[sample.stage as usize].kind {
-            StageKind::Other => trial.other += ns,
-            StageKind::Stack if !sample.is_own => trial.outside += ns,
+            StageKind::Other => block.other += ns,
+            StageKind::Stack if !sample.is_own => block.outside += ns,
             _ => {}
         }
-        trial.ns[sample.stage as usize] += ns;
+        block.ns[sample.stage as usize] += ns;
         if let Some(place) = functions.get(&sample.function) {
-            trial.ns[*place] += ns;
+            block.ns[*place] += ns;
         }
         if (sample.stack as usize) < profile.stacks.len() {
-            trial.stacks.add(sample.stack, 1, ns);
+            block.stacks.add(sample.stack, 1, ns);
         }
         lock.add(sample);
         count += 1;
@@ -253,7 +247,7 @@ fn place(
     count
 }
 
-/// An arm's costs over some trials, nanoseconds a message.
+/// An arm's costs over some blocks, nanoseconds a message.
 struct Arm {
     /// The clock without sampling.
     clock: f64,
@@ -273,7 +267,7 @@ struct Arm {
 
 impl Arm {
     /// `parts` are the stages of the stack; `is_whole` tells whether both hosts count their CPU time.
-    fn of<'a>(trials: impl Iterator<Item = &'a Trial>, parts: &[usize], is_whole: bool) -> Self {
+    fn of<'a>(blocks: impl Iterator<Item = &'a Block>, parts: &[usize], is_whole: bool) -> Self {
         let (mut sampled, mut free) = (Clock::default(), Clock::default());
         let mut arm = Arm {
             clock: 0.0,
@@ -284,13 +278,13 @@ impl Arm {
             other: 0.0,
             sampled: 0.0,
         };
-        for trial in trials {
-            sampled.add(trial.sampled);
-            free.add(trial.free);
-            arm.ns.resize(trial.ns.len(), 0.0);
-            arm.ns.iter_mut().zip(&trial.ns).for_each(|(sum, each)| *sum += each);
-            arm.outside += trial.outside;
-            arm.other += trial.other;
+        for block in blocks {
+            sampled.add(block.sampled);
+            free.add(block.free);
+            arm.ns.resize(block.ns.len(), 0.0);
+            arm.ns.iter_mut().zip(&block.ns).for_each(|(sum, each)| *sum += each);
+            arm.outside += block.outside;
+            arm.other += block.other;
         }
         arm.clock = free.per_message();
         arm.scale = arm.clock / sampled.per_message();
@@ -305,10 +299,11 @@ impl Arm {
     }
 }
 
-/// Holm's adjustment of each row's p for the number of rows. Errors are wider than standard errors by this factor.
-fn adjust(rows: &mut [StageCost], t: &StudentsT, few: f64) {
+/// Holm's adjustment of each row's p for the number of rows. The errors are of so many blocks.
+fn adjust(rows: &mut [StageCost], blocks: usize) {
+    let t = StudentsT::new(0.0, 1.0, (blocks - 1) as f64).expect("there are some blocks");
     let p: Vec<f64> =
-        rows.iter().map(|row| 2.0 * t.sf((few * row.difference_ns / row.error_ns.max(1e-9)).abs())).collect();
+        rows.iter().map(|row| 2.0 * t.sf((row.difference_ns / row.error_ns.max(1e-9)).abs())).collect();
     for (row, p) in rows.iter_mut().zip(holm(&p)) {
         row.adjusted_p = Some(p);
     }

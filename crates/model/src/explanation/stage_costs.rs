@@ -69,8 +69,7 @@ pub struct StageCost {
     pub ns: [f64; 2],
     /// Candidate minus baseline.
     pub difference_ns: f64,
-    /// Error of the difference, by the bootstrap over trials: half of the 95 % interval over [`StageCost::HALF_WIDTH`].
-    /// That is the standard error, or more where trials are few.
+    /// Standard error of the difference, by the bootstrap over windows.
     pub error_ns: f64,
     /// p of no difference, adjusted for the number of stages (Holm); `None` for what is no stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,12 +77,9 @@ pub struct StageCost {
 }
 
 impl StageCost {
-    /// Errors in half of a 95 % interval.
-    pub const HALF_WIDTH: f64 = 1.96;
-
     /// Half of the 95 % interval of the difference.
     pub fn half_width_ns(&self) -> f64 {
-        StageCost::HALF_WIDTH * self.error_ns
+        1.96 * self.error_ns
     }
 
     /// Whether the arms differ here, with all stages taken into account.

@@ -22,11 +22,11 @@ use std::path::Path;
 /// The probes that can be named in place of a study.
 const PROBES: [&str; 3] = ["udp", "tcp", "echo"];
 /// Nanoseconds of an arm in a trial of a study of our own, and how many arms a trial has: two, and one of them as two
-/// more. Errors are by trials, so there are many short ones.
-const ARM_NS: u64 = 200_000_000;
+/// more.
+const ARM_NS: u64 = 500_000_000;
 const ARMS: u64 = 4;
 /// Trials that a study has at least.
-const LEAST_TRIALS: u64 = 8;
+const LEAST_TRIALS: u64 = 2;
 
 /// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
 pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
@@ -126,7 +126,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
     Ok(format!(
         "title = \"Where the time of {} goes\"\n[testbed]\n{topology}offloads = false\n\
          [factors]\n{factor} = [{baseline}, {candidate}]\n{others}\
-         [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"50ms\"\n\
+         [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"100ms\"\n\
          [runs]\nmin = {trials}\nmax = {trials}\narms = \"interleaved\"\nslice = \"4ms\"\n\
          [[comparison]]\nfactor = \"{factor}\"\nbaseline = {baseline}\ncandidate = {candidate}\n",
         options.study.display(),
