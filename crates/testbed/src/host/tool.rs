@@ -14,6 +14,7 @@ use nix::sys::signal::Signal;
 use stacklab_model::Transport;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
@@ -85,17 +86,18 @@ pub fn find(program: &'static str, remedy: &'static str) -> Result<PathBuf, Test
 }
 
 /// What a program prints when it is asked for its version: the first line; its name if it prints nothing within a
-/// second.
+/// second. Then it is killed with what it started, which may hold its output open.
 pub fn first_line(file: &Path, arguments: &[String]) -> String {
     let said = || -> io::Result<String> {
         let mut command = Command::new(file);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.process_group(0);
         with_own_libraries(&mut command, file);
         let mut child = command.spawn()?;
         let until = Instant::now() + Duration::from_secs(1);
         while child.try_wait()?.is_none() {
             if Instant::now() > until {
-                child.kill()?;
+                kill_group(child.id())?;
             }
             thread::sleep(LOOK);
         }
@@ -224,7 +226,9 @@ mod tests {
         let line = |script: &str| first_line(Path::new("/bin/sh"), &["-c".to_owned(), script.to_owned()]);
         assert_eq!(line("echo; echo tool 1.2; echo more; exit 1"), "tool 1.2");
         assert_eq!(line("echo other >&2"), "other");
-        assert_eq!(line("sleep 60"), "sh");
+        let began = Instant::now();
+        assert_eq!(line("sleep 60; true"), "sh");
+        assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
         assert_eq!(first_line(Path::new("/nonexistent/tool"), &[]), "tool");
     }
 }
