@@ -4,11 +4,10 @@
 use crate::otlp::Collector;
 use crate::serve::cached::{Cached, locked};
 use crate::serve::library::Library;
-use crate::serve::server::Server;
 use stacklab_interop::metrics::{Gauge, Labels, exposition};
 use stacklab_model::{Cell, Comparison, Factor, Findings, Interval, Scale, Verdict};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
@@ -30,7 +29,7 @@ impl Exporter {
     }
 
     /// All gauges.
-    fn gauges(&self, library: &Library) -> Vec<Gauge> {
+    pub fn gauges(&self, library: &Library) -> Vec<Gauge> {
         let files = library.files();
         let mut readable =
             Gauge::new("stacklab_record_readable", "1 if the record could be read: 0 has no other gauges.");
@@ -61,11 +60,11 @@ impl Exporter {
     }
 }
 
-/// Gives a collector the gauges at once, and then every minute, on a thread of its own.
-pub fn give(server: Arc<Server>, mut collector: Collector) {
+/// Gives a collector the gauges of then, at once and every minute, on a thread of its own.
+pub fn give(gauges: impl Fn() -> Vec<Gauge> + Send + 'static, mut collector: Collector) {
     thread::spawn(move || {
         loop {
-            collector.give(&server.exporter.gauges(&server.library));
+            collector.give(&gauges());
             thread::sleep(PERIOD);
         }
     });

@@ -56,7 +56,8 @@ pub fn serve(options: &ServeOptions) -> Result<(), Failure> {
         let exporter = Exporter::default();
         let server = Arc::new(Server { library, guard, exporter, metrics: options.metrics, streams });
         if let Some(collector) = collector {
-            metrics::give(Arc::clone(&server), collector);
+            let of = Arc::clone(&server);
+            metrics::give(move || of.exporter.gauges(&of.library), collector);
         }
         connections::serve(listener, routes::routes(server)).await;
         Ok(())
