@@ -22,8 +22,8 @@ use std::path::Path;
 /// The probes that can be named in place of a study.
 const PROBES: [&str; 3] = ["udp", "tcp", "echo"];
 /// Nanoseconds of an arm in a trial of a study of our own, and how many arms a trial has: two, and one of them as two
-/// more.
-const ARM_NS: u64 = 500_000_000;
+/// more. Sockets are a trial's own, and stages of alike sockets differ a little: many short trials even that out.
+const ARM_NS: u64 = 200_000_000;
 const ARMS: u64 = 4;
 /// Trials that a study has at least.
 const LEAST_TRIALS: u64 = 2;
@@ -126,7 +126,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
     Ok(format!(
         "title = \"Where the time of {} goes\"\n[testbed]\n{topology}offloads = false\n\
          [factors]\n{factor} = [{baseline}, {candidate}]\n{others}\
-         [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"100ms\"\n\
+         [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"50ms\"\n\
          [runs]\nmin = {trials}\nmax = {trials}\narms = \"interleaved\"\nslice = \"4ms\"\n\
          [[comparison]]\nfactor = \"{factor}\"\nbaseline = {baseline}\ncandidate = {candidate}\n",
         options.study.display(),

@@ -40,9 +40,9 @@ const PAIR: Duration = Duration::from_secs(8);
 const AROUND: Duration = Duration::from_secs(4);
 /// Arms of a trial: two, and one of them as two more.
 const ARMS: u32 = 4;
-/// An arm's traffic in a trial, its warm-up, and a slice, nanoseconds.
-const ARM_NS: u64 = 500_000_000;
-const WARMUP_NS: u64 = 100_000_000;
+/// An arm's traffic in a trial, its warm-up, and a slice, nanoseconds: many short trials, whose sockets even out.
+const ARM_NS: u64 = 200_000_000;
+const WARMUP_NS: u64 = 50_000_000;
 const SLICE_NS: u64 = 4_000_000;
 /// Mean time between samples, nanoseconds.
 const PERIOD_NS: u64 = 200_000;

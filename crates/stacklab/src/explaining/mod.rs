@@ -24,7 +24,7 @@ const SEPARATE: &str =
 const APART: &str = "its arms cannot take turns, and machines wander by more than stages differ: settings of a path (mtu, queue_length) \
                      and other probes than streams and echoes are measured one after the other";
 /// Why runs have slices that cannot be used.
-const NO_CLOCK: &str = "its slices have no CPU time: arms on testbeds of their own, which take time slots, do not count it by slice";
+const NO_CLOCK: &str = "its slices have no CPU time, which a message's cost is taken from";
 /// Why an explanation may lack its costs.
 const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds, or a longer probe or more blocks of a study)";
 
