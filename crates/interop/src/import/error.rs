@@ -1,5 +1,6 @@
 //! Why a file cannot be read, and where.
 
+use stacklab_model::printable_text;
 use std::fmt;
 
 /// A place in a file.
@@ -23,14 +24,14 @@ pub enum At {
 pub struct ImportError {
     /// Where.
     pub at: At,
-    /// Why.
+    /// Why, without control characters.
     pub reason: String,
 }
 
 impl ImportError {
-    /// At a place.
+    /// At a place. Reasons quote the file, which is anybody's.
     pub(super) fn new(at: At, reason: String) -> Self {
-        ImportError { at, reason }
+        ImportError { at, reason: printable_text(&reason) }
     }
 
     /// Of the whole file.
