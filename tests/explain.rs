@@ -22,11 +22,11 @@ size = [128]
 dscp = [0, CANDIDATE]
 [probe.stream]
 metrics = ["throughput"]
-length = { time = "2s" }
+length = { time = "500ms" }
 warmup = "50ms"
 [runs]
-min = 2
-max = 2
+min = 8
+max = 8
 arms = "interleaved"
 slice = "4ms"
 "#;
@@ -202,9 +202,9 @@ fn a_campaign_says_why_an_arm_is_better_in_the_time_that_it_has_for_that() {
     watch();
     let program = Program::new();
     let library = library(&program);
-    let study = STUDY.replace("CANDIDATE", "32").replace("min = 2\nmax = 2", "min = 8\nmax = 8");
+    let study = STUDY.replace("CANDIDATE", "32");
     let study =
-        study.replace("\"2s\"", "\"200ms\"").replace("[\"throughput\"]", "[\"cpu_per_packet_sender\"]");
+        study.replace("\"500ms\"", "\"200ms\"").replace("[\"throughput\"]", "[\"cpu_per_packet_sender\"]");
     program.write("study.toml", study + "[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = 32\n");
     let run = |words: &[&str]| {
         let mut command = program.command(&[&["run", "--out", "better.stacklab"], words].concat());

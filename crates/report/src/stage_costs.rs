@@ -185,7 +185,7 @@ pub fn csv_columns<'a>() -> Vec<Column<Row<'a>>> {
         Column::new("difference_ns", "candidate minus baseline", |row: &Row<'a>| {
             row.cost.difference_ns.to_string()
         }),
-        Column::new("error_ns", "standard error of the difference", |row: &Row<'a>| {
+        Column::new("error_ns", "half of the difference's 95 % interval, over 1.96", |row: &Row<'a>| {
             row.cost.error_ns.to_string()
         }),
         Column::new(

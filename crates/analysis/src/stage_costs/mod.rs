@@ -2,8 +2,9 @@
 //!
 //! The clock is the CPU time of the arm's threads on both hosts; where only one host counts it, the samples of both.
 //! A stage's cost is the time that its samples stand for, over the messages of the sampled slices, times the ratio of
-//! the clock without sampling to the clock with it. Intervals are by the bootstrap over windows, each one with
-//! samples and the one without after it.
+//! the clock without sampling to the clock with it. Standard errors are by the bootstrap over windows, each one with
+//! samples and the one without after it; p and intervals are Student's by the number of trials: the sockets of a trial
+//! are its own, and stages of alike sockets differ a little.
 
 mod lock;
 mod stacks;
@@ -16,7 +17,7 @@ use crate::statistics::holm;
 use crate::statistics::moments::Moments;
 use stacklab_model::{Health, Profile, SplitMix64, StageCost, StageCosts, StageKind};
 use statrs::distribution::{ContinuousCDF, StudentsT};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Resamples of the bootstrap.
 const RESAMPLES: usize = 1000;
@@ -24,12 +25,15 @@ const RESAMPLES: usize = 1000;
 const MARGIN_NS: u64 = 100_000;
 /// The functions that are listed.
 const FUNCTIONS: usize = 20;
-/// Blocks below which nothing is said.
+/// Blocks, and trials that they are of, below which nothing is said.
 const LEAST_BLOCKS: usize = 8;
+const LEAST_TRIALS: usize = 2;
 
 /// What an arm did in a block: a window with samples and the one without after it.
 #[derive(Debug, Clone, Default)]
 struct Block {
+    /// The trial of its last slice.
+    trial: u32,
     sampled: Clock,
     free: Clock,
     /// Nanoseconds of the processors, by place: stages, then functions.
@@ -62,6 +66,8 @@ impl Clock {
 /// A slice of an arm on both hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArmSlice {
+    /// Which trial it is of: the same number for both arms.
+    pub trial: u32,
     /// From the first message sent, nanoseconds of the monotonic clock.
     pub from_ns: u64,
     /// To the last arrival.
@@ -108,7 +114,8 @@ pub fn stage_costs(
             blocks.iter().all(|arm| arm[*block].sampled.messages > 0.0 && arm[*block].free.messages > 0.0)
         })
         .collect();
-    if whole.len() < LEAST_BLOCKS {
+    let trials = whole.iter().map(|block| blocks[0][*block].trial).collect::<BTreeSet<u32>>().len();
+    if whole.len() < LEAST_BLOCKS || trials < LEAST_TRIALS {
         return None;
     }
     let numbers = |kind: StageKind| -> Vec<usize> {
@@ -127,8 +134,10 @@ pub fn stage_costs(
             of(&std::iter::repeat_with(draw).take(whole.len()).collect::<Vec<_>>())
         })
         .collect();
-    // The bootstrap of a few blocks is narrower than what it stands for.
-    let widens = (whole.len() as f64 / (whole.len() - 1) as f64).sqrt();
+    // The bootstrap of a few blocks is narrower than what it stands for, and so is the normal distribution.
+    let t = StudentsT::new(0.0, 1.0, (trials - 1) as f64).expect("there are some trials");
+    let few = t.inverse_cdf(0.975) / StageCost::HALF_WIDTH;
+    let widens = few * (whole.len() as f64 / (whole.len() - 1) as f64).sqrt();
     let cost = |name: &str, figure: &dyn Fn(&Arm) -> f64| {
         let difference = |arms: &[Arm; 2]| figure(&arms[1]) - figure(&arms[0]);
         let drawn: Vec<f64> = resampled.iter().map(difference).collect();
@@ -149,7 +158,7 @@ pub fn stage_costs(
             .map(|(name, place)| cost(&name, &|arm: &Arm| arm.ns[place]))
             .filter(|row| row.ns != [0.0, 0.0])
             .collect();
-        adjust(&mut rows, whole.len());
+        adjust(&mut rows, &t, few);
         rows.sort_by(|a, b| b.difference_ns.abs().total_cmp(&a.difference_ns.abs()));
         rows
     };
@@ -217,6 +226,7 @@ fn place(
     else {
         return 0;
     };
+    block.trial = slice.trial;
     let clock = Clock { ns: slice.cpu_ns as f64, messages: slice.messages as f64 };
     if !window.is_sampled {
         block.free.add(clock);
@@ -299,11 +309,10 @@ impl Arm {
     }
 }
 
-/// Holm's adjustment of each row's p for the number of rows. The errors are of so many blocks.
-fn adjust(rows: &mut [StageCost], blocks: usize) {
-    let t = StudentsT::new(0.0, 1.0, (blocks - 1) as f64).expect("there are some blocks");
+/// Holm's adjustment of each row's p for the number of rows. Errors are wider than standard errors by this factor.
+fn adjust(rows: &mut [StageCost], t: &StudentsT, few: f64) {
     let p: Vec<f64> =
-        rows.iter().map(|row| 2.0 * t.sf((row.difference_ns / row.error_ns.max(1e-9)).abs())).collect();
+        rows.iter().map(|row| 2.0 * t.sf((few * row.difference_ns / row.error_ns.max(1e-9)).abs())).collect();
     for (row, p) in rows.iter_mut().zip(holm(&p)) {
         row.adjusted_p = Some(p);
     }

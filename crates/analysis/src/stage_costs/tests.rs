@@ -7,6 +7,8 @@ const STAGES: [(&str, StageKind); 4] = [
     ("idle", StageKind::Idle),
     ("unmapped", StageKind::Unmapped),
 ];
+/// Windows of a trial.
+const OF_TRIAL: u64 = 10;
 const WINDOW_NS: u64 = 40_000_000;
 const SLICE_NS: u64 = 4_000_000;
 /// Without sampling; with it a message takes a quarter longer.
@@ -45,6 +47,7 @@ fn made_of(
             let messages = (SLICE_NS as f64 / each) as u64;
             let cpu_ns = SLICE_NS * 4 / 5;
             slices[arm].push(ArmSlice {
+                trial: (window / OF_TRIAL) as u32,
                 from_ns: first_ns,
                 to_ns: last_ns,
                 messages,
@@ -197,6 +200,30 @@ fn stages_that_do_not_add_up_to_the_difference_are_complained_of() {
     });
     let found = costs(&made);
     assert!(found.complaints()[0].contains("not sampled"), "{:?}", found.not_sampled);
+}
+
+#[test]
+fn few_trials_are_less_certain_than_many_and_one_says_nothing() {
+    let (profile, arms) = made([[0.5, 0.3, 0.2], [5.8 / 11.0, 3.0 / 11.0, 0.2]], 1, false);
+    // The same slices, of so many trials.
+    let costs = |trials: u32| {
+        let [a, b] = arms.clone().map(|arm| {
+            let of = |slice: ArmSlice| ArmSlice { trial: slice.trial * trials / 30, ..slice };
+            arm.into_iter().map(of).collect::<Vec<_>>()
+        });
+        stage_costs(&profile, [&a, &b], String::new(), Default::default(), 1)
+    };
+    let [many, few, two] = [30, 6, 2].map(|trials| costs(trials).unwrap());
+    // Student's quantiles of 29, 5 and 1 degrees of freedom.
+    for (other, quantile) in [(&few, 2.571), (&two, 12.706)] {
+        let wider = other.stages[0].error_ns / many.stages[0].error_ns;
+        assert!((wider - quantile / 2.045).abs() < 0.01, "{wider}");
+        assert_eq!(other.stages[0].difference_ns, many.stages[0].difference_ns);
+    }
+    let p = |costs: &StageCosts| costs.stages[0].adjusted_p.unwrap();
+    assert!(p(&many) < p(&few) && p(&few) < p(&two), "{} {} {}", p(&many), p(&few), p(&two));
+    assert!(many.stages[0].differs() && !two.stages[0].differs());
+    assert_eq!(costs(1), None);
 }
 
 #[test]

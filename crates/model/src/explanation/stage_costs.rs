@@ -69,7 +69,8 @@ pub struct StageCost {
     pub ns: [f64; 2],
     /// Candidate minus baseline.
     pub difference_ns: f64,
-    /// Standard error of the difference, by the bootstrap over windows.
+    /// Half of the difference's 95 % interval, over [`StageCost::HALF_WIDTH`]: the standard error, by the bootstrap
+    /// over windows, or more where trials are few.
     pub error_ns: f64,
     /// p of no difference, adjusted for the number of stages (Holm); `None` for what is no stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -77,9 +78,12 @@ pub struct StageCost {
 }
 
 impl StageCost {
+    /// Errors in half of a 95 % interval.
+    pub const HALF_WIDTH: f64 = 1.96;
+
     /// Half of the 95 % interval of the difference.
     pub fn half_width_ns(&self) -> f64 {
-        1.96 * self.error_ns
+        StageCost::HALF_WIDTH * self.error_ns
     }
 
     /// Whether the arms differ here, with all stages taken into account.

@@ -25,8 +25,9 @@ const PROBES: [&str; 3] = ["udp", "tcp", "echo"];
 /// more. Sockets are a trial's own, and stages of alike sockets differ a little: many short trials even that out.
 const ARM_NS: u64 = 200_000_000;
 const ARMS: u64 = 4;
-/// Trials that a study has at least.
-const LEAST_TRIALS: u64 = 2;
+/// Trials that a study has at least, and the shortest time of an arm in one: a few slices.
+const LEAST_TRIALS: u64 = 8;
+const LEAST_ARM_NS: u64 = 20_000_000;
 
 /// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
 pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
@@ -130,7 +131,7 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
          [runs]\nmin = {trials}\nmax = {trials}\narms = \"interleaved\"\nslice = \"4ms\"\n\
          [[comparison]]\nfactor = \"{factor}\"\nbaseline = {baseline}\ncandidate = {candidate}\n",
         options.study.display(),
-        options.seconds.div_ceil(ARMS * trials) / 1000,
+        options.seconds.div_ceil(ARMS * trials).max(LEAST_ARM_NS) / 1000,
     ))
 }
 

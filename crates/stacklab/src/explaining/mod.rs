@@ -26,7 +26,7 @@ const APART: &str = "its arms cannot take turns, and machines wander by more tha
 /// Why runs have slices that cannot be used.
 const NO_CLOCK: &str = "its slices have no CPU time, which a message's cost is taken from";
 /// Why an explanation may lack its costs.
-const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds, or a longer probe or more blocks of a study)";
+const TOO_FEW: &str = "too few samples of both arms: sample for longer (--seconds; of a study, longer probes, and runs.min of 8 or more)";
 
 /// Refuses what cannot be sampled, before anything is built.
 ///
@@ -91,7 +91,7 @@ pub fn explanations(
         slices
             .entry((run.trial.probe, cell))
             .or_default()
-            .extend(slices_of(&record.host_reports(&run.trial)?));
+            .extend(slices_of(run.trial.block, &record.host_reports(&run.trial)?));
     }
     let mut all = Vec::new();
     for [baseline, candidate] in pairs {
@@ -112,14 +112,15 @@ pub fn explanations(
     Ok(all)
 }
 
-/// The slices of a run, with the CPU time of the hosts that count it.
-fn slices_of(reports: &[HostReport]) -> Vec<ArmSlice> {
+/// The slices of a run, with the CPU time of the hosts that count it. A block has one trial of a pair by each probe.
+fn slices_of(block: u32, reports: &[HostReport]) -> Vec<ArmSlice> {
     let of =
         |role| reports.iter().filter(move |report| report.role == role).flat_map(|report| &report.slices);
     let received: HashMap<u32, &Slice> = of(Role::Receiver).map(|slice| (slice.round, slice)).collect();
     let both = of(Role::Sender).filter_map(|sent| {
         let received = received.get(&sent.round);
         Some(ArmSlice {
+            trial: block,
             from_ns: sent.first_ns,
             to_ns: sent.last_ns.max(received.map_or(0, |slice| slice.last_ns)),
             messages: sent.messages,
