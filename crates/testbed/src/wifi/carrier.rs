@@ -300,7 +300,7 @@ impl Carry {
     }
 
     /// Hands a frame to the medium.
-    fn submit(&mut self, now_ns: u64, frame: Frame, shared: &mut Shared) {
+    fn submit(&mut self, now_ns: u64, mut frame: Frame, shared: &mut Shared) {
         let nodes = self.addresses.len();
         let place = |address| self.addresses.iter().position(|own| *own == Some(address)).unwrap_or(nodes);
         let transmitter = place(frame.transmitter);
@@ -320,10 +320,12 @@ impl Carry {
         match submitted {
             Some(Ok(())) => {
                 self.last += 1;
+                self.sessions.number(&mut frame);
                 self.frames.insert(id, frame);
             }
             _ => {
                 shared.report.frames.dropped += 1;
+                self.sessions.note_dropped(&frame);
                 self.write_status(&frame, false, 0);
             }
         }

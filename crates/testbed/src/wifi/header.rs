@@ -4,7 +4,7 @@
 use super::hwsim::command::{Address, Frame};
 use stacklab_medium::FrameKind;
 use stacklab_model::wifi::AccessCategory;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Frame types and subtypes, in the first byte without the protocol version.
 const TYPE: u8 = 0x0c;
@@ -29,6 +29,11 @@ const DELBA: u8 = 2;
 const ADDBA_BODY: usize = 9;
 const DELBA_BODY: usize = 6;
 const CCMP: usize = 16;
+/// Where the sequence control field is, and in a BlockAckReq its control and its starting sequence control (9.3.1.7).
+/// The number is above four bits of fragments.
+const SEQUENCE: usize = 22;
+const REQUEST_CONTROL: usize = 16;
+const REQUEST_SEQUENCE: usize = 18;
 
 /// The traffic identifier of a QoS data frame.
 fn tid(frame: &Frame) -> Option<u8> {
@@ -36,6 +41,12 @@ fn tid(frame: &Frame) -> Option<u8> {
     let is_qos = control & TYPE == DATA && control & QOS != 0;
     let at = if flags & FOUR_ADDRESSES == FOUR_ADDRESSES { BODY + 6 } else { BODY };
     frame.bytes.get(at).filter(|_| is_qos).map(|control| control & 0x0f)
+}
+
+/// The traffic identifier of a BlockAckReq: the highest bits of its control field.
+fn requested_tid(frame: &Frame) -> Option<u8> {
+    let is_request = frame.bytes[0] == BLOCK_ACK_REQUEST;
+    frame.bytes.get(REQUEST_CONTROL + 1).filter(|_| is_request).map(|control| control >> 4)
 }
 
 /// Whether a frame has the data rate: data to one receiver. All others have the lowest basic rate.
@@ -58,8 +69,8 @@ pub(super) fn category(frame: &Frame) -> AccessCategory {
 /// The block acknowledgement sessions of a network.
 #[derive(Debug, Default)]
 pub(super) struct Sessions {
-    /// Originator, recipient and TID.
-    open: BTreeSet<(Address, Address, u8)>,
+    /// By originator, recipient and TID, how many of its frames were dropped before they were sent.
+    open: BTreeMap<(Address, Address, u8), u16>,
     /// By originator and recipient, what is known of sessions whose frames are encrypted.
     hidden: BTreeMap<(Address, Address), Hidden>,
 }
@@ -81,11 +92,11 @@ impl Sessions {
         if let Some(tid) = tid(frame).filter(|_| has_data_rate(frame) && frame.bytes[1] & PROTECTED != 0) {
             let ends = (frame.transmitter, frame.receiver());
             let hidden = self.hidden.entry(ends).or_default();
-            if !self.open.contains(&(ends.0, ends.1, tid)) && !hidden.without.contains(&tid) {
+            if !self.open.contains_key(&(ends.0, ends.1, tid)) && !hidden.without.contains(&tid) {
                 hidden.without.push(tid);
             }
         }
-        let of_session = |tid: &u8| self.open.contains(&(frame.transmitter, frame.receiver(), *tid));
+        let of_session = |tid: &u8| self.open.contains_key(&(frame.transmitter, frame.receiver(), *tid));
         match control & TYPE {
             DATA if has_data_rate(frame) => match tid(frame).filter(of_session) {
                 Some(tid) => FrameKind::Aggregated { tid },
@@ -93,6 +104,29 @@ impl Sessions {
             },
             _ if control == BLOCK_ACK_REQUEST => FrameKind::BlockAckRequest,
             _ => FrameKind::Basic,
+        }
+    }
+
+    /// Numbers a frame of a session as if those that were dropped before it had never been. The kernel has numbered
+    /// them, for its simulated radios tell it of no full queue; a real access point's queue is before the numbers, and
+    /// its recipients do not wait for what was dropped there. CCMP protects no sequence number (12.5.3.3.3).
+    pub fn number(&self, frame: &mut Frame) {
+        let (tid, at) = match (tid(frame), requested_tid(frame)) {
+            (Some(tid), _) => (tid, SEQUENCE),
+            (_, Some(tid)) => (tid, REQUEST_SEQUENCE),
+            _ => return,
+        };
+        let dropped = self.open.get(&(frame.transmitter, frame.receiver(), tid));
+        let (Some(dropped), Some(control)) = (dropped, frame.bytes.get_mut(at..at + 2)) else { return };
+        let numbered = u16::from_le_bytes([control[0], control[1]]);
+        control.copy_from_slice(&numbered.wrapping_sub(dropped << 4).to_le_bytes());
+    }
+
+    /// Notes that a frame was dropped before it was sent.
+    pub fn note_dropped(&mut self, frame: &Frame) {
+        let session = tid(frame).map(|tid| (frame.transmitter, frame.receiver(), tid));
+        if let Some(dropped) = session.and_then(|session| self.open.get_mut(&session)) {
+            *dropped = dropped.wrapping_add(1);
         }
     }
 
@@ -116,7 +150,7 @@ impl Sessions {
         match frame.bytes.get(BODY..) {
             // Dialog token, status (success), parameters.
             Some([BLOCK_ACK, ADDBA_RESPONSE, _, 0, 0, parameters, ..]) => {
-                self.open.insert((to, from, parameters >> 2 & 0x0f));
+                self.open.insert((to, from, parameters >> 2 & 0x0f), 0);
             }
             // Parameters: the originator's flag, and the TID.
             Some([BLOCK_ACK, DELBA, _, parameters, ..]) => {
@@ -131,7 +165,7 @@ impl Sessions {
     /// Ends all sessions between two nodes.
     fn end(&mut self, [one, other]: [Address; 2]) {
         let pairs = [(one, other), (other, one)];
-        self.open.retain(|(from, to, _)| !pairs.contains(&(*from, *to)));
+        self.open.retain(|(from, to, _), _| !pairs.contains(&(*from, *to)));
         pairs.iter().for_each(|pair| drop(self.hidden.remove(pair)));
     }
 
@@ -141,7 +175,7 @@ impl Sessions {
         let asked = self.hidden.entry((to, from)).or_default();
         if asked.requests > 0 && !asked.without.is_empty() {
             asked.requests -= 1;
-            self.open.insert((to, from, asked.without.remove(0)));
+            self.open.insert((to, from, asked.without.remove(0)), 0);
         }
         let own = self.hidden.entry((from, to)).or_default();
         if own.without.len() > own.requests {
@@ -238,6 +272,38 @@ mod tests {
     }
 
     #[test]
+    fn a_frame_that_was_dropped_leaves_no_gap_in_a_session() {
+        let numbered = |from: Address, number: u16| {
+            let mut frame = data(5);
+            frame.transmitter = from;
+            frame.bytes[SEQUENCE..SEQUENCE + 2].copy_from_slice(&(number << 4 | 3).to_le_bytes());
+            frame
+        };
+        let seen = |sessions: &Sessions, mut frame: Frame, at: usize| {
+            sessions.number(&mut frame);
+            let control = u16::from_le_bytes([frame.bytes[at], frame.bytes[at + 1]]);
+            assert_eq!(control & 0xf, 3, "its fragment");
+            control >> 4
+        };
+        let mut sessions = Sessions::default();
+        // Outside of a session nobody waits for a number.
+        sessions.note_dropped(&numbered(STATION, 6));
+        sessions.note(&frame([0xd0, 0], ACCESS_POINT, STATION, &ACCEPTS));
+        assert_eq!(seen(&sessions, numbered(STATION, 7), SEQUENCE), 7);
+        sessions.note_dropped(&numbered(STATION, 8));
+        sessions.note_dropped(&numbered(STATION, 9));
+        assert_eq!(seen(&sessions, numbered(STATION, 10), SEQUENCE), 8);
+        assert_eq!(seen(&sessions, numbered(STATION, 1), SEQUENCE), 4095, "numbers have 12 bits");
+        assert_eq!(seen(&sessions, numbered([2, 0, 0, 0, 0, 2], 10), SEQUENCE), 10, "of another station");
+        let mut request = frame([BLOCK_ACK_REQUEST, 0], STATION, ACCESS_POINT, &[]);
+        request.bytes[REQUEST_CONTROL..REQUEST_SEQUENCE + 2].copy_from_slice(&[4, 5 << 4, 0xa3, 0]);
+        assert_eq!(seen(&sessions, request, REQUEST_SEQUENCE), 8, "what a BlockAckReq begins with");
+        // A new session begins with the kernel's number.
+        sessions.note(&frame([0xd0, 0], ACCESS_POINT, STATION, &ACCEPTS));
+        assert_eq!(seen(&sessions, numbered(STATION, 11), SEQUENCE), 11);
+    }
+
+    #[test]
     fn management_control_and_empty_frames_have_a_basic_rate() {
         let mut sessions = Sessions::default();
         let mut of = |control: u8| {
@@ -270,6 +336,8 @@ mod tests {
                 short.bytes[0] = control;
                 sessions.note(&short);
                 let _ = (sessions.kind(&short), category(&short));
+                sessions.note_dropped(&short);
+                sessions.number(&mut short);
             }
         }
     }
