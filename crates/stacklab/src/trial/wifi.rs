@@ -38,9 +38,11 @@ pub fn checked(
             if !seen.is_virtual {
                 made = held_back(made, transport, lateness);
             } else if lateness.late > 0 {
-                let Lateness { late, exchanges, .. } = lateness;
+                let Lateness { late, exchanges, longest_ns, .. } = lateness;
+                let longest_us = longest_ns as f64 / 1e3;
                 reasons.push(format!(
-                    "the kernel was told late of {late} of {exchanges} exchanges on the air, in virtual time"
+                    "the kernel was told late of {late} of {exchanges} exchanges on the air, in virtual time (the longest \
+                     delay so far is {longest_us:.1} us)"
                 ));
             }
         }
