@@ -81,6 +81,12 @@ fn a_connection_that_says_nothing_keeps_nobody_waiting() {
     let start = Instant::now();
     there.serves();
     assert!(start.elapsed() < Duration::from_secs(4), "{:?}", start.elapsed());
+    // Nor does it hold a place for ever.
+    assert!(
+        (&silent[4]).read_to_end(&mut Vec::new()).is_ok(),
+        "it is still heard after {:?}",
+        start.elapsed()
+    );
     drop(silent);
 }
 

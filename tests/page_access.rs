@@ -31,7 +31,9 @@ fn half_a_request_holds_no_place_at_the_page() {
     let mut answer = String::new();
     whole.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
-    assert!(begun.elapsed() < 2 * LIMIT, "{:?}", begun.elapsed());
+    // It waited for a place: as many as may be heard at once were taken by the others, until their time was over.
+    let waited = begun.elapsed();
+    assert!((Duration::from_secs(5)..2 * LIMIT).contains(&waited), "{waited:?}");
     // The first ones have been closed by then.
     let mut first = &halves[0];
     first.set_read_timeout(Some(LIMIT)).unwrap();

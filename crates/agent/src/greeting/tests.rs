@@ -88,7 +88,9 @@ fn what_was_heard_of_one_greeting_opens_no_other() {
             coordinator.say(&Hello { stacklab, challenge: own.clone() }).unwrap();
             let theirs: Challenge = coordinator.hear(Instant::now() + LIMIT).unwrap();
             coordinator.say(&response(&theirs)).unwrap();
-            admitted.join().unwrap()
+            // Whoever is admitted hears it later, and whoever wants a ticket has it.
+            let is_admitted = admitted.join().unwrap();
+            is_admitted || !matches!(coordinator.hear(Instant::now() + LIMIT), Ok(Welcome::Refused(_)))
         })
     };
     let spoken = |response: &dyn Fn(&Challenge) -> Response| spoken_as(VERSION, response);
@@ -113,6 +115,54 @@ fn what_was_heard_of_one_greeting_opens_no_other() {
     }));
     assert!(!spoken(&|theirs| Response { proof: None, ..answer(theirs, Purpose::Measure) }));
     assert!(!spoken_as(1, &|theirs| answer(theirs, Purpose::Measure)));
+}
+
+/// What a coordinator with this key says of whoever listens in the agent's place, has the coordinator's challenge as
+/// its own one, and answers like this.
+fn impostor(
+    key: &Key,
+    version: u32,
+    answer: impl Fn(&Hello, &Response) -> Welcome + Send,
+) -> Result<(), String> {
+    let (agent, coordinator) = connection();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let hello: Hello = agent.hear(Instant::now() + LIMIT).unwrap();
+            let challenge = hello.challenge.clone();
+            agent.say(&Challenge { stacklab_agent: version, challenge, open: false }).unwrap();
+            if let Ok(response) = agent.hear(Instant::now() + LIMIT) {
+                let _ = agent.say(&answer(&hello, &response));
+            }
+        });
+        let greeted = greet(&coordinator, Some(key), Vec::new(), LIMIT).map_err(|error| error.to_string());
+        drop(coordinator);
+        greeted
+    })
+}
+
+#[test]
+fn whoever_listens_in_the_agents_place_has_to_know_the_key() {
+    let key = Key::generate();
+    let own = |hello: &Hello, _: &Response| {
+        let parts = ["stacklab agent", "2", "measure", &hello.challenge, &hello.challenge, ""];
+        Welcome::Proof(Some(key.proof(&parts)))
+    };
+    assert_eq!(impostor(&key, VERSION, own), Ok(()));
+    assert!(impostor(&key, 1, own).unwrap_err().contains("it greets by version 1"));
+    // None, made up, and the coordinator's own one.
+    for proof in [None, Some("00".to_owned()), Some(Key::generate().proof(&["stacklab agent"]))] {
+        let said = impostor(&key, VERSION, |_, _| Welcome::Proof(proof.clone())).unwrap_err();
+        assert!(said.contains("it does not know the key"), "{said}");
+    }
+    let said = impostor(&key, VERSION, |_, heard| Welcome::Proof(heard.proof.clone())).unwrap_err();
+    assert!(said.contains("it does not know the key"), "{said}");
+    let said =
+        impostor(&key, VERSION, |_, _| Welcome::Refused("\u{1b}]0;title\u{7}".to_owned())).unwrap_err();
+    assert_eq!(said, "it refuses: \u{fffd}]0;title\u{fffd}");
+    let (agent, coordinator) = connection();
+    agent.say(&Welcome::Refused("a\rb".to_owned())).unwrap();
+    let said = greet(&coordinator, Some(&key), Vec::new(), LIMIT).unwrap_err().to_string();
+    assert_eq!(said, "it refuses: a\u{fffd}b");
 }
 
 #[test]
@@ -150,7 +200,9 @@ fn a_ticket_shows_an_address_and_cannot_be_made_up() {
     let late = Ticket { until_s: ticket.until_s + 1, ..ticket.clone() };
     let other = Gate::new(Some(key.clone())).ticket(victim);
     let (admitted, _) = meet(&gate, Some(&key), vec![forged, late, other, ticket.clone()]);
-    assert_eq!(admitted.unwrap(), [ticket.addresses.clone(), ticket.addresses]);
+    assert_eq!(admitted.unwrap(), [ticket.addresses.clone(), ticket.addresses.clone()]);
+    let (admitted, _) = meet(&gate, Some(&key), vec![ticket; 2 * MOST_TICKETS]);
+    assert_eq!(admitted.unwrap().len(), 1 + MOST_TICKETS);
 }
 
 #[test]
@@ -197,7 +249,9 @@ fn noise_and_silence_are_refused_in_time() {
     for noise in ["GET / HTTP/1.1\r\n\r\n".to_owned(), "\n".to_owned(), "x".repeat(LONGEST + 10)] {
         let (agent, mut coordinator) = connection();
         coordinator.write_all(noise.as_bytes()).unwrap();
+        let began = Instant::now();
         assert!(gate.admit(&agent, LIMIT).unwrap().is_none());
+        assert!(began.elapsed() < LIMIT / 2, "its end is waited for: {:?}", began.elapsed());
         let mut said = String::new();
         drop(agent);
         let _ = coordinator.read_to_string(&mut said);

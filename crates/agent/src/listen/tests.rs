@@ -68,3 +68,31 @@ fn the_announcement_says_how_to_measure() {
     let one = announcement(&"::1".parse().unwrap(), "[::1]:7000".parse().unwrap(), false);
     assert!(one.contains("`stacklab measure tcp ::1 -p 7000`") && !one.contains("any host"), "{one}");
 }
+
+#[test]
+fn connections_have_a_bound_in_all_and_for_each_network() {
+    let agent = Arc::new(Agent {
+        gate: Gate::new(None),
+        identity: None,
+        warned: AtomicBool::new(false),
+        command: Vec::new(),
+        served: Mutex::new(None),
+        free: Condvar::new(),
+        connections: Mutex::default(),
+        done: AtomicBool::new(false),
+    });
+    let take =
+        |address: String| ConnectionSlot::take(&agent, network_of(&address.parse::<ScopedAddr>().unwrap()));
+    // A host has as many addresses of its network of IPv6 as it likes.
+    let own: Vec<_> =
+        (0..MOST_FROM_NETWORK).map(|number| take(format!("2001:db8:0:1::{number:x}"))).collect();
+    assert!(own.iter().all(Option::is_some));
+    assert!(take("2001:db8:0:1:ffff::1".to_owned()).is_none());
+    let others: Vec<_> = (MOST_FROM_NETWORK..MOST_CONNECTIONS)
+        .map(|number| take(format!("10.{}.{}.1", number / 100, number % 100)))
+        .collect();
+    assert!(others.iter().all(Option::is_some));
+    assert!(take("10.9.0.2".to_owned()).is_none());
+    drop(own);
+    assert!(take("10.9.0.2".to_owned()).is_some() && take("2001:db8:0:1:ffff::1".to_owned()).is_some());
+}

@@ -238,6 +238,7 @@ mod tests {
             "uml-a/b",
             "ssh:",
             "ssh:-oProxyCommand=x",
+            "ssh:-A",
             "ssh:host;reboot",
             "ssh:$(reboot)",
             "ssh:a b",

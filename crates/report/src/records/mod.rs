@@ -232,6 +232,15 @@ mod tests {
     }
 
     #[test]
+    fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
+        let mut found = found();
+        found.figures[1].change = Change::Nothing("=1+x".to_owned());
+        let text = between(&found, Format::Csv, WIDTH);
+        assert!(text.contains("'=1+x") && !text.contains(",=1+x"), "{text}");
+        assert!(between(&found, Format::RawCsv, WIDTH).contains(",=1+x"));
+    }
+
+    #[test]
     fn json_reads_back() {
         let found = found();
         let text = between(&found, Format::Json, WIDTH);

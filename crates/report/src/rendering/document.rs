@@ -77,6 +77,7 @@ pub fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rendering::{csv_tables, latex, markdown, text};
 
     #[test]
     fn a_reason_has_one_number() {
@@ -91,5 +92,29 @@ mod tests {
     #[test]
     fn control_characters_do_not_reach_the_terminal() {
         assert_eq!(plain("a\u{1b}[31m\nb"), "a [31m b");
+    }
+
+    #[test]
+    fn a_table_as_csv_holds_no_formula() {
+        let mut table = Table::default();
+        table.push("name", false, vec!["=1+x".to_owned()]);
+        assert_eq!(csv_tables::render(&[Block::Table(table)]), "name\n'=1+x\n");
+    }
+
+    #[test]
+    fn no_format_has_a_control_character_of_a_text() {
+        let hostile = || "a\u{1b}[2J\u{9b}b".to_owned();
+        let mut table = Table::default();
+        table.push(hostile(), false, vec![hostile()]);
+        table.footnotes.mark(&hostile());
+        let texts = [Block::Title(hostile()), Block::Heading(hostile()), Block::Text(hostile())];
+        let lists = [Block::Facts(vec![("fact", hostile())]), Block::List(vec![hostile()])];
+        let last = [Block::Table(table), Block::Heading(hostile())];
+        let blocks: Vec<Block> = texts.into_iter().chain(lists).chain(last).collect();
+        let formats = [text::render(&blocks, 80), markdown::render(&blocks), latex::render(&blocks)];
+        for rendered in formats.into_iter().chain([csv_tables::render(&blocks)]) {
+            assert!(rendered.contains("[2J"), "{rendered}");
+            assert!(!rendered.contains(|c: char| c.is_control() && c != '\n'), "{rendered:?}");
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::{WIDTH, render, stage_costs};
 use insta::assert_snapshot;
 use stacklab_model::{
     Comparison, Explained, Factor, Family, Findings, Framing, LimitedBy, ManyArms, Metric, StopReason,
-    Transport, Verdict,
+    Transport, Verdict, Why,
 };
 
 fn text(findings: &Findings) -> String {
@@ -171,6 +171,23 @@ fn a_campaign_of_nothing_is_reported_without_figures() {
     for format in Format::ALL {
         let report = render(&empty, *format, WIDTH);
         assert!(!report.contains("NaN") && !report.contains("inf"), "{report}");
+    }
+}
+
+#[test]
+fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
+    let mut findings = with(vec![throughput(Transport::Tcp, 128)]);
+    findings.comparisons[0].question.factor = Factor::Replica;
+    findings.comparisons[0].question.baseline.replica = "=1+x".into();
+    let mut explained = explanations();
+    let Why::Costs(costs) = &mut explained[0].why else { panic!("it has costs") };
+    costs.stages[0].name = "=1+x".to_owned();
+    let csv = |format| [render(&findings, format, WIDTH), stage_costs(&explained, format, false, WIDTH)];
+    for text in csv(Format::Csv) {
+        assert!(text.contains("'=1+x") && !text.contains(",=1+x"), "{text}");
+    }
+    for text in csv(Format::RawCsv) {
+        assert!(text.contains(",=1+x"), "{text}");
     }
 }
 

@@ -219,6 +219,15 @@ mod tests {
     }
 
     #[test]
+    fn texts_in_csv_are_no_formulas_but_where_they_are_asked_for_as_they_are() {
+        let runs = [run(0, RunStatus::Invalid(vec!["=1+x".to_owned()]))];
+        let told = |format| String::from_utf8(tidy(&runs, format)).unwrap();
+        let text = told(TidyFormat::Csv);
+        assert!(text.contains("'=1+x") && !text.contains(",=1+x"), "{text}");
+        assert!(told(TidyFormat::RawCsv).contains(",=1+x"));
+    }
+
+    #[test]
     fn both_formats_say_the_same_of_every_run_and_metric() {
         let runs = measured();
         let text = tidy(&runs, TidyFormat::Csv);

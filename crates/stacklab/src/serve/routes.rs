@@ -186,7 +186,12 @@ mod tests {
         };
         assert_eq!(ask("b.stacklab").status(), StatusCode::NOT_FOUND);
         assert_eq!(server.streams.available_permits(), STREAMS);
-        let followed = ask("a.stacklab");
-        assert_eq!((followed.status(), server.streams.available_permits()), (StatusCode::OK, STREAMS - 1));
+        let mut followed = vec![ask("a.stacklab")];
+        assert_eq!((followed[0].status(), server.streams.available_permits()), (StatusCode::OK, STREAMS - 1));
+        followed.extend((1..STREAMS).map(|_| ask("a.stacklab")));
+        assert!(followed.iter().all(|answer| answer.status() == StatusCode::OK));
+        assert_eq!(ask("a.stacklab").status(), StatusCode::SERVICE_UNAVAILABLE);
+        followed.pop();
+        assert_eq!(ask("a.stacklab").status(), StatusCode::OK);
     }
 }

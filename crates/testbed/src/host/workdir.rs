@@ -95,7 +95,11 @@ mod tests {
         fs::create_dir_all(dead.join("x")).unwrap();
         fs::write(dead.join(LOCK), "").unwrap();
         let young = tempfile::Builder::new().prefix(&format!(".{PREFIX}")).tempdir().unwrap();
+        // It only leads to a folder.
+        let link = dead.with_extension("link");
+        std::os::unix::fs::symlink(young.path(), &link).unwrap();
         let folder = Workdir::create().unwrap();
+        assert!(fs::symlink_metadata(&link).is_ok() && fs::remove_file(&link).is_ok());
         assert!(!dead.exists());
         assert!(young.path().exists(), "one that is just being made stays");
         let other = Workdir::create().unwrap();
@@ -104,5 +108,14 @@ mod tests {
         fs::write(path.join("console"), "x").unwrap();
         drop(other);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_folder_of_another_user_is_not_looked_into() {
+        let made = tempfile::tempdir().unwrap();
+        assert!(is_left_over(made.path()));
+        // Only root can give one away; for others, root's is another user's.
+        let given = std::os::unix::fs::chown(made.path(), Some(65_534), None).is_ok();
+        assert!(!is_left_over(if given { made.path() } else { Path::new("/") }));
     }
 }

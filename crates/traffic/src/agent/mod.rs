@@ -286,3 +286,36 @@ fn completed(work: Box<dyn FnOnce() -> Result<Answer, String> + Send>) -> Result
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(work))
         .unwrap_or_else(|_| Err("panicked: see the agent's standard error".to_owned()))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_under_way_and_answers_that_are_kept_have_a_bound() {
+        let responder = Arc::new(Responder { output: Mutex::new(Vec::new()), cache: Mutex::default() });
+        let (activity, permission) = (Activity::new(), Permission::default());
+        let mut agent = Agent { receivers: BTreeMap::new(), cpu_watch: None, activity, permission };
+        let mut asked = |id| {
+            agent.attend(Numbered { id, body: Request::Clock }, &responder).unwrap();
+            String::from_utf8(std::mem::take(&mut *locked(&responder.output))).unwrap()
+        };
+        for id in 1..=MOST_AT_ONCE as u64 {
+            assert!(matches!(responder.admit(id), Admission::New));
+        }
+        let refused = asked(20);
+        assert!(refused.contains("refused a request while 8 are under way"), "{refused}");
+        responder.answer(1, Err("ended".to_owned())).unwrap();
+        assert!(asked(21).contains("clock"));
+        for id in 100..200 {
+            responder.answer(id, Err("ended".to_owned())).unwrap();
+        }
+        assert_eq!(locked(&responder.cache).answers.len(), KEPT);
+    }
+
+    #[test]
+    fn work_that_panics_has_an_answer() {
+        let said = completed(Box::new(|| panic!("as the test wants it"))).unwrap_err();
+        assert!(said.contains("panicked"), "{said}");
+    }
+}

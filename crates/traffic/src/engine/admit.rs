@@ -243,8 +243,8 @@ mod tests {
     use crate::engine::receiver::Receiver;
     use crate::engine::sender;
     use crate::trial::fixtures;
-    use stacklab_model::{Family, Length, Pacing, Probe};
-    use std::io::Write;
+    use stacklab_model::{Family, Length, Pacing, Probe, Received};
+    use std::io::{Read, Write};
     use std::net::{TcpStream, UdpSocket};
 
     fn spec(transport: Transport, flows: u32) -> TrialSpec {
@@ -302,5 +302,68 @@ mod tests {
             let report = receiver.collect().unwrap();
             assert_eq!(report.received.measured, 0);
         }
+    }
+
+    #[test]
+    fn only_a_peer_is_admitted_though_another_one_knows_the_token() {
+        for (transport, probe) in [
+            (Transport::Udp, Probe::Stream),
+            (Transport::Tcp, Probe::Stream),
+            (Transport::Tcp, Probe::Connect),
+        ] {
+            let mut spec = spec(transport, 1);
+            if probe == Probe::Connect {
+                (spec.probe.probe, spec.probe.pacing) = (probe, Pacing::Lockstep);
+                spec.probe.length = Length::Packets(5);
+            }
+            let peers = Peers { addresses: vec!["127.0.0.1".parse().unwrap()], networks: Vec::new() };
+            let receiver = Receiver::listen_to(spec.clone(), spec.family.loopback(), Some(peers)).unwrap();
+            let mut message = vec![0; spec.message_bytes as usize];
+            message[..4].copy_from_slice(&spec.token.to_be_bytes());
+            let datagrams = transport == Transport::Udp;
+            let kind = if datagrams { socket2::Type::DGRAM } else { socket2::Type::STREAM };
+            let other = Socket::new(socket2::Domain::IPV4, kind, None).unwrap();
+            other.bind(&SocketAddr::from(([127, 0, 0, 2], 0)).into()).unwrap();
+            other.connect(&receiver.address.into()).unwrap();
+            // Refused, where it has been closed before.
+            let _ = other.send(&message);
+            let sender = sender::run(&spec, spec.family.loopback(), receiver.address).unwrap();
+            let Received { measured, strays, .. } = receiver.collect().unwrap().received;
+            assert_eq!((measured, strays), (sender.sent.measured, 1), "{transport} {probe}");
+        }
+    }
+
+    #[test]
+    fn a_connection_that_says_nothing_gives_way_to_others() {
+        let spec = spec(Transport::Tcp, 1);
+        let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
+        let connect = |_| TcpStream::connect(receiver.address).unwrap();
+        let silent: Vec<TcpStream> = (0..2 * MOST_UNKNOWN).map(connect).collect();
+        silent[0].set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!((&silent[0]).read(&mut [0]).expect("the first one is closed"), 0);
+        receiver.collect().unwrap();
+    }
+
+    #[test]
+    fn strays_that_go_on_coming_keep_no_receiver() {
+        let (yes, mut long_ago) = (AtomicBool::new(true), Instant::now().checked_sub(2 * LONG));
+        assert!(has_ended(&yes, &mut None) == Ended::JustNow);
+        assert!(has_ended(&yes, &mut long_ago) == Ended::ForLong);
+        let spec = spec(Transport::Udp, 1);
+        let receiver = Receiver::listen(spec.clone(), spec.family.loopback()).unwrap();
+        let (address, end) = (receiver.address, Instant::now() + Duration::from_secs(4));
+        let going_on = AtomicBool::new(true);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let stray = UdpSocket::bind("127.0.0.1:0").unwrap();
+                while going_on.load(Ordering::Relaxed) && Instant::now() < end {
+                    let _ = stray.send_to(b"x", address);
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            let received = receiver.collect().unwrap().received;
+            going_on.store(false, Ordering::Relaxed);
+            assert!(Instant::now() < end && received.measured == 0, "{} strays", received.strays);
+        });
     }
 }

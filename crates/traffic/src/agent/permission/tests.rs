@@ -25,6 +25,18 @@ fn send(to: &str, change: impl FnOnce(&mut TrialSpec)) -> Request {
     Request::Send { spec: Box::new(spec), from: ip("10.9.0.1"), to: format!("{to}:53").parse().unwrap() }
 }
 
+fn timetable() -> Timetable {
+    Timetable {
+        arms: 2,
+        arm: 0,
+        seed: 1,
+        starts_ns: sys::now_ns(),
+        warmup_slot_ns: 50_000_000,
+        slot_ns: 20_000_000,
+        slice_ns: 10_000_000,
+    }
+}
+
 fn refused(limits: Limits, request: &Request) -> Option<String> {
     Permission { limits: Some(limits) }.check(request, 0.0).err()
 }
@@ -50,6 +62,9 @@ fn an_agent_sends_only_to_its_coordinator_or_where_it_may() {
     };
     let arms = Request::SendInTurns { arms: vec![arm("10.9.0.2"), arm("10.9.0.3")], seed: 1 };
     assert!(refused(limited(), &arms).is_some());
+    let in_slots = |to| Request::SendInSlots { arm: arm(to), timetable: timetable() };
+    assert_eq!(refused(limited(), &in_slots("10.9.0.2")), None);
+    assert!(refused(limited(), &in_slots("10.9.0.3")).unwrap().contains("--allow-target"));
     let listen = |address: &str| Request::Listen { spec: spec.clone(), address: ip(address) };
     assert_eq!(refused(limited(), &listen("2001:db8::1")), None);
     assert!(refused(limited(), &listen("0.0.0.0")).unwrap().contains("only on 10.9.0.1"));
@@ -99,6 +114,10 @@ fn a_link_local_address_is_one_of_the_zone_in_which_the_coordinator_came() {
 fn length_rate_and_options_have_limits() {
     let long = send("10.9.0.2", |spec| spec.probe.length = Length::Time(61_000_000_000));
     assert!(refused(limited(), &long).unwrap().contains("--longest"));
+    let warm = send("10.9.0.2", |spec| {
+        (spec.probe.length, spec.probe.warmup_ns) = (Length::Time(60_000_000_000), 1_000_000_000);
+    });
+    assert!(refused(limited(), &warm).unwrap().contains("--longest"));
     let slow = send("10.9.0.2", |spec| {
         spec.probe.length = Length::Packets(100);
         spec.probe.pacing = Pacing::Schedule(1.0);
@@ -142,6 +161,7 @@ fn length_rate_and_options_have_limits() {
         Tuning { busy_poll_us: Some(50), ..Tuning::default() },
         Tuning { congestion_control: Some("no_such_module".to_owned()), ..Tuning::default() },
         Tuning { receive_buffer: Some(1 << 30), ..Tuning::default() },
+        Tuning { send_buffer: Some((16 << 20) + 1), ..Tuning::default() },
     ] {
         let request = tuned(tuning);
         assert!(refused(limited(), &request).unwrap().contains("--allow tuning"));
@@ -158,15 +178,7 @@ fn length_rate_and_options_have_limits() {
 fn a_timetable_ends_and_does_not_sleep_for_ever() {
     let spec = Box::new(fixtures::spec(Family::Ipv4, Transport::Udp));
     let arm = SendArm { spec, from: ip("10.9.0.1"), to: "10.9.0.2:9".parse().unwrap() };
-    let good = Timetable {
-        arms: 2,
-        arm: 0,
-        seed: 1,
-        starts_ns: sys::now_ns(),
-        warmup_slot_ns: 50_000_000,
-        slot_ns: 20_000_000,
-        slice_ns: 10_000_000,
-    };
+    let good = timetable();
     let check =
         |timetable| Permission::default().check(&Request::SendInSlots { arm: arm.clone(), timetable }, 0.0);
     assert_eq!(check(good), Ok(()));
