@@ -100,7 +100,7 @@ fn both_families_alternate_on_one_server_with_a_verdict() {
             let of =
                 compared.iter().find(|one| one["metric"] == metric).unwrap_or_else(|| panic!("{outcome}"));
             assert_eq!([&of["baseline"]["family"], &of["candidate"]["family"]], ["ipv4", "ipv6"]);
-            assert!(of["effect"]["pairs"].as_u64().unwrap() >= 6, "{metric}: {outcome}");
+            assert!(of["effect"]["pairs"].as_u64().is_some_and(|pairs| pairs >= 6), "{metric}: {outcome}");
         }
         assert_eq!(found["invalid_runs"].as_array().map(Vec::len), Some(0), "{outcome}");
     }

@@ -110,8 +110,13 @@ fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
         }
     }
     println!("note: {misses} of {} runs carried less or more than the headers leave", runs.len());
-    // A guest that pauses while packets are queued behind the link carries them a little later, in another window.
-    assert!(above <= 1, "{above} of {} runs carried more than the link lets through", runs.len());
+    // A guest that pauses while packets are queued behind the link carries them a little later, in another window, now
+    // and then. A link that lets too much through does so always: its cells have no best run.
+    assert!(
+        8 * above <= runs.len(),
+        "{above} of {} runs carried more than the link lets through",
+        runs.len()
+    );
     let least = 1.0 - allowed(1.0 - LEAST_FILLED);
     best.retain(|_, filled| *filled < least);
     best

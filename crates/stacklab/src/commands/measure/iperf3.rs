@@ -21,12 +21,14 @@ use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::trial::Path;
 use std::collections::BTreeMap;
+use std::io;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
 const SECOND_NS: u64 = 1_000_000_000;
-/// How often a busy server is asked again in a campaign, and after which pause.
+/// How often a busy server, or one that does not listen between two tests, is asked again in a campaign, and after
+/// which pause.
 const BUSY_TRIES: u32 = 20;
 const BUSY_PAUSE: Duration = Duration::from_millis(500);
 
@@ -243,19 +245,53 @@ fn against(
             let (_, mut spec) = plan(request, trial.cell.family, direction, false, 0)?;
             spec.probe = study.probe(trial.probe).cloned().unwrap_or(spec.probe);
             let way = &ways[&trial.cell.family];
-            Ok(patiently(|| way.run(trial, spec.clone(), direction, interrupted))?)
+            Ok(patiently(trial.block > 0, || way.run(trial, spec.clone(), direction, interrupted))?)
         });
         runs.collect()
     })
 }
 
-/// Asks again where another client is served: between two tests others may have theirs.
-fn patiently(mut run: impl FnMut() -> Result<RunRecord, ClientError>) -> Result<RunRecord, ClientError> {
+/// Asks again where another client is served: between two tests others may have theirs. A server that served before is
+/// asked again, too, where it refuses the connection: after each test iperf3 closes its port, and opens it anew.
+fn patiently(
+    served_before: bool,
+    mut run: impl FnMut() -> Result<RunRecord, ClientError>,
+) -> Result<RunRecord, ClientError> {
+    let is_passing = |error: &ClientError| match error {
+        ClientError::Busy(_) => true,
+        ClientError::Io { attempted: "connect", reason, .. } => {
+            served_before && reason.kind() == io::ErrorKind::ConnectionRefused
+        }
+        _ => false,
+    };
     for _ in 1..BUSY_TRIES {
         match run() {
-            Err(ClientError::Busy(_)) => thread::sleep(BUSY_PAUSE),
+            Err(error) if is_passing(&error) => thread::sleep(BUSY_PAUSE),
             done => return done,
         }
     }
     run()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_served_before_is_asked_again_where_it_refuses() {
+        let refused = || ClientError::Io {
+            attempted: "connect",
+            at: "server".to_owned(),
+            reason: io::ErrorKind::ConnectionRefused.into(),
+        };
+        for (served_before, expected) in [(false, 1), (true, 2)] {
+            let mut asked = 0;
+            let error = patiently(served_before, || {
+                asked += 1;
+                Err(if asked == 1 { refused() } else { ClientError::Interrupted })
+            });
+            assert!(error.is_err());
+            assert_eq!(asked, expected, "served before: {served_before}");
+        }
+    }
 }
