@@ -79,12 +79,13 @@ fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, Stri
     (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr, seen(&path))
 }
 
-/// Checks every run; returns the cells with a best run below the rate that the headers leave: a busy machine only
-/// lowers a run's figures. Prints the runs that are not near it.
-fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
+/// Checks every run, of which the last campaign had so many. Returns the cells to measure again, with what they
+/// carried: those with a best run below the rate that the headers leave, for a busy machine only lowers a run's figures;
+/// and those of the last campaign's runs that carried more, if there were several. Prints the runs that are not near it.
+fn unfilled(rate: f64, runs: &[RunRecord], last: usize) -> BTreeMap<String, f64> {
     let mut best: BTreeMap<String, f64> = BTreeMap::new();
-    let (mut above, mut misses) = (0, 0);
-    for run in runs {
+    let (mut above, mut misses) = (Vec::new(), 0);
+    for (place, run) in runs.iter().enumerate() {
         let cell = &run.trial.cell;
         let (limit, bytes) = model(run, rate);
         let mechanism = Mechanism::of(cell);
@@ -105,20 +106,17 @@ fn unfilled(rate: f64, runs: &[RunRecord]) -> BTreeMap<String, f64> {
         let best = best.entry(cell.to_string()).or_default();
         if filled < most {
             *best = best.max(filled);
-        } else {
-            above += 1;
+        } else if place >= runs.len() - last {
+            above.push((cell.to_string(), filled));
         }
     }
     println!("note: {misses} of {} runs carried less or more than the headers leave", runs.len());
-    // A guest that pauses while packets are queued behind the link carries them a little later, in another window, now
-    // and then. A link that lets too much through does so always: its cells have no best run.
-    assert!(
-        8 * above <= runs.len(),
-        "{above} of {} runs carried more than the link lets through",
-        runs.len()
-    );
     let least = 1.0 - allowed(1.0 - LEAST_FILLED);
     best.retain(|_, filled| *filled < least);
+    // A guest that pauses while packets are queued behind the link carries them a little later, in another window.
+    if above.len() > 1 {
+        best.extend(above);
+    }
     best
 }
 
@@ -179,8 +177,8 @@ const UNSUPPORTED: [&str; 3] = ["6rd", "wireguard4", "wireguard6"];
 const TRIES: usize = 3;
 
 /// Measures each cell of the mechanisms that meet a condition, in a guest or on this kernel, and those once more that a
-/// busy machine did not fill; fails if one is filled in none of its tries. Returns all runs, and of the first campaign
-/// the number of hosts in its record and what it saw on the middle links.
+/// busy machine did not fill, or filled too late; fails if one is filled in none of its tries. Returns all runs, and of
+/// the first campaign the number of hosts in its record and what it saw on the middle links.
 fn filled(
     guest: Option<&str>,
     rate: f64,
@@ -200,12 +198,13 @@ fn filled(
         assert!(guest.is_none_or(|guest| said.contains(&format!("inside a guest ({guest})"))), "{said}");
         assert_eq!(runs.len(), RUNS * cells * sizes.len());
         first.get_or_insert((hosts, seen));
+        let last = runs.len();
         every.extend(runs);
-        let unfilled = unfilled(rate, &every);
+        let unfilled = unfilled(rate, &every, last);
         if unfilled.is_empty() {
             break;
         }
-        println!("note: round {attempt}: cells that carried less than the headers leave: {unfilled:?}");
+        println!("note: round {attempt}: cells that did not carry what the headers leave: {unfilled:?}");
         assert!(attempt < TRIES, "of what the headers leave: {unfilled:#?}");
         // Only mechanisms with such a cell are measured again.
         let short = |run: &RunRecord| unfilled.contains_key(&run.trial.cell.to_string());
