@@ -10,10 +10,11 @@ use support::program::{code, require_root};
 /// The buffer by which the agent's socket sends or receives after this much was asked for, bytes.
 fn buffer(there: &Listening, role: &str, asked: u64) -> u64 {
     let asked = asked.to_string();
-    let words = ["tcp", "127.0.0.1", "-n", "10", "-w", &asked, "--json", "-R"];
-    // Without the last one it receives.
-    let words = if role == "sender" { &words[..] } else { &words[..7] };
-    let outcome = there.measure(words).expect(code::DONE);
+    let mut words = vec!["tcp", "127.0.0.1", "-n", "10", "-w", &asked, "--json"];
+    if role == "sender" {
+        words.push("-R");
+    }
+    let outcome = there.measure(&words).expect(code::DONE);
     let run: Value =
         serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"));
     let side = run["sides"].as_array().unwrap().iter().find(|side| side["role"] == role).unwrap();
