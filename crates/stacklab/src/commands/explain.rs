@@ -8,7 +8,7 @@ use crate::cli::explain::ExplainOptions;
 use crate::cli::run::{PlacementOptions, RunOptions, StudyOptions};
 use crate::commands::output::{print_bytes, print_text};
 use crate::commands::run::campaign;
-use crate::explaining::{explanations, possible};
+use crate::explaining::{ARM_NS, ARMS, SLICE_NS, WARMUP_NS, explanations, possible};
 use crate::failure::Failure;
 use crate::page::{ROOM, document};
 use stacklab_model::{Cell, ComparisonSpec, Factor, Family, Io, Mechanism, UnknownName};
@@ -21,13 +21,9 @@ use std::path::Path;
 
 /// The probes that can be named in place of a study.
 const PROBES: [&str; 3] = ["udp", "tcp", "echo"];
-/// Nanoseconds of an arm in a trial of a study of our own, and how many arms a trial has: two, and one of them as two
-/// more. Sockets are a trial's own, and stages of alike sockets differ a little: many short trials even that out.
-const ARM_NS: u64 = 200_000_000;
-const ARMS: u64 = 4;
-/// Trials that a study has at least, and the shortest time of an arm in one: a few slices.
+/// Trials that a study of our own has at least, and the shortest time of an arm in one: a few slices.
 const LEAST_TRIALS: u64 = 8;
-const LEAST_ARM_NS: u64 = 20_000_000;
+const LEAST_ARM_NS: u64 = 5 * SLICE_NS;
 
 /// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
 pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
@@ -127,11 +123,13 @@ fn study_text(options: &ExplainOptions) -> Result<String, Failure> {
     Ok(format!(
         "title = \"Where the time of {} goes\"\n[testbed]\n{topology}offloads = false\n\
          [factors]\n{factor} = [{baseline}, {candidate}]\n{others}\
-         [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"50ms\"\n\
-         [runs]\nmin = {trials}\nmax = {trials}\narms = \"interleaved\"\nslice = \"4ms\"\n\
+         [probe.{probe}]\nmetrics = [\"{metrics}\"]\nlength = {{ time = \"{}us\" }}\nwarmup = \"{}us\"\n\
+         [runs]\nmin = {trials}\nmax = {trials}\narms = \"interleaved\"\nslice = \"{}us\"\n\
          [[comparison]]\nfactor = \"{factor}\"\nbaseline = {baseline}\ncandidate = {candidate}\n",
         options.study.display(),
         options.seconds.div_ceil(ARMS * trials).max(LEAST_ARM_NS) / 1000,
+        WARMUP_NS / 1000,
+        SLICE_NS / 1000,
     ))
 }
 

@@ -7,7 +7,7 @@ use crate::campaign::measure;
 use crate::campaign::progress::Progress;
 use crate::campaign::record::Recorded;
 use crate::campaign::sources::new_seed;
-use crate::explaining::{SEPARATE, explanations as explained, possible};
+use crate::explaining::{ARM_NS, ARMS, SEPARATE, SLICE_NS, WARMUP_NS, explanations as explained, possible};
 use crate::failure::Failure;
 use crate::rig::placement::RoutedPlacement;
 use crate::rig::rigs::Rigs;
@@ -38,12 +38,6 @@ const METRICS: [Metric; 7] = [
 const PAIR: Duration = Duration::from_secs(8);
 /// What a pair takes beside it: its testbed and the warm-up of its trials.
 const AROUND: Duration = Duration::from_secs(4);
-/// Arms of a trial: two, and one of them as two more.
-const ARMS: u32 = 4;
-/// An arm's traffic in a trial, its warm-up, and a slice, nanoseconds: many short trials, whose sockets even out.
-const ARM_NS: u64 = 200_000_000;
-const WARMUP_NS: u64 = 50_000_000;
-const SLICE_NS: u64 = 4_000_000;
 /// Mean time between samples, nanoseconds.
 const PERIOD_NS: u64 = 200_000;
 
@@ -152,7 +146,7 @@ fn part_of(study: &Study, pair: &Pair) -> Result<Study, Failure> {
     }
     let probe = study.probes.iter().find(|probe| probe.probe == pair.probe);
     let probe = probe.ok_or_else(|| Failure::Usage(format!("the study has no probe {}", pair.probe)))?;
-    let blocks = (PAIR.as_nanos() as u64).div_ceil(u64::from(ARMS) * ARM_NS) as u32;
+    let blocks = (PAIR.as_nanos() as u64).div_ceil(ARMS * ARM_NS) as u32;
     Ok(Study {
         cells: vec![pair.baseline.clone(), pair.candidate.clone()],
         probes: vec![ProbeSpec { length: Length::Time(ARM_NS), warmup_ns: WARMUP_NS, ..probe.clone() }],

@@ -14,6 +14,15 @@ use stacklab_study::{Plan, Study};
 use stacklab_testbed::Placement;
 use std::collections::HashMap;
 
+/// Arms of a sampled trial: two, and one of them as two more.
+pub const ARMS: u64 = 4;
+/// An arm's traffic in a sampled trial, and its warm-up, nanoseconds. Sockets are a trial's own, and stages of alike
+/// sockets differ a little: many short trials even that out.
+pub const ARM_NS: u64 = 200_000_000;
+pub const WARMUP_NS: u64 = 50_000_000;
+/// A slice of an arm, nanoseconds.
+pub const SLICE_NS: u64 = 4_000_000;
+
 /// Kernels on which a software clock that samples can hang the machine.
 const HANGING: [&str; 2] = ["6.16.", "6.17."];
 
