@@ -79,9 +79,10 @@ fn measured_and_seen(study: &str, more: &[&str]) -> (Vec<RunRecord>, usize, Stri
     (runs(&path), Record::read(&path).unwrap().hosts().unwrap().len(), done.stderr, seen(&path))
 }
 
-/// Checks every run, of which the last campaign had so many. Returns the cells to measure again, with what they
-/// carried: those with a best run below the rate that the headers leave, for a busy machine only lowers a run's figures;
-/// and those of the last campaign's runs that carried more, if there were several. Prints the runs that are not near it.
+/// Checks every run, of which the last campaign had so many. Returns the cells to measure again and what they carried:
+/// those with a best run below the rate that the headers leave, for a busy machine only lowers a run's figures; and
+/// those of which the last campaign had a run that carried more, if it had several such. Prints the runs that are not
+/// near it.
 fn unfilled(rate: f64, runs: &[RunRecord], last: usize) -> BTreeMap<String, f64> {
     let mut best: BTreeMap<String, f64> = BTreeMap::new();
     let (mut above, mut misses) = (Vec::new(), 0);
