@@ -8,7 +8,7 @@ use stacklab::untrusted::{Output, glance_at_all, output_of, read_all};
 use stacklab_report::{FigureFormat, Format};
 use stacklab_store::Record;
 use std::fs;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 use tempfile::tempdir;
 
 /// A record that others are made of.
@@ -16,6 +16,8 @@ struct Kept {
     file: Vec<u8>,
     /// Its runs have the numbers 1 to this one.
     runs: i64,
+    /// The same, open: each change of values is rolled back. Opening it anew takes longer than most changes.
+    open: Mutex<Connection>,
 }
 
 /// A kept record, and the same in the newest format as an interleaved campaign's.
@@ -40,8 +42,13 @@ fn kept(only: Option<[&str; 2]>, is_interleaved: bool) -> Kept {
         drop(Record::open(&path).expect("it is brought up to date"));
         connection().execute_batch(INTERLEAVED).expect("it has these tables");
     }
-    let runs = connection().query_row("SELECT max(id) FROM run", [], |row| row.get(0)).expect("it has runs");
-    Kept { file: fs::read(&path).expect("it was written"), runs }
+    let open = connection();
+    let runs = open.query_row("SELECT max(id) FROM run", [], |row| row.get(0)).expect("it has runs");
+    // The file's name goes with the folder.
+    open.execute_batch("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = MEMORY;")
+        .expect("its own file");
+    open.set_prepared_statement_cache_capacity(COLUMNS.len());
+    Kept { file: fs::read(&path).expect("it was written"), runs, open: Mutex::new(open) }
 }
 
 /// Leaves the runs of one transport and probe, with few delays, and the study that asks for them.
@@ -238,8 +245,8 @@ fn with_bytes(kept: &[u8], mut bytes: Bytes) -> Vec<u8> {
 
 /// Each change: a column, a row, a kind, and the value; texts with two bytes for their length.
 fn with_values(kept: &Kept, mut bytes: Bytes) -> Option<Vec<u8>> {
-    let mut memory = Connection::open_in_memory().ok()?;
-    memory.deserialize_read_exact(MAIN_DB, &kept.file[..], kept.file.len(), false).ok()?;
+    let mut open = kept.open.lock().unwrap_or_else(PoisonError::into_inner);
+    open.execute_batch("BEGIN").expect("nothing else has it open");
     while !bytes.is_over() {
         let (table, column) = COLUMNS[bytes.number(1) as usize % COLUMNS.len()];
         let row = bytes.number(1) as i64;
@@ -259,9 +266,13 @@ fn with_values(kept: &Kept, mut bytes: Bytes) -> Option<Vec<u8>> {
             _ => "run",
         };
         let sql = format!("UPDATE {table} SET {column} = ? WHERE {key} = 1 + ? % {}", kept.runs);
-        let _ = memory.execute(&sql, params_from_iter([value, Sql::Integer(row)]));
+        let _ = open
+            .prepare_cached(&sql)
+            .and_then(|mut update| update.execute(params_from_iter([value, Sql::Integer(row)])));
     }
-    Some(memory.serialize(MAIN_DB).ok()?.to_vec())
+    let changed = open.serialize(MAIN_DB).ok().map(|file| file.to_vec());
+    open.execute_batch("ROLLBACK").expect("its journal is memory");
+    changed
 }
 
 #[cfg(test)]
@@ -278,6 +289,18 @@ mod tests {
             assert_eq!(findings["valid_runs"], kept.runs);
             let comparisons = findings["comparisons"].as_array().unwrap();
             assert!(comparisons.iter().any(|one| one["tests"]["bootstrap95"].is_object()), "{findings:#}");
+        }
+    }
+
+    #[test]
+    fn a_change_of_values_leaves_nothing_for_the_next_one() {
+        // Of the column `settings` of the first row, a text of two bytes that is no JSON.
+        let change = [&[4, 0, 3, 0, 2][..], b"no"].concat();
+        for kept in SMALL.iter() {
+            let changed = |data: &[u8]| with_values(kept, Bytes(data)).expect("SQLite takes the change");
+            assert!(changed(&[]) == kept.file);
+            read_all(&changed(&change)).unwrap_err();
+            assert!(changed(&[]) == kept.file);
         }
     }
 }
