@@ -188,6 +188,44 @@ fn networks_of_one_study_differ_in_what_the_study_varies() {
 }
 
 #[test]
+fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations() {
+    let (begin, _) = FAMILIES.split_once("[probe.stream]").unwrap();
+    let begin = begin
+        .replace("wifi = {", "wifi = { basic_rate = \"1 Mbit/s\",")
+        .replace("size = [1408]", "size = [128]\nneighbour_lifetime = [\"10ms\", \"1h\"]")
+        .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
+    // Slow enough that each message finds the entries removed.
+    let study = format!(
+        "{begin}[probe.stream]\nmetrics = [\"group_airtime\", \"loss\"]\npacket_rate = 50\n\
+         length = {{ time = \"400ms\" }}\nwarmup = \"100ms\"\n[runs]\narms = \"separate\"\nmin = 2\nmax = 2\n"
+    );
+    let (all, described) = measure(&study);
+    assert_eq!(all.len(), 2 * 2 * 2);
+    assert!(described.contains("neighbour entries live for 10 ms"), "{described}");
+    // A PPDU to a group at 1 Mbit/s with WPA2 (docs/wifi.md), 50 of them in a second.
+    for (family, asked_us) in [(Family::Ipv4, 832.0), (Family::Ipv6, 1184.0)] {
+        let [often, never] = ["10ms", "1h"].map(|lifetime| {
+            let of_cell = |run: &&RunRecord| {
+                let cell = &run.trial.cell;
+                let lives = cell.settings.neighbour_lifetime.as_ref().map(ToString::to_string);
+                cell.family == family && lives.as_deref() == Some(lifetime)
+            };
+            let run = all.iter().find(of_cell).unwrap();
+            assert_eq!(figure(run, Metric::Loss), 0.0, "{}", run.trial);
+            figure(run, Metric::GroupAirtime)
+        });
+        let (share, expected) = (often - never, 50.0 * asked_us / 1e6);
+        println!(
+            "note: {family}: {:.2} % more group airtime, {:.2} by its PPDUs",
+            100.0 * share,
+            100.0 * expected
+        );
+        // One beacon more or less in 400 ms.
+        assert!((share - expected).abs() < 0.005, "{family}: {share}, not {expected}");
+    }
+}
+
+#[test]
 fn a_receiver_on_a_wire_has_one_hop_and_other_stations_have_their_share() {
     let (begin, _) = FAMILIES.split_once("[probe.echo]").unwrap();
     let begin = begin

@@ -77,6 +77,8 @@ named! {
         BasicRate = "basic_rate",
         /// Whether the access point sends group frames to each station alone.
         MulticastToUnicast = "multicast_to_unicast",
+        /// How long a Wi-Fi network's sender and receiver remember each other's link-layer address.
+        NeighbourLifetime = "neighbour_lifetime",
         /// Whether idle stations of a Wi-Fi network sleep.
         PowerSave = "power_save",
         /// How a Wi-Fi network's receiver is connected.

@@ -116,6 +116,8 @@ settings! {
     basic_rate: LegacyRate = BasicRate,
     /// Whether group frames are sent to each station alone.
     multicast_to_unicast: bool = MulticastToUnicast,
+    /// Lifetime of the ends' neighbour entries.
+    neighbour_lifetime: AsWritten<Nanoseconds> = NeighbourLifetime,
     /// Whether idle stations sleep.
     power_save: bool = PowerSave,
     /// How the receiver is connected.
@@ -243,7 +245,7 @@ mod tests {
     use crate::{Io, Service, System};
 
     /// A level of each setting.
-    const LEVELS: [(&str, &str); 37] = [
+    const LEVELS: [(&str, &str); 38] = [
         ("os", "gvisor->uml"),
         ("services", "dhcp + dns"),
         ("mechanism", "6in4"),
@@ -275,6 +277,7 @@ mod tests {
         ("dtim", "3"),
         ("basic_rate", "1 Mbit/s"),
         ("multicast_to_unicast", "true"),
+        ("neighbour_lifetime", "10ms"),
         ("power_save", "true"),
         ("receiver", "wired"),
         ("stations", "2"),

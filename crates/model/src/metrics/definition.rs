@@ -104,6 +104,10 @@ impl Metric {
                 "time of exchanges (PPDUs, responses, waits for missing ones, collisions) over the time of the radio \
                  channel, from first to last arrival in the measured window"
             }
+            GroupAirtime => {
+                "time of PPDUs to groups (ARP requests, neighbour solicitations, beacons) over the time of the radio channel, \
+                 from first to last arrival in the measured window"
+            }
             AggregateSize => {
                 "frames on air over PPDUs, of all nodes of the radio channel: mean size of an A-MPDU"
             }

@@ -97,6 +97,8 @@ named! {
         LinkBytesBeyond = "link_bytes_beyond",
         /// Share of a radio channel's time that exchanges took.
         Airtime = "airtime",
+        /// Share of a radio channel's time that group frames took.
+        GroupAirtime = "group_airtime",
         /// Mean frames of a PPDU.
         AggregateSize = "aggregate_size",
         /// Share of the frames on air that had to be sent again.
@@ -204,6 +206,7 @@ impl Metric {
             | Fairness
             | EchoLoss
             | Airtime
+            | GroupAirtime
             | FrameRetries
             | Collisions
             | QueueDropsSender
@@ -285,7 +288,7 @@ impl Metric {
     pub fn is_of_channel(self) -> bool {
         use Metric::*;
         let drops = matches!(self, QueueDropsSender | QueueDropsAccessPoint | QueueDropsReceiver);
-        drops || matches!(self, Airtime | AggregateSize | FrameRetries | Collisions)
+        drops || matches!(self, Airtime | GroupAirtime | AggregateSize | FrameRetries | Collisions)
     }
 
     /// Whether it is the CPU time of a host and must be reported with its scope.

@@ -40,6 +40,11 @@ impl ChannelUse {
         share(self.airtime.busy_ns(), self.airtime.elapsed_ns())
     }
 
+    /// Share of the time that PPDUs to groups took; `None` without any time.
+    pub fn group_share(&self) -> Option<f64> {
+        share(self.sum(|node| node.group_ns), self.airtime.elapsed_ns())
+    }
+
     /// Mean frames of a PPDU; `None` if none was sent.
     pub fn mean_aggregate(&self) -> Option<f64> {
         share(self.sum(|node| node.frames_sent), self.sum(|node| node.transmissions))

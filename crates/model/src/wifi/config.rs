@@ -32,7 +32,8 @@ impl WifiConfig {
         let CellSettings { width, mcs, guard, channel, security, dtim, basic_rate, snr, time, .. } =
             &cell.settings;
         let CellSettings { aggregation_frames, aggregation_bytes, aggregation_time, .. } = &cell.settings;
-        let CellSettings { multicast_to_unicast, power_save, receiver, stations, .. } = &cell.settings;
+        let CellSettings { multicast_to_unicast, neighbour_lifetime, .. } = &cell.settings;
+        let CellSettings { power_save, receiver, stations, .. } = &cell.settings;
         let own = &self.settings;
         let aggregation = Aggregation {
             frames: aggregation_frames.unwrap_or(own.aggregation.frames),
@@ -49,6 +50,9 @@ impl WifiConfig {
             basic_rate: basic_rate.unwrap_or(own.basic_rate),
             dtim: dtim.unwrap_or(own.dtim),
             multicast_to_unicast: multicast_to_unicast.unwrap_or(own.multicast_to_unicast),
+            neighbour_lifetime_ns: neighbour_lifetime
+                .as_deref()
+                .map_or(own.neighbour_lifetime_ns, |lifetime| Some(lifetime.0)),
             power_save: power_save.unwrap_or(own.power_save),
             receiver: receiver.unwrap_or(own.receiver),
             stations: stations.unwrap_or(own.stations),
@@ -95,6 +99,9 @@ impl WifiConfig {
         ];
         if self.settings.multicast_to_unicast {
             facts.push("group frames to each station alone".to_owned());
+        }
+        if let Some(lifetime_ns) = self.settings.neighbour_lifetime_ns {
+            facts.push(format!("neighbour entries live for {} ms", lifetime_ns as f64 / 1e6));
         }
         if self.settings.power_save {
             facts.push("idle stations sleep".to_owned());
@@ -150,6 +157,7 @@ mod tests {
             ("dtim", "3"),
             ("basic_rate", "1 Mbit/s"),
             ("multicast_to_unicast", "true"),
+            ("neighbour_lifetime", "10ms"),
             ("power_save", "true"),
             ("receiver", "wired"),
             ("stations", "2"),
@@ -165,7 +173,7 @@ mod tests {
             study.of(&cell(&levels)).to_string(),
             "802.11n, channel 6 (2437 MHz), 20 MHz, MCS 7 (65.0 Mbit/s), long guard interval, security open, \
              A-MPDUs of up to 8 frames, 8191 bytes and 4000 us, basic rate 1 Mbit/s, DTIM period 3, \
-             group frames to each station alone, idle stations sleep, receiver on a wire, 2 other stations that always \
+             group frames to each station alone, neighbour entries live for 10 ms, idle stations sleep, receiver on a wire, 2 other stations that always \
              send, signal to noise ratio 20 dB, real time"
         );
         let single = study.of(&cell(&[("aggregation_frames", "1")]));

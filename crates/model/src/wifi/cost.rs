@@ -51,6 +51,9 @@ impl AirtimeCost {
                 "other stations contend for the channel, of which the airtime model knows nothing".to_owned()
             );
         }
+        if network.settings.neighbour_lifetime_ns.is_some() {
+            return Err("hosts ask for addresses, of which the airtime model knows nothing".to_owned());
+        }
         let headers = family.header_bytes() + transport.header_bytes();
         let most = mtu.saturating_sub(headers);
         let joined = framing == Framing::Message && transport == Transport::Tcp;

@@ -51,6 +51,10 @@ pub struct WifiSettings {
     pub dtim: u8,
     /// Whether the access point sends group frames to each station alone.
     pub multicast_to_unicast: bool,
+    /// How long sender and receiver remember each other's link-layer address in trials, nanoseconds: the next packet
+    /// then causes ARP or neighbour discovery. None: for ever.
+    #[serde(default)]
+    pub neighbour_lifetime_ns: Option<u64>,
     /// Whether idle stations sleep. The access point then keeps their frames until they wake up, and group frames until
     /// the next DTIM beacon.
     #[serde(default)]
@@ -84,6 +88,7 @@ impl Default for WifiSettings {
             basic_rate: group_rate,
             dtim: 2,
             multicast_to_unicast: false,
+            neighbour_lifetime_ns: None,
             power_save: false,
             receiver: Attachment::Station,
             stations: 0,
@@ -156,7 +161,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<WifiSettings>(&text).unwrap(), WifiSettings::default());
         // As records of earlier versions have it.
         let mut earlier: serde_json::Value = serde_json::from_str(&text).unwrap();
-        for key in ["power_save", "receiver", "stations"] {
+        for key in ["neighbour_lifetime_ns", "power_save", "receiver", "stations"] {
             assert!(earlier.as_object_mut().unwrap().remove(key).is_some(), "{key}");
         }
         assert_eq!(serde_json::from_value::<WifiSettings>(earlier).unwrap(), WifiSettings::default());

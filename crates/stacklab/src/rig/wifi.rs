@@ -157,7 +157,9 @@ impl Rig for WifiRig {
 
     fn path(&self, link_config: &LinkConfig, cell: &Cell) -> Path {
         let addresses = WifiHosted::addresses(cell.family).map(Into::into);
-        self.ends.path(addresses, link_config, cell)
+        let path = self.ends.path(addresses, link_config, cell);
+        // The interfaces count what hosts ask for addresses too.
+        Path { shared: self.network.settings.neighbour_lifetime_ns.is_some(), ..path }
     }
 
     fn begin(&mut self, seed: u64) -> Result<(), Failure> {

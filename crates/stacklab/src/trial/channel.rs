@@ -31,6 +31,7 @@ fn value(metric: Metric, used: &ChannelUse) -> Value {
     let drops = |node| (used.drop_share(node), "it had no frame to send");
     let (figure, without) = match metric {
         Metric::Airtime => (used.airtime_share(), "the window was empty"),
+        Metric::GroupAirtime => (used.group_share(), "the window was empty"),
         Metric::FrameRetries => (used.retry_share(), "no frame was sent"),
         Metric::Collisions => (used.collision_share(), "no frame was sent"),
         Metric::QueueDropsSender => drops(SENDER),

@@ -371,6 +371,7 @@ pub(crate) const LEVELS: &[Key] = &[
     varied("dtim", &wifi::DTIM),
     varied("basic_rate", &wifi::BASIC_RATE),
     varied("multicast_to_unicast", &Kind::Boolean),
+    varied("neighbour_lifetime", &wifi::NEIGHBOUR_LIFETIME),
     varied("power_save", &Kind::Boolean),
     varied("receiver", &wifi::RECEIVER),
     varied("stations", &wifi::STATIONS),

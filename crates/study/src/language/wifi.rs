@@ -41,6 +41,11 @@ pub(crate) const WIFI: &[Key] = &[
         "false",
         "Whether the access point sends group frames to each station alone, at the rate of data frames.",
     ),
+    optional(
+        "neighbour_lifetime",
+        NEIGHBOUR_LIFETIME,
+        "How long sender and receiver remember each other's link-layer address in trials: then a packet causes ARP or neighbour discovery again. Absent: for ever.",
+    ),
     default(
         "power_save",
         Kind::Boolean,
@@ -50,7 +55,7 @@ pub(crate) const WIFI: &[Key] = &[
     optional(
         "proxy_arp",
         Kind::Refused(
-            "no host asks for an address: neighbour entries are permanent, and ARP and ND are not in trials",
+            "the access point would answer only for addresses that it saw DHCP give, and hosts have static ones; multicast_to_unicast spares group frames too",
         ),
         "",
     ),
@@ -97,6 +102,7 @@ pub(crate) const FRAMES: Kind = Kind::Integer { least: 1, most: 64 };
 pub(crate) const BYTES: Kind = Kind::Integer { least: 1, most: 65_535 };
 pub(crate) const TIME_ON_AIR: Kind = Kind::Duration { least: "1us", most: "5484us" };
 pub(crate) const DTIM: Kind = Kind::Integer { least: 1, most: 255 };
+pub(crate) const NEIGHBOUR_LIFETIME: Kind = Kind::Duration { least: "1ms", most: "24h" };
 pub(crate) const BASIC_RATE: Kind = Kind::Name { set: "rate", names: LegacyRate::NAMES };
 pub(crate) const SNR: Kind = Kind::Integer { least: 1, most: 60 };
 pub(crate) const CLOCK: Kind = Kind::Name { set: "time", names: Clock::NAMES };

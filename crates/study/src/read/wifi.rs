@@ -35,6 +35,7 @@ pub(super) fn network(node: Option<&Node>, mtu: Option<&Node>, problems: &Proble
         basic_rate: parsed("basic_rate").parse().unwrap_or(own.basic_rate),
         dtim: byte(key("dtim")).unwrap_or(own.dtim),
         multicast_to_unicast: parsed("multicast_to_unicast").parse().unwrap_or(own.multicast_to_unicast),
+        neighbour_lifetime_ns: at(key("neighbour_lifetime"), nanoseconds, problems).map(|time| time.value),
         power_save: parsed("power_save").parse().unwrap_or(own.power_save),
         receiver: parsed("receiver").parse().unwrap_or(own.receiver),
         stations: byte(key("stations")).unwrap_or(own.stations),

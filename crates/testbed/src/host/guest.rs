@@ -76,7 +76,7 @@ enum Talk {
     /// Over its standard input and output, without a role.
     Pipes,
     /// Over a socket. The role must be sent first.
-    Socket { stream: UnixStream, role: GuestRole, patience: Duration },
+    Socket { stream: UnixStream, role: Box<GuestRole>, patience: Duration },
     /// Over this socket. The guest has taken its role.
     Ready(UnixStream),
     /// The streams were handed over to the caller.
@@ -97,7 +97,8 @@ impl Running {
         role: GuestRole,
         patience: Duration,
     ) -> Self {
-        Running { child, ended: false, talk: Talk::Socket { stream, role, patience }, console }
+        let talk = Talk::Socket { stream, role: Box::new(role), patience };
+        Running { child, ended: false, talk, console }
     }
 
     /// Waits until the guest has booted and taken its role, if it takes one.

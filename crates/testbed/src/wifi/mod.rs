@@ -14,6 +14,7 @@ mod control;
 mod daemon;
 mod header;
 pub(crate) mod hwsim;
+mod neighbours;
 pub(crate) mod network;
 pub(crate) mod nl80211;
 pub(crate) mod report;

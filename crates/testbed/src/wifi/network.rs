@@ -5,6 +5,7 @@ use super::background::{self, Background};
 use super::carrier::{Carrier, Radio, Watch};
 use super::check::check;
 use super::daemon::Daemon;
+use super::neighbours::{Entries, Neighbours};
 use super::nl80211::move_radio;
 use super::spec::{Association, SSID, Security, WifiSpec, WifiState};
 use super::station::{self, NotAssociated, Station};
@@ -27,6 +28,7 @@ use stacklab_model::{Family, Role};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 /// A Wi-Fi network. Dropping it ends its hosts and daemons, and removes its radios.
 #[derive(Debug)]
@@ -36,6 +38,7 @@ pub(crate) struct WifiNetwork {
     /// The sender's, the receiver's unless it is on a wire, and the other stations'.
     stations: Vec<Station>,
     background: Option<Background>,
+    neighbours: Option<Neighbours>,
     access_point: Daemon,
     hosts: [Host; 3],
     others: Vec<Host>,
@@ -105,22 +108,35 @@ impl WifiNetwork {
             checks.push(check([sender, receiver], carrier.watch(), spec, *family)?);
         }
         let background = background(access_point, &others)?;
+        let neighbours = neighbours(settings, sender, receiver)?;
         let programs = fs::read_to_string(Path::new("/").join(FOLDER).join(VERSIONS)).unwrap_or_default();
         let medium = carrier.watch().report();
         let (stations_of_ends, of_others) = ends_and_others(associated, is_wired);
         let state = WifiState { stations: stations_of_ends, others: of_others, checks, medium, programs };
-        Ok(WifiNetwork { state, stations, background, access_point: daemon, hosts, others, carrier })
+        Ok(WifiNetwork {
+            state,
+            stations,
+            background,
+            neighbours,
+            access_point: daemon,
+            hosts,
+            others,
+            carrier,
+        })
     }
 
     /// Looks at the network again: all associations, and a packet of each family on the medium, while other stations
-    /// send nothing. With a seed a trial begins: the medium draws from it from then on, and other stations send.
+    /// send nothing. With a seed a trial begins: the medium draws from it from then on, other stations send, and
+    /// neighbour entries have their lifetime.
     ///
     /// # Errors
     /// What is not as planned.
     pub fn look(&mut self, spec: &WifiSpec, seed: Option<u64>) -> Result<WifiState, TestbedError> {
-        let WifiNetwork { stations, background, access_point, hosts, others, carrier, state } = self;
+        let WifiNetwork { stations, background, neighbours, access_point, hosts, others, carrier, state } =
+            self;
         let [sender, at, receiver] = &*hosts;
         background.iter_mut().for_each(Background::end);
+        neighbours.as_mut().map_or(Ok(()), Neighbours::end).map_err(|fault| fault.at(sender.node()))?;
         access_point.check().attempt("keep the access point running").map_err(|fault| fault.at(at.node()))?;
         let mut looked = state.clone();
         let associated = associate_all(stations, hosts, others, spec)?;
@@ -134,6 +150,7 @@ impl WifiNetwork {
             carrier.watch().reseed(seed);
             let begun = background.as_mut().map_or(Ok(()), Background::begin);
             begun.map_err(|fault| fault.at(at.node()))?;
+            neighbours.as_mut().map_or(Ok(()), Neighbours::begin).map_err(|fault| fault.at(sender.node()))?;
         }
         Ok(looked)
     }
@@ -241,6 +258,18 @@ fn background(access_point: &Host, others: &[Host]) -> Result<Option<Background>
     let socket = |host: &Host| host.inside(|| background::socket(host.address(Family::Ipv4), to));
     let sockets: Result<_, TestbedError> = others.iter().map(socket).collect();
     Ok(Some(Background::new(sink, sockets?)))
+}
+
+/// The neighbour entries of both ends; `None` if they live for ever.
+fn neighbours(
+    settings: &WifiSettings,
+    sender: &Host,
+    receiver: &Host,
+) -> Result<Option<Neighbours>, TestbedError> {
+    let Some(lifetime_ns) = settings.neighbour_lifetime_ns else { return Ok(None) };
+    let entries = |host: &Host, peer: &Host| host.inside(|| Entries::open(peer.addresses()));
+    let ends = [entries(sender, receiver)?, entries(receiver, sender)?];
+    Ok(Some(Neighbours::new(Duration::from_nanos(lifetime_ns), ends)))
 }
 
 /// Waits for a station's association, and compares it with the plan.

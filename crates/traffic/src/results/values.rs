@@ -114,8 +114,8 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
             Value::Missing("there are no routers between the hosts".to_owned())
         }
         // Figures of the radio channel, which the coordinator asks for.
-        Airtime | AggregateSize | FrameRetries | Collisions | QueueDropsSender | QueueDropsAccessPoint
-        | QueueDropsReceiver => Value::Missing("the path is no Wi-Fi network".to_owned()),
+        Airtime | GroupAirtime | AggregateSize | FrameRetries | Collisions | QueueDropsSender
+        | QueueDropsAccessPoint | QueueDropsReceiver => Value::Missing("the path is no Wi-Fi network".to_owned()),
         // The coordinator compares the engine's counts with the interfaces'.
         BiasSent | BiasReceived => Value::Missing("it is taken where the study has factors.engine".to_owned()),
         ConnectTime => delay::percentile(&sender.delays, 0.5),

@@ -83,10 +83,11 @@ fn what_80211n_does_not_have_is_refused_with_what_it_has() {
         (wifi("", "stations = [0, 9]"), &["`factors.stations`", "expected a whole number from 0 to 8"]),
         (wifi("wifi = { receiver = \"wire\" }", ""), &["there is no receiver `wire`", "station, wired"]),
         (wifi("wifi = { power_save = \"on\" }", ""), &["`testbed.wifi.power_save`"]),
+        (wifi("wifi = { neighbour_lifetime = \"1us\" }", ""), &["`testbed.wifi.neighbour_lifetime`", "1ms"]),
         (wifi("wifi = { aggregation = { frames = 65 } }", ""), &["expected a whole number from 1 to 64"]),
         (
             wifi("wifi = { proxy_arp = true }", ""),
-            &["`testbed.wifi.proxy_arp` has no meaning", "neighbour entries are permanent"],
+            &["`testbed.wifi.proxy_arp` has no meaning", "static ones"],
         ),
         (wifi("mtu = 9000", ""), &["an MTU of 9000 bytes is not possible", "expected 1280 to 2254"]),
     ]);
