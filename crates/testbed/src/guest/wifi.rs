@@ -6,6 +6,7 @@ use crate::guest::outside;
 use crate::guest::protocol::{MediumQuestion, WifiLook, WifiRole, WifiSeen};
 use crate::host::program::AGENT;
 use crate::host::streams::{Streams, write_message};
+use crate::kernel::sys::reserve_nothing;
 use crate::shell::serve::serve;
 use crate::topology::Node;
 use crate::wifi::carrier::Watch;
@@ -23,10 +24,12 @@ pub(crate) const CAPTURE: &str = "capture.pcapng";
 /// Builds the network. The streams are those of the agents on sender, access point and receiver, the medium's answers,
 /// those of looks at the network, and those of the commands. The network ends with the stream of looks.
 pub(crate) fn build(role: &WifiRole) -> Result<(WifiState, Vec<Streams>), TestbedError> {
+    let at = |fault: Fault| fault.at(Node::AccessPoint);
+    // A kernel without this setting has none reserved, or has late exchanges, which are told.
+    reserve_nothing().attempt("have the medium always run first").map_err(at)?;
     let capture = role.spec.is_captured().then(|| outside::file(CAPTURE));
     let mut network =
         WifiNetwork::build(&role.spec, &program(), &AGENT, FOLDER.as_ref(), capture.as_deref())?;
-    let at = |fault: Fault| fault.at(Node::AccessPoint);
     let mut streams = Vec::new();
     for host in network.hosts_mut() {
         streams.push(host.meet()?);

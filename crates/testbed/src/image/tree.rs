@@ -166,9 +166,15 @@ impl Build {
 }
 
 /// Options that some kernels do not have in this form: the first depends on the source tree, and some kernels do not
-/// offer the others.
-const NOT_EVERYWHERE: [&str; 3] =
-    ["CONFIG_LOCALVERSION_AUTO=y", "CONFIG_UML_NET=y", "CONFIG_CRYPTO_MANAGER_DISABLE_TESTS=y"];
+/// offer the others: old ones are not preemptible as user-mode Linux, and new ones always have the scheduler's
+/// settings.
+const NOT_EVERYWHERE: [&str; 5] = [
+    "CONFIG_LOCALVERSION_AUTO=y",
+    "CONFIG_PREEMPT=y",
+    "CONFIG_SCHED_DEBUG=y",
+    "CONFIG_UML_NET=y",
+    "CONFIG_CRYPTO_MANAGER_DISABLE_TESTS=y",
+];
 
 /// The first requested option that a configuration does not have.
 fn missing(has: &str) -> Option<&'static str> {

@@ -15,6 +15,6 @@ pub(crate) use child::{
 pub(crate) use ethtool::{features, switch_off};
 pub(crate) use packet::Capture;
 pub(crate) use path_mtu::{never_fragment, path_mtu, probe_path};
-pub(crate) use priority::run_first;
+pub(crate) use priority::{reserve_nothing, run_first};
 pub(crate) use terminal::{lead_terminal, make_raw, open_terminal, put_back, resize_terminal, window_size};
 pub(crate) use tun::{create_lasting_tun, create_tap, create_tun};
