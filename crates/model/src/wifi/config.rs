@@ -173,8 +173,8 @@ mod tests {
             study.of(&cell(&levels)).to_string(),
             "802.11n, channel 6 (2437 MHz), 20 MHz, MCS 7 (65.0 Mbit/s), long guard interval, security open, \
              A-MPDUs of up to 8 frames, 8191 bytes and 4000 us, basic rate 1 Mbit/s, DTIM period 3, \
-             group frames to each station alone, neighbour entries live for 10 ms, idle stations sleep, receiver on a wire, 2 other stations that always \
-             send, signal to noise ratio 20 dB, real time"
+             group frames to each station alone, neighbour entries live for 10 ms, idle stations sleep, receiver on a wire, \
+             2 other stations that always send, signal to noise ratio 20 dB, real time"
         );
         let single = study.of(&cell(&[("aggregation_frames", "1")]));
         assert!(

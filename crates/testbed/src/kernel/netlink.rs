@@ -4,18 +4,37 @@ use crate::error::{Attempt, Fault};
 use futures_util::TryStreamExt;
 use rtnetlink::Handle;
 use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
+use tokio::runtime::{Builder, Runtime};
+
+/// A netlink socket. It stays in the namespace of the thread that opened it, wherever it is used.
+#[derive(Debug)]
+pub(crate) struct Netlink {
+    runtime: Runtime,
+    handle: Handle,
+}
+
+impl Netlink {
+    /// A socket in the calling thread's namespace.
+    pub fn open() -> Result<Self, Fault> {
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.attempt("start the netlink runtime")?;
+        let handle = runtime.block_on(async {
+            let (connection, handle, _) = rtnetlink::new_connection().attempt("open a netlink socket")?;
+            tokio::spawn(connection);
+            Ok(handle)
+        })?;
+        Ok(Netlink { runtime, handle })
+    }
+
+    /// Runs `work` with it.
+    pub fn run<T>(&self, work: impl AsyncFnOnce(Handle) -> Result<T, Fault>) -> Result<T, Fault> {
+        self.runtime.block_on(work(self.handle.clone()))
+    }
+}
 
 /// Runs `work` with a netlink socket in the calling thread's namespace.
 pub(crate) fn with_netlink<T>(work: impl AsyncFnOnce(Handle) -> Result<T, Fault>) -> Result<T, Fault> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .attempt("start the netlink runtime")?;
-    runtime.block_on(async {
-        let (connection, handle, _) = rtnetlink::new_connection().attempt("open a netlink socket")?;
-        tokio::spawn(connection);
-        work(handle).await
-    })
+    Netlink::open()?.run(work)
 }
 
 /// The kernel's data about an interface.

@@ -2,10 +2,9 @@
 //! trials, and then ask for it, by ARP and by neighbour discovery.
 
 use crate::error::{Attempt, Fault};
-use crate::kernel::netlink::interface;
+use crate::kernel::netlink::{Netlink, interface};
 use crate::link::addressing::INTERFACE;
 use futures_util::TryStreamExt;
-use rtnetlink::Handle;
 use rtnetlink::packet_route::neighbour::{
     NeighbourAddress, NeighbourAttribute, NeighbourMessage, NeighbourState,
 };
@@ -15,7 +14,6 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
-use tokio::runtime::{Builder, Runtime};
 
 /// Both ends' entries, and the thread that removes them during a trial. Dropping it ends that.
 #[derive(Debug)]
@@ -31,8 +29,7 @@ type Forgetting = (Sender<()>, JoinHandle<Result<(), Fault>>);
 /// A host's entries of its peer's addresses.
 #[derive(Debug)]
 pub(super) struct Entries {
-    runtime: Runtime,
-    netlink: Handle,
+    netlink: Netlink,
     interface: u32,
     peer: [IpAddr; 2],
 }
@@ -86,24 +83,19 @@ impl Drop for Neighbours {
 impl Entries {
     /// A host's entries of these addresses. Call it in its network namespace.
     pub fn open(peer: [IpAddr; 2]) -> Result<Self, Fault> {
-        let runtime = Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.attempt("start the netlink runtime")?;
-        let (netlink, interface) = runtime.block_on(async {
-            let (connection, netlink, _) = rtnetlink::new_connection().attempt("open a netlink socket")?;
-            tokio::spawn(connection);
-            let interface = interface(&netlink, INTERFACE).await?.header.index;
-            Ok((netlink, interface))
-        })?;
-        Ok(Entries { runtime, netlink, interface, peer })
+        let netlink = Netlink::open()?;
+        let interface =
+            netlink.run(async |netlink| Ok(interface(&netlink, INTERFACE).await?.header.index))?;
+        Ok(Entries { netlink, interface, peer })
     }
 
     /// Removes them. One whose address the host is asking for stays, and the packets that wait for it.
     fn forget(&self) -> Result<(), Fault> {
-        self.runtime.block_on(async {
-            let mut all = self.netlink.neighbours().get().execute();
+        self.netlink.run(async |netlink| {
+            let mut all = netlink.neighbours().get().execute();
             while let Some(entry) = all.try_next().await.attempt("list the neighbour entries")? {
                 if self.is_known(&entry) {
-                    let removed = self.netlink.neighbours().del(entry).execute().await;
+                    let removed = netlink.neighbours().del(entry).execute().await;
                     removed.attempt(format!("remove a neighbour entry on {INTERFACE}"))?;
                 }
             }
