@@ -23,7 +23,7 @@ family = ["ipv4", "ipv6"]
 transport = ["udp", "tcp"]
 size = [1408]
 [probe.stream]
-metrics = ["throughput", "loss", "cpu_sender", "airtime", "aggregate_size", "collisions", "queue_drops_access_point"]
+metrics = ["throughput", "loss", "one_way_delay_mean", "cpu_sender", "airtime", "aggregate_size", "collisions", "queue_drops_access_point"]
 length = { time = "300ms" }
 warmup = "100ms"
 [probe.echo]
@@ -121,7 +121,10 @@ fn a_study_over_wifi_has_both_families_over_udp_and_tcp_in_streams_and_echoes() 
         }
         check_channel(run);
         let mbit = figure(run, Metric::Throughput);
-        println!("note: {cell}: {mbit:.2} Mbit/s");
+        // The hosts have one kernel, and so one clock.
+        let delay = figure(run, Metric::OneWayDelayMean);
+        println!("note: {cell}: {mbit:.2} Mbit/s, {delay:.1} ms");
+        assert!((0.1..1000.0).contains(&delay), "{cell}: {delay} ms");
         if cell.transport == Transport::Udp {
             let expected = network.saturation(cell).unwrap().goodput(cell.payload_bytes()) / 2.0;
             assert!(SHARE.contains(&(mbit / expected)), "{cell}: {mbit} Mbit/s, not {expected}");
@@ -192,7 +195,10 @@ fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations
     let (begin, _) = FAMILIES.split_once("[probe.stream]").unwrap();
     let begin = begin
         .replace("wifi = {", "wifi = { basic_rate = \"1 Mbit/s\",")
-        .replace("size = [1408]", "size = [128]\nneighbour_lifetime = [\"10ms\", \"1h\"]")
+        .replace(
+            "size = [1408]",
+            "size = [128]\nneighbour_lifetime = [\"10ms\", \"1h\"]\nmulticast_to_unicast = [false, true]",
+        )
         .replace("transport = [\"udp\", \"tcp\"]", "transport = [\"udp\"]");
     // Slow enough that each message finds the entries removed.
     let study = format!(
@@ -200,15 +206,21 @@ fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations
          length = {{ time = \"400ms\" }}\nwarmup = \"100ms\"\n[runs]\narms = \"separate\"\nmin = 2\nmax = 2\n"
     );
     let (all, described) = measure(&study);
-    assert_eq!(all.len(), 2 * 2 * 2);
+    assert_eq!(all.len(), 2 * 2 * 2 * 2);
     assert!(described.contains("neighbour entries live for 10 ms"), "{described}");
-    // A PPDU to a group at 1 Mbit/s with WPA2 (docs/wifi.md), 50 of them in a second.
-    for (family, asked_us) in [(Family::Ipv4, 832.0), (Family::Ipv6, 1184.0)] {
+    // A PPDU to a group at 1 Mbit/s with WPA2 (docs/wifi.md), 50 of them in a second; or each to one station.
+    for (family, to_unicast, asked_us) in [
+        (Family::Ipv4, false, 832.0),
+        (Family::Ipv6, false, 1184.0),
+        (Family::Ipv4, true, 0.0),
+        (Family::Ipv6, true, 0.0),
+    ] {
         let [often, never] = ["10ms", "1h"].map(|lifetime| {
             let of_cell = |run: &&RunRecord| {
                 let cell = &run.trial.cell;
                 let lives = cell.settings.neighbour_lifetime.as_ref().map(ToString::to_string);
-                cell.family == family && lives.as_deref() == Some(lifetime)
+                let is_unicast = cell.settings.multicast_to_unicast == Some(to_unicast);
+                cell.family == family && is_unicast && lives.as_deref() == Some(lifetime)
             };
             let run = all.iter().find(of_cell).unwrap();
             assert_eq!(figure(run, Metric::Loss), 0.0, "{}", run.trial);
@@ -216,12 +228,15 @@ fn hosts_that_forget_each_other_ask_by_arp_and_by_longer_neighbour_solicitations
         });
         let (share, expected) = (often - never, 50.0 * asked_us / 1e6);
         println!(
-            "note: {family}: {:.2} % more group airtime, {:.2} by its PPDUs",
+            "note: {family}, to unicast {to_unicast}: {:.2} % more group airtime, {:.2} by its PPDUs",
             100.0 * share,
             100.0 * expected
         );
         // One beacon more or less in 400 ms.
-        assert!((share - expected).abs() < 0.005, "{family}: {share}, not {expected}");
+        assert!(
+            (share - expected).abs() < 0.005,
+            "{family}, to unicast {to_unicast}: {share}, not {expected}"
+        );
     }
 }
 

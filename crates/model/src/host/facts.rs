@@ -64,8 +64,8 @@ pub struct HostFacts {
     /// Boot ID of the kernel, the same in all of its namespaces. Two hosts with the same boot ID share a clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
-    /// Time namespace, in the kernel's naming. Two hosts with the same boot ID and time namespace have the same
-    /// clock.
+    /// Time namespace, in the kernel's naming; `none` for a kernel with none. Two hosts with the same boot ID and time
+    /// namespace have the same clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_namespace: Option<String>,
     /// Whether the host runs under a hypervisor.

@@ -3,6 +3,8 @@
 use crate::sys::types::SystemInfo;
 use nix::sys::utsname::uname;
 use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
 
 /// Properties of this host.
 pub fn host() -> SystemInfo {
@@ -25,9 +27,19 @@ pub fn host() -> SystemInfo {
         governor: read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         clock_source: read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         boot_id: read("/proc/sys/kernel/random/boot_id"),
-        time_namespace: fs::read_link("/proc/self/ns/time")
-            .ok()
-            .map(|name| name.to_string_lossy().into_owned()),
+        time_namespace: time_namespace(),
         virtualised: field("flags").is_some_and(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+    }
+}
+
+/// The time namespace. A kernel with namespaces but without those of time (CONFIG_TIME_NS) has one clock for all
+/// processes: `none`.
+fn time_namespace() -> Option<String> {
+    match fs::read_link("/proc/self/ns/time") {
+        Ok(name) => Some(name.to_string_lossy().into_owned()),
+        Err(error) if error.kind() == ErrorKind::NotFound && Path::new("/proc/self/ns/net").exists() => {
+            Some("none".to_owned())
+        }
+        Err(_) => None,
     }
 }
