@@ -134,8 +134,9 @@ fn an_agent_is_free_again_when_its_coordinator_is_gone_in_the_middle() {
 
 #[test]
 fn an_agent_ends_when_it_is_told_to() {
-    for how in ["INT", "TERM"] {
-        let there = Listening::start("", &[]);
+    // A reflector beside it ends at the same signal.
+    for (how, options) in [("INT", &[][..]), ("TERM", &[]), ("TERM", &["--stamp=127.0.0.1:0"])] {
+        let there = Listening::start("", options);
         let mut stream = there.greeted("127.0.0.1");
         let Listening { program, agent, .. } = there;
         stream.write_all(b"{\"id\":1,\"body\":{\"hello\":{\"oldest\":1,\"newest\":9}}}\n").unwrap();

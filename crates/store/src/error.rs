@@ -98,7 +98,9 @@ impl StoreError {
             Some(rusqlite::ErrorCode::NotADatabase) => StoreError::Foreign { path },
             Some(rusqlite::ErrorCode::DatabaseCorrupt) => StoreError::Damaged { path, reason },
             Some(rusqlite::ErrorCode::OperationInterrupted) => {
-                let reason = "its pages form a loop".to_owned();
+                let reason =
+                    "reading it takes more work than its length allows, as if its pages formed a loop"
+                        .to_owned();
                 StoreError::Damaged { path, reason }
             }
             Some(rusqlite::ErrorCode::DiskFull) => StoreError::Full { attempted, path },

@@ -10,6 +10,8 @@ const LOOK: c_int = 10_000;
 const LEAST: u64 = 1_000_000;
 /// Instructions per byte of a record: reading the whole record takes less than one.
 const A_BYTE: u64 = 4;
+/// The same for a reader that checks the record for damage and may read parts of it many times.
+const A_BYTE_CHECKED: u64 = 64;
 
 /// Functions in a file's own schema do not run, and pages that contradict themselves are not followed. Bound values do
 /// not change how a query runs: otherwise SQLite prepares it again at each use.
@@ -37,9 +39,23 @@ pub fn more_than_tables(connection: &Connection) -> Result<Option<String>> {
     rows.next()?.map(|row| row.get(0)).transpose()
 }
 
-/// Interrupts a query that takes more work than the file's size allows, for example if its pages form a cycle.
-pub fn limit_work(connection: &mut Connection, bytes: u64) -> Result<()> {
-    let mut looks = (LEAST + A_BYTE.saturating_mul(bytes)) / LOOK as u64;
+/// How much work reading a record may take.
+#[derive(Clone, Copy)]
+pub enum Work {
+    /// Its parts, without a check for damage.
+    Glance,
+    /// All of it, with a check for damage.
+    Whole,
+}
+
+/// Interrupts a query that takes more work than the file's size allows, for example if its pages form a cycle or its
+/// tables have no keys.
+pub fn limit_work(connection: &mut Connection, bytes: u64, work: Work) -> Result<()> {
+    let a_byte = match work {
+        Work::Glance => A_BYTE,
+        Work::Whole => A_BYTE_CHECKED,
+    };
+    let mut looks = (LEAST + a_byte.saturating_mul(bytes)) / LOOK as u64;
     connection.progress_handler(
         LOOK,
         Some(move || {

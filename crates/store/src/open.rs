@@ -1,6 +1,6 @@
 //! Creating and opening records.
 
-use crate::hostile;
+use crate::hostile::{self, Work};
 use crate::{Campaign, HostRow, StoreError};
 use rusqlite::{Connection, MAIN_DB, OpenFlags, Row, params};
 use stacklab_model::{CpuScope, LARGEST_NUMBER, too_large};
@@ -84,10 +84,16 @@ impl Record {
         record.known()?.sound()?.upgraded()
     }
 
-    /// Opens a record to read it, even while a campaign writes it. A record of an older format stays unchanged.
+    /// Opens a record to read it, even while a campaign writes it. A record of an older format stays unchanged. Reads
+    /// are limited to the work that its length allows, which is enough for reading it many times.
     pub fn read(path: &Path) -> Result<Self, StoreError> {
-        File::open(path).map_err(|reason| absent(path, &reason))?;
-        let opened = |flags| Record::connect(path, flags, READER_WAITS, None)?.known()?.sound();
+        let file = File::open(path).map_err(|reason| absent(path, &reason))?;
+        let bytes = file.metadata().map_err(|reason| absent(path, &reason))?.len();
+        drop(file);
+        let opened = |flags| {
+            let record = Record::connect(path, flags, READER_WAITS, None)?;
+            record.limited(bytes, Work::Whole)?.known()?.sound()
+        };
         match opened(OpenFlags::SQLITE_OPEN_READ_ONLY) {
             // A commit interrupted by a kill must be rolled back first, which a read-only opening may not do.
             Err(StoreError::CutShort { .. }) => opened(OpenFlags::SQLITE_OPEN_READ_WRITE),
@@ -106,12 +112,8 @@ impl Record {
         // Not opened: closing it would drop the locks of another thread of this program that reads the record.
         let bytes = std::fs::metadata(path).map_err(|reason| absent(path, &reason))?.len();
         let opened = Record::connection(path, OpenFlags::SQLITE_OPEN_READ_ONLY, GLANCE_WAITS);
-        let limited = opened.and_then(|mut connection| {
-            hostile::limit_work(&mut connection, bytes)?;
-            Ok(connection)
-        });
-        let connection = limited.map_err(|e| StoreError::from_sqlite(path, "open the record", e))?;
-        Record::of(connection, path, None).known()
+        let connection = opened.map_err(|e| StoreError::from_sqlite(path, "open the record", e))?;
+        Record::of(connection, path, None).limited(bytes, Work::Glance)?.known()
     }
 
     /// The campaign's row.
@@ -207,6 +209,13 @@ impl Record {
         connection.busy_timeout(waits)?;
         hostile::distrust(&connection)?;
         Ok(connection)
+    }
+
+    /// Limits the work of all reads to what a record of this length allows.
+    pub(crate) fn limited(mut self, bytes: u64, work: Work) -> Result<Self, StoreError> {
+        let limited = hostile::limit_work(&mut self.connection, bytes, work);
+        limited.map_err(|e| self.error("open the record", e))?;
+        Ok(self)
     }
 
     /// Refuses a file that is not a record, is newer, or contains objects that would run while it is read.

@@ -2,7 +2,7 @@
 
 use crate::comparison::paired::Paired;
 use crate::runs::figure;
-use stacklab_model::{Floor, Metric, RunRecord, SELF_ARMS, Transport};
+use stacklab_model::{Effect, Floor, Metric, Question, RunRecord, SELF_ARMS, Transport};
 use std::collections::BTreeMap;
 
 /// The figures of both arms, by block.
@@ -26,6 +26,15 @@ pub fn floors(runs: &[RunRecord]) -> Vec<Floor> {
         Some(Floor { metric, transport, effect: paired.effect() })
     };
     by_block.into_iter().filter_map(of).collect()
+}
+
+/// Whether an effect is smaller than what the method adds to it.
+pub fn hidden(question: &Question, effect: &Effect, floors: &[Floor]) -> bool {
+    let transports = [question.baseline.transport, question.candidate.transport];
+    floors
+        .iter()
+        .filter(|floor| floor.metric == question.metric && transports.contains(&floor.transport))
+        .any(|floor| floor.hides(effect))
 }
 
 #[cfg(test)]
@@ -52,7 +61,7 @@ mod tests {
             (Metric::Throughput, Transport::Udp, 5)
         );
         assert!((floor.effect.estimate - 1.001).abs() < 1e-6, "{floor:?}");
-        let effect = |estimate| stacklab_model::Effect { estimate, ..floor.effect.clone() };
+        let effect = |estimate| Effect { estimate, ..floor.effect.clone() };
         assert!(floor.hides(&effect(1.0005)) && floor.hides(&effect(0.9995)) && !floor.hides(&effect(0.99)));
         assert!(floors(&[run(0, &cell(Family::Ipv4, 128), Metric::Throughput, 1.0)]).is_empty());
     }

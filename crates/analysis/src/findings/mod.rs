@@ -13,7 +13,7 @@ use crate::comparison::verdict::verdict;
 use crate::estimate::estimate;
 use crate::findings::campaign::Campaign;
 use crate::findings::cautions::cautions;
-use crate::findings::floors::floors;
+use crate::findings::floors::{floors, hidden};
 use crate::findings::overall::overall;
 use crate::records::unpaired::unpaired_sentence;
 use crate::runs::Runs;
@@ -74,7 +74,7 @@ fn measured(campaign: &Campaign) -> Findings {
         cautions: cautions(&cells, &comparisons, &many_arms, &steady_state),
         steady_state,
         cells,
-        overall: overall(&comparisons),
+        overall: overall(&comparisons, &floors),
         floors,
         comparisons,
         many_arms,
@@ -174,15 +174,6 @@ pub fn limit(cell: &Cell, metric: Metric, topology: &Topology, link_config: &Lin
         Topology::Wifi(network) => airtime::limit(cell, metric, network),
         _ => headers::limit(cell, metric, link_config),
     }
-}
-
-/// Whether an effect is smaller than what the method adds to it.
-fn hidden(question: &Question, effect: &Effect, floors: &[Floor]) -> bool {
-    let transports = [question.baseline.transport, question.candidate.transport];
-    floors
-        .iter()
-        .filter(|floor| floor.metric == question.metric && transports.contains(&floor.transport))
-        .any(|floor| floor.hides(effect))
 }
 
 /// Invalid runs by reason, the commonest first. A run with several reasons counts once, under all of them together.

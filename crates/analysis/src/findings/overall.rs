@@ -2,10 +2,12 @@
 
 use crate::comparison::distance::{back, interval_back, to_distance};
 use crate::comparison::verdict::verdict;
-use stacklab_model::{Comparison, Effect, Factor, Interval, Overall, Verdict};
+use crate::findings::floors::hidden;
+use stacklab_model::{Comparison, Effect, Factor, Floor, Interval, Overall, Verdict};
 
-/// The differences over all cells, in the order in which they were first asked.
-pub fn overall(comparisons: &[Comparison]) -> Vec<Overall> {
+/// The differences over all cells, in the order in which they were first asked. A difference that an arm has from
+/// itself is no arm's here, either.
+pub fn overall(comparisons: &[Comparison], floors: &[Floor]) -> Vec<Overall> {
     let mut groups: Vec<Vec<&Comparison>> = Vec::new();
     for comparison in comparisons {
         match groups.iter_mut().find(|group| key(group[0]) == key(comparison)) {
@@ -13,7 +15,7 @@ pub fn overall(comparisons: &[Comparison]) -> Vec<Overall> {
             None => groups.push(vec![comparison]),
         }
     }
-    groups.iter().map(|group| over(group)).collect()
+    groups.iter().map(|group| over(group, floors)).collect()
 }
 
 fn key(comparison: &Comparison) -> impl PartialEq + use<> {
@@ -23,10 +25,19 @@ fn key(comparison: &Comparison) -> impl PartialEq + use<> {
     (question.factor, levels, question.metric, transport)
 }
 
-fn over(group: &[&Comparison]) -> Overall {
+fn over(group: &[&Comparison], floors: &[Floor]) -> Overall {
     let question = &group[0].question;
     let effects: Option<Vec<&Effect>> = group.iter().map(|comparison| comparison.effect.as_ref()).collect();
     let effect = effects.map(|effects| mean(&effects));
+    let verdict = match (group, &effect) {
+        // Its adjusted p counts, too.
+        ([one], _) => one.verdict.clone(),
+        (_, None) => verdict(question, Err("a comparison has no figures")),
+        (_, Some(effect)) => match verdict(question, Ok(effect)) {
+            Verdict::Better(_) if hidden(question, effect, floors) => Verdict::Inconclusive,
+            verdict => verdict,
+        },
+    };
     Overall {
         factor: question.factor,
         baseline: question.baseline.level(question.factor),
@@ -38,7 +49,7 @@ fn over(group: &[&Comparison]) -> Overall {
             .iter()
             .filter(|comparison| matches!(comparison.verdict, Verdict::Better(_) | Verdict::Equivalent))
             .count(),
-        verdict: verdict(question, effect.as_ref().ok_or("a comparison has no figures")),
+        verdict,
         effect,
         margin: question.margin,
     }
@@ -86,7 +97,7 @@ mod tests {
     fn a_mean_over_cells_is_narrower_than_each_and_judged_by_the_same_rule() {
         let one = with(&[(1.0, 0.95), (1.0, 0.97), (1.0, 0.96), (1.0, 0.93)]);
         let other = with(&[(1.0, 0.94), (1.0, 0.96), (1.0, 0.95), (1.0, 0.92)]);
-        let found = overall(&[one.clone(), other]);
+        let found = overall(&[one.clone(), other], &[]);
         let [found] = &found[..] else { panic!("one group") };
         let (effect, single) = (found.effect.as_ref().unwrap(), one.effect.as_ref().unwrap());
         assert!((effect.estimate - 0.9474).abs() < 1e-3, "{effect:?}");
@@ -98,7 +109,24 @@ mod tests {
     #[test]
     fn a_comparison_without_figures_leaves_no_mean() {
         let empty = Comparison { effect: None, ..with(&[(1.0, 1.0), (1.0, 1.01)]) };
-        let found = overall(&[with(&[(1.0, 1.0), (1.0, 1.01)]), empty]);
+        let found = overall(&[with(&[(1.0, 1.0), (1.0, 1.01)]), empty], &[]);
         assert!(found[0].effect.is_none() && matches!(found[0].verdict, Verdict::Nothing(_)));
+    }
+
+    #[test]
+    fn what_an_arm_differs_from_itself_or_chance_explains_is_not_said_first_either() {
+        let [one, other] =
+            [0.95, 0.96].map(|figure| with(&[(1.0, figure), (1.0, figure + 0.002), (1.0, figure)]));
+        assert_eq!(one.verdict, Verdict::Better("ipv4".into()));
+        // An arm differs from itself by 8 %.
+        let effect = Paired::of(Scale::Ratio, &[(1.0, 0.92), (1.0, 0.92)]).unwrap().effect();
+        let floor = Floor { metric: Metric::Throughput, transport: one.question.baseline.transport, effect };
+        for (floors, expected) in
+            [(vec![], Verdict::Better("ipv4".into())), (vec![floor], Verdict::Inconclusive)]
+        {
+            assert_eq!(overall(&[one.clone(), other.clone()], &floors)[0].verdict, expected);
+        }
+        let by_chance = Comparison { verdict: Verdict::Inconclusive, ..one };
+        assert_eq!(overall(&[by_chance], &[])[0].verdict, Verdict::Inconclusive);
     }
 }

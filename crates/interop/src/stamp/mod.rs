@@ -12,12 +12,13 @@ mod key;
 mod packet;
 mod rate;
 mod reflector;
+mod sessions;
 mod time;
 mod tlv;
 
 pub use key::{Key, KeyError};
 pub use packet::{AUTHENTICATED_BYTES, Answer, Codec, OPEN_BYTES, Probe, SENDER_TTL, base_bytes};
-pub use reflector::{Arrived, MOST_SESSIONS, PendingAnswer, Reflector, SESSION_IDLE_NS};
+pub use reflector::{Arrived, PendingAnswer, Reflector};
 pub use time::{ErrorEstimate, TimeFormat};
 pub use tlv::{ClassOfService, Extensions, TimestampInfo};
 

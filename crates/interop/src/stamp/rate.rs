@@ -8,7 +8,15 @@ const MOST_CLIENTS: usize = 4096;
 /// So long may a client send at any rate before the limit holds, nanoseconds.
 const BURST_NS: u64 = 1_000_000_000;
 
-/// A limit for each client: an IPv4 address, or an IPv6 network of 64 bits.
+/// The client of an address: an IPv4 address, or an IPv6 network of 64 bits, of which one host may have many.
+pub fn client_of(peer: IpAddr) -> IpAddr {
+    match peer {
+        IpAddr::V4(_) => peer,
+        IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
+    }
+}
+
+/// A limit for each client ([`client_of`]).
 pub struct RateLimit {
     gap_ns: u64,
     /// When each client would have sent all of its packets, had it kept the rate; nanoseconds since 1970.
@@ -23,10 +31,7 @@ impl RateLimit {
 
     /// Whether a packet that arrived now, nanoseconds since 1970, is within the limit; then it counts.
     pub fn admits(&mut self, peer: IpAddr, now_ns: u64) -> bool {
-        let client = match peer {
-            IpAddr::V4(_) => peer,
-            IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
-        };
+        let client = client_of(peer);
         if !self.clients.contains_key(&client) && self.clients.len() >= MOST_CLIENTS {
             self.clients.retain(|_, until| *until > now_ns);
             if self.clients.len() >= MOST_CLIENTS {

@@ -1,16 +1,11 @@
-//! The session-reflector: what it answers, and what it remembers of sessions.
+//! The session-reflector: what it answers.
 
-use crate::stamp::packet::{Answer, Codec, Probe};
+use crate::stamp::packet::{Answer, Codec};
 use crate::stamp::rate::RateLimit;
+use crate::stamp::sessions::Sessions;
 use crate::stamp::time::ErrorEstimate;
 use crate::stamp::tlv::{self, TimestampInfo};
-use std::collections::HashMap;
 use std::net::SocketAddr;
-
-/// Most sessions that a stateful reflector remembers. A packet of a further one is not answered.
-pub const MOST_SESSIONS: usize = 4096;
-/// A session that sends nothing for so long is forgotten, nanoseconds: REFWAIT of TWAMP, 900 s.
-pub const SESSION_IDLE_NS: u64 = 900_000_000_000;
 
 /// What came with a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,24 +28,19 @@ pub struct PendingAnswer {
     pub code_point: u8,
 }
 
-struct Session {
-    answered: u32,
-    last_ns: u64,
-}
-
 /// A session-reflector: stateless, or stateful with a counter for each session.
 pub struct Reflector {
     codec: Codec,
     error: ErrorEstimate,
     info: TimestampInfo,
-    sessions: Option<HashMap<(SocketAddr, u16), Session>>,
+    sessions: Option<Sessions>,
     limit: Option<RateLimit>,
 }
 
 impl Reflector {
     /// A reflector whose clock is as good as `error` says. Timestamps have the format of those that they answer.
     pub fn new(codec: Codec, error: ErrorEstimate, stateful: bool) -> Self {
-        let sessions = stateful.then(HashMap::new);
+        let sessions = stateful.then(Sessions::default);
         Reflector { codec, error, info: TimestampInfo::SOFTWARE, sessions, limit: None }
     }
 
@@ -61,7 +51,7 @@ impl Reflector {
 
     /// Sessions that it remembers.
     pub fn sessions(&self) -> usize {
-        self.sessions.as_ref().map_or(0, HashMap::len)
+        self.sessions.as_ref().map_or(0, Sessions::len)
     }
 
     /// Turns a packet into its answer, which has the same length: whoever forges a sender's address has no gain. Only
@@ -76,7 +66,7 @@ impl Reflector {
         let error = self.error.with_format(probe.error.format);
         let sequence = match &mut self.sessions {
             None => probe.sequence,
-            Some(sessions) => count(sessions, &probe, arrived)?,
+            Some(sessions) => sessions.count((arrived.peer, probe.session), arrived.unix_ns)?,
         };
         let (base, rest) = message.split_at_mut(self.codec.base_bytes());
         let code_point = tlv::reflect(self.codec.key(), base, rest, arrived.traffic_class, self.info);
@@ -103,35 +93,12 @@ impl Reflector {
     }
 }
 
-/// The number of the answer: how many packets of the session were answered before.
-fn count(
-    sessions: &mut HashMap<(SocketAddr, u16), Session>,
-    probe: &Probe,
-    arrived: &Arrived,
-) -> Option<u32> {
-    let now = arrived.unix_ns;
-    let idle = |session: &Session| now.saturating_sub(session.last_ns) > SESSION_IDLE_NS;
-    let key = (arrived.peer, probe.session);
-    if !sessions.contains_key(&key) && sessions.len() >= MOST_SESSIONS {
-        sessions.retain(|_, session| !idle(session));
-        if sessions.len() >= MOST_SESSIONS {
-            return None;
-        }
-    }
-    let session = sessions.entry(key).or_insert(Session { answered: 0, last_ns: now });
-    if idle(session) {
-        session.answered = 0;
-    }
-    let sequence = session.answered;
-    (session.answered, session.last_ns) = (sequence.wrapping_add(1), now);
-    Some(sequence)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::stamp::packet::SENDER_TTL;
     use crate::stamp::packet::tests::{codecs, probe};
+    use crate::stamp::sessions::SESSION_IDLE_NS;
     use crate::stamp::time::TimeFormat;
     use crate::stamp::tlv::{ClassOfService, Extensions};
 
@@ -223,21 +190,6 @@ mod tests {
         assert_eq!(next(&arrived(5_001, NOW)), Some(0), "another port is another session");
         assert_eq!(next(&arrived(5_000, NOW + SESSION_IDLE_NS)), Some(4));
         assert_eq!(next(&arrived(5_000, NOW + 3 * SESSION_IDLE_NS)), Some(0), "forgotten");
-    }
-
-    #[test]
-    fn a_flood_of_sessions_takes_bounded_memory() {
-        let [codec, _] = codecs();
-        let mut reflector = Reflector::new(codec.clone(), error(), true);
-        let mut message = [0; 44];
-        codec.write_probe(&probe(), &Extensions::default(), &mut message);
-        for port in 0..MOST_SESSIONS as u16 {
-            assert!(reflector.reflect(&mut message.clone(), &arrived(port, NOW)).is_some());
-        }
-        assert!(reflector.reflect(&mut message.clone(), &arrived(60_000, NOW)).is_none());
-        assert!(reflector.reflect(&mut message.clone(), &arrived(0, NOW)).is_some());
-        assert!(reflector.reflect(&mut message, &arrived(60_000, NOW + 2 * SESSION_IDLE_NS)).is_some());
-        assert_eq!(reflector.sessions(), 1);
     }
 
     #[test]

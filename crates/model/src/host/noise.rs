@@ -46,7 +46,7 @@ pub struct NoiseFloor {
     pub clock_read_least_ns: u64,
     /// Clock resolution: the smallest step between two consecutive readings that differ, nanoseconds.
     pub clock_step_ns: u64,
-    /// By how much a sleep of 1 ms exceeded 1 ms.
+    /// By how much a sleep of 0.5 ms exceeded 0.5 ms.
     pub timer_late: Option<Spread>,
     /// Time from the kernel's arrival timestamp of a datagram to the return of the receive call that delivered it.
     pub arrival_stamp: Option<Spread>,

@@ -22,7 +22,7 @@ pub struct CompareOptions {
     /// Compare this metric only; may be given again
     #[arg(long = "metric", value_name = "NAME", value_parser = compared)]
     pub metrics: Vec<Metric>,
-    /// text, markdown, csv or json
+    /// text, markdown, csv, raw-csv or json
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
 }

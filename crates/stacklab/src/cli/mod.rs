@@ -33,13 +33,13 @@ Exit codes:
   0    done
   1    something else failed
   2    the command line or the study file is wrong
-  3    the testbed cannot be made on this machine (see: stacklab doctor)
+  3    the testbed or an image cannot be made, or processors not be sampled, on this machine (see: stacklab doctor)
   4    a record cannot be made, read or written
-  5    a host failed in the middle of a campaign, or no agent can be reached there
-  6    the campaign ended without a valid run
+  5    a host failed in the middle of a campaign, has no address, or its agent, server or reflector cannot be reached
+  6    the campaign ended without a valid run, or what was asked of its figures has none
   7    the single measurement (stacklab measure) is not valid
   8    compare --fail-on found a worse figure
-  9    a host does not work over each family (stacklab path)
+  9    a host does not work over each family without a failed request (stacklab path)
   10   the ratio of the families has drifted (stacklab path --watch)
   11   a file of another tool cannot be read, or has nothing to import (stacklab import)
   130  interrupted; what was measured is kept";
@@ -193,7 +193,7 @@ Examples:
   stacklab image build uml-mine --tree ~/linux     of a kernel that you work on
   stacklab image check                             compare all files with what was fetched
 
-The folder is STACKLAB_CACHE, or ~/.cache/stacklab. Nothing is installed on the machine."
+The folder is STACKLAB_CACHE, or stacklab in XDG_CACHE_HOME, or ~/.cache/stacklab. Nothing is installed on the machine."
     )]
     Image(ImageCommand),
     /// Build a study's testbed for use by hand (ping, iperf3, tcpdump on its hosts), and remove it again
@@ -207,7 +207,8 @@ Examples:
   stacklab lab enter receiver                      a shell there
   stacklab lab down
 
-Its hosts are namespaces of this kernel. One testbed is up at a time; it is removed when its background process ends."
+Its hosts are namespaces of this kernel, or of a guest's with --in-vm or where this kernel lacks a module. It has no
+Wi-Fi and no other systems. `enter` ends with the command's own exit code. One testbed is up at a time; it is removed when its background process ends."
     )]
     Lab(LabCommand),
     /// Run as the agent in a guest: wait for the coordinator at a port (used by stacklab itself, and in disk images)

@@ -85,7 +85,7 @@ fn noise(floor: &NoiseFloor) -> String {
     let mut rows = vec![
         ("reading the clock".to_owned(), [print_duration(floor.clock_read_ns), "-".to_owned()]),
         ("step of the clock".to_owned(), [print_duration(floor.clock_step_ns), "-".to_owned()]),
-        ("sleep of 1 ms, late by".to_owned(), spread(floor.timer_late)),
+        ("sleep of 0.5 ms, late by".to_owned(), spread(floor.timer_late)),
         ("kernel's arrival time to receive".to_owned(), spread(floor.arrival_stamp)),
     ];
     for echo in &floor.echoes {
@@ -121,7 +121,7 @@ mod tests {
 Measurement noise floor                median        p99
   reading the clock                     24 ns          -
   step of the clock                      1 ns          -
-  sleep of 1 ms, late by                    -          -
+  sleep of 0.5 ms, late by                  -          -
   kernel's arrival time to receive     950 ns     1.8 us
   loopback echo, udp ipv6, 64 B        6.1 us     9.9 us
 Single delays and";

@@ -145,8 +145,11 @@ impl HostPair {
     pub fn clock_offset(&mut self, path: &Path, spec: &TrialSpec) -> Result<ClockOffset, AgentError> {
         let [sender, receiver] = &self.facts[..] else { return Ok(ClockOffset::Same) };
         let delays = spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
-        if one_clock(sender, receiver) || !delays {
+        if one_clock(sender, receiver) {
             return Ok(ClockOffset::Same);
+        }
+        if !delays {
+            return Ok(ClockOffset::not_asked());
         }
         let one = one_machine(sender, receiver);
         let before = match self.compared {

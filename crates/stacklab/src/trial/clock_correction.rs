@@ -31,6 +31,7 @@ fn without_one_way(mut made: Figures, reason: &str) -> Figures {
         (report.delays, report.delay_points) = (None, None);
         report.received.least_delays.clear();
         report.series.iter_mut().for_each(|row| row.delay_mean_ns = None);
+        report.slices.iter_mut().for_each(|slice| (slice.delay_ns, slice.jitter_ns) = (None, None));
     }
     made
 }
@@ -60,8 +61,10 @@ fn without_drift(mut made: Figures, sources: &[ReportSource], before: Offset, af
     made
 }
 
-/// Maximum errors of the figures, nanoseconds.
+/// What was taken from the figures, and their maximum errors, nanoseconds.
 struct Uncertainty {
+    /// What was taken from each delay, at the mean time of the arrivals.
+    taken_ns: f64,
     /// For a mean delay.
     mean_ns: f64,
     /// For a percentile of delays; the drift was removed as if all messages had arrived at their mean time.
@@ -106,6 +109,10 @@ fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, Stri
         row.delay_mean_ns = row.delay_mean_ns.map(|ns| ns - gained(middle));
     }
     let mean_time = if weight > 0.0 { moment / weight } else { window_ns as f64 / 2.0 };
+    for slice in &mut report.slices {
+        let gained_ns = gained(slice.first_ns.saturating_sub(first_ns) as f64);
+        slice.delay_ns = slice.delay_ns.map(|ns| (ns as f64 - gained_ns).round() as u64);
+    }
     let shift = gained(mean_time);
     delays.mean_ns -= shift;
     delays.buckets = shifted(&delays.buckets, -shift);
@@ -120,7 +127,7 @@ fn correct(report: &mut HostReport, clocks: &Clocks) -> Result<Uncertainty, Stri
         bound_ns: (median_ns.ceil() as u64).min(LARGEST_NUMBER),
         skew_ns_per_s: (drift.skew * 1e9).round().clamp(-MOST_SKEW, MOST_SKEW) as i64,
     };
-    Ok(Uncertainty { mean_ns: bound, median_ns, spread_ns, step_ns })
+    Ok(Uncertainty { taken_ns: shift, mean_ns: bound, median_ns, spread_ns, step_ns })
 }
 
 fn shifted(buckets: &Buckets, by_ns: f64) -> Buckets {
@@ -144,7 +151,11 @@ fn keep_significant(
     uncertainty: &Uncertainty,
 ) {
     let Some(delays) = &report.delays else { return };
-    let median = delays.buckets.percentile(0.5).map(|ns| ns as f64);
+    let median = match values.get(&Metric::OneWayDelay).and_then(Value::measured) {
+        // The figure of an arm is of the rounds that no arm was held up in, not of all messages.
+        Some(joint_ms) if !report.slices.is_empty() => Some(joint_ms * 1e6 - uncertainty.taken_ns),
+        _ => delays.buckets.percentile(0.5).map(|ns| ns as f64),
+    };
     for (metric, corrected, wrong_ns) in [
         (Metric::OneWayDelay, median, uncertainty.median_ns),
         (Metric::OneWayDelayMean, Some(delays.mean_ns), uncertainty.mean_ns),
@@ -172,7 +183,7 @@ mod tests {
     use super::*;
     use crate::trial::evidence::report_sources;
     use crate::trial::fixtures::{received, stream_of};
-    use stacklab_model::Direction;
+    use stacklab_model::{Direction, Slice};
 
     #[test]
     fn clocks_that_were_not_compared_tell_no_delay() {
@@ -227,6 +238,33 @@ mod tests {
             assert!((row.delay_mean_ns.unwrap() - 1e6).abs() < 2.0, "{row:?}");
         }
         assert!(side.received.least_delays.is_empty());
+    }
+
+    #[test]
+    fn of_an_interleaved_arm_the_joint_figure_is_corrected_and_the_slices() {
+        let gained = 20_000.0;
+        let mut report = received(5_000_000_000, gained);
+        let slice = |second: u32| Slice {
+            round: second,
+            messages: 100,
+            first_ns: report.received.first_ns + u64::from(second) * 1_000_000_000,
+            delay_ns: Some(1_000_000 + (gained * (f64::from(second) + 1.0)) as u64),
+            jitter_ns: Some(5.0),
+            ..Slice::default()
+        };
+        report.slices = (0..10).map(slice).collect();
+        let run = figures_of(report.clone(), 240_000, 10_000);
+        // The joint figure was 1 ms; the clock had gained 20 us a second for 1 s before and 5 s of the window.
+        let delay = run.values[&Metric::OneWayDelay].measured().unwrap();
+        assert!((delay - (1.0 - 0.12)).abs() < 1e-3, "{delay}");
+        for slice in &run.host_reports[1].slices {
+            assert!(slice.delay_ns.unwrap().abs_diff(1_000_000) <= 1, "{slice:?}");
+        }
+        let (_, made) = stream_of(vec![received(0, 0.0), report]);
+        let unknown = ClockSync::Unknown("nobody answered".to_owned());
+        let run = corrected(made, &report_sources(Direction::Forward), &unknown);
+        let is_empty = |slice: &Slice| slice.delay_ns.is_none() && slice.jitter_ns.is_none();
+        assert!(run.host_reports[1].slices.iter().all(is_empty));
     }
 
     #[test]

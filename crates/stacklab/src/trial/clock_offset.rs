@@ -41,6 +41,11 @@ impl ClockOffset {
         }
     }
 
+    /// Clocks that are not compared, because no figure that is asked for needs it.
+    pub fn not_asked() -> Self {
+        ClockOffset::Unknown("not compared, because no one-way figure is asked for".to_owned())
+    }
+
     /// The offset that the agents are given, nanoseconds; 0 if they share a clock.
     pub fn offset_ns(&self) -> i64 {
         match self {

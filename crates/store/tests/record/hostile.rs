@@ -1,7 +1,8 @@
 //! Records made to do harm, and records read while a campaign writes them.
 
-use crate::made::{host, without_runs};
+use crate::made::{host, run, without_runs};
 use rusqlite::Connection;
+use stacklab_model::RunStatus;
 use stacklab_store::{Record, StoreError};
 use std::path::Path;
 use std::sync::mpsc;
@@ -93,6 +94,28 @@ fn reading_ends_where_a_records_pages_lead_in_circles() {
     for refusal in refusals(&path) {
         assert!(refusal.contains("is damaged"), "{refusal}");
     }
+}
+
+#[test]
+fn reading_ends_where_a_records_tables_have_no_keys() {
+    let (_folder, path) = without_runs();
+    Connection::open(&path)
+        .unwrap()
+        .execute_batch(
+            "PRAGMA foreign_keys = OFF; DROP TABLE run; DROP TABLE side;
+             CREATE TABLE run (id INTEGER, block INTEGER, position INTEGER) STRICT;
+             CREATE TABLE side (run INTEGER, role TEXT, direction TEXT, report TEXT) STRICT;
+             WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 20000) INSERT INTO run SELECT id, id, 0 FROM n;
+             INSERT INTO side VALUES (1, 'sender', 'forward', '{}')",
+        )
+        .unwrap();
+    let refusal = soon(move || {
+        let record = Record::read(&path).unwrap();
+        // As many runs as a record may have, each of which reads through all.
+        let trial = run(0, 0, RunStatus::Valid).trial;
+        (0..).find_map(|_| record.host_reports(&trial).err()).map(|refusal| refusal.to_string())
+    });
+    assert!(refusal.as_ref().is_some_and(|said| said.contains("more work than its length")), "{refusal:?}");
 }
 
 #[test]

@@ -176,7 +176,7 @@ const TESTBED_KEYS: &[Key] = &[
         "offloads",
         Kind::Boolean,
         "false",
-        "Whether segmentation, receive and checksum offloads stay on. Off, a packet in the kernel is a packet on the wire.",
+        "Whether segmentation and receive offloads (TSO, GSO, GRO, LRO) stay on; checksum offload does. Off, a packet in the kernel is a packet on the wire.",
     ),
     default(
         "topology",

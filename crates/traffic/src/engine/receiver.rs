@@ -348,23 +348,6 @@ mod tests {
     }
 
     #[test]
-    fn what_leaves_from_the_programs_memory_arrives_as_it_was() {
-        for family in Family::ALL.iter().copied() {
-            let (probe, length) = (Probe::Stream, Length::Packets(2_000));
-            let spec = TrialSpec {
-                message_bytes: 30_000,
-                framing: Framing::Message,
-                ..spec(family, Transport::Tcp, Io::Zerocopy, probe, Pacing::Flood, length)
-            };
-            let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
-            let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
-            let received = receiver.collect().unwrap().received;
-            assert_eq!((received.measured, received.reordered, received.strays), (2_000, 0, 0));
-            assert!(sender.counters.get("socket.zerocopy") > 2_000, "the warm-up is sent so too");
-        }
-    }
-
-    #[test]
     fn an_echo_comes_back_in_lockstep_and_on_schedule() {
         for (probe, pacing) in [(Probe::Echo, Pacing::Lockstep), (Probe::EchoOpen, Pacing::Schedule(2_000.0))]
         {

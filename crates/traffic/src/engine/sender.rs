@@ -23,6 +23,7 @@ use stacklab_model::{
 };
 use std::io;
 use std::net::SocketAddr;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
@@ -56,8 +57,13 @@ pub fn run_arm(
     let before = Snapshot::take(&endpoint::interface_of(from)?);
     let memory = SocketMemory::watch(spec);
     sys::raise_file_limit(spec.flows.into()).attempt(|| format!("open {} flows", spec.flows))?;
-    let channels =
+    let mut channels =
         (0..spec.flows).map(|_| Channel::connect(spec, from, to)).collect::<Result<Vec<_>, EngineError>>()?;
+    let groups = groups(channels.len(), turn.is_some());
+    if groups.iter().any(|group| group.len() > 1) {
+        channels.iter_mut().for_each(Channel::without_zerocopy);
+    }
+    let channels = channels;
     let first = &channels[0];
     let attempt = || format!("run {} over {} from {given} to {to}", spec.probe.probe, spec.transport);
     let ended = AtomicBool::new(false);
@@ -84,7 +90,7 @@ pub fn run_arm(
             let answers = scope.spawn(|| {
                 receive(&mut RxBatch::new(&channels, StampClock::new())?, size, spec.token, &mut counter)
             });
-            let sent = stream(spec, &channels, None);
+            let sent = stream(spec, &channels, &groups, None);
             ended.store(true, Ordering::Relaxed);
             let received = answers.join().expect("the receive loop does not panic");
             sent.and_then(|sent| received.map(|()| sent))
@@ -96,7 +102,7 @@ pub fn run_arm(
             let sample = spec.transport == Transport::Tcp && asked;
             thread::scope(|scope| {
                 let sampler = sample.then(|| scope.spawn(|| sample_srtt(first, &ended)));
-                let sent = stream(spec, &channels, turn.as_mut());
+                let sent = stream(spec, &channels, &groups, turn.as_mut());
                 ended.store(true, Ordering::Relaxed);
                 srtt_mean_us =
                     sampler.and_then(|sampler| sampler.join().expect("the sampler does not panic"));
@@ -158,15 +164,24 @@ fn with_delays(mut sent: Vec<Slice>, answered: &[Slice]) -> Vec<Slice> {
     sent
 }
 
-/// Sends on all flows without waiting for replies; each thread sends its own flows. In turns, one thread sends all.
-fn stream(spec: &TrialSpec, channels: &[Channel], turn: Option<&mut Turn<'_>>) -> io::Result<Finished> {
+/// The flows of each sending thread. In turns, one thread sends all.
+fn groups(flows: usize, in_turns: bool) -> Vec<Range<usize>> {
+    if in_turns { std::iter::once(0..flows).collect() } else { threads::groups(flows) }
+}
+
+/// Sends on all flows without waiting for replies; each thread sends its own flows.
+fn stream(
+    spec: &TrialSpec,
+    channels: &[Channel],
+    groups: &[Range<usize>],
+    turn: Option<&mut Turn<'_>>,
+) -> io::Result<Finished> {
     if let Some(turn) = turn {
         let mut sending = Sending::new(spec, channels, 0..channels.len())?;
         sending.phases(Some(turn), |_, _| Ok(()))?;
         return sending.finish();
     }
-    let groups = threads::groups(channels.len());
-    let sent = threads::on_each(&groups, |group| {
+    let sent = threads::on_each(groups, |group| {
         let mut sending = Sending::new(spec, channels, group)?;
         sending.phases(None, |_, _| Ok(()))?;
         sending.finish()

@@ -161,6 +161,14 @@ impl Channel {
         Ok(())
     }
 
+    /// Sends from a buffer that is used again at once, not with MSG_ZEROCOPY.
+    pub(crate) fn without_zerocopy(&mut self) {
+        if self.io == Io::Zerocopy {
+            self.io = if sys::BATCHED_CALLS { Io::Batch } else { Io::Plain };
+            self.flags &= !sys::SEND_ZEROCOPY;
+        }
+    }
+
     /// Writes a header to the front of a message, in the format of this channel.
     pub(crate) fn write(&self, header: &Header, message: &mut [u8]) {
         match self.foreign {

@@ -45,7 +45,7 @@ pub struct TxResult {
 
 impl<'a> TxBatch<'a> {
     /// Buffers for as many messages as the channels send per call, all with the same payload. The channels belong to
-    /// one trial; `first` is the number of the first flow.
+    /// one trial; `first` is the number of the first flow. Several flows have one buffer, and cannot use MSG_ZEROCOPY.
     pub fn new(channels: &'a [Channel], first: u16) -> io::Result<Self> {
         let channel = &channels[0];
         let count = if channel.io == Io::Zerocopy { ZEROCOPY_ROOMS } else { 1 };
@@ -142,17 +142,26 @@ impl<'a> TxBatch<'a> {
         Ok(taken)
     }
 
-    /// Sends an end marker on every flow and blocks until it is sent. Skips flows whose receiver has closed. Returns
-    /// the number of markers sent.
+    /// Sends the rests of partly sent messages and blocks until they are sent.
+    pub fn send_rests(&mut self) -> io::Result<()> {
+        for flow in &mut self.flows {
+            if let Some((header, bytes)) = flow.rest.take() {
+                let message = self.rooms[self.room].slot(0);
+                flow.channel.write(&header, message);
+                flow.channel.send(&message[message.len() - bytes..])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends an end marker on every flow, after what remains of its last message, and blocks until it is sent. Skips
+    /// flows whose receiver has closed. Returns the number of markers sent.
     pub fn mark_end(&mut self, header: Header) -> io::Result<u64> {
         let mut sent = 0;
         self.await_room()?;
+        self.send_rests()?;
         for (place, flow) in self.flows.iter_mut().enumerate() {
             let message = self.rooms[self.room].slot(0);
-            if let Some((rest, bytes)) = flow.rest.take() {
-                flow.channel.write(&rest, message);
-                flow.channel.send(&message[message.len() - bytes..])?;
-            }
             let marker = Header { flow: self.first + place as u16, sequence: flow.messages, ..header };
             flow.channel.write(&marker, message);
             match flow.channel.send_last(message) {

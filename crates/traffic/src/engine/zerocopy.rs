@@ -60,3 +60,42 @@ impl Zerocopy {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::receiver::Receiver;
+    use crate::engine::sender;
+    use crate::trial::fixtures;
+    use stacklab_model::{Family, Framing, HostReport, Io, Length, Pacing, Transport, TrialSpec};
+
+    /// Both hosts' reports of 2000 messages that fill segments, asked to leave from the program's memory.
+    fn flood(family: Family, flows: u32) -> [HostReport; 2] {
+        let mut spec = fixtures::spec(family, Transport::Tcp);
+        (spec.probe.pacing, spec.probe.length) = (Pacing::Flood, Length::Packets(2_000));
+        spec.probe.warmup_ns = 2_000_000;
+        let (message_bytes, framing, io) = (30_000, Framing::Message, Io::Zerocopy);
+        let spec = TrialSpec { message_bytes, framing, io, flows, ..spec };
+        let receiver = Receiver::listen(spec.clone(), family.loopback()).unwrap();
+        let sender = sender::run(&spec, family.loopback(), receiver.address).unwrap();
+        [sender, receiver.collect().unwrap()]
+    }
+
+    #[test]
+    fn what_leaves_from_the_programs_memory_arrives_as_it_was() {
+        for family in Family::ALL.iter().copied() {
+            let [sender, receiver] = flood(family, 1);
+            let received = receiver.received;
+            assert_eq!((received.measured, received.reordered, received.strays), (2_000, 0, 0));
+            assert!(sender.counters.get("socket.zerocopy") > 2_000, "the warm-up is sent so too");
+        }
+    }
+
+    #[test]
+    fn flows_that_share_a_thread_do_not_leave_from_the_programs_memory() {
+        let [sender, receiver] = flood(Family::Ipv4, sys::allowed_processors().count() as u32 + 1);
+        assert_eq!(sender.io, Some(Io::Batch), "the report says what was done");
+        assert_eq!(sender.counters.get("socket.zerocopy"), 0);
+        assert_eq!(receiver.received.measured, sender.sent.measured);
+    }
+}

@@ -47,9 +47,15 @@ fn alone(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Option
 }
 
 /// How much longer than the others the longest round of an arm lasted, from the beginning of its slice to that of the
-/// next one, if that was long. What keeps a path from getting empty keeps all arms waiting.
+/// next one, if that was long. What keeps a path from getting empty keeps all arms waiting. A slice of which nothing
+/// arrived has no beginning: the rounds around it count as equally long.
 fn in_slices(slices: &[Slice]) -> Option<u64> {
-    let began = slices.windows(2).map(|pair| pair[1].first_ns.saturating_sub(pair[0].first_ns));
+    let slices: Vec<&Slice> =
+        slices.iter().filter(|slice| slice.messages > 0 || slice.first_ns > 0).collect();
+    let began = slices.windows(2).map(|pair| {
+        let rounds = pair[1].round.saturating_sub(pair[0].round).max(1);
+        pair[1].first_ns.saturating_sub(pair[0].first_ns) / u64::from(rounds)
+    });
     let last = slices.last()?;
     let mut lasted: Vec<u64> = began.chain([last.last_ns.saturating_sub(last.first_ns)]).collect();
     lasted.sort_unstable();
@@ -135,6 +141,17 @@ mod tests {
         };
         sender.slices = (0..8).map(slice).collect();
         assert_eq!(standstill(&spec, &sender, &receiver), None);
+        let mut with_gaps = receiver.clone();
+        with_gaps.slices = sender.slices.clone();
+        for slice in &mut with_gaps.slices {
+            // A host that has been up for ten days.
+            let up_ns = 864_000_000_000_000;
+            (slice.first_ns, slice.last_ns) = (up_ns + slice.first_ns, up_ns + slice.last_ns);
+        }
+        for round in [3, 7] {
+            with_gaps.slices[round] = Slice { round: round as u32, ..Slice::default() };
+        }
+        assert_eq!(standstill(&spec, &sender, &with_gaps), None);
         let mut at_the_end = sender.clone();
         at_the_end.slices[7].last_ns += 600_000_000;
         assert!(standstill(&spec, &at_the_end, &receiver).unwrap().text.contains("about 570 ms"));

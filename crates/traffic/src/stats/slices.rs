@@ -114,7 +114,11 @@ impl SliceCounter {
             if theirs.messages == 0 {
                 continue;
             }
-            if row.messages == 0 || theirs.first_ns < row.first_ns {
+            if row.messages == 0 {
+                *row = theirs;
+                continue;
+            }
+            if theirs.first_ns < row.first_ns {
                 (row.first_ns, row.at_first) = (theirs.first_ns, theirs.at_first);
             }
             row.messages += theirs.messages;
@@ -180,9 +184,12 @@ mod tests {
         one.record(0, 20, None);
         other.record(0, 5, None);
         other.record(1, 50, None);
+        one.record(2, 60, None);
         one.join(other);
         let rows = one.finish();
         assert_eq!((rows[0].messages, rows[0].at_first, rows[0].first_ns, rows[0].last_ns), (3, 1, 5, 20));
-        assert_eq!((rows.len(), rows[1].messages), (2, 1));
+        // Of the second only one thread has messages: its CPU time is that of the slice.
+        assert_eq!((rows.len(), rows[1].messages), (3, 1));
+        assert_eq!(rows[1].cpu_ns.is_some(), sys::thread_cpu_ns().is_some());
     }
 }

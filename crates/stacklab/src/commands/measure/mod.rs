@@ -66,13 +66,15 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     // The ends are already ordered as sender and receiver.
     let ways = if request.both { Direction::Both } else { Direction::Forward };
     let waiting = WaitingLine::show(&spec);
-    let mut offset = ClockOffset::Same;
     let delays = spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
-    if delays && !one_clock(&sender.facts, &receiver.facts) {
-        offset =
-            ClockOffset::of(shared, measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec)?);
-        spec.clock_offset_ns = offset.offset_ns();
-    }
+    let offset = if one_clock(&sender.facts, &receiver.facts) {
+        ClockOffset::Same
+    } else if delays {
+        ClockOffset::of(shared, measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec)?)
+    } else {
+        ClockOffset::not_asked()
+    };
+    spec.clock_offset_ns = offset.offset_ns();
     let collected = collect(&mut sender.agent, &mut receiver.agent, &path, &spec, ways)?;
     let clocks =
         offset.with_after(|| measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec))?;

@@ -36,7 +36,7 @@ pub fn check(request: &MeasureRequest) -> Result<(), Failure> {
     match (request.io, request.transport) {
         (Some(Io::Segment), Transport::Tcp) => {
             return refuse(
-                "--io segment makes trains of datagrams: with tcp, choose batch, plain or zerocopy"
+                "--io segment makes GSO batches of datagrams: with tcp, choose batch, plain or zerocopy"
                     .to_owned(),
             );
         }
