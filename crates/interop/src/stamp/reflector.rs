@@ -96,8 +96,8 @@ impl Reflector {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stamp::packet::SENDER_TTL;
     use crate::stamp::packet::tests::{codecs, probe};
+    use crate::stamp::packet::{Probe, SENDER_TTL};
     use crate::stamp::sessions::SESSION_IDLE_NS;
     use crate::stamp::time::TimeFormat;
     use crate::stamp::tlv::{ClassOfService, Extensions};
