@@ -163,7 +163,7 @@ impl<'a> Sending<'a> {
         turn.wait()?;
         let warmup = Length::Time(self.spec.probe.warmup_ns.max(LEAST_SLICE_NS));
         let warm = self.phase(Phase::Warmup, warmup, 0, after_each)?;
-        self.tx.send_rests()?;
+        self.tx.flush()?;
         self.sent.warmup = warm.messages;
         let empty_ns = self.empty_path()?;
         if let Pacing::Share(_) = self.pacing {
@@ -215,7 +215,7 @@ impl<'a> Sending<'a> {
         let began = sys::thread_cpu_ns();
         let sent = self.phase(Phase::Measured, Length::Time(slice_ns), round, after_each)?;
         // In another arm's turn they would lengthen that arm's slice and this one.
-        self.tx.send_rests()?;
+        self.tx.flush()?;
         let cpu_ns = sys::thread_cpu_ns().zip(began).map(|(now, began)| now.saturating_sub(began));
         let waited = self.run_delay.read().zip(waited_began);
         let waited_ns = waited.map(|(now, began)| now.saturating_sub(began));

@@ -189,10 +189,19 @@ impl Channel {
         if !self.shares_segments {
             return self.send(message);
         }
-        self.socket.set_tcp_nodelay(true)?;
         let refused = self.send_with(message, sys::SEND_PLAIN)?;
-        self.socket.set_tcp_nodelay(false)?;
+        self.push()?;
         Ok(refused)
+    }
+
+    /// Flushes what MSG_MORE held back of the messages so far.
+    pub fn push(&self) -> io::Result<()> {
+        if self.shares_segments {
+            // Turning it on sends what waits.
+            self.socket.set_tcp_nodelay(true)?;
+            self.socket.set_tcp_nodelay(false)?;
+        }
+        Ok(())
     }
 
     fn send_with(&self, message: &[u8], flags: c_int) -> io::Result<u64> {

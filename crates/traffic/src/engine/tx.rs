@@ -142,14 +142,15 @@ impl<'a> TxBatch<'a> {
         Ok(taken)
     }
 
-    /// Sends the rests of partly sent messages and blocks until they are sent.
-    pub fn send_rests(&mut self) -> io::Result<()> {
+    /// Sends the rests of partly sent messages and what is held back of whole ones. Blocks until they are sent.
+    pub fn flush(&mut self) -> io::Result<()> {
         for flow in &mut self.flows {
             if let Some((header, bytes)) = flow.rest.take() {
                 let message = self.rooms[self.room].slot(0);
                 flow.channel.write(&header, message);
                 flow.channel.send(&message[message.len() - bytes..])?;
             }
+            flow.channel.push()?;
         }
         Ok(())
     }
@@ -159,7 +160,7 @@ impl<'a> TxBatch<'a> {
     pub fn mark_end(&mut self, header: Header) -> io::Result<u64> {
         let mut sent = 0;
         self.await_room()?;
-        self.send_rests()?;
+        self.flush()?;
         for (place, flow) in self.flows.iter_mut().enumerate() {
             let message = self.rooms[self.room].slot(0);
             let marker = Header { flow: self.first + place as u16, sequence: flow.messages, ..header };
