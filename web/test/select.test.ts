@@ -75,6 +75,15 @@ test("the CSV has what is shown, unrounded, and no figure where there is none", 
   expect(lines[2]).toBe("1408,ipv4,loss,%,8,0.5,0.45,0.55,0.05,0.5,,");
 });
 
+test("no field of the CSV is a formula to a spreadsheet", () => {
+  const made = page();
+  const shown = select(made, { metric: "loss" })!;
+  shown.lines[0]!.points[0]!.estimate.missing = "=HYPERLINK(1)";
+  expect(csv(shown).split("\r\n")[1]).toMatch(/,'=HYPERLINK\(1\)$/);
+  shown.lines[0]!.points[1]!.estimate.mean = -1.5;
+  expect(csv(shown).split("\r\n")[2]).toContain(",-1.5,");
+});
+
 test("a downloaded file has a plain name", () => {
   const shown = { ...select(page(), {})!, common: '../../"a" <b>' };
   expect(fileName(shown, "svg")).toBe("throughput-a-b.svg");

@@ -48,7 +48,10 @@ impl FromStr for Endpoint {
         if !matches!(uri.path(), "" | "/") {
             return Ok(Endpoint(uri));
         }
-        let whole = format!("{}{OTLP_METRICS_PATH}", text.trim_end_matches('/'));
+        let (scheme, authority) = (uri.scheme_str().unwrap_or_default(), uri.authority());
+        let authority = authority.map_or("", |authority| authority.as_str());
+        let query = uri.query().map_or_else(String::new, |query| format!("?{query}"));
+        let whole = format!("{scheme}://{authority}{OTLP_METRICS_PATH}{query}");
         whole.parse().map(Endpoint).map_err(|error| format!("it is no URL: {error}"))
     }
 }
@@ -204,6 +207,8 @@ mod tests {
         for base in ["http://localhost:4318", "http://localhost:4318/"] {
             assert_eq!(endpoint(base).unwrap(), "http://localhost:4318/v1/metrics");
         }
+        let with_query = endpoint("http://localhost:4318/?key=a").unwrap();
+        assert_eq!(with_query, "http://localhost:4318/v1/metrics?key=a");
         let own = "https://[2001:db8::1]/api/v1/otlp/v1/metrics";
         assert_eq!(endpoint(own).unwrap(), own);
         for (text, reason) in [

@@ -15,8 +15,11 @@ export function fileName(shown: Shown, ending: string): string {
   return `${words.replace(/^-+|-+$/g, "").slice(0, 80)}.${ending}`;
 }
 
+/** A field, which no spreadsheet takes for a formula: as in the reports' CSV. */
 function quoted(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  const isFigure = /^[0-9.,+\-±%[\]() e]*$/.test(text);
+  const field = /^[=+\-@\t\r]/.test(text) && !isFigure ? `'${text}` : text;
+  return /[",\r\n]/.test(field) ? `"${field.replaceAll('"', '""')}"` : field;
 }
 
 function figure(value: number | null | undefined): string {

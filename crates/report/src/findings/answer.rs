@@ -3,7 +3,7 @@
 use crate::findings::groups::level_name;
 use crate::findings::why::why;
 use crate::rendering::numbers::{DisplayUnit, fixed};
-use stacklab_model::{Effect, Findings, Metric, Overall, Scale, Transport, Verdict};
+use stacklab_model::{Effect, Factor, Findings, Metric, Overall, Scale, Transport, Verdict};
 
 /// `ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower, rtt 1.1 ± 0.2 % higher; loss equivalent. 40 of 42
 /// comparisons are answered.` After each pair, why it differs, if that is known. Of runs that were sampled only that.
@@ -11,17 +11,13 @@ use stacklab_model::{Effect, Findings, Metric, Overall, Scale, Transport, Verdic
 pub fn answer(findings: &Findings) -> Option<String> {
     let all = &findings.overall;
     let mut sentences: Vec<String> = Vec::new();
-    let mut seen: Vec<(&str, &str, Option<Transport>)> = Vec::new();
+    let mut seen: Vec<Key> = Vec::new();
     for one in all {
-        let key = (one.baseline.as_str(), one.candidate.as_str(), one.transport);
-        if seen.contains(&key) {
+        if seen.contains(&key(one)) {
             continue;
         }
-        seen.push(key);
-        let group: Vec<&Overall> = all
-            .iter()
-            .filter(|other| (other.baseline.as_str(), other.candidate.as_str(), other.transport) == key)
-            .collect();
+        seen.push(key(one));
+        let group: Vec<&Overall> = all.iter().filter(|other| key(other) == key(one)).collect();
         if !findings.is_sampled {
             sentences.push(sentence(&group));
         }
@@ -38,6 +34,13 @@ pub fn answer(findings: &Findings) -> Option<String> {
     let [asked, answered] = [|one: &Overall| one.comparisons, |one: &Overall| one.answered]
         .map(|part| all.iter().map(part).sum::<usize>());
     (asked > 0).then(|| format!("{} {answered} of {asked} comparisons answered.", sentences.join(" ")))
+}
+
+/// What a sentence is about. Two factors may have the same levels.
+type Key<'a> = (Factor, &'a str, &'a str, Option<Transport>);
+
+fn key(one: &Overall) -> Key<'_> {
+    (one.factor, &one.baseline, &one.candidate, one.transport)
 }
 
 fn sentence(group: &[&Overall]) -> String {
@@ -89,7 +92,7 @@ pub fn difference(metric: Metric, effect: &Effect) -> String {
 mod tests {
     use super::*;
     use crate::tests::fixtures::{explanations, findings};
-    use stacklab_model::{Factor, Interval};
+    use stacklab_model::Interval;
 
     fn overall(metric: Metric, transport: Transport, estimate: f64, verdict: Verdict) -> Overall {
         let interval = Interval { low: estimate - 0.003, high: estimate + 0.003 };
@@ -131,6 +134,23 @@ mod tests {
              ipv6 against ipv4 over tcp: throughput inconclusive. 22 of 24 comparisons answered."
         );
         assert_eq!(answer(&Findings { overall: vec![], ..findings() }), None);
+    }
+
+    #[test]
+    fn factors_with_the_same_levels_have_a_sentence_each() {
+        let of = |factor| Overall {
+            factor,
+            baseline: "65536".into(),
+            candidate: "1048576".into(),
+            ..overall(Metric::Throughput, Transport::Tcp, 1.0, Verdict::Equivalent)
+        };
+        let overall = vec![of(Factor::SendBuffer), of(Factor::ReceiveBuffer)];
+        let said = answer(&Findings { overall, ..findings() }).unwrap();
+        assert!(
+            said.contains("send_buffer=1048576 against send_buffer=65536 over tcp: throughput equiv"),
+            "{said}"
+        );
+        assert!(said.contains("receive_buffer=1048576 against receive_buffer=65536 over tcp"), "{said}");
     }
 
     #[test]

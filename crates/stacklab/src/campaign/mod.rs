@@ -15,6 +15,15 @@ use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
 use stacklab_traffic::protocol::AgentError;
 use std::collections::HashMap;
+use std::path::Path;
+
+/// The reason why a record cannot be gone on with.
+fn another_plan(path: &Path, trial: &Trial) -> String {
+    format!(
+        "{} is of another plan, and has another run in the place of `{trial}`: go on with the stacklab that wrote it, or start a new record",
+        path.display()
+    )
+}
 
 /// Measures until the campaign has ended; `run` gives a run for each trial that it is given together. Runs that the
 /// record already holds are not repeated.
@@ -41,7 +50,12 @@ pub fn measure(
         let mut missing = Vec::new();
         for trial in trials {
             match kept.get(&(trial.block, trial.position)) {
-                Some(place) => progress.kept(&runs[*place]),
+                Some(place)
+                    if (&runs[*place].trial.cell, runs[*place].trial.probe) == (&trial.cell, trial.probe) =>
+                {
+                    progress.kept(&runs[*place]);
+                }
+                Some(_) => return Err(Failure::Usage(another_plan(record.path(), &trial))),
                 None => missing.push(trial),
             }
         }

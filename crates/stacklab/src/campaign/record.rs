@@ -1,7 +1,7 @@
 //! From a record to its findings.
 
 use crate::campaign::imported::ImportedStudy;
-use crate::campaign::schedule::Schedule;
+use crate::campaign::schedule::{Schedule, as_it_began};
 use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
 use stacklab_analysis::{Campaign, findings};
@@ -60,6 +60,7 @@ impl Recorded {
         } else {
             let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
             let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+            let study = as_it_began(study, campaign.seed, &runs);
             let plan = Plan::new(&study, campaign.seed);
             let (questions, stop_reasons) = Schedule::new(&study, &plan).walk(&runs);
             (study, questions, stop_reasons)

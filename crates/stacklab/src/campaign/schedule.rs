@@ -4,7 +4,7 @@
 //! one, and a report of a record shows why measuring stopped for each question.
 
 use stacklab_analysis::{Paired, Runs, stopping_state, verdict};
-use stacklab_model::{Effect, Metric, Question, RunRecord, StopReason, Trial, Verdict};
+use stacklab_model::{Effect, Metric, Question, RunRecord, StopReason, StoppingState, Trial, Verdict};
 use stacklab_study::{Plan, Study, look};
 use std::collections::BTreeMap;
 
@@ -49,7 +49,7 @@ impl<'a> Schedule<'a> {
         if self.block >= self.study.rule.max {
             return Vec::new();
         }
-        Plan::active(self.study, self.plan.block(self.block), &self.stop_reasons, &self.questions)
+        self.plan.active(self.study, self.plan.block(self.block), &self.stop_reasons, &self.questions)
     }
 
     /// Goes to the next block, after every trial of the current one has been run, and decides which questions are
@@ -87,8 +87,9 @@ impl<'a> Schedule<'a> {
             }
         }
         // The rule's limits also apply to trials without a question.
-        let budget_is_spent = self.study.rule.budget_ns.is_some_and(|budget| spent_ns >= budget);
-        if self.questions.is_empty() && budget_is_spent {
+        let open = StoppingState { narrow: false, decided: false };
+        let is_over = look(&self.study.rule, self.block, spent_ns, open).is_some();
+        if is_over && self.stop_reasons.iter().all(Option::is_some) {
             self.block = self.study.rule.max;
         }
         (index, newly)
@@ -131,6 +132,15 @@ impl<'a> Schedule<'a> {
     }
 }
 
+/// The study of a campaign that has these runs. One from before arms took turns unless the study says otherwise is as it
+/// began: without turns.
+pub fn as_it_began(study: Study, seed: u64, runs: &[RunRecord]) -> Study {
+    let plan = Plan::new(&study, seed);
+    let mut of_arms = runs.iter().filter(|run| plan.takes_turns(&run.trial)).peekable();
+    let began_without = of_arms.peek().is_some() && of_arms.all(|run| run.spec.slicing.is_none());
+    if began_without { Study { slicing: None, ..study } } else { study }
+}
+
 /// A verdict in one or two words.
 fn answer(question: &Question, runs: &Runs) -> String {
     let effect = Paired::new(question, runs).map(|paired| paired.effect());
@@ -145,4 +155,51 @@ fn answer(question: &Question, runs: &Runs) -> String {
 /// The key of a run within its campaign.
 pub fn key(run: &RunRecord) -> (u32, u32) {
     (run.trial.block, run.trial.position)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::campaign::sources::StudySource;
+    use crate::trial::fixtures::trial_and_spec;
+    use stacklab_model::RunStatus;
+    use std::collections::BTreeMap;
+
+    /// A run of so many seconds in a block.
+    fn run(block: u32, seconds: u64) -> RunRecord {
+        let (trial, spec) = trial_and_spec();
+        RunRecord {
+            trial: Trial { block, ..trial },
+            spec,
+            started_unix_ns: 0,
+            wall_ns: seconds * 1_000_000_000,
+            status: RunStatus::Valid,
+            values: BTreeMap::new(),
+            drops: Default::default(),
+            host_reports: Vec::new(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_campaign_ends_with_its_budget_though_nobody_asks_for_some_trials() {
+        for questions in ["[\"throughput\"]", "[]"] {
+            let source = StudySource::read(Some(std::path::Path::new("quickstart"))).unwrap();
+            let mut study = source.check(None, &["runs.budget=\"60s\"".to_owned()]).unwrap();
+            if questions == "[]" {
+                study.comparisons.clear();
+            } else {
+                // Of round trips nobody asks.
+                study.comparisons.iter_mut().for_each(|one| one.metrics = vec![Metric::Throughput]);
+            }
+            let plan = Plan::new(&study, 1);
+            let mut schedule = Schedule::new(&study, &plan);
+            let mut runs = vec![run(0, 61)];
+            schedule.advance(&runs);
+            assert!(!schedule.trials().is_empty(), "an interval needs two blocks: {questions}");
+            runs.push(run(1, 1));
+            schedule.advance(&runs);
+            assert!(schedule.trials().is_empty(), "{questions}: {:?}", schedule.trials());
+        }
+    }
 }

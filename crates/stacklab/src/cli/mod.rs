@@ -33,9 +33,9 @@ Exit codes:
   0    done
   1    something else failed
   2    the command line or the study file is wrong
-  3    the testbed or an image cannot be made, or processors not be sampled, on this machine (see: stacklab doctor)
+  3    the testbed cannot be made on this machine, nor an image, or its processors not be sampled (see: stacklab doctor)
   4    a record cannot be made, read or written
-  5    a host failed in the middle of a campaign, has no address, or its agent, server or reflector cannot be reached
+  5    a host failed in the middle of a campaign, or no agent can be reached there, nor a server or reflector
   6    the campaign ended without a valid run, or what was asked of its figures has none
   7    the single measurement (stacklab measure) is not valid
   8    compare --fail-on found a worse figure

@@ -4,6 +4,7 @@ use crate::campaign::imported::ImportedStudy;
 use crate::campaign::measure;
 use crate::campaign::progress::Progress;
 use crate::campaign::record::conclude;
+use crate::campaign::schedule::as_it_began;
 use crate::campaign::sources::{StudySource, new_record, new_seed, newest_record, study_of};
 use crate::cli::run::RunOptions;
 use crate::commands::report;
@@ -15,7 +16,7 @@ use crate::rig::placement::RoutedPlacement;
 use crate::rig::remote_host::reach;
 use crate::rig::rigs::Rigs;
 use stacklab_agent::interrupt;
-use stacklab_model::{CpuScope, Systems, Topology};
+use stacklab_model::{CpuScope, Metric, Probe, Systems, Topology};
 use stacklab_report::Format;
 use stacklab_store::{Campaign, Record};
 use stacklab_study::{Plan, Study};
@@ -86,11 +87,9 @@ fn campaign_until(
             record
         }
         None => {
-            let interleaved = Plan::new(&request.study, request.campaign.seed).interleaves_all();
-            let cpu_scope = if interleaved { CpuScope::Threads } else { rigs.cpu_scope(&request.study) };
             let campaign = Campaign {
                 testbed_description: testbed_description.clone(),
-                cpu_scope,
+                cpu_scope: cpu_scope(&request, &rigs),
                 ..request.campaign.clone()
             };
             Record::create(&request.path, &campaign)?
@@ -121,6 +120,18 @@ fn campaign_until(
         return Err(failure);
     }
     Ok((record, measured))
+}
+
+/// What the CPU time of hosts is of, in the trials that it is asked of.
+fn cpu_scope(request: &Request, rigs: &Rigs) -> CpuScope {
+    let study = &request.study;
+    let asked = study.probes.iter().filter(|probe| probe.metrics.iter().copied().any(Metric::is_host_cpu));
+    let asked: Vec<Probe> = asked.map(|probe| probe.probe).collect();
+    match Plan::new(study, request.campaign.seed).interleaves(&asked) {
+        Some(true) => CpuScope::Threads,
+        Some(false) => rigs.cpu_scope(study),
+        None => CpuScope::Various,
+    }
 }
 
 /// What to run, and where to record it.
@@ -173,13 +184,8 @@ impl Request {
             )));
         }
         let source = StudySource { name: campaign.study_name.clone(), text: campaign.study_text.clone() };
-        let mut study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
-        // A campaign from before arms were interleaved unless the study says otherwise goes on as it began.
-        let runs = record.runs()?;
-        let mut began = runs.iter().filter(|run| run.trial.probe.interleaves()).peekable();
-        if began.peek().is_some() && began.all(|run| run.spec.slicing.is_none()) {
-            study.slicing = None;
-        }
+        let study = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+        let study = as_it_began(study, campaign.seed, &record.runs()?);
         Ok(Request { study, campaign, record: Some(record), path })
     }
 }

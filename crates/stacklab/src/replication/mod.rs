@@ -18,6 +18,7 @@ pub mod text;
 pub use published::name as published_name;
 
 use crate::campaign::imported::ImportedStudy;
+use crate::campaign::schedule::as_it_began;
 use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
 use fragments::FragmentedCell;
@@ -70,8 +71,9 @@ pub fn replicate(
     let campaign = record.campaign()?;
     ImportedStudy::refuse(&campaign, "this record")?;
     let source = StudySource { name: campaign.study_name, text: campaign.study_text };
-    let plan = source.check(campaign.scale.as_deref(), &campaign.settings)?;
     let records = record.runs()?;
+    let plan = source.check(campaign.scale.as_deref(), &campaign.settings)?;
+    let plan = as_it_began(plan, campaign.seed, &records);
     let runs = Runs::new(&records);
     let host = record.hosts()?.into_iter().next();
     Ok(Replication {

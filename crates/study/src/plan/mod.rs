@@ -45,10 +45,25 @@ impl Plan {
         Plan { seed, groups, interleaved }
     }
 
-    /// Whether every trial is an arm of an interleaved trial with others.
-    pub fn interleaves_all(&self) -> bool {
+    /// Whether a trial is an arm of an interleaved trial.
+    pub fn takes_turns(&self, trial: &Trial) -> bool {
+        self.interleaved.contains_key(&(trial.cell.clone(), trial.probe))
+    }
+
+    /// Of the trials of a block whose probe is one of these, whether all (`Some(true)`), none (`Some(false)`) or some
+    /// (`None`) are arms of interleaved trials with others; of all probes if there is no such trial.
+    pub fn interleaves(&self, probes: &[Probe]) -> Option<bool> {
         let block = self.block(0);
-        self.together(&block).all(|arms| arms.len() > 1)
+        let in_turns = |is_one_of: &dyn Fn(Probe) -> bool| -> Vec<bool> {
+            let trials = self.together(&block).flat_map(|arms| arms.iter().map(|arm| (arm, arms.len() > 1)));
+            trials.filter(|(arm, _)| is_one_of(arm.probe)).map(|(_, in_turns)| in_turns).collect()
+        };
+        let mut found = in_turns(&|probe| probes.contains(&probe));
+        if found.is_empty() {
+            found = in_turns(&|_| true);
+        }
+        let first = found.first().copied().unwrap_or(false);
+        found.iter().all(|in_turns| *in_turns == first).then_some(first)
     }
 
     /// Whether any trial is an arm of an interleaved trial.
@@ -95,9 +110,11 @@ impl Plan {
     }
 
     /// The trials of a block that are still needed: all except trials with stopped questions only. A trial without
-    /// any question stays. `stop_reason` has an item for each of `questions`; a missing one is open. Trials keep
-    /// their order and positions.
+    /// any question stays, and so does one whose arm would otherwise be alone in an interleaved trial: its figures
+    /// would be measured in another way. `stop_reason` has an item for each of `questions`; a missing one is open.
+    /// Trials keep their order and positions.
     pub fn active(
+        &self,
         study: &Study,
         trials: Vec<Trial>,
         stop_reason: &[Option<StopReason>],
@@ -119,7 +136,14 @@ impl Plan {
             let arm = (&trial.cell, trial.probe);
             open.contains(&arm) || !asked.contains(&arm)
         };
-        let active: Vec<Trial> = trials.into_iter().filter(worth).collect();
+        let group = |trial: &Trial| self.interleaved.get(&(trial.cell.clone(), trial.probe)).copied();
+        let mut arms: HashMap<usize, usize> = HashMap::new();
+        for group in trials.iter().filter(|trial| worth(trial)).filter_map(group) {
+            *arms.entry(group).or_insert(0) += 1;
+        }
+        let is_beside_one = |trial: &Trial| group(trial).is_some_and(|group| arms.get(&group) == Some(&1));
+        let active: Vec<Trial> =
+            trials.into_iter().filter(|trial| worth(trial) || is_beside_one(trial)).collect();
         // Arms against themselves are measured for the others.
         if active.iter().all(|trial| is_against_itself(&trial.cell)) { Vec::new() } else { active }
     }

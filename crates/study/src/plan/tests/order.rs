@@ -100,7 +100,7 @@ fn a_trial_is_left_out_when_all_its_questions_are_settled() {
     let plan = Plan::new(&study, 1);
     let questions = study.questions();
     let active =
-        |stop_reason: &[Option<StopReason>]| Plan::active(&study, plan.block(0), stop_reason, &questions);
+        |stop_reason: &[Option<StopReason>]| plan.active(&study, plan.block(0), stop_reason, &questions);
 
     assert_eq!(active(&[]), plan.block(0));
     assert_eq!(active(&vec![None; questions.len()]), plan.block(0));
@@ -130,8 +130,8 @@ fn a_trial_that_no_question_asks_for_stays() {
     let mut study = quickstart();
     study.comparisons[0].metrics = vec![Metric::Throughput];
     let questions = study.questions();
-    let trials = Plan::new(&study, 1).block(0);
-    let left = Plan::active(&study, trials, &vec![Some(StopReason::Cap); questions.len()], &questions);
+    let plan = Plan::new(&study, 1);
+    let left = plan.active(&study, plan.block(0), &vec![Some(StopReason::Cap); questions.len()], &questions);
     assert_eq!(left.len(), 12);
     assert!(left.iter().all(|trial| trial.probe == Probe::Echo));
 }

@@ -5,7 +5,7 @@ use crate::plan::interleave::{interleaves, is_against_itself};
 use crate::plan::tests::{interleaved, quickstart, varied};
 use crate::study::Study;
 use crate::{Input, parse};
-use stacklab_model::{Factor, Probe, Slicing, StopReason, Trial};
+use stacklab_model::{Factor, Family, Probe, Question, Slicing, StopReason, Trial};
 
 #[test]
 fn compared_cells_run_together_and_one_cell_of_each_kind_against_itself() {
@@ -13,7 +13,7 @@ fn compared_cells_run_together_and_one_cell_of_each_kind_against_itself() {
     let block = plan.block(0);
     let together: Vec<&[Trial]> = plan.together(&block).collect();
     assert_eq!(together.iter().map(|arms| arms.len()).sum::<usize>(), block.len());
-    assert!(plan.interleaves_all());
+    assert!(plan.interleaves(&[]) == Some(true));
     let (own, others): (Vec<&[Trial]>, Vec<&[Trial]>) =
         together.into_iter().partition(|arms| is_against_itself(&arms[0].cell));
     // Two transports by two probes; three sizes of each.
@@ -100,10 +100,47 @@ fn arms_against_themselves_end_with_the_last_question() {
     let study = interleaved();
     let (plan, questions) = (Plan::new(&study, 1), study.questions());
     let all = vec![Some(StopReason::Decided); questions.len()];
-    assert!(Plan::active(&study, plan.block(0), &all, &questions).is_empty());
+    assert!(plan.active(&study, plan.block(0), &all, &questions).is_empty());
     let mut but_one = all;
     but_one[0] = None;
-    assert_eq!(Plan::active(&study, plan.block(0), &but_one, &questions).len(), 2 + 2 * 4);
+    assert_eq!(plan.active(&study, plan.block(0), &but_one, &questions).len(), 2 + 2 * 4);
+}
+
+#[test]
+fn no_arm_stays_alone_in_an_interleaved_trial() {
+    let text = r#"
+title = "families and MTUs"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["udp"]
+size = [128]
+mtu = [1500, 1280]
+[probe.stream]
+metrics = ["throughput"]
+length = { time = "100ms" }
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+metrics = ["throughput"]
+[[comparison]]
+factor = "mtu"
+baseline = 1500
+candidate = 1280
+metrics = ["throughput"]
+"#;
+    let study = parse(&Input::file("both.toml", text)).unwrap();
+    let study = Study { slicing: Some(Slicing::default()), ..study };
+    let (plan, questions) = (Plan::new(&study, 1), study.questions());
+    // The families are settled, and of the MTUs one is open: of the other family's arms none is asked for.
+    let open =
+        |question: &Question| question.factor == Factor::Mtu && question.baseline.family == Family::Ipv6;
+    let settled: Vec<_> =
+        questions.iter().map(|question| (!open(question)).then_some(StopReason::Narrow)).collect();
+    let active = plan.active(&study, plan.block(0), &settled, &questions);
+    let active: Vec<Trial> = active.into_iter().filter(|trial| !is_against_itself(&trial.cell)).collect();
+    assert_eq!(active.len(), 4, "{active:?}");
+    assert!(plan.together(&active).all(|arms| arms.len() == 2), "{active:?}");
 }
 
 #[test]
