@@ -319,6 +319,41 @@ max = 2
 }
 
 #[test]
+fn what_is_on_its_way_takes_no_place_in_a_links_queue() {
+    let study = r#"
+title = "Small messages over a long link"
+[testbed]
+topology = "routed"
+rate = "20 Mbit/s"
+delay = "30ms"
+[factors]
+family = ["ipv4", "ipv6"]
+transport = ["udp"]
+framing = ["message"]
+size = [64]
+[probe.stream]
+metrics = ["throughput"]
+length = { time = "1s" }
+warmup = "200ms"
+[runs]
+arms = "separate"
+min = 2
+max = 2
+"#;
+    let (runs, ..) = measured_and_seen(study, &[]);
+    assert_eq!(runs.len(), 4);
+    for run in &runs {
+        let cell = &run.trial.cell;
+        // Payload, headers of UDP and Ethernet, and what a frame takes on the wire beside them.
+        let frame = 64 + cell.family.header_bytes() + 8 + 14 + 24;
+        let (mbit, expected) = (figure(run, Metric::Throughput), 20.0 * 64.0 / f64::from(frame));
+        println!("note: {cell}: {mbit:.2} of {expected:.2} Mbit/s");
+        // With places of the queue taken, a third. A guest may pause.
+        assert!((0.8..1.05).contains(&(mbit / expected)), "{cell}: {mbit}, not {expected}");
+    }
+}
+
+#[test]
 fn what_cannot_be_had_is_named_before_anything_starts() {
     let program = Program::new();
     program.write("m.toml", study(SLOW, FLOOD, &["native", "6rd"], &[128]));

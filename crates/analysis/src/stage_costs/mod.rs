@@ -240,7 +240,7 @@ fn place(
         let ns = sample.stands_for_ns as f64;
         match profile.stages[sample.stage as usize].kind {
             StageKind::Other => block.other += ns,
-            StageKind::Stack if !sample.is_own => block.outside += ns,
+            StageKind::Stack | StageKind::Unmapped if !sample.is_own => block.outside += ns,
             _ => {}
         }
         block.ns[sample.stage as usize] += ns;

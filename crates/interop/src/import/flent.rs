@@ -32,24 +32,37 @@ pub fn read(text: &str) -> Result<ToolFile, ImportError> {
     let version = meta.text("FLENT_VERSION").map(str::to_owned);
     let mut left_out = Vec::new();
     let mut streams: [Vec<&Node>; 2] = [Vec::new(), Vec::new()];
-    let mut tests = Vec::new();
+    let (mut tests, mut pings) = (Vec::new(), Vec::new());
     for (name, series) in results.fields() {
         let is_sum = ["sum", "avg", "totals", "max", "min"].iter().any(|word| name.ends_with(word));
         match name.as_str() {
             _ if is_sum => {}
             name if name.starts_with("TCP upload") => streams[0].push(series),
             name if name.starts_with("TCP download") => streams[1].push(series),
-            name if name.starts_with("Ping (ms) UDP") => tests.push(round_trips(meta, name, series)),
+            name if name.starts_with("Ping (ms) UDP") => pings.push((name, series)),
             name if name.contains("ICMP") => {
                 left_out.push(format!("{name}: stacklab has no such transport"));
             }
             name => left_out.push(format!("{name}: stacklab has no metric that is like it")),
         }
     }
-    for (series, direction) in streams.iter().zip([Direction::Forward, Direction::Reverse]) {
-        if !series.is_empty() {
-            tests.push(stream(meta, series, direction));
+    for (name, series) in pings {
+        // Not those of a path without load, and `rtt_loaded` is beside one stream in one direction.
+        if streams.iter().all(Vec::is_empty) {
+            tests.push(round_trips(meta, name, series));
+        } else {
+            left_out.push(format!("{name}: round trips beside these streams are no metric of stacklab's"));
         }
+    }
+    match streams.each_ref().map(|series| !series.is_empty()) {
+        [true, true] => {
+            let mut test = stream(meta, &streams[0], Direction::Both);
+            test.set(Metric::ThroughputReverse, rate(&streams[1]));
+            tests.push(test);
+        }
+        [true, false] => tests.push(stream(meta, &streams[0], Direction::Forward)),
+        [false, true] => tests.push(stream(meta, &streams[1], Direction::Reverse)),
+        [false, false] => {}
     }
     Ok(ToolFile { format: Format::Flent, version, content: Content::Tests(tests), left_out })
 }
@@ -105,10 +118,12 @@ fn round_trips(meta: &Node, name: &str, series: &Node) -> ToolTest {
 fn stream(meta: &Node, series: &[&Node], direction: Direction) -> ToolTest {
     let mut test = begun(meta, Probe::Stream, Transport::Tcp);
     (test.direction, test.flows) = (direction, series.len() as u32);
-    let means: Option<f64> = series.iter().map(|series| mean(&figures(series)).measured()).sum();
-    test.set(
-        Metric::Throughput,
-        means.map_or_else(|| Value::Missing("a stream has no figures".to_owned()), Value::Measured),
-    );
+    test.set(Metric::Throughput, rate(series));
     test
+}
+
+/// The mean rates of streams, added up.
+fn rate(series: &[&Node]) -> Value {
+    let means: Option<f64> = series.iter().map(|series| mean(&figures(series)).measured()).sum();
+    means.map_or_else(|| Value::Missing("a stream has no figures".to_owned()), Value::Measured)
 }

@@ -1,3 +1,5 @@
+mod directions;
+
 use super::*;
 use stacklab_model::Value;
 use stacklab_model::{Direction, Family, Metric, Probe, Transport};
@@ -279,6 +281,16 @@ fn flents_series_of_udp_are_read_and_those_of_icmp_are_named() {
     let test = one(text.as_bytes());
     assert_eq!(told(&test), (V6, TCP, None, 2, Direction::Reverse));
     is_near(&test, Metric::Throughput, 16.0);
+    // Both directions at once, and round trips meanwhile.
+    let text = r#"{"version": 4, "metadata": {"IP_VERSION": 6, "LENGTH": 2, "HOST": "h"}, "x_values": [], "results":
+        {"TCP download BE": [10, 20], "TCP upload BE": [4, 6], "TCP upload EF": [1, 1], "Ping (ms) UDP BE": [3, 4]}}"#;
+    let found = file(text.as_bytes());
+    let [left_out] = &found.left_out[..] else { panic!("{:?}", found.left_out) };
+    assert!(left_out.starts_with("Ping (ms) UDP BE"), "{left_out}");
+    let test = one(text.as_bytes());
+    assert_eq!(told(&test), (V6, TCP, None, 2, Direction::Both));
+    is_near(&test, Metric::Throughput, 6.0);
+    is_near(&test, Metric::ThroughputReverse, 15.0);
 }
 
 #[test]

@@ -132,8 +132,8 @@ impl<'a> Schedule<'a> {
     }
 }
 
-/// The study of a campaign that has these runs. One from before arms took turns unless the study says otherwise is as it
-/// began: without turns.
+/// The study of a campaign that has these runs. One from before arms took turns unless the study says otherwise is as
+/// it began: without turns.
 pub fn as_it_began(study: Study, seed: u64, runs: &[RunRecord]) -> Study {
     let plan = Plan::new(&study, seed);
     let mut of_arms = runs.iter().filter(|run| plan.takes_turns(&run.trial)).peekable();

@@ -73,8 +73,11 @@ pub fn read_csv(text: &str) -> Result<ToolFile, ImportError> {
     for row in rows {
         let beside = |test: &Vec<Row>| {
             let first = &test[0];
+            // At the client the server's port is one, at the server its own.
+            let is_one = |field: usize| first.connection[field] == row.connection[field];
             first.time == row.time
-                && first.connection[2..4] == row.connection[2..4]
+                && is_one(2)
+                && (is_one(3) || is_one(1))
                 && (first.to - row.to).abs() < 0.2
                 && test.iter().all(|other| other.connection[4] != row.connection[4])
         };

@@ -48,6 +48,8 @@ pub fn read_text(text: &str) -> Result<ToolFile, ImportError> {
     let (mut head, mut version) = (Head::default(), None);
     let (mut group, mut tests) = (Group::default(), Vec::new());
     let (mut of_server, mut left_out) = (false, Vec::new());
+    // A client that tests both directions listens, too (-d and -r).
+    let (mut is_client, mut listening) = (false, None);
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         let failed = |reason: String| ImportError::of_line(number, reason);
@@ -60,6 +62,12 @@ pub fn read_text(text: &str) -> Result<ToolFile, ImportError> {
             }
             let transport = [("TCP", Transport::Tcp), ("UDP", Transport::Udp)];
             let named = transport.iter().find(|(name, _)| rest.split_whitespace().any(|word| word == *name));
+            let port = rest.split_once("port ").and_then(|(_, port)| port.split_whitespace().next());
+            if line.starts_with("Server") {
+                listening = port.map(str::to_owned);
+            } else {
+                is_client = true;
+            }
             head =
                 Head { transport: named.map(|(_, t)| *t), size: None, is_server: line.starts_with("Server") };
         } else if let Some(rest) = line.strip_prefix("Sending ") {
@@ -79,8 +87,10 @@ pub fn read_text(text: &str) -> Result<ToolFile, ImportError> {
                     version = peer.split(')').next().map(str::to_owned);
                 }
                 group.head = head;
-                let ends = ends_of(ends).ok_or_else(|| failed("this is no pair of addresses".to_owned()))?;
-                let is_reverse = rest.contains("(reverse)");
+                let (ends, port) =
+                    ends_of(ends).ok_or_else(|| failed("this is no pair of addresses".to_owned()))?;
+                let is_reverse =
+                    rest.contains("(reverse)") || is_client && listening.as_deref() == Some(port);
                 let connection =
                     Connection { line: number, ends, is_reverse, own: None, is_open: false, server: None };
                 if group.connections.insert(id, connection).is_some() {
@@ -119,11 +129,13 @@ pub fn read_text(text: &str) -> Result<ToolFile, ImportError> {
     Ok(ToolFile { format: Format::IperfText, version, content: Content::Tests(tests), left_out })
 }
 
-/// The addresses of `A port N connected with B port N`.
-fn ends_of(text: &str) -> Option<[String; 2]> {
+/// The addresses of `A port N connected with B port N`, and the first port.
+fn ends_of(text: &str) -> Option<([String; 2], &str)> {
     let words: Vec<&str> = text.split_whitespace().collect();
-    let [local, "port", _, "connected", "with", peer, "port" | "port:", ..] = words[..] else { return None };
-    Some([local.to_owned(), peer.to_owned()])
+    let [local, "port", port, "connected", "with", peer, "port" | "port:", ..] = words[..] else {
+        return None;
+    };
+    Some(([local.to_owned(), peer.to_owned()], port))
 }
 
 /// Amounts with a unit: `2.51 MBytes`, `10.5 Mbits/sec`.
@@ -171,6 +183,8 @@ fn outcome(text: &str) -> Option<(f64, Outcome)> {
         [written, retries, window, ..] if written.contains('/') && window.contains('/') => number(retries),
         _ => None,
     };
+    // Before version 2.0.14, ` 0.0- 1.0`.
+    let (from, to) = (from.trim(), to.trim());
     Some((number(from)?, Outcome { seconds: number(to)?, bits_per_second: bits, udp, retries }))
 }
 
@@ -181,6 +195,10 @@ fn close(group: &mut Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError
     let mut test = ToolTest::new(Probe::Stream);
     test.family = family(&first.ends[0], &first.ends[1]);
     (test.transport, test.size, test.flows) = (head.transport, head.size, connections.len() as u32);
+    if let Some(other) = connections.values().find(|connection| connection.is_reverse != first.is_reverse) {
+        let reason = "both directions are measured at once (-d, --full-duplex), which the figures do not tell apart: test one after the other (-r)";
+        return Err(ImportError::of_line(other.line, reason.to_owned()));
+    }
     if first.is_reverse {
         test.direction = Direction::Reverse;
     }

@@ -11,7 +11,7 @@
 
 use crate::error::{Attempt, Fault};
 use crate::kernel::tc::request::create;
-use crate::kernel::tc::tbf::{Bucket, attribute, rate_of_frames, words};
+use crate::kernel::tc::tbf::{Bucket, attribute, encode_cutter, rate_of_frames, words};
 use rtnetlink::Handle;
 use rtnetlink::packet_route::RouteNetlinkMessage::{NewQueueDiscipline, NewTrafficClass};
 use rtnetlink::packet_route::tc::TcHandle;
@@ -54,14 +54,20 @@ pub(crate) fn in_bursts(bucket: &Bucket) -> bool {
     bucket.bytes_per_s() >= DEAR && fs::read_to_string(HYSTERESIS).is_ok_and(|text| text.trim() == "1")
 }
 
-/// Sets it up at an interface's root. The inner queue is attached at [`INSIDE`].
-pub(crate) async fn apply(netlink: &Handle, index: u32, name: &str, bucket: &Bucket) -> Result<(), Fault> {
-    let root = (TcHandle::ROOT, ROOT);
+/// Sets it up at a place of an interface. The inner queue is attached at [`INSIDE`].
+pub(crate) async fn apply(
+    netlink: &Handle,
+    index: u32,
+    name: &str,
+    place: TcHandle,
+    bucket: &Bucket,
+) -> Result<(), Fault> {
+    let root = (place, ROOT);
     let shaped = create(netlink, NewQueueDiscipline, index, root, "htb", discipline()).await;
     shaped.attempt(format!("shape {name} with htb"))?;
     let class = create(netlink, NewTrafficClass, index, (ROOT, CLASS), "htb", class(bucket)).await;
     class.attempt(format!("give {name} its rate with htb"))?;
-    let cutter = bucket.encode_cutter();
+    let cutter = encode_cutter(bucket.frame(), bucket.limit());
     let cut = create(netlink, NewQueueDiscipline, index, (CLASS, CUTTER), "tbf", cutter).await;
     cut.attempt(format!("add tbf for GSO segmentation at {name}"))
 }

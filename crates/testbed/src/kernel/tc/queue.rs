@@ -5,13 +5,20 @@ use crate::kernel::netlink::{interface, with_netlink};
 use crate::kernel::tc::htb::{self, in_bursts};
 use crate::kernel::tc::netem::Impairment;
 use crate::kernel::tc::request::{create, remove_root};
-use crate::kernel::tc::tbf::Bucket;
+use crate::kernel::tc::tbf::{Bucket, encode_cutter};
 use rtnetlink::packet_route::RouteNetlinkMessage::NewQueueDiscipline;
+use rtnetlink::packet_route::link::{LinkAttribute, LinkMessage};
 use rtnetlink::packet_route::tc::TcHandle;
+use stacklab_model::ETHERNET_HEADER_BYTES;
 
 /// The shaper's handle, `1:`, and the handle of the queue inside it.
 const SHAPER: TcHandle = TcHandle { major: 1, minor: 0 };
 const INSIDE_SHAPER: TcHandle = TcHandle { major: 1, minor: 1 };
+/// The same of what cuts long packets before they are delayed or lost, and of what delays or loses them.
+const CUTTER: TcHandle = TcHandle { major: 3, minor: 0 };
+const INSIDE_CUTTER: TcHandle = TcHandle { major: 3, minor: 1 };
+const IMPAIRMENT: TcHandle = TcHandle { major: 4, minor: 0 };
+const INSIDE_IMPAIRMENT: TcHandle = TcHandle { major: 4, minor: 1 };
 
 /// The queueing disciplines of an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +31,8 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// Sets it up at an interface in the calling thread's namespace, in place of the previous one. Packets that leave
-    /// are delayed or lost according to `impair`.
+    /// are delayed or lost according to `impair`, each for itself, before they come to the queue: what is on its way
+    /// takes no place in it.
     pub(crate) fn apply(
         self,
         name: &str,
@@ -32,17 +40,33 @@ impl Queue {
         impair: Option<Impairment>,
     ) -> Result<(), Fault> {
         with_netlink(async |netlink| {
-            let index = interface(&netlink, name).await?.header.index;
+            let link = interface(&netlink, name).await?;
+            let index = link.header.index;
             // Remove the old one and create it anew: a shaper that is only changed keeps its inner queue.
             if before.is_some_and(|before| before.bucket.is_some() || before.packets.is_some()) {
                 remove_root(&netlink, index).await.attempt(format!("remove the queue of {name}"))?;
             }
             let mut place = TcHandle::ROOT;
+            if let Some(impair) = impair.filter(|_| self.packets.is_none()) {
+                // TCP queues packets of several segments, of which one loss would be one of all. Without losses and
+                // rate nothing depends on them.
+                if self.bucket.is_some() || impair.loss > 0.0 {
+                    let at = (TcHandle::ROOT, CUTTER);
+                    let cutter = encode_cutter(frame(&link), u32::MAX);
+                    let cut = create(&netlink, NewQueueDiscipline, index, at, "tbf", cutter).await;
+                    cut.attempt(format!("add tbf for GSO segmentation at {name}"))?;
+                    place = INSIDE_CUTTER;
+                }
+                let at = (place, IMPAIRMENT);
+                let made = create(&netlink, NewQueueDiscipline, index, at, "netem", impair.encode()).await;
+                made.attempt(format!("delay or lose packets at {name} with netem"))?;
+                place = INSIDE_IMPAIRMENT;
+            }
             if let Some(bucket) = self.bucket.filter(in_bursts) {
-                htb::apply(&netlink, index, name, &bucket).await?;
+                htb::apply(&netlink, index, name, place, &bucket).await?;
                 place = htb::INSIDE;
             } else if let Some(bucket) = self.bucket {
-                let at = (TcHandle::ROOT, SHAPER);
+                let at = (place, SHAPER);
                 let shaped = create(&netlink, NewQueueDiscipline, index, at, "tbf", bucket.encode()).await;
                 shaped.attempt(format!("shape {name} with tbf"))?;
                 place = INSIDE_SHAPER;
@@ -54,13 +78,16 @@ impl Queue {
                 let queued = create(&netlink, NewQueueDiscipline, index, at, "pfifo", options).await;
                 queued.attempt(format!("queue {packets} packets at {name}"))?;
             }
-            if let Some(impair) = impair.filter(|_| self.packets.is_none()) {
-                let options = impair.encode(self.bucket.as_ref());
-                let at = (place, TcHandle::UNSPEC);
-                let made = create(&netlink, NewQueueDiscipline, index, at, "netem", options).await;
-                made.attempt(format!("delay or lose packets at {name} with netem"))?;
-            }
             Ok(())
         })
     }
+}
+
+/// The size of the largest frame as counted by a queue, bytes.
+fn frame(link: &LinkMessage) -> u32 {
+    let mtu = link.attributes.iter().find_map(|attribute| match attribute {
+        LinkAttribute::Mtu(mtu) => Some(*mtu),
+        _ => None,
+    });
+    mtu.unwrap_or(u32::from(u16::MAX)).saturating_add(ETHERNET_HEADER_BYTES)
 }

@@ -97,15 +97,15 @@ impl Bucket {
         options.extend(attribute(TCA_TBF_PBURST, &self.frame.to_ne_bytes()));
         options
     }
+}
 
-    /// The attributes of a bucket that adds no delay and only segments packets longer than a frame: the inner queue
-    /// of a link with another shaper.
-    pub fn encode_cutter(&self) -> Vec<u8> {
-        let mut options = parameters([Self::BEYOND, 0], self.limit);
-        options.extend(attribute(TCA_TBF_RATE64, &Self::BEYOND.to_ne_bytes()));
-        options.extend(attribute(TCA_TBF_BURST, &self.frame.to_ne_bytes()));
-        options
-    }
+/// The attributes of a bucket that adds no delay and only segments packets longer than a frame of so many bytes. As
+/// many bytes as the limit may wait in it, unless another queue is inside it.
+pub(crate) fn encode_cutter(frame: u32, limit: u32) -> Vec<u8> {
+    let mut options = parameters([Bucket::BEYOND, 0], limit);
+    options.extend(attribute(TCA_TBF_RATE64, &Bucket::BEYOND.to_ne_bytes()));
+    options.extend(attribute(TCA_TBF_BURST, &frame.to_ne_bytes()));
+    options
 }
 
 /// `struct tc_tbf_qopt` with a rate and a peak rate (none: 0), bytes per second, and the queue limit, bytes.
