@@ -1,10 +1,10 @@
 //! Hand-made cells, questions and runs for the tests.
 
-use crate::findings::campaign::Campaign;
+use crate::findings::campaign::{Campaign, Series};
 use stacklab_model::{
-    Cell, Comparison, CpuScope, Drops, Endpoint, Estimate, Factor, Family, Framing, HostReport, IntervalRow,
-    Length, LinkConfig, Metric, Pacing, ProbeSpec, Question, Rate, Role, RunRecord, RunStatus, StopReason,
-    Topology, Transport, Trial, TrialSpec, Value, Verdict, Warning,
+    Cell, Comparison, CpuScope, Drops, Estimate, Factor, Family, Framing, Length, LinkConfig, Metric, Pacing,
+    ProbeSpec, Question, Rate, RunRecord, RunStatus, StopReason, Topology, Transport, Trial, TrialSpec,
+    Value, Verdict, Warning,
 };
 use std::collections::BTreeMap;
 
@@ -69,33 +69,6 @@ pub fn warned(mut run: RunRecord, codes: &[&str]) -> RunRecord {
     run
 }
 
-/// A host that received this many messages in each row; each row lasts this many nanoseconds.
-pub fn side_with_series(row_ns: u64, messages: &[u64]) -> HostReport {
-    let address = "198.18.0.1:9".parse().expect("a valid address");
-    let row = |(place, messages): (usize, &u64)| IntervalRow {
-        start_ns: place as u64 * row_ns,
-        messages: *messages,
-        bytes: 0,
-        delay_mean_ns: None,
-    };
-    let endpoint = Endpoint {
-        family: Family::Ipv4,
-        transport: Transport::Udp,
-        local: address,
-        peer: address,
-        interface: "v0".into(),
-        interface_mtu: 1500,
-        path_mtu: None,
-        offloads: Default::default(),
-        congestion_control: None,
-        options: Default::default(),
-    };
-    HostReport {
-        series: messages.iter().enumerate().map(row).collect(),
-        ..HostReport::new(Role::Receiver, endpoint)
-    }
-}
-
 /// An answer to a question, without figures.
 pub fn comparison(question: Question) -> Comparison {
     let estimate = || Estimate {
@@ -131,6 +104,9 @@ pub fn runs_of(metric: Metric, pairs: &[(f64, f64)]) -> Vec<RunRecord> {
     pairs.iter().enumerate().flat_map(block).collect()
 }
 
+/// None of any run.
+pub static NO_SERIES: Series = Series::new();
+
 /// A campaign that asks these questions of these runs.
 pub fn campaign<'a>(
     link_config: &'a LinkConfig,
@@ -152,6 +128,7 @@ pub fn campaign<'a>(
         questions,
         stop_reasons: &[],
         runs,
+        series: &NO_SERIES,
         is_sampled: false,
         explanations: &[],
     }

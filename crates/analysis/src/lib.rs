@@ -35,7 +35,7 @@ pub use comparison::paired::Paired;
 pub use comparison::stopping_state::{stopping_state, stopping_state_of};
 pub use comparison::verdict::{Significance, significance, verdict};
 pub use estimate::{estimate, estimate_of};
-pub use findings::campaign::Campaign;
+pub use findings::campaign::{Campaign, Series};
 pub use findings::{findings, limit};
 pub use headers::{FULL_LINK, explain};
 pub use records::between::{NothingInCommon, between};

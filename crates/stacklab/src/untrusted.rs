@@ -115,6 +115,7 @@ fn all_of(record: &Record) -> Result<(), Failure> {
     record.hosts()?;
     record.run_count()?;
     record.explanations()?;
+    record.series()?;
     whole_runs(record).map(drop)
 }
 

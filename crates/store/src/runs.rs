@@ -41,6 +41,12 @@ impl Record {
         select(&self.connection, self.format).map_err(|e| self.error("read the runs", e))
     }
 
+    /// What arrived in each interval of the valid runs, by block and position: at the receiver, or for an echo at the
+    /// sender. Of a run in both directions, the forward one.
+    pub fn series(&self) -> Result<BTreeMap<(u32, u32), Vec<IntervalRow>>, StoreError> {
+        select_all_series(&self.connection, self.format).map_err(|e| self.error("read the intervals", e))
+    }
+
     /// The number of runs in the record.
     pub fn run_count(&self) -> Result<usize, StoreError> {
         // Not `*`: SQLite counts that in one step that cannot be interrupted.
@@ -321,6 +327,38 @@ fn select_series(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Int
             delay_mean_ns: row.get(3)?,
         })
     })
+}
+
+fn select_all_series(
+    connection: &Connection,
+    format: i64,
+) -> rusqlite::Result<BTreeMap<(u32, u32), Vec<IntervalRow>>> {
+    // Format 1 had one direction only.
+    let direction = if format == 1 { "'forward'" } else { "series.direction" };
+    let mut query = connection.prepare(&format!(
+        "SELECT run.block, run.position, start_ns, messages, bytes, delay_mean_ns, {direction}, role
+         FROM run JOIN series ON series.run = run.id WHERE run.status = 'valid'
+         ORDER BY run.id, {direction}, role = 'receiver', start_ns"
+    ))?;
+    let mut all: BTreeMap<(u32, u32), Vec<IntervalRow>> = BTreeMap::new();
+    let mut of: Option<((u32, u32), (String, String))> = None;
+    let mut rows = query.query([])?;
+    while let Some(row) = rows.next()? {
+        let place = |column| within(row.get(column)?, LAST_TRIAL).map(|number| number as u32);
+        let (run, host) = ((place(0)?, place(1)?), (row.get(6)?, row.get(7)?));
+        // The first host that has any.
+        if of.as_ref().is_some_and(|(same, first)| *same == run && *first != host) {
+            continue;
+        }
+        all.entry(run).or_default().push(IntervalRow {
+            start_ns: count(row, 2)?,
+            messages: count(row, 3)?,
+            bytes: count(row, 4)?,
+            delay_mean_ns: row.get(5)?,
+        });
+        of = Some((run, host));
+    }
+    Ok(all)
 }
 
 fn select_slices(connection: &Connection, key: &Key) -> rusqlite::Result<Vec<Slice>> {

@@ -1,8 +1,13 @@
 //! A campaign, as read from its record.
 
 use stacklab_model::{
-    Cell, CpuScope, Explanation, HostFacts, LinkConfig, ProbeSpec, Question, RunRecord, StopReason, Topology,
+    Cell, CpuScope, Explanation, HostFacts, IntervalRow, LinkConfig, ProbeSpec, Question, RunRecord,
+    StopReason, Topology,
 };
+use std::collections::BTreeMap;
+
+/// The intervals of runs, by their block and position.
+pub type Series = BTreeMap<(u32, u32), Vec<IntervalRow>>;
 
 /// A campaign, as read from its record.
 #[derive(Debug, Clone, Copy)]
@@ -36,6 +41,8 @@ pub struct Campaign<'a> {
     pub stop_reasons: &'a [StopReason],
     /// The runs, valid and not, in any order.
     pub runs: &'a [RunRecord],
+    /// What arrived in each interval of the runs that were measured apart; may lack any.
+    pub series: &'a Series,
     /// Whether the processors were sampled while they were measured.
     pub is_sampled: bool,
     /// Why cells differ.

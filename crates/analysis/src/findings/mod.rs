@@ -53,7 +53,7 @@ fn measured(campaign: &Campaign) -> Findings {
     let floors = floors(campaign.runs);
     let comparisons = comparisons(campaign, &runs, &floors);
     let many_arms = many_arms(campaign.questions, &runs);
-    let steady_state = steady_state(campaign.runs);
+    let steady_state = steady_state(campaign.runs, campaign.series);
     let blocks: BTreeSet<u32> = campaign.runs.iter().map(|run| run.trial.block).collect();
     Findings {
         title: campaign.title.to_owned(),

@@ -107,7 +107,7 @@ fn recorded(campaign: &Campaign, name: &str) -> Recorded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fixtures::{cell, invalid, link_config, question, run};
+    use crate::fixtures::{NO_SERIES, cell, invalid, link_config, question, run};
     use crate::statistics::benjamini_hochberg;
     use stacklab_model::{
         Against, Change, CpuScope, Family, Length, LinkConfig, Pacing, Probe, ProbeSpec, Question, Rate,
@@ -167,6 +167,7 @@ mod tests {
                 questions: &self.questions,
                 stop_reasons: &[],
                 runs: &self.runs,
+                series: &NO_SERIES,
                 is_sampled: false,
                 explanations: &[],
             }

@@ -4,7 +4,7 @@ use crate::campaign::imported::ImportedStudy;
 use crate::campaign::schedule::{Schedule, as_it_began};
 use crate::campaign::sources::StudySource;
 use crate::failure::Failure;
-use stacklab_analysis::{Campaign, findings};
+use stacklab_analysis::{Campaign, Series, findings};
 use stacklab_model::{Explanation, Findings, HostFacts, Question, RunRecord, StopReason};
 use stacklab_store::Record;
 use stacklab_study::{Plan, Study};
@@ -41,6 +41,7 @@ pub struct Recorded {
     questions: Vec<Question>,
     stop_reasons: Vec<StopReason>,
     runs: Vec<RunRecord>,
+    series: Series,
     explanations: Vec<Explanation>,
 }
 
@@ -75,7 +76,10 @@ impl Recorded {
             }
         }
         let explanations = latest(record.explanations()?);
-        Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, runs, explanations })
+        // Of arms that took turns they are not looked at.
+        let is_apart = runs.iter().any(|run| run.is_valid() && run.spec.slicing.is_none());
+        let series = if is_apart { record.series()? } else { Series::new() };
+        Ok(Recorded { campaign, study, hosts, kinds, questions, stop_reasons, runs, series, explanations })
     }
 
     /// Title of a campaign's study, if this version understands it.
@@ -119,6 +123,7 @@ impl Recorded {
             questions: &self.questions,
             stop_reasons: &self.stop_reasons,
             runs: &self.runs,
+            series: &self.series,
             is_sampled: self.campaign.sample_period_ns.is_some(),
             explanations: &self.explanations,
         }

@@ -8,11 +8,21 @@ use explanations::THIRD_FORMAT;
 use made::{campaign, host, record, run, side};
 use stacklab_model::*;
 use stacklab_store::{Campaign, FORMAT, Record, StoreError};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 fn refusal(result: Result<Record, StoreError>) -> String {
     result.err().expect("it should be refused").to_string()
+}
+
+#[test]
+fn intervals_are_of_valid_runs_and_of_one_host() {
+    let (_folder, path) = record();
+    let series = Record::read(&path).unwrap().series().unwrap();
+    // Both hosts of both runs have two; the second run is invalid.
+    let rows = side(Role::Sender).series;
+    assert_eq!(series, BTreeMap::from([((0, 0), rows)]));
 }
 
 #[test]
