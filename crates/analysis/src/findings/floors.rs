@@ -1,8 +1,9 @@
 //! The difference of an arm from itself, by metric and transport.
 
 use crate::comparison::paired::Paired;
+use crate::comparison::verdict::verdict;
 use crate::runs::{Runs, figure};
-use stacklab_model::{Effect, Floor, Metric, Question, RunRecord, SELF_ARMS, Transport};
+use stacklab_model::{Effect, Floor, Metric, Question, RunRecord, SELF_ARMS, Transport, Verdict};
 use std::collections::BTreeMap;
 
 /// The figures of both arms, by block.
@@ -32,8 +33,18 @@ pub fn floors(runs: &[RunRecord]) -> Vec<Floor> {
     by_block.into_iter().filter_map(of).collect()
 }
 
+/// The verdict on an effect, or on the reason why there is none. A difference that an arm has from itself is no arm's.
+pub fn verdict_above(question: &Question, effect: Result<&Effect, &str>, floors: &[Floor]) -> Verdict {
+    match verdict(question, effect) {
+        Verdict::Better(_) if effect.is_ok_and(|effect| hidden(question, effect, floors)) => {
+            Verdict::Inconclusive
+        }
+        verdict => verdict,
+    }
+}
+
 /// Whether an effect is smaller than what the method adds to it.
-pub fn hidden(question: &Question, effect: &Effect, floors: &[Floor]) -> bool {
+fn hidden(question: &Question, effect: &Effect, floors: &[Floor]) -> bool {
     let transports = [question.baseline.transport, question.candidate.transport];
     floors
         .iter()

@@ -9,11 +9,10 @@ use crate::comparison::hypothesis_tests::{adjust, tests};
 use crate::comparison::many_arms::many_arms;
 use crate::comparison::outlook::blocks_to_decide;
 use crate::comparison::paired::Paired;
-use crate::comparison::verdict::verdict;
 use crate::estimate::estimate;
 use crate::findings::campaign::Campaign;
 use crate::findings::cautions::cautions;
-use crate::findings::floors::{floors, hidden};
+use crate::findings::floors::{floors, verdict_above};
 use crate::findings::overall::overall;
 use crate::records::unpaired::unpaired_sentence;
 use crate::runs::Runs;
@@ -133,13 +132,7 @@ fn compare(
         unpaired.map_or(reason.clone(), |unpaired| format!("{reason}; {unpaired}"))
     });
     let means = [baseline_estimate.mean, candidate_estimate.mean];
-    let verdict = match verdict(question, effect.as_ref().map_err(String::as_str)) {
-        // A difference that an arm has from itself is no arm's.
-        Verdict::Better(_) if effect.as_ref().is_ok_and(|effect| hidden(question, effect, floors)) => {
-            Verdict::Inconclusive
-        }
-        verdict => verdict,
-    };
+    let verdict = verdict_above(question, effect.as_ref().map_err(String::as_str), floors);
     let open = effect.as_ref().ok().filter(|_| verdict == Verdict::Inconclusive);
     Comparison {
         question: question.clone(),

@@ -1,12 +1,10 @@
 //! Each difference over all cells in which it was asked: what the first sentence of a report says.
 
 use crate::comparison::distance::{back, interval_back, to_distance};
-use crate::comparison::verdict::verdict;
-use crate::findings::floors::hidden;
+use crate::findings::floors::verdict_above;
 use stacklab_model::{Comparison, Effect, Factor, Floor, Interval, Overall, Verdict};
 
-/// The differences over all cells, in the order in which they were first asked. A difference that an arm has from
-/// itself is no arm's here, either.
+/// The differences over all cells, in the order in which they were first asked.
 pub fn overall(comparisons: &[Comparison], floors: &[Floor]) -> Vec<Overall> {
     let mut groups: Vec<Vec<&Comparison>> = Vec::new();
     for comparison in comparisons {
@@ -29,14 +27,10 @@ fn over(group: &[&Comparison], floors: &[Floor]) -> Overall {
     let question = &group[0].question;
     let effects: Option<Vec<&Effect>> = group.iter().map(|comparison| comparison.effect.as_ref()).collect();
     let effect = effects.map(|effects| mean(&effects));
-    let verdict = match (group, &effect) {
+    let verdict = match group {
         // Its adjusted p counts, too.
-        ([one], _) => one.verdict.clone(),
-        (_, None) => verdict(question, Err("a comparison has no figures")),
-        (_, Some(effect)) => match verdict(question, Ok(effect)) {
-            Verdict::Better(_) if hidden(question, effect, floors) => Verdict::Inconclusive,
-            verdict => verdict,
-        },
+        [one] => one.verdict.clone(),
+        _ => verdict_above(question, effect.as_ref().ok_or("a comparison has no figures"), floors),
     };
     Overall {
         factor: question.factor,
@@ -84,6 +78,7 @@ fn mean(effects: &[&Effect]) -> Effect {
 mod tests {
     use super::*;
     use crate::comparison::paired::Paired;
+    use crate::comparison::verdict::verdict;
     use crate::fixtures::{comparison, question};
     use stacklab_model::{Metric, Scale};
 

@@ -208,7 +208,8 @@ Examples:
   stacklab lab down
 
 Its hosts are namespaces of this kernel, or of a guest's with --in-vm or where this kernel lacks a module. It has no
-Wi-Fi and no other systems. `enter` ends with the command's own exit code. One testbed is up at a time; it is removed when its background process ends."
+Wi-Fi and no other systems. `enter` ends with the command's own exit code. One testbed is up at a time; it is removed
+when its background process ends."
     )]
     Lab(LabCommand),
     /// Run as the agent in a guest: wait for the coordinator at a port (used by stacklab itself, and in disk images)

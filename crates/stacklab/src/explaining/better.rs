@@ -277,7 +277,7 @@ mod tests {
         let pair = Pair { probe: Probe::Stream, factor: Factor::Family, baseline, candidate };
         let part = part_of(&study, &pair).unwrap();
         let plan = Plan::new(&part, 1);
-        assert!(plan.interleaves(&[]) == Some(true), "{:?}", plan.block(0));
+        assert!(plan.interleaves(|_| true) == Some(true), "{:?}", plan.block(0));
         assert!(plan.block(0).iter().all(|trial| trial.probe == Probe::Stream));
         let separate = Study { slicing: None, ..study.clone() };
         assert!(part_of(&separate, &pair).unwrap_err().to_string().contains("runs.arms"));

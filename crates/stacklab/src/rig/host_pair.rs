@@ -2,11 +2,11 @@
 
 use crate::rig::names::names;
 use crate::rig::router_counts::counters;
-use crate::trial::clock_offset::{ClockOffset, one_clock, one_machine};
+use crate::trial::clock_offset::{ClockOffset, one_machine};
 use crate::trial::evidence::ClockSync;
 use crate::trial::settings::{self, Steers};
 use stacklab_model::{
-    Cell, Counters, CpuScope, Direction, Family, HostFacts, LinkConfig, Metric, ScopedAddr, Services, System,
+    Cell, Counters, CpuScope, Direction, Family, HostFacts, LinkConfig, ScopedAddr, Services, System,
     Systems, TrialSpec,
 };
 use stacklab_store::HostRow;
@@ -144,12 +144,8 @@ impl HostPair {
     /// When a host is gone.
     pub fn clock_offset(&mut self, path: &Path, spec: &TrialSpec) -> Result<ClockOffset, AgentError> {
         let [sender, receiver] = &self.facts[..] else { return Ok(ClockOffset::Same) };
-        let delays = spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
-        if one_clock(sender, receiver) {
-            return Ok(ClockOffset::Same);
-        }
-        if !delays {
-            return Ok(ClockOffset::not_asked());
+        if let Some(known) = ClockOffset::unmeasured(sender, receiver, spec) {
+            return Ok(known);
         }
         let one = one_machine(sender, receiver);
         let before = match self.compared {

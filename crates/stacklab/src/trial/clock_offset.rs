@@ -1,7 +1,7 @@
 //! Clock offset between two hosts, before and after a trial.
 
 use crate::trial::evidence::ClockSync;
-use stacklab_model::HostFacts;
+use stacklab_model::{HostFacts, Metric, TrialSpec};
 use stacklab_traffic::stats::clock::Offset;
 
 /// Whether two hosts run on one kernel, and so share processors, and (except with time namespaces) a clock.
@@ -41,9 +41,15 @@ impl ClockOffset {
         }
     }
 
-    /// Clocks that are not compared, because no figure that is asked for needs it.
-    pub fn not_asked() -> Self {
-        ClockOffset::Unknown("not compared, because no one-way figure is asked for".to_owned())
+    /// The offset of two hosts in a trial where it need not be measured: of one clock, or where no figure that is asked
+    /// for needs it.
+    pub fn unmeasured(one: &HostFacts, other: &HostFacts, spec: &TrialSpec) -> Option<Self> {
+        if one_clock(one, other) {
+            return Some(ClockOffset::Same);
+        }
+        let is_asked = spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
+        let reason = "not compared, because no one-way figure is asked for";
+        (!is_asked).then(|| ClockOffset::Unknown(reason.to_owned()))
     }
 
     /// The offset that the agents are given, nanoseconds; 0 if they share a clock.

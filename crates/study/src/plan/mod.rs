@@ -50,20 +50,15 @@ impl Plan {
         self.interleaved.contains_key(&(trial.cell.clone(), trial.probe))
     }
 
-    /// Of the trials of a block whose probe is one of these, whether all (`Some(true)`), none (`Some(false)`) or some
-    /// (`None`) are arms of interleaved trials with others; of all probes if there is no such trial.
-    pub fn interleaves(&self, probes: &[Probe]) -> Option<bool> {
+    /// Of the trials of a block with a probe of these, whether all (`Some(true)`), none (`Some(false)`) or some
+    /// (`None`) are arms of interleaved trials with others.
+    pub fn interleaves(&self, is_meant: impl Fn(Probe) -> bool) -> Option<bool> {
         let block = self.block(0);
-        let in_turns = |is_one_of: &dyn Fn(Probe) -> bool| -> Vec<bool> {
-            let trials = self.together(&block).flat_map(|arms| arms.iter().map(|arm| (arm, arms.len() > 1)));
-            trials.filter(|(arm, _)| is_one_of(arm.probe)).map(|(_, in_turns)| in_turns).collect()
-        };
-        let mut found = in_turns(&|probe| probes.contains(&probe));
-        if found.is_empty() {
-            found = in_turns(&|_| true);
-        }
-        let first = found.first().copied().unwrap_or(false);
-        found.iter().all(|in_turns| *in_turns == first).then_some(first)
+        // Trials that run together have one probe.
+        let meant = self.together(&block).filter(|arms| is_meant(arms[0].probe));
+        let mut in_turns = meant.map(|arms| arms.len() > 1);
+        let first = in_turns.next().unwrap_or(false);
+        in_turns.all(|others| others == first).then_some(first)
     }
 
     /// Whether any trial is an arm of an interleaved trial.

@@ -16,11 +16,11 @@ use crate::commands::measure::ends::AgentPair;
 use crate::commands::measure::plan::{check, plan};
 use crate::commands::output::print_text;
 use crate::failure::Failure;
-use crate::trial::clock_offset::{ClockOffset, one_clock, one_machine};
+use crate::trial::clock_offset::{ClockOffset, one_machine};
 use crate::trial::evidence::Evidence;
 use crate::trial::figures::figures;
 use stacklab_agent::interrupt;
-use stacklab_model::{Direction, Length, Metric, TrialSpec, print_duration};
+use stacklab_model::{Direction, Length, TrialSpec, print_duration};
 use stacklab_report::{MeasurementText, measurement, measurement_json};
 use stacklab_traffic::host::unix_time::now_unix_ns;
 use stacklab_traffic::trial::{Path, collect, measure_offset};
@@ -66,13 +66,11 @@ pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     // The ends are already ordered as sender and receiver.
     let ways = if request.both { Direction::Both } else { Direction::Forward };
     let waiting = WaitingLine::show(&spec);
-    let delays = spec.probe.metrics.iter().copied().any(Metric::is_one_way_delay);
-    let offset = if one_clock(&sender.facts, &receiver.facts) {
-        ClockOffset::Same
-    } else if delays {
-        ClockOffset::of(shared, measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec)?)
-    } else {
-        ClockOffset::not_asked()
+    let offset = match ClockOffset::unmeasured(&sender.facts, &receiver.facts, &spec) {
+        Some(known) => known,
+        None => {
+            ClockOffset::of(shared, measure_offset(&mut sender.agent, &mut receiver.agent, &path, &spec)?)
+        }
     };
     spec.clock_offset_ns = offset.offset_ns();
     let collected = collect(&mut sender.agent, &mut receiver.agent, &path, &spec, ways)?;
