@@ -1,53 +1,9 @@
 //! The end-to-end tests: the real program on real testbeds, one module for each promised property. They need root and
-//! measure; `make test` runs each in its own process (scripts/run-tests). They form one program,
-//! because each test links everything.
+//! measure. They form one program, because each test links everything; each test runs in its own process. The folder
+//! of a module says what may run beside its tests (`.config/nextest.toml`).
 
-mod bad_input;
-mod by_hand;
-mod capture;
-mod chaos;
-mod commands;
-mod compare;
-mod directions;
-mod endurance;
-mod engines;
-mod explain;
-mod frugality;
-mod hardening;
-mod impairment;
-mod import;
-mod interleaved;
-mod iperf3_client;
-mod iperf3_server;
-mod kept_record;
-mod known_truth;
-mod listening_agent;
-mod looking;
-mod measure;
-mod mechanisms;
-mod metrics;
-mod page_access;
-mod path;
-mod privileges;
-mod prometheus;
-mod published;
-mod remote;
-mod remote_wifi;
-mod routed_systems;
-mod same_arm;
-mod services;
-mod stamp;
-mod strays;
+mod guest;
+mod light;
+mod machine;
+mod rates;
 mod support;
-mod survival;
-mod systems;
-mod tls;
-mod truth;
-mod tuning;
-mod unprivileged;
-mod wifi;
-mod wifi_capture;
-mod wifi_medium;
-mod wifi_saturation;
-mod wifi_study;
-mod zones;

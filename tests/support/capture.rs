@@ -18,7 +18,7 @@ const KEPT_BYTES: &str = "128";
 const BUFFER_KIB: &str = "65536";
 
 /// A running tcpdump.
-pub struct Capture {
+pub(crate) struct Capture {
     tcpdump: Child,
     file: PathBuf,
     log: PathBuf,
@@ -28,7 +28,7 @@ pub struct Capture {
 
 impl Capture {
     /// Captures on an interface in the network namespace of a process; its files go into a folder.
-    pub fn start(pid: u32, interface: &str, folder: &Path) -> Self {
+    pub(crate) fn start(pid: u32, interface: &str, folder: &Path) -> Self {
         require_tool("tcpdump", "tcpdump");
         require_tool("nsenter", "util-linux");
         let (file, log) = (folder.join("capture.pcap"), folder.join("tcpdump.log"));
@@ -48,7 +48,7 @@ impl Capture {
     }
 
     /// Ends the capture. Returns the TCP and UDP packets in order; fails if the kernel dropped any.
-    pub fn stop(mut self) -> Vec<Packet> {
+    pub(crate) fn stop(mut self) -> Vec<Packet> {
         std::thread::sleep(DRAIN);
         signal(self.tcpdump.id(), "INT");
         let start = Instant::now();
@@ -73,7 +73,7 @@ impl Drop for Capture {
 
 /// A TCP or UDP packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Packet {
+pub(crate) struct Packet {
     /// By its Ethernet type.
     pub family: Family,
     /// By its IP header.
@@ -88,7 +88,7 @@ pub struct Packet {
 
 /// The TCP and UDP packets of a capture file (the classic format of libpcap, Ethernet); `None` if it is not such a
 /// file.
-pub fn parse(file: &[u8]) -> Option<Vec<Packet>> {
+pub(crate) fn parse(file: &[u8]) -> Option<Vec<Packet>> {
     let word = |at: usize| Some(u32::from_ne_bytes(file.get(at..at + 4)?.try_into().ok()?));
     // The file has this machine's byte order; the second number is the magic number for nanosecond timestamps.
     const MAGIC: [u32; 2] = [0xa1b2_c3d4, 0xa1b2_3c4d];

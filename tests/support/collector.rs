@@ -26,14 +26,14 @@ const MESSAGES: [(&str, &[(&str, &str)]); 9] = [
 ];
 
 /// A collector, until the test ends.
-pub struct Collector {
+pub(crate) struct Collector {
     pub address: SocketAddr,
     given: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Collector {
     /// Takes what comes there.
-    pub fn on(listener: TcpListener) -> Self {
+    pub(crate) fn on(listener: TcpListener) -> Self {
         let collector = Collector { address: listener.local_addr().unwrap(), given: Arc::default() };
         let given = Arc::clone(&collector.given);
         thread::spawn(move || {
@@ -45,7 +45,7 @@ impl Collector {
     }
 
     /// The data points of a gauge in all requests so far, once it has some: attributes and value.
-    pub fn points(&self, gauge: &str, limit: Duration) -> Vec<(BTreeMap<String, String>, f64)> {
+    pub(crate) fn points(&self, gauge: &str, limit: Duration) -> Vec<(BTreeMap<String, String>, f64)> {
         let begun = Instant::now();
         loop {
             let found: Vec<_> =

@@ -10,24 +10,24 @@ use std::process::Command;
 use std::time::Duration;
 
 /// Where a server listens: the default.
-pub const PORT: u16 = 5201;
+pub(crate) const PORT: u16 = 5201;
 const SOON: Duration = Duration::from_secs(10);
 
 /// Two hosts on a link without offloads: each packet is counted as it is.
-pub struct Hosts {
+pub(crate) struct Hosts {
     testbed: Testbed,
     pub program: Program,
 }
 
 /// What a host's interface has received.
 #[derive(Debug, Clone, Copy)]
-pub struct Arrived {
+pub(crate) struct Arrived {
     pub bytes: u64,
     pub packets: u64,
 }
 
 impl Hosts {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         require_root();
         require_tool("iperf3", "iperf3");
         require_tool("nsenter", "util-linux");
@@ -38,23 +38,23 @@ impl Hosts {
     }
 
     /// The address of a host: 0 or 1.
-    pub fn address(&self, host: usize, family: Family) -> String {
+    pub(crate) fn address(&self, host: usize, family: Family) -> String {
         self.testbed.hosts()[host].address(family).to_string()
     }
 
     /// A shell command on a host; `$STACKLAB` is the program.
-    pub fn command(&self, host: usize, script: &str) -> Command {
+    pub(crate) fn command(&self, host: usize, script: &str) -> Command {
         let pid = self.testbed.hosts()[host].pid().to_string();
         self.program.script(&["nsenter", "-t", &pid, "-n", "sh", "-c"], &format!("exec {script}"))
     }
 
     /// Runs a command on a host until it ends.
-    pub fn run(&self, host: usize, script: &str) -> Outcome {
+    pub(crate) fn run(&self, host: usize, script: &str) -> Outcome {
         Outcome::of(self.command(host, script))
     }
 
     /// Starts the program's server on host 1.
-    pub fn server(&self, options: &str) -> Running {
+    pub(crate) fn server(&self, options: &str) -> Running {
         let script = format!("\"$STACKLAB\" agent --listen --iperf3 {options}");
         let mut server = self.program.started(self.command(1, &script));
         server.wait_for("an iperf3 server on", SOON);
@@ -62,7 +62,7 @@ impl Hosts {
     }
 
     /// Starts Debian's server on host 1.
-    pub fn their_server(&self) -> Running {
+    pub(crate) fn their_server(&self) -> Running {
         let server = self.program.started(self.command(1, "iperf3 -s --forceflush"));
         while !self.listens() {
             std::thread::sleep(Duration::from_millis(5));
@@ -71,7 +71,7 @@ impl Hosts {
     }
 
     /// Runs Debian's client on host 0 to host 1; gives its JSON.
-    pub fn client(&self, family: Family, options: &str) -> Value {
+    pub(crate) fn client(&self, family: Family, options: &str) -> Value {
         let to = self.address(1, family);
         let outcome = self.run(0, &format!("iperf3 -J -c {to} {options}")).expect(0);
         let json: Value =
@@ -81,13 +81,13 @@ impl Hosts {
     }
 
     /// What the program measures from host 0 to host 1.
-    pub fn measure(&self, what: &str, family: Family, options: &str) -> Outcome {
+    pub(crate) fn measure(&self, what: &str, family: Family, options: &str) -> Outcome {
         let to = self.address(1, family);
         self.run(0, &format!("\"$STACKLAB\" measure {what} {to} --peer iperf3 {options}"))
     }
 
     /// What a host's interface has received so far.
-    pub fn arrived(&self, host: usize) -> Arrived {
+    pub(crate) fn arrived(&self, host: usize) -> Arrived {
         let text = self.proc(host, "dev");
         let line = text.lines().skip(2).find(|line| !line.trim_start().starts_with("lo:")).unwrap();
         let numbers: Vec<u64> = line
@@ -101,7 +101,7 @@ impl Hosts {
     }
 
     /// Connections of TCP and sockets of UDP on host 1 at the port that are more than listening.
-    pub fn sockets(&self) -> usize {
+    pub(crate) fn sockets(&self) -> usize {
         let port = format!(":{PORT:04X}");
         let of = |file: &str, listening: &str| {
             let text = self.proc(1, file);
@@ -127,18 +127,18 @@ impl Hosts {
 
 impl Arrived {
     /// Payload that arrived since, in packets with these bytes of headers.
-    pub fn payload_until(self, later: Arrived, headers: u64) -> u64 {
+    pub(crate) fn payload_until(self, later: Arrived, headers: u64) -> u64 {
         later.bytes - self.bytes - headers * (later.packets - self.packets)
     }
 }
 
 /// Bytes of headers of a packet, with Ethernet's, and TCP's timestamps.
-pub fn header_bytes(family: Family, is_udp: bool) -> u64 {
+pub(crate) fn header_bytes(family: Family, is_udp: bool) -> u64 {
     let ip = if family == Family::Ipv4 { 20 } else { 40 };
     14 + ip + if is_udp { 8 } else { 32 }
 }
 
 /// Threads of a process.
-pub fn threads(pid: u32) -> usize {
+pub(crate) fn threads(pid: u32) -> usize {
     fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count)
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// The state of the machine that a program may not change.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scene {
+pub(crate) struct Scene {
     namespaces: BTreeSet<String>,
     links: BTreeSet<String>,
     temporary: BTreeSet<String>,
@@ -17,7 +17,7 @@ pub struct Scene {
 
 impl Scene {
     /// The present state.
-    pub fn now() -> Self {
+    pub(crate) fn now() -> Self {
         let namespaces = namespaces().into_iter().map(|(namespace, _)| namespace).collect();
         Scene { namespaces, links: links(), temporary: temporary() }
     }
@@ -25,13 +25,13 @@ impl Scene {
     /// Fails unless, within this time, the machine is in its earlier state, no process of the program remains, and
     /// its folders contain only the named files.
     #[track_caller]
-    pub fn assert_restored(&self, program: &Program, files: &[&str], within: Duration) {
+    pub(crate) fn assert_restored(&self, program: &Program, files: &[&str], within: Duration) {
         self.assert_restored_but(program, files, within, "nothing else");
     }
 
     /// As [`Scene::assert_restored`], but what begins with this text may be left.
     #[track_caller]
-    pub fn assert_restored_but(&self, program: &Program, files: &[&str], within: Duration, but: &str) {
+    pub(crate) fn assert_restored_but(&self, program: &Program, files: &[&str], within: Duration, but: &str) {
         let start = Instant::now();
         let left = loop {
             let mut left = self.differences(program, files);
@@ -78,7 +78,7 @@ impl Scene {
 }
 
 /// The processes that run this program file. A process that has ended but was not waited for has no program any more.
-pub fn processes_of(program: &Path) -> Vec<u32> {
+pub(crate) fn processes_of(program: &Path) -> Vec<u32> {
     processes()
         .filter(|pid| fs::read_link(format!("/proc/{pid}/exe")).is_ok_and(|exe| exe == program))
         .collect()

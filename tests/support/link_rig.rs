@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Two hosts with agents that have greeted. It must be built, used and dropped on one thread.
-pub struct LinkRig {
+pub(crate) struct LinkRig {
     testbed: Testbed,
     agents: [AgentClient; 2],
     link_config: LinkConfig,
@@ -24,12 +24,12 @@ pub struct LinkRig {
 
 impl LinkRig {
     /// Builds it with its own link, without limits.
-    pub fn build() -> Self {
+    pub(crate) fn build() -> Self {
         LinkRig::of(LinkConfig { rate: None, mtu: MTU, offloads: true })
     }
 
     /// Builds it with a link of the test's choice.
-    pub fn of(link_config: LinkConfig) -> Self {
+    pub(crate) fn of(link_config: LinkConfig) -> Self {
         require_root();
         enter().unwrap_or_else(|error| panic!("{error}"));
         let program = env!("CARGO_BIN_EXE_stacklab").as_ref();
@@ -44,12 +44,12 @@ impl LinkRig {
     }
 
     /// The hosts' processes, sender first.
-    pub fn pids(&self) -> [u32; 2] {
+    pub(crate) fn pids(&self) -> [u32; 2] {
         self.testbed.hosts().each_ref().map(|host| host.pid())
     }
 
     /// Runs a probe with messages of 128 bytes over the path with faults; fails if the run is not valid.
-    pub fn run(&mut self, family: Family, transport: Transport, probe: &ProbeSpec) -> RunRecord {
+    pub(crate) fn run(&mut self, family: Family, transport: Transport, probe: &ProbeSpec) -> RunRecord {
         let [sender, receiver] = [0, 1].map(|end| address(family, end).into());
         let path = Path {
             sender,
@@ -65,7 +65,7 @@ impl LinkRig {
     }
 
     /// Runs a probe with messages of a size over its own link; fails if the run is not valid.
-    pub fn run_on_link(
+    pub(crate) fn run_on_link(
         &mut self,
         (family, transport, size): (Family, Transport, u32),
         probe: &ProbeSpec,
@@ -79,7 +79,7 @@ impl LinkRig {
     }
 
     /// The hosts' addresses on the link.
-    pub fn addresses(&self, family: Family) -> [IpAddr; 2] {
+    pub(crate) fn addresses(&self, family: Family) -> [IpAddr; 2] {
         self.testbed.hosts().each_ref().map(|host| host.address(family))
     }
 

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 /// A listening agent.
-pub struct Listening {
+pub(crate) struct Listening {
     pub program: Program,
     pub agent: Running,
     /// Its port, in the command line's format.
@@ -17,7 +17,7 @@ pub struct Listening {
 
 impl Listening {
     /// Starts an agent on a place without a port, such as `127.0.0.1` or `[::1]`; an empty place means any address.
-    pub fn start(place: &str, options: &[&str]) -> Self {
+    pub(crate) fn start(place: &str, options: &[&str]) -> Self {
         let program = Program::new();
         let place = format!("{place}:0");
         let agent = program.start(&[&["agent", "--listen", &place], options].concat());
@@ -25,7 +25,7 @@ impl Listening {
     }
 
     /// Starts an agent on any address; its monotonic clock is this many seconds ahead of this machine's.
-    pub fn with_a_clock_ahead(seconds: u32) -> Self {
+    pub(crate) fn with_a_clock_ahead(seconds: u32) -> Self {
         let program = Program::new();
         let ahead = seconds.to_string();
         let namespace = ["unshare", "--time", "--monotonic", &ahead, "--fork", "--kill-child", "sh", "-c"];
@@ -34,7 +34,7 @@ impl Listening {
     }
 
     /// Starts an agent in the network namespace of a process.
-    pub fn in_namespace(pid: &str, place: &str) -> Self {
+    pub(crate) fn in_namespace(pid: &str, place: &str) -> Self {
         let program = Program::new();
         let shell = ["nsenter", "-t", pid, "-n", "sh", "-c"];
         let agent = program
@@ -43,24 +43,24 @@ impl Listening {
     }
 
     /// The outcome of a measurement to it, with these arguments.
-    pub fn measure(&self, args: &[&str]) -> Outcome {
+    pub(crate) fn measure(&self, args: &[&str]) -> Outcome {
         self.program.run(&[&["measure"], args, &["-p", self.port.as_str()]].concat())
     }
 
     /// Fails unless this place can be measured to.
-    pub fn serves(&self) {
+    pub(crate) fn serves(&self) {
         self.measure(&["tcp", "127.0.0.1", "-n", "10"]).expect(code::DONE);
     }
 
     /// A connection to it that has said nothing.
-    pub fn connect(&self) -> TcpStream {
+    pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(format!("127.0.0.1:{}", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         stream
     }
 
     /// A connection to it that it has let in, as a coordinator's.
-    pub fn greeted(&self, host: &str) -> TcpStream {
+    pub(crate) fn greeted(&self, host: &str) -> TcpStream {
         let stream = TcpStream::connect(format!("{host}:{}", self.port)).unwrap();
         stream.set_nodelay(true).unwrap();
         let key = Key::of(KEY, "the tests").unwrap();

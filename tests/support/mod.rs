@@ -1,17 +1,17 @@
 //! Shared by the end-to-end tests.
 
-pub mod capture;
-pub mod collector;
-pub mod iperf3;
-pub mod leftovers;
-pub mod link_rig;
-pub mod listening;
-pub mod others;
-pub mod planned;
-pub mod program;
-pub mod random;
-pub mod records;
-pub mod relay;
-pub mod routed;
-pub mod sys;
-pub mod tun;
+pub(crate) mod capture;
+pub(crate) mod collector;
+pub(crate) mod iperf3;
+pub(crate) mod leftovers;
+pub(crate) mod link_rig;
+pub(crate) mod listening;
+pub(crate) mod others;
+pub(crate) mod planned;
+pub(crate) mod program;
+pub(crate) mod random;
+pub(crate) mod records;
+pub(crate) mod relay;
+pub(crate) mod routed;
+pub(crate) mod sys;
+pub(crate) mod tun;

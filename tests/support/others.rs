@@ -18,7 +18,7 @@ const MOST_TAKEN: f64 = 0.45;
 static SINCE: Mutex<Option<LoadSample>> = Mutex::new(None);
 
 /// Starts observing: a later panic then reports the other load.
-pub fn watch() {
+pub(crate) fn watch() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
         let before = std::panic::take_hook();
@@ -40,7 +40,7 @@ pub fn watch() {
 /// An allowed deviation of a rate on this machine: on a quiet one `quiet`, and more by the share of the CPUs that other
 /// load has used since [`watch`]: steal, and processes that ran before. Stalls separate the windows in which the two
 /// ends count. Panics above [`MOST_TAKEN`], so the tolerance is bounded.
-pub fn allowed(quiet: f64) -> f64 {
+pub(crate) fn allowed(quiet: f64) -> f64 {
     static TOLD: Once = Once::new();
     // The lock is released here: the hook of a panic takes it.
     let load = {

@@ -6,10 +6,10 @@ use stacklab_study::{Input, Plan};
 use std::path::Path;
 
 /// A run of a record: block, position, and probe and cell.
-pub type Row = (u32, u32, String);
+pub(crate) type Row = (u32, u32, String);
 
 /// The runs of a record in the order of measuring.
-pub fn measured(path: &Path) -> Vec<Row> {
+pub(crate) fn measured(path: &Path) -> Vec<Row> {
     let record = record(path);
     let mut query = record
         .prepare("SELECT block, position, probe, family, transport, framing, size FROM run ORDER BY id")
@@ -24,7 +24,7 @@ pub fn measured(path: &Path) -> Vec<Row> {
 }
 
 /// The runs in the plan of a study whose minimum and maximum number of blocks are equal.
-pub fn planned(study: &str, seed: u64) -> Vec<Row> {
+pub(crate) fn planned(study: &str, seed: u64) -> Vec<Row> {
     let study = stacklab_study::parse(&Input::file("study.toml", study)).unwrap();
     let row = |Trial { block, position, cell, probe }: Trial| {
         let words = [probe.name(), cell.family.name(), cell.transport.name(), cell.framing.name()];

@@ -10,32 +10,32 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// The key of every agent that listens in a test, and of its coordinators.
-pub const KEY: &str = "0123456789-of-the-tests-alone";
+pub(crate) const KEY: &str = "0123456789-of-the-tests-alone";
 
 /// Exit codes, as `stacklab --help` lists them.
-pub mod code {
-    pub const DONE: i32 = 0;
-    pub const ELSE: i32 = 1;
-    pub const REQUEST: i32 = 2;
-    pub const TESTBED: i32 = 3;
-    pub const RECORD: i32 = 4;
-    pub const HOST: i32 = 5;
-    pub const NOTHING_VALID: i32 = 6;
-    pub const INVALID: i32 = 7;
-    pub const WORSE: i32 = 8;
-    pub const INTERRUPTED: i32 = 130;
+pub(crate) mod code {
+    pub(crate) const DONE: i32 = 0;
+    pub(crate) const ELSE: i32 = 1;
+    pub(crate) const REQUEST: i32 = 2;
+    pub(crate) const TESTBED: i32 = 3;
+    pub(crate) const RECORD: i32 = 4;
+    pub(crate) const HOST: i32 = 5;
+    pub(crate) const NOTHING_VALID: i32 = 6;
+    pub(crate) const INVALID: i32 = 7;
+    pub(crate) const WORSE: i32 = 8;
+    pub(crate) const INTERRUPTED: i32 = 130;
 }
 
 /// A copy of the program. Its processes are identified by the copy's path, independently of other programs on this
 /// machine. All its leftovers are in its folders.
-pub struct Program {
+pub(crate) struct Program {
     folder: TempDir,
 }
 
 impl Program {
     /// Three folders: `bin` with the copy, `work` as the current folder, `tmp` as its TMPDIR. Any user may read the
     /// first and write the others.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let folder = tempfile::Builder::new().prefix("stacklab-test-").tempdir().unwrap();
         for (name, mode) in [("", 0o755), ("bin", 0o755), ("work", 0o777), ("tmp", 0o777)] {
             let path = folder.path().join(name);
@@ -52,63 +52,63 @@ impl Program {
     }
 
     /// The copy.
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("bin/stacklab")
     }
 
     /// The folder that it runs in.
-    pub fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.folder.path().join("work")
     }
 
     /// Its TMPDIR.
-    pub fn tmp(&self) -> PathBuf {
+    pub(crate) fn tmp(&self) -> PathBuf {
         self.folder.path().join("tmp")
     }
 
     /// Writes a file into its folder; any user may read it.
-    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.work().join(name);
         fs::write(&path, text).unwrap();
         path
     }
 
     /// Gives its folder to a user, who then owns the files created there.
-    pub fn give_to(&self, user: u32) {
+    pub(crate) fn give_to(&self, user: u32) {
         chown(self.work(), Some(user), Some(user)).unwrap();
     }
 
     /// Names of the files in its folder.
-    pub fn files(&self) -> Vec<String> {
+    pub(crate) fn files(&self) -> Vec<String> {
         names(&self.work())
     }
 
     /// The program with arguments.
-    pub fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(self.path());
         command.args(args);
         self.placed(command)
     }
 
     /// A shell script; `$STACKLAB` is the program.
-    pub fn script(&self, shell: &[&str], script: &str) -> Command {
+    pub(crate) fn script(&self, shell: &[&str], script: &str) -> Command {
         let mut command = Command::new(shell[0]);
         command.args(&shell[1..]).arg(script);
         self.placed(command)
     }
 
     /// Runs the program until it ends.
-    pub fn run(&self, args: &[&str]) -> Outcome {
+    pub(crate) fn run(&self, args: &[&str]) -> Outcome {
         Outcome::of(self.command(args))
     }
 
     /// Starts the program; its output goes to files next to its folders.
-    pub fn start(&self, args: &[&str]) -> Running {
+    pub(crate) fn start(&self, args: &[&str]) -> Running {
         self.started(self.command(args))
     }
 
     /// Starts one of its commands in the same way.
-    pub fn started(&self, mut command: Command) -> Running {
+    pub(crate) fn started(&self, mut command: Command) -> Running {
         let to = |name: &str| {
             let path = self.folder.path().join(name);
             (fs::File::create(&path).unwrap(), path)
@@ -120,12 +120,12 @@ impl Program {
 
     /// Copies a tool that scripts/setup has unpacked below this tree, with its libraries, to a folder that any user
     /// may read. Returns the PATH for the tool.
-    pub fn path_with(&self, tool: &str) -> String {
+    pub(crate) fn path_with(&self, tool: &str) -> String {
         let path = std::env::var("PATH").unwrap();
         let found = std::env::split_paths(&path)
             .map(|folder| folder.join(tool))
             .find_map(|file| file.canonicalize().ok());
-        let found = found.unwrap_or_else(|| panic!("this test needs `{tool}`: scripts/setup test"));
+        let found = found.unwrap_or_else(|| panic!("this test needs `{tool}`: scripts/setup test-all"));
         // An installed tool is readable by all users.
         let (Some(folder), Some(usr)) = (found.parent(), found.ancestors().nth(2)) else { return path };
         if usr == Path::new("/usr") || usr == Path::new("/") {
@@ -145,7 +145,7 @@ impl Program {
 }
 
 /// The running program.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
     stdout: PathBuf,
     stderr: PathBuf,
@@ -154,28 +154,28 @@ pub struct Running {
 
 impl Running {
     /// Its process number.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Whether it is still running.
-    pub fn is_running(&mut self) -> bool {
+    pub(crate) fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
     /// Kills it with SIGKILL and waits. Returns whether the kill ended it.
-    pub fn kill(&mut self) -> bool {
+    pub(crate) fn kill(&mut self) -> bool {
         let _ = self.child.kill();
         self.child.wait().unwrap().signal() == Some(9)
     }
 
     /// Its standard error output so far.
-    pub fn stderr(&self) -> String {
+    pub(crate) fn stderr(&self) -> String {
         fs::read_to_string(&self.stderr).unwrap()
     }
 
     /// Waits for its first output on standard error; fails if it ends before, or stays silent.
-    pub fn wait_for(&mut self, text: &str, limit: Duration) {
+    pub(crate) fn wait_for(&mut self, text: &str, limit: Duration) {
         let start = Instant::now();
         while !self.stderr().contains(text) {
             assert!(self.is_running(), "{} ended without saying `{text}`:\n{}", self.command, self.stderr());
@@ -185,7 +185,7 @@ impl Running {
     }
 
     /// Waits for its end; fails if it runs longer than the limit.
-    pub fn end(mut self, limit: Duration) -> Outcome {
+    pub(crate) fn end(mut self, limit: Duration) -> Outcome {
         let start = Instant::now();
         while self.is_running() {
             if start.elapsed() > limit {
@@ -209,7 +209,7 @@ impl Drop for Running {
 }
 
 /// The program's exit and output.
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub status: ExitStatus,
     pub stdout: String,
     pub stderr: String,
@@ -218,7 +218,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Runs a command until it ends.
-    pub fn of(mut command: Command) -> Self {
+    pub(crate) fn of(mut command: Command) -> Self {
         let output = command.stdin(Stdio::null()).output();
         let output = output.unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
         let text = |bytes| String::from_utf8(bytes).expect("the program speaks UTF-8");
@@ -232,14 +232,14 @@ impl Outcome {
 
     /// Fails unless the exit code is this code.
     #[track_caller]
-    pub fn expect(self, code: i32) -> Self {
+    pub(crate) fn expect(self, code: i32) -> Self {
         assert_eq!(self.status.code(), Some(code), "{self}");
         self
     }
 
     /// Fails unless standard error contains each of these texts.
     #[track_caller]
-    pub fn says(self, texts: &[&str]) -> Self {
+    pub(crate) fn says(self, texts: &[&str]) -> Self {
         for text in texts {
             assert!(self.stderr.contains(text), "`{text}` is not on standard error of {self}");
         }
@@ -255,13 +255,13 @@ impl std::fmt::Display for Outcome {
 }
 
 /// Sends a signal by its name, without unsafe code.
-pub fn signal(pid: u32, name: &str) {
+pub(crate) fn signal(pid: u32, name: &str) {
     let sent = Command::new("sh").args(["-c", &format!("kill -s {name} {pid}")]).status().unwrap();
     assert!(sent.success(), "SIG{name} could not be sent to {pid}");
 }
 
 /// The processes that this process has started, from any thread.
-pub fn children(pid: u32) -> Vec<u32> {
+pub(crate) fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let lists = threads.map(|thread| fs::read_to_string(thread.path().join("children")).unwrap_or_default());
     lists
@@ -270,7 +270,7 @@ pub fn children(pid: u32) -> Vec<u32> {
 }
 
 /// The names in a folder, sorted.
-pub fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut names: Vec<String> =
         entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -279,13 +279,13 @@ pub fn names(folder: &Path) -> Vec<String> {
 }
 
 /// Opens a record like another program: read only, with SQLite alone.
-pub fn record(path: &Path) -> Connection {
+pub(crate) fn record(path: &Path) -> Connection {
     let opened = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY);
     opened.unwrap_or_else(|error| panic!("{} does not open: {error}", path.display()))
 }
 
 /// The reasons of a record's invalid runs.
-pub fn invalid(path: &Path) -> Vec<String> {
+pub(crate) fn invalid(path: &Path) -> Vec<String> {
     let record = record(path);
     let mut query = record
         .prepare(
@@ -303,22 +303,22 @@ pub fn invalid(path: &Path) -> Vec<String> {
 }
 
 /// The number of runs of a record that meet a condition.
-pub fn count(path: &Path, condition: &str) -> u64 {
+pub(crate) fn count(path: &Path, condition: &str) -> u64 {
     let query = format!("SELECT count(*) FROM run WHERE {condition}");
     record(path).query_row(&query, [], |row| row.get::<_, u32>(0)).unwrap().into()
 }
 
 /// Fails with instructions if the tests do not run as root. A test that needs root measures: if it fails after this
 /// call, it also reports the other load.
-pub fn require_root() {
+pub(crate) fn require_root() {
     super::others::watch();
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let user = status.lines().find_map(|line| line.strip_prefix("Uid:")).unwrap_or_default();
-    assert_eq!(user.split_whitespace().nth(1), Some("0"), "this test needs root: sudo make test");
+    assert_eq!(user.split_whitespace().nth(1), Some("0"), "this test needs root: make test, or as root");
 }
 
 /// Fails with the package to install if a tool is missing.
-pub fn require_tool(tool: &str, package: &str) {
+pub(crate) fn require_tool(tool: &str, package: &str) {
     let found = Command::new(tool).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     assert!(found.is_ok(), "this test needs `{tool}`: install the package {package}");
 }

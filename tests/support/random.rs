@@ -3,16 +3,16 @@
 use stacklab_model::SplitMix64;
 
 /// A small random generator, with its seed.
-pub struct Random(pub SplitMix64);
+pub(crate) struct Random(pub SplitMix64);
 
 impl Random {
     /// A number below the limit.
-    pub fn below(&mut self, limit: u64) -> u64 {
+    pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.0.next_u64() % limit
     }
 
     /// One of several.
-    pub fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
+    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
         all[self.below(all.len() as u64) as usize]
     }
 }

@@ -6,7 +6,7 @@ use stacklab_store::Record;
 use std::path::Path;
 
 /// Runs a study until it ends. Returns the program's output, and every run with both hosts' reports.
-pub fn measure(study: &str) -> (Outcome, Vec<RunRecord>) {
+pub(crate) fn measure(study: &str) -> (Outcome, Vec<RunRecord>) {
     let program = Program::new();
     program.write("study.toml", study);
     let outcome = program.run(&["run", "study.toml", "--out", "study.stacklab", "--seed", "1"]);
@@ -15,7 +15,7 @@ pub fn measure(study: &str) -> (Outcome, Vec<RunRecord>) {
 }
 
 /// Every run of a record, with its host reports; fails if a run is not valid.
-pub fn runs(path: &Path) -> Vec<RunRecord> {
+pub(crate) fn runs(path: &Path) -> Vec<RunRecord> {
     let record = Record::read(path).unwrap_or_else(|error| panic!("{error}"));
     let mut runs = record.runs().unwrap();
     for run in &mut runs {
@@ -26,18 +26,18 @@ pub fn runs(path: &Path) -> Vec<RunRecord> {
 }
 
 /// One host's report of a run.
-pub fn side(run: &RunRecord, role: Role) -> &HostReport {
+pub(crate) fn side(run: &RunRecord, role: Role) -> &HostReport {
     let found = run.host_reports.iter().find(|side| side.role == role);
     found.unwrap_or_else(|| panic!("{}: the record has no {role}", run.trial))
 }
 
 /// A figure of a run; fails if the run has no such figure.
-pub fn figure(run: &RunRecord, metric: Metric) -> f64 {
+pub(crate) fn figure(run: &RunRecord, metric: Metric) -> f64 {
     let value = run.values.get(&metric).unwrap_or_else(|| panic!("{}: no {metric}", run.trial));
     value.measured().unwrap_or_else(|| panic!("{}: {metric} is {value:?}", run.trial))
 }
 
 /// Whether a run has a warning.
-pub fn warns(run: &RunRecord, warning: &str) -> bool {
+pub(crate) fn warns(run: &RunRecord, warning: &str) -> bool {
     run.warnings.iter().any(|given| given.code == warning)
 }

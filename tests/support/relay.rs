@@ -13,14 +13,14 @@ use std::thread;
 use std::time::Duration;
 
 /// The relay, for one coordinator.
-pub struct Relay {
+pub(crate) struct Relay {
     pub port: String,
     asked: Arc<Mutex<Vec<String>>>,
 }
 
 impl Relay {
     /// Listens on 127.0.0.1 for one coordinator.
-    pub fn start(program: &Program, change: fn(String) -> String) -> Self {
+    pub(crate) fn start(program: &Program, change: fn(String) -> String) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port().to_string();
         let asked = Arc::new(Mutex::new(Vec::new()));
@@ -53,7 +53,7 @@ impl Relay {
     }
 
     /// Whether a request of that name was made.
-    pub fn was_asked(&self, request: &str) -> bool {
+    pub(crate) fn was_asked(&self, request: &str) -> bool {
         let start = format!("{{\"{request}\":");
         self.asked.lock().unwrap().iter().any(|line| line.contains(&start))
     }

@@ -4,7 +4,7 @@ use stacklab_model::{Mechanism, RunRecord, WirePath};
 
 /// The payload rate that the headers leave on a middle link of a given rate, Mbit/s, and the IP bytes of a message on
 /// it. An end link is no faster, and leaves less if a translator makes packets smaller.
-pub fn model(run: &RunRecord, rate: f64) -> (f64, f64) {
+pub(crate) fn model(run: &RunRecord, rate: f64) -> (f64, f64) {
     let cell = &run.trial.cell;
     let plain = WirePath::plain(cell.family, cell.transport, 1500);
     let path = WirePath { mechanism: Mechanism::of(cell), ..plain };

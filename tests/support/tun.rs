@@ -19,13 +19,13 @@ use std::time::{Duration, Instant};
 /// Name of the device, the same on both hosts.
 const DEVICE: &str = "faulty";
 /// Its MTU: the kernel's default for a TUN device.
-pub const MTU: u32 = 1500;
+pub(crate) const MTU: u32 = 1500;
 /// How often a waiting thread checks whether it should end.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Address of the sending (0) or receiving (1) end, in the benchmark networks (RFC 2544) but outside the testbed's
 /// own.
-pub fn address(family: Family, end: usize) -> IpAddr {
+pub(crate) fn address(family: Family, end: usize) -> IpAddr {
     let number = 1 + end as u8;
     match family {
         Family::Ipv4 => Ipv4Addr::new(198, 18, 9, number).into(),
@@ -36,7 +36,7 @@ pub fn address(family: Family, end: usize) -> IpAddr {
 /// The faults of one direction. A rule "every `n`th" counts messages of the measured window from 0 by their sequence
 /// number (for TCP, segments with payload), and applies to those with the given remainder.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Faults {
+pub(crate) struct Faults {
     /// Delay of every packet.
     pub delay: Duration,
     /// Dropped: every `n`th, remainder.
@@ -55,7 +55,7 @@ pub struct Faults {
 
 /// The faults applied to messages of the measured window.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Done {
+pub(crate) struct Done {
     /// Messages that entered; for TCP, segments with payload.
     pub came: u64,
     /// Messages dropped.
@@ -81,7 +81,7 @@ impl Done {
 }
 
 /// The path. Dropping it ends it and removes both devices.
-pub struct FaultyPath {
+pub(crate) struct FaultyPath {
     there: Arc<Mutex<Done>>,
     ended: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -89,7 +89,7 @@ pub struct FaultyPath {
 
 impl FaultyPath {
     /// Creates it between the namespaces of two processes.
-    pub fn new(pids: [u32; 2], there: Faults, back: Faults) -> Self {
+    pub(crate) fn new(pids: [u32; 2], there: Faults, back: Faults) -> Self {
         let [near, far] = [0, 1].map(|end| device(pids[end], end));
         let mut path = FaultyPath { there: Arc::default(), ended: Arc::default(), threads: Vec::new() };
         let copies = [near.try_clone().unwrap(), far.try_clone().unwrap()];
@@ -100,7 +100,7 @@ impl FaultyPath {
     }
 
     /// Returns and resets the faults applied to messages from the sender to the receiver.
-    pub fn take(&self) -> Done {
+    pub(crate) fn take(&self) -> Done {
         std::mem::take(&mut self.there.lock().unwrap())
     }
 

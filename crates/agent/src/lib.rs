@@ -1,5 +1,5 @@
 //! The agent's command line: `stacklab agent`, and the program `stacklab-agent` for systems on which the rest of
-//! stacklab does not run (Windows, FreeBSD).
+//! stacklab does not run (Windows).
 
 mod carry;
 pub mod channel;

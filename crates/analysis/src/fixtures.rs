@@ -9,12 +9,12 @@ use stacklab_model::{
 use std::collections::BTreeMap;
 
 /// A UDP cell in segment framing.
-pub fn cell(family: Family, size: u32) -> Cell {
+pub(crate) fn cell(family: Family, size: u32) -> Cell {
     Cell::new(family, Transport::Udp, Framing::Segment, size)
 }
 
 /// ipv6 against ipv4 at 128 bytes.
-pub fn question(metric: Metric, margin: f64) -> Question {
+pub(crate) fn question(metric: Metric, margin: f64) -> Question {
     Question {
         factor: Factor::Family,
         metric,
@@ -24,17 +24,17 @@ pub fn question(metric: Metric, margin: f64) -> Question {
     }
 }
 
-pub fn link_config(rate: Option<Rate>) -> LinkConfig {
+pub(crate) fn link_config(rate: Option<Rate>) -> LinkConfig {
     LinkConfig { rate, mtu: 1500, offloads: false }
 }
 
 /// A valid run with one figure.
-pub fn run(block: u32, cell: &Cell, metric: Metric, figure: f64) -> RunRecord {
+pub(crate) fn run(block: u32, cell: &Cell, metric: Metric, figure: f64) -> RunRecord {
     run_with(block, cell, metric, Value::Measured(figure))
 }
 
 /// A valid run with one value.
-pub fn run_with(block: u32, cell: &Cell, metric: Metric, value: Value) -> RunRecord {
+pub(crate) fn run_with(block: u32, cell: &Cell, metric: Metric, value: Value) -> RunRecord {
     let probe = ProbeSpec {
         probe: metric.probe(),
         pacing: Pacing::Flood,
@@ -57,20 +57,20 @@ pub fn run_with(block: u32, cell: &Cell, metric: Metric, value: Value) -> RunRec
 }
 
 /// The run, invalid.
-pub fn invalid(mut run: RunRecord, reason: &str) -> RunRecord {
+pub(crate) fn invalid(mut run: RunRecord, reason: &str) -> RunRecord {
     run.status = RunStatus::Invalid(vec![reason.to_owned()]);
     run
 }
 
 /// The run with warnings.
-pub fn warned(mut run: RunRecord, codes: &[&str]) -> RunRecord {
+pub(crate) fn warned(mut run: RunRecord, codes: &[&str]) -> RunRecord {
     let warning = |code: &&str| Warning { code: (*code).into(), text: "seen".into(), advice: "mend".into() };
     run.warnings = codes.iter().map(warning).collect();
     run
 }
 
 /// An answer to a question, without figures.
-pub fn comparison(question: Question) -> Comparison {
+pub(crate) fn comparison(question: Question) -> Comparison {
     let estimate = || Estimate {
         n: 0,
         mean: None,
@@ -95,7 +95,7 @@ pub fn comparison(question: Question) -> Comparison {
 }
 
 /// The runs of [`question`], one block for each pair of (baseline, candidate).
-pub fn runs_of(metric: Metric, pairs: &[(f64, f64)]) -> Vec<RunRecord> {
+pub(crate) fn runs_of(metric: Metric, pairs: &[(f64, f64)]) -> Vec<RunRecord> {
     let question = question(metric, 0.0);
     let block = |(block, (baseline, candidate)): (usize, &(f64, f64))| {
         [(&question.baseline, *baseline), (&question.candidate, *candidate)]
@@ -105,10 +105,10 @@ pub fn runs_of(metric: Metric, pairs: &[(f64, f64)]) -> Vec<RunRecord> {
 }
 
 /// None of any run.
-pub static NO_SERIES: Series = Series::new();
+pub(crate) static NO_SERIES: Series = Series::new();
 
 /// A campaign that asks these questions of these runs.
-pub fn campaign<'a>(
+pub(crate) fn campaign<'a>(
     link_config: &'a LinkConfig,
     questions: &'a [Question],
     runs: &'a [RunRecord],

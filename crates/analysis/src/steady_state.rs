@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Tests the interval series of every valid run, by probe. Probes without a series are omitted, and so are arms of
 /// interleaved trials: their series has the gaps in which other arms had their turns.
-pub fn steady_state(runs: &[RunRecord], all: &Series) -> Vec<SteadyState> {
+pub(crate) fn steady_state(runs: &[RunRecord], all: &Series) -> Vec<SteadyState> {
     let mut by_probe: BTreeMap<Probe, Vec<(Warmup, u64)>> = BTreeMap::new();
     for run in runs.iter().filter(|run| run.is_valid() && run.spec.slicing.is_none()) {
         let series = all.get(&(run.trial.block, run.trial.position));

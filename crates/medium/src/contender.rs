@@ -26,7 +26,7 @@ pub(crate) struct Contender {
 
 impl Contender {
     /// A node's contender with the parameters of its category; AIFS and slot are of the band.
-    pub fn new(node: NodeId, edca: Edca, band: Band, random: SplitMix64) -> Self {
+    pub(crate) fn new(node: NodeId, edca: Edca, band: Band, random: SplitMix64) -> Self {
         Contender {
             node,
             queue: Queue::default(),
@@ -42,19 +42,19 @@ impl Contender {
     }
 
     /// Draws from these numbers from now on.
-    pub fn reseed(&mut self, random: SplitMix64) {
+    pub(crate) fn reseed(&mut self, random: SplitMix64) {
         self.random = random;
     }
 
     /// Frames that have a place in the queue.
-    pub fn occupied(&self, now_ns: u64) -> usize {
+    pub(crate) fn occupied(&self, now_ns: u64) -> usize {
         let (frames, until_ns) = self.in_flight;
         self.queue.len() + if now_ns < until_ns { frames } else { 0 }
     }
 
     /// Notes that a frame is about to be queued. Where none waited and no backoff is left, a busy channel draws one
     /// (section 10.22.2.2, case a). A node's own exchange has drawn its backoff already.
-    pub fn arrives(&mut self, now_ns: u64, busy_until_ns: u64) {
+    pub(crate) fn arrives(&mut self, now_ns: u64, busy_until_ns: u64) {
         if !self.queue.is_empty() {
             return;
         }
@@ -71,7 +71,7 @@ impl Contender {
     }
 
     /// When it begins to send, if the channel stays idle; `None` without a frame. Access is at slot boundaries only.
-    pub fn access_ns(&self, idle_ns: u64) -> Option<u64> {
+    pub(crate) fn access_ns(&self, idle_ns: u64) -> Option<u64> {
         if self.queue.is_empty() {
             return None;
         }
@@ -81,13 +81,13 @@ impl Contender {
     }
 
     /// Since when a frame waits; `None` without one.
-    pub fn waits_since_ns(&self) -> Option<u64> {
+    pub(crate) fn waits_since_ns(&self) -> Option<u64> {
         (!self.queue.is_empty()).then_some(self.waits_since_ns)
     }
 
     /// Counts the slots down to the boundary at which another one begins. At that boundary too: the counter falls
     /// before the other's preamble is heard, unlike in the older DCF.
-    pub fn count_down(&mut self, idle_ns: u64, busy_ns: u64) {
+    pub(crate) fn count_down(&mut self, idle_ns: u64, busy_ns: u64) {
         let first = self.first_boundary(idle_ns);
         if busy_ns >= first {
             let boundaries = (busy_ns - first) / self.slot_ns + 1;
@@ -96,20 +96,20 @@ impl Contender {
     }
 
     /// Draws the backoff after an access that worked.
-    pub fn succeeds(&mut self) {
+    pub(crate) fn succeeds(&mut self) {
         self.failures = 0;
         self.draw();
     }
 
     /// Draws the backoff after one that did not, or that a higher category of the same node took. After as many
     /// failures as a frame has attempts the window begins anew.
-    pub fn fails(&mut self, attempts: u32) {
+    pub(crate) fn fails(&mut self, attempts: u32) {
         self.failures = (self.failures + 1) % attempts;
         self.draw();
     }
 
     /// Notes the end of an exchange of its own, in which this many frames leave the queue.
-    pub fn sends(&mut self, frames: usize, until_ns: u64) {
+    pub(crate) fn sends(&mut self, frames: usize, until_ns: u64) {
         self.in_flight = (frames, until_ns);
     }
 
@@ -119,7 +119,7 @@ impl Contender {
     }
 
     /// Whether an event of this probability happens.
-    pub fn happens(&mut self, probability: f64) -> bool {
+    pub(crate) fn happens(&mut self, probability: f64) -> bool {
         // 53 random bits, as many as a number has.
         ((self.random.next_u64() >> 11) as f64) < probability * (1u64 << 53) as f64
     }

@@ -39,13 +39,13 @@ impl Default for AirtimeLog {
 
 impl AirtimeLog {
     /// A log that begins when the channel becomes idle. The nodes had so much until then.
-    pub fn new(since_ns: u64, nodes: Vec<NodeAirtime>) -> Self {
+    pub(crate) fn new(since_ns: u64, nodes: Vec<NodeAirtime>) -> Self {
         AirtimeLog { since_ns, rows: Vec::new(), each: 1, last: 0, nodes }
     }
 
     /// Notes an exchange, from its beginning to its end. A frame had waited for it for so long. The nodes have had so
     /// much by its end.
-    pub fn note(
+    pub(crate) fn note(
         &mut self,
         [begin_ns, end_ns]: [u64; 2],
         contention_ns: u64,
@@ -85,7 +85,7 @@ impl AirtimeLog {
     }
 
     /// The use of the channel in windows. A frame waits since then, if one does.
-    pub fn used(&self, windows: &[[u64; 2]], waits_since_ns: Option<u64>) -> ChannelUse {
+    pub(crate) fn used(&self, windows: &[[u64; 2]], waits_since_ns: Option<u64>) -> ChannelUse {
         let nodes = vec![NodeAirtime::default(); self.nodes.len()];
         let mut used = ChannelUse { airtime: Airtime::default(), nodes, intervals: Vec::new() };
         for [from_ns, to_ns] in windows {

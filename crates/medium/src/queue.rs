@@ -32,7 +32,7 @@ pub(crate) struct Waiting {
 
 impl Waiting {
     /// The same frame, sent once more.
-    pub fn sent(self) -> Self {
+    pub(crate) fn sent(self) -> Self {
         Waiting { attempts: self.attempts + 1, ..self }
     }
 
@@ -50,23 +50,23 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.frames.len()
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
 
     /// Appends a frame.
-    pub fn push(&mut self, frame: Frame) {
+    pub(crate) fn push(&mut self, frame: Frame) {
         let next = self.sequences.entry((frame.receiver, frame.kind)).or_default();
         self.frames.push_back(Waiting { frame, attempts: 0, sequence: *next });
         *next += 1;
     }
 
     /// Takes the frames of the next PPDU: the first, and those that can be joined with it. None if it is empty.
-    pub fn take(&mut self, radio: &Radio) -> Option<(Vec<Waiting>, Exchange)> {
+    pub(crate) fn take(&mut self, radio: &Radio) -> Option<(Vec<Waiting>, Exchange)> {
         let first = *self.frames.front()?;
         let mut aggregate = Aggregate::new(radio);
         let taken = match (first.frame.receiver, first.frame.kind) {
@@ -104,7 +104,7 @@ impl Queue {
     }
 
     /// Puts frames back that will be sent again, in their order, before all others.
-    pub fn put_back(&mut self, frames: Vec<Waiting>) {
+    pub(crate) fn put_back(&mut self, frames: Vec<Waiting>) {
         for waiting in frames.into_iter().rev() {
             self.frames.push_front(waiting);
         }

@@ -22,7 +22,7 @@ struct Process {
 }
 
 /// Puts samples into stages.
-pub struct Classes {
+pub(crate) struct Classes {
     map: StageMap,
     symbols: Symbols,
     stacks: Stacks,
@@ -41,7 +41,7 @@ pub struct Classes {
 
 impl Classes {
     /// For samples of so many clocks of each processor.
-    pub fn new(symbols: Symbols, clocks: u64) -> Self {
+    pub(crate) fn new(symbols: Symbols, clocks: u64) -> Self {
         let map = StageMap::new();
         let kind = |kind: Kind| match kind {
             Kind::Idle => StageKind::Idle,
@@ -70,7 +70,7 @@ impl Classes {
     }
 
     /// Adds a record to the profile.
-    pub fn take(&mut self, record: Record, shares: &Shares, profile: &mut Profile) {
+    pub(crate) fn take(&mut self, record: Record, shares: &Shares, profile: &mut Profile) {
         match record {
             Record::Lost(count) => profile.lost += count,
             Record::Throttled => profile.throttled += 1,
@@ -85,7 +85,7 @@ impl Classes {
     }
 
     /// The profile, with all names.
-    pub fn finish(self, mut profile: Profile) -> Profile {
+    pub(crate) fn finish(self, mut profile: Profile) -> Profile {
         let Classes { stages, symbols, stacks, unmapped, .. } = self;
         profile.stages = stages;
         let named = profile.samples.iter().map(|sample| sample.function).filter(|function| *function != NONE);

@@ -2,7 +2,7 @@
 
 /// Times of a clock of one processor, one after the other, and what a sample of each stands for.
 #[derive(Default)]
-pub struct Shares(Vec<Share>);
+pub(crate) struct Shares(Vec<Share>);
 
 struct Share {
     to_ns: u64,
@@ -13,7 +13,7 @@ struct Share {
 impl Shares {
     /// Adds a time that ends now, of samples of one period. The rest after its last sample has none, as a clock begins
     /// anew when a period is set: the others stand for it.
-    pub fn add(&mut self, elapsed_ns: u64, period_ns: u64, to_ns: u64) {
+    pub(crate) fn add(&mut self, elapsed_ns: u64, period_ns: u64, to_ns: u64) {
         let samples = elapsed_ns / period_ns;
         match self.0.last_mut() {
             // Too short for a sample: those beside it stand for it.
@@ -27,7 +27,7 @@ impl Shares {
 
     /// Nanoseconds that a sample at this time stands for, where so many clocks sample all of the processor's time; 0
     /// after the last time.
-    pub fn of(&self, time_ns: u64, clocks: u64) -> u64 {
+    pub(crate) fn of(&self, time_ns: u64, clocks: u64) -> u64 {
         let share = self.0.get(self.0.partition_point(|share| share.to_ns <= time_ns));
         share.and_then(|share| share.elapsed_ns.checked_div(share.samples * clocks)).unwrap_or(0)
     }

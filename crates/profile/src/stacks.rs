@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 /// The call chains of samples.
 #[derive(Default)]
-pub struct Stacks {
+pub(crate) struct Stacks {
     /// The functions of each, the outermost one first, as numbers of `frames`.
     pub all: Vec<Vec<u32>>,
     /// Names of functions.
@@ -17,7 +17,7 @@ pub struct Stacks {
 
 impl Stacks {
     /// The number of a chain of kernel addresses: what ran, then return addresses of its callers.
-    pub fn of_kernel(&mut self, chain: &[u64], symbols: &Symbols) -> u32 {
+    pub(crate) fn of_kernel(&mut self, chain: &[u64], symbols: &Symbols) -> u32 {
         if let Some(known) = self.by_addresses.get(chain) {
             return *known;
         }
@@ -30,7 +30,7 @@ impl Stacks {
     }
 
     /// The number of a chain of one function.
-    pub fn of_name(&mut self, name: &str) -> u32 {
+    pub(crate) fn of_name(&mut self, name: &str) -> u32 {
         let frame = self.frame(name);
         self.number(vec![frame])
     }
@@ -55,7 +55,7 @@ impl Stacks {
 }
 
 /// Addresses within the functions of a chain: a return address is behind the call.
-pub fn called(chain: &[u64]) -> impl Iterator<Item = u64> {
+pub(crate) fn called(chain: &[u64]) -> impl Iterator<Item = u64> {
     chain
         .iter()
         .enumerate()

@@ -61,7 +61,7 @@ impl<'a> Content<'a> {
 }
 
 /// A table, the answer and what says whether it can be believed, for each explanation.
-pub fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
+pub(crate) fn blocks(all: &[Explanation], functions: bool) -> Vec<Block> {
     let mut blocks = Vec::new();
     for explanation in all {
         let [baseline, candidate] = explanation.arms();
@@ -101,7 +101,7 @@ fn table<'a>(costs: &StageCosts, what: &str, rows: impl Iterator<Item = &'a Stag
 }
 
 /// The answer in a sentence: by how much the arms differ, and in which stages.
-pub fn answer(costs: &StageCosts) -> String {
+pub(crate) fn answer(costs: &StageCosts) -> String {
     let [baseline, candidate] = &costs.arms;
     let busy = &costs.busy;
     let more = |ns: f64| if ns < 0.0 { "less" } else { "more" };
@@ -124,7 +124,7 @@ pub fn answer(costs: &StageCosts) -> String {
 }
 
 /// What says whether the samples describe the stack.
-pub fn health(health: &Health) -> String {
+pub(crate) fn health(health: &Health) -> String {
     let covers = match health.coverage {
         Some(share) => format!("samples cover {:.1} % of the busy time", 100.0 * share),
         None => "the receiver counts no CPU time of its own here, so threads is by samples".to_owned(),
@@ -146,7 +146,7 @@ pub fn health(health: &Health) -> String {
 }
 
 /// A row of the CSV.
-pub struct Row<'a> {
+pub(crate) struct Row<'a> {
     costs: &'a StageCosts,
     kind: &'static str,
     cost: &'a StageCost,
@@ -167,7 +167,7 @@ fn csv(all: &[Explanation], functions: bool, cells: Cells) -> String {
 }
 
 /// The CSV's columns.
-pub fn csv_columns<'a>() -> Vec<Column<Row<'a>>> {
+pub(crate) fn csv_columns<'a>() -> Vec<Column<Row<'a>>> {
     vec![
         Column::new("cell", "what both arms have in common", |row: &Row<'a>| row.costs.cell.clone()),
         Column::new("baseline", "level of the baseline", |row: &Row<'a>| row.costs.arms[0].clone()),

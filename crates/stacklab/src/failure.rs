@@ -11,7 +11,7 @@ use std::process::ExitCode;
 
 /// Everything that ends a command early.
 #[derive(Debug, thiserror::Error)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// A study file is invalid, with the location of the error.
     #[error("the study cannot be run\n\n{0}")]
     Study(#[from] StudyErrors),
@@ -156,12 +156,12 @@ pub enum Failure {
 
 impl Failure {
     /// Its text for a terminal: what files and other hosts said has no control characters.
-    pub fn printed(&self) -> String {
+    pub(crate) fn printed(&self) -> String {
         stacklab_model::printable_lines(&self.to_string())
     }
 
     /// The program's exit code; `stacklab --help` lists them.
-    pub fn exit_code(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Output { .. }
             | Failure::System { .. }

@@ -28,7 +28,7 @@ const HEADERS: [&str; 2] = ["OTEL_EXPORTER_OTLP_METRICS_HEADERS", "OTEL_EXPORTER
 
 /// Where a collector takes metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Endpoint(Uri);
+pub(crate) struct Endpoint(Uri);
 
 impl FromStr for Endpoint {
     type Err = String;
@@ -63,7 +63,7 @@ impl fmt::Display for Endpoint {
 }
 
 /// A collector that is given figures.
-pub struct Collector {
+pub(crate) struct Collector {
     endpoint: Endpoint,
     agent: Agent,
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -77,7 +77,7 @@ impl Collector {
     ///
     /// # Errors
     /// When the variable with the headers cannot be read.
-    pub fn new(endpoint: &Endpoint) -> Result<Self, Failure> {
+    pub(crate) fn new(endpoint: &Endpoint) -> Result<Self, Failure> {
         let found = HEADERS.into_iter().find_map(|name| Some((name, std::env::var(name).ok()?)));
         let headers = found.map_or(Ok(Vec::new()), |(name, text)| {
             headers(&text).map_err(|reason| {
@@ -108,7 +108,7 @@ impl Collector {
 
     /// Gives it the figures of now. What does not reach it is left out, and standard error says so: once, until figures
     /// reach it again.
-    pub fn give(&mut self, gauges: &[Gauge]) {
+    pub(crate) fn give(&mut self, gauges: &[Gauge]) {
         let given =
             requests(gauges, &self.resource, now_unix_ns()).try_for_each(|request| self.send(request));
         match &given {

@@ -15,7 +15,7 @@ const A_BYTE_CHECKED: u64 = 64;
 
 /// Functions in a file's own schema do not run, and pages that contradict themselves are not followed. Bound values do
 /// not change how a query runs: otherwise SQLite prepares it again at each use.
-pub fn distrust(connection: &Connection) -> Result<()> {
+pub(crate) fn distrust(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)
@@ -23,7 +23,7 @@ pub fn distrust(connection: &Connection) -> Result<()> {
 
 /// The objects of a record other than plain tables and their indices. A view, a trigger, a virtual table or a
 /// computed column could run forever when it is read. Records written by stacklab contain none.
-pub fn more_than_tables(connection: &Connection) -> Result<Option<String>> {
+pub(crate) fn more_than_tables(connection: &Connection) -> Result<Option<String>> {
     // The file's own list gives the triggers. SQLite's parse of that list gives the rest, independently of its
     // wording.
     let mut query = connection.prepare(
@@ -41,7 +41,7 @@ pub fn more_than_tables(connection: &Connection) -> Result<Option<String>> {
 
 /// How much work reading a record may take.
 #[derive(Clone, Copy)]
-pub enum Work {
+pub(crate) enum Work {
     /// Its parts, without a check for damage.
     Glance,
     /// All of it, with a check for damage.
@@ -50,7 +50,7 @@ pub enum Work {
 
 /// Interrupts a query that takes more work than the file's size allows, for example if its pages form a cycle or its
 /// tables have no keys.
-pub fn limit_work(connection: &mut Connection, bytes: u64, work: Work) -> Result<()> {
+pub(crate) fn limit_work(connection: &mut Connection, bytes: u64, work: Work) -> Result<()> {
     let a_byte = match work {
         Work::Glance => A_BYTE,
         Work::Whole => A_BYTE_CHECKED,

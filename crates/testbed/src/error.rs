@@ -200,7 +200,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     /// Adds the host to the fault.
-    pub fn at(self, host: Node) -> TestbedError {
+    pub(crate) fn at(self, host: Node) -> TestbedError {
         TestbedError::Setup { host, attempted: self.attempted, reason: self.reason }
     }
 }

@@ -1,6 +1,6 @@
 //! Real daemons on a receiver, with queries from the sender.
 //!
-//! The tests need root and the daemons' programs (`scripts/setup test`). They fail if anything is missing.
+//! The tests need root and the daemons' programs (`scripts/setup test-all`). They fail if anything is missing.
 
 use stacklab_model::{LinkConfig, Service, Services};
 use stacklab_testbed::{Testbed, services};

@@ -1,4 +1,5 @@
 //! What a fuzzer's process needs of the system.
+#![allow(unsafe_code)]
 
 use rusqlite::ffi;
 use std::mem::zeroed;

@@ -1,4 +1,5 @@
 //! System calls without a safe function in the standard library. All unsafe code of the tests is here.
+#![allow(unsafe_code)]
 #![allow(dead_code, reason = "each test uses its own part")]
 
 use std::fs::{File, OpenOptions};
@@ -8,7 +9,7 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// The monotonic clock, nanoseconds, as hosts of a testbed report it.
-pub fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> u64 {
     // SAFETY: a structure of numbers, for which zeros are a value, and which the call fills.
     let mut now: libc::timespec = unsafe { zeroed() };
     // SAFETY: as above.
@@ -16,9 +17,18 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// The largest resident set of a child of this process that has ended, KiB.
+pub(crate) fn children_peak_kib() -> i64 {
+    // SAFETY: a structure of numbers, for which zeros are a value, and which the call fills.
+    let mut usage: libc::rusage = unsafe { zeroed() };
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_CHILDREN, &raw mut usage) }, 0);
+    usage.ru_maxrss
+}
+
 /// Creates a TUN device of this name in the calling thread's namespace; the device is removed when the file is
 /// closed.
-pub fn open_tun(name: &str) -> io::Result<File> {
+pub(crate) fn open_tun(name: &str) -> io::Result<File> {
     let path = "/dev/net/tun";
     let file = OpenOptions::new().read(true).write(true).open(path);
     let file = file.map_err(|error| io::Error::new(error.kind(), format!("{path}: {error}")))?;
@@ -36,7 +46,7 @@ pub fn open_tun(name: &str) -> io::Result<File> {
 }
 
 /// Waits until a file is readable; `false` on timeout.
-pub fn wait_readable(file: &File, limit: Duration) -> io::Result<bool> {
+pub(crate) fn wait_readable(file: &File, limit: Duration) -> io::Result<bool> {
     let mut wanted = libc::pollfd { fd: file.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one `pollfd` is passed and outlives the call.
     match unsafe { libc::poll(&mut wanted, 1, limit.as_millis() as libc::c_int) } {

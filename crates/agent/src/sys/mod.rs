@@ -7,6 +7,6 @@ mod unix;
 mod windows;
 
 #[cfg(unix)]
-pub use unix::{accept, others_may_read, own_file, serve};
+pub(crate) use unix::{accept, others_may_read, own_file, serve};
 #[cfg(windows)]
-pub use windows::{accept, others_may_read, own_file, serve};
+pub(crate) use windows::{accept, others_may_read, own_file, serve};

@@ -12,13 +12,13 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 /// The next connection; `WouldBlock` after the limit.
-pub fn accept(socket: &Socket, limit: Duration) -> io::Result<Socket> {
+pub(crate) fn accept(socket: &Socket, limit: Duration) -> io::Result<Socket> {
     socket.set_read_timeout(Some(limit))?;
     socket.accept().map(|(connection, _)| connection)
 }
 
 /// Serves a connection in a separate process until it ends.
-pub fn serve(channel: &Channel, mut command: Command) -> io::Result<()> {
+pub(crate) fn serve(channel: &Channel, mut command: Command) -> io::Result<()> {
     // The process does not receive Ctrl-C from the terminal: the listening agent does, and then closes the
     // connection.
     command.process_group(0);
@@ -31,13 +31,13 @@ pub fn serve(channel: &Channel, mut command: Command) -> io::Result<()> {
 }
 
 /// How to open a file that only its owner may read, if it is made.
-pub fn own_file() -> OpenOptions {
+pub(crate) fn own_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(0o600);
     options
 }
 
 /// Whether others than its owner may read or write a file.
-pub fn others_may_read(file: &File) -> io::Result<bool> {
+pub(crate) fn others_may_read(file: &File) -> io::Result<bool> {
     Ok(file.metadata()?.mode() & 0o077 != 0)
 }

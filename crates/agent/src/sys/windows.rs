@@ -16,7 +16,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;
 
 /// The next connection; `WouldBlock` after the limit.
-pub fn accept(socket: &Socket, limit: Duration) -> io::Result<Socket> {
+pub(crate) fn accept(socket: &Socket, limit: Duration) -> io::Result<Socket> {
     let deadline = Instant::now() + limit;
     socket.set_nonblocking(true)?;
     loop {
@@ -34,7 +34,7 @@ pub fn accept(socket: &Socket, limit: Duration) -> io::Result<Socket> {
 }
 
 /// Serves a connection in a separate process until it ends.
-pub fn serve(channel: &Channel, mut command: Command) -> io::Result<()> {
+pub(crate) fn serve(channel: &Channel, mut command: Command) -> io::Result<()> {
     // The process does not receive Ctrl-C from the terminal: the listening agent does, and then closes the
     // connection.
     command.creation_flags(CREATE_NEW_PROCESS_GROUP);
@@ -42,11 +42,11 @@ pub fn serve(channel: &Channel, mut command: Command) -> io::Result<()> {
 }
 
 /// How to open a file for its owner. Who may read it is what its folder says.
-pub fn own_file() -> OpenOptions {
+pub(crate) fn own_file() -> OpenOptions {
     OpenOptions::new()
 }
 
 /// Whether others than its owner may read a file: not known here.
-pub fn others_may_read(_: &File) -> io::Result<bool> {
+pub(crate) fn others_may_read(_: &File) -> io::Result<bool> {
     Ok(false)
 }

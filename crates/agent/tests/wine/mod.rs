@@ -12,11 +12,11 @@ const KEY: &str = "0123456789-of-the-tests-alone";
 /// Names of Wine's program in packages.
 const NAMES: [&str; 4] = ["wine64", "wine64-stable", "/usr/lib/wine/wine64", "wine"];
 
-/// Where `scripts/build-agents` puts the program.
+/// Where `scripts/build-agent` puts the program.
 fn program() -> PathBuf {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
     let program = root.join("target/windows/x86_64-win7-windows-gnu/agent/stacklab-agent.exe");
-    assert!(program.exists(), "{} is not there: run `make agents`", program.display());
+    assert!(program.exists(), "{} is not there: run `make agent`", program.display());
     program
 }
 
@@ -39,7 +39,7 @@ fn wine() -> Command {
 
 /// The agent with these options. The first call creates or updates the prefix, which takes Wine some seconds; this
 /// must not count against the time limit of the agent's first answer.
-pub fn agent(options: &[&str]) -> Command {
+pub(crate) fn agent(options: &[&str]) -> Command {
     static PREFIX: OnceLock<()> = OnceLock::new();
     PREFIX.get_or_init(|| {
         let made = wine().args(["wineboot", "--init"]).stdout(Stdio::null()).status().unwrap();
@@ -51,7 +51,7 @@ pub fn agent(options: &[&str]) -> Command {
 }
 
 /// An agent on pipes.
-pub fn on_pipes() -> End {
+pub(crate) fn on_pipes() -> End {
     let mut child = agent(&["--stdio"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let (answers, requests) = (child.stdout.take().unwrap(), child.stdin.take().unwrap());
     let hang_up = move || {
@@ -62,7 +62,7 @@ pub fn on_pipes() -> End {
 }
 
 /// An agent that listens until it is dropped.
-pub struct Listening {
+pub(crate) struct Listening {
     /// Its process.
     pub child: Child,
     /// Its port.
@@ -72,12 +72,12 @@ pub struct Listening {
 }
 
 /// The key of agents that listen.
-pub fn key() -> Key {
+pub(crate) fn key() -> Key {
     Key::of(KEY, "the tests").unwrap()
 }
 
 /// Starts one on an address without a port, such as `127.0.0.1` or `[::1]`.
-pub fn listening(place: &str, options: &[&str]) -> Listening {
+pub(crate) fn listening(place: &str, options: &[&str]) -> Listening {
     let place = format!("{place}:0");
     let mut child = agent(&[&["--listen", &place], options].concat()).stderr(Stdio::piped()).spawn().unwrap();
     let (mut said, mut errors) = (String::new(), BufReader::new(child.stderr.take().unwrap()));

@@ -6,7 +6,7 @@ use stacklab_model::{Cell, Factor, Family, Framing, Metric, Question, Scale, Tra
 
 /// The stopping rule's limits.
 #[derive(Debug, Clone, Copy)]
-pub struct Rule {
+pub(crate) struct Rule {
     /// Blocks before the first look.
     pub min: usize,
     /// Maximum number of blocks; equal to `min` for a fixed number.
@@ -15,7 +15,7 @@ pub struct Rule {
 
 /// The results of simulated campaigns, each a count.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Campaigns.
     pub campaigns: usize,
     /// The verdict was `better`.
@@ -30,7 +30,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// Adds a campaign whose arms differ by `ratio`.
-    pub fn add(&mut self, design: &Design, paired: &Paired, ratio: f64) {
+    pub(crate) fn add(&mut self, design: &Design, paired: &Paired, ratio: f64) {
         let effect = paired.effect();
         match verdict(&design.question, Ok(&effect)) {
             Verdict::Better(_) => self.better += 1,
@@ -43,16 +43,16 @@ impl Outcome {
     }
 
     /// Per cent of the campaigns.
-    pub fn percent(&self, count: usize) -> f64 {
+    pub(crate) fn percent(&self, count: usize) -> f64 {
         100.0 * count as f64 / self.campaigns as f64
     }
 }
 
 /// Target and margin, a share: the study language's default.
-pub const MARGIN: f64 = 0.02;
+pub(crate) const MARGIN: f64 = 0.02;
 
 /// ipv6 against ipv4.
-pub fn question() -> Question {
+pub(crate) fn question() -> Question {
     let cell = |family| Cell::new(family, Transport::Udp, Framing::Segment, 128);
     Question {
         factor: Factor::Family,
@@ -65,7 +65,7 @@ pub fn question() -> Question {
 
 /// How a campaign is measured and judged.
 #[derive(Debug, Clone)]
-pub struct Design {
+pub(crate) struct Design {
     /// What is asked.
     pub question: Question,
     /// Half-width of the 99 % interval at which it ends, a share.
@@ -78,7 +78,7 @@ pub struct Design {
 
 impl Design {
     /// Runs a campaign whose blocks, each (baseline, candidate), are `pair`'s.
-    pub fn campaign(&self, mut pair: impl FnMut() -> (f64, f64)) -> Paired {
+    pub(crate) fn campaign(&self, mut pair: impl FnMut() -> (f64, f64)) -> Paired {
         let mut pairs = Vec::new();
         loop {
             pairs.push(pair());
@@ -99,7 +99,14 @@ impl Design {
 }
 
 /// Runs this many campaigns with arms that differ by `ratio`; each stops by a study's rule.
-pub fn campaigns(count: usize, seed: u128, spread: Spread, sd: f64, ratio: f64, rule: Rule) -> Outcome {
+pub(crate) fn campaigns(
+    count: usize,
+    seed: u128,
+    spread: Spread,
+    sd: f64,
+    ratio: f64,
+    rule: Rule,
+) -> Outcome {
     let mut simulation = Simulation::new(seed, spread, sd);
     let design = Design { question: question(), target: MARGIN, rule, interleaved: false };
     let mut outcome = Outcome::default();

@@ -24,7 +24,7 @@ const STUDIES: [(&str, Rule, f64, f64); 8] = [
 ];
 
 /// Prints all of them.
-pub fn print(count: usize) {
+pub(crate) fn print(count: usize) {
     println!(
         "\nInterleaved trials of an arm against itself, as recorded. Trials are drawn with replacement, arms exchanged by chance;"
     );

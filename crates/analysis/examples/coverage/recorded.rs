@@ -15,12 +15,12 @@ use stacklab_traffic::trial::Path;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 /// What `bench/slice-noise` recorded, by the machine's state.
-pub const RECORDINGS: [(&str, &str); 2] =
+pub(crate) const RECORDINGS: [(&str, &str); 2] =
     [("shared", include_str!("shared.csv")), ("busy", include_str!("busy.csv"))];
 
 /// Trials of a probe over a transport.
 #[derive(Debug, Clone)]
-pub struct Recorded {
+pub(crate) struct Recorded {
     probe: Probe,
     transport: Transport,
     /// Figures of both arms by round: messages a second, or nanoseconds of a round trip; 0 where there is none.
@@ -29,7 +29,7 @@ pub struct Recorded {
 
 impl Recorded {
     /// All trials of a recording, by probe and transport.
-    pub fn all(slices: &str) -> Vec<Recorded> {
+    pub(crate) fn all(slices: &str) -> Vec<Recorded> {
         let mut all: Vec<Recorded> = Vec::new();
         let mut rows = slices.lines().filter(|line| !line.starts_with('#')).skip(1).map(Row::of);
         while let (Some(one), Some(other)) = (rows.next(), rows.next()) {
@@ -46,24 +46,24 @@ impl Recorded {
     }
 
     /// Its name in tables.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         format!("{} {}", self.probe, self.transport)
     }
 
     /// Candidate against baseline.
-    pub fn question(&self, margin: f64) -> Question {
+    pub(crate) fn question(&self, margin: f64) -> Question {
         let [baseline, candidate] = ["a", "b"].map(|arm| self.cell(arm));
         Question { factor: Factor::Replica, metric: self.metric(), baseline, candidate, margin }
     }
 
     /// The figures of each trial, (baseline, candidate), with arms that differ by `ratio`: with arm b as the candidate,
     /// and with arm a.
-    pub fn figures(&self, ratio: f64) -> Vec<[(f64, f64); 2]> {
+    pub(crate) fn figures(&self, ratio: f64) -> Vec<[(f64, f64); 2]> {
         self.trials.iter().map(|[a, b]| [[a, b], [b, a]].map(|arms| self.trial(arms, ratio))).collect()
     }
 
     /// Simulates campaigns with arms that differ by `ratio`.
-    pub fn campaigns(&self, count: usize, seed: u128, design: &Design, ratio: f64) -> Outcome {
+    pub(crate) fn campaigns(&self, count: usize, seed: u128, design: &Design, ratio: f64) -> Outcome {
         // A trial gives the same figures whenever it is drawn.
         let figures = self.figures(ratio);
         let mut generator = Pcg64Mcg::new(seed);

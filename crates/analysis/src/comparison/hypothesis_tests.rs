@@ -10,7 +10,7 @@ use crate::statistics::{
 use stacklab_model::{Adjustment, Comparison, Interval, Metric, Question, Tests};
 
 /// The tests of one question. The adjusted p equals the unadjusted one until [`adjust`] has processed all of them.
-pub fn tests(question: &Question, paired: &Paired, runs: &Runs, seed: u64) -> Option<Tests> {
+pub(crate) fn tests(question: &Question, paired: &Paired, runs: &Runs, seed: u64) -> Option<Tests> {
     let distances = paired.distances();
     let scale = question.metric.scale();
     let interval = |found: Interval| interval_back(scale, found);
@@ -38,7 +38,7 @@ pub fn tests(question: &Question, paired: &Paired, runs: &Runs, seed: u64) -> Op
 
 /// Adjusts the p-values of a study's comparisons: Holm's method for the headline metric, which is the first metric
 /// compared; Benjamini and Hochberg's method for all others.
-pub fn adjust(comparisons: &mut [Comparison]) {
+pub(crate) fn adjust(comparisons: &mut [Comparison]) {
     let Some(headline) = comparisons.first().map(|comparison| comparison.question.metric) else { return };
     for adjustment in [Adjustment::Holm, Adjustment::BenjaminiHochberg] {
         let is_member = |metric: Metric| (metric == headline) == (adjustment == Adjustment::Holm);

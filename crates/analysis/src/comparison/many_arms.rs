@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 /// Every factor, metric and place of which the study compares more than two arms, in the order of the questions. Places
 /// where fewer than two blocks have all arms are left out.
-pub fn many_arms(questions: &[Question], runs: &Runs) -> Vec<ManyArms> {
+pub(crate) fn many_arms(questions: &[Question], runs: &Runs) -> Vec<ManyArms> {
     let mut places: Vec<(&Question, Vec<&Cell>)> = Vec::new();
     for question in questions {
         let same = |(known, _): &&mut (&Question, Vec<&Cell>)| {

@@ -20,7 +20,7 @@ const MOST_UNSETTLED: f64 = 0.25;
 const NAMED: usize = 3;
 
 /// All cautions, with the number of comparisons or cells that each concerns.
-pub fn cautions(
+pub(super) fn cautions(
     cells: &[CellEstimate],
     comparisons: &[Comparison],
     many_arms: &[ManyArms],

@@ -11,7 +11,7 @@ type Blocks = BTreeMap<u32, [Option<f64>; 2]>;
 
 /// The floors of an interleaved campaign; none where no arm was measured against itself. A metric's floor is of the
 /// probe that its figures are of.
-pub fn floors(runs: &[RunRecord]) -> Vec<Floor> {
+pub(super) fn floors(runs: &[RunRecord]) -> Vec<Floor> {
     let index = Runs::new(runs);
     let mut by_block: BTreeMap<(Metric, Transport), Blocks> = BTreeMap::new();
     for run in runs {
@@ -34,7 +34,7 @@ pub fn floors(runs: &[RunRecord]) -> Vec<Floor> {
 }
 
 /// The verdict on an effect, or on the reason why there is none. A difference that an arm has from itself is no arm's.
-pub fn verdict_above(question: &Question, effect: Result<&Effect, &str>, floors: &[Floor]) -> Verdict {
+pub(super) fn verdict_above(question: &Question, effect: Result<&Effect, &str>, floors: &[Floor]) -> Verdict {
     match verdict(question, effect) {
         Verdict::Better(_) if effect.is_ok_and(|effect| hidden(question, effect, floors)) => {
             Verdict::Inconclusive

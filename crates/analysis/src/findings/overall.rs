@@ -5,7 +5,7 @@ use crate::findings::floors::verdict_above;
 use stacklab_model::{Comparison, Effect, Factor, Floor, Interval, Overall, Verdict};
 
 /// The differences over all cells, in the order in which they were first asked.
-pub fn overall(comparisons: &[Comparison], floors: &[Floor]) -> Vec<Overall> {
+pub(super) fn overall(comparisons: &[Comparison], floors: &[Floor]) -> Vec<Overall> {
     let mut groups: Vec<Vec<&Comparison>> = Vec::new();
     for comparison in comparisons {
         match groups.iter_mut().find(|group| key(group[0]) == key(comparison)) {

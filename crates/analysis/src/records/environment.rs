@@ -5,7 +5,7 @@ use stacklab_model::{Apart, HostFacts, Probe, ProbeSpec, print_duration};
 
 /// Every difference, hosts first. Equal facts are left out, and so are facts that do not describe the environment (boot
 /// identifiers, seeds).
-pub fn differences(a: &Campaign, b: &Campaign) -> Vec<Apart> {
+pub(super) fn differences(a: &Campaign, b: &Campaign) -> Vec<Apart> {
     let [of_a, of_b] = [a, b].map(facts);
     let rows = of_a.into_iter().zip(of_b);
     let mut found: Vec<Apart> = rows.filter_map(|((what, a), (_, b))| apart(what, a, b)).collect();

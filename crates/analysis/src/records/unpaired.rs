@@ -10,7 +10,7 @@ use stacklab_model::{
 };
 
 /// One metric of one cell. `unlike` is the reason why the two figures are not comparable, if there is one.
-pub fn against(
+pub(crate) fn against(
     cell: Cell,
     metric: Metric,
     runs: [&[&RunRecord]; 2],
@@ -51,7 +51,7 @@ pub fn against(
 
 /// What two arms differ by if their runs are not paired, for a reader. It is no verdict. `None` if one of them has
 /// fewer than two figures, or a ratio cannot be made.
-pub fn unpaired_sentence(question: &Question, arms: [&[&RunRecord]; 2]) -> Option<String> {
+pub(crate) fn unpaired_sentence(question: &Question, arms: [&[&RunRecord]; 2]) -> Option<String> {
     let Question { metric, margin, factor, ref baseline, ref candidate } = *question;
     let [first, second] =
         arms.map(|runs| runs.iter().filter_map(|run| figure(run, metric)).collect::<Vec<f64>>());
@@ -159,7 +159,7 @@ fn is_beyond(metric: Metric, effect: &Unpaired, first: &Estimate, margin: f64, a
 }
 
 /// Benjamini and Hochberg's adjustment over all figures that have a p.
-pub fn adjust(figures: &mut [Against]) {
+pub(crate) fn adjust(figures: &mut [Against]) {
     let mut members: Vec<&mut Unpaired> =
         figures.iter_mut().filter_map(|figure| figure.effect.as_mut()).collect();
     let plain: Vec<f64> = members.iter().map(|effect| effect.p).collect();

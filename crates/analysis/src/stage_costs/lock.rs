@@ -7,7 +7,7 @@ use stacklab_model::{Profile, Sample, StageKind};
 const TOGETHER_NS: u64 = 50_000;
 
 /// How often two samples in a row, of one processor and slice, are of one stage; and how often any two of them are.
-pub struct Lock {
+pub(super) struct Lock {
     /// Whether a stage is of the stack.
     counted: Vec<bool>,
     /// By processor: the sample before, and the slice's samples by stage.
@@ -20,7 +20,7 @@ pub struct Lock {
 
 impl Lock {
     /// Nothing yet.
-    pub fn new(profile: &Profile) -> Self {
+    pub(super) fn new(profile: &Profile) -> Self {
         let cpus = profile.samples.iter().map(|sample| sample.cpu as usize + 1).max().unwrap_or(0);
         Lock {
             counted: profile.stages.iter().map(|stage| stage.kind == StageKind::Stack).collect(),
@@ -33,7 +33,7 @@ impl Lock {
     }
 
     /// Only stages of the stack follow a packet loop: what other programs do, and idle time, come in long runs.
-    pub fn add(&mut self, sample: &Sample) {
+    pub(super) fn add(&mut self, sample: &Sample) {
         let (cpu, stage) = (sample.cpu as usize, sample.stage);
         if !self.counted[stage as usize] {
             self.last[cpu] = None;
@@ -48,7 +48,7 @@ impl Lock {
     }
 
     /// A slice ends: what comes is not in a row with what was before, and may be on another processor.
-    pub fn slice(&mut self) {
+    pub(super) fn slice(&mut self) {
         for (counts, pairs) in self.counts.iter_mut().zip(&mut self.pairs) {
             let all: f64 = counts.iter().sum();
             // The chance that two samples drawn without putting back are of one stage.
@@ -63,7 +63,7 @@ impl Lock {
     }
 
     /// 1 where samples do not depend on the one before.
-    pub fn ratio(&self) -> f64 {
+    pub(super) fn ratio(&self) -> f64 {
         if self.expected > 0.0 { self.same / self.expected } else { 1.0 }
     }
 }

@@ -10,22 +10,22 @@ const MOST_STACKS: usize = 1000;
 
 /// Samples by call chain: how many, and nanoseconds.
 #[derive(Debug, Clone, Default)]
-pub struct Sampled(BTreeMap<u32, (u64, f64)>);
+pub(super) struct Sampled(BTreeMap<u32, (u64, f64)>);
 
 impl Sampled {
     /// Adds samples of a chain.
-    pub fn add(&mut self, stack: u32, samples: u64, ns: f64) {
+    pub(super) fn add(&mut self, stack: u32, samples: u64, ns: f64) {
         let sum = self.0.entry(stack).or_default();
         (sum.0, sum.1) = (sum.0 + samples, sum.1 + ns);
     }
 
     /// Adds all of others.
-    pub fn add_all(&mut self, others: &Sampled) {
+    pub(super) fn add_all(&mut self, others: &Sampled) {
         others.0.iter().for_each(|(stack, (samples, ns))| self.add(*stack, *samples, *ns));
     }
 
     /// With nanoseconds times a factor.
-    pub fn scaled(mut self, factor: f64) -> Self {
+    pub(super) fn scaled(mut self, factor: f64) -> Self {
         self.0.values_mut().for_each(|(_, ns)| *ns *= factor);
         self
     }
@@ -48,7 +48,7 @@ impl Cost {
 }
 
 /// The call chains of both arms, by name.
-pub fn folded(profile: &Profile, arms: &[Sampled; 2]) -> Vec<StackCost> {
+pub(super) fn folded(profile: &Profile, arms: &[Sampled; 2]) -> Vec<StackCost> {
     let mut all: BTreeMap<Vec<&str>, Cost> = BTreeMap::new();
     for (arm, sampled) in arms.iter().enumerate() {
         for (stack, (samples, ns)) in &sampled.0 {

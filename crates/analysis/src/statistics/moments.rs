@@ -16,7 +16,7 @@ pub(crate) struct Moments {
 
 impl Moments {
     /// `None` with fewer than two figures.
-    pub fn of(figures: &[f64]) -> Option<Self> {
+    pub(crate) fn of(figures: &[f64]) -> Option<Self> {
         let n = figures.len();
         if n < 2 {
             return None;
@@ -28,7 +28,7 @@ impl Moments {
 
     /// Of the 20 % trimmed mean: its figures are the kept ones, and the standard deviation is such that Student's t
     /// gives the interval of Tukey and McLaughlin (1963). With fewer than five figures nothing is trimmed.
-    pub fn trimmed(figures: &[f64]) -> Option<Self> {
+    pub(crate) fn trimmed(figures: &[f64]) -> Option<Self> {
         let n = figures.len();
         let cut = n / 5;
         if cut == 0 {
@@ -47,7 +47,7 @@ impl Moments {
     }
 
     /// The interval that covers the mean with the given confidence (0.95 is 95 %), for approximately normal figures.
-    pub fn interval(&self, confidence: f64) -> Interval {
+    pub(crate) fn interval(&self, confidence: f64) -> Interval {
         let half = t_quantile(0.5 + confidence / 2.0, (self.n - 1) as f64) * self.sd / (self.n as f64).sqrt();
         Interval { low: self.mean - half, high: self.mean + half }
     }

@@ -4,7 +4,7 @@ use crate::statistics::{autocorrelation, trend};
 use stacklab_model::Order;
 
 /// Tests figures in the order of measuring. `None` with fewer than 6, or if all are equal.
-pub fn order(figures: &[f64]) -> Option<Order> {
+pub(crate) fn order(figures: &[f64]) -> Option<Order> {
     let trend = trend(figures)?;
     let alike = autocorrelation(figures);
     Some(Order {

@@ -29,7 +29,7 @@ const LAST_TRIAL: u32 = 1 << 30;
 const LONGEST_MESSAGE: u32 = 16 << 20;
 
 /// Reads runs.
-pub fn read(text: &str) -> Result<ToolFile, ImportError> {
+pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut reader = ::csv::Reader::from_reader(text.as_bytes());
     let header = reader.headers().map_err(broken)?.clone();
     let place: HashMap<&str, usize> = header.iter().enumerate().map(|(place, name)| (name, place)).collect();

@@ -12,7 +12,7 @@ const NEEDED: [&str; 5] =
     ["Total time", "Total packets", "Bytes received", "Average bitrate", "Packets dropped"];
 
 /// Reads the flows of a file: each is a test.
-pub fn read(text: &str) -> Result<ToolFile, ImportError> {
+pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut version = None;
     let mut flows: Vec<(usize, Vec<&str>, BTreeMap<&str, &str>)> = Vec::new();
     let mut totals = false;

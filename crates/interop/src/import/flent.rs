@@ -10,7 +10,7 @@ use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
 const NEWEST: f64 = 4.0;
 
 /// Reads a file: a test for each kind of its traffic.
-pub fn read(text: &str) -> Result<ToolFile, ImportError> {
+pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let found = documents(text, &["raw_values", "x_values"])?;
     let [document] = &found[..] else {
         return Err(ImportError::of_file("it has more than one document".to_owned()));

@@ -3,5 +3,5 @@
 mod csv;
 mod text;
 
-pub use csv::{is_csv_time, read_csv};
-pub use text::read_text;
+pub(super) use csv::{is_csv_time, read_csv};
+pub(super) use text::read_text;

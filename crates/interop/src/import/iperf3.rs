@@ -14,7 +14,7 @@ use crate::import::value::{MOST_TESTS, untold};
 use stacklab_model::{Direction, Metric, Probe, Transport, Value};
 
 /// Reads the tests of a file.
-pub fn read(text: &str) -> Result<ToolFile, ImportError> {
+pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
     // Intervals are sums' parts, and may be many.
     let found = documents(text, &["intervals"])?;
     let mut tests = Vec::new();

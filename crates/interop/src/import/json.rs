@@ -10,7 +10,7 @@ const MOST_VALUES: usize = 1 << 20;
 
 /// A value.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Node {
+pub(super) enum Node {
     /// Null, or what is not kept.
     Null,
     /// True or false.
@@ -27,22 +27,22 @@ pub enum Node {
 
 impl Node {
     /// The first field of a name.
-    pub fn get(&self, name: &str) -> Option<&Node> {
+    pub(super) fn get(&self, name: &str) -> Option<&Node> {
         self.fields().iter().find(|(known, _)| known == name).map(|(_, node)| node)
     }
 
     /// The fields of an object; none of another value.
-    pub fn fields(&self) -> &[(String, Node)] {
+    pub(super) fn fields(&self) -> &[(String, Node)] {
         if let Node::Fields(fields) = self { fields } else { &[] }
     }
 
     /// The items of a list; none of another value.
-    pub fn items(&self) -> &[Node] {
+    pub(super) fn items(&self) -> &[Node] {
         if let Node::List(items) = self { items } else { &[] }
     }
 
     /// A number, or true as 1 and false as 0; none beyond 10^18.
-    pub fn number(&self, name: &str) -> Option<f64> {
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
         match self.get(name)? {
             Node::Number(number) => Some(*number).filter(|number| number.abs() <= 1e18),
             Node::Bool(on) => Some(f64::from(u8::from(*on))),
@@ -51,17 +51,17 @@ impl Node {
     }
 
     /// A number that is no less than 0.
-    pub fn count(&self, name: &str) -> Option<f64> {
+    pub(super) fn count(&self, name: &str) -> Option<f64> {
         self.number(name).filter(|number| *number >= 0.0)
     }
 
     /// A text.
-    pub fn text(&self, name: &str) -> Option<&str> {
+    pub(super) fn text(&self, name: &str) -> Option<&str> {
         if let Node::Text(text) = self.get(name)? { Some(text) } else { None }
     }
 
     /// Whether a field is true, or a number that is not 0.
-    pub fn is_set(&self, name: &str) -> bool {
+    pub(super) fn is_set(&self, name: &str) -> bool {
         self.number(name).is_some_and(|number| number != 0.0)
     }
 }
@@ -70,7 +70,7 @@ impl Node {
 ///
 /// # Errors
 /// Where it is no JSON.
-pub fn documents(text: &str, dropped: &'static [&'static str]) -> Result<Vec<Node>, ImportError> {
+pub(super) fn documents(text: &str, dropped: &'static [&'static str]) -> Result<Vec<Node>, ImportError> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let mut documents = Vec::new();
     let left = Cell::new(MOST_VALUES);

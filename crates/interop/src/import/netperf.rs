@@ -9,7 +9,7 @@ use stacklab_model::{Direction, Family, Metric, Probe, Transport, Value};
 use std::collections::BTreeMap;
 
 /// Whether a line is one of an omni test: `KEY=VALUE`.
-pub fn is_assignment(line: &str) -> bool {
+pub(super) fn is_assignment(line: &str) -> bool {
     line.split_once('=').is_some_and(|(key, _)| {
         key.len() > 2
             && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')
@@ -29,7 +29,7 @@ struct Lines<'a> {
 }
 
 /// Reads the tests of a file.
-pub fn read(text: &str) -> Result<ToolFile, ImportError> {
+pub(super) fn read(text: &str) -> Result<ToolFile, ImportError> {
     let mut found: Vec<Lines> = Vec::new();
     for (place, line) in text.lines().enumerate() {
         let line = line.trim();

@@ -8,7 +8,7 @@ const LARGEST: f64 = 1e18;
 const UNSIGNED_MINUS_ONE: f64 = u64::MAX as f64;
 
 /// An object, or the reason why it is none.
-pub fn object(text: &str) -> Result<Map<String, Value>, String> {
+pub(super) fn object(text: &str) -> Result<Map<String, Value>, String> {
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err("it is no JSON object".to_owned()),
@@ -17,7 +17,7 @@ pub fn object(text: &str) -> Result<Map<String, Value>, String> {
 }
 
 /// A count; `None` if it is missing or negative, as iperf3 writes what it does not know: -1, or that without a sign.
-pub fn count(fields: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
+pub(super) fn count(fields: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
     if fields.get(name).and_then(Value::as_f64) == Some(UNSIGNED_MINUS_ONE) {
         return Ok(None);
     }
@@ -25,13 +25,13 @@ pub fn count(fields: &Map<String, Value>, name: &str) -> Result<Option<u64>, Str
 }
 
 /// A count of at most 32 bits.
-pub fn small(fields: &Map<String, Value>, name: &str) -> Result<Option<u32>, String> {
+pub(super) fn small(fields: &Map<String, Value>, name: &str) -> Result<Option<u32>, String> {
     let Some(count) = count(fields, name)? else { return Ok(None) };
     u32::try_from(count).map(Some).map_err(|_| format!("{name} is {count}, which is too large"))
 }
 
 /// A number.
-pub fn number(fields: &Map<String, Value>, name: &str) -> Result<Option<f64>, String> {
+pub(super) fn number(fields: &Map<String, Value>, name: &str) -> Result<Option<f64>, String> {
     match fields.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Number(number)) => match number.as_f64() {
@@ -44,11 +44,11 @@ pub fn number(fields: &Map<String, Value>, name: &str) -> Result<Option<f64>, St
 }
 
 /// Whether a field is set: true, or a number that is not 0.
-pub fn is_set(fields: &Map<String, Value>, name: &str) -> Result<bool, String> {
+pub(super) fn is_set(fields: &Map<String, Value>, name: &str) -> Result<bool, String> {
     Ok(number(fields, name)?.is_some_and(|number| number != 0.0))
 }
 
 /// A text.
-pub fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
+pub(super) fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
     fields.get(name).and_then(Value::as_str).map(str::to_owned)
 }

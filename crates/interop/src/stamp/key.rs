@@ -4,7 +4,7 @@ use hmac::{Hmac, Mac};
 use sha2::Sha256;
 
 /// Bytes of the authentication code: HMAC-SHA-256, cut.
-pub const CODE_BYTES: usize = 16;
+pub(super) const CODE_BYTES: usize = 16;
 /// The shortest key, bytes.
 const LEAST_BYTES: usize = 16;
 

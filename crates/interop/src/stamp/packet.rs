@@ -259,12 +259,12 @@ pub(super) mod tests {
     use super::*;
     use crate::stamp::time::TimeFormat;
 
-    pub fn codecs() -> [Codec; 2] {
+    pub(crate) fn codecs() -> [Codec; 2] {
         let key = Key::from_hex(&"5a".repeat(16)).unwrap();
         [Codec::new(None), Codec::new(Some(key))]
     }
 
-    pub fn probe() -> Probe {
+    pub(crate) fn probe() -> Probe {
         let error = ErrorEstimate::new(TimeFormat::Ntp, Some(1_000));
         Probe { sequence: 0x0102_0304, timestamp: 0x1112_1314_1516_1718, error, session: 0x2122 }
     }

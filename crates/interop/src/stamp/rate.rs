@@ -9,7 +9,7 @@ const MOST_CLIENTS: usize = 4096;
 const BURST_NS: u64 = 1_000_000_000;
 
 /// The client of an address: an IPv4 address, or an IPv6 network of 64 bits, of which one host may have many.
-pub fn client_of(peer: IpAddr) -> IpAddr {
+pub(super) fn client_of(peer: IpAddr) -> IpAddr {
     match peer {
         IpAddr::V4(_) => peer,
         IpAddr::V6(address) => IpAddr::V6((address.to_bits() >> 64 << 64).into()),
@@ -17,7 +17,7 @@ pub fn client_of(peer: IpAddr) -> IpAddr {
 }
 
 /// A limit for each client ([`client_of`]).
-pub struct RateLimit {
+pub(super) struct RateLimit {
     gap_ns: u64,
     /// When each client would have sent all of its packets, had it kept the rate; nanoseconds since 1970.
     clients: HashMap<IpAddr, u64>,
@@ -25,12 +25,12 @@ pub struct RateLimit {
 
 impl RateLimit {
     /// So many packets a second of each client.
-    pub fn new(per_second: u32) -> Self {
+    pub(super) fn new(per_second: u32) -> Self {
         RateLimit { gap_ns: 1_000_000_000 / u64::from(per_second.max(1)), clients: HashMap::new() }
     }
 
     /// Whether a packet that arrived now, nanoseconds since 1970, is within the limit; then it counts.
-    pub fn admits(&mut self, peer: IpAddr, now_ns: u64) -> bool {
+    pub(super) fn admits(&mut self, peer: IpAddr, now_ns: u64) -> bool {
         let client = client_of(peer);
         if !self.clients.contains_key(&client) && self.clients.len() >= MOST_CLIENTS {
             self.clients.retain(|_, until| *until > now_ns);

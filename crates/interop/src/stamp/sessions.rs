@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
 /// Most sessions that are remembered. A packet of a further one is not answered.
-pub const MOST_SESSIONS: usize = 4096;
+pub(super) const MOST_SESSIONS: usize = 4096;
 /// Most sessions of one client ([`client_of`]): it leaves room for others.
-pub const MOST_OF_CLIENT: usize = 256;
+pub(super) const MOST_OF_CLIENT: usize = 256;
 /// A session that sends nothing for so long is forgotten, nanoseconds: REFWAIT of TWAMP, 900 s.
-pub const SESSION_IDLE_NS: u64 = 900_000_000_000;
+pub(super) const SESSION_IDLE_NS: u64 = 900_000_000_000;
 /// How often sessions are looked through for idle ones, nanoseconds.
 const SWEEP_NS: u64 = 1_000_000_000;
 
@@ -29,7 +29,7 @@ impl Session {
 
 /// How many packets of each session were answered.
 #[derive(Default)]
-pub struct Sessions {
+pub(super) struct Sessions {
     all: HashMap<Key, Session>,
     of_client: HashMap<IpAddr, usize>,
     /// When idle ones were last forgotten, nanoseconds since 1970.
@@ -38,13 +38,13 @@ pub struct Sessions {
 
 impl Sessions {
     /// Number of sessions that are remembered.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.all.len()
     }
 
     /// The number of the answer to a packet that arrived now, nanoseconds since 1970: how many packets of the session
     /// were answered before. `None` if it is a session too many.
-    pub fn count(&mut self, key: Key, now_ns: u64) -> Option<u32> {
+    pub(super) fn count(&mut self, key: Key, now_ns: u64) -> Option<u32> {
         if !self.all.contains_key(&key) {
             let client = client_of(key.0.ip());
             if !self.has_room(client) {

@@ -5,22 +5,22 @@ use stacklab_model::wifi::{AccessCategory, Aggregation, Radio, RadioSettings, Se
 use stacklab_model::{Family, Transport};
 
 /// The payload sizes of the study kolahi2011wlan.
-pub const SIZES: [u32; 6] = [128, 384, 640, 896, 1152, 1408];
+pub(crate) const SIZES: [u32; 6] = [128, 384, 640, 896, 1152, 1408];
 
 /// MCS 15 at 40 MHz with the short guard interval, A-MPDUs of so many frames, and queues that hold two of them.
-pub fn settings(frames: u32) -> MediumSettings {
+pub(crate) fn settings(frames: u32) -> MediumSettings {
     let aggregation = Aggregation { frames, ..Aggregation::default() };
     let radio = Radio::new(RadioSettings { aggregation, ..RadioSettings::default() }).unwrap();
     MediumSettings { queue_frames: 2 * frames as usize, ..MediumSettings::new(radio) }
 }
 
 /// Bytes of the frame with a UDP message.
-pub fn frame_bytes(security: Security, family: Family, payload: u32) -> u32 {
+pub(crate) fn frame_bytes(security: Security, family: Family, payload: u32) -> u32 {
     mpdu_bytes(security, family.header_bytes() + Transport::Udp.header_bytes() + payload)
 }
 
 /// A best-effort data frame of a block acknowledgement session.
-pub fn data(id: u64, transmitter: NodeId, receiver: NodeId, bytes: u32) -> Frame {
+pub(crate) fn data(id: u64, transmitter: NodeId, receiver: NodeId, bytes: u32) -> Frame {
     Frame {
         id: FrameId(id),
         transmitter,
@@ -33,7 +33,7 @@ pub fn data(id: u64, transmitter: NodeId, receiver: NodeId, bytes: u32) -> Frame
 
 /// Runs until `end_ns`, with queues of `senders` that never empty: each sends frames of `bytes` to its receiver. Gives
 /// each event to `see`, which may submit frames.
-pub fn saturate(
+pub(crate) fn saturate(
     medium: &mut Medium,
     senders: &[(NodeId, NodeId)],
     bytes: u32,
@@ -58,6 +58,6 @@ pub fn saturate(
 }
 
 /// Mbit/s of payload of so many frames in this time.
-pub fn goodput(frames: u64, payload: u32, end_ns: u64) -> f64 {
+pub(crate) fn goodput(frames: u64, payload: u32, end_ns: u64) -> f64 {
     8e3 * frames as f64 * f64::from(payload) / end_ns as f64
 }

@@ -13,7 +13,7 @@ const CYCLES: [f64; 2] = [0.1, 10.0];
 
 /// An event, and how often it is counted in a nanosecond.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
+pub(crate) struct Rate {
     /// The event.
     pub event: SampleEvent,
     /// Events a nanosecond.
@@ -22,10 +22,10 @@ pub struct Rate {
 
 impl Rate {
     /// The software clock's, which every machine has.
-    pub const CPU_CLOCK: Rate = Rate { event: SampleEvent::CpuClock, per_ns: 1.0 };
+    pub(crate) const CPU_CLOCK: Rate = Rate { event: SampleEvent::CpuClock, per_ns: 1.0 };
 
     /// What this machine may be sampled by, the best first: cycles reach functions that run without interrupts.
-    pub fn all() -> Vec<Rate> {
+    pub(crate) fn all() -> Vec<Rate> {
         Rate::among(cycles_per_ns())
     }
 
@@ -70,7 +70,7 @@ fn opened(mut attr: bindings::perf_event_attr, thread: i32, cpu: i32) -> io::Res
 }
 
 /// A counter of one processor. Each period it samples the function that runs, with its callers in the kernel.
-pub struct Counter {
+pub(crate) struct Counter {
     file: OwnedFd,
     rate: Rate,
 }
@@ -81,7 +81,7 @@ impl Counter {
     /// # Errors
     /// EACCES and EPERM without the right to sample the kernel (CAP_PERFMON); ENOSYS where the kernel has no sampling;
     /// others where the processor does not sample this event.
-    pub fn open(cpu: usize, rate: Rate, period_ns: u64) -> io::Result<Self> {
+    pub(crate) fn open(cpu: usize, rate: Rate, period_ns: u64) -> io::Result<Self> {
         let mut attr = attr(rate.event);
         attr.sample_type = u64::from(
             bindings::PERF_SAMPLE_IP
@@ -107,7 +107,7 @@ impl Counter {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn set_period(&self, period_ns: u64) -> io::Result<()> {
+    pub(crate) fn set_period(&self, period_ns: u64) -> io::Result<()> {
         let period = events(self.rate, period_ns);
         let place = &raw const period;
         // SAFETY: the kernel reads eight bytes at this address during the call.
@@ -118,7 +118,7 @@ impl Counter {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn counted_ns(&self) -> io::Result<u64> {
+    pub(crate) fn counted_ns(&self) -> io::Result<u64> {
         let mut count = [0; 8];
         nix::unistd::read(&self.file, &mut count)?;
         Ok((u64::from_ne_bytes(count) as f64 / self.rate.per_ns) as u64)
@@ -128,7 +128,7 @@ impl Counter {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn run(&self, on: bool) -> io::Result<()> {
+    pub(crate) fn run(&self, on: bool) -> io::Result<()> {
         let file = self.file.as_raw_fd();
         // SAFETY: the descriptor is open.
         done(unsafe { if on { ioctls::ENABLE(file, 0) } else { ioctls::DISABLE(file, 0) } })

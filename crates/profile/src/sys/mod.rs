@@ -1,9 +1,10 @@
 //! The kernel's sampling interface. All `unsafe` of this crate is here.
+#![allow(unsafe_code)]
 
 mod counter;
 mod processors;
 mod ring;
 
-pub use counter::{Counter, Rate};
-pub use processors::{cpus, now_ns};
-pub use ring::{Record, Ring};
+pub(crate) use counter::{Counter, Rate};
+pub(crate) use processors::{cpus, now_ns};
+pub(crate) use ring::{Record, Ring};

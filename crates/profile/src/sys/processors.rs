@@ -5,7 +5,7 @@ use nix::time::{ClockId, clock_gettime};
 use nix::unistd::Pid;
 
 /// Nanoseconds of the monotonic clock, which samples and slices have.
-pub fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     ns(ClockId::CLOCK_MONOTONIC)
 }
 
@@ -20,7 +20,7 @@ fn ns(clock: ClockId) -> u64 {
 }
 
 /// The processors that this process may run on, by number.
-pub fn cpus() -> Vec<usize> {
+pub(crate) fn cpus() -> Vec<usize> {
     let set = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
     (0..CpuSet::count()).filter(|cpu| set.is_set(*cpu).unwrap_or(false)).collect()
 }

@@ -13,7 +13,7 @@ const PAGE: usize = 4096;
 const HEADER: usize = 8;
 
 /// The ring of one clock.
-pub struct Ring {
+pub(crate) struct Ring {
     base: *mut u8,
 }
 
@@ -22,7 +22,7 @@ unsafe impl Send for Ring {}
 
 /// One record of a ring.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Record {
+pub(crate) enum Record {
     /// What a processor did.
     Sample {
         /// Process; 0 if the processor is idle.
@@ -47,7 +47,7 @@ impl Ring {
     ///
     /// # Errors
     /// When the memory may not be locked (ulimit -l), or there is none.
-    pub fn of(counter: &Counter) -> io::Result<Self> {
+    pub(crate) fn of(counter: &Counter) -> io::Result<Self> {
         // SAFETY: the kernel chooses the place, and nothing else is there.
         let base = unsafe {
             libc::mmap(
@@ -66,7 +66,7 @@ impl Ring {
     }
 
     /// Takes what was written since the last call.
-    pub fn drain(&mut self, mut take: impl FnMut(Record)) {
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(Record)) {
         let page = self.base.cast::<bindings::perf_event_mmap_page>();
         // SAFETY: the first page is this structure, both fields are eight bytes and aligned, and the kernel reads and
         // writes them as atomics.

@@ -27,13 +27,13 @@ pub(crate) struct CsvRow<'a> {
 
 impl CsvRow<'_> {
     /// A column's text; the table's header has been checked.
-    pub fn text(&self, column: &str) -> &str {
+    pub(crate) fn text(&self, column: &str) -> &str {
         let place = self.columns.iter().position(|name| *name == column);
         place.and_then(|place| self.record.get(place)).unwrap_or_default()
     }
 
     /// A column's text, which must not be empty.
-    pub fn filled(&self, column: &str) -> Result<String, ReferenceError> {
+    pub(crate) fn filled(&self, column: &str) -> Result<String, ReferenceError> {
         match self.text(column) {
             "" => Err(self.wrong(format!("`{column}` is empty"))),
             text => Ok(text.to_owned()),
@@ -41,7 +41,7 @@ impl CsvRow<'_> {
     }
 
     /// A parsed column; an error names the column.
-    pub fn read<T, E: Display>(
+    pub(crate) fn read<T, E: Display>(
         &self,
         column: &str,
         read: impl FnOnce(&str) -> Result<T, E>,
@@ -50,7 +50,7 @@ impl CsvRow<'_> {
     }
 
     /// The study, which must be one of the five.
-    pub fn source(&self) -> Result<String, ReferenceError> {
+    pub(crate) fn source(&self) -> Result<String, ReferenceError> {
         let name = self.text("source");
         match crate::studies::study(name) {
             Some(study) => Ok(study.name.to_owned()),
@@ -59,7 +59,7 @@ impl CsvRow<'_> {
     }
 
     /// An error at this row.
-    pub fn wrong(&self, what: impl Into<String>) -> ReferenceError {
+    pub(crate) fn wrong(&self, what: impl Into<String>) -> ReferenceError {
         ReferenceError { file: self.file, line: self.line, what: what.into() }
     }
 }

@@ -2,7 +2,7 @@
 
 /// An axis over figures.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Axis {
+pub(super) struct Axis {
     from: f64,
     to: f64,
     low: f64,
@@ -14,7 +14,7 @@ pub struct Axis {
 
 impl Axis {
     /// An axis over the figures, with about this many ticks at round figures.
-    pub fn round(figures: impl Iterator<Item = f64>, from: f64, to: f64, wanted: usize) -> Self {
+    pub(super) fn round(figures: impl Iterator<Item = f64>, from: f64, to: f64, wanted: usize) -> Self {
         let (low, high) = spread(extent(figures));
         // An axis that would begin near zero begins at zero, to make lengths comparable.
         let low = if low > 0.0 && low < 0.35 * high { 0.0 } else { low };
@@ -28,7 +28,7 @@ impl Axis {
     }
 
     /// An axis with a tick at each figure; logarithmic if they are far apart.
-    pub fn told(figures: &[f64], from: f64, to: f64) -> Self {
+    pub(super) fn told(figures: &[f64], from: f64, to: f64) -> Self {
         let (low, high) = spread(extent(figures.iter().copied()));
         let log = low > 0.0 && high / low > 4.0;
         let ticks = figures.iter().map(|figure| (*figure, figure.to_string())).collect();
@@ -36,7 +36,7 @@ impl Axis {
     }
 
     /// The place of a figure.
-    pub fn at(&self, figure: f64) -> f64 {
+    pub(super) fn at(&self, figure: f64) -> f64 {
         let place = |figure: f64| if self.log { figure.max(f64::MIN_POSITIVE).ln() } else { figure };
         let share = (place(figure) - place(self.low)) / (place(self.high) - place(self.low));
         self.from + share * (self.to - self.from)

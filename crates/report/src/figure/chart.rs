@@ -20,7 +20,7 @@ const INK: Colour = [0x16, 0x19, 0x1d];
 const FAINT: Colour = [0x50, 0x57, 0x5f];
 const GRID: Colour = [0xe2, 0xe6, 0xea];
 /// Colours that people with any colour vision can distinguish, the same as on the page.
-pub const COLOURS: [Colour; 8] = [
+pub(super) const COLOURS: [Colour; 8] = [
     [0x00, 0x64, 0xa8],
     [0xb8, 0x4a, 0x00],
     [0x00, 0x70, 0x4f],
@@ -31,10 +31,10 @@ pub const COLOURS: [Colour; 8] = [
     [0x00, 0x75, 0x7f],
 ];
 const DASHES: [&[f32]; 4] = [&[], &[5.0, 2.0], &[1.5, 2.0], &[6.0, 2.0, 1.5, 2.0]];
-pub const LIMIT_DASH: &[f32] = &[2.0, 2.5];
+pub(super) const LIMIT_DASH: &[f32] = &[2.0, 2.5];
 
 /// Draws a figure.
-pub fn draw(plot: &Plot) -> Drawing {
+pub(super) fn draw(plot: &Plot) -> Drawing {
     let (top, bottom) = (8.0, PLOT_HEIGHT - 30.0);
     let y = Axis::round(figures(plot), bottom, top, 5);
     let widest = y.ticks.iter().map(|(_, label)| width(label, LETTERS)).fold(0.0, f64::max);

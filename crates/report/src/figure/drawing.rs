@@ -1,11 +1,11 @@
 //! The common input of all formats: paths and texts, in points from the upper left corner.
 
 /// A colour: red, green, blue.
-pub type Colour = [u8; 3];
+pub(super) type Colour = [u8; 3];
 
 /// A drawing.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Drawing {
+pub(super) struct Drawing {
     pub title: String,
     pub width: f64,
     pub height: f64,
@@ -14,7 +14,7 @@ pub struct Drawing {
 
 /// An element of a drawing.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Item {
+pub(super) enum Item {
     /// Connected points, one list for each piece.
     Path { pieces: Vec<Vec<(f64, f64)>>, closed: bool, stroke: Option<LineStyle>, fill: Option<Colour> },
     /// A line of text.
@@ -23,7 +23,7 @@ pub enum Item {
 
 /// How a line is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct LineStyle {
+pub(super) struct LineStyle {
     pub colour: Colour,
     pub width: f64,
     /// Lengths of dashes and gaps; empty for a solid line.
@@ -32,7 +32,7 @@ pub struct LineStyle {
 
 /// The alignment of a text at its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Anchor {
+pub(super) enum Anchor {
     Start,
     Middle,
     End,

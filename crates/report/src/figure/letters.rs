@@ -4,14 +4,14 @@ use std::sync::LazyLock;
 use ttf_parser::Face;
 
 /// The font of all texts, on every machine.
-pub const FONT: &[u8] = notosans::REGULAR_TTF;
+pub(super) const FONT: &[u8] = notosans::REGULAR_TTF;
 
 /// The font, understood.
-pub static FACE: LazyLock<Face<'static>> =
+pub(super) static FACE: LazyLock<Face<'static>> =
     LazyLock::new(|| Face::parse(FONT, 0).expect("the font of this program is one"));
 
 /// How wide a text is, points.
-pub fn width(text: &str, size: f64) -> f64 {
+pub(super) fn width(text: &str, size: f64) -> f64 {
     let advance = |letter| {
         let glyph = FACE.glyph_index(letter).unwrap_or_default();
         f64::from(FACE.glyph_hor_advance(glyph).unwrap_or(0))
@@ -20,7 +20,7 @@ pub fn width(text: &str, size: f64) -> f64 {
 }
 
 /// A text in lines no wider than the room: broken between words, and within a word that is too wide alone.
-pub fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
+pub(super) fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(' ') {
         if let Some(last) = lines.last_mut() {
@@ -45,7 +45,7 @@ pub fn wrapped(text: &str, size: f64, room: f64) -> Vec<String> {
 }
 
 /// The beginning of a text that is wider than the room.
-pub fn clipped(text: &str, size: f64, room: f64) -> String {
+pub(super) fn clipped(text: &str, size: f64, room: f64) -> String {
     if width(text, size) <= room {
         return text.to_owned();
     }

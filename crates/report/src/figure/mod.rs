@@ -4,14 +4,13 @@
 //! * `axis`: ticks, and places on an axis
 //! * `letters`: the font, how wide texts are in it, and where they break
 //! * `chart`: lines, letters and marks of a figure, in points (1/72 inch), the width of a column
-//! * `svg`, `png`, `pdf`: the same drawing in each format
+//! * `svg`, `pdf`: the same drawing in each format
 
 mod axis;
 mod chart;
 mod drawing;
 mod letters;
 mod pdf;
-mod png;
 mod series;
 mod svg;
 #[cfg(test)]
@@ -26,14 +25,12 @@ use std::str::FromStr;
 pub enum FigureFormat {
     /// Vector graphics with text, scalable by any program.
     Svg,
-    /// 300 dots per inch.
-    Png,
     /// For LaTeX.
     Pdf,
 }
 
 impl FigureFormat {
-    const NAMES: &'static [&'static str] = &["svg", "png", "pdf"];
+    const NAMES: &'static [&'static str] = &["svg", "pdf"];
 }
 
 impl FromStr for FigureFormat {
@@ -42,7 +39,6 @@ impl FromStr for FigureFormat {
     fn from_str(text: &str) -> Result<Self, UnknownName> {
         Ok(match text {
             "svg" => FigureFormat::Svg,
-            "png" => FigureFormat::Png,
             "pdf" => FigureFormat::Pdf,
             _ => {
                 let (found, valid) = (text.to_owned(), FigureFormat::NAMES);
@@ -63,7 +59,6 @@ pub fn figure(page: &Page, name: &str, format: FigureFormat) -> Option<Vec<u8>> 
     let drawing = chart::draw(&plot);
     Some(match format {
         FigureFormat::Svg => svg::render(&drawing).into_bytes(),
-        FigureFormat::Png => png::render(&drawing),
         FigureFormat::Pdf => pdf::render(&drawing),
     })
 }

@@ -7,7 +7,7 @@ use pdf_writer::{Content, Finish, Pdf, Rect, Ref, TextStr};
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
 /// The file.
-pub fn render(drawing: &Drawing) -> Vec<u8> {
+pub(super) fn render(drawing: &Drawing) -> Vec<u8> {
     let [catalog, pages, page, content, info] = [1, 2, 3, 4, 5].map(Ref::new);
     let height = drawing.height as f32;
     let mut drawn = Content::new();

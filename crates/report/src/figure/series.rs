@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 /// A figure of lines over levels.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plot {
+pub(super) struct Plot {
     /// Its name on the command line.
     pub name: String,
     /// What it shows.
@@ -23,21 +23,21 @@ pub struct Plot {
 
 /// The horizontal axis.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Levels {
+pub(super) enum Levels {
     Numbers(Vec<f64>),
     Names(Vec<String>),
 }
 
 /// A line.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Line {
+pub(super) struct Line {
     pub label: String,
     pub points: Vec<Point>,
 }
 
 /// A point, at the place of its level.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Point {
+pub(super) struct Point {
     pub level: usize,
     pub figure: f64,
     /// Ends of its interval.
@@ -47,7 +47,7 @@ pub struct Point {
 }
 
 /// Every figure: for each metric, transport and framing, the arms, and how far they are apart.
-pub fn all(page: &Page) -> Vec<Plot> {
+pub(super) fn all(page: &Page) -> Vec<Plot> {
     let factor = |name: &str| page.factors.iter().position(|factor| factor.name == name);
     let (Some(transport), Some(framing)) = (factor("transport"), factor("framing")) else { return vec![] };
     let Some(across) = across(page) else { return vec![] };

@@ -4,7 +4,7 @@ use super::drawing::{Anchor, Colour, Drawing, Item};
 use std::fmt::Write;
 
 /// One document, one newline at its end.
-pub fn render(drawing: &Drawing) -> String {
+pub(super) fn render(drawing: &Drawing) -> String {
     let Drawing { title, width, height, items } = drawing;
     let mut svg = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}pt\" \

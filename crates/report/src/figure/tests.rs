@@ -14,7 +14,7 @@ fn every_metric_and_place_has_its_figures() {
         assert!(names.iter().any(|known| known == name), "{name} is not in {names:?}");
     }
     for name in &names {
-        for format in [FigureFormat::Svg, FigureFormat::Png, FigureFormat::Pdf] {
+        for format in [FigureFormat::Svg, FigureFormat::Pdf] {
             assert!(figure(&page, name, format).is_some_and(|bytes| bytes.len() > 1000), "{name} {format:?}");
         }
     }
@@ -138,21 +138,6 @@ fn one_candidate_beside_two_others_has_a_line_for_each() {
 }
 
 #[test]
-fn a_picture_has_300_dots_to_the_inch_and_letters() {
-    let png = figure(&document(), "throughput-tcp-segment", FigureFormat::Png).unwrap();
-    let picture = resvg::tiny_skia::Pixmap::decode_png(&png).unwrap();
-    // Three and a half inches.
-    assert_eq!(picture.width(), 1050);
-    // Letters of the axis' title, which would be missing without a font.
-    let is_dark = |x: u32, y: u32| picture.pixel(x, y).is_some_and(|dot| dot.red() < 0x60);
-    let dark = (18..45)
-        .flat_map(|x| (0..picture.height()).map(move |y| (x, y)))
-        .filter(|(x, y)| is_dark(*x, *y))
-        .count();
-    assert!(dark > 100, "{dark} dark dots at the axis' title");
-}
-
-#[test]
 fn a_pdf_is_one_page_of_outlines() {
     let pdf = figure(&document(), "throughput-tcp-segment", FigureFormat::Pdf).unwrap();
     let text = String::from_utf8_lossy(&pdf);
@@ -169,6 +154,6 @@ fn names_from_files_stay_text() {
         "</text><script>&".to_owned();
     let svg = String::from_utf8(figure(&page, "throughput-tcp-segment", FigureFormat::Svg).unwrap()).unwrap();
     assert!(svg.contains("&lt;/text&gt;&lt;script&gt;&amp;") && !svg.contains("<script"), "{svg}");
-    // Whatever a study's levels are, the picture is made.
-    assert!(figure(&page, "throughput-tcp-segment", FigureFormat::Png).is_some());
+    // Whatever a study's levels are, the file is written.
+    assert!(figure(&page, "throughput-tcp-segment", FigureFormat::Pdf).is_some());
 }

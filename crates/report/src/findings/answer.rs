@@ -8,7 +8,7 @@ use stacklab_model::{Effect, Factor, Findings, Metric, Overall, Scale, Transport
 /// `ipv6 against ipv4 over udp: throughput 4.4 ± 0.3 % lower, rtt 1.1 ± 0.2 % higher; loss equivalent. 40 of 42
 /// comparisons are answered.` After each pair, why it differs, if that is known. Of runs that were sampled only that.
 /// `None` without comparisons.
-pub fn answer(findings: &Findings) -> Option<String> {
+pub(crate) fn answer(findings: &Findings) -> Option<String> {
     let all = &findings.overall;
     let mut sentences: Vec<String> = Vec::new();
     let mut seen: Vec<Key> = Vec::new();

@@ -6,7 +6,7 @@ use crate::rendering::numbers::{NONE, signed};
 use stacklab_model::{Cell, Estimate, Findings, Metric, once_each};
 
 /// One table of all cells; none in a study that does not ask for it.
-pub fn blocks(findings: &Findings) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let metrics: Vec<Metric> =
         once_each(findings.cells.iter().map(|estimate| estimate.metric).filter(|metric| metric.is_bias()));
     if metrics.is_empty() {

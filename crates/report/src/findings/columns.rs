@@ -4,7 +4,7 @@ use crate::rendering::columns::{Column, figure};
 use stacklab_model::{Cell, Estimate, Factor, Metric};
 
 /// The subject of a row.
-pub struct Subject<'a> {
+pub(crate) struct Subject<'a> {
     pub metric: Metric,
     pub cell: &'a Cell,
     /// The factor that the row compares. Its level has separate columns.
@@ -18,7 +18,7 @@ impl Subject<'_> {
 }
 
 /// Metric, unit, and the cell's levels. `compares` says whether rows can compare levels of a factor.
-pub fn subject<R: 'static>(of: fn(&R) -> Subject<'_>, compares: bool) -> Vec<Column<R>> {
+pub(crate) fn subject<R: 'static>(of: fn(&R) -> Subject<'_>, compares: bool) -> Vec<Column<R>> {
     let empty = if compares { "; empty where it is what is compared" } else { "" };
     let replica = if compares { ", or it is what is compared" } else { "" };
     let factors = [
@@ -41,7 +41,7 @@ pub fn subject<R: 'static>(of: fn(&R) -> Subject<'_>, compares: bool) -> Vec<Col
 }
 
 /// The cell's settings.
-pub fn settings<R: 'static>(of: fn(&R) -> Subject<'_>, compares: bool) -> Vec<Column<R>> {
+pub(crate) fn settings<R: 'static>(of: fn(&R) -> Subject<'_>, compares: bool) -> Vec<Column<R>> {
     let compared = if compares { ", or is what is compared" } else { "" };
     let first = format!("level of this setting; empty where it is left as it is{compared}");
     let factors = Factor::ALL.iter().copied().filter(|factor| factor.is_setting());
@@ -84,7 +84,7 @@ const MEDIAN: [EstimateField; 2] = [
 
 /// An estimate's columns, each name with a prefix. With `as_for`, their documentation refers to the columns of that
 /// name.
-pub fn estimate<R: 'static>(
+pub(crate) fn estimate<R: 'static>(
     prefix: &str,
     as_for: Option<&str>,
     of: fn(&R) -> Option<&Estimate>,
@@ -93,7 +93,7 @@ pub fn estimate<R: 'static>(
 }
 
 /// The columns of an estimate's median interval.
-pub fn median_interval<R: 'static>(
+pub(crate) fn median_interval<R: 'static>(
     prefix: &str,
     as_for: Option<&str>,
     of: fn(&R) -> Option<&Estimate>,

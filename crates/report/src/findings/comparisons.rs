@@ -8,7 +8,7 @@ use crate::rendering::numbers::{
 use stacklab_model::{Better, Comparison, CpuScope, Estimate, Explained, Metric, StopReason, Verdict};
 
 /// Heading, definition and table of a group.
-pub fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
+pub(crate) fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
     let shown = DisplayUnit::of(group.metric);
     let margins: Vec<f64> = group.rows.iter().map(|row| row.question.margin).collect();
     let margin = match margins[..] {
@@ -26,7 +26,7 @@ pub fn blocks(group: &Group, cpu_scope: CpuScope) -> Vec<Block> {
 }
 
 /// Unit, direction and definition of a metric in a line.
-pub fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
+pub(crate) fn definition(metric: Metric, cpu_scope: CpuScope) -> String {
     let better = match metric.better() {
         Better::Higher => "higher",
         Better::Lower => "lower",
@@ -94,7 +94,7 @@ fn table(group: &Group, shown: &DisplayUnit) -> Table {
 }
 
 /// Decimals for the means of a table and their half-widths.
-pub fn mean_decimals<'a>(
+pub(crate) fn mean_decimals<'a>(
     estimates: impl Iterator<Item = &'a Estimate> + Clone,
     shown: &DisplayUnit,
 ) -> usize {
@@ -105,7 +105,7 @@ pub fn mean_decimals<'a>(
 }
 
 /// `58.72 ± 0.05`, with a mark if some runs have no figure.
-pub fn means(
+pub(crate) fn means(
     estimates: &[&Estimate],
     shown: &DisplayUnit,
     places: usize,
@@ -139,7 +139,7 @@ pub fn means(
 }
 
 /// Decimals for the differences of a group's rows.
-pub fn difference_places(rows: &[&Comparison], shown: &DisplayUnit) -> usize {
+pub(crate) fn difference_places(rows: &[&Comparison], shown: &DisplayUnit) -> usize {
     difference_decimals(rows.iter().filter_map(|row| row.effect.as_ref()).map(|effect| {
         let [low, high] =
             [effect.interval95.low, effect.interval95.high].map(|end| shown.difference(effect.scale, end));
@@ -148,7 +148,7 @@ pub fn difference_places(rows: &[&Comparison], shown: &DisplayUnit) -> usize {
 }
 
 /// `-8.41 [-8.43, -8.39]`.
-pub fn differences(rows: &[&Comparison], shown: &DisplayUnit, places: usize) -> Vec<String> {
+pub(crate) fn differences(rows: &[&Comparison], shown: &DisplayUnit, places: usize) -> Vec<String> {
     let parts: Vec<Option<[String; 3]>> = rows
         .iter()
         .map(|row| {
@@ -183,7 +183,7 @@ fn explained(
 }
 
 /// The verdict, and why the measurement ended if the interval was not the reason.
-pub fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
+pub(crate) fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
     let verdict = match &row.verdict {
         Verdict::Better(level) => format!("{} better", arm(row, level)),
         Verdict::Equivalent => "equivalent".to_owned(),
@@ -199,7 +199,7 @@ pub fn verdict(row: &Comparison, notes: &mut Footnotes) -> String {
 }
 
 /// An arm as printed, by its level.
-pub fn arm(row: &Comparison, better: &str) -> String {
+pub(crate) fn arm(row: &Comparison, better: &str) -> String {
     let factor = row.question.factor;
     let cells = [&row.question.baseline, &row.question.candidate];
     let cell = cells.into_iter().find(|cell| cell.level(factor) == better);

@@ -14,7 +14,7 @@ use stacklab_model::{
 
 /// A row of the CSV.
 #[derive(Clone)]
-pub enum FindingRow {
+pub(crate) enum FindingRow {
     /// A comparison.
     Comparison(Box<Comparison>),
     /// A cell and metric that no comparison shows.
@@ -53,14 +53,14 @@ impl FindingRow {
 }
 
 /// Header and rows.
-pub fn render(findings: &Findings, texts: Cells) -> String {
+pub(crate) fn render(findings: &Findings, texts: Cells) -> String {
     let comparisons = findings.comparisons.iter().map(|one| FindingRow::Comparison(Box::new(one.clone())));
     let cells = uncompared(findings).map(|cell| FindingRow::Cell(Box::new(cell.clone())));
     columns::render(&columns(), comparisons.chain(cells), texts)
 }
 
 /// The columns.
-pub fn columns() -> Vec<Column<FindingRow>> {
+pub(crate) fn columns() -> Vec<Column<FindingRow>> {
     let mut columns =
         vec![compared("factor", "what is compared; empty in the row of a cell", |comparison| {
             comparison.question.factor.to_string()
@@ -122,7 +122,7 @@ fn effect() -> [Column<FindingRow>; 5] {
 }
 
 /// The name of a scale.
-pub fn scale(scale: Scale) -> String {
+pub(crate) fn scale(scale: Scale) -> String {
     match scale {
         Scale::Ratio => "ratio".to_owned(),
         Scale::Difference => "difference".to_owned(),

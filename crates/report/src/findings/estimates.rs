@@ -8,7 +8,7 @@ use stacklab_model::{Cell, CellEstimate, CpuScope, Estimate, Factor, Findings, F
 use std::collections::{BTreeMap, HashSet};
 
 /// Cells and metrics that are in no comparison: all of them in a study that asks for none.
-pub fn uncompared(findings: &Findings) -> impl Iterator<Item = &CellEstimate> {
+pub(crate) fn uncompared(findings: &Findings) -> impl Iterator<Item = &CellEstimate> {
     let questions = findings.comparisons.iter().map(|comparison| &comparison.question);
     let compared: HashSet<(&Cell, Metric)> = questions
         .flat_map(|question| [(&question.baseline, question.metric), (&question.candidate, question.metric)])
@@ -17,7 +17,7 @@ pub fn uncompared(findings: &Findings) -> impl Iterator<Item = &CellEstimate> {
 }
 
 /// A table for each metric, transport and framing.
-pub fn blocks(findings: &Findings) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let mut groups: BTreeMap<(Metric, Transport, Framing), Vec<&CellEstimate>> = BTreeMap::new();
     // The bias of engines has a table of its own.
     for estimate in uncompared(findings).filter(|estimate| !estimate.metric.is_bias()) {

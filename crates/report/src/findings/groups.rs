@@ -10,7 +10,7 @@ const ROWS: [Factor; 3] = [Factor::Family, Factor::Size, Factor::Replica];
 type Key = (usize, Metric, Option<Transport>, Option<Framing>);
 
 /// The same two levels compared by the same metric over one transport and framing.
-pub struct Group<'a> {
+pub(crate) struct Group<'a> {
     /// The factor compared.
     pub factor: Factor,
     /// The baseline's level, as printed.
@@ -35,7 +35,7 @@ fn settings(findings: &Findings) -> BTreeMap<Factor, BTreeSet<String>> {
 }
 
 /// The settings that differ between cells.
-pub fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<Factor> {
+pub(crate) fn varied<'a>(cells: impl Iterator<Item = &'a Cell>) -> Vec<Factor> {
     let found = levels(cells).into_iter().filter(|(_, levels)| levels.len() > 1);
     found.map(|(factor, _)| factor).collect()
 }
@@ -50,12 +50,12 @@ fn levels<'a>(cells: impl Iterator<Item = &'a Cell>) -> BTreeMap<Factor, BTreeSe
 }
 
 /// The settings that a study varies; they label rows.
-pub fn varied_settings(findings: &Findings) -> Vec<Factor> {
+pub(crate) fn varied_settings(findings: &Findings) -> Vec<Factor> {
     settings(findings).into_iter().filter(|(_, levels)| levels.len() > 1).map(|(factor, _)| factor).collect()
 }
 
 /// The settings that hold in all cells that can have them, as printed: `mss=1200`.
-pub fn fixed_settings(findings: &Findings) -> Vec<String> {
+pub(crate) fn fixed_settings(findings: &Findings) -> Vec<String> {
     let fixed = settings(findings).into_iter().filter(|(_, levels)| levels.len() == 1);
     fixed
         .flat_map(|(factor, levels)| levels.into_iter().map(move |level| format!("{factor}={level}")))
@@ -63,7 +63,7 @@ pub fn fixed_settings(findings: &Findings) -> Vec<String> {
 }
 
 /// All comparisons in groups: pairs of levels in the study's order, then by metric, transport and framing.
-pub fn groups(findings: &Findings) -> Vec<Group<'_>> {
+pub(crate) fn groups(findings: &Findings) -> Vec<Group<'_>> {
     let varied = varied_settings(findings);
     let mut arms: Vec<(Factor, String, String)> = Vec::new();
     let mut sorted: BTreeMap<Key, Vec<&Comparison>> = BTreeMap::new();
@@ -95,12 +95,12 @@ pub fn groups(findings: &Findings) -> Vec<Group<'_>> {
 
 impl Group<'_> {
     /// Both levels of the comparison: `ipv6 against ipv4`.
-    pub fn arms(&self) -> String {
+    pub(crate) fn arms(&self) -> String {
         format!("{} against {}", self.candidate, self.baseline)
     }
 
     /// The label of a row: `128 B`.
-    pub fn row_label(&self, row: &Comparison) -> String {
+    pub(crate) fn row_label(&self, row: &Comparison) -> String {
         let levels: Vec<String> =
             self.row_factors.iter().map(|factor| level(&row.question.baseline, *factor)).collect();
         levels.join(" ")
@@ -109,7 +109,7 @@ impl Group<'_> {
 
 /// The factors that distinguish the rows of a table of cells: replicas only if there are any, and only those settings
 /// that the study varies.
-pub fn row_factors<'a>(
+pub(crate) fn row_factors<'a>(
     mut cells: impl Iterator<Item = &'a Cell>,
     varied: &[Factor],
     compared: Option<Factor>,
@@ -120,7 +120,7 @@ pub fn row_factors<'a>(
 }
 
 /// The order of rows; levels that are numbers by number.
-pub fn sort_key(cell: &Cell) -> impl Ord + use<> {
+pub(crate) fn sort_key(cell: &Cell) -> impl Ord + use<> {
     let number = |level: &String| level.parse::<u64>().unwrap_or(u64::MAX);
     let settings: Vec<_> =
         cell.settings.levels().map(|(factor, level)| (factor, number(&level), level)).collect();
@@ -128,7 +128,7 @@ pub fn sort_key(cell: &Cell) -> impl Ord + use<> {
 }
 
 /// A level as printed without its factor's name nearby: sizes with their unit, settings with their name.
-pub fn level(cell: &Cell, factor: Factor) -> String {
+pub(crate) fn level(cell: &Cell, factor: Factor) -> String {
     match cell.settings.get(factor) {
         Some(level) => format!("{factor}={level}"),
         None => level_alone(cell, factor),
@@ -136,7 +136,7 @@ pub fn level(cell: &Cell, factor: Factor) -> String {
 }
 
 /// The same of a level by itself.
-pub fn level_name(factor: Factor, level: &str) -> String {
+pub(crate) fn level_name(factor: Factor, level: &str) -> String {
     match factor {
         Factor::Size => format!("{level} B"),
         factor if factor.is_setting() => format!("{factor}={level}"),
@@ -145,7 +145,7 @@ pub fn level_name(factor: Factor, level: &str) -> String {
 }
 
 /// A level as printed under its factor's name.
-pub fn level_alone(cell: &Cell, factor: Factor) -> String {
+pub(crate) fn level_alone(cell: &Cell, factor: Factor) -> String {
     match factor {
         Factor::Size => format!("{} B", cell.size),
         _ => cell.level(factor),
@@ -153,7 +153,7 @@ pub fn level_alone(cell: &Cell, factor: Factor) -> String {
 }
 
 /// Whether a factor's levels are numbers, to be printed flush right.
-pub fn is_number(rows: &[String]) -> bool {
+pub(crate) fn is_number(rows: &[String]) -> bool {
     rows.iter().any(|row| !row.is_empty())
         && rows
             .iter()

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use stacklab_model::Findings;
 
 /// The meaning of intervals and verdicts.
-pub const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and stands with \
+pub(crate) const LEGEND: &str = "± is half the 95 % interval of a mean over runs; a difference is paired within blocks and stands with \
      its 95 % interval. An arm is better where the 99 % interval leaves out no difference; arms are \
      equivalent where the 90 % interval is inside the margin.";
 
@@ -17,14 +17,14 @@ const OTHER_LOAD: &str = "other_load";
 const MOST_DISTURBED: f64 = 0.1;
 
 /// Title, answer and facts of the campaign.
-pub fn blocks(findings: &Findings) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let answer = answer(findings).map(Block::Text);
     let rest = [Block::Facts(facts(findings)), Block::Text(LEGEND.to_owned())];
     std::iter::once(Block::Title(findings.title.clone())).chain(answer).chain(rest).collect()
 }
 
 /// What was measured, when, where and how often.
-pub fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
+pub(crate) fn facts(findings: &Findings) -> Vec<(&'static str, String)> {
     let invalid: usize = findings.invalid_runs.iter().map(|(count, _)| count).sum();
     let mut facts = vec![
         (
@@ -65,7 +65,7 @@ fn disturbed(findings: &Findings) -> Option<String> {
 }
 
 /// `1 block`, `2 blocks`.
-pub fn count(n: usize, what: &str) -> String {
+pub(crate) fn count(n: usize, what: &str) -> String {
     if n == 1 { format!("1 {what}") } else { format!("{n} {what}s") }
 }
 

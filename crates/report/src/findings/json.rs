@@ -7,7 +7,7 @@ use stacklab_model::Findings;
 pub const FORMAT_VERSION: u32 = 1;
 
 /// Pretty-printed, one newline at the end.
-pub fn render(findings: &Findings) -> String {
+pub(crate) fn render(findings: &Findings) -> String {
     versioned_json(FORMAT_VERSION, findings)
 }
 

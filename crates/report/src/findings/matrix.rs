@@ -9,7 +9,7 @@ use stacklab_model::{Comparison, Factor, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The matrix, with magnitudes if they fit the width. Comparisons of sizes are not included.
-pub fn blocks(groups: &[Group], width: usize) -> Vec<Block> {
+pub(crate) fn blocks(groups: &[Group], width: usize) -> Vec<Block> {
     let groups: Vec<&Group> = groups.iter().filter(|group| group.factor != Factor::Size).collect();
     if groups.is_empty() {
         return vec![];
@@ -59,7 +59,7 @@ fn table(groups: &[&Group], magnitudes: bool) -> Table {
 }
 
 /// A verdict in a few characters: `ipv4 9.8%`, `=`, `?`.
-pub fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String {
+pub(crate) fn sign(group: &Group, row: &Comparison, magnitudes: bool) -> String {
     match &row.verdict {
         Verdict::Better(level) => {
             let by = magnitude(group, row).filter(|_| magnitudes).map(|by| {

@@ -1,15 +1,15 @@
 //! A campaign's findings: the parts of the document, and CSV and JSON.
 
-pub mod answer;
-pub mod bias;
-pub mod columns;
-pub mod comparisons;
-pub mod csv;
-pub mod estimates;
-pub mod groups;
-pub mod heading;
-pub mod json;
-pub mod matrix;
-pub mod notes;
-pub mod summary;
-pub mod why;
+pub(crate) mod answer;
+pub(crate) mod bias;
+pub(crate) mod columns;
+pub(crate) mod comparisons;
+pub(crate) mod csv;
+pub(crate) mod estimates;
+pub(crate) mod groups;
+pub(crate) mod heading;
+pub(crate) mod json;
+pub(crate) mod matrix;
+pub(crate) mod notes;
+pub(crate) mod summary;
+pub(crate) mod why;

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 const LISTED: usize = 10;
 
 /// Comparisons cut short, cautions, headers that explain nothing, invalid runs, warnings.
-pub fn blocks(findings: &Findings) -> Vec<Block> {
+pub(crate) fn blocks(findings: &Findings) -> Vec<Block> {
     let points = points(findings);
     if points.is_empty() { vec![] } else { vec![Block::Heading("Notes".to_owned()), Block::List(points)] }
 }
 
 /// The same as sentences.
-pub fn points(findings: &Findings) -> Vec<String> {
+pub(crate) fn points(findings: &Findings) -> Vec<String> {
     let mut points = stop_reasons(findings);
     points.extend(outlook(findings));
     points.extend(many_arms(findings));

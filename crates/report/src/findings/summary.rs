@@ -7,7 +7,7 @@ use crate::rendering::numbers::{DisplayUnit, fixed, percent, range, signed};
 use stacklab_model::{Comparison, Factor, LimitedBy, Verdict};
 
 /// The sentences.
-pub fn blocks(groups: &[Group]) -> Vec<Block> {
+pub(crate) fn blocks(groups: &[Group]) -> Vec<Block> {
     if groups.is_empty() {
         return vec![];
     }
@@ -15,7 +15,7 @@ pub fn blocks(groups: &[Group]) -> Vec<Block> {
 }
 
 /// `throughput, tcp segment, ipv6 against ipv4: ipv4 better at 5 of 6 sizes (by 1.2 to 4.0 %), equivalent at 1`.
-pub fn sentence(group: &Group) -> String {
+pub(crate) fn sentence(group: &Group) -> String {
     let mut outcomes: Vec<(String, Vec<&Comparison>)> = Vec::new();
     for row in &group.rows {
         let outcome = outcome(row);
@@ -76,19 +76,19 @@ fn by(group: &Group, rows: &[&Comparison]) -> String {
 }
 
 /// How large the effect of a comparison is, either way, in the difference's unit.
-pub fn magnitude(group: &Group, row: &Comparison) -> Option<f64> {
+pub(crate) fn magnitude(group: &Group, row: &Comparison) -> Option<f64> {
     let effect = row.effect.as_ref()?;
     Some(DisplayUnit::of(group.metric).difference(effect.scale, effect.estimate).abs())
 }
 
 /// Whether the effect of a comparison is not larger than the margin: a better arm is then better by little.
-pub fn is_within_margin(group: &Group, row: &Comparison) -> bool {
+pub(crate) fn is_within_margin(group: &Group, row: &Comparison) -> bool {
     let margin = DisplayUnit::of(group.metric).margin(group.metric.scale(), row.question.margin);
     magnitude(group, row).is_some_and(|by| by <= margin)
 }
 
 /// `headers explain`, or `airtime explains`.
-pub fn explain(by: LimitedBy) -> &'static str {
+pub(crate) fn explain(by: LimitedBy) -> &'static str {
     match by {
         LimitedBy::Headers => "headers explain",
         LimitedBy::Airtime => "airtime explains",

@@ -7,7 +7,7 @@ const NAMED: usize = 3;
 
 /// `Why, stream udp segment 128 B: mostly route lookup, +74 of +122 ns a message.` of all explanations of two levels
 /// of a factor, and of a transport if it is not the factor. `None` without any.
-pub fn why(
+pub(crate) fn why(
     all: &[Explanation],
     factor: Factor,
     arms: [&str; 2],

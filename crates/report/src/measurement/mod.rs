@@ -1,6 +1,6 @@
 //! A single run as text for the terminal, in the order of iperf3: endpoints and settings, intervals, summary.
 
-pub mod json;
+pub(crate) mod json;
 mod summary;
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,11 @@ use stacklab_model::{
 };
 
 /// The lines below the rows: label and figures.
-pub fn summary(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&'static str, String)> {
+pub(super) fn summary(
+    run: &RunRecord,
+    sender: &HostReport,
+    receiver: &HostReport,
+) -> Vec<(&'static str, String)> {
     let mut lines = match run.spec.probe.probe {
         Probe::Stream | Probe::Paced => stream(run, sender, receiver),
         Probe::Echo | Probe::EchoOpen | Probe::EchoLoaded => echo(run, sender, receiver),

@@ -3,12 +3,12 @@
 use stacklab_model::Value;
 
 /// Printed where there is no figure.
-pub fn dash() -> String {
+pub(super) fn dash() -> String {
     "-".to_owned()
 }
 
 /// A figure in words, or the reason for its absence.
-pub fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String {
+pub(super) fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String {
     match value {
         Some(Value::Measured(figure)) => words(*figure),
         Some(Value::Missing(reason)) => format!("missing: {reason}"),
@@ -18,20 +18,24 @@ pub fn shown(value: Option<&Value>, words: impl FnOnce(f64) -> String) -> String
 }
 
 /// Two figures in one sentence; if one is missing, the reason replaces both.
-pub fn both(one: Option<&Value>, other: Option<&Value>, words: impl FnOnce(f64, f64) -> String) -> String {
+pub(super) fn both(
+    one: Option<&Value>,
+    other: Option<&Value>,
+    words: impl FnOnce(f64, f64) -> String,
+) -> String {
     match (one, other) {
         (Some(Value::Measured(one)), Some(Value::Measured(other))) => words(*one, *other),
         (Some(Value::Measured(_)), missing) | (missing, _) => shown(missing, figure),
     }
 }
 
-pub fn milliseconds(ms: f64) -> String {
+pub(super) fn milliseconds(ms: f64) -> String {
     // Less than a microsecond.
     if ms > 0.0 && ms < 0.001 { format!("{:.0} ns", ms * 1e6) } else { format!("{} ms", figure(ms)) }
 }
 
 /// With about four significant digits.
-pub fn figure(figure: f64) -> String {
+pub(super) fn figure(figure: f64) -> String {
     match figure.abs() {
         0.0 => "0".to_owned(),
         100.0.. => format!("{figure:.1}"),
@@ -43,12 +47,12 @@ pub fn figure(figure: f64) -> String {
 }
 
 /// A count a second.
-pub fn number(figure: f64) -> String {
+pub(super) fn number(figure: f64) -> String {
     if figure >= 100.0 { format!("{figure:.0}") } else { format!("{figure:.2}") }
 }
 
 /// With the decimal prefix that leaves up to three digits before the point.
-pub fn scaled(amount: f64, unit: &str) -> String {
+pub(super) fn scaled(amount: f64, unit: &str) -> String {
     let (scale, prefix) = match amount {
         1e12.. => (1e12, "T"),
         1e9.. => (1e9, "G"),

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 const AS_IT_IS: &str = "as it is";
 
 /// Everything that has a number in the document.
-pub struct Index<'a> {
+pub(super) struct Index<'a> {
     cells: Vec<&'a Cell>,
     cell_numbers: HashMap<&'a Cell, usize>,
     metrics: Vec<Metric>,
@@ -27,7 +27,7 @@ pub struct Index<'a> {
 
 impl<'a> Index<'a> {
     /// Numbers all that findings and runs name, in the study's order.
-    pub fn new(findings: &'a Findings, runs: &'a [RunRecord]) -> Self {
+    pub(super) fn new(findings: &'a Findings, runs: &'a [RunRecord]) -> Self {
         let compared = findings.comparisons.iter().map(|comparison| &comparison.question);
         let compared = compared.flat_map(|question| [&question.baseline, &question.candidate]);
         let measured = runs.iter().map(|run| &run.trial.cell);
@@ -53,31 +53,31 @@ impl<'a> Index<'a> {
     }
 
     /// A cell's number.
-    pub fn cell(&self, cell: &Cell) -> Option<usize> {
+    pub(super) fn cell(&self, cell: &Cell) -> Option<usize> {
         self.cell_numbers.get(cell).copied()
     }
 
     /// A metric's number; `None` if the study does not use it.
-    pub fn metric(&self, metric: Metric) -> Option<usize> {
+    pub(super) fn metric(&self, metric: Metric) -> Option<usize> {
         self.metrics.iter().position(|known| *known == metric)
     }
 
     /// A factor's number.
-    pub fn factor(&self, factor: Factor) -> usize {
+    pub(super) fn factor(&self, factor: Factor) -> usize {
         self.factors.iter().position(|(known, _)| *known == factor).unwrap_or(0)
     }
 
     /// The probe that measured a metric.
-    pub fn probe(&self, metric: Metric) -> Probe {
+    pub(super) fn probe(&self, metric: Metric) -> Probe {
         if self.paced.contains(&metric) { Probe::Paced } else { metric.probe() }
     }
 
     /// The metrics with their numbers.
-    pub fn numbered_metrics(&self) -> impl Iterator<Item = (usize, Metric)> {
+    pub(super) fn numbered_metrics(&self) -> impl Iterator<Item = (usize, Metric)> {
         self.metrics.iter().copied().enumerate()
     }
 
-    pub fn metrics(&self, cpu_scope: CpuScope) -> Vec<MetricView> {
+    pub(super) fn metrics(&self, cpu_scope: CpuScope) -> Vec<MetricView> {
         let view = |metric: &Metric| {
             let shown = DisplayUnit::of(*metric);
             MetricView {
@@ -92,7 +92,7 @@ impl<'a> Index<'a> {
         self.metrics.iter().map(view).collect()
     }
 
-    pub fn factors(&self) -> Vec<FactorView> {
+    pub(super) fn factors(&self) -> Vec<FactorView> {
         let view = |(factor, levels): &(Factor, Vec<String>)| {
             let label = |level: &String| match (factor, level.as_str()) {
                 (Factor::Size, size) => format!("{size} B"),
@@ -112,7 +112,7 @@ impl<'a> Index<'a> {
         self.factors.iter().map(view).collect()
     }
 
-    pub fn cells(&self) -> Vec<CellView> {
+    pub(super) fn cells(&self) -> Vec<CellView> {
         let view = |cell: &&Cell| CellView {
             label: cell.to_string(),
             levels: self
@@ -128,7 +128,7 @@ impl<'a> Index<'a> {
     }
 
     /// Every estimate, with the same decimals within a metric, transport and framing.
-    pub fn estimates(&self, findings: &Findings) -> Vec<EstimateView> {
+    pub(super) fn estimates(&self, findings: &Findings) -> Vec<EstimateView> {
         let mut groups: BTreeMap<(Metric, Transport, Framing), Vec<&CellEstimate>> = BTreeMap::new();
         for estimate in &findings.cells {
             let cell = &estimate.cell;
@@ -165,7 +165,7 @@ impl<'a> Index<'a> {
         })
     }
 
-    pub fn limits(&self, limits: &[(Cell, Metric, f64)]) -> Vec<LimitView> {
+    pub(super) fn limits(&self, limits: &[(Cell, Metric, f64)]) -> Vec<LimitView> {
         let view = |(cell, metric, value): &(Cell, Metric, f64)| {
             let value = rounded(DisplayUnit::of(*metric).factor * value, 9)?;
             Some(LimitView { cell: self.cell(cell)?, metric: self.metric(*metric)?, value })
@@ -173,7 +173,7 @@ impl<'a> Index<'a> {
         limits.iter().filter_map(view).collect()
     }
 
-    pub fn published(&self, published: &[Published]) -> Vec<PublishedSeries> {
+    pub(super) fn published(&self, published: &[Published]) -> Vec<PublishedSeries> {
         let view = |series: &Published| {
             let Published { label, transport, points, .. } = series.clone();
             Some(PublishedSeries { label, metric: self.metric(series.metric)?, transport, points })

@@ -18,7 +18,7 @@ fn names(used: &ChannelUse) -> Vec<String> {
 const COLLISIONS: &str = "collisions";
 
 /// The channel as the receiver's report has it, or else the first report that has it.
-pub fn channel(run: &RunRecord) -> Option<ChannelView> {
+pub(super) fn channel(run: &RunRecord) -> Option<ChannelView> {
     let reports = || run.host_reports.iter();
     let received = reports().filter(|report| report.role == Role::Receiver).chain(reports());
     let used = received.filter_map(|report| report.channel.as_ref()).next()?;

@@ -7,7 +7,7 @@ use crate::rendering::numbers::DisplayUnit;
 use stacklab_model::{Comparison, Effect, Factor, Findings, Interval, Overall};
 
 /// The rows, in the order of the answer.
-pub fn rows(findings: &Findings) -> Vec<ForestRow> {
+pub(super) fn rows(findings: &Findings) -> Vec<ForestRow> {
     findings.overall.iter().filter_map(|one| row(findings, one)).collect()
 }
 

@@ -3,12 +3,12 @@
 use crate::page::document::Fact;
 
 /// Names and texts as facts.
-pub fn facts<N: Into<String>>(facts: impl IntoIterator<Item = (N, String)>) -> Vec<Fact> {
+pub(super) fn facts<N: Into<String>>(facts: impl IntoIterator<Item = (N, String)>) -> Vec<Fact> {
     facts.into_iter().map(|(name, text)| Fact { name: name.into(), text }).collect()
 }
 
 /// A figure with this many significant digits; `None` if it is not finite.
-pub fn rounded(figure: f64, digits: i32) -> Option<f64> {
+pub(super) fn rounded(figure: f64, digits: i32) -> Option<f64> {
     if figure == 0.0 {
         return Some(0.0);
     }

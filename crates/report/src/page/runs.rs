@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 /// Digits of a single run's figures.
 const DIGITS: i32 = 6;
 
-pub fn runs(runs: &[RunRecord], started_unix_ns: u64, index: &Index) -> RunsView {
+pub(super) fn runs(runs: &[RunRecord], started_unix_ns: u64, index: &Index) -> RunsView {
     let mut view = RunsView::default();
     let mut remarks: BTreeMap<(&str, String), Vec<usize>> = BTreeMap::new();
     for (number, run) in runs.iter().enumerate() {

@@ -9,7 +9,7 @@ use stacklab_model::{Metric, Probe, Role, RunRecord, Slice};
 const ROUNDS: usize = 120;
 
 /// The slices of a run and of the runs that took turns with it; `None` if it took no turns.
-pub fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView> {
+pub(super) fn slices(run: &RunRecord, beside: &[RunRecord]) -> Option<SlicesView> {
     let of = |run: &RunRecord, role: Role| -> Vec<Slice> {
         let report = run.host_reports.iter().find(|report| report.role == role);
         report.map_or_else(Vec::new, |report| report.slices.iter().take(ROUNDS).copied().collect())

@@ -5,7 +5,7 @@ use crate::page::rounding::facts;
 use crate::page::source::{PageSource, TestbedDrawing};
 use stacklab_model::{HostFacts, LinkConfig, OwnLink};
 
-pub fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
+pub(super) fn testbed(sentence: &str, source: &PageSource) -> TestbedView {
     let kinds = source.kinds.iter().map(String::as_str).chain(std::iter::repeat(""));
     let hosts: Vec<HostView> =
         source.hosts.iter().zip(kinds).map(|((name, facts), kind)| host(name, kind, facts)).collect();

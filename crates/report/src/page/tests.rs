@@ -31,7 +31,7 @@ fn host(system: &str) -> HostFacts {
 }
 
 /// A stream of TCP over IPv4 with delays from 10 µs to 10 ms.
-pub fn run(block: u32, status: RunStatus) -> RunRecord {
+pub(crate) fn run(block: u32, status: RunStatus) -> RunRecord {
     let cell = cell(Transport::Tcp, Family::Ipv4, 128);
     let address = SocketAddr::new(Family::Ipv4.loopback(), 1000);
     let endpoint = Endpoint {
@@ -135,7 +135,7 @@ fn of(findings: &Findings) -> Page {
 }
 
 /// The fixtures' campaign.
-pub fn document() -> Page {
+pub(crate) fn document() -> Page {
     of(&findings())
 }
 

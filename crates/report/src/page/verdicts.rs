@@ -12,13 +12,13 @@ use stacklab_model::{Comparison, Factor, Verdict};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The comparisons in the order of their groups.
-pub struct Numbered {
+pub(super) struct Numbered {
     /// The number of each group's first comparison.
     first: Vec<usize>,
 }
 
 impl Numbered {
-    pub fn new(groups: &[Group]) -> Self {
+    pub(super) fn new(groups: &[Group]) -> Self {
         let first = groups.iter().scan(0, |next, group| {
             let first = *next;
             *next += group.rows.len();
@@ -27,7 +27,7 @@ impl Numbered {
         Numbered { first: first.collect() }
     }
 
-    pub fn sentences(&self, groups: &[Group]) -> Vec<Sentence> {
+    pub(super) fn sentences(&self, groups: &[Group]) -> Vec<Sentence> {
         let of = |(group, first): (&Group, &usize)| {
             let better = |row: &&Comparison| matches!(row.verdict, Verdict::Better(_));
             let shown = group.rows.iter().position(better);
@@ -41,7 +41,7 @@ impl Numbered {
     }
 
     /// Columns are sizes, rows everything else, as at the end of a text report.
-    pub fn matrix(&self, groups: &[Group]) -> Matrix {
+    pub(super) fn matrix(&self, groups: &[Group]) -> Matrix {
         let placed: Vec<(&Group, usize)> = groups
             .iter()
             .zip(self.first.iter().copied())
@@ -69,7 +69,7 @@ impl Numbered {
         Matrix { columns: sizes.into_iter().collect(), rows }
     }
 
-    pub fn views(&self, groups: &[Group], index: &Index) -> Vec<ComparisonView> {
+    pub(super) fn views(&self, groups: &[Group], index: &Index) -> Vec<ComparisonView> {
         groups.iter().flat_map(|group| views(group, index)).collect()
     }
 }

@@ -11,7 +11,7 @@ const MOST_FUNCTIONS: usize = 12_000;
 const TONES: [f64; 3] = [0.5, 0.125, 0.03125];
 
 /// The views, in the explanations' order.
-pub fn views(all: &[Explanation]) -> Vec<WhyView> {
+pub(super) fn views(all: &[Explanation]) -> Vec<WhyView> {
     let mut room = MOST_FUNCTIONS;
     all.iter().map(|explanation| view(explanation, &mut room)).collect()
 }

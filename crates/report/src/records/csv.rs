@@ -8,12 +8,12 @@ use crate::rendering::csv_cells::Cells;
 use stacklab_model::{Against, Between, Change, Unpaired};
 
 /// Header and rows.
-pub fn render(found: &Between, texts: Cells) -> String {
+pub(crate) fn render(found: &Between, texts: Cells) -> String {
     columns::render(&columns(), found.figures.iter().cloned(), texts)
 }
 
 /// The columns.
-pub fn columns() -> Vec<Column<Against>> {
+pub(crate) fn columns() -> Vec<Column<Against>> {
     let mut columns = subject(subject_of, false);
     columns.push(Column::new(
         "margin",

@@ -12,7 +12,7 @@ use stacklab_model::{
 use std::collections::BTreeMap;
 
 /// The figures of one table.
-pub struct Group<'a> {
+pub(super) struct Group<'a> {
     metric: Metric,
     place: String,
     rows: Vec<&'a Against>,
@@ -20,7 +20,7 @@ pub struct Group<'a> {
 }
 
 /// All figures in groups, by metric, transport and framing.
-pub fn groups(found: &Between) -> Vec<Group<'_>> {
+pub(super) fn groups(found: &Between) -> Vec<Group<'_>> {
     let varied = varied(found.figures.iter().map(|row| &row.cell));
     let mut sorted: BTreeMap<(Metric, Transport, Framing), Vec<&Against>> = BTreeMap::new();
     for row in &found.figures {
@@ -36,7 +36,7 @@ pub fn groups(found: &Between) -> Vec<Group<'_>> {
 }
 
 impl Group<'_> {
-    pub fn blocks(&self, found: &Between) -> [Block; 3] {
+    pub(super) fn blocks(&self, found: &Between) -> [Block; 3] {
         let shown = DisplayUnit::of(self.metric);
         let margin = match (self.metric.scale(), self.rows[0].margin) {
             (Scale::Ratio, margin) => 100.0 * margin,
@@ -74,7 +74,7 @@ impl Group<'_> {
     }
 
     /// How often which verdict, and by how much: `throughput, udp segment: B worse at 2 of 4 (by 3.1 to 4.0 %)`.
-    pub fn summary(&self) -> String {
+    pub(super) fn summary(&self) -> String {
         let shown = DisplayUnit::of(self.metric);
         let verdicts = ["worse", "better", "equivalent", "inconclusive", "nothing"];
         let told = verdicts.into_iter().filter_map(|name| {

@@ -1,6 +1,6 @@
 //! The report of two records compared.
 
-pub mod csv;
+pub(crate) mod csv;
 mod groups;
 
 use crate::findings::heading::{count, time};

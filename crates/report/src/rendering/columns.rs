@@ -3,7 +3,7 @@
 use crate::rendering::csv_cells::{self, Cells};
 
 /// A CSV column. Its rows are made from an `R`.
-pub struct Column<R> {
+pub(crate) struct Column<R> {
     /// Its name in the header.
     pub name: String,
     /// Its content, for `docs/columns.md`.
@@ -14,7 +14,7 @@ pub struct Column<R> {
 
 impl<R> Column<R> {
     /// A column.
-    pub fn new(
+    pub(crate) fn new(
         name: impl Into<String>,
         doc: impl Into<String>,
         value: impl Fn(&R) -> String + 'static,
@@ -24,19 +24,19 @@ impl<R> Column<R> {
 }
 
 /// Header and rows.
-pub fn render<R>(columns: &[Column<R>], rows: impl Iterator<Item = R>, cells: Cells) -> String {
+pub(crate) fn render<R>(columns: &[Column<R>], rows: impl Iterator<Item = R>, cells: Cells) -> String {
     let header = columns.iter().map(|column| column.name.clone()).collect();
     let rows = rows.map(|row| columns.iter().map(|column| (column.value)(&row)).collect());
     csv_cells::render(std::iter::once::<Vec<String>>(header).chain(rows), cells)
 }
 
 /// The columns as a Markdown table.
-pub fn documentation<R>(columns: &[Column<R>]) -> String {
+pub(crate) fn documentation<R>(columns: &[Column<R>]) -> String {
     let rows = columns.iter().map(|column| format!("| `{}` | {} |\n", column.name, column.doc));
     format!("| column | what it holds |\n|---|---|\n{}", rows.collect::<String>())
 }
 
 /// A figure unrounded; empty if there is none.
-pub fn figure(figure: Option<f64>) -> String {
+pub(crate) fn figure(figure: Option<f64>) -> String {
     figure.filter(|figure| figure.is_finite()).map(|figure| figure.to_string()).unwrap_or_default()
 }

@@ -6,7 +6,7 @@ use crate::rendering::document::plain;
 
 /// How texts are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Cells {
+pub(crate) enum Cells {
     /// For spreadsheets.
     Guarded,
     /// As they are, for programs.
@@ -14,7 +14,7 @@ pub enum Cells {
 }
 
 /// Lines of fields, as many in each.
-pub fn render(lines: impl Iterator<Item = Vec<String>>, cells: Cells) -> String {
+pub(crate) fn render(lines: impl Iterator<Item = Vec<String>>, cells: Cells) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for line in lines {
         let line = line.into_iter().map(|field| if cells == Cells::Guarded { guarded(field) } else { field });

@@ -4,7 +4,7 @@ use crate::rendering::csv_cells::{self, Cells};
 use crate::rendering::document::{Block, Table, plain};
 
 /// Renders each table below a line `# heading`, a blank line between them; prose is left out.
-pub fn render(blocks: &[Block]) -> String {
+pub(crate) fn render(blocks: &[Block]) -> String {
     let mut text = String::new();
     for block in blocks {
         match block {

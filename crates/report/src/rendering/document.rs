@@ -65,12 +65,12 @@ impl Footnotes {
 }
 
 /// A text without its footnote mark, for a footnote that is shown elsewhere.
-pub fn without_mark(text: &str) -> String {
+pub(crate) fn without_mark(text: &str) -> String {
     text.split(" [").next().unwrap_or_default().to_owned()
 }
 
 /// On one line and without control characters: titles, names and reasons come from files and other hosts.
-pub fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

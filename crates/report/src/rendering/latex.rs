@@ -3,7 +3,7 @@
 use crate::rendering::document::{Block, Table, plain};
 
 /// Renders each table as a `table` environment with the heading before it as its caption, and text as comments.
-pub fn render(blocks: &[Block]) -> String {
+pub(crate) fn render(blocks: &[Block]) -> String {
     let mut latex = "% needs \\usepackage{booktabs}\n".to_owned();
     let mut caption = String::new();
     for block in blocks {

@@ -5,7 +5,7 @@ use crate::rendering::text::fill;
 use comfy_table::presets::ASCII_MARKDOWN;
 
 /// Renders the blocks, a blank line between them.
-pub fn render(blocks: &[Block]) -> String {
+pub(crate) fn render(blocks: &[Block]) -> String {
     blocks.iter().map(block).collect::<Vec<_>>().join("\n")
 }
 

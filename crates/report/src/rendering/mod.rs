@@ -1,12 +1,12 @@
 //! Documents of headings, prose and tables, and their formats.
 
-pub mod columns;
-pub mod csv_cells;
-pub mod csv_tables;
-pub mod document;
-pub mod format;
-pub mod json;
-pub mod latex;
-pub mod markdown;
-pub mod numbers;
-pub mod text;
+pub(crate) mod columns;
+pub(crate) mod csv_cells;
+pub(crate) mod csv_tables;
+pub(crate) mod document;
+pub(crate) mod format;
+pub(crate) mod json;
+pub(crate) mod latex;
+pub(crate) mod markdown;
+pub(crate) mod numbers;
+pub(crate) mod text;

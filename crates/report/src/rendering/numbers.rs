@@ -3,11 +3,11 @@
 use stacklab_model::{Metric, Scale, Unit};
 
 /// Printed where there is no figure.
-pub const NONE: &str = "-";
+pub(crate) const NONE: &str = "-";
 
 /// The units in which a metric's figures are shown.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct DisplayUnit {
+pub(crate) struct DisplayUnit {
     /// Unit of a figure.
     pub unit: &'static str,
     /// Unit of a difference between two arms.
@@ -18,7 +18,7 @@ pub struct DisplayUnit {
 
 impl DisplayUnit {
     /// Of a metric.
-    pub fn of(metric: Metric) -> Self {
+    pub(crate) fn of(metric: Metric) -> Self {
         let (unit, factor) = match metric.unit() {
             Unit::Ratio => ("%", 100.0),
             Unit::Count => ("events", 1.0),
@@ -33,7 +33,7 @@ impl DisplayUnit {
     }
 
     /// A margin in the difference's unit.
-    pub fn margin(&self, scale: Scale, margin: f64) -> f64 {
+    pub(crate) fn margin(&self, scale: Scale, margin: f64) -> f64 {
         match scale {
             Scale::Ratio => 100.0 * margin,
             Scale::Difference => self.factor * margin,
@@ -41,7 +41,7 @@ impl DisplayUnit {
     }
 
     /// An effect in the difference's unit: a ratio as per cent more or less, a difference unchanged.
-    pub fn difference(&self, scale: Scale, effect: f64) -> f64 {
+    pub(crate) fn difference(&self, scale: Scale, effect: f64) -> f64 {
         match scale {
             Scale::Ratio => percent(effect),
             Scale::Difference => self.factor * effect,
@@ -50,13 +50,16 @@ impl DisplayUnit {
 }
 
 /// A ratio as per cent more or less than 1.
-pub fn percent(ratio: f64) -> f64 {
+pub(crate) fn percent(ratio: f64) -> f64 {
     100.0 * (ratio - 1.0)
 }
 
 /// Decimals for a column of figures: the smallest gets four significant digits, unless the largest would get more
 /// than six, or the smallest uncertainty more than two.
-pub fn decimals(figures: impl Iterator<Item = f64>, uncertainties: impl Iterator<Item = f64>) -> usize {
+pub(crate) fn decimals(
+    figures: impl Iterator<Item = f64>,
+    uncertainties: impl Iterator<Item = f64>,
+) -> usize {
     let Some((small, large)) = extent(figures) else { return 0 };
     let uncertain = extent(uncertainties).map_or(i32::MAX, |(small, _)| 2 - digits(small));
     (4 - digits(small)).min(6 - digits(large)).min(uncertain).clamp(0, 6) as usize
@@ -71,7 +74,7 @@ fn extent(figures: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 }
 
 /// Decimals for a column of differences: two if an interval is narrower than a tenth either way, otherwise one.
-pub fn difference_decimals(half_widths: impl IntoIterator<Item = f64>) -> usize {
+pub(crate) fn difference_decimals(half_widths: impl IntoIterator<Item = f64>) -> usize {
     if half_widths.into_iter().any(|half_width| half_width < 0.1) { 2 } else { 1 }
 }
 
@@ -81,7 +84,7 @@ fn digits(figure: f64) -> i32 {
 }
 
 /// With this many decimals; no minus before a zero, an exponent for large figures.
-pub fn fixed(figure: f64, decimals: usize) -> String {
+pub(crate) fn fixed(figure: f64, decimals: usize) -> String {
     if !figure.is_finite() {
         return NONE.to_owned();
     }
@@ -96,19 +99,19 @@ pub fn fixed(figure: f64, decimals: usize) -> String {
 }
 
 /// The same with a plus before positive figures.
-pub fn signed(figure: f64, decimals: usize) -> String {
+pub(crate) fn signed(figure: f64, decimals: usize) -> String {
     let text = fixed(figure, decimals);
     let positive = figure > 0.0 && text.chars().any(|c| matches!(c, '1'..='9'));
     if positive { format!("+{text}") } else { text }
 }
 
 /// A p-value with no more digits than readers need.
-pub fn p_value(p: f64) -> String {
+pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 /// From the smallest to the largest, `3.1` or `1.2 to 4.0`; empty without figures.
-pub fn range(figures: &[f64], write: impl Fn(f64, usize) -> String) -> String {
+pub(crate) fn range(figures: &[f64], write: impl Fn(f64, usize) -> String) -> String {
     let Some(low) = figures.iter().copied().reduce(f64::min) else { return String::new() };
     let high = figures.iter().copied().fold(low, f64::max);
     let largest = low.abs().max(high.abs());
@@ -124,7 +127,7 @@ pub fn range(figures: &[f64], write: impl Fn(f64, usize) -> String) -> String {
 }
 
 /// Concatenates the parts of each row, each padded to the width of its column, to align decimal points.
-pub fn aligned<const N: usize>(rows: &[Option<[String; N]>]) -> Vec<Option<String>> {
+pub(crate) fn aligned<const N: usize>(rows: &[Option<[String; N]>]) -> Vec<Option<String>> {
     let width = |part: usize| rows.iter().flatten().map(|row| row[part].chars().count()).max().unwrap_or(0);
     let widths: [usize; N] = std::array::from_fn(width);
     rows.iter()

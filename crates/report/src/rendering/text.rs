@@ -4,7 +4,7 @@ use crate::rendering::document::{Block, Table, plain};
 use comfy_table::{CellAlignment, LineStyle, TableStyle};
 
 /// Renders the blocks; prose is wrapped at `width`.
-pub fn render(blocks: &[Block], width: usize) -> String {
+pub(crate) fn render(blocks: &[Block], width: usize) -> String {
     let mut text = String::new();
     for block in blocks {
         if matches!(block, Block::Heading(_)) {
@@ -47,7 +47,12 @@ fn lines(table: &Table) -> String {
 
 /// The table in a style, with this many spaces before and after each cell, every cell passed through `write`. No line
 /// ends in spaces.
-pub fn fill(table: &Table, style: TableStyle, padding: (u16, u16), write: impl Fn(&str) -> String) -> String {
+pub(crate) fn fill(
+    table: &Table,
+    style: TableStyle,
+    padding: (u16, u16),
+    write: impl Fn(&str) -> String,
+) -> String {
     let mut drawn = comfy_table::Table::new();
     drawn.load_style(style);
     drawn.set_header(table.columns.iter().map(|(title, _)| write(title)));

@@ -6,7 +6,7 @@ use stacklab_model::{
     StageCost, StageCosts, StopReason, Tests, Transport, Verdict, Warning, Why,
 };
 
-pub fn cell(transport: Transport, family: Family, size: u32) -> Cell {
+pub(crate) fn cell(transport: Transport, family: Family, size: u32) -> Cell {
     Cell::new(family, transport, Framing::Segment, size)
 }
 
@@ -14,7 +14,7 @@ fn around(middle: f64, half_width: f64) -> Interval {
     Interval { low: middle - half_width, high: middle + half_width }
 }
 
-pub fn estimate(mean: f64, half_width: f64) -> Estimate {
+pub(crate) fn estimate(mean: f64, half_width: f64) -> Estimate {
     Estimate {
         n: 8,
         mean: Some(mean),
@@ -26,7 +26,7 @@ pub fn estimate(mean: f64, half_width: f64) -> Estimate {
     }
 }
 
-pub fn no_estimate(reason: &str) -> Estimate {
+pub(crate) fn no_estimate(reason: &str) -> Estimate {
     Estimate { missing: Some(reason.to_owned()), ..Estimate::default() }
 }
 
@@ -42,7 +42,7 @@ fn effect(scale: Scale, estimate: f64, half_width: f64) -> Effect {
 }
 
 /// Tests that agree with the interval.
-pub fn tests(effect: &Effect) -> Tests {
+pub(crate) fn tests(effect: &Effect) -> Tests {
     Tests {
         p: 0.0008,
         adjusted_p: 0.0024,
@@ -59,7 +59,7 @@ pub fn tests(effect: &Effect) -> Tests {
 }
 
 /// ipv6 against ipv4: means, half-widths of the means, effect with its half-width, verdict.
-pub fn compared(
+pub(crate) fn compared(
     transport: Transport,
     size: u32,
     metric: Metric,
@@ -92,7 +92,7 @@ fn explained(mut comparison: Comparison, ratio: f64) -> Comparison {
 }
 
 /// A small campaign with an example of everything.
-pub fn findings() -> Findings {
+pub(crate) fn findings() -> Findings {
     use Metric::{CpuReceiver, Loss, Rtt, Throughput};
     use Transport::{Tcp, Udp};
     let better = |level: &str| Verdict::Better(level.to_owned());
@@ -211,12 +211,12 @@ pub fn findings() -> Findings {
 }
 
 /// The same campaign, asking for no comparison.
-pub fn without_comparisons() -> Findings {
+pub(crate) fn without_comparisons() -> Findings {
     Findings { comparisons: Vec::new(), ..findings() }
 }
 
 /// Stage costs of ipv6 against ipv4 over udp: route lookup costs 74 ns more.
-pub fn costs() -> StageCosts {
+pub(crate) fn costs() -> StageCosts {
     let row = |name: &str, ns: [f64; 2], error_ns: f64, adjusted_p: Option<f64>| StageCost {
         name: name.to_owned(),
         ns,
@@ -265,7 +265,7 @@ pub fn costs() -> StageCosts {
 }
 
 /// An explanation with these costs, and one without, for it was not made.
-pub fn explanations() -> Vec<Explanation> {
+pub(crate) fn explanations() -> Vec<Explanation> {
     let of = |size, why| Explanation {
         probe: Probe::Stream,
         factor: Factor::Family,

@@ -1,5 +1,5 @@
 //! Examples that the tests of this crate share, and the reports of them.
 
 mod columns;
-pub mod fixtures;
+pub(crate) mod fixtures;
 mod golden;

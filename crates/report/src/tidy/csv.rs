@@ -3,7 +3,11 @@
 use crate::rendering::csv_cells::{self, Cells};
 use crate::tidy::column::{Field, TidyColumn};
 
-pub fn render(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>, cells: Cells) -> Vec<u8> {
+pub(super) fn render(
+    columns: &[TidyColumn],
+    rows: impl Iterator<Item = Vec<Field>>,
+    cells: Cells,
+) -> Vec<u8> {
     let header = columns.iter().map(|column| column.name.to_owned()).collect();
     let write = |field: Field| match field {
         Field::Number(number) => number.to_string(),

@@ -17,7 +17,7 @@ pub enum TidyFormat {
     Csv,
     /// RFC 4180 with texts as they are.
     RawCsv,
-    /// Apache Parquet, compressed by zstd.
+    /// Apache Parquet with Snappy compression.
     Parquet,
 }
 

@@ -1,7 +1,7 @@
 //! Rows as Parquet.
 
 use crate::tidy::column::{Field, Kind, TidyColumn};
-use parquet::basic::{Compression, ZstdLevel};
+use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// Rows of a row group, which is held in memory.
 const GROUP: usize = 100_000;
 
-pub fn render(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
+pub(super) fn render(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Vec<u8> {
     written(columns, rows).expect("the columns are of one schema, and memory can be written to")
 }
 
@@ -26,8 +26,7 @@ fn written(columns: &[TidyColumn], rows: impl Iterator<Item = Vec<Field>>) -> Re
         })
         .collect();
     let schema = Arc::new(parse_message_type(&format!("message runs {{\n{fields}}}"))?);
-    let properties =
-        WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
+    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
     let mut bytes = Vec::new();
     let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties))?;
     let mut rows = rows.peekable();

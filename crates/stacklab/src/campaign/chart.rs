@@ -8,7 +8,7 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const LINES: usize = 6;
 
 /// Means of one metric by size, one line for each combination of the other varied factors.
-pub struct LiveChart {
+pub(crate) struct LiveChart {
     /// The factors that name a line, as printed: transport and family first, since most studies vary them.
     factors: Vec<Factor>,
     metric: Metric,
@@ -17,7 +17,7 @@ pub struct LiveChart {
 
 impl LiveChart {
     /// A chart of a metric for a study's cells.
-    pub fn new(cells: &[Cell], metric: Metric) -> Self {
+    pub(crate) fn new(cells: &[Cell], metric: Metric) -> Self {
         let mut factors = vec![Factor::Transport, Factor::Family];
         factors.extend(Factor::ALL.iter().filter(|factor| {
             !matches!(factor, Factor::Transport | Factor::Family | Factor::Size)
@@ -27,7 +27,7 @@ impl LiveChart {
     }
 
     /// Adds a run's figure, if it has a valid one.
-    pub fn add(&mut self, run: &RunRecord) {
+    pub(crate) fn add(&mut self, run: &RunRecord) {
         let figure = run.values.get(&self.metric).and_then(|value| value.measured());
         let Some(figure) = figure.filter(|_| run.is_valid()) else { return };
         let cell = &run.trial.cell;
@@ -48,7 +48,7 @@ impl LiveChart {
     }
 
     /// The lines: `throughput  tcp ipv4  ▁▃▅█  12.3 to 92.8 Mbit/s`, all bars on one scale from zero.
-    pub fn draw(&self) -> String {
+    pub(crate) fn draw(&self) -> String {
         let mean = |(sum, n): &(f64, u32)| sum / f64::from((*n).max(1));
         let most = self.lines.values().flat_map(BTreeMap::values).map(mean).fold(0.0, f64::max);
         let widest = self.lines.keys().map(|line| line.chars().count()).max().unwrap_or(0);

@@ -12,11 +12,11 @@ use stacklab_study::Study;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Name of the study of imported records.
-pub const NAME: &str = "import";
+pub(crate) const NAME: &str = "import";
 
 /// The text in place of a study's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ImportedStudy {
+pub(crate) struct ImportedStudy {
     imported: Description,
 }
 
@@ -30,17 +30,17 @@ struct Description {
 
 impl ImportedStudy {
     /// A study of this title, whose comparisons are by these metrics, or all, and have this margin, as a ratio.
-    pub fn new(title: String, margin: f64, metrics: Vec<Metric>) -> Self {
+    pub(crate) fn new(title: String, margin: f64, metrics: Vec<Metric>) -> Self {
         ImportedStudy { imported: Description { title, margin, metrics } }
     }
 
     /// As the record has it.
-    pub fn to_text(&self) -> String {
+    pub(crate) fn to_text(&self) -> String {
         serde_json::to_string(self).expect("texts and numbers have no failing serialisers")
     }
 
     /// That of a campaign, if it was imported.
-    pub fn of(campaign: &Campaign) -> Option<Self> {
+    pub(crate) fn of(campaign: &Campaign) -> Option<Self> {
         let study: Self = serde_json::from_str(&campaign.study_text).ok()?;
         (study.imported.margin > 0.0 && study.imported.margin < 1.0).then_some(study)
     }
@@ -49,7 +49,7 @@ impl ImportedStudy {
     ///
     /// # Errors
     /// Always, if it was imported.
-    pub fn refuse(campaign: &Campaign, what: &str) -> Result<(), Failure> {
+    pub(crate) fn refuse(campaign: &Campaign, what: &str) -> Result<(), Failure> {
         match ImportedStudy::of(campaign) {
             Some(_) => Err(Failure::Usage(format!(
                 "{what} was imported, and has no study: it can be reported and compared"
@@ -59,12 +59,12 @@ impl ImportedStudy {
     }
 
     /// The title.
-    pub fn title(&self) -> &str {
+    pub(crate) fn title(&self) -> &str {
         &self.imported.title
     }
 
     /// The study of these runs, and why its comparisons ended.
-    pub fn study(&self, runs: &[RunRecord]) -> (Study, fn(usize) -> Vec<StopReason>) {
+    pub(crate) fn study(&self, runs: &[RunRecord]) -> (Study, fn(usize) -> Vec<StopReason>) {
         let Description { title, margin, metrics } = self.imported.clone();
         let own = |run: &&RunRecord| !SELF_ARMS.contains(&run.trial.cell.replica.as_str());
         let cells: Vec<Cell> = once_each(runs.iter().filter(own).map(|run| run.trial.cell.clone()));

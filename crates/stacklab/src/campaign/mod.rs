@@ -1,11 +1,11 @@
 //! A campaign: trials in the plan's order, each stored when it ends, until the stopping rule is met.
 
-pub mod chart;
-pub mod imported;
-pub mod progress;
-pub mod record;
-pub mod schedule;
-pub mod sources;
+pub(crate) mod chart;
+pub(crate) mod imported;
+pub(crate) mod progress;
+pub(crate) mod record;
+pub(crate) mod schedule;
+pub(crate) mod sources;
 
 use crate::campaign::progress::Progress;
 use crate::campaign::schedule::{Schedule, key};
@@ -30,7 +30,7 @@ fn another_plan(path: &Path, trial: &Trial) -> String {
 ///
 /// # Errors
 /// When the user interrupts, a host is gone or the record cannot be written. What was committed is kept.
-pub fn measure(
+pub(crate) fn measure(
     study: &Study,
     plan: &Plan,
     mut run: impl FnMut(&[Trial]) -> Result<Vec<RunRecord>, Failure>,

@@ -11,7 +11,7 @@ use std::io::IsTerminal;
 use std::time::Instant;
 
 /// Shows the progress of a campaign.
-pub struct Progress {
+pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     started: Instant,
     /// Number of runs since the program started, and their total duration in nanoseconds.
@@ -32,7 +32,7 @@ pub struct Progress {
 
 impl Progress {
     /// Shows nothing yet.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template("{bar:20.cyan/blue} {wide_msg}\n{prefix}")
                 .expect("a constant template");
@@ -55,7 +55,7 @@ impl Progress {
     }
 
     /// Called when a block begins.
-    pub fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: &[Trial]) {
+    pub(crate) fn block(&mut self, study: &Study, schedule: &Schedule<'_>, trials: &[Trial]) {
         let blocks_left = u64::from(study.rule.max - schedule.block());
         self.at_most = self.passed + blocks_left * trials.len() as u64;
         self.budget_ns = study.rule.budget_ns;
@@ -91,7 +91,7 @@ impl Progress {
     }
 
     /// Called when a trial begins.
-    pub fn trial(&mut self, trial: &Trial) {
+    pub(crate) fn trial(&mut self, trial: &Trial) {
         let Some(bar) = &self.bar else { return };
         let left = self.left_ns().map_or_else(String::new, |ns| {
             format!(", {} left", print_duration(ns.div_ceil(1_000_000_000) * 1_000_000_000))
@@ -100,7 +100,7 @@ impl Progress {
     }
 
     /// Called when a trial's run was already in the record.
-    pub fn kept(&mut self, run: &RunRecord) {
+    pub(crate) fn kept(&mut self, run: &RunRecord) {
         self.pass();
         if let Some(chart) = &mut self.chart {
             chart.add(run);
@@ -108,7 +108,7 @@ impl Progress {
     }
 
     /// Called when a run has ended.
-    pub fn done(&mut self, run: &RunRecord) {
+    pub(crate) fn done(&mut self, run: &RunRecord) {
         self.runs += 1;
         self.spent_ns += run.wall_ns;
         self.pass();
@@ -133,7 +133,7 @@ impl Progress {
     }
 
     /// Prints a line without disturbing the bar.
-    pub fn say(&self, line: &str) {
+    pub(crate) fn say(&self, line: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| eprintln!("{line}")),
             None => eprintln!("{line}"),
@@ -141,7 +141,7 @@ impl Progress {
     }
 
     /// Called when the campaign has ended, for any reason.
-    pub fn end(&self) {
+    pub(crate) fn end(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

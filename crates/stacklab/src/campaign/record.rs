@@ -13,12 +13,12 @@ use stacklab_study::{Plan, Study};
 ///
 /// # Errors
 /// When the record cannot be read, or this version does not understand its study.
-pub fn conclude(record: &Record) -> Result<Findings, Failure> {
+pub(crate) fn conclude(record: &Record) -> Result<Findings, Failure> {
     Ok(findings(&Recorded::read(record)?.campaign()))
 }
 
 /// Of several explanations of the same cells, the last one: a resumed campaign may explain what it could not before.
-pub fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
+pub(crate) fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
     let mut kept: Vec<Explanation> = Vec::new();
     for new in all {
         let is_same = |old: &Explanation| {
@@ -32,7 +32,7 @@ pub fn latest(all: Vec<Explanation>) -> Vec<Explanation> {
 }
 
 /// The parsed contents of a record.
-pub struct Recorded {
+pub(crate) struct Recorded {
     campaign: stacklab_store::Campaign,
     study: Study,
     hosts: Vec<(String, HostFacts)>,
@@ -50,7 +50,7 @@ impl Recorded {
     ///
     /// # Errors
     /// When the record cannot be read, or this version does not understand its study.
-    pub fn read(record: &Record) -> Result<Self, Failure> {
+    pub(crate) fn read(record: &Record) -> Result<Self, Failure> {
         let campaign = record.campaign()?;
         let runs = record.runs()?;
         let (study, questions, stop_reasons) = if let Some(imported) = ImportedStudy::of(&campaign) {
@@ -83,7 +83,7 @@ impl Recorded {
     }
 
     /// Title of a campaign's study, if this version understands it.
-    pub fn title(campaign: &stacklab_store::Campaign) -> Option<String> {
+    pub(crate) fn title(campaign: &stacklab_store::Campaign) -> Option<String> {
         if let Some(imported) = ImportedStudy::of(campaign) {
             return Some(imported.title().to_owned());
         }
@@ -92,22 +92,22 @@ impl Recorded {
     }
 
     /// Name of the study's file.
-    pub fn study_name(&self) -> &str {
+    pub(crate) fn study_name(&self) -> &str {
         &self.campaign.study_name
     }
 
     /// The study.
-    pub fn study(&self) -> &Study {
+    pub(crate) fn study(&self) -> &Study {
         &self.study
     }
 
     /// The kind of each host of the campaign, in their order.
-    pub fn kinds(&self) -> &[String] {
+    pub(crate) fn kinds(&self) -> &[String] {
         &self.kinds
     }
 
     /// The campaign, in the form that the analysis takes.
-    pub fn campaign(&self) -> Campaign<'_> {
+    pub(crate) fn campaign(&self) -> Campaign<'_> {
         Campaign {
             title: &self.study.title,
             version: &self.campaign.program_version,

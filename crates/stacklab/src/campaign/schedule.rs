@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 const FEW: usize = 6;
 
 /// A campaign's progress through its blocks.
-pub struct Schedule<'a> {
+pub(crate) struct Schedule<'a> {
     study: &'a Study,
     plan: &'a Plan,
     questions: Vec<Question>,
@@ -26,7 +26,7 @@ pub struct Schedule<'a> {
 
 impl<'a> Schedule<'a> {
     /// Starts at the first block.
-    pub fn new(study: &'a Study, plan: &'a Plan) -> Self {
+    pub(crate) fn new(study: &'a Study, plan: &'a Plan) -> Self {
         let questions = study.questions();
         Schedule {
             study,
@@ -40,12 +40,12 @@ impl<'a> Schedule<'a> {
     }
 
     /// The current block, from 0.
-    pub fn block(&self) -> u32 {
+    pub(crate) fn block(&self) -> u32 {
         self.block
     }
 
     /// The trials of the current block; none when the campaign has ended.
-    pub fn trials(&self) -> Vec<Trial> {
+    pub(crate) fn trials(&self) -> Vec<Trial> {
         if self.block >= self.study.rule.max {
             return Vec::new();
         }
@@ -54,7 +54,7 @@ impl<'a> Schedule<'a> {
 
     /// Goes to the next block, after every trial of the current one has been run, and decides which questions are
     /// settled, and how.
-    pub fn advance(&mut self, runs: &[RunRecord]) {
+    pub(crate) fn advance(&mut self, runs: &[RunRecord]) {
         let (index, newly) = self.update_stop_reasons(runs);
         for number in newly {
             *self.verdicts.entry(answer(&self.questions[number], &index)).or_default() += 1;
@@ -96,17 +96,17 @@ impl<'a> Schedule<'a> {
     }
 
     /// The number of questions, and how many of them are settled.
-    pub fn answered(&self) -> (usize, usize) {
+    pub(crate) fn answered(&self) -> (usize, usize) {
         (self.questions.len(), self.stop_reasons.iter().flatten().count())
     }
 
     /// The differences so far, with their metrics; none if many questions are asked.
-    pub fn differences(&self) -> &[(Metric, Effect)] {
+    pub(crate) fn differences(&self) -> &[(Metric, Effect)] {
         &self.differences
     }
 
     /// The verdicts of the settled questions with their counts, the most common first.
-    pub fn verdicts(&self) -> Vec<(&str, usize)> {
+    pub(crate) fn verdicts(&self) -> Vec<(&str, usize)> {
         let mut told: Vec<(&str, usize)> =
             self.verdicts.iter().map(|(verdict, n)| (verdict.as_str(), *n)).collect();
         told.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
@@ -114,7 +114,7 @@ impl<'a> Schedule<'a> {
     }
 
     /// Replays the runs. Returns the questions and why measuring stopped for each.
-    pub fn walk(mut self, runs: &[RunRecord]) -> (Vec<Question>, Vec<StopReason>) {
+    pub(crate) fn walk(mut self, runs: &[RunRecord]) -> (Vec<Question>, Vec<StopReason>) {
         let measured: std::collections::HashSet<(u32, u32)> = runs.iter().map(key).collect();
         loop {
             let trials = self.trials();
@@ -134,7 +134,7 @@ impl<'a> Schedule<'a> {
 
 /// The study of a campaign that has these runs. One from before arms took turns unless the study says otherwise is as
 /// it began: without turns.
-pub fn as_it_began(study: Study, seed: u64, runs: &[RunRecord]) -> Study {
+pub(crate) fn as_it_began(study: Study, seed: u64, runs: &[RunRecord]) -> Study {
     let plan = Plan::new(&study, seed);
     let mut of_arms = runs.iter().filter(|run| plan.takes_turns(&run.trial)).peekable();
     let began_without = of_arms.peek().is_some() && of_arms.all(|run| run.spec.slicing.is_none());
@@ -153,7 +153,7 @@ fn answer(question: &Question, runs: &Runs) -> String {
 }
 
 /// The key of a run within its campaign.
-pub fn key(run: &RunRecord) -> (u32, u32) {
+pub(crate) fn key(run: &RunRecord) -> (u32, u32) {
     (run.trial.block, run.trial.position)
 }
 

@@ -28,7 +28,7 @@ const QUICKSTART: &str = "quickstart";
 const ENDING: &str = "stacklab";
 
 /// A study's text with its name.
-pub struct StudySource {
+pub(crate) struct StudySource {
     /// The file's name, as errors show it.
     pub name: String,
     /// The text.
@@ -40,7 +40,7 @@ impl StudySource {
     ///
     /// # Errors
     /// When neither exists; lists similar names.
-    pub fn read(asked: Option<&Path>) -> Result<Self, Failure> {
+    pub(crate) fn read(asked: Option<&Path>) -> Result<Self, Failure> {
         let path = asked.unwrap_or(Path::new(QUICKSTART));
         let preset = PRESETS.iter().find(|(name, _)| Path::new(name) == path);
         if let (Some((name, text)), false) = (preset, asked.is_some_and(Path::is_file)) {
@@ -55,7 +55,7 @@ impl StudySource {
     }
 
     /// Checks the study with a scale and settings.
-    pub fn check(&self, scale: Option<&str>, settings: &[String]) -> Result<Study, Failure> {
+    pub(crate) fn check(&self, scale: Option<&str>, settings: &[String]) -> Result<Study, Failure> {
         Ok(stacklab_study::parse(&Input { name: &self.name, text: &self.text, scale, settings })?)
     }
 }
@@ -71,25 +71,25 @@ fn near(path: &Path) -> String {
 }
 
 /// The study that the options name, checked.
-pub fn study_of(options: &StudyOptions) -> Result<(StudySource, Study), Failure> {
+pub(crate) fn study_of(options: &StudyOptions) -> Result<(StudySource, Study), Failure> {
     let source = StudySource::read(options.study.as_deref())?;
     let study = source.check(options.scale.as_deref(), &options.settings)?;
     Ok((source, study))
 }
 
 /// A default seed: any number will do, since it is recorded. Short enough to be typed.
-pub fn new_seed() -> u64 {
+pub(crate) fn new_seed() -> u64 {
     now_unix_ns() / 1000 % 1_000_000
 }
 
 /// The name of a new record in this folder: study and time.
-pub fn new_record(study: &str) -> PathBuf {
+pub(crate) fn new_record(study: &str) -> PathBuf {
     let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
     PathBuf::from(format!("{}-{time}.{ENDING}", stem(study)))
 }
 
 /// The newest record in this folder, of any study or of the named one.
-pub fn newest_record(study: Option<&Path>) -> Result<PathBuf, Failure> {
+pub(crate) fn newest_record(study: Option<&Path>) -> Result<PathBuf, Failure> {
     let nothing = |reason: String| {
         Failure::Usage(format!("there is nothing to resume: {reason}; name the record with --out"))
     };

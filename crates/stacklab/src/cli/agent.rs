@@ -5,7 +5,7 @@ use stacklab_agent::AgentOptions;
 
 /// Options of an agent, and of a server for other programs' clients.
 #[derive(Debug, Args)]
-pub struct AgentCommand {
+pub(crate) struct AgentCommand {
     #[command(flatten)]
     pub options: AgentOptions,
     /// With --listen: be a server for unmodified clients of iperf3 instead, on port 5201. It is open to whoever reaches

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 /// Options of `compare`.
 #[derive(Debug, Args)]
-pub struct CompareOptions {
+pub(crate) struct CompareOptions {
     /// The record compared with
     #[arg(value_name = "A")]
     pub a: PathBuf,
@@ -29,7 +29,7 @@ pub struct CompareOptions {
 
 /// How much worse the second record may be than the first: `worse=5%`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FailOn {
+pub(crate) struct FailOn {
     /// As a ratio: 0.05 is 5 %.
     pub worse: f64,
 }

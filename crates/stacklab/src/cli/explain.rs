@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// Options of `explain`.
 #[derive(Debug, Args)]
-pub struct ExplainOptions {
+pub(crate) struct ExplainOptions {
     /// udp, tcp or echo; or a study file or built-in study whose arms are interleaved and whose hosts share this kernel
     #[arg(value_name = "STUDY", default_value = "udp")]
     pub study: PathBuf,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// The verbs of `image`.
 #[derive(Debug, Subcommand)]
-pub enum ImageCommand {
+pub(crate) enum ImageCommand {
     /// List the systems, and which of them are here in which version
     List,
     /// Fetch the newest image of a system
@@ -20,7 +20,7 @@ pub enum ImageCommand {
 
 /// Options of `image get`.
 #[derive(Debug, Args)]
-pub struct ImageGetOptions {
+pub(crate) struct ImageGetOptions {
     /// gvisor, uml, or linux- with a series: linux-5.10, linux-6.1, linux-6.12, linux-7.2; several may be given
     #[arg(value_name = "SYSTEM", required = true)]
     pub systems: Vec<System>,
@@ -28,7 +28,7 @@ pub struct ImageGetOptions {
 
 /// Options of `image build`.
 #[derive(Debug, Args)]
-pub struct ImageBuildOptions {
+pub(crate) struct ImageBuildOptions {
     /// uml- and a name: what studies and --in-vm call it
     #[arg(value_name = "uml-NAME")]
     pub system: System,

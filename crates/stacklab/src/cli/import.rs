@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Options of `import`.
 #[derive(Debug, Args)]
-pub struct ImportOptions {
+pub(crate) struct ImportOptions {
     /// Result files of iperf3, iperf, netperf, D-ITG, flent or `stacklab export`
     #[arg(value_name = "FILE", required = true)]
     pub files: Vec<PathBuf>,

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// The verbs of `lab`.
 #[derive(Debug, Subcommand)]
-pub enum LabCommand {
+pub(crate) enum LabCommand {
     /// Build a study's testbed and leave it up
     Up(LabUpOptions),
     /// Run a command, or a shell, on a host of the testbed that is up: sender, receiver, and router1, router2 between
@@ -25,7 +25,7 @@ pub enum LabCommand {
 
 /// Options of `lab up`.
 #[derive(Debug, Args)]
-pub struct LabUpOptions {
+pub(crate) struct LabUpOptions {
     /// Which study.
     #[command(flatten)]
     pub study: StudyOptions,
@@ -38,7 +38,7 @@ pub struct LabUpOptions {
 
 /// Options of `lab inside`.
 #[derive(Debug, Args)]
-pub struct LabInsideOptions {
+pub(crate) struct LabInsideOptions {
     /// A process in the host's network namespace
     pub host: u32,
     /// Where the command starts
@@ -50,7 +50,7 @@ pub struct LabInsideOptions {
 
 /// Options of `lab enter`.
 #[derive(Debug, Args)]
-pub struct LabEnterOptions {
+pub(crate) struct LabEnterOptions {
     /// The host
     #[arg(value_name = "HOST")]
     pub host: String,

@@ -5,7 +5,7 @@ mod peer;
 use crate::cli::quantities::{bytes, dscp, io, per_second, rate, some_time, time};
 use clap::{ArgAction, Args, Subcommand};
 use peer::PeerOptions;
-pub use peer::{Peer, StampRequest};
+pub(crate) use peer::{Peer, StampRequest};
 use stacklab_agent::tls::Fingerprint;
 use stacklab_model::{Family, Framing, Io, Length, Pacing, Probe, ScopedAddr, Transport, Tuning};
 use stacklab_traffic::host::zone::written_here;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// What is measured.
 #[derive(Debug, Clone, Subcommand)]
-pub enum MeasureOptions {
+pub(crate) enum MeasureOptions {
     /// Throughput, retransmits and CPU time of a TCP stream
     #[command(after_help = "\
 Examples:
@@ -44,7 +44,7 @@ Examples:
 
 /// Options of `measure tcp`.
 #[derive(Debug, Clone, Args)]
-pub struct TcpOptions {
+pub(crate) struct TcpOptions {
     #[command(flatten)]
     common: CommonOptions,
     #[command(flatten)]
@@ -61,7 +61,7 @@ pub struct TcpOptions {
 
 /// Options of `measure udp`.
 #[derive(Debug, Clone, Args)]
-pub struct UdpOptions {
+pub(crate) struct UdpOptions {
     #[command(flatten)]
     common: CommonOptions,
     #[command(flatten)]
@@ -72,7 +72,7 @@ pub struct UdpOptions {
 
 /// Options of `measure echo`.
 #[derive(Debug, Clone, Args)]
-pub struct EchoOptions {
+pub(crate) struct EchoOptions {
     #[command(flatten)]
     common: CommonOptions,
     #[command(flatten)]
@@ -103,7 +103,7 @@ pub struct EchoOptions {
 
 /// Options of `measure connect`.
 #[derive(Debug, Clone, Args)]
-pub struct ConnectOptions {
+pub(crate) struct ConnectOptions {
     #[command(flatten)]
     common: CommonOptions,
     #[command(flatten)]
@@ -112,7 +112,7 @@ pub struct ConnectOptions {
 
 /// Options of every measurement.
 #[derive(Debug, Clone, Args)]
-pub struct CommonOptions {
+pub(crate) struct CommonOptions {
     /// Name or address of the host where `stacklab agent --listen` runs, or addresses of it separated by commas; a
     /// link-local address with the interface of this host that leads there, as in fe80::1%eth0
     pub host: String,
@@ -237,7 +237,7 @@ struct TcpTuning {
 
 /// What options ask for, alike for every kind of measurement.
 #[derive(Debug, Clone, PartialEq)]
-pub struct MeasureRequest {
+pub(crate) struct MeasureRequest {
     /// Which probe.
     pub probe: Probe,
     /// Over which transport.
@@ -272,7 +272,7 @@ pub struct MeasureRequest {
 
 /// When messages leave, as the user says it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Pace {
+pub(crate) enum Pace {
     /// Said in full.
     As(Pacing),
     /// Bits of payload per second.
@@ -281,7 +281,7 @@ pub enum Pace {
 
 impl MeasureOptions {
     /// The options that all have.
-    pub fn common(&self) -> &CommonOptions {
+    pub(crate) fn common(&self) -> &CommonOptions {
         match self {
             MeasureOptions::Tcp(options) => &options.common,
             MeasureOptions::Udp(options) => &options.common,
@@ -291,13 +291,13 @@ impl MeasureOptions {
     }
 
     /// What a STAMP reflector is asked; `None` for another measurement than an echo.
-    pub fn stamp(&self) -> Option<StampRequest> {
+    pub(crate) fn stamp(&self) -> Option<StampRequest> {
         let MeasureOptions::Echo(EchoOptions { peer, pps, .. }) = self else { return None };
         Some(peer.stamp(*pps))
     }
 
     /// What they ask for.
-    pub fn request(&self) -> MeasureRequest {
+    pub(crate) fn request(&self) -> MeasureRequest {
         match self {
             MeasureOptions::Tcp(TcpOptions { common, message, stream, delays, tcp }) => {
                 let request =
@@ -340,7 +340,7 @@ impl MeasureOptions {
 
 impl CommonOptions {
     /// The port on which the peer listens.
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port.unwrap_or(self.peer.port())
     }
 

@@ -1,18 +1,18 @@
 //! The command line.
 
-pub mod agent;
-pub mod compare;
-pub mod explain;
-pub mod image;
-pub mod import;
-pub mod lab;
-pub mod measure;
-pub mod path;
+pub(crate) mod agent;
+pub(crate) mod compare;
+pub(crate) mod explain;
+pub(crate) mod image;
+pub(crate) mod import;
+pub(crate) mod lab;
+pub(crate) mod measure;
+pub(crate) mod path;
 mod quantities;
-pub mod reference;
-pub mod report;
-pub mod run;
-pub mod tools;
+pub(crate) mod reference;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod tools;
 
 use agent::AgentCommand;
 use clap::{Parser, Subcommand};
@@ -47,7 +47,7 @@ Exit codes:
 /// What IPv6, another network stack or a transition mechanism costs or gains, and how sure that is.
 #[derive(Debug, Parser)]
 #[command(name = "stacklab", version, after_help = EXIT_CODES, propagate_version = true)]
-pub struct Cli {
+pub(crate) struct Cli {
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -55,7 +55,7 @@ pub struct Cli {
 
 /// The verbs.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Run a study: build its testbed, measure until the intervals are narrow enough, report
     #[command(after_help = "\
 Examples:

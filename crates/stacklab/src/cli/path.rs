@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Options of `stacklab path`.
 #[derive(Debug, Clone, Args)]
-pub struct PathOptions {
+pub(crate) struct PathOptions {
     /// Name of a host, or http:// or https:// address to ask for; https where nothing is said
     #[arg(required_unless_present = "pairs")]
     pub names: Vec<String>,
@@ -47,7 +47,7 @@ pub struct PathOptions {
 
 /// Forms of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum PathFormat {
+pub(crate) enum PathFormat {
     /// For people
     Text,
     /// One object for each host at the end

@@ -3,7 +3,7 @@
 use stacklab_model::{Io, Metric, UnknownName, parse_duration};
 
 /// Nanoseconds of a time: seconds, or with a unit of its own (`500ms`).
-pub fn time(text: &str) -> Result<u64, String> {
+pub(super) fn time(text: &str) -> Result<u64, String> {
     match text.parse::<f64>() {
         Ok(seconds) if (0.0..=1e9).contains(&seconds) => Ok((seconds * 1e9).round() as u64),
         Ok(_) => Err("expected seconds from 0 on".to_owned()),
@@ -12,7 +12,7 @@ pub fn time(text: &str) -> Result<u64, String> {
 }
 
 /// A time that is more than none.
-pub fn some_time(text: &str) -> Result<u64, String> {
+pub(super) fn some_time(text: &str) -> Result<u64, String> {
     match time(text)? {
         0 => Err("expected more than 0".to_owned()),
         time => Ok(time),
@@ -20,7 +20,7 @@ pub fn some_time(text: &str) -> Result<u64, String> {
 }
 
 /// Bytes: a number, with K or M for 1024 and 1024 * 1024.
-pub fn bytes(text: &str) -> Result<u32, String> {
+pub(super) fn bytes(text: &str) -> Result<u32, String> {
     let expected = || "expected bytes from 1 on, such as 1400, 128K or 4M".to_owned();
     let (number, factor) = suffixed(text, [1 << 10, 1 << 20, 1 << 30]).ok_or_else(expected)?;
     let bytes = (number * factor).round();
@@ -28,7 +28,7 @@ pub fn bytes(text: &str) -> Result<u32, String> {
 }
 
 /// Bits per second: a number, with k, M or G for powers of 1000; 0 is no limit.
-pub fn rate(text: &str) -> Result<f64, String> {
+pub(super) fn rate(text: &str) -> Result<f64, String> {
     let expected = || "expected bits per second such as 500k, 10M or 1G, or 0 for no limit".to_owned();
     let (number, factor) = suffixed(text, [1_000, 1_000_000, 1_000_000_000]).ok_or_else(expected)?;
     let rate = number * factor;
@@ -36,7 +36,7 @@ pub fn rate(text: &str) -> Result<f64, String> {
 }
 
 /// Messages per second, more than none.
-pub fn per_second(text: &str) -> Result<f64, String> {
+pub(super) fn per_second(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number <= 1e9 => Ok(number),
         _ => Err("expected messages per second, more than 0".to_owned()),
@@ -44,7 +44,7 @@ pub fn per_second(text: &str) -> Result<f64, String> {
 }
 
 /// A metric to compare by.
-pub fn compared(text: &str) -> Result<Metric, String> {
+pub(super) fn compared(text: &str) -> Result<Metric, String> {
     let metric: Metric = text.parse().map_err(|error: UnknownName| error.to_string())?;
     if metric.is_bias() {
         return Err("nothing is compared by it: it says how far an engine is from the interface, and neither more nor \
@@ -55,7 +55,7 @@ pub fn compared(text: &str) -> Result<Metric, String> {
 }
 
 /// How messages get into the kernel; `None` leaves it to the program.
-pub fn io(text: &str) -> Result<Option<Io>, String> {
+pub(super) fn io(text: &str) -> Result<Option<Io>, String> {
     if text == "auto" {
         return Ok(None);
     }
@@ -63,7 +63,7 @@ pub fn io(text: &str) -> Result<Option<Io>, String> {
 }
 
 /// A differentiated services code point: 0 to 63, or a name of RFC 2474, 2597, 3246.
-pub fn dscp(text: &str) -> Result<u8, String> {
+pub(super) fn dscp(text: &str) -> Result<u8, String> {
     let lower = text.to_lowercase();
     let digit = |place: usize, most: u8| {
         let digit = lower.as_bytes().get(place)?.wrapping_sub(b'0');

@@ -5,7 +5,7 @@ use stacklab_model::wifi::{Band, Guard, Width};
 
 /// The verbs of `reference`.
 #[derive(Debug, Subcommand)]
-pub enum ReferenceCommand {
+pub(crate) enum ReferenceCommand {
     /// List the studies with the number of figures, stated differences and findings
     List,
     /// Print a study's figures as its tables, the differences that it states and its findings
@@ -18,7 +18,7 @@ pub enum ReferenceCommand {
 
 /// Options of `reference show`.
 #[derive(Debug, Args)]
-pub struct ShowOptions {
+pub(crate) struct ShowOptions {
     /// The study; see: stacklab reference list
     #[arg(value_name = "STUDY")]
     pub study: String,
@@ -26,7 +26,7 @@ pub struct ShowOptions {
 
 /// Options of `reference audit`.
 #[derive(Debug, Args)]
-pub struct AuditOptions {
+pub(crate) struct AuditOptions {
     /// text, or json: an object for each stated difference
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: TextOrJson,
@@ -34,7 +34,7 @@ pub struct AuditOptions {
 
 /// Options of `reference airtime`. The default is the channel of the study kolahi2011wlan.
 #[derive(Debug, Clone, Copy, Args)]
-pub struct AirtimeOptions {
+pub(crate) struct AirtimeOptions {
     /// Frequency band, GHz: 2.4 or 5
     #[arg(long, value_name = "BAND", default_value = "2.4")]
     pub band: Band,
@@ -51,7 +51,7 @@ pub struct AirtimeOptions {
 
 /// What an answer that is no report of a record is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum TextOrJson {
+pub(crate) enum TextOrJson {
     /// For a terminal.
     Text,
     /// For programs.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Options of `report`.
 #[derive(Debug, Args)]
-pub struct ReportOptions {
+pub(crate) struct ReportOptions {
     /// The record
     #[arg(value_name = "RESULT")]
     pub record: PathBuf,
@@ -14,7 +14,7 @@ pub struct ReportOptions {
     /// self-contained file); latex (only tables of --difference)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: String,
-    /// One figure as svg, png or pdf, for a paper; `list` prints the names
+    /// One figure as svg or pdf, for a paper; `list` prints the names
     #[arg(long, value_name = "NAME", conflicts_with = "difference")]
     pub figure: Option<String>,
     /// Write into this file, and not on standard output
@@ -31,7 +31,7 @@ pub struct ReportOptions {
 
 /// Options of `export`.
 #[derive(Debug, Args)]
-pub struct ExportOptions {
+pub(crate) struct ExportOptions {
     /// The record
     #[arg(value_name = "RESULT")]
     pub record: PathBuf,
@@ -48,7 +48,7 @@ pub struct ExportOptions {
 
 /// Options of `serve`.
 #[derive(Debug, Args)]
-pub struct ServeOptions {
+pub(crate) struct ServeOptions {
     /// The folder with the records
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,

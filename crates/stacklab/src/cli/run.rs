@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// Which study, and how it is changed.
 #[derive(Debug, Args)]
-pub struct StudyOptions {
+pub(crate) struct StudyOptions {
     /// Study file, or the name of a built-in study: quickstart, systems, mechanisms, wifi, engines, or a published one
     /// (see: stacklab reference list); without one, the quickstart
     #[arg(value_name = "STUDY")]
@@ -26,7 +26,7 @@ pub struct StudyOptions {
 
 /// Options of `run`.
 #[derive(Debug, Args)]
-pub struct RunOptions {
+pub(crate) struct RunOptions {
     /// Which study.
     #[command(flatten)]
     pub study: StudyOptions,
@@ -53,7 +53,7 @@ pub struct RunOptions {
 
 /// Where the testbeds of a study with routers are.
 #[derive(Debug, Clone, Args)]
-pub struct PlacementOptions {
+pub(crate) struct PlacementOptions {
     /// Build the whole testbed of a study with routers inside a guest whatever this kernel can do: inside the fastest
     /// that is here, or inside the one named (uml, uml-NAME, linux-6.1 ..); without it, only where this kernel lacks
     /// what a mechanism needs
@@ -64,7 +64,7 @@ pub struct PlacementOptions {
 
 /// Options of `replicate`.
 #[derive(Debug, Args)]
-pub struct ReplicateOptions {
+pub(crate) struct ReplicateOptions {
     /// The study; see: stacklab reference list
     #[arg(value_name = "STUDY")]
     pub study: String,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 /// Options of `guest`.
 #[derive(Debug, Args)]
-pub struct GuestOptions {
+pub(crate) struct GuestOptions {
     /// The device that leads to the coordinator; without it, the virtual machine's port named stacklab
     #[arg(long, value_name = "DEVICE")]
     pub channel: Option<PathBuf>,
@@ -13,7 +13,7 @@ pub struct GuestOptions {
 
 /// Options of `ssh-clean`.
 #[derive(Debug, Args)]
-pub struct SshCleanOptions {
+pub(crate) struct SshCleanOptions {
     /// The machines, as ssh or a study names them (USER@HOST, ssh:USER@HOST)
     #[arg(value_name = "HOST", required = true)]
     pub hosts: Vec<String>,
@@ -21,14 +21,14 @@ pub struct SshCleanOptions {
 
 /// Options of `completions`.
 #[derive(Debug, Args)]
-pub struct CompletionsOptions {
+pub(crate) struct CompletionsOptions {
     /// The shell
     pub shell: clap_complete::Shell,
 }
 
 /// Options of `man`.
 #[derive(Debug, Args)]
-pub struct ManOptions {
+pub(crate) struct ManOptions {
     /// The folder, which must exist
     pub folder: PathBuf,
 }

@@ -12,7 +12,7 @@ const MOST_RATE: f64 = 10_000.0;
 
 /// Serves a coordinator on standard input and output until the input ends, or listens for coordinators, or for clients
 /// of iperf3.
-pub fn agent(command: &AgentCommand) -> Result<(), Failure> {
+pub(crate) fn agent(command: &AgentCommand) -> Result<(), Failure> {
     let options = &command.options;
     match &options.listen {
         Some(place) if command.iperf3 => {

@@ -11,7 +11,7 @@ use stacklab_store::Record;
 use std::path::Path;
 
 /// Puts two records side by side.
-pub fn compare(options: &CompareOptions) -> Result<(), Failure> {
+pub(crate) fn compare(options: &CompareOptions) -> Result<(), Failure> {
     let paths = [&options.a, &options.b];
     let [a, b] = paths.map(|path| Recorded::read(&Record::read(path)?));
     let (a, b) = (a?, b?);

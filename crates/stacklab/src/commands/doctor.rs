@@ -10,7 +10,7 @@ use std::fmt::Write;
 const NEEDED: [&str; 4] = ["network namespace", "ipv6", "veth", "offload control"];
 
 /// Tests this machine's capabilities, and says how to get what is missing.
-pub fn doctor() -> Result<(), Failure> {
+pub(crate) fn doctor() -> Result<(), Failure> {
     let privilege = enter()?;
     let mut text = match privilege {
         Privilege::Root => "Root: testbeds are made directly.\n".to_owned(),

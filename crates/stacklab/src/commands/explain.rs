@@ -26,7 +26,7 @@ const LEAST_TRIALS: u64 = 8;
 const LEAST_ARM_NS: u64 = 5 * SLICE_NS;
 
 /// Runs the study while the processors are sampled, keeps the costs by stage in the record, and prints them.
-pub fn explain(options: &ExplainOptions) -> Result<(), Failure> {
+pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let format: Option<Format> = match options.format.as_str() {
         "html" => None,
         name => Some(name.parse().map_err(|error: UnknownName| Failure::Usage(error.to_string()))?),

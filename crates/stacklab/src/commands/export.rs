@@ -8,7 +8,7 @@ use stacklab_report::{TidyFormat, tidy, tidy_slices};
 use stacklab_store::Record;
 
 /// Writes a record's runs, or their slices, as rows.
-pub fn export(options: &ExportOptions) -> Result<(), Failure> {
+pub(crate) fn export(options: &ExportOptions) -> Result<(), Failure> {
     let format: TidyFormat = options
         .format
         .parse()

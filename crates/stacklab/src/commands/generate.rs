@@ -7,19 +7,19 @@ use crate::failure::Failure;
 use clap::CommandFactory;
 
 /// Prints the JSON Schema of study files.
-pub fn schema() -> Result<(), Failure> {
+pub(crate) fn schema() -> Result<(), Failure> {
     print_text(&stacklab_study::json_schema())
 }
 
 /// Prints a shell's completion script.
-pub fn completions(options: &CompletionsOptions) -> Result<(), Failure> {
+pub(crate) fn completions(options: &CompletionsOptions) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(options.shell, &mut Cli::command(), "stacklab", &mut script);
     print_text(&String::from_utf8_lossy(&script))
 }
 
 /// Writes the manual pages into a folder.
-pub fn man(options: &ManOptions) -> Result<(), Failure> {
+pub(crate) fn man(options: &ManOptions) -> Result<(), Failure> {
     clap_mangen::generate_to(Cli::command(), &options.folder).map_err(|reason| Failure::Output {
         what: format!("the manual pages into {}", options.folder.display()),
         reason,

@@ -8,7 +8,7 @@ use std::io::BufReader;
 
 /// Runs one host of the outer testbed inside a guest, as its agent until the coordinator is gone; or holds testbeds
 /// inside the guest until then.
-pub fn guest(options: &GuestOptions) -> Result<(), Failure> {
+pub(crate) fn guest(options: &GuestOptions) -> Result<(), Failure> {
     let served = guest::take_role(options.channel.as_deref()).and_then(|stream| {
         // A guest that held whole testbeds is done.
         let Some(stream) = stream else { return Ok(()) };

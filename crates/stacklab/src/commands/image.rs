@@ -8,7 +8,7 @@ use stacklab_testbed::image::{self, Image};
 use std::fmt::Write;
 
 /// Lists, fetches or checks images.
-pub fn image(command: &ImageCommand) -> Result<(), Failure> {
+pub(crate) fn image(command: &ImageCommand) -> Result<(), Failure> {
     match command {
         ImageCommand::List => list(),
         ImageCommand::Get(options) => {

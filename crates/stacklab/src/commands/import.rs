@@ -15,7 +15,7 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// Makes a record of all files, or none.
-pub fn import(options: &ImportOptions) -> Result<(), Failure> {
+pub(crate) fn import(options: &ImportOptions) -> Result<(), Failure> {
     if options.out.exists() {
         return Err(StoreError::Exists { path: options.out.clone() }.into());
     }

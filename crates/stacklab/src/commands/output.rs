@@ -11,7 +11,7 @@ use std::path::Path;
 ///
 /// # Errors
 /// When the file is the record itself, or cannot be written.
-pub fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn output(record: &Path, path: Option<&Path>, bytes: &[u8]) -> Result<(), Failure> {
     let Some(path) = path else { return print_bytes(bytes) };
     let is_record =
         record.canonicalize().is_ok_and(|record| path.canonicalize().is_ok_and(|path| path == record));
@@ -54,12 +54,12 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Prints text on standard output. A reader that closes early (`| head`) is not a failure.
-pub fn print_text(text: &str) -> Result<(), Failure> {
+pub(crate) fn print_text(text: &str) -> Result<(), Failure> {
     print_bytes(text.as_bytes())
 }
 
 /// The same, of any bytes.
-pub fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Failure> {
     match io::stdout().lock().write_all(bytes) {
         Err(reason) if reason.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::Output { what: "to standard output".to_owned(), reason })

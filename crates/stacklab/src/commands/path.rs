@@ -36,7 +36,7 @@ const GIVE_PERIOD: Duration = Duration::from_secs(10);
 /// When a name has no address, a family does not work, the families drift apart, or the user interrupts before the
 /// first round's
 /// end.
-pub fn path(options: &PathOptions) -> Result<(), Failure> {
+pub(crate) fn path(options: &PathOptions) -> Result<(), Failure> {
     let interrupted = interrupt::flag()
         .map_err(|reason| Failure::System { attempted: "install signal handlers", reason })?;
     let targets = targets(options)?;

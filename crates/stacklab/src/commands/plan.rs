@@ -8,7 +8,7 @@ use stacklab_study::{Plan, Study};
 use std::fmt::Write;
 
 /// Shows what a study would measure, in which order, and the time it may take.
-pub fn plan(options: &StudyOptions) -> Result<(), Failure> {
+pub(crate) fn plan(options: &StudyOptions) -> Result<(), Failure> {
     let (_, study) = study_of(options)?;
     let plan = Plan::new(&study, options.seed.unwrap_or_else(new_seed));
     crate::commands::output::print_text(&describe(&study, &plan))

@@ -11,7 +11,7 @@ use stacklab_reference::Reference;
 use stacklab_store::Record;
 
 /// Runs a published study's preset, or reads a record of one, and tests the study's findings on it.
-pub fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
+pub(crate) fn replicate(options: ReplicateOptions) -> Result<(), Failure> {
     let study = named(&options.study)?;
     let all = Reference::built_in()?;
     let ended = match &options.from {

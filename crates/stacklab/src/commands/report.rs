@@ -13,7 +13,7 @@ use stacklab_report::{
 use stacklab_store::Record;
 
 /// Prints the findings of a record.
-pub fn report(options: &ReportOptions) -> Result<(), Failure> {
+pub(crate) fn report(options: &ReportOptions) -> Result<(), Failure> {
     // The options are parsed before the record is read.
     let wrong = |error: UnknownName| Failure::Usage(error.to_string());
     if options.stages {
@@ -79,6 +79,6 @@ fn a_figure(options: &ReportOptions, name: &str) -> Result<(), Failure> {
 }
 
 /// Prints findings on standard output.
-pub fn print(findings: &Findings, format: Format) -> Result<(), Failure> {
+pub(crate) fn print(findings: &Findings, format: Format) -> Result<(), Failure> {
     print_text(&render(findings, format, WIDTH))
 }

@@ -28,7 +28,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Runs or resumes a study, and prints its report.
-pub fn run(options: RunOptions) -> Result<(), Failure> {
+pub(crate) fn run(options: RunOptions) -> Result<(), Failure> {
     let interrupted = interrupt_flag()?;
     let (mut record, mut measured) = campaign_until(&options, interrupted)?;
     if let (Ok(()), Some(ns)) = (&measured, options.explain) {
@@ -54,7 +54,7 @@ pub fn run(options: RunOptions) -> Result<(), Failure> {
 /// # Errors
 /// When there is no record to report: the request is invalid, the testbed cannot be made, or a host or the record
 /// failed.
-pub fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), Failure> {
+pub(crate) fn campaign(options: &RunOptions) -> Result<(Record, Result<(), Failure>), Failure> {
     campaign_until(options, interrupt_flag()?)
 }
 

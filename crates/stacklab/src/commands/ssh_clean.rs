@@ -7,7 +7,7 @@ use crate::rig::agent_copy::remove;
 use stacklab_model::System;
 
 /// Removes this program's copies from machines.
-pub fn ssh_clean(options: &SshCleanOptions) -> Result<(), Failure> {
+pub(crate) fn ssh_clean(options: &SshCleanOptions) -> Result<(), Failure> {
     let machine = |host: &String| {
         let name = host.strip_prefix("ssh:").unwrap_or(host);
         let system: Option<System> = format!("ssh:{name}").parse().ok();

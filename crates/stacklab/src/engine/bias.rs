@@ -6,7 +6,7 @@ use stacklab_model::{
 use stacklab_traffic::trial::{Figures, Path};
 
 /// Adds the bias of the engine that drove a trial.
-pub fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Figures {
+pub(crate) fn with_bias(mut made: Figures, spec: &TrialSpec, path: &Path) -> Figures {
     if made.status != RunStatus::Valid || spec.slicing.is_some() || spec.probe.probe != Probe::Stream {
         return made;
     }

@@ -27,7 +27,7 @@ const MOST_OUTPUT_BYTES: usize = 4 << 20;
 const QUOTED_CHARS: usize = 200;
 
 /// What became of a trial's programs.
-pub struct Driven {
+pub(super) struct Driven {
     /// What each end printed, the sender's first; `None` if it was not started.
     pub reports: [Option<ToolReport>; 2],
     /// Their figures, or why there are none.
@@ -42,7 +42,7 @@ type Running = stacklab_testbed::Tool;
 /// # Errors
 /// A program cannot be started, or the user interrupts. Whatever the programs do is no error; it is in the result.
 /// Nothing of them is left behind in any case.
-pub fn drive(
+pub(super) fn drive(
     hosts: [&Host; 2],
     engine: Engine,
     (tool, version): (&Tool, &str),

@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 
 /// What another program told of a trial.
 #[derive(Debug)]
-pub struct EngineEvidence {
+pub(crate) struct EngineEvidence {
     /// The engine.
     pub engine: Engine,
     /// Its figures, or why there are none.
@@ -62,7 +62,12 @@ pub(super) fn reports(
 }
 
 /// The figures of a trial that an engine drove, from its word and from both hosts' counters.
-pub fn told(spec: &TrialSpec, path: &Path, evidence: EngineEvidence, reports: [HostReport; 2]) -> Figures {
+pub(crate) fn told(
+    spec: &TrialSpec,
+    path: &Path,
+    evidence: EngineEvidence,
+    reports: [HostReport; 2],
+) -> Figures {
     let EngineEvidence { engine, figures } = evidence;
     let (values, reasons) = match figures {
         Ok(told) => {

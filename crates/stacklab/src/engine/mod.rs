@@ -7,7 +7,7 @@ mod figures;
 mod programs;
 mod trial;
 
-pub use bias::with_bias;
-pub use figures::{EngineEvidence, told};
-pub use programs::Programs;
-pub use trial::run;
+pub(crate) use bias::with_bias;
+pub(crate) use figures::{EngineEvidence, told};
+pub(crate) use programs::Programs;
+pub(crate) use trial::run;

@@ -7,14 +7,14 @@ use stacklab_study::Study;
 use stacklab_testbed::{find, first_line};
 
 /// The engines of a study that are not stacklab's own, each with the version of its program.
-pub struct Programs(Vec<(Engine, String)>);
+pub(crate) struct Programs(Vec<(Engine, String)>);
 
 impl Programs {
     /// Finds every program that a study needs.
     ///
     /// # Errors
     /// One is not installed: its name, and how to get it.
-    pub fn of(study: &Study) -> Result<Self, Failure> {
+    pub(crate) fn of(study: &Study) -> Result<Self, Failure> {
         let engines = once_each(study.cells.iter().map(Engine::of));
         let found = engines.into_iter().filter(|engine| engine.is_other()).map(|engine| {
             let about = engine.definition();
@@ -25,7 +25,7 @@ impl Programs {
     }
 
     /// `; engines: iperf 3.12 (cJSON 1.7.15), ..`, to be said behind the testbed; empty if there are none.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         if self.0.is_empty() {
             return String::new();
         }
@@ -38,7 +38,7 @@ impl Programs {
 ///
 /// # Errors
 /// It is not installed.
-pub fn version(engine: Engine) -> Result<String, Failure> {
+pub(super) fn version(engine: Engine) -> Result<String, Failure> {
     let Some(tool) = tool(engine) else { return Ok(format!("stacklab {}", env!("CARGO_PKG_VERSION"))) };
     let asked = (tool.version)();
     let file = find(asked.program, engine.definition().remedy)?;

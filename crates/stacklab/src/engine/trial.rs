@@ -23,7 +23,7 @@ const UNDER_WAY: Duration = Duration::from_millis(20);
 ///
 /// # Errors
 /// When a program cannot be started, a host is gone, or the user interrupts.
-pub fn run(
+pub(crate) fn run(
     rig: &mut dyn Rig,
     cell: &Cell,
     path: &Path,

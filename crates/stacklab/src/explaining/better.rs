@@ -46,7 +46,7 @@ const PERIOD_NS: u64 = 200_000;
 ///
 /// # Errors
 /// When the record cannot be written, or the user interrupts.
-pub fn explain(
+pub(crate) fn explain(
     record: &mut Record,
     inside: &Placement,
     budget: Duration,

@@ -1,6 +1,6 @@
 //! Why cells differ: what this kernel can explain, and explanations from a record and what was sampled meanwhile.
 
-pub mod better;
+pub(crate) mod better;
 
 use crate::failure::Failure;
 use crate::rig::placement::RoutedPlacement;
@@ -15,13 +15,13 @@ use stacklab_testbed::Placement;
 use std::collections::HashMap;
 
 /// Arms of a sampled trial: two, and one of them as two more.
-pub const ARMS: u64 = 4;
+pub(crate) const ARMS: u64 = 4;
 /// An arm's traffic in a sampled trial, and its warm-up, nanoseconds. Sockets are a trial's own, and stages of alike
 /// sockets differ a little: many short trials even that out.
-pub const ARM_NS: u64 = 200_000_000;
-pub const WARMUP_NS: u64 = 50_000_000;
+pub(crate) const ARM_NS: u64 = 200_000_000;
+pub(crate) const WARMUP_NS: u64 = 50_000_000;
 /// A slice of an arm, nanoseconds.
-pub const SLICE_NS: u64 = 4_000_000;
+pub(crate) const SLICE_NS: u64 = 4_000_000;
 
 /// Kernels on which a software clock that samples can hang the machine.
 const HANGING: [&str; 2] = ["6.16.", "6.17."];
@@ -41,7 +41,7 @@ const TOO_FEW: &str = "too few samples of both arms: sample for longer (--second
 ///
 /// # Errors
 /// Why this kernel cannot explain the study of that name.
-pub fn possible(study: &Study, name: &str, inside: &Placement) -> Result<(), Failure> {
+pub(crate) fn possible(study: &Study, name: &str, inside: &Placement) -> Result<(), Failure> {
     let refuse = |why: String| Err(Failure::Usage(format!("{name} cannot be explained: {why}")));
     if let Some(systems) = study.systems().iter().find(|systems| **systems != Systems::NAMESPACES) {
         return refuse(format!("with os = {systems} a host has a kernel of its own, which is not sampled"));
@@ -63,7 +63,7 @@ pub fn possible(study: &Study, name: &str, inside: &Placement) -> Result<(), Fai
 ///
 /// # Errors
 /// Without the right to sample, or on a kernel that sampling can hang.
-pub fn can_sample() -> Result<SampleEvent, Failure> {
+pub(crate) fn can_sample() -> Result<SampleEvent, Failure> {
     let event = stacklab_profile::check().map_err(|reason| Failure::NotSampled { reason })?;
     let release = kernel_release();
     match event {
@@ -83,7 +83,7 @@ fn kernel_release() -> String {
 ///
 /// # Errors
 /// When the record cannot be read.
-pub fn explanations(
+pub(crate) fn explanations(
     record: &Record,
     profile: &Profile,
     factor: Factor,

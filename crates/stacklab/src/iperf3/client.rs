@@ -28,7 +28,7 @@ const SILENCE: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(86_400);
 
 /// A test to run.
-pub struct Test<'a> {
+pub(crate) struct Test<'a> {
     /// Own address.
     pub from: ScopedAddr,
     /// The server.
@@ -45,7 +45,7 @@ pub struct Test<'a> {
 
 /// What came of a test.
 #[derive(Debug)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// This host, for each direction that the test had: as sender, as receiver.
     pub own: Vec<HostReport>,
     /// What each stream counted, in the order of their numbers.
@@ -62,7 +62,7 @@ pub struct Outcome {
 
 /// Why a test has no outcome.
 #[derive(Debug, thiserror::Error)]
-pub enum ClientError {
+pub(crate) enum ClientError {
     /// The server has another client.
     #[error("the iperf3 server at {0} is busy with another client: try again later")]
     Busy(String),
@@ -93,7 +93,7 @@ pub enum ClientError {
 ///
 /// # Errors
 /// When the server is busy, refuses, or goes away.
-pub fn run(test: &Test<'_>) -> Result<Outcome, ClientError> {
+pub(crate) fn run(test: &Test<'_>) -> Result<Outcome, ClientError> {
     let (started_unix_ns, start) = (now_unix_ns(), Instant::now());
     let mut session = Session::open(test)?;
     let streams = session.streams()?;

@@ -16,7 +16,7 @@ const LOOK: Duration = Duration::from_millis(20);
 const WRITE_LIMIT: Duration = Duration::from_secs(10);
 
 /// A control connection.
-pub struct Control {
+pub(super) struct Control {
     stream: TcpStream,
 }
 
@@ -25,7 +25,7 @@ impl Control {
     ///
     /// # Errors
     /// The system's.
-    pub fn connect(from: &ScopedAddr, to: SocketAddr) -> io::Result<Self> {
+    pub(super) fn connect(from: &ScopedAddr, to: SocketAddr) -> io::Result<Self> {
         let (from, to) = zone::ends(from, to)?;
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, Some(Protocol::TCP))?;
         socket.bind(&from.into())?;
@@ -37,7 +37,7 @@ impl Control {
     ///
     /// # Errors
     /// The system's.
-    pub fn over(stream: TcpStream) -> io::Result<Self> {
+    pub(super) fn over(stream: TcpStream) -> io::Result<Self> {
         let socket = Socket::from(stream);
         stacklab_agent::notice_a_dead_peer(&socket)?;
         socket.set_tcp_nodelay(true)?;
@@ -50,7 +50,7 @@ impl Control {
     ///
     /// # Errors
     /// When the connection is gone.
-    pub fn ends(&self) -> io::Result<[SocketAddr; 2]> {
+    pub(super) fn ends(&self) -> io::Result<[SocketAddr; 2]> {
         Ok([self.stream.local_addr()?, self.stream.peer_addr()?])
     }
 
@@ -58,7 +58,7 @@ impl Control {
     ///
     /// # Errors
     /// The system's.
-    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.stream.write_all(bytes)
     }
 
@@ -66,7 +66,7 @@ impl Control {
     ///
     /// # Errors
     /// The system's.
-    pub fn tell(&mut self, state: State) -> io::Result<()> {
+    pub(super) fn tell(&mut self, state: State) -> io::Result<()> {
         self.send(&[state.byte()])
     }
 
@@ -74,7 +74,7 @@ impl Control {
     ///
     /// # Errors
     /// The system's.
-    pub fn send_text(&mut self, text: &str) -> io::Result<()> {
+    pub(super) fn send_text(&mut self, text: &str) -> io::Result<()> {
         self.send(&framed(text))
     }
 
@@ -82,7 +82,7 @@ impl Control {
     ///
     /// # Errors
     /// When the peer has closed, or the deadline has passed.
-    pub fn fill(&mut self, room: &mut [u8], deadline: Instant) -> io::Result<()> {
+    pub(super) fn fill(&mut self, room: &mut [u8], deadline: Instant) -> io::Result<()> {
         let mut at = 0;
         while at < room.len() {
             match self.stream.read(&mut room[at..]) {
@@ -100,7 +100,7 @@ impl Control {
     ///
     /// # Errors
     /// When the peer has closed, or says what is no state.
-    pub fn look(&mut self) -> io::Result<Option<State>> {
+    pub(super) fn look(&mut self) -> io::Result<Option<State>> {
         let mut byte = [0];
         match self.stream.read(&mut byte) {
             Ok(0) => Err(ErrorKind::UnexpectedEof.into()),
@@ -111,7 +111,7 @@ impl Control {
     }
 
     /// Whether the peer has closed. What it has said is not taken.
-    pub fn is_closed(&self) -> bool {
+    pub(super) fn is_closed(&self) -> bool {
         let look = || {
             self.stream.set_nonblocking(true)?;
             let seen = self.stream.peek(&mut [0]);
@@ -128,7 +128,7 @@ impl Control {
     ///
     /// # Errors
     /// When the peer has closed, says what is no state, or says nothing.
-    pub fn state(&mut self, deadline: Instant) -> io::Result<State> {
+    pub(super) fn state(&mut self, deadline: Instant) -> io::Result<State> {
         let mut byte = [0];
         self.fill(&mut byte, deadline)?;
         state_of(byte[0])
@@ -138,7 +138,7 @@ impl Control {
     ///
     /// # Errors
     /// When it is longer, is no text, or does not come.
-    pub fn text(&mut self, most: usize, deadline: Instant) -> io::Result<String> {
+    pub(super) fn text(&mut self, most: usize, deadline: Instant) -> io::Result<String> {
         let mut prefix = [0; 4];
         self.fill(&mut prefix, deadline)?;
         let length = text_bytes(prefix, most).map_err(io::Error::other)?;

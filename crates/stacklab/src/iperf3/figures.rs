@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 const THEIR_INTERFACE: &str = "iperf3";
 
 /// The run of a test. The peer's streams are in the order of their numbers.
-pub fn run_of(trial: &Trial, spec: TrialSpec, path: &Path, outcome: &Outcome) -> RunRecord {
+pub(crate) fn run_of(trial: &Trial, spec: TrialSpec, path: &Path, outcome: &Outcome) -> RunRecord {
     let mut transfers = Vec::new();
     let mut found = Vec::new();
     for own in &outcome.own {

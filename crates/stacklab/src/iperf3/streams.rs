@@ -6,7 +6,7 @@ use stacklab_model::{Cell, Family, Framing, Length, Pacing, Probe, ProbeSpec, Tr
 use stacklab_traffic::foreign::{Counted, ForeignFormat, Numbered, Stream};
 
 /// The format of a test's messages.
-pub fn format(parameters: &Parameters) -> ForeignFormat {
+pub(super) fn format(parameters: &Parameters) -> ForeignFormat {
     match (parameters.transport, parameters.long_counters) {
         (Transport::Tcp, _) => ForeignFormat::Bytes,
         (Transport::Udp, true) => {
@@ -36,7 +36,7 @@ fn numbered(header: Header) -> Numbered {
 }
 
 /// What the engine is told of one stream: a block a call, as iperf3 sends them.
-pub fn stream_spec(parameters: &Parameters, family: Family, length: Length) -> TrialSpec {
+pub(super) fn stream_spec(parameters: &Parameters, family: Family, length: Length) -> TrialSpec {
     let Parameters { transport, block_bytes, bandwidth, omit_s, .. } = *parameters;
     let pacing = if bandwidth > 0 {
         Pacing::Schedule(bandwidth as f64 / 8.0 / f64::from(block_bytes))
@@ -66,7 +66,7 @@ pub fn stream_spec(parameters: &Parameters, family: Family, length: Length) -> T
 }
 
 /// What a stream counted, as the peer is told it. The measured part begins at `begin_ns`.
-pub fn result_of(
+pub(super) fn result_of(
     place: usize,
     stream: &Stream,
     counted: &Counted,

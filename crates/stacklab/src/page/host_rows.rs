@@ -10,7 +10,7 @@ use stacklab_testbed::Node;
 
 /// A row for each pair of systems and set of services, or for each Wi-Fi network. With routers, one row for all
 /// mechanisms, which have the same hosts.
-pub fn of(study: &Study) -> Vec<TestbedDrawing> {
+pub(super) fn of(study: &Study) -> Vec<TestbedDrawing> {
     if matches!(study.topology, Topology::Wifi(_)) {
         return study.networks().iter().map(on_wifi).collect();
     }

@@ -13,7 +13,7 @@ use stacklab_store::Record;
 use std::collections::HashMap;
 
 /// Maximum JSON size of a document in one file: with the page's script and style, the file stays below a megabyte.
-pub const ROOM: usize = 880_000;
+pub(crate) const ROOM: usize = 880_000;
 /// Maximum JSON size of the runs' details in a document.
 const DETAILS: usize = 400_000;
 /// Consecutive runs that do not fit, after which the document counts as full.
@@ -24,7 +24,7 @@ const MISSES: usize = 20;
 ///
 /// # Errors
 /// When the record cannot be read, or this version does not understand its study.
-pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
+pub(crate) fn document(record: &Record, room: usize) -> Result<Page, Failure> {
     let recorded = Recorded::read(record)?;
     let campaign = recorded.campaign();
     let findings = findings(&campaign);
@@ -57,7 +57,7 @@ pub fn document(record: &Record, room: usize) -> Result<Page, Failure> {
 ///
 /// # Errors
 /// When the record cannot be read.
-pub fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<RunDetail>, Failure> {
+pub(crate) fn run_detail(record: &Record, block: u32, position: u32) -> Result<Option<RunDetail>, Failure> {
     let runs = record.runs()?;
     let is_meant = |trial: &Trial| (trial.block, trial.position) == (block, position);
     let Some(place) = runs.iter().position(|run| is_meant(&run.trial)) else { return Ok(None) };

@@ -15,7 +15,7 @@ type Key = (Metric, Option<String>, String);
 ///
 /// # Errors
 /// When a table of published figures is invalid, which does not occur in an installed program.
-pub fn of(study_name: &str) -> Result<Vec<Published>, Failure> {
+pub(super) fn of(study_name: &str) -> Result<Vec<Published>, Failure> {
     let study = Path::new(study_name).file_stem().unwrap_or_default().to_string_lossy();
     // Of no study of this name there are no tables to read.
     if stacklab_reference::study(&study).is_none() {

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// A stream of which each read and write ends at the deadline at the latest, or after the longest wait.
-pub struct Timed {
+pub(super) struct Timed {
     stream: TcpStream,
     longest: Duration,
     /// Reads and writes fail after this.
@@ -14,7 +14,7 @@ pub struct Timed {
 
 impl Timed {
     /// With this much time from now on, and for each wait.
-    pub fn new(stream: TcpStream, longest: Duration) -> Self {
+    pub(super) fn new(stream: TcpStream, longest: Duration) -> Self {
         Timed { stream, longest, deadline: Instant::now() + longest }
     }
 

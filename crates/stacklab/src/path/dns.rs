@@ -16,7 +16,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 const ROOM: usize = 4096;
 
 /// An answer.
-pub struct Found {
+pub(crate) struct Found {
     /// Addresses of the asked family.
     pub addresses: Vec<IpAddr>,
     /// How long it took.
@@ -27,7 +27,7 @@ pub struct Found {
 ///
 /// # Errors
 /// The reason, in a sentence.
-pub fn look_up(resolver: IpAddr, name: &str, family: Family) -> Result<Found, String> {
+pub(crate) fn look_up(resolver: IpAddr, name: &str, family: Family) -> Result<Found, String> {
     let mut random = [0; 2];
     getrandom::fill(&mut random).map_err(|error| error.to_string())?;
     let id = u16::from_be_bytes(random);

@@ -17,7 +17,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 const ROOM: usize = 8 << 10;
 
 /// The gauges of all targets, with this margin.
-pub fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
+pub(crate) fn gauges(looks: &[Rounds], margin: f64) -> Vec<Gauge> {
     let mut last = Gauge::new("stacklab_path_last", "Figure of the last round, in its unit.");
     let mut median = Gauge::new("stacklab_path_median", "Median of the rounds, in its unit.");
     let mut ratio = Gauge::new("stacklab_path_ratio", "IPv6 divided by IPv4: estimate and 95 % interval.");
@@ -72,7 +72,7 @@ fn transport(metric: PathMetric) -> &'static str {
 }
 
 /// Serves the figures at /metrics, to one client after another.
-pub struct Exporter {
+pub(crate) struct Exporter {
     text: Arc<Mutex<String>>,
     /// Where it listens.
     pub address: SocketAddr,
@@ -83,7 +83,7 @@ impl Exporter {
     ///
     /// # Errors
     /// When the address cannot be bound.
-    pub fn start(address: SocketAddr) -> io::Result<Self> {
+    pub(crate) fn start(address: SocketAddr) -> io::Result<Self> {
         let listener = TcpListener::bind(address)?;
         let exporter = Exporter { text: Arc::default(), address: listener.local_addr()? };
         let text = Arc::clone(&exporter.text);
@@ -98,7 +98,7 @@ impl Exporter {
     }
 
     /// Shows these gauges from now on.
-    pub fn show(&self, gauges: &[Gauge]) {
+    pub(crate) fn show(&self, gauges: &[Gauge]) {
         *self.text.lock().unwrap_or_else(PoisonError::into_inner) = exposition(gauges);
     }
 }

@@ -13,7 +13,7 @@ const MOST_ROUNDS: usize = 1_000;
 
 /// Whether a family works.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum State {
+pub(crate) enum State {
     /// The host has no address of it.
     Absent(String),
     /// No connection could be opened.
@@ -33,7 +33,7 @@ pub enum State {
 
 impl State {
     /// Its name for programs.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             State::Absent(_) => "absent",
             State::Unreachable(_) => "unreachable",
@@ -44,14 +44,14 @@ impl State {
     }
 
     /// Whether each request was answered.
-    pub fn works(&self) -> bool {
+    pub(crate) fn works(&self) -> bool {
         matches!(self, State::Works { failed: 0, .. })
     }
 }
 
 /// Figures of one family by one metric.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OfFamily {
+pub(crate) struct OfFamily {
     /// Median; `None` without figures.
     pub median: Option<f64>,
     /// How many figures there are.
@@ -62,7 +62,7 @@ pub struct OfFamily {
 
 /// A metric compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
+pub(crate) struct Compared {
     /// The metric.
     pub metric: PathMetric,
     /// Both families.
@@ -75,7 +75,7 @@ pub struct Compared {
 
 /// What follows from a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum PathVerdict {
+pub(crate) enum PathVerdict {
     /// This family is better.
     Better(Family),
     /// Within the margin.
@@ -88,7 +88,7 @@ pub enum PathVerdict {
 
 impl PathVerdict {
     /// Its text.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         match self {
             PathVerdict::Better(family) => format!("{family} better"),
             PathVerdict::Equivalent => "equivalent".to_owned(),
@@ -99,7 +99,7 @@ impl PathVerdict {
 }
 
 /// The rounds of a target.
-pub struct Rounds {
+pub(crate) struct Rounds {
     /// The target.
     pub target: Target,
     facts: Figures,
@@ -111,12 +111,12 @@ pub struct Rounds {
 
 impl Rounds {
     /// None yet.
-    pub fn new(target: Target, facts: Figures) -> Self {
+    pub(crate) fn new(target: Target, facts: Figures) -> Self {
         Rounds { target, facts, rounds: VecDeque::new(), sums: BTreeMap::new(), count: 0 }
     }
 
     /// Adds a round. Returns the drifts that it completes.
-    pub fn add(&mut self, figures: Figures) -> Vec<(PathMetric, Drift)> {
+    pub(crate) fn add(&mut self, figures: Figures) -> Vec<(PathMetric, Drift)> {
         let mut drifts = Vec::new();
         for metric in PathMetric::ALL {
             if let Some((baseline, candidate)) = pair(&figures, metric)
@@ -136,7 +136,7 @@ impl Rounds {
     }
 
     /// The last round.
-    pub fn last(&self) -> Option<&Figures> {
+    pub(crate) fn last(&self) -> Option<&Figures> {
         self.rounds.back()
     }
 
@@ -149,7 +149,7 @@ impl Rounds {
     }
 
     /// Whether a family works.
-    pub fn state(&self, family: Family) -> State {
+    pub(crate) fn state(&self, family: Family) -> State {
         if let Err(reason) = self.target.address(family) {
             return State::Absent(reason);
         }
@@ -176,7 +176,7 @@ impl Rounds {
     }
 
     /// Each metric compared, with this margin (0.05 is 5 %).
-    pub fn compare(&self, margin: f64) -> Vec<Compared> {
+    pub(crate) fn compare(&self, margin: f64) -> Vec<Compared> {
         PathMetric::ALL.into_iter().map(|metric| self.compare_by(metric, margin)).collect()
     }
 

@@ -20,7 +20,7 @@ const LEAST_CONTENT: u64 = 100_000;
 
 /// What a request gave, as far as it came.
 #[derive(Debug, Default)]
-pub struct Fetched {
+pub(crate) struct Fetched {
     /// Time to open the connection.
     pub connect: Option<Duration>,
     /// Time of the TLS handshake.
@@ -38,7 +38,7 @@ pub struct Fetched {
 }
 
 /// What is asked for.
-pub struct Request<'a> {
+pub(crate) struct Request<'a> {
     /// The address.
     pub to: &'a ScopedAddr,
     /// Its port.
@@ -54,14 +54,14 @@ pub struct Request<'a> {
 }
 
 /// TLS with the system's certificates (or those of SSL_CERT_FILE).
-pub fn tls() -> Arc<ClientConfig> {
+pub(crate) fn tls() -> Arc<ClientConfig> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     Arc::new(ClientConfig::builder().with_root_certificates(roots).with_no_client_auth())
 }
 
 /// Makes a request.
-pub fn fetch(request: &Request<'_>) -> Fetched {
+pub(crate) fn fetch(request: &Request<'_>) -> Fetched {
     let mut fetched = Fetched::default();
     if let Err(reason) = steps(request, &mut fetched) {
         fetched.failed = Some(reason);

@@ -4,7 +4,7 @@ use stacklab_model::{Better, Scale};
 
 /// A figure of a path, of one family.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PathMetric {
+pub(crate) enum PathMetric {
     /// Round trip of an ICMP echo.
     IcmpRtt,
     /// Time to open a TCP connection.
@@ -27,11 +27,11 @@ use PathMetric::*;
 
 impl PathMetric {
     /// All, in the order of reports.
-    pub const ALL: [PathMetric; 8] =
+    pub(crate) const ALL: [PathMetric; 8] =
         [IcmpRtt, TcpConnect, TlsHandshake, FirstByte, Goodput, Dns, PathMtu, Hops];
 
     /// Its name in output for programs.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             IcmpRtt => "icmp_rtt",
             TcpConnect => "tcp_connect",
@@ -45,7 +45,7 @@ impl PathMetric {
     }
 
     /// Its unit.
-    pub fn unit(self) -> &'static str {
+    pub(crate) fn unit(self) -> &'static str {
         match self {
             Goodput => "Mbit/s",
             PathMtu => "B",
@@ -55,17 +55,17 @@ impl PathMetric {
     }
 
     /// Which direction is better.
-    pub fn better(self) -> Better {
+    pub(crate) fn better(self) -> Better {
         if matches!(self, Goodput | PathMtu) { Better::Higher } else { Better::Lower }
     }
 
     /// Whether it is found once, and compared as it is.
-    pub fn is_fact(self) -> bool {
+    pub(crate) fn is_fact(self) -> bool {
         matches!(self, PathMtu | Hops)
     }
 
     /// How both families are compared.
-    pub fn scale(self) -> Scale {
+    pub(crate) fn scale(self) -> Scale {
         if self.is_fact() { Scale::Difference } else { Scale::Ratio }
     }
 }

@@ -1,12 +1,12 @@
 //! What a dual-stack host looks like from here over each family, with no agent anywhere.
 
 mod deadline;
-pub mod dns;
-pub mod export;
-pub mod findings;
-pub mod http;
-pub mod metric;
-pub mod pace;
-pub mod print;
-pub mod probes;
-pub mod target;
+pub(crate) mod dns;
+pub(crate) mod export;
+pub(crate) mod findings;
+pub(crate) mod http;
+pub(crate) mod metric;
+pub(crate) mod pace;
+pub(crate) mod print;
+pub(crate) mod probes;
+pub(crate) mod target;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What may still be sent and read.
-pub struct Pace {
+pub(crate) struct Pace {
     gap: Duration,
     next: Instant,
     bytes_left: u64,
@@ -16,11 +16,11 @@ pub struct Pace {
 }
 
 /// The user interrupted.
-pub struct Interrupted;
+pub(crate) struct Interrupted;
 
 impl Pace {
     /// So many probes a second, and so many bytes.
-    pub fn new(per_second: f64, bytes: u64, interrupted: &'static AtomicBool) -> Self {
+    pub(crate) fn new(per_second: f64, bytes: u64, interrupted: &'static AtomicBool) -> Self {
         let gap = Duration::from_secs_f64(1.0 / per_second);
         Pace { gap, next: Instant::now(), bytes_left: bytes, interrupted }
     }
@@ -29,7 +29,7 @@ impl Pace {
     ///
     /// # Errors
     /// When the user interrupts.
-    pub fn probe(&mut self) -> Result<(), Interrupted> {
+    pub(crate) fn probe(&mut self) -> Result<(), Interrupted> {
         loop {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(Interrupted);
@@ -46,12 +46,12 @@ impl Pace {
     }
 
     /// Bytes that may still be read.
-    pub fn bytes_left(&self) -> u64 {
+    pub(crate) fn bytes_left(&self) -> u64 {
         self.bytes_left
     }
 
     /// Counts bytes.
-    pub fn take(&mut self, bytes: u64) {
+    pub(crate) fn take(&mut self, bytes: u64) {
         self.bytes_left = self.bytes_left.saturating_sub(bytes);
     }
 }

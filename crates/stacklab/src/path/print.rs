@@ -8,7 +8,7 @@ use stacklab_model::{Family, printable_lines};
 use std::fmt::Write;
 
 /// For people.
-pub fn text(rounds: &Rounds, margin: f64) -> String {
+pub(crate) fn text(rounds: &Rounds, margin: f64) -> String {
     let mut text = format!("{}\n", rounds.target.name);
     for &family in Family::ALL {
         let address = rounds.target.address(family).map_or_else(|_| String::new(), |to| format!(" {to}"));
@@ -71,7 +71,7 @@ fn reason(state: &State) -> Option<&str> {
 }
 
 /// For programs.
-pub fn json_of(rounds: &Rounds, margin: f64) -> Value {
+pub(crate) fn json_of(rounds: &Rounds, margin: f64) -> Value {
     let families: serde_json::Map<String, Value> = Family::ALL
         .iter()
         .map(|family| {
@@ -117,7 +117,7 @@ pub fn json_of(rounds: &Rounds, margin: f64) -> Value {
 }
 
 /// The name of a verdict for programs.
-pub fn verdict_name(verdict: &PathVerdict) -> &'static str {
+pub(crate) fn verdict_name(verdict: &PathVerdict) -> &'static str {
     match verdict {
         PathVerdict::Better(_) => "better",
         PathVerdict::Equivalent => "equivalent",
@@ -127,10 +127,10 @@ pub fn verdict_name(verdict: &PathVerdict) -> &'static str {
 }
 
 /// The first line of CSV.
-pub const CSV_HEADER: &str = "unix_s,target,round,family,metric,unit,value,missing\n";
+pub(crate) const CSV_HEADER: &str = "unix_s,target,round,family,metric,unit,value,missing\n";
 
 /// A round as rows of CSV.
-pub fn csv(target: &str, round: u64, unix_s: u64, figures: &Figures) -> String {
+pub(crate) fn csv(target: &str, round: u64, unix_s: u64, figures: &Figures) -> String {
     let mut rows = String::new();
     for ((metric, family), figure) in figures {
         let (value, missing) = match figure {
@@ -150,7 +150,7 @@ fn field(text: &str) -> String {
 }
 
 /// A round in a line for people.
-pub fn line(rounds: &Rounds) -> String {
+pub(crate) fn line(rounds: &Rounds) -> String {
     let Some(figures) = rounds.last() else { return String::new() };
     let shown = [PathMetric::IcmpRtt, PathMetric::TcpConnect, PathMetric::FirstByte].map(|metric| {
         let one = |family| match figures.get(&(metric, family)) {

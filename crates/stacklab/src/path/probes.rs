@@ -24,10 +24,10 @@ const ECHO_BYTES: u32 = 84;
 const LEAST_MTU: u32 = 576;
 
 /// Figures, or why there are none.
-pub type Figures = BTreeMap<(PathMetric, Family), Result<f64, String>>;
+pub(crate) type Figures = BTreeMap<(PathMetric, Family), Result<f64, String>>;
 
 /// What probes need.
-pub struct Prober<'a> {
+pub(crate) struct Prober<'a> {
     /// Limits.
     pub pace: Pace,
     /// TLS.
@@ -43,7 +43,7 @@ impl Prober<'_> {
     ///
     /// # Errors
     /// When the user interrupts.
-    pub fn round(&mut self, target: &Target) -> Result<Figures, Interrupted> {
+    pub(crate) fn round(&mut self, target: &Target) -> Result<Figures, Interrupted> {
         let mut figures = Figures::new();
         for kind in [Prober::echo, Prober::request, Prober::query] {
             for family in in_random_order() {
@@ -57,7 +57,7 @@ impl Prober<'_> {
     ///
     /// # Errors
     /// When the user interrupts.
-    pub fn facts(&mut self, target: &Target) -> Result<Figures, Interrupted> {
+    pub(crate) fn facts(&mut self, target: &Target) -> Result<Figures, Interrupted> {
         let mut figures = Figures::new();
         for &family in Family::ALL {
             let mut ping = target

@@ -8,7 +8,7 @@ use std::net::{IpAddr, ToSocketAddrs};
 
 /// A dual-stack host and what is asked of it.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub(crate) struct Target {
     /// As the user wrote it, or the pair's name.
     pub name: String,
     /// The host's name in requests and certificates.
@@ -25,7 +25,7 @@ pub struct Target {
 
 impl Target {
     /// The address of a family.
-    pub fn address(&self, family: Family) -> Result<&ScopedAddr, String> {
+    pub(crate) fn address(&self, family: Family) -> Result<&ScopedAddr, String> {
         self.addresses[&family].as_ref().map_err(Clone::clone)
     }
 }
@@ -66,7 +66,7 @@ fn place(text: &str) -> Result<Place, Failure> {
 ///
 /// # Errors
 /// `Usage` if it is no name, `Unreachable` if it has no address.
-pub fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, Failure> {
+pub(crate) fn named(text: &str, resolvers: &[IpAddr]) -> Result<Target, Failure> {
     let place = place(text)?;
     let found = match resolvers {
         [] => by_system(&place.host),
@@ -115,7 +115,7 @@ fn by_resolvers(host: &str, resolvers: &[IpAddr]) -> Result<Vec<IpAddr>, String>
 ///
 /// # Errors
 /// With the line that is none.
-pub fn pairs(text: &str, file: &str) -> Result<Vec<Target>, Failure> {
+pub(crate) fn pairs(text: &str, file: &str) -> Result<Vec<Target>, Failure> {
     let lines = text.lines().enumerate().map(|(place, line)| (place + 1, line.trim()));
     let wanted = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let targets: Vec<Target> = wanted

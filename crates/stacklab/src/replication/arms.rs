@@ -7,7 +7,7 @@ use stacklab_study::Study;
 
 /// Cells that are judged together.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ComparedCells {
+pub(super) struct ComparedCells {
     /// Label of the part; empty if there is only one part.
     pub label: String,
     /// Cells of arm a, each with the matching cell of arm b.
@@ -24,7 +24,11 @@ fn absent_tunnel(tunnel: Option<Mechanism>) -> String {
 ///
 /// # Errors
 /// The reason why there are no such cells, and what would make it possible.
-pub fn parts(finding: &Finding, limits: &[Limit], study: &Study) -> Result<Vec<ComparedCells>, String> {
+pub(super) fn parts(
+    finding: &Finding,
+    limits: &[Limit],
+    study: &Study,
+) -> Result<Vec<ComparedCells>, String> {
     let missing = |kinds: &[LimitKind], what: &str| {
         let needs: Vec<&str> = limits
             .iter()

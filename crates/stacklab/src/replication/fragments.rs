@@ -7,7 +7,7 @@ use stacklab_study::Study;
 
 /// A cell whose messages do not fit a packet, and the largest size of the same cell that fits.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct FragmentedCell {
+pub(crate) struct FragmentedCell {
     /// The fragmented cell.
     pub cell: String,
     /// The largest size of the same cell that fits.
@@ -30,7 +30,7 @@ pub struct FragmentedCell {
 
 impl FragmentedCell {
     /// The result in a sentence.
-    pub fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let FragmentedCell { cell, fits, messages, fragments, arrived, reassembled, model_packets, .. } =
             self;
         format!(
@@ -48,7 +48,11 @@ impl FragmentedCell {
 ///
 /// # Errors
 /// When the record cannot be read.
-pub fn cuts(study: &Study, runs: &[RunRecord], record: &Record) -> Result<Vec<FragmentedCell>, StoreError> {
+pub(super) fn cuts(
+    study: &Study,
+    runs: &[RunRecord],
+    record: &Record,
+) -> Result<Vec<FragmentedCell>, StoreError> {
     let mut cuts = Vec::new();
     for cell in &study.cells {
         let Some((fits, [cut_size, size])) = pair(cell, study) else { continue };

@@ -5,7 +5,7 @@ use serde::Serialize;
 use stacklab_report::versioned_json;
 
 /// Format version (the field `format`): raised when a field is removed or changes its meaning.
-pub const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 1;
 
 #[derive(Serialize)]
 struct Missing<'a> {
@@ -22,7 +22,7 @@ struct Document<'a> {
 }
 
 /// Pretty-printed, with one newline at the end.
-pub fn render(replication: &Replication) -> String {
+pub(crate) fn render(replication: &Replication) -> String {
     let limits = replication.limits.iter();
     let limits = limits
         .map(|limit| Missing { original: &limit.original, stand_in: &limit.stand_in, needs: &limit.needs })

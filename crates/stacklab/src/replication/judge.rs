@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// The outcome of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The runs confirm the finding.
     #[serde(rename = "holds")]
     Holds,
@@ -26,7 +26,7 @@ pub enum Outcome {
 
 impl Outcome {
     /// The printed name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Outcome::Holds => "holds",
             Outcome::DoesNotHold => "does not hold",
@@ -37,7 +37,7 @@ impl Outcome {
 
 /// A judged part of a finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct JudgedPart {
+pub(crate) struct JudgedPart {
     /// Label of the part; empty if there is only one part.
     pub part: String,
     /// The outcome.
@@ -50,7 +50,7 @@ pub struct JudgedPart {
 
 /// A judged finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judged {
+pub(crate) struct Judged {
     /// Its name, such as `S1`.
     pub id: String,
     /// Location in the publication.
@@ -74,7 +74,7 @@ pub struct Judged {
 }
 
 /// Judges a finding by the runs of a study.
-pub fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Runs) -> Judged {
+pub(super) fn judge(finding: &Finding, own: &Reference, study: &Study, runs: &Runs) -> Judged {
     let (outcome, because, judged, instead) = match parts(finding, &own.limits, study) {
         Err(reason) => (Outcome::CannotTell, reason, Vec::new(), String::new()),
         Ok(parts) => {

@@ -9,13 +9,13 @@
 
 mod arms;
 mod fragments;
-pub mod json;
+pub(crate) mod json;
 mod judge;
 mod precision;
 mod published;
-pub mod text;
+pub(crate) mod text;
 
-pub use published::name as published_name;
+pub(crate) use published::name as published_name;
 
 use crate::campaign::imported::ImportedStudy;
 use crate::campaign::schedule::as_it_began;
@@ -31,7 +31,7 @@ use stacklab_store::Record;
 
 /// The results of a record for a published study.
 #[derive(Debug, Serialize)]
-pub struct Replication {
+pub(crate) struct Replication {
     /// The study.
     pub study: &'static str,
     /// Title of the measured study.
@@ -62,7 +62,7 @@ pub struct Replication {
 ///
 /// # Errors
 /// When the record cannot be read.
-pub fn replicate(
+pub(crate) fn replicate(
     study: &'static StudyName,
     all: &Reference,
     record: &Record,

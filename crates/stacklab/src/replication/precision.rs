@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// How many runs the preset's answers took.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Answers {
+pub(crate) struct Answers {
     /// Comparisons of the preset.
     pub asked: usize,
     /// Comparisons whose interval became narrow enough, or whose verdict was decided.
@@ -32,7 +32,7 @@ pub struct Answers {
 }
 
 /// Replays the campaign's decisions. `None` if the study does not state its number of runs.
-pub fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]) -> Option<Answers> {
+pub(super) fn answers(study: &StudyName, plan: &Study, seed: u64, records: &[RunRecord]) -> Option<Answers> {
     let published_runs = study.runs?;
     let blocks = Plan::new(plan, seed);
     let (questions, stop_reason) = Schedule::new(plan, &blocks).walk(records);
@@ -65,7 +65,7 @@ const PACKETS: f64 = 1e6;
 
 /// How many runs the study's precision took.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Precision {
+pub(crate) struct Precision {
     /// Runs of each cell in the study.
     pub published_runs: u32,
     /// Measured cells with a published precision.
@@ -90,7 +90,7 @@ pub struct Precision {
 
 /// The precision of one cell's mean.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct CellPrecision {
+pub(crate) struct CellPrecision {
     /// The cell.
     pub cell: String,
     /// The metric.
@@ -109,7 +109,7 @@ pub struct CellPrecision {
 ///
 /// Throughput only: the link has the study's rate, so a megabit per second means the same in both. Round trips are
 /// far shorter here, so milliseconds cannot be compared.
-pub fn precision(
+pub(super) fn precision(
     study: &StudyName,
     figures: &[PublishedFigure],
     plan: &Study,

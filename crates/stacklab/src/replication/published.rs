@@ -6,7 +6,7 @@ use stacklab_reference::{Arm, Finding, PublishedFigure, Sizes, Systems};
 
 /// Two published figures, of arm a and of arm b, as printed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct PublishedPair {
+pub(crate) struct PublishedPair {
     /// Location, systems and other settings that both share.
     pub what: String,
     /// Arm a's figure.
@@ -18,7 +18,7 @@ pub struct PublishedPair {
 }
 
 /// The pairs of figures that differ only in a finding's arms.
-pub fn published_pairs(finding: &Finding, figures: &[PublishedFigure]) -> Vec<PublishedPair> {
+pub(super) fn published_pairs(finding: &Finding, figures: &[PublishedFigure]) -> Vec<PublishedPair> {
     let is_meant =
         |figure: &&PublishedFigure| figure.metric == name(finding.metric) && meant(figure, finding);
     let (a, b) = (finding.a, finding.b);
@@ -38,7 +38,7 @@ pub fn published_pairs(finding: &Finding, figures: &[PublishedFigure]) -> Vec<Pu
 }
 
 /// The name of a metric in the tables.
-pub fn name(metric: Metric) -> &'static str {
+pub(crate) fn name(metric: Metric) -> &'static str {
     match metric {
         Metric::OneWayDelay => "delay",
         Metric::CpuSystem => "cpu-system",

@@ -7,7 +7,7 @@ use stacklab_model::{Effect, Interval, Metric, Scale};
 use stacklab_report::{Block, Table, WIDTH, text};
 
 /// Parts of the study that are not replicated here, listed before measuring.
-pub fn limits(limits: &[stacklab_reference::Limit]) -> String {
+pub(crate) fn limits(limits: &[stacklab_reference::Limit]) -> String {
     let line = |limit: &stacklab_reference::Limit| {
         let (original, stand_in, needs) = (&limit.original, &limit.stand_in, &limit.needs);
         format!("{original}. Here: {stand_in}. To have it: {needs}")
@@ -17,7 +17,7 @@ pub fn limits(limits: &[stacklab_reference::Limit]) -> String {
 }
 
 /// Findings with their verdicts, the published figures, and the time it took.
-pub fn render(replication: &Replication) -> String {
+pub(crate) fn render(replication: &Replication) -> String {
     let mut blocks = vec![
         Block::Title(format!("{}, its findings tested here", replication.study)),
         Block::Facts(vec![

@@ -7,7 +7,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 /// A machine's Wi-Fi adapter on the network under test.
-pub struct Adapter {
+pub(crate) struct Adapter {
     system: System,
     interface: String,
 }
@@ -26,7 +26,7 @@ impl Adapter {
     ///
     /// # Errors
     /// The interface is Wi-Fi, and the machine has no `iw` that says its state.
-    pub fn find(system: &System, addresses: &[IpAddr]) -> Result<Option<Self>, Failure> {
+    pub(crate) fn find(system: &System, addresses: &[IpAddr]) -> Result<Option<Self>, Failure> {
         let listed = ask(system, &["ip", "-o", "addr", "show"], "read the addresses");
         let Some(interface) = listed.ok().and_then(|listed| interface_of(&listed, addresses)) else {
             return Ok(None);
@@ -44,7 +44,7 @@ impl Adapter {
     ///
     /// # Errors
     /// One is, or a machine does not say how it is reached.
-    pub fn check_control_path(&self, other: &System) -> Result<(), Failure> {
+    pub(crate) fn check_control_path(&self, other: &System) -> Result<(), Failure> {
         // Where the adapter is on this machine, its way to the other one counts.
         let is_here = !matches!(self.system, System::Ssh(_));
         let reached = if is_here { other } else { &self.system };
@@ -72,7 +72,7 @@ impl Adapter {
     }
 
     /// Its state, or a sentence that says why it has none.
-    pub fn look(&self) -> Result<Station, String> {
+    pub(crate) fn look(&self) -> Result<Station, String> {
         let interface = &self.interface;
         let script = format!(
             "{PATHS}; iw dev {interface} info && iw dev {interface} link && iw dev {interface} get power_save; \

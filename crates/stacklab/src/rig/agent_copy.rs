@@ -16,7 +16,7 @@ const COPY: &str = concat!("\"$HOME/.cache/stacklab/bin/stacklab-", env!("CARGO_
 
 /// Whether this program may copy itself to other machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copying {
+pub(crate) enum Copying {
     /// The user has permitted it.
     Allowed,
     /// The user is asked.
@@ -38,7 +38,7 @@ enum Found {
 ///
 /// # Errors
 /// The machine cannot be reached, may not be changed, or does not run the program.
-pub fn agent_on(host: &str, copying: Copying) -> Result<String, Failure> {
+pub(crate) fn agent_on(host: &str, copying: Copying) -> Result<String, Failure> {
     let system = System::Ssh(host.to_owned());
     let own = own_digest()?;
     let look = format!(
@@ -113,7 +113,7 @@ fn copy(system: &System) -> Result<(), Failure> {
 ///
 /// # Errors
 /// The machine cannot be reached, or a file cannot be removed.
-pub fn remove(system: &System) -> Result<Vec<String>, Failure> {
+pub(crate) fn remove(system: &System) -> Result<Vec<String>, Failure> {
     let remove = format!(
         "cd \"$HOME/{FOLDER}\" 2>/dev/null || exit 0; for copy in stacklab-*; do if [ -f \"$copy\" ]; then rm -f -- \"$copy\" && echo \"$copy\" || exit 1; fi; done; \
          cd ..; rmdir bin 2>/dev/null && cd .. && rmdir stacklab 2>/dev/null; true"

@@ -9,14 +9,14 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 /// A running agent. It is killed when this is dropped.
-pub struct AgentProcess(Child);
+pub(crate) struct AgentProcess(Child);
 
 impl AgentProcess {
     /// Starts an agent that speaks on its standard input and output. Returns these too.
     ///
     /// # Errors
     /// When the program cannot be executed.
-    pub fn spawn(command: &mut Command) -> io::Result<(Self, Streams)> {
+    pub(crate) fn spawn(command: &mut Command) -> io::Result<(Self, Streams)> {
         // The agent does not receive Ctrl-C from the terminal: this process does. The agent ends when its input does.
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).process_group(0).spawn()?;
         let (output, input) = child.stdout.take().zip(child.stdin.take()).expect("both are pipes");
@@ -27,7 +27,7 @@ impl AgentProcess {
     ///
     /// # Errors
     /// When no process can be started here.
-    pub fn here(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), Failure> {
+    pub(crate) fn here(interrupted: &'static AtomicBool) -> Result<(Self, AgentClient), Failure> {
         let started = std::env::current_exe()
             .and_then(|program| AgentProcess::spawn(Command::new(program).args(AGENT)))
             .map_err(|reason| Failure::System { attempted: "start an agent on this host", reason });
@@ -36,7 +36,7 @@ impl AgentProcess {
     }
 
     /// Its standard error, if the command has a pipe there that was not taken.
-    pub fn take_errors(&mut self) -> Option<ChildStderr> {
+    pub(crate) fn take_errors(&mut self) -> Option<ChildStderr> {
         self.0.stderr.take()
     }
 }

@@ -14,7 +14,7 @@ use stacklab_traffic::trial::{Collected, Path};
 use std::collections::BTreeMap;
 
 /// This host and another one, over both families.
-pub struct BothFamilies {
+pub(crate) struct BothFamilies {
     ends: HostPair,
     /// The other host, as the user names it.
     name: String,
@@ -24,7 +24,7 @@ pub struct BothFamilies {
 }
 
 /// The way to the other host in one family.
-pub struct Way {
+pub(crate) struct Way {
     /// From this host.
     pub here: Route,
     /// The other host's address, with its zone as this host names it.
@@ -36,7 +36,7 @@ impl BothFamilies {
     ///
     /// # Errors
     /// When an agent does not answer.
-    pub fn new(
+    pub(crate) fn new(
         name: String,
         ways: BTreeMap<Family, Way>,
         reverse: bool,

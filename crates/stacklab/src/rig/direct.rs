@@ -17,7 +17,7 @@ use stacklab_traffic::trial::{Collected, Path};
 use std::sync::atomic::AtomicBool;
 
 /// A built testbed: namespaces or guests, with or without services on the receiver.
-pub struct DirectRig {
+pub(crate) struct DirectRig {
     testbed: Box<Testbed>,
     ends: HostPair,
     /// Whose receive work streams have on its own processors: both hosts', to fill a link of known rate; else a TCP
@@ -33,7 +33,7 @@ impl DirectRig {
     ///
     /// # Errors
     /// When this machine cannot build it, or an agent does not answer.
-    pub fn build(
+    pub(crate) fn build(
         study: &Study,
         systems: &Systems,
         services: &Services,

@@ -18,7 +18,7 @@ use stacklab_traffic::trial::{Collected, Path, collect, collect_in_turns};
 use std::sync::atomic::AtomicBool;
 
 /// Two hosts with agents that have said hello.
-pub struct HostPair {
+pub(crate) struct HostPair {
     /// The system of each host, sender first.
     pub systems: Systems,
     /// The receiver's services.
@@ -36,7 +36,7 @@ impl HostPair {
     ///
     /// # Errors
     /// When an agent does not answer.
-    pub fn meet(
+    pub(crate) fn meet(
         systems: &Systems,
         services: &Services,
         [sender, receiver]: [Streams; 2],
@@ -51,7 +51,7 @@ impl HostPair {
     ///
     /// # Errors
     /// When an agent does not answer.
-    pub fn greet(
+    pub(crate) fn greet(
         systems: &Systems,
         services: &Services,
         [sender, receiver]: [AgentClient; 2],
@@ -66,13 +66,13 @@ impl HostPair {
     ///
     /// # Errors
     /// When one is not.
-    pub fn see_alive(&mut self) -> Result<(), AgentError> {
+    pub(crate) fn see_alive(&mut self) -> Result<(), AgentError> {
         self.sender.hello()?;
         self.receiver.hello()
     }
 
     /// Whether a cell belongs to hosts with these systems and services.
-    pub fn is_for(&self, cell: &Cell) -> bool {
+    pub(crate) fn is_for(&self, cell: &Cell) -> bool {
         Systems::of(cell) == self.systems && Services::of(cell) == self.services
     }
 
@@ -80,7 +80,7 @@ impl HostPair {
     ///
     /// # Errors
     /// When one is gone.
-    pub fn hosts(
+    pub(crate) fn hosts(
         &mut self,
         since_unix_ns: u64,
         kinds: [String; 2],
@@ -97,7 +97,12 @@ impl HostPair {
     }
 
     /// The path of a cell's trials on the planned link between these addresses, the sender's first.
-    pub fn path(&self, [sender, receiver]: [ScopedAddr; 2], link_config: &LinkConfig, cell: &Cell) -> Path {
+    pub(crate) fn path(
+        &self,
+        [sender, receiver]: [ScopedAddr; 2],
+        link_config: &LinkConfig,
+        cell: &Cell,
+    ) -> Path {
         Path {
             sender,
             receiver,
@@ -111,13 +116,13 @@ impl HostPair {
     }
 
     /// Whether both hosts are one machine, by their facts; false until these are requested.
-    pub fn one_machine(&self) -> bool {
+    pub(crate) fn one_machine(&self) -> bool {
         matches!(&self.facts[..], [sender, receiver, ..] if one_machine(sender, receiver))
     }
 
     /// Whose CPU time the CPU figures of a cell's runs cover. `steers` is whose receive work streams have on
     /// its own processors by default.
-    pub fn cpu_scope(&self, cell: &Cell, steers: Steers) -> CpuScope {
+    pub(crate) fn cpu_scope(&self, cell: &Cell, steers: Steers) -> CpuScope {
         if self.systems.0.iter().all(|system| !system.counts_cpu()) {
             return CpuScope::Outside;
         }
@@ -129,7 +134,7 @@ impl HostPair {
     }
 
     /// Keeps the CPU time of those guests that do not count all of their CPU time themselves.
-    pub fn uncounted(&self, all: impl FnOnce() -> [Option<Ticks>; 2]) -> [Option<Ticks>; 2] {
+    pub(crate) fn uncounted(&self, all: impl FnOnce() -> [Option<Ticks>; 2]) -> [Option<Ticks>; 2] {
         if self.systems.0.iter().all(System::counts_cpu) {
             return [None, None];
         }
@@ -142,7 +147,7 @@ impl HostPair {
     ///
     /// # Errors
     /// When a host is gone.
-    pub fn clock_offset(&mut self, path: &Path, spec: &TrialSpec) -> Result<ClockOffset, AgentError> {
+    pub(crate) fn clock_offset(&mut self, path: &Path, spec: &TrialSpec) -> Result<ClockOffset, AgentError> {
         let [sender, receiver] = &self.facts[..] else { return Ok(ClockOffset::Same) };
         if let Some(known) = ClockOffset::unmeasured(sender, receiver, spec) {
             return Ok(known);
@@ -159,7 +164,7 @@ impl HostPair {
     ///
     /// # Errors
     /// When a host is gone.
-    pub fn clock_sync(
+    pub(crate) fn clock_sync(
         &mut self,
         before: ClockOffset,
         path: &Path,
@@ -180,13 +185,13 @@ impl HostPair {
 
     /// How late a sleeping program wakes up, nanoseconds: the 99th percentile of the host with the coarser timers, as
     /// far as it was measured.
-    pub fn wake_up_ns(&self) -> u64 {
+    pub(crate) fn wake_up_ns(&self) -> u64 {
         let late = |facts: &HostFacts| Some(facts.noise.as_ref()?.timer_late?.p99_ns);
         self.facts.iter().filter_map(late).max().unwrap_or(0)
     }
 
     /// Both agents, the sender's first.
-    pub fn agents(&mut self) -> [&mut AgentClient; 2] {
+    pub(crate) fn agents(&mut self) -> [&mut AgentClient; 2] {
         [&mut self.sender, &mut self.receiver]
     }
 
@@ -194,13 +199,13 @@ impl HostPair {
     ///
     /// # Errors
     /// When a host is gone.
-    pub fn counters(&mut self) -> Result<[Counters; 2], AgentError> {
+    pub(crate) fn counters(&mut self) -> Result<[Counters; 2], AgentError> {
         let [sender, receiver] = self.agents();
         Ok([counters(sender, INTERFACE)?, counters(receiver, INTERFACE)?])
     }
 
     /// Whether the user has interrupted.
-    pub fn is_interrupted(&self) -> bool {
+    pub(crate) fn is_interrupted(&self) -> bool {
         self.sender.is_interrupted()
     }
 
@@ -208,7 +213,7 @@ impl HostPair {
     ///
     /// # Errors
     /// When a host is gone, or the user interrupts.
-    pub fn collect(
+    pub(crate) fn collect(
         &mut self,
         path: &Path,
         spec: &TrialSpec,
@@ -221,7 +226,7 @@ impl HostPair {
     ///
     /// # Errors
     /// When a host is gone, or the user interrupts.
-    pub fn collect_in_turns(
+    pub(crate) fn collect_in_turns(
         &mut self,
         arms: &[(&Path, &TrialSpec)],
         direction: Direction,
@@ -232,6 +237,6 @@ impl HostPair {
 }
 
 /// For each host, the CPU times before and after a trial, if both are known.
-pub fn spans(before: [Option<Ticks>; 2], after: [Option<Ticks>; 2]) -> [Option<[Ticks; 2]>; 2] {
+pub(crate) fn spans(before: [Option<Ticks>; 2], after: [Option<Ticks>; 2]) -> [Option<[Ticks; 2]>; 2] {
     [0, 1].map(|host| Some([before[host]?, after[host]?]))
 }

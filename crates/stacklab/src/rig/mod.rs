@@ -1,23 +1,23 @@
 //! Rigs: two hosts with agents, and the path between them.
 
-pub mod adapter;
-pub mod agent_copy;
-pub mod agent_process;
-pub mod both_families;
-pub mod direct;
-pub mod host_pair;
-pub mod kernels;
-pub mod names;
-pub mod placement;
-pub mod remote;
-pub mod remote_host;
-pub mod rigs;
-pub mod routed;
-pub mod routed_source;
-pub mod routed_text;
+pub(crate) mod adapter;
+pub(crate) mod agent_copy;
+pub(crate) mod agent_process;
+pub(crate) mod both_families;
+pub(crate) mod direct;
+pub(crate) mod host_pair;
+pub(crate) mod kernels;
+pub(crate) mod names;
+pub(crate) mod placement;
+pub(crate) mod remote;
+pub(crate) mod remote_host;
+pub(crate) mod rigs;
+pub(crate) mod routed;
+pub(crate) mod routed_source;
+pub(crate) mod routed_text;
 mod router_counts;
-pub mod ssh;
-pub mod wifi;
+pub(crate) mod ssh;
+pub(crate) mod wifi;
 
 use crate::failure::Failure;
 use crate::rig::host_pair::HostPair;
@@ -31,7 +31,7 @@ use stacklab_traffic::protocol::AgentError;
 use stacklab_traffic::trial::{Collected, Path};
 
 /// Two hosts with agents: on a virtual link, as real machines, with two routers or an access point between them.
-pub trait Rig {
+pub(crate) trait Rig {
     /// The hosts at the ends.
     fn ends(&self) -> &HostPair;
 

@@ -4,7 +4,7 @@ use stacklab_model::{Role, Services, System, Systems};
 use stacklab_testbed::Node;
 
 /// Names of the two end hosts, sender first.
-pub fn names(systems: &Systems, services: &Services) -> [String; 2] {
+pub(crate) fn names(systems: &Systems, services: &Services) -> [String; 2] {
     let [sender, receiver] = &systems.0;
     let name = |role: Role, system: &System, part: &str| match (system, services.is_empty()) {
         (System::Namespace, true) => role.name().to_owned(),
@@ -15,7 +15,7 @@ pub fn names(systems: &Systems, services: &Services) -> [String; 2] {
 }
 
 /// Name of a router.
-pub fn router_name(router: Node, routers: &Systems) -> String {
+pub(crate) fn router_name(router: Node, routers: &Systems) -> String {
     match &routers.0[usize::from(router == Node::Router2)] {
         System::Namespace => router.name().to_owned(),
         system => format!("{router} ({system})"),

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
 /// The testbeds of a study, before they are built.
-pub struct RoutedPlacement {
+pub(crate) struct RoutedPlacement {
     needs: Requirements,
     /// The guest that holds them, if they are not on this kernel.
     system: Option<System>,
@@ -22,7 +22,7 @@ impl RoutedPlacement {
     ///
     /// # Errors
     /// Names the mechanism that is not possible here, the reason and what to do.
-    pub fn of(study: &Study, inside: &Placement) -> Result<Option<Self>, Failure> {
+    pub(crate) fn of(study: &Study, inside: &Placement) -> Result<Option<Self>, Failure> {
         let asked = *inside != Placement::WhereNeeded;
         let Topology::Routed(links) = study.topology else {
             return if asked { Err(without_routers()) } else { Ok(None) };
@@ -55,7 +55,7 @@ impl RoutedPlacement {
     }
 
     /// Whether the testbeds are inside a guest.
-    pub fn is_in_guest(&self) -> bool {
+    pub(crate) fn is_in_guest(&self) -> bool {
         self.system.is_some()
     }
 
@@ -63,7 +63,7 @@ impl RoutedPlacement {
     ///
     /// # Errors
     /// Those of the first testbed that cannot be built.
-    pub fn build(
+    pub(crate) fn build(
         self,
         interrupted: &'static AtomicBool,
     ) -> Result<(Vec<RoutedRig>, Option<GuestHosted>), Failure> {
@@ -93,7 +93,7 @@ impl RoutedPlacement {
 }
 
 /// The error for `--in-vm` with a study that has no routers.
-pub fn without_routers() -> Failure {
+pub(crate) fn without_routers() -> Failure {
     let what = "--in-vm is for studies with routers (testbed.topology \"routed\")";
     Failure::Usage(format!("{what}; a host in a virtual machine is factors.os = [\"linux-6.1\"]"))
 }

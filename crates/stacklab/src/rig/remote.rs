@@ -16,7 +16,7 @@ use stacklab_traffic::trial::{Collected, Path};
 use std::sync::atomic::AtomicBool;
 
 /// Two connected machines.
-pub struct RemoteRig {
+pub(crate) struct RemoteRig {
     machines: [RemoteHost; 2],
     ends: HostPair,
     /// The states of the machines' Wi-Fi adapters when the trial began.
@@ -28,7 +28,7 @@ impl RemoteRig {
     ///
     /// # Errors
     /// When an agent does not answer.
-    pub fn new(
+    pub(crate) fn new(
         systems: &Systems,
         services: &Services,
         [sender, receiver]: [Reached; 2],

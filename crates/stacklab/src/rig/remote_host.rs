@@ -15,7 +15,7 @@ use std::net::IpAddr;
 use std::process::Stdio;
 
 /// A machine with an agent on it.
-pub struct RemoteHost {
+pub(crate) struct RemoteHost {
     system: System,
     _agent: AgentProcess,
     addresses: BTreeMap<Family, ScopedAddr>,
@@ -23,14 +23,14 @@ pub struct RemoteHost {
 }
 
 /// A machine, with the streams of its agent.
-pub type Reached = (RemoteHost, Streams);
+pub(crate) type Reached = (RemoteHost, Streams);
 
 /// Connects to the real machines of each pair. Call it before anything else: ssh finds the user's keys by user id,
 /// which changes when namespaces are created without root.
 ///
 /// # Errors
 /// Those of the first machine that cannot be reached, or that is reached over the Wi-Fi that is to be measured.
-pub fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [Reached; 2])>, Failure> {
+pub(crate) fn reach(study: &Study, copying: Copying) -> Result<Vec<(Systems, [Reached; 2])>, Failure> {
     let pairs = study.systems().into_iter().filter(|systems| !systems.are_built());
     let reached = pairs.map(|systems| {
         let [sender, receiver] = &systems.0;
@@ -67,7 +67,7 @@ impl RemoteHost {
     }
 
     /// Its Wi-Fi adapter on the network under test, if it is Wi-Fi there.
-    pub fn adapter(&self) -> Option<&Adapter> {
+    pub(crate) fn adapter(&self) -> Option<&Adapter> {
         self.adapter.as_ref()
     }
 
@@ -75,7 +75,7 @@ impl RemoteHost {
     ///
     /// # Panics
     /// For a family without an address in a checked study.
-    pub fn address(&self, family: Family) -> ScopedAddr {
+    pub(crate) fn address(&self, family: Family) -> ScopedAddr {
         self.addresses
             .get(&family)
             .cloned()

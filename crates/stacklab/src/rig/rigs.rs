@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 
 /// The rigs of a study: one for each pair of systems and set of services, for each mechanism between routers and pair
 /// of systems, or for each Wi-Fi network. All stay up until the campaign ends, so that each block can use all of them.
-pub struct Rigs {
+pub(crate) struct Rigs {
     rigs: Vec<Box<dyn Rig>>,
     /// The guest that holds routed testbeds, if they are not on this kernel. It ends after them.
     _guest: Option<GuestHosted>,
@@ -28,7 +28,7 @@ impl Rigs {
     ///
     /// # Errors
     /// Those of the first rig that cannot be built; the rigs before it are removed again.
-    pub fn build(
+    pub(crate) fn build(
         study: &Study,
         seed: u64,
         mut reached: Vec<(Systems, [Reached; 2])>,
@@ -60,12 +60,12 @@ impl Rigs {
     }
 
     /// A rig for all cells.
-    pub fn of_one(rig: Box<dyn Rig>) -> Self {
+    pub(crate) fn of_one(rig: Box<dyn Rig>) -> Self {
         Rigs { rigs: vec![rig], _guest: None }
     }
 
     /// A description of each rig in a sentence.
-    pub fn describe(&self, study: &Study) -> String {
+    pub(crate) fn describe(&self, study: &Study) -> String {
         let said: Vec<String> = self.rigs.iter().map(|rig| rig.describe(&study.link_config)).collect();
         said.join(if study.topology == Topology::Link { "; " } else { "\n" })
     }
@@ -74,7 +74,7 @@ impl Rigs {
     ///
     /// # Errors
     /// When a host is gone.
-    pub fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
+    pub(crate) fn hosts(&mut self) -> Result<Vec<HostRow>, Failure> {
         let (mut rows, mut kernels) = (Vec::new(), Kernels::default());
         for rig in &mut self.rigs {
             rows.extend(rig.hosts(&mut kernels)?);
@@ -83,7 +83,7 @@ impl Rigs {
     }
 
     /// Whose CPU time the hosts' CPU figures cover in all of a study's runs.
-    pub fn cpu_scope(&self, study: &Study) -> CpuScope {
+    pub(crate) fn cpu_scope(&self, study: &Study) -> CpuScope {
         let mut scopes = self.rigs.iter().map(|rig| cpu_scope(rig.as_ref(), study));
         let first = scopes.next().unwrap_or(CpuScope::Shared);
         if scopes.all(|scope| scope == first) { first } else { CpuScope::Various }
@@ -93,7 +93,12 @@ impl Rigs {
     ///
     /// # Errors
     /// When a host is gone, or the user interrupts.
-    pub fn run(&mut self, study: &Study, seed: u64, arms: &[Trial]) -> Result<Vec<RunRecord>, Failure> {
+    pub(crate) fn run(
+        &mut self,
+        study: &Study,
+        seed: u64,
+        arms: &[Trial],
+    ) -> Result<Vec<RunRecord>, Failure> {
         let cells: Vec<&Cell> = arms.iter().map(|trial| &trial.cell).collect();
         run(&mut self.of(&cells), study, seed, arms)
     }

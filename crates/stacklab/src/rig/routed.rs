@@ -19,7 +19,7 @@ use stacklab_traffic::trial::{Collected, NatPath, Path};
 use std::sync::atomic::AtomicBool;
 
 /// Two hosts with two routers between them.
-pub struct RoutedRig {
+pub(crate) struct RoutedRig {
     source: RoutedSource,
     routers: [AgentClient; 2],
     ends: HostPair,
@@ -32,7 +32,7 @@ impl RoutedRig {
     ///
     /// # Errors
     /// When an agent does not answer.
-    pub fn new(
+    pub(crate) fn new(
         source: RoutedSource,
         streams: [Streams; 4],
         interrupted: &'static AtomicBool,

@@ -5,7 +5,7 @@ use stacklab_testbed::Ticks;
 use stacklab_testbed::{PathCheck, Routed, RoutedSpec};
 
 /// A running testbed of four hosts, on this kernel or inside a guest.
-pub struct RoutedSource {
+pub(crate) struct RoutedSource {
     /// The specification that was built.
     pub plan: RoutedSpec,
     /// Packets observed on its path.
@@ -20,28 +20,28 @@ pub struct RoutedSource {
 
 impl RoutedSource {
     /// Guest systems of the clients, if they are guests, and of the routers; the sender's first.
-    pub fn guests(&self) -> [[Option<String>; 2]; 2] {
+    pub(crate) fn guests(&self) -> [[Option<String>; 2]; 2] {
         let own = self.own.as_ref();
         own.map_or_else(Default::default, |own| [own.clients(), own.routers()])
     }
 
     /// Whether the whole testbed is in a guest whose kernel does not count its own CPU time.
-    pub fn is_counted_outside(&self) -> bool {
+    pub(crate) fn is_counted_outside(&self) -> bool {
         self.process.is_some()
     }
 
     /// CPU time so far of that guest's process.
-    pub fn guest_ticks(&self) -> Option<Ticks> {
+    pub(crate) fn guest_ticks(&self) -> Option<Ticks> {
         self.process.map(Ticks::of)
     }
 
     /// CPU time so far of the processes of clients that are guests; the sender's first.
-    pub fn client_ticks(&self) -> [Option<Ticks>; 2] {
+    pub(crate) fn client_ticks(&self) -> [Option<Ticks>; 2] {
         self.own.as_ref().map_or([None, None], |own| own.client_ticks())
     }
 
     /// CPU time so far of the routers' processes, if their kernels do not count it themselves.
-    pub fn router_ticks(&self) -> [Option<Ticks>; 2] {
+    pub(crate) fn router_ticks(&self) -> [Option<Ticks>; 2] {
         let routers = &self.plan.kind.routers;
         match (self.guest_ticks(), &self.own) {
             (Some(ticks), _) => [Some(ticks), Some(ticks)],

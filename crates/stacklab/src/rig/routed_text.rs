@@ -5,7 +5,7 @@ use stacklab_model::{LinkConfig, OwnLink, RoutedKind, System, once_each};
 use stacklab_testbed::RoutedSpec;
 
 /// Describes a routed testbed in a sentence.
-pub fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
+pub(crate) fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
     let RoutedSource { plan, carried, guest, .. } = source;
     let (mechanism, links) = (plan.kind.mechanism, &plan.links);
     let place = guest.as_ref().map_or_else(String::new, |guest| format!(" inside {guest}"));
@@ -32,7 +32,7 @@ pub fn describe(source: &RoutedSource, link_config: &LinkConfig) -> String {
 }
 
 /// The kind of each host, in their order on the path.
-pub fn kinds(source: &RoutedSource) -> [String; 4] {
+pub(crate) fn kinds(source: &RoutedSource) -> [String; 4] {
     let RoutedSource { plan, guest: inside, .. } = source;
     let RoutedKind { mechanism, clients, routers, .. } = &plan.kind;
     let inside = inside.as_ref().map_or_else(String::new, |guest| format!(" in {guest}"));
@@ -45,7 +45,7 @@ pub fn kinds(source: &RoutedSource) -> [String; 4] {
 }
 
 /// The translation between the routers, for a sentence; empty without translation.
-pub fn translators(plan: &RoutedSpec) -> String {
+pub(crate) fn translators(plan: &RoutedSpec) -> String {
     let names = once_each(plan.translators().into_iter().map(ToString::to_string));
     let how = if plan.keeps_state() { "stateful" } else { "stateless" };
     if names.is_empty() { String::new() } else { format!(" ({}, {how})", names.join(" and ")) }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const COUNT_LIMIT: Duration = Duration::from_secs(20);
 
 /// What the routers had counted when a trial began.
-pub struct RouterCounts {
+pub(super) struct RouterCounts {
     counters: [Counters; 2],
     /// CPU time of the processes of routers whose kernels do not count it.
     ticks: [Option<Ticks>; 2],
@@ -28,7 +28,7 @@ impl RouterCounts {
     ///
     /// # Errors
     /// When an agent does not answer.
-    pub fn begin(
+    pub(super) fn begin(
         source: &RoutedSource,
         routers: &mut [AgentClient; 2],
         ends: &mut HostPair,
@@ -55,7 +55,7 @@ impl RouterCounts {
     ///
     /// # Errors
     /// When an agent does not answer.
-    pub fn end<'a>(
+    pub(super) fn end<'a>(
         self,
         source: &RoutedSource,
         routers: &mut [AgentClient; 2],
@@ -97,7 +97,7 @@ fn has_one_clock(source: &RoutedSource) -> bool {
 }
 
 /// What a host has counted so far, with its interface of that name.
-pub fn counters(agent: &mut AgentClient, interface: &str) -> Result<Counters, AgentError> {
+pub(super) fn counters(agent: &mut AgentClient, interface: &str) -> Result<Counters, AgentError> {
     let request = Request::Count { interface: interface.to_owned() };
     match agent.ask(request, "tell its counters", COUNT_LIMIT)? {
         (_, Answer::Counted { counters }) => Ok(counters),

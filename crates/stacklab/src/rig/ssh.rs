@@ -32,7 +32,7 @@ const MOST_LINES: usize = 10;
 const LONGEST_LINE: u64 = 300;
 
 /// Builds a command for a machine. On another machine a shell interprets it.
-pub fn on(system: &System, words: &[&str]) -> Command {
+pub(crate) fn on(system: &System, words: &[&str]) -> Command {
     match system {
         System::Ssh(host) => {
             let mut ssh = Command::new("ssh");
@@ -51,7 +51,7 @@ pub fn on(system: &System, words: &[&str]) -> Command {
 ///
 /// # Errors
 /// What was attempted and what the machine says.
-pub fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, Failure> {
+pub(crate) fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, Failure> {
     ask_with(system, words, Stdio::null(), attempted)
 }
 
@@ -59,7 +59,7 @@ pub fn ask(system: &System, words: &[&str], attempted: &str) -> Result<String, F
 ///
 /// # Errors
 /// As [`ask`].
-pub fn ask_with(
+pub(crate) fn ask_with(
     system: &System,
     words: &[&str],
     input: impl Into<Stdio>,
@@ -103,7 +103,7 @@ fn start_of(stream: Option<impl Read>) -> String {
 }
 
 /// A machine's text for this terminal: its last lines, each marked as the machine's if there are several.
-pub fn shown(text: &str) -> String {
+pub(crate) fn shown(text: &str) -> String {
     let line = |line: &str| printable_text(line.trim()).chars().take(LONGEST_LINE as usize).collect();
     let lines: Vec<String> = text.lines().map(line).filter(|line: &String| !line.is_empty()).collect();
     match &lines[lines.len().saturating_sub(MOST_LINES)..] {
@@ -113,7 +113,7 @@ pub fn shown(text: &str) -> String {
 }
 
 /// Shows the errors of a command that goes on, each line with its machine's name; after some lines nothing more.
-pub fn relay(system: &System, errors: impl Read + Send + 'static) {
+pub(crate) fn relay(system: &System, errors: impl Read + Send + 'static) {
     let name = system.to_string();
     thread::spawn(move || {
         let mut errors = BufReader::new(errors);

@@ -22,10 +22,10 @@ const PASSPHRASE: &str = "stacklab stacklab";
 /// How many times as long as elsewhere an answer is waited for in virtual time: a busy machine only makes it slow.
 const PATIENCE: u32 = 20;
 /// The name of the access point, in the record and on the page.
-pub const ACCESS_POINT: &str = "access point";
+pub(crate) const ACCESS_POINT: &str = "access point";
 
 /// A Wi-Fi network in a guest.
-pub struct WifiRig {
+pub(crate) struct WifiRig {
     /// The study's network, which cells may change.
     study: WifiConfig,
     network: WifiConfig,
@@ -41,7 +41,7 @@ impl WifiRig {
     ///
     /// # Errors
     /// When this machine cannot build it, or an agent does not answer.
-    pub fn build(
+    pub(crate) fn build(
         study: &Study,
         network: WifiConfig,
         seed: u64,

@@ -6,20 +6,20 @@ use std::time::{Duration, Instant, SystemTime};
 
 /// Identifies a state of a file: its length and the time of its last change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub(super) struct Stamp {
     pub bytes: u64,
     pub changed: SystemTime,
 }
 
 impl Stamp {
-    pub fn of(data: &Metadata) -> Self {
+    pub(super) fn of(data: &Metadata) -> Self {
         Stamp { bytes: data.len(), changed: data.modified().unwrap_or(SystemTime::UNIX_EPOCH) }
     }
 }
 
 /// A cached result of a record, with the state of its file and the time that it took.
 #[derive(Clone)]
-pub struct Cached<T> {
+pub(super) struct Cached<T> {
     pub what: T,
     pub stamp: Stamp,
     pub took: Duration,
@@ -28,7 +28,7 @@ pub struct Cached<T> {
 
 impl<T> Cached<T> {
     /// Computes the result.
-    pub fn now(stamp: Stamp, make: impl FnOnce() -> T) -> Self {
+    pub(super) fn now(stamp: Stamp, make: impl FnOnce() -> T) -> Self {
         let begun = Instant::now();
         let what = make();
         Cached { what, stamp, took: begun.elapsed(), at: Instant::now() }
@@ -36,12 +36,12 @@ impl<T> Cached<T> {
 
     /// Whether the result is still current. While the record changes, the result is recomputed at most for a tenth of
     /// the time, since a campaign may be running on this machine.
-    pub fn is_fresh(&self, stamp: Stamp) -> bool {
+    pub(super) fn is_fresh(&self, stamp: Stamp) -> bool {
         self.stamp == stamp || self.at.elapsed() < 9 * self.took
     }
 }
 
 /// Locks a mutex, even after a panic: the list stays valid.
-pub fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -17,7 +17,7 @@ const HEADER_LIMIT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Answers requests until the process ends.
-pub async fn serve(listener: TcpListener, routes: Router) {
+pub(super) async fn serve(listener: TcpListener, routes: Router) {
     let permits = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     loop {
         let permit = Arc::clone(&permits).acquire_owned().await.expect("it is never closed");

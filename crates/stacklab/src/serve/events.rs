@@ -36,7 +36,7 @@ enum Change {
 
 /// One event at once, and one whenever the record, or any record of the folder, has changed. The stream ends when the
 /// record is removed.
-pub fn events(
+pub(super) fn events(
     server: Arc<Server>,
     name: Option<String>,
     place: OwnedSemaphorePermit,

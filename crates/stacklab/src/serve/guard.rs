@@ -18,7 +18,7 @@ const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 
 /// Accepts or rejects requests.
-pub struct Guard {
+pub(crate) struct Guard {
     /// The secret token.
     token: String,
     /// Name of the cookie with the token.
@@ -29,7 +29,7 @@ pub struct Guard {
 
 /// The decision on a request.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Pass {
+pub(crate) enum Pass {
     /// Accepted.
     Yes,
     /// Accepted: the token was in the address. The answer sets this cookie.
@@ -43,7 +43,7 @@ impl Guard {
     ///
     /// # Errors
     /// When the token is too short, or the system has no random numbers.
-    pub fn new(bound: SocketAddr, token: Option<&str>) -> Result<Self, Failure> {
+    pub(crate) fn new(bound: SocketAddr, token: Option<&str>) -> Result<Self, Failure> {
         let token = match token {
             None => new_token()?,
             Some(token) if token.len() >= 16 && token.bytes().all(|byte| byte.is_ascii_alphanumeric()) => {
@@ -60,12 +60,12 @@ impl Guard {
     }
 
     /// The address to open.
-    pub fn entry(&self, bound: SocketAddr) -> String {
+    pub(crate) fn entry(&self, bound: SocketAddr) -> String {
         format!("http://{}/?token={}", named(bound), self.token)
     }
 
     /// Decides on a request by its headers and its query.
-    pub fn pass(&self, headers: &HeaderMap, query: &str) -> Pass {
+    pub(crate) fn pass(&self, headers: &HeaderMap, query: &str) -> Pass {
         let header = |name: HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         // Browsers say where a request comes from: pages of other sites link here, and read nothing.
         if header(SEC_FETCH_SITE).is_some_and(|site| !matches!(site, "same-origin" | "none"))

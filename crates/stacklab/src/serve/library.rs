@@ -25,7 +25,7 @@ const LARGEST: u64 = 512 << 20;
 const KEPT: usize = 8;
 
 /// A folder of records.
-pub struct Library {
+pub(super) struct Library {
     folder: PathBuf,
     rows: Mutex<HashMap<String, Cached<CampaignRow>>>,
     documents: Mutex<Vec<(String, Cached<String>)>>,
@@ -36,7 +36,7 @@ impl Library {
     ///
     /// # Errors
     /// When it is not a folder, or cannot be read.
-    pub fn open(folder: &Path) -> Result<Self, Failure> {
+    pub(super) fn open(folder: &Path) -> Result<Self, Failure> {
         std::fs::read_dir(folder).map_err(|reason| {
             Failure::Usage(format!("the folder {} cannot be read: {reason}", folder.display()))
         })?;
@@ -44,7 +44,7 @@ impl Library {
     }
 
     /// The existing records, with the stamps of their files, the last changed first.
-    pub fn files(&self) -> Vec<(String, Stamp)> {
+    pub(super) fn files(&self) -> Vec<(String, Stamp)> {
         let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let mut files: Vec<(String, Stamp)> = entries
             .filter_map(|entry| {
@@ -59,12 +59,12 @@ impl Library {
     }
 
     /// The stamp of a record's file; `None` without a file of that name.
-    pub fn stamp(&self, name: &str) -> Option<Stamp> {
+    pub(super) fn stamp(&self, name: &str) -> Option<Stamp> {
         Some(self.files().into_iter().find(|(known, _)| known == name)?.1)
     }
 
     /// The list of records.
-    pub fn listing(&self) -> Listing {
+    pub(super) fn listing(&self) -> Listing {
         let files = self.files();
         let names: HashSet<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
         locked(&self.rows).retain(|name, _| names.contains(name.as_str()));
@@ -78,7 +78,7 @@ impl Library {
     }
 
     /// Number of runs in a record with that stamp; `None` if it cannot be read at the moment.
-    pub fn run_count(&self, name: &str, stamp: Stamp) -> Option<usize> {
+    pub(super) fn run_count(&self, name: &str, stamp: Stamp) -> Option<usize> {
         let row = self.row(name, stamp);
         (row.stamp == stamp && row.what.error.is_none()).then_some(row.what.runs)
     }
@@ -143,7 +143,7 @@ impl Library {
 
     /// The document of a record, as JSON, without details of runs; `None` if there is no such record. While the
     /// record changes, the document may be slightly out of date.
-    pub fn document(&self, name: &str) -> Option<Result<String, Failure>> {
+    pub(super) fn document(&self, name: &str) -> Option<Result<String, Failure>> {
         let stamp = self.stamp(name)?;
         let known = locked(&self.documents)
             .iter()
@@ -166,14 +166,14 @@ impl Library {
     }
 
     /// The host reports of a run, as JSON; `None` if there is no such record or run.
-    pub fn detail(&self, name: &str, block: u32, position: u32) -> Option<Result<String, Failure>> {
+    pub(super) fn detail(&self, name: &str, block: u32, position: u32) -> Option<Result<String, Failure>> {
         let stamp = self.stamp(name)?;
         let read = || run_detail(&self.open_record(name, stamp)?, block, position);
         read().map(|detail| detail.map(|detail| to_json(&detail))).transpose()
     }
 
     /// A comparison of two records, as JSON; `None` if one of them does not exist.
-    pub fn compare(&self, a: &str, b: &str) -> Option<Result<String, Failure>> {
+    pub(super) fn compare(&self, a: &str, b: &str) -> Option<Result<String, Failure>> {
         let both = [(a, self.stamp(a)?), (b, self.stamp(b)?)];
         let compare = || -> Result<String, Failure> {
             let [first, second] = both.map(|(name, stamp)| Recorded::read(&self.open_record(name, stamp)?));
@@ -191,14 +191,14 @@ impl Library {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use super::*;
     use stacklab_model::CpuScope;
     use stacklab_store::Campaign;
     use std::time::Duration;
 
     /// A folder with a record without runs, `a.stacklab`.
-    pub fn folder() -> (tempfile::TempDir, PathBuf, Library) {
+    pub(crate) fn folder() -> (tempfile::TempDir, PathBuf, Library) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.stacklab");
         let campaign = Campaign {
@@ -219,7 +219,7 @@ pub mod tests {
     }
 
     /// The record, locked by a commit in progress.
-    pub fn held(path: &Path) -> rusqlite::Connection {
+    pub(crate) fn held(path: &Path) -> rusqlite::Connection {
         let writer = rusqlite::Connection::open(path).unwrap();
         writer.execute_batch("BEGIN EXCLUSIVE").unwrap();
         writer

@@ -18,18 +18,18 @@ const PERIOD: Duration = Duration::from_secs(60);
 
 /// The gauges of records, each record's kept while it does not change.
 #[derive(Default)]
-pub struct Exporter {
+pub(super) struct Exporter {
     kept: Mutex<HashMap<String, Cached<Vec<Gauge>>>>,
 }
 
 impl Exporter {
     /// All gauges as text for Prometheus.
-    pub fn text(&self, library: &Library) -> String {
+    pub(super) fn text(&self, library: &Library) -> String {
         exposition(&self.gauges(library))
     }
 
     /// All gauges.
-    pub fn gauges(&self, library: &Library) -> Vec<Gauge> {
+    pub(super) fn gauges(&self, library: &Library) -> Vec<Gauge> {
         let files = library.files();
         let mut readable =
             Gauge::new("stacklab_record_readable", "1 if the record could be read: 0 has no other gauges.");
@@ -61,7 +61,7 @@ impl Exporter {
 }
 
 /// Gives a collector the gauges of then, at once and every minute, on a thread of its own.
-pub fn give(gauges: impl Fn() -> Vec<Gauge> + Send + 'static, mut collector: Collector) {
+pub(super) fn give(gauges: impl Fn() -> Vec<Gauge> + Send + 'static, mut collector: Collector) {
     thread::spawn(move || {
         loop {
             collector.give(&gauges());

@@ -14,7 +14,7 @@
 mod cached;
 mod connections;
 mod events;
-pub mod guard;
+pub(crate) mod guard;
 mod json;
 mod library;
 mod metrics;
@@ -35,7 +35,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// When the folder cannot be read, or the address is already in use.
-pub fn serve(options: &ServeOptions) -> Result<(), Failure> {
+pub(crate) fn serve(options: &ServeOptions) -> Result<(), Failure> {
     stacklab_report::page::shell()?;
     let library = Library::open(&options.folder)?;
     let collector = options.otlp.as_ref().map(Collector::new).transpose()?;

@@ -28,7 +28,7 @@ const NOT_THERE: &str = "there is no such record or run in this folder";
 
 type ServerState = State<Arc<Server>>;
 
-pub fn routes(server: Arc<Server>) -> Router {
+pub(super) fn routes(server: Arc<Server>) -> Router {
     Router::new()
         .route("/", get(|| async { page() }))
         .route("/page.js", get(|| async { text("text/javascript; charset=utf-8", SCRIPT) }))

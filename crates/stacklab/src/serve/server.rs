@@ -6,7 +6,7 @@ use crate::serve::metrics::Exporter;
 use std::sync::Arc;
 
 /// The shared state.
-pub struct Server {
+pub(super) struct Server {
     pub library: Library,
     pub guard: Guard,
     /// Gauges for monitoring systems.
@@ -18,4 +18,4 @@ pub struct Server {
 }
 
 /// Maximum number of concurrent event streams.
-pub const STREAMS: usize = 64;
+pub(super) const STREAMS: usize = 64;

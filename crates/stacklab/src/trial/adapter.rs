@@ -7,7 +7,7 @@ use stacklab_traffic::trial::Figures;
 
 /// Adds the adapters to the reports. One that was not associated before or after the trial, or was associated otherwise
 /// afterwards, makes the run invalid. Signal and bit rate may change.
-pub fn checked(
+pub(super) fn checked(
     mut made: Figures,
     sources: &[ReportSource],
     adapters: &[Option<AdapterEvidence>; 2],

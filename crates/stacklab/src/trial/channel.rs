@@ -11,7 +11,7 @@ const RECEIVER: usize = 2;
 
 /// Adds the channel's figures to those of a stream: of the windows in which its receiver received. So each arm of an
 /// interleaved trial has those of its own slices.
-pub fn counted(mut made: Figures, spec: &TrialSpec) -> Figures {
+pub(super) fn counted(mut made: Figures, spec: &TrialSpec) -> Figures {
     if spec.probe.probe != Probe::Stream {
         return made;
     }

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 const MOST_SKEW: f64 = 1e9;
 
 /// Corrects the figures that depend on both clocks, by the clock synchronisation of the trial.
-pub fn corrected(made: Figures, sources: &[ReportSource], clocks: &ClockSync) -> Figures {
+pub(crate) fn corrected(made: Figures, sources: &[ReportSource], clocks: &ClockSync) -> Figures {
     match clocks {
         ClockSync::Same => made,
         ClockSync::Compared { before, after: Ok(after) } => without_drift(made, sources, *before, *after),

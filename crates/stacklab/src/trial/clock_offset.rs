@@ -5,18 +5,18 @@ use stacklab_model::{HostFacts, Metric, TrialSpec};
 use stacklab_traffic::stats::clock::Offset;
 
 /// Whether two hosts run on one kernel, and so share processors, and (except with time namespaces) a clock.
-pub fn one_machine(one: &HostFacts, other: &HostFacts) -> bool {
+pub(crate) fn one_machine(one: &HostFacts, other: &HostFacts) -> bool {
     one.boot_id.is_some() && one.boot_id == other.boot_id
 }
 
 /// Whether two hosts read the same clock, as their kernel reports; an older kernel has no time namespaces.
-pub fn one_clock(one: &HostFacts, other: &HostFacts) -> bool {
+pub(crate) fn one_clock(one: &HostFacts, other: &HostFacts) -> bool {
     one_machine(one, other) && one.time_namespace.is_some() && one.time_namespace == other.time_namespace
 }
 
 /// The clock offset of two hosts before a trial.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ClockOffset {
+pub(crate) enum ClockOffset {
     /// Both hosts have the same clock.
     Same,
     /// The second clock is ahead of the first one by this offset.
@@ -28,7 +28,7 @@ pub enum ClockOffset {
 impl ClockOffset {
     /// The result of a clock comparison, for hosts on one machine or not. Hosts on one machine have two clocks only
     /// with time namespaces.
-    pub fn of(one_machine: bool, compared: Result<Offset, String>) -> Self {
+    pub(crate) fn of(one_machine: bool, compared: Result<Offset, String>) -> Self {
         match compared {
             Ok(offset) if one_machine && offset.offset_ns.unsigned_abs() <= offset.bound_ns => {
                 ClockOffset::Same
@@ -43,7 +43,7 @@ impl ClockOffset {
 
     /// The offset of two hosts in a trial where it need not be measured: of one clock, or where no figure that is asked
     /// for needs it.
-    pub fn unmeasured(one: &HostFacts, other: &HostFacts, spec: &TrialSpec) -> Option<Self> {
+    pub(crate) fn unmeasured(one: &HostFacts, other: &HostFacts, spec: &TrialSpec) -> Option<Self> {
         if one_clock(one, other) {
             return Some(ClockOffset::Same);
         }
@@ -53,7 +53,7 @@ impl ClockOffset {
     }
 
     /// The offset that the agents are given, nanoseconds; 0 if they share a clock.
-    pub fn offset_ns(&self) -> i64 {
+    pub(crate) fn offset_ns(&self) -> i64 {
         match self {
             ClockOffset::Measured(offset) => offset.offset_ns,
             ClockOffset::Same | ClockOffset::Unknown(_) => 0,
@@ -64,7 +64,7 @@ impl ClockOffset {
     ///
     /// # Errors
     /// Those of the comparison. The inner result is the reason if it failed.
-    pub fn with_after<E>(
+    pub(crate) fn with_after<E>(
         self,
         compare: impl FnOnce() -> Result<Result<Offset, String>, E>,
     ) -> Result<ClockSync, E> {

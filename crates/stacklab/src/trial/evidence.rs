@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// A rig's observations of one trial.
 #[derive(Debug)]
-pub struct Evidence {
+pub(crate) struct Evidence {
     /// The reports of both agents.
     pub collected: Collected,
     /// For the sender's and the receiver's host: CPU time of a guest's processes before and after the trial, counted
@@ -38,7 +38,7 @@ pub struct Evidence {
 
 impl Evidence {
     /// The reports of two agents on hosts with one clock, without other evidence.
-    pub fn of(collected: Collected) -> Self {
+    pub(crate) fn of(collected: Collected) -> Self {
         let (guest_cpu, clocks, joint) = ([None, None], ClockSync::Same, JointFigures::default());
         let (services, routers, wifi, other_load, engine) = (None, None, None, None, None);
         let adapters = [None, None];
@@ -57,14 +57,14 @@ impl Evidence {
     }
 
     /// The same of each arm.
-    pub fn of_each(collected: Vec<Collected>) -> Vec<Self> {
+    pub(crate) fn of_each(collected: Vec<Collected>) -> Vec<Self> {
         collected.into_iter().map(Evidence::of).collect()
     }
 }
 
 /// What the two routers counted in a trial, and their mechanism.
 #[derive(Debug)]
-pub struct RouterEvidence {
+pub(crate) struct RouterEvidence {
     /// The mechanism between the routers.
     pub mechanism: Mechanism,
     /// Counters of the sender's router and the receiver's router, before the trial.
@@ -78,7 +78,7 @@ pub struct RouterEvidence {
 
 /// A Wi-Fi network before and after a trial: its state, or a sentence that says how it was not as planned.
 #[derive(Debug, Clone)]
-pub struct WifiEvidence {
+pub(crate) struct WifiEvidence {
     /// Whether its time is simulated.
     pub is_virtual: bool,
     /// The seed that the medium drew from.
@@ -90,11 +90,11 @@ pub struct WifiEvidence {
 }
 
 /// A real machine's Wi-Fi adapter before and after a trial: its state, or a sentence that says why it has none.
-pub type AdapterEvidence = [Result<Station, String>; 2];
+pub(crate) type AdapterEvidence = [Result<Station, String>; 2];
 
 /// CPU time in a window.
 #[derive(Debug, Clone, Copy)]
-pub struct Busy {
+pub(crate) struct Busy {
     /// Busy time, nanoseconds.
     pub ns: u64,
     /// Length of the window, nanoseconds.
@@ -103,7 +103,7 @@ pub struct Busy {
 
 /// How two hosts' clocks were synchronised for a trial.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ClockSync {
+pub(crate) enum ClockSync {
     /// Both hosts read the same clock.
     Same,
     /// The offset before the trial, and the offset after it or the reason why it is missing.
@@ -119,7 +119,7 @@ pub enum ClockSync {
 
 /// The host and direction of a host report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ReportSource {
+pub(crate) struct ReportSource {
     /// The rig's host: 0 is the sender of the testbed, 1 its receiver.
     pub host: usize,
     /// Whether the messages it reports on went from host 0 to host 1.
@@ -128,7 +128,7 @@ pub struct ReportSource {
 
 /// The host and direction of each host report of a run: a stream's sender and receiver, then those of the reverse
 /// stream.
-pub fn report_sources(direction: Direction) -> Vec<ReportSource> {
+pub(crate) fn report_sources(direction: Direction) -> Vec<ReportSource> {
     let of_transfer = |from: &usize| {
         let forward = *from == 0;
         [*from, 1 - *from].map(|host| ReportSource { host, forward })

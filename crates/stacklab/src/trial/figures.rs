@@ -8,7 +8,7 @@ use stacklab_traffic::trial::{Figures, Path, figures as reported};
 
 /// Makes the run of a trial: first the figures from the hosts' reports alone, then the figures that other evidence
 /// adds or removes. A pure function: the same evidence gives the same run.
-pub fn figures(
+pub(crate) fn figures(
     trial: &Trial,
     spec: TrialSpec,
     path: &Path,

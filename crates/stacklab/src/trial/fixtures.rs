@@ -11,7 +11,7 @@ use stacklab_traffic::trial::{Figures, Path};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// A stream of datagrams, as in a single measurement.
-pub fn trial_and_spec() -> (Trial, TrialSpec) {
+pub(crate) fn trial_and_spec() -> (Trial, TrialSpec) {
     let Ok(Cli { command: Command::Measure(options) }) =
         Cli::try_parse_from(["stacklab", "measure", "udp", "host"])
     else {
@@ -21,14 +21,14 @@ pub fn trial_and_spec() -> (Trial, TrialSpec) {
 }
 
 /// A path without routers.
-pub fn path() -> Path {
+pub(crate) fn path() -> Path {
     let [sender, receiver] = [Ipv4Addr::new(198, 18, 0, 1); 2].map(|address| IpAddr::from(address).into());
     let (mtu, planned_mtu, offloads, rate, shared, nat) = (1500, true, false, None, false, None);
     Path { sender, receiver, mtu, planned_mtu, offloads, rate, shared, nat }
 }
 
 /// A stream of datagrams with these reports; each figure is 1.
-pub fn stream_of(host_reports: Vec<HostReport>) -> (TrialSpec, Figures) {
+pub(crate) fn stream_of(host_reports: Vec<HostReport>) -> (TrialSpec, Figures) {
     let (_, spec) = trial_and_spec();
     let values = spec.probe.metrics.iter().map(|metric| (*metric, Value::Measured(1.0))).collect();
     let (status, drops, warnings) = (RunStatus::Valid, Drops::default(), Vec::new());
@@ -36,7 +36,7 @@ pub fn stream_of(host_reports: Vec<HostReport>) -> (TrialSpec, Figures) {
 }
 
 /// A receiver's report over ten seconds from its time 21 s on: delays of 1 ms, measured with a clock that gains.
-pub fn received(offset_ns: i64, gained_ns_per_s: f64) -> HostReport {
+pub(crate) fn received(offset_ns: i64, gained_ns_per_s: f64) -> HostReport {
     let address = "[2001:2::1]:5000".parse().unwrap();
     let looks = |second: u64| (1_000_000.0 + gained_ns_per_s * (second as f64 + 1.5)) as u64;
     let row = |second: u64| IntervalRow {

@@ -8,7 +8,7 @@ use stacklab_traffic::trial::{Figures, Path};
 
 /// Replaces the CPU time that guests report by that of their processes, and recomputes the figures. It covers the
 /// whole trial, including set-up and warm-up.
-pub fn counted(
+pub(crate) fn counted(
     mut made: Figures,
     sources: &[ReportSource],
     guest_cpu: &[Option<[Ticks; 2]>; 2],
@@ -30,7 +30,7 @@ pub fn counted(
 }
 
 /// CPU time of processes, nanoseconds.
-pub fn busy_ns(ticks: Ticks) -> u64 {
+pub(crate) fn busy_ns(ticks: Ticks) -> u64 {
     ticks.user.saturating_add(ticks.system).saturating_mul(results::tick_ns())
 }
 

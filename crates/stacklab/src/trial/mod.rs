@@ -2,17 +2,17 @@
 
 mod adapter;
 mod channel;
-pub mod clock_correction;
-pub mod clock_offset;
-pub mod evidence;
-pub mod figures;
+pub(crate) mod clock_correction;
+pub(crate) mod clock_offset;
+pub(crate) mod evidence;
+pub(crate) mod figures;
 #[cfg(test)]
-pub mod fixtures;
-pub mod guest_cpu;
+pub(crate) mod fixtures;
+pub(crate) mod guest_cpu;
 mod other_load;
 mod routers;
-pub mod run;
+pub(crate) mod run;
 mod services;
-pub mod settings;
+pub(crate) mod settings;
 mod spec;
 mod wifi;

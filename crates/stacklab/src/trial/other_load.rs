@@ -12,7 +12,7 @@ const NAMED: usize = 3;
 
 /// The warning of a trial during which other load used much of the CPUs, with its parts. `held_up` are slices of an
 /// interleaved trial that waited for a processor, and all of which that is known.
-pub fn warning(load: &OtherLoad, held_up: [usize; 2]) -> Option<Warning> {
+pub(super) fn warning(load: &OtherLoad, held_up: [usize; 2]) -> Option<Warning> {
     let others: f64 = load.processes.iter().map(|process| process.share).sum();
     if load.stolen <= MOST_STOLEN && others <= MOST_OF_OTHERS {
         return None;

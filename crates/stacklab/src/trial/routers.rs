@@ -7,7 +7,7 @@ use stacklab_model::{
 use stacklab_traffic::trial::Figures;
 
 /// Adds the routers' figures to those of a stream.
-pub fn counted(
+pub(super) fn counted(
     mut made: Figures,
     sources: &[ReportSource],
     routers: &RouterEvidence,

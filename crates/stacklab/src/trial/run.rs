@@ -21,7 +21,7 @@ use stacklab_traffic::trial::{Collected, Path, PathLimits, SlotArm, SlotLengths,
 ///
 /// # Errors
 /// When a host is gone, or the user interrupts.
-pub fn run(
+pub(crate) fn run(
     rigs: &mut [&mut dyn Rig],
     study: &Study,
     seed: u64,

@@ -7,7 +7,11 @@ use stacklab_traffic::trial::Figures;
 use std::collections::BTreeMap;
 
 /// Adds the counts to the counters of the querying host, and a warning for each service with unanswered queries.
-pub fn counted(mut made: Figures, sources: &[ReportSource], asked: &BTreeMap<Service, Asked>) -> Figures {
+pub(super) fn counted(
+    mut made: Figures,
+    sources: &[ReportSource],
+    asked: &BTreeMap<Service, Asked>,
+) -> Figures {
     // The sender of the testbed sends the queries.
     let asks = sources.iter().position(|source| source.host == 0);
     if let Some(report) = asks.and_then(|place| made.host_reports.get_mut(place)) {

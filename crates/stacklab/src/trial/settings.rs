@@ -7,7 +7,7 @@ use stacklab_model::{
 
 /// Which receive work of streams a testbed steers by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Steers {
+pub(crate) enum Steers {
     /// None: it cannot.
     None,
     /// That of a TCP stream's sender.
@@ -18,7 +18,7 @@ pub enum Steers {
 
 /// The processors that the hosts of a trial run on, and whether these also do the receive work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CpuAffinity {
+pub(crate) struct CpuAffinity {
     /// Each host uses its own half of the processors; otherwise any.
     pub divided: bool,
     /// Whether a host's receive work runs on its own processors: the sender of the testbed first.
@@ -31,7 +31,7 @@ impl CpuAffinity {
     /// both hosts on their own processors. Any other TCP stream has its sender's there, which are its
     /// acknowledgements: data that they let go would else leave from the receiver's processor, and overtake what the
     /// sender's processor sends.
-    pub fn of(cell: &Cell, probe: Probe, divides: bool, steers: Steers) -> Self {
+    pub(crate) fn of(cell: &Cell, probe: Probe, divides: bool, steers: Steers) -> Self {
         let unset = || match (probe, steers) {
             (Probe::Stream | Probe::Paced, Steers::Both) => [true; 2],
             (Probe::Stream | Probe::Paced, Steers::Senders) if cell.transport == Transport::Tcp => {
@@ -48,13 +48,13 @@ impl CpuAffinity {
     }
 
     /// Whether each host's CPUs do all of its work, and only its.
-    pub fn separates(&self) -> bool {
+    pub(crate) fn separates(&self) -> bool {
         self.steered == [true; 2]
     }
 }
 
 /// Whose CPU time the CPU figures of a cell's runs cover; `steers` is the testbed's default for streams.
-pub fn cpu_scope(cell: &Cell, steers: Steers) -> CpuScope {
+pub(crate) fn cpu_scope(cell: &Cell, steers: Steers) -> CpuScope {
     let own = CpuAffinity::of(cell, Probe::Stream, true, steers).separates();
     if own { CpuScope::Processors } else { CpuScope::Shared }
 }
@@ -62,7 +62,7 @@ pub fn cpu_scope(cell: &Cell, steers: Steers) -> CpuScope {
 /// I/O mode of a trial: the study's choice, else the default. On a link of known rate the goal is to fill the link,
 /// so UDP uses GSO batches, which are segmented before the link. Otherwise the goal is to measure the stack, so each
 /// message passes through the whole stack separately.
-pub fn io(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
+pub(crate) fn io(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
     if let Some(IoChoice::Path(io)) = cell.settings.io {
         return io;
     }
@@ -78,7 +78,7 @@ pub fn io(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Io {
 }
 
 /// When a trial's messages are sent. Pacing at the link's rate becomes the schedule for that rate.
-pub fn pacing(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Pacing {
+pub(crate) fn pacing(link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpec) -> Pacing {
     match (probe.pacing, link_config.messages_per_second(cell)) {
         (Pacing::Link, Some(rate)) => Pacing::Schedule(rate),
         (pacing, _) => pacing,

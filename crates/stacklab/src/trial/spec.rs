@@ -16,7 +16,7 @@ const POLL_NS: u64 = 1_000_000;
 const WIFI_SEND_BUFFER: u32 = 32_768;
 
 /// The specification of a study's trial between hosts of these systems, with a clock offset of zero.
-pub fn spec(
+pub(super) fn spec(
     study: &Study,
     seed: u64,
     trial: &Trial,
@@ -65,7 +65,7 @@ fn io(systems: &Systems, link_config: &LinkConfig, cell: &Cell, probe: &ProbeSpe
 }
 
 /// The seed of a trial's path, below 2^53: that of the campaign, the block and the position.
-pub fn trial_seed(seed: u64, trial: &Trial) -> u64 {
+pub(super) fn trial_seed(seed: u64, trial: &Trial) -> u64 {
     let number = u64::from(trial.block) << 32 | u64::from(trial.position);
     SplitMix64::mix(SplitMix64::mix(seed) ^ number) >> 11
 }

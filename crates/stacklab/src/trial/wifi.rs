@@ -17,7 +17,7 @@ const MOST_LATE: f64 = 0.01;
 /// Adds the stations to the reports. A network that was not as planned before and after the trial, or was another one,
 /// makes the run invalid; so does an exchange of which the kernel was told late, in virtual time. In real time, figures
 /// are held back where many exchanges were late. In virtual time there are no CPU figures.
-pub fn checked(
+pub(super) fn checked(
     mut made: Figures,
     sources: &[ReportSource],
     seen: &WifiEvidence,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
 /// Makes a record of the third format of one of this one.
-pub const THIRD_FORMAT: &str =
+pub(crate) const THIRD_FORMAT: &str =
     "DROP TABLE origin; DROP TABLE stage_cost; DROP TABLE stack_cost; DROP TABLE explanation;
      ALTER TABLE campaign DROP COLUMN sample_period_ns; PRAGMA user_version = 3;";
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-pub fn campaign() -> Campaign {
+pub(crate) fn campaign() -> Campaign {
     Campaign {
         program_version: "0.1.0".into(),
         created_unix_ns: 5,
@@ -21,7 +21,7 @@ pub fn campaign() -> Campaign {
     }
 }
 
-pub fn host() -> HostRow {
+pub(crate) fn host() -> HostRow {
     let facts = HostFacts {
         agent_version: "0.1.0".into(),
         os: "Linux".into(),
@@ -52,7 +52,7 @@ pub fn host() -> HostRow {
     HostRow { name: "sender".into(), kind: "namespace".into(), since_unix_ns: 3, facts }
 }
 
-pub fn side(role: Role) -> HostReport {
+pub(crate) fn side(role: Role) -> HostReport {
     let endpoint = Endpoint {
         family: Family::Ipv6,
         transport: Transport::Tcp,
@@ -92,7 +92,7 @@ pub fn side(role: Role) -> HostReport {
     }
 }
 
-pub fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
+pub(crate) fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
     let probe = ProbeSpec {
         probe: Probe::Stream,
         pacing: Pacing::Schedule(1000.5),
@@ -123,7 +123,7 @@ pub fn run(block: u32, position: u32, status: RunStatus) -> RunRecord {
 }
 
 /// A folder with a record of two runs.
-pub fn record() -> (TempDir, PathBuf) {
+pub(crate) fn record() -> (TempDir, PathBuf) {
     let (folder, path) = without_runs();
     let mut record = Record::open(&path).unwrap();
     record.put_run(&run(0, 0, RunStatus::Valid)).unwrap();
@@ -132,7 +132,7 @@ pub fn record() -> (TempDir, PathBuf) {
 }
 
 /// A folder with a record of no run.
-pub fn without_runs() -> (TempDir, PathBuf) {
+pub(crate) fn without_runs() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a.stacklab");
     drop(Record::create(&path, &campaign()).unwrap());

@@ -1,8 +1,8 @@
 //! The language of study files: one table of keys, the check of a file against it, and its JSON Schema.
 
-pub mod check;
-pub mod leaf;
-pub mod schema;
+pub(crate) mod check;
+pub(crate) mod leaf;
+pub(crate) mod schema;
 mod sentences;
-pub mod table;
+pub(crate) mod table;
 mod wifi;

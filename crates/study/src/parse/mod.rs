@@ -1,8 +1,8 @@
 //! From text to a checked study.
 
-pub mod layers;
-pub mod setting;
-pub mod tree;
+pub(crate) mod layers;
+pub(crate) mod setting;
+pub(crate) mod tree;
 
 use crate::diagnostics::{Location, Problem, Problems, StudyErrors};
 use crate::language::check;

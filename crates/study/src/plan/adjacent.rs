@@ -8,7 +8,7 @@ use std::mem;
 
 /// Cells that are measured next to each other by one probe.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Group {
+pub(super) struct Group {
     /// The factor in which they differ; the first one, if they differ in several.
     pub factor: Factor,
     /// The cells, in the study's order.
@@ -17,7 +17,7 @@ pub struct Group {
 
 /// All cells of a study in groups. The cells of a group differ in one factor. Interleaved, groups that a comparison of
 /// another factor joins are one where a trial has room for all of their arms: what is compared is then in one trial.
-pub fn groups(study: &Study) -> Vec<Group> {
+pub(super) fn groups(study: &Study) -> Vec<Group> {
     let factors = adjacent_by(study);
     let alike: Vec<Vec<String>> =
         study.cells.iter().zip(&factors).map(|(cell, factor)| all_but(cell, *factor)).collect();
@@ -48,7 +48,7 @@ fn measures(probe: Probe, cell: &Cell) -> bool {
 
 /// One cell of each transport and probe as two arms: what they differ by is the method's own. None in a study whose
 /// own arms are replicas.
-pub fn against_themselves(study: &Study) -> Vec<Group> {
+pub(super) fn against_themselves(study: &Study) -> Vec<Group> {
     let mut groups = Vec::new();
     let probes = study.probes.iter().map(|spec| spec.probe).filter(|probe| probe.interleaves());
     for probe in probes {

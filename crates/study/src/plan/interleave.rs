@@ -4,7 +4,7 @@ use stacklab_model::{Cell, ComparisonSpec, Direction, Engine, Factor, Probe, SEL
 
 /// Whether cells that differ in the factor alone can be measured at the same time: on one testbed, or on testbeds
 /// beside each other.
-pub fn interleaves(factor: Factor) -> bool {
+pub(crate) fn interleaves(factor: Factor) -> bool {
     use Factor::*;
     match factor {
         Family | Transport | Framing | Size | Replica | Io | Flows => true,
@@ -14,29 +14,29 @@ pub fn interleaves(factor: Factor) -> bool {
 }
 
 /// Whether all arms of interleaved trials have the same two hosts.
-pub fn on_one_testbed(comparisons: &[ComparisonSpec]) -> bool {
+pub(crate) fn on_one_testbed(comparisons: &[ComparisonSpec]) -> bool {
     arms_of_one_testbed(compared(comparisons))
 }
 
 /// Whether cells that differ in the factor alone can be measured at the same time between the same two hosts.
-pub fn arms_of_one_testbed(factor: Factor) -> bool {
+pub(crate) fn arms_of_one_testbed(factor: Factor) -> bool {
     interleaves(factor) && !factor.is_of_testbeds()
 }
 
 /// The factor in which the cells differ that are measured next to each other: the first comparison's, or the family in
 /// a study without comparisons.
-pub fn compared(comparisons: &[ComparisonSpec]) -> Factor {
+pub(crate) fn compared(comparisons: &[ComparisonSpec]) -> Factor {
     comparisons.first().map_or(Factor::Family, |comparison| comparison.factor)
 }
 
 /// Whether a cell is one of two arms against themselves.
-pub fn is_against_itself(cell: &Cell) -> bool {
+pub(crate) fn is_against_itself(cell: &Cell) -> bool {
     SELF_ARMS.contains(&cell.replica.as_str())
 }
 
 /// Whether a cell can be an arm among arms that differ in the factor: one transfer, by threads that the host counts
 /// exactly or with a testbed for itself. Real machines have one network for all arms.
-pub fn takes_turns(cell: &Cell, probe: Probe, factor: Factor) -> bool {
+pub(crate) fn takes_turns(cell: &Cell, probe: Probe, factor: Factor) -> bool {
     let fits = |system: &System| match system {
         System::Here | System::Ssh(_) => !factor.is_of_testbeds(),
         system => factor.is_of_testbeds() || system.counts_cpu(),

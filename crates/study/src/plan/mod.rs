@@ -1,10 +1,10 @@
 //! A study as randomised complete blocks of trials.
 
 mod adjacent;
-pub mod estimate;
+pub(crate) mod estimate;
 pub(crate) mod interleave;
 mod shuffle;
-pub mod stopping;
+pub(crate) mod stopping;
 
 use crate::plan::adjacent::{Group, against_themselves, groups};
 use crate::plan::interleave::{interleaves, is_against_itself, takes_turns};

@@ -47,7 +47,7 @@ pub(crate) fn read_line(
 /// The role of a guest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum GuestRole {
+pub(crate) enum GuestRole {
     /// A host at an end of a link outside the guest.
     Host {
         /// The end of the link.
@@ -71,7 +71,7 @@ pub enum GuestRole {
 impl GuestRole {
     /// The role of a Wi-Fi network's guest. Such a guest finds it in its folder when it boots: a message would come at
     /// a time of its own in each run.
-    pub fn wifi(&self) -> Option<&WifiRole> {
+    pub(crate) fn wifi(&self) -> Option<&WifiRole> {
         match self {
             GuestRole::Wifi(role) => Some(role),
             _ => None,
@@ -79,7 +79,7 @@ impl GuestRole {
     }
 
     /// The guest's interfaces on links outside the guest.
-    pub fn interfaces(&self) -> Vec<Interface> {
+    pub(crate) fn interfaces(&self) -> Vec<Interface> {
         let of = |node, link, mtu| Interface { link, hardware: routed_hardware_address(node, link), mtu };
         match self {
             GuestRole::Host { role, mtu, .. } => {
@@ -97,7 +97,7 @@ impl GuestRole {
 
 /// A guest's interface on a link outside the guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interface {
+pub(crate) struct Interface {
     /// Its name in the guest, which is also the name of the namespace's link end that it takes over.
     pub link: &'static str,
     /// Its hardware address, which its neighbours use.
@@ -108,7 +108,7 @@ pub struct Interface {
 
 /// A client of a routed testbed. Addresses are the same in every testbed (`link/addressing.rs`).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct ClientRole {
+pub(crate) struct ClientRole {
     /// The client's end of the path.
     pub site: Site,
     /// The mechanism between the routers.
@@ -123,7 +123,7 @@ pub struct ClientRole {
 
 /// A router of a routed testbed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RouterRole {
+pub(crate) struct RouterRole {
     /// The router's site, and its mechanism.
     pub router: Router,
     /// MTU of the link to its client, bytes.
@@ -134,7 +134,7 @@ pub struct RouterRole {
 
 /// Routed testbeds in a guest: one for each mechanism, all at once.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct HostedRole {
+pub(crate) struct HostedRole {
     /// The settings that its links share.
     pub link_config: LinkConfig,
     /// The settings of each link.
@@ -147,7 +147,7 @@ pub struct HostedRole {
 
 /// A Wi-Fi network in a guest: a station, an access point, a station.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WifiRole {
+pub(crate) struct WifiRole {
     /// The network.
     pub spec: WifiSpec,
     /// The number of commands that can run at once on its hosts.
@@ -164,7 +164,7 @@ impl WifiRole {
 
 /// Asks a guest's Wi-Fi network for its state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct WifiLook {
+pub(crate) struct WifiLook {
     /// The medium draws from this seed from now on, if there is one.
     pub seed: Option<u64>,
 }
@@ -172,7 +172,7 @@ pub struct WifiLook {
 /// A question to a guest's medium.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum MediumQuestion {
+pub(crate) enum MediumQuestion {
     /// What it has counted: a [`crate::MediumReport`].
     Report,
     /// The use of the channel in several sets of windows, nanoseconds of the guest's monotonic clock: a
@@ -199,7 +199,7 @@ pub struct PathCheck {
 /// A guest's report about its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Greeting {
+pub(crate) enum Greeting {
     /// It has booted and waits for its role.
     Waiting,
     /// It has taken its role and is an agent from now on.

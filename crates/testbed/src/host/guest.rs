@@ -50,12 +50,12 @@ pub(crate) struct GuestSpec<'a> {
 
 impl GuestSpec<'_> {
     /// Whether the guest hosts whole testbeds. Such a guest is on no link of this machine.
-    pub fn hosts_testbeds(&self) -> bool {
+    pub(crate) fn hosts_testbeds(&self) -> bool {
         matches!(self.role, GuestRole::Hosted(_) | GuestRole::Wifi(_))
     }
 
     /// Starts a program in the namespace, in its own process group. The kernel kills it when this thread ends.
-    pub fn spawn(&self, command: &mut Command) -> Result<Child, Fault> {
+    pub(crate) fn spawn(&self, command: &mut Command) -> Result<Child, Fault> {
         spawn_in_namespace(self.namespace, command, self.processors)
     }
 }
@@ -85,12 +85,12 @@ enum Talk {
 
 impl Running {
     /// A guest that runs the agent from its start, over its standard input and output.
-    pub fn on_pipes(child: Child, console: PathBuf) -> Self {
+    pub(crate) fn on_pipes(child: Child, console: PathBuf) -> Self {
         Running { child, ended: false, talk: Talk::Pipes, console }
     }
 
     /// A guest that boots and then takes its role over this socket.
-    pub fn on_socket(
+    pub(crate) fn on_socket(
         child: Child,
         console: PathBuf,
         stream: UnixStream,
@@ -102,7 +102,7 @@ impl Running {
     }
 
     /// Waits until the guest has booted and taken its role, if it takes one.
-    pub fn come_up(&mut self) -> Result<(), Fault> {
+    pub(crate) fn come_up(&mut self) -> Result<(), Fault> {
         self.talk = match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
             Talk::Socket { stream, role, patience } => Talk::Ready(self.meet_by(stream, &role, patience)?.1),
             other => other,
@@ -111,7 +111,7 @@ impl Running {
     }
 
     /// Waits until the guest accepts messages, and returns its byte streams.
-    pub fn meet(&mut self) -> Result<Streams, Fault> {
+    pub(crate) fn meet(&mut self) -> Result<Streams, Fault> {
         self.come_up()?;
         match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
             Talk::Pipes => Ok(streams_of(&mut self.child).expect("its input and output are pipes")),
@@ -127,7 +127,7 @@ impl Running {
 
     /// Waits until a guest that hosts testbeds has built them. Returns its greeting, which describes them, and its
     /// channel as two streams: one to read from and one to write to.
-    pub fn meet_hosted(&mut self) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
+    pub(crate) fn meet_hosted(&mut self) -> Result<(Greeting, UnixStream, UnixStream), Fault> {
         match std::mem::replace(&mut self.talk, Talk::Elsewhere) {
             Talk::Socket { stream, role, patience } => {
                 let (greeting, stream) = self.meet_by(stream, &role, patience)?;
@@ -207,7 +207,7 @@ impl Running {
     }
 
     /// Kills the guest and the processes that it started, and waits for it.
-    pub fn kill(&mut self) -> io::Result<()> {
+    pub(crate) fn kill(&mut self) -> io::Result<()> {
         if !std::mem::replace(&mut self.ended, true) {
             kill_group(self.child.id())?;
             self.child.wait()?;
@@ -216,12 +216,12 @@ impl Running {
     }
 
     /// The CPU time that its processes have used, counted by this machine's kernel.
-    pub fn ticks(&self) -> Ticks {
+    pub(crate) fn ticks(&self) -> Ticks {
         Ticks::of(self.pid())
     }
 
     /// Its process ID.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 }

@@ -20,7 +20,7 @@ pub(crate) struct Workdir {
 
 impl Workdir {
     /// Creates a folder in the directory for temporary files. Only this user may enter it.
-    pub fn create() -> Result<Self, TestbedError> {
+    pub(crate) fn create() -> Result<Self, TestbedError> {
         let above = std::env::temp_dir();
         sweep(&above);
         let failed = |path: &Path| {
@@ -42,12 +42,12 @@ impl Workdir {
     }
 
     /// The folder's path.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The subfolder of one host.
-    pub fn for_host(&self, name: &str) -> Result<PathBuf, TestbedError> {
+    pub(crate) fn for_host(&self, name: &str) -> Result<PathBuf, TestbedError> {
         let path = self.path.join(name);
         fs::create_dir_all(&path).map_err(|reason| TestbedError::File { path: path.clone(), reason })?;
         Ok(path)

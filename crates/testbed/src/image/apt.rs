@@ -21,7 +21,7 @@ pub(super) struct Apt {
 
 impl Apt {
     /// Opens an apt state for these suites in a folder that is kept. Packages in it are not fetched again.
-    pub fn open(folder: PathBuf, suites: &[&str], step: &mut Step<'_>) -> Result<Self, TestbedError> {
+    pub(super) fn open(folder: PathBuf, suites: &[&str], step: &mut Step<'_>) -> Result<Self, TestbedError> {
         let apt = Apt { folder };
         let write = |name: &str, text: &str| {
             let path = apt.folder.join(name);
@@ -82,7 +82,7 @@ impl Apt {
     }
 
     /// The package with the highest version number in its name, among those with this prefix and suffix.
-    pub fn newest(&self, begins: &str, ends: &str) -> Result<String, TestbedError> {
+    pub(super) fn newest(&self, begins: &str, ends: &str) -> Result<String, TestbedError> {
         let mut names = self.command("apt-cache");
         names.args(["pkgnames", begins]);
         let listed = run(names, "list the packages of Debian's archive", "")?;
@@ -100,7 +100,12 @@ impl Apt {
     }
 
     /// Fetches a package, unless it was fetched before, and unpacks it into a folder. Returns its version.
-    pub fn unpack(&self, package: &str, into: &Path, step: &mut Step<'_>) -> Result<String, TestbedError> {
+    pub(super) fn unpack(
+        &self,
+        package: &str,
+        into: &Path,
+        step: &mut Step<'_>,
+    ) -> Result<String, TestbedError> {
         let attempted = format!("fetch the package {package}");
         let mut uris = self.command("apt-get");
         uris.args(["download", "--print-uris", "-qq", package]);

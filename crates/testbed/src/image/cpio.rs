@@ -16,12 +16,12 @@ const PROGRAM: u32 = 0o100_755;
 
 impl<W: Write> Archive<W> {
     /// Creates an empty archive.
-    pub fn new(out: W) -> Self {
+    pub(super) fn new(out: W) -> Self {
         Archive { out, folders: BTreeSet::new(), number: 0 }
     }
 
     /// Adds a folder and its parent folders. The path has no leading slash.
-    pub fn folder(&mut self, path: &str) -> io::Result<()> {
+    pub(super) fn folder(&mut self, path: &str) -> io::Result<()> {
         if path.is_empty() || self.folders.contains(path) {
             return Ok(());
         }
@@ -33,7 +33,7 @@ impl<W: Write> Archive<W> {
     }
 
     /// Adds an executable file. The path has no leading slash.
-    pub fn file(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
+    pub(super) fn file(&mut self, path: &str, content: &[u8]) -> io::Result<()> {
         if let Some((above, _)) = path.rsplit_once('/') {
             self.folder(above)?;
         }
@@ -41,7 +41,7 @@ impl<W: Write> Archive<W> {
     }
 
     /// Ends the archive.
-    pub fn finish(mut self) -> io::Result<W> {
+    pub(super) fn finish(mut self) -> io::Result<W> {
         self.entry("TRAILER!!!", 0, &[])?;
         Ok(self.out)
     }

@@ -110,28 +110,28 @@ pub(crate) enum Site {
 }
 
 impl Site {
-    pub fn number(self) -> u8 {
+    pub(crate) fn number(self) -> u8 {
         match self {
             Site::Near => 1,
             Site::Far => 2,
         }
     }
 
-    pub fn other(self) -> Site {
+    pub(crate) fn other(self) -> Site {
         match self {
             Site::Near => Site::Far,
             Site::Far => Site::Near,
         }
     }
 
-    pub fn client(self) -> Node {
+    pub(crate) fn client(self) -> Node {
         match self {
             Site::Near => Node::Sender,
             Site::Far => Node::Receiver,
         }
     }
 
-    pub fn router(self) -> Node {
+    pub(crate) fn router(self) -> Node {
         match self {
             Site::Near => Node::Router1,
             Site::Far => Node::Router2,
@@ -139,17 +139,17 @@ impl Site {
     }
 
     /// Its router's IPv4 address on the middle link.
-    pub fn outer_v4(self) -> Ipv4Addr {
+    pub(crate) fn outer_v4(self) -> Ipv4Addr {
         Ipv4Addr::new(198, 18, 0, self.number())
     }
 
     /// Its router's IPv6 address on the middle link.
-    pub fn outer_v6(self) -> Ipv6Addr {
+    pub(crate) fn outer_v6(self) -> Ipv6Addr {
         Ipv6Addr::new(0x2001, 2, 0, 0xffff, 0, 0, 0, self.number().into())
     }
 
     /// Its router's address on the middle link, of a family.
-    pub fn outer(self, family: Family) -> IpAddr {
+    pub(crate) fn outer(self, family: Family) -> IpAddr {
         match family {
             Family::Ipv4 => self.outer_v4().into(),
             Family::Ipv6 => self.outer_v6().into(),
@@ -157,7 +157,7 @@ impl Site {
     }
 
     /// Its client's network and the prefix's length.
-    pub fn network(self, mechanism: Mechanism, family: Family) -> (IpAddr, u8) {
+    pub(crate) fn network(self, mechanism: Mechanism, family: Family) -> (IpAddr, u8) {
         let number = self.number();
         match family {
             Family::Ipv4 => (Ipv4Addr::new(198, 18, number, 0).into(), 24),
@@ -166,7 +166,7 @@ impl Site {
     }
 
     /// Its client's address.
-    pub fn client_address(self, mechanism: Mechanism, family: Family) -> IpAddr {
+    pub(crate) fn client_address(self, mechanism: Mechanism, family: Family) -> IpAddr {
         match family {
             Family::Ipv4 => Ipv4Addr::new(198, 18, self.number(), 1).into(),
             Family::Ipv6 => self.network_v6(mechanism, 1).into(),
@@ -174,7 +174,7 @@ impl Site {
     }
 
     /// Its router's address on the client's network.
-    pub fn gateway(self, mechanism: Mechanism, family: Family) -> IpAddr {
+    pub(crate) fn gateway(self, mechanism: Mechanism, family: Family) -> IpAddr {
         match family {
             Family::Ipv4 => Ipv4Addr::new(198, 18, self.number(), 254).into(),
             Family::Ipv6 => self.network_v6(mechanism, 0xfe).into(),
@@ -182,18 +182,18 @@ impl Site {
     }
 
     /// Its client's addresses, IPv4 first.
-    pub fn client_addresses(self, mechanism: Mechanism) -> [IpAddr; 2] {
+    pub(crate) fn client_addresses(self, mechanism: Mechanism) -> [IpAddr; 2] {
         [Family::Ipv4, Family::Ipv6].map(|family| self.client_address(mechanism, family))
     }
 
     /// Its router's addresses on the client's network, IPv4 first.
-    pub fn gateways(self, mechanism: Mechanism) -> [IpAddr; 2] {
+    pub(crate) fn gateways(self, mechanism: Mechanism) -> [IpAddr; 2] {
         [Family::Ipv4, Family::Ipv6].map(|family| self.gateway(mechanism, family))
     }
 
     /// The address that its client uses for the other client, with the path MTU to it for this MTU of the middle
     /// link: one for each of the sender's families that is carried.
-    pub fn paths(self, mechanism: Mechanism, mtu: u32) -> Vec<(IpAddr, u32)> {
+    pub(crate) fn paths(self, mechanism: Mechanism, mtu: u32) -> Vec<(IpAddr, u32)> {
         let paths = Family::ALL.iter().filter_map(|family| {
             let (ends, [there, back]) = ends(mechanism, *family).zip(path_mtus(mechanism, *family, mtu))?;
             Some(match self {
@@ -265,7 +265,7 @@ pub fn ends(mechanism: Mechanism, family: Family) -> Option<PathEnds> {
 }
 
 /// The path MTU of each end towards the other, the sender's first, for links with this MTU.
-pub fn path_mtus(mechanism: Mechanism, family: Family, mtu: u32) -> Option<[u32; 2]> {
+pub(crate) fn path_mtus(mechanism: Mechanism, family: Family, mtu: u32) -> Option<[u32; 2]> {
     let there = mechanism.leaves(family, mtu)?;
     let receiver = Family::of(ends(mechanism, family)?.receiver);
     // A translator does not fragment packets that become smaller.

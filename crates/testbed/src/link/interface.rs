@@ -38,7 +38,7 @@ pub(crate) struct Route<'a> {
 
 impl Route<'_> {
     /// Adds the route to the kernel.
-    pub fn add(&self) -> Result<(), Fault> {
+    pub(crate) fn add(&self) -> Result<(), Fault> {
         let (network, prefix) = self.to;
         let what = || format!("route {network}/{prefix} to {}", self.device);
         with_netlink(async |netlink| {

@@ -17,7 +17,7 @@ pub(crate) struct Keys {
 
 impl Keys {
     /// Generates keys for the near and the far router. `None` if the mechanism does not encrypt.
-    pub fn draw(mechanism: Mechanism) -> Result<[Option<Self>; 2], Fault> {
+    pub(crate) fn draw(mechanism: Mechanism) -> Result<[Option<Self>; 2], Fault> {
         if !mechanism.tunnel().is_some_and(Tunnel::encrypts) {
             return Ok([None, None]);
         }

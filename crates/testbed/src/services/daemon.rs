@@ -36,7 +36,7 @@ pub(crate) struct Daemon {
 
 impl Daemon {
     /// Starts a program for the services that it provides.
-    pub fn start(
+    pub(crate) fn start(
         program: Program,
         services: &Services,
         workdir: &Workdir,
@@ -63,22 +63,22 @@ impl Daemon {
     }
 
     /// The daemon's program.
-    pub fn program(&self) -> Program {
+    pub(crate) fn program(&self) -> Program {
         self.program
     }
 
     /// Its name and version.
-    pub fn version(&self) -> &str {
+    pub(crate) fn version(&self) -> &str {
         &self.version
     }
 
     /// Its process ID.
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
     /// Checks that the daemon is still running.
-    pub fn check(&mut self) -> Result<(), TestbedError> {
+    pub(crate) fn check(&mut self) -> Result<(), TestbedError> {
         match self.child.try_wait() {
             Ok(None) => Ok(()),
             Ok(Some(status)) => Err(self.fault(&format!("ended ({status})"))),
@@ -87,7 +87,7 @@ impl Daemon {
     }
 
     /// An error about the daemon, with its last output.
-    pub fn fault(&self, what: &str) -> TestbedError {
+    pub(crate) fn fault(&self, what: &str) -> TestbedError {
         TestbedError::Service {
             program: self.version.clone(),
             what: format!("{what}{}", last_words(&self.log)),

@@ -54,7 +54,7 @@ enum Phase {
 
 impl Load {
     /// Starts the threads. They send nothing before [`Load::begin`].
-    pub fn start(
+    pub(super) fn start(
         services: &Services,
         asker: Asker,
         namespace: u32,
@@ -77,7 +77,7 @@ impl Load {
     }
 
     /// Starts the queries, and resets the counters.
-    pub fn begin(&self) {
+    pub(super) fn begin(&self) {
         let mut turn = self.state.turn();
         turn.asked.clear();
         turn.phase = Phase::Asking;
@@ -85,7 +85,7 @@ impl Load {
     }
 
     /// Stops the queries. On return, no query is waiting for an answer. Returns the counts since [`Load::begin`].
-    pub fn end(&self) -> BTreeMap<Service, Asked> {
+    pub(super) fn end(&self) -> BTreeMap<Service, Asked> {
         let mut turn = self.state.turn();
         turn.phase = Phase::Paused;
         self.state.changed.notify_all();

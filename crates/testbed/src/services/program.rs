@@ -18,10 +18,10 @@ pub(crate) enum Program {
 
 impl Program {
     /// Every program.
-    pub const ALL: [Program; 2] = [Program::Dnsmasq, Program::Slapd];
+    pub(crate) const ALL: [Program; 2] = [Program::Dnsmasq, Program::Slapd];
 
     /// The program that provides a service.
-    pub fn for_service(service: Service) -> Self {
+    pub(crate) fn for_service(service: Service) -> Self {
         match service {
             Service::Dns | Service::Dhcp => Program::Dnsmasq,
             Service::Directory => Program::Slapd,
@@ -29,14 +29,14 @@ impl Program {
     }
 
     /// The programs that provide these services, each once.
-    pub fn of(services: &Services) -> Vec<Self> {
+    pub(crate) fn of(services: &Services) -> Vec<Self> {
         let runs =
             |program: &Program| services.iter().any(|service| Program::for_service(service) == *program);
         Program::ALL.into_iter().filter(runs).collect()
     }
 
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Program::Dnsmasq => "dnsmasq",
             Program::Slapd => "slapd",
@@ -44,24 +44,24 @@ impl Program {
     }
 
     /// How to get it.
-    pub fn remedy(self) -> &'static str {
+    pub(crate) fn remedy(self) -> &'static str {
         match self {
             Program::Dnsmasq => "sudo apt-get install dnsmasq-base",
             Program::Slapd => {
                 "sudo apt-get install slapd (which also starts one for this machine), or unpack that package and put its \
-                 usr/sbin into PATH, as scripts/setup test does"
+                 usr/sbin into PATH, as scripts/setup test-all does"
             }
         }
     }
 
     /// Finds the program's path.
-    pub fn find(self) -> Result<PathBuf, TestbedError> {
+    pub(crate) fn find(self) -> Result<PathBuf, TestbedError> {
         let (program, remedy) = (self.name(), self.remedy());
         program_in_path(program).ok_or(TestbedError::NoProgram { program, remedy })
     }
 
     /// Whether it is installed here.
-    pub fn ability(self) -> Ability {
+    pub(crate) fn ability(self) -> Ability {
         let (name, what_for) = match self {
             Program::Dnsmasq => ("dnsmasq", "services dns and dhcp"),
             Program::Slapd => ("slapd", "service directory"),
@@ -71,7 +71,7 @@ impl Program {
     }
 
     /// Its name and the version that it reports; the name alone if it reports none.
-    pub fn version(self, file: &Path) -> String {
+    pub(crate) fn version(self, file: &Path) -> String {
         let (option, before) = match self {
             Program::Dnsmasq => ("--version", "version "),
             Program::Slapd => ("-VV", "slapd "),

@@ -79,7 +79,7 @@ pub(crate) enum GuestFrame {
 
 impl GuestFrame {
     /// Whether this is the last message.
-    pub fn is_last(&self) -> bool {
+    pub(crate) fn is_last(&self) -> bool {
         matches!(self, GuestFrame::Ended(_) | GuestFrame::Failed(_))
     }
 }

@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 ///
 /// # Errors
 /// It is another user's.
-pub fn expect_own(stream: &UnixStream) -> io::Result<()> {
+pub(super) fn expect_own(stream: &UnixStream) -> io::Result<()> {
     let (peer, own) = (getsockopt(stream, PeerCredentials)?.uid(), geteuid().as_raw());
     if peer == own {
         return Ok(());

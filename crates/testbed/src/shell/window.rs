@@ -20,7 +20,7 @@ pub(super) struct Raw {
 }
 
 impl Raw {
-    pub fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let terminal = stdin();
         Ok(Raw { before: make_raw(&terminal)?, terminal })
     }

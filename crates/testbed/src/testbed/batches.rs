@@ -27,7 +27,7 @@ pub(crate) struct Batches {
 
 impl Batches {
     /// Makes the link and the pipe by which a guest that will be started in this folder takes requests.
-    pub fn create(folder: &Path) -> io::Result<Self> {
+    pub(crate) fn create(folder: &Path) -> io::Result<Self> {
         let link = folder.join(REQUESTS);
         let pipe = link.with_added_extension("pipe");
         mkfifo(&pipe, Mode::S_IRUSR | Mode::S_IWUSR)?;
@@ -61,12 +61,12 @@ pub(crate) struct UnderWay {
 
 impl UnderWay {
     /// A request was taken.
-    pub fn asked(&self) {
+    pub(crate) fn asked(&self) {
         *self.count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
     }
 
     /// An answer was sent.
-    pub fn answered(&self) {
+    pub(crate) fn answered(&self) {
         let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
         *count = count.saturating_sub(1);
         if *count == 0 {
@@ -94,7 +94,7 @@ pub(crate) struct Taken<F> {
 
 impl<F: FnMut() -> io::Result<Vec<u8>>> Taken<F> {
     /// Batches whose parts come from `next`, each once all requests of the one before are answered.
-    pub fn new(under_way: Arc<UnderWay>, next: F) -> Self {
+    pub(crate) fn new(under_way: Arc<UnderWay>, next: F) -> Self {
         Taken { under_way, next, part: Vec::new(), at: 0, ends: true }
     }
 }

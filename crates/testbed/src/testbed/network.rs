@@ -47,7 +47,7 @@ struct Link {
 
 impl Chain<2> {
     /// Two hosts and one link.
-    pub fn direct(mtu: u32, queue: Queue, offloads: bool) -> Self {
+    pub(crate) fn direct(mtu: u32, queue: Queue, offloads: bool) -> Self {
         let roles = [Role::Sender, Role::Receiver];
         let hardware = roles.map(hardware_address);
         let link = Link { interface: INTERFACE, mtu, queue, impairment: None, hardware };
@@ -57,7 +57,7 @@ impl Chain<2> {
 
 impl Chain<4> {
     /// Sender, router, router, receiver, and three links.
-    pub fn routed(
+    pub(crate) fn routed(
         links: &Links,
         link_config: &LinkConfig,
         mechanism: Mechanism,
@@ -102,7 +102,11 @@ pub(crate) struct Network<const N: usize> {
 impl<const N: usize> Network<N> {
     /// Starts `program args` as each host in a new network namespace, and creates the links between them. The links
     /// are silent, shaped, not up, and without addresses.
-    pub fn build(chain: &Chain<N>, program: &Path, args: &[impl AsRef<OsStr>]) -> Result<Self, TestbedError> {
+    pub(crate) fn build(
+        chain: &Chain<N>,
+        program: &Path,
+        args: &[impl AsRef<OsStr>],
+    ) -> Result<Self, TestbedError> {
         let Chain { nodes, links, offloads } = chain;
         let processors = cpus::halves();
         // A host kills its process when dropped, so an early return from here on leaves nothing behind.
@@ -152,18 +156,18 @@ impl<const N: usize> Network<N> {
     }
 
     /// Sets both ends of each link up.
-    pub fn raise(&self, chain: &Chain<N>) -> Result<(), TestbedError> {
+    pub(crate) fn raise(&self, chain: &Chain<N>) -> Result<(), TestbedError> {
         self.at_link_ends(&chain.links, |link| raise(link.interface, link.mtu))
     }
 
     /// The processors of a host. Empty: any.
-    pub fn processors_of(&self, place: usize) -> &[usize] {
+    pub(crate) fn processors_of(&self, place: usize) -> &[usize] {
         self.processors.as_ref().map_or(&[], |halves| &halves[half_of::<N>(place)])
     }
 
     /// Hands a host's link ends over to a guest that uses tap devices: the ends are bridged to the tap devices and
     /// lose their addresses. Does nothing for a guest without tap devices.
-    pub fn hand_over(
+    pub(crate) fn hand_over(
         &mut self,
         place: usize,
         guest: &dyn Guest,
@@ -184,7 +188,7 @@ impl<const N: usize> Network<N> {
 
     /// Starts a guest in place of a host whose link ends were handed over. Does not wait until it has booted.
     /// `program` is the agent in it.
-    pub fn start_guest(
+    pub(crate) fn start_guest(
         &mut self,
         place: usize,
         guest: &dyn Guest,
@@ -209,7 +213,7 @@ impl<const N: usize> Network<N> {
 
     /// Waits until every host's interface is up and sends nothing by itself any more. IPv6 sends multicast listener
     /// reports when links come up.
-    pub fn wait_until_quiet(&self) -> Result<(), TestbedError> {
+    pub(crate) fn wait_until_quiet(&self) -> Result<(), TestbedError> {
         for (host, bridged) in self.hosts.iter().zip(self.bridged) {
             let addresses = host.addresses();
             host.inside(|| wait_until_quiet(INTERFACE, if bridged { &[] } else { &addresses }))?;
@@ -221,7 +225,7 @@ impl<const N: usize> Network<N> {
     ///
     /// # Errors
     /// The kernel's first error. The other processes are still killed.
-    pub fn kill(&mut self) -> io::Result<()> {
+    pub(crate) fn kill(&mut self) -> io::Result<()> {
         self.hosts.iter_mut().map(Host::kill).fold(Ok(()), io::Result::and)
     }
 }

@@ -45,7 +45,7 @@ pub(super) fn socket(address: IpAddr, access_point: IpAddr) -> Result<UdpSocket,
 
 impl Background {
     /// The traffic of these sockets, which does not begin yet.
-    pub fn new(sink: UdpSocket, sockets: Vec<UdpSocket>) -> Self {
+    pub(super) fn new(sink: UdpSocket, sockets: Vec<UdpSocket>) -> Self {
         let sockets = sockets.into_iter().map(Arc::new).collect();
         Background { _sink: sink, sockets, senders: Vec::new(), stop: Arc::default() }
     }
@@ -54,7 +54,7 @@ impl Background {
     ///
     /// # Errors
     /// There is no thread for a sender.
-    pub fn begin(&mut self) -> Result<(), Fault> {
+    pub(super) fn begin(&mut self) -> Result<(), Fault> {
         self.stop = Arc::default();
         for socket in &self.sockets {
             let (socket, stop) = (socket.clone(), self.stop.clone());
@@ -66,7 +66,7 @@ impl Background {
     }
 
     /// Ends sending. What a socket's buffer holds is still sent.
-    pub fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         for sender in self.senders.drain(..) {
             let _ = sender.join();

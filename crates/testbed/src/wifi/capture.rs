@@ -53,7 +53,7 @@ pub(super) struct Capture<W> {
 
 impl<W: Write> Capture<W> {
     /// Begins a capture.
-    pub fn begin(mut out: W, radio: Radio, frequency: u32, start_ns: u64) -> io::Result<Self> {
+    pub(super) fn begin(mut out: W, radio: Radio, frequency: u32, start_ns: u64) -> io::Result<Self> {
         let section = [BYTE_ORDER.to_ne_bytes(), [1, 0, 0, 0], [0xff; 4], [0xff; 4]].concat();
         block(&mut out, SECTION, &section)?;
         let link = [&RADIOTAP.to_ne_bytes()[..], &[0; 4], &TIME_RESOLUTION, &END_OF_OPTIONS].concat();
@@ -62,7 +62,7 @@ impl<W: Write> Capture<W> {
     }
 
     /// Writes the frames of an exchange.
-    pub fn write(&mut self, exchange: &Exchange, frames: &HashMap<FrameId, Frame>) -> io::Result<()> {
+    pub(super) fn write(&mut self, exchange: &Exchange, frames: &HashMap<FrameId, Frame>) -> io::Result<()> {
         let at = self.start_ns + exchange.begin_ns;
         for transmission in &exchange.transmissions {
             let count = transmission.frames.len();
@@ -80,7 +80,7 @@ impl<W: Write> Capture<W> {
     }
 
     /// Writes what has been held back.
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub(super) fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
 

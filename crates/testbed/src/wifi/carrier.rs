@@ -72,7 +72,7 @@ impl Carrier {
     ///
     /// # Errors
     /// The kernel has no mac80211_hwsim, or its error; or a setting that is not possible.
-    pub fn start(
+    pub(crate) fn start(
         radios: &[Option<Radio>],
         settings: &WifiSettings,
         capture: Option<&Path>,
@@ -111,7 +111,7 @@ impl Carrier {
     }
 
     /// The medium, to look at.
-    pub fn watch(&self) -> &Watch {
+    pub(crate) fn watch(&self) -> &Watch {
         &self.watch
     }
 }
@@ -153,7 +153,7 @@ fn monotonic_ns() -> u64 {
 
 impl Watch {
     /// What has been counted so far.
-    pub fn report(&self) -> MediumReport {
+    pub(crate) fn report(&self) -> MediumReport {
         let shared = self.lock();
         let elapsed_ns = self.now_ns();
         let nodes = (0..shared.nodes).map(|node| shared.medium.node(NodeId(node))).collect();
@@ -168,29 +168,29 @@ impl Watch {
     }
 
     /// The use of the channel in windows, nanoseconds of the monotonic clock.
-    pub fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
+    pub(crate) fn used(&self, windows: &[[u64; 2]]) -> ChannelUse {
         let of_medium = |ns: u64| ns.saturating_sub(self.start_ns);
         let windows: Vec<_> = windows.iter().map(|ends| ends.map(of_medium)).collect();
         self.lock().medium.used(&windows)
     }
 
     /// The medium draws from another seed from now on. The use of the channel is known from now on.
-    pub fn reseed(&self, seed: u64) {
+    pub(crate) fn reseed(&self, seed: u64) {
         self.lock().medium.reseed(seed);
     }
 
     /// Begins to keep frames for a look.
-    pub fn keep(&self) {
+    pub(crate) fn keep(&self) {
         self.lock().kept = Some(Vec::new());
     }
 
     /// The frames that radios have sent since [`Watch::keep`], some hundred at most.
-    pub fn kept(&self) -> Vec<Frame> {
+    pub(crate) fn kept(&self) -> Vec<Frame> {
         self.lock().kept.take().unwrap_or_default()
     }
 
     /// Why the medium has ended, if it has.
-    pub fn ended(&self) -> Option<String> {
+    pub(crate) fn ended(&self) -> Option<String> {
         self.lock().ended.clone()
     }
 

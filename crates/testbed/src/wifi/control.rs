@@ -29,7 +29,7 @@ impl Control {
     ///
     /// # Errors
     /// The daemon has ended, or has no socket after some seconds.
-    pub fn open(
+    pub(super) fn open(
         folder: &Path,
         interface: &str,
         mut still_runs: impl FnMut() -> io::Result<()>,
@@ -50,7 +50,7 @@ impl Control {
     }
 
     /// Sends a request, and returns its answer.
-    pub fn ask(&mut self, request: &str) -> Result<String, Fault> {
+    pub(super) fn ask(&mut self, request: &str) -> Result<String, Fault> {
         let attempted = || format!("ask the daemon for {request}");
         self.socket.send(request.as_bytes()).attempt(attempted())?;
         let until = Instant::now() + PATIENCE;
@@ -64,12 +64,12 @@ impl Control {
     }
 
     /// The lines `NAME=VALUE` of the daemon's state.
-    pub fn status(&mut self) -> Result<BTreeMap<String, String>, Fault> {
+    pub(super) fn status(&mut self) -> Result<BTreeMap<String, String>, Fault> {
         Ok(values(&self.ask("STATUS")?))
     }
 
     /// Asks for events from now on.
-    pub fn attach(&mut self) -> Result<(), Fault> {
+    pub(super) fn attach(&mut self) -> Result<(), Fault> {
         match self.ask("ATTACH")?.trim() {
             "OK" => Ok(()),
             other => {
@@ -79,7 +79,7 @@ impl Control {
     }
 
     /// The events until now, and those of the next moment, without their level.
-    pub fn events(&mut self, moment: Duration) -> Result<Vec<String>, Fault> {
+    pub(super) fn events(&mut self, moment: Duration) -> Result<Vec<String>, Fault> {
         let until = Instant::now() + moment;
         while let Some(said) = self.datagram(until).attempt("hear the daemon's events")? {
             self.events.push(said);

@@ -23,7 +23,7 @@ pub(super) struct Daemon {
 impl Daemon {
     /// Starts a program of the guest's image in the network namespace of a process, with this configuration as a file
     /// in the folder, which is created. The file's path follows the arguments.
-    pub fn start<'a>(
+    pub(super) fn start<'a>(
         name: &'static str,
         pid: u32,
         folder: &Path,
@@ -46,7 +46,7 @@ impl Daemon {
     ///
     /// # Errors
     /// It has ended. The error has its last output.
-    pub fn check(&mut self) -> io::Result<()> {
+    pub(super) fn check(&mut self) -> io::Result<()> {
         match self.child.try_wait()? {
             None => Ok(()),
             Some(status) => {
@@ -56,7 +56,7 @@ impl Daemon {
     }
 
     /// Its last output, to append to an error message.
-    pub fn last_words(&self) -> String {
+    pub(super) fn last_words(&self) -> String {
         last_words(&self.log)
     }
 }

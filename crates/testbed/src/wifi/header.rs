@@ -87,7 +87,7 @@ struct Hidden {
 
 impl Sessions {
     /// How a frame is sent.
-    pub fn kind(&mut self, frame: &Frame) -> FrameKind {
+    pub(super) fn kind(&mut self, frame: &Frame) -> FrameKind {
         let control = frame.bytes[0];
         if let Some(tid) = tid(frame).filter(|_| has_data_rate(frame) && frame.bytes[1] & PROTECTED != 0) {
             let ends = (frame.transmitter, frame.receiver());
@@ -110,7 +110,7 @@ impl Sessions {
     /// Numbers a frame of a session as if those that were dropped before it had never been. The kernel has numbered
     /// them, for its simulated radios tell it of no full queue; a real access point's queue is before the numbers, and
     /// its recipients do not wait for what was dropped there. CCMP protects no sequence number (12.5.3.3.3).
-    pub fn number(&self, frame: &mut Frame) {
+    pub(super) fn number(&self, frame: &mut Frame) {
         let (tid, at) = match (tid(frame), requested_tid(frame)) {
             (Some(tid), _) => (tid, SEQUENCE),
             (_, Some(tid)) => (tid, REQUEST_SEQUENCE),
@@ -123,7 +123,7 @@ impl Sessions {
     }
 
     /// Notes that a frame was dropped before it was sent.
-    pub fn note_dropped(&mut self, frame: &Frame) {
+    pub(super) fn note_dropped(&mut self, frame: &Frame) {
         let session = tid(frame).map(|tid| (frame.transmitter, frame.receiver(), tid));
         if let Some(dropped) = session.and_then(|session| self.open.get_mut(&session)) {
             *dropped = dropped.wrapping_add(1);
@@ -131,7 +131,7 @@ impl Sessions {
     }
 
     /// Notes what a frame that was received opens or ends. Of an encrypted one only the length is known.
-    pub fn note(&mut self, frame: &Frame) {
+    pub(super) fn note(&mut self, frame: &Frame) {
         let (from, to) = (frame.transmitter, frame.receiver());
         if ASSOCIATIONS.contains(&frame.bytes[0]) {
             self.end([from, to]);

@@ -36,7 +36,7 @@ pub(super) struct Entries {
 
 impl Neighbours {
     /// The entries of both ends, which stay until a trial begins.
-    pub fn new(lifetime: Duration, ends: [Entries; 2]) -> Self {
+    pub(super) fn new(lifetime: Duration, ends: [Entries; 2]) -> Self {
         Neighbours { lifetime, ends: Arc::new(Mutex::new(ends)), forgetting: None }
     }
 
@@ -44,7 +44,7 @@ impl Neighbours {
     ///
     /// # Errors
     /// There is no thread for it.
-    pub fn begin(&mut self) -> Result<(), Fault> {
+    pub(super) fn begin(&mut self) -> Result<(), Fault> {
         let (stop, stopped) = mpsc::channel::<()>();
         let (lifetime, ends) = (self.lifetime, self.ends.clone());
         let forget = move || {
@@ -65,7 +65,7 @@ impl Neighbours {
     ///
     /// # Errors
     /// Why entries were not removed.
-    pub fn end(&mut self) -> Result<(), Fault> {
+    pub(super) fn end(&mut self) -> Result<(), Fault> {
         let Some((stop, thread)) = self.forgetting.take() else { return Ok(()) };
         drop(stop);
         let ended = thread.join().map_err(|_| io::Error::other("its thread has panicked"));
@@ -82,7 +82,7 @@ impl Drop for Neighbours {
 
 impl Entries {
     /// A host's entries of these addresses. Call it in its network namespace.
-    pub fn open(peer: [IpAddr; 2]) -> Result<Self, Fault> {
+    pub(super) fn open(peer: [IpAddr; 2]) -> Result<Self, Fault> {
         let netlink = Netlink::open()?;
         let interface =
             netlink.run(async |netlink| Ok(interface(&netlink, INTERFACE).await?.header.index))?;

@@ -55,7 +55,7 @@ impl WifiNetwork {
     ///
     /// # Errors
     /// The step that failed, and its host; or why a station is not associated.
-    pub fn build(
+    pub(crate) fn build(
         spec: &WifiSpec,
         program: &Path,
         args: &[impl AsRef<OsStr>],
@@ -131,7 +131,7 @@ impl WifiNetwork {
     ///
     /// # Errors
     /// What is not as planned.
-    pub fn look(&mut self, spec: &WifiSpec, seed: Option<u64>) -> Result<WifiState, TestbedError> {
+    pub(crate) fn look(&mut self, spec: &WifiSpec, seed: Option<u64>) -> Result<WifiState, TestbedError> {
         let WifiNetwork { stations, background, neighbours, access_point, hosts, others, carrier, state } =
             self;
         let [sender, at, receiver] = &*hosts;
@@ -156,12 +156,12 @@ impl WifiNetwork {
     }
 
     /// The network's medium, to look at.
-    pub fn medium(&self) -> &Watch {
+    pub(crate) fn medium(&self) -> &Watch {
         self.carrier.watch()
     }
 
     /// The hosts: sender, access point, receiver.
-    pub fn hosts_mut(&mut self) -> &mut [Host; 3] {
+    pub(crate) fn hosts_mut(&mut self) -> &mut [Host; 3] {
         &mut self.hosts
     }
 }

@@ -8,7 +8,7 @@ use stacklab_model::wifi::{WifiError, WifiSettings};
 use std::fmt;
 
 /// The name of the network.
-pub const SSID: &str = "stacklab";
+pub(crate) const SSID: &str = "stacklab";
 
 /// A Wi-Fi network in the 2.4 GHz band (802.11n): a station, an access point, and a station or a wired host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -44,7 +44,12 @@ impl From<Fault> for NotAssociated {
 impl Station {
     /// Starts a station in the network namespace of a process, whose interface is prepared. It begins to look for its
     /// network.
-    pub fn start(pid: u32, spec: &WifiSpec, security: &Security, folder: &Path) -> Result<Self, Fault> {
+    pub(super) fn start(
+        pid: u32,
+        spec: &WifiSpec,
+        security: &Security,
+        folder: &Path,
+    ) -> Result<Self, Fault> {
         let config = config(spec, security, folder);
         let mut daemon =
             Daemon::start("wpa_supplicant", pid, folder, &config, ["-i", INTERFACE, "-D", "nl80211", "-c"])?;
@@ -54,7 +59,7 @@ impl Station {
     }
 
     /// Waits until it is associated and has its keys. Call it in the station's network namespace.
-    pub fn associate(&mut self) -> Result<Association, NotAssociated> {
+    pub(super) fn associate(&mut self) -> Result<Association, NotAssociated> {
         let start = Instant::now();
         let mut heard = Vec::new();
         loop {

@@ -14,7 +14,7 @@ const LOOK: Duration = Duration::from_millis(250);
 
 /// What is under way at an agent.
 #[derive(Debug, Clone)]
-pub struct Activity(Arc<Mutex<State>>);
+pub(super) struct Activity(Arc<Mutex<State>>);
 
 #[derive(Debug)]
 struct State {
@@ -35,35 +35,35 @@ struct Lasting {
 
 impl Activity {
     /// Nothing is under way.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Activity(Arc::new(Mutex::new(State { last: Instant::now(), under_way: BTreeMap::new() })))
     }
 
     /// A request came.
-    pub fn asked(&self) {
+    pub(super) fn asked(&self) {
         locked(&self.0).last = Instant::now();
     }
 
     /// What lasts has begun: how long it lasts if that is known, and bits of payload per second that it sends.
-    pub fn begin(&self, id: u64, lasts: Option<Duration>, bits_per_second: f64) {
+    pub(super) fn begin(&self, id: u64, lasts: Option<Duration>, bits_per_second: f64) {
         let lasting = Lasting { began: Instant::now(), lasts, bits_per_second };
         locked(&self.0).under_way.insert(id, lasting);
     }
 
     /// What all requests under way send together, bits of payload per second.
-    pub fn bits_per_second(&self) -> f64 {
+    pub(super) fn bits_per_second(&self) -> f64 {
         locked(&self.0).under_way.values().map(|lasting| lasting.bits_per_second).sum()
     }
 
     /// It has ended.
-    pub fn end(&self, id: u64) {
+    pub(super) fn end(&self, id: u64) {
         let mut state = locked(&self.0);
         state.last = Instant::now();
         state.under_way.remove(&id);
     }
 
     /// Calls `end` with the reason once a limit has passed.
-    pub fn watch(&self, limits: &Limits, end: impl FnOnce(&str) + Send + 'static) {
+    pub(super) fn watch(&self, limits: &Limits, end: impl FnOnce(&str) + Send + 'static) {
         let (state, longest, idle) = (Arc::downgrade(&self.0), limits.longest, limits.idle);
         thread::spawn(move || {
             loop {
@@ -93,7 +93,7 @@ impl Activity {
 
 /// How long what a request begins lasts: known of a trial by itself. A coordinator that is frozen then holds the agent
 /// no longer than one that waits for a frozen agent.
-pub fn lasts(request: &Request) -> Option<Duration> {
+pub(super) fn lasts(request: &Request) -> Option<Duration> {
     match request {
         Request::Listen { spec, .. } | Request::Send { spec, .. } if spec.slicing.is_none() => {
             Some(longest(spec))

@@ -25,7 +25,7 @@ const LONG: Duration = Duration::from_secs(1);
 
 /// Waits for the sender's connections or first datagram; returns none if the trial ended before, and the number of
 /// strays. Several flows of datagrams share the socket, which then has no peer.
-pub fn admit(
+pub(crate) fn admit(
     spec: &TrialSpec,
     peers: Option<&Peers>,
     socket: &Socket,
@@ -116,15 +116,11 @@ fn is_of_trial(socket: &Socket, token: u32) -> io::Result<bool> {
 
 /// The first bytes that wait at a socket; `None` if it has ended.
 fn peeked(socket: &Socket) -> io::Result<Option<Vec<u8>>> {
-    let mut room = [MaybeUninit::<u8>::uninit(); HEADER_BYTES as usize];
-    let count = match socket.peek(&mut room).or_else(|error| cut_short(error).map(|_| HEADER_BYTES as usize))
-    {
-        Ok(0) => return Ok(None),
-        Ok(count) => count,
-        Err(error) => return Err(error),
-    };
-    // SAFETY: the call has written this many bytes.
-    Ok(Some(room[..count].iter().map(|byte| unsafe { byte.assume_init() }).collect()))
+    let mut room = [0; HEADER_BYTES as usize];
+    match sys::peek(socket, &mut room).or_else(|error| cut_short(error).map(|_| room.len()))? {
+        0 => Ok(None),
+        count => Ok(Some(room[..count].to_vec())),
+    }
 }
 
 /// A connection that has not shown whose it is.

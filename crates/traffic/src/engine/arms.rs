@@ -12,7 +12,7 @@ use std::thread;
 ///
 /// # Errors
 /// The reason of the arm that failed; the others then end too.
-pub fn send_in_turns(arms: &[SendArm], seed: u64) -> Result<Vec<HostReport>, String> {
+pub(crate) fn send_in_turns(arms: &[SendArm], seed: u64) -> Result<Vec<HostReport>, String> {
     if arms.is_empty() || arms.len() > Slicing::MOST_ARMS {
         let most = Slicing::MOST_ARMS;
         return Err(format!("cannot interleave {} arms: 1 to {most} are possible", arms.len()));

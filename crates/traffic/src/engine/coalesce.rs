@@ -10,13 +10,13 @@ const LEAST: Duration = Duration::from_micros(50);
 const MOST: Duration = Duration::from_millis(1);
 
 /// Whether a trial uses receive coalescing: floods do, except with plain I/O.
-pub fn coalesces(spec: &TrialSpec) -> bool {
+pub(crate) fn coalesces(spec: &TrialSpec) -> bool {
     spec.is_flood() && spec.io != Io::Plain && (spec.transport == Transport::Udp || !asks_for_delays(spec))
 }
 
 /// Whether the arrival time of each message is known. The kernel timestamps each datagram. In a byte stream it
 /// timestamps only the last segment of a receive, so all messages of one receive would have the same time.
-pub fn knows_arrival_times(spec: &TrialSpec) -> bool {
+pub(crate) fn knows_arrival_times(spec: &TrialSpec) -> bool {
     spec.transport == Transport::Udp || !coalesces(spec)
 }
 
@@ -27,13 +27,13 @@ fn asks_for_delays(spec: &TrialSpec) -> bool {
 /// Adapts the delay of the next receive: longer after little data, half as long after much data, none after an empty
 /// receive.
 #[derive(Debug, Default)]
-pub struct Coalescer {
+pub(crate) struct Coalescer {
     rest: Duration,
 }
 
 impl Coalescer {
     /// Sleeps before a receive; `brought` is what the previous one received, in the unit of `little` and `much`.
-    pub fn rest(&mut self, brought: usize, little: usize, much: usize) {
+    pub(crate) fn rest(&mut self, brought: usize, little: usize, much: usize) {
         self.adapt(brought, little, much);
         if self.rest >= LEAST {
             sys::sleep(self.rest);

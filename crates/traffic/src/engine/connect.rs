@@ -26,7 +26,7 @@ const MOST_REFUSED: u32 = 10;
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// The sender: opens a connection, closes it, opens the next. `from` has port 0.
-pub fn open_connections(
+pub(crate) fn open_connections(
     spec: &TrialSpec,
     from: SocketAddr,
     to: SocketAddr,
@@ -104,7 +104,7 @@ fn open_phase(
 }
 
 /// The receiver: accepts and closes connections until the trial has ended.
-pub fn accept_connections(
+pub(crate) fn accept_connections(
     socket: &Socket,
     peers: Option<&Peers>,
     before: &Snapshot,

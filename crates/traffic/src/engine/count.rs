@@ -23,7 +23,7 @@ const SILENCE_NS: Nanos = 500_000_000;
 const ANSWER_LIMIT_NS: Nanos = 1_000_000_000;
 
 /// State that the receiving threads of one trial share.
-pub struct SharedState<'a> {
+pub(crate) struct SharedState<'a> {
     /// Set by whoever knows that the sender has ended.
     ended: &'a AtomicBool,
     /// The first measured arrival on any thread; 0 before it.
@@ -32,13 +32,13 @@ pub struct SharedState<'a> {
 
 impl<'a> SharedState<'a> {
     /// The initial state: nothing has arrived.
-    pub fn new(ended: &'a AtomicBool) -> Self {
+    pub(crate) fn new(ended: &'a AtomicBool) -> Self {
         SharedState { ended, first_ns: AtomicU64::new(0) }
     }
 }
 
 /// Counts arrivals on one thread.
-pub struct ArrivalCounter<'a> {
+pub(crate) struct ArrivalCounter<'a> {
     shared: &'a SharedState<'a>,
     received: Received,
     /// Flows seen by this thread, by number.
@@ -93,7 +93,7 @@ impl Flow {
 
 /// What was counted.
 #[derive(Default)]
-pub struct Counted {
+pub(crate) struct Counted {
     /// Arrivals.
     pub received: Received,
     /// Delays of these arrivals; `None` without measured arrivals.
@@ -112,7 +112,7 @@ pub struct Counted {
 
 impl<'a> ArrivalCounter<'a> {
     /// A counter for a trial's flows, of which this thread receives `awaited_flows`, without the host's CPU time.
-    pub fn new(spec: &TrialSpec, shared: &'a SharedState<'a>, awaited_flows: usize) -> Self {
+    pub(crate) fn new(spec: &TrialSpec, shared: &'a SharedState<'a>, awaited_flows: usize) -> Self {
         ArrivalCounter {
             shared,
             received: Received::default(),
@@ -135,23 +135,23 @@ impl<'a> ArrivalCounter<'a> {
     }
 
     /// Counts the host's CPU time too.
-    pub fn with_cpu_time(mut self, scope: CpuScope) -> Self {
+    pub(crate) fn with_cpu_time(mut self, scope: CpuScope) -> Self {
         self.cpu = Some(CpuWindow::new(scope));
         self
     }
 
     /// Stops the next receive at this reply or after a timeout of one second.
-    pub fn await_answer(&mut self, phase: Phase, sequence: u64, now: Nanos) {
+    pub(crate) fn await_answer(&mut self, phase: Phase, sequence: u64, now: Nanos) {
         self.answer = Some((phase, sequence, now));
     }
 
     /// Whether the last awaited reply has arrived.
-    pub fn was_answered(&self) -> bool {
+    pub(crate) fn was_answered(&self) -> bool {
         self.answer.is_none()
     }
 
     /// Adds another thread's counts of the same trial.
-    pub fn join(&mut self, other: ArrivalCounter<'_>) {
+    pub(crate) fn join(&mut self, other: ArrivalCounter<'_>) {
         let (received, more) = (&mut self.received, other.received);
         if received.measured == 0 || more.measured > 0 && more.first_ns < received.first_ns {
             (received.first_ns, received.at_first) = (more.first_ns, more.at_first);
@@ -185,7 +185,7 @@ impl<'a> ArrivalCounter<'a> {
     }
 
     /// What was counted.
-    pub fn finish(self) -> Counted {
+    pub(crate) fn finish(self) -> Counted {
         let ArrivalCounter { mut received, delays, series, slices, cpu, flows, clock_offset_ns, .. } = self;
         if clock_offset_ns != 0 {
             received.least_delays = series.minima();

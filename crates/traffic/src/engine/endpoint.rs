@@ -9,7 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 
 /// The name of the interface that holds an address; its port does not matter.
-pub fn interface_of(address: SocketAddr) -> Result<String, EngineError> {
+pub(crate) fn interface_of(address: SocketAddr) -> Result<String, EngineError> {
     let found = sys::interface_of(address).attempt(|| "list the interfaces".to_owned())?;
     found
         .ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "no interface has it"))
@@ -17,7 +17,7 @@ pub fn interface_of(address: SocketAddr) -> Result<String, EngineError> {
 }
 
 /// Reads the socket's state from the kernel. `peer` is the source of its messages if it is not connected.
-pub fn observe(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpoint, EngineError> {
+pub(crate) fn observe(socket: &Socket, peer: Option<SocketAddr>) -> Result<Endpoint, EngineError> {
     let seen = || -> io::Result<(Family, Transport, SocketAddr)> {
         let (domain, protocol) = sys::kind(socket)?;
         let family = match domain {

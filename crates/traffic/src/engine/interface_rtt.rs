@@ -14,7 +14,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_millis(20);
 
 /// Watches the messages of a closed loop: one is outstanding at a time.
-pub struct InterfaceRtt<'a> {
+pub(crate) struct InterfaceRtt<'a> {
     socket: &'a Socket,
     /// Messages sent so far, in the kernel's numbering.
     sent: u32,
@@ -49,7 +49,7 @@ impl RttRecorder {
 impl<'a> InterfaceRtt<'a> {
     /// Enables transmit and receive timestamps. `None` if no metric needs them (each message then costs one more
     /// call), or if this host does not support them.
-    pub fn watch(spec: &TrialSpec, channel: &'a Channel) -> Option<Self> {
+    pub(crate) fn watch(spec: &TrialSpec, channel: &'a Channel) -> Option<Self> {
         let asked = [Metric::RttInterface, Metric::RttInterfaceP99]
             .iter()
             .any(|metric| spec.probe.metrics.contains(metric));
@@ -76,7 +76,7 @@ impl<'a> InterfaceRtt<'a> {
     /// # Errors
     /// Errors of the socket's error queue. A message without timestamps is left out, and one whose timestamps may be of
     /// two times.
-    pub fn note(&mut self, phase: Phase, answer: Option<RecvMeta>) -> io::Result<()> {
+    pub(crate) fn note(&mut self, phase: Phase, answer: Option<RecvMeta>) -> io::Result<()> {
         let socket = self.socket;
         self.clock.read(sys::now_ns());
         let answer = answer.filter(|_| !self.clock.moved()).unwrap_or_default();
@@ -122,7 +122,7 @@ impl<'a> InterfaceRtt<'a> {
 
     /// The round trips and where they were timestamped: in hardware if every message has hardware timestamps. `None`
     /// without round trips.
-    pub fn finish(self) -> Option<(Delays, Point)> {
+    pub(crate) fn finish(self) -> Option<(Delays, Point)> {
         let by_kernel = self.by_kernel.finish()?;
         let by_interface = self.by_interface.and_then(RttRecorder::finish);
         let all = by_interface.filter(|trips| trips.buckets.count() == by_kernel.buckets.count());

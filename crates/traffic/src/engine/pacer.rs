@@ -12,7 +12,7 @@ const STOP_LOOK_NS: Nanos = 20_000_000;
 
 /// Permission to send.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SendSlot {
+pub(crate) struct SendSlot {
     /// When the first message should leave.
     pub due: Nanos,
     /// The time now.
@@ -22,7 +22,7 @@ pub struct SendSlot {
 }
 
 /// Lateness: how long after its schedule each message was sent.
-pub struct Lateness {
+pub(crate) struct Lateness {
     recorder: DelayRecorder,
     order: Variation,
     most_ns: Nanos,
@@ -34,24 +34,24 @@ impl Lateness {
     }
 
     /// Maximum lateness, nanoseconds.
-    pub fn most_ns(&self) -> Nanos {
+    pub(crate) fn most_ns(&self) -> Nanos {
         self.most_ns
     }
 
     /// Adds another thread's lateness.
-    pub fn join(&mut self, other: &Lateness) {
+    pub(crate) fn join(&mut self, other: &Lateness) {
         self.recorder.join(&other.recorder);
         self.most_ns = self.most_ns.max(other.most_ns);
     }
 
     /// The distribution; `None` if no message was sent.
-    pub fn finish(self) -> Option<Delays> {
+    pub(crate) fn finish(self) -> Option<Delays> {
         self.recorder.finish(std::iter::once(&self.order))
     }
 }
 
 /// The send times of one phase.
-pub struct Pacer<'a> {
+pub(crate) struct Pacer<'a> {
     start_ns: Nanos,
     /// Nanoseconds between messages on a schedule; 0 where there is none.
     gap_ns: f64,
@@ -67,7 +67,7 @@ pub struct Pacer<'a> {
 
 impl<'a> Pacer<'a> {
     /// A phase that starts now.
-    pub fn start(pacing: Pacing, length: Length) -> Self {
+    pub(crate) fn start(pacing: Pacing, length: Length) -> Self {
         let gap_ns = match pacing {
             Pacing::Schedule(per_second) => 1e9 / per_second,
             // `Link` and `Share` have already been replaced by a schedule, and `Share` is a flood until then.
@@ -80,7 +80,7 @@ impl<'a> Pacer<'a> {
     }
 
     /// The phase also ends when this is set.
-    pub fn stopped_by(self, stop: Option<&'a AtomicBool>) -> Self {
+    pub(crate) fn stopped_by(self, stop: Option<&'a AtomicBool>) -> Self {
         Pacer { stop, ..self }
     }
 
@@ -90,7 +90,7 @@ impl<'a> Pacer<'a> {
 
     /// Waits for the send time of message `sequence`. Without a schedule, up to `most` messages may be sent at once.
     /// `None` when the phase is over.
-    pub fn next_slot(&mut self, sequence: u64, most: usize) -> Option<SendSlot> {
+    pub(crate) fn next_slot(&mut self, sequence: u64, most: usize) -> Option<SendSlot> {
         let mut now = sys::now_ns();
         let scheduled = self.gap_ns > 0.0;
         let due = if scheduled { self.start_ns + (sequence as f64 * self.gap_ns) as Nanos } else { now };
@@ -119,7 +119,7 @@ impl<'a> Pacer<'a> {
 
     /// Records that the slot's message was sent. Behind schedule, the next gaps shrink to no less than half, so the
     /// sender catches up without a burst.
-    pub fn sent(&mut self, slot: SendSlot) {
+    pub(crate) fn sent(&mut self, slot: SendSlot) {
         if let Some(lateness) = &mut self.lateness {
             let late = slot.now - slot.due;
             lateness.recorder.record(late, &mut lateness.order);
@@ -129,7 +129,7 @@ impl<'a> Pacer<'a> {
     }
 
     /// How late the messages were; `None` without a schedule.
-    pub fn finish(self) -> Option<Lateness> {
+    pub(crate) fn finish(self) -> Option<Lateness> {
         self.lateness
     }
 }

@@ -16,25 +16,25 @@ use std::thread;
 use std::time::Duration;
 
 /// How long what was sent may take to leave: the coordinator waits longer.
-pub const DRAIN_LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const DRAIN_LIMIT: Duration = Duration::from_secs(20);
 /// Number of end markers on a lossy transport, and the pause between two.
 const UDP_MARKERS: u8 = 3;
 const MARKER_PAUSE: Duration = Duration::from_millis(2);
 /// The shortest slice of arms of one sender.
 const LEAST_SLICE_NS: Nanos = 2_000_000;
 /// Messages of a stream that a slice should hold.
-pub const LEAST_MESSAGES: u64 = 200;
+pub(crate) const LEAST_MESSAGES: u64 = 200;
 /// Round trips of an echo that a slice should hold.
-pub const LEAST_ROUND_TRIPS: u64 = 20;
+pub(crate) const LEAST_ROUND_TRIPS: u64 = 20;
 /// An arm has at least this many slices, unless the study names a longer slice.
-pub const LEAST_ROUNDS: u64 = 8;
+pub(crate) const LEAST_ROUNDS: u64 = 8;
 /// How long the receiver of a stream has to take what arrived, after a slice.
 const PAUSE: Duration = Duration::from_micros(200);
 /// How often a sender looks whether its path is empty.
 const LOOK: Duration = Duration::from_micros(50);
 
 /// Result of the sending threads.
-pub struct Finished {
+pub(crate) struct Finished {
     /// Messages sent.
     pub sent: Sent,
     /// Lateness of each message, with a schedule.
@@ -51,7 +51,7 @@ pub struct Finished {
 
 impl Finished {
     /// Adds two results.
-    pub fn join(mut self, other: Finished) -> Finished {
+    pub(crate) fn join(mut self, other: Finished) -> Finished {
         let (sent, more) = (&mut self.sent, &other.sent);
         sent.warmup += more.warmup;
         sent.measured += more.measured;
@@ -70,7 +70,7 @@ impl Finished {
 }
 
 /// The phases of a trial on one thread's flows.
-pub struct Sending<'a> {
+pub(crate) struct Sending<'a> {
     spec: &'a TrialSpec,
     /// This thread's share of the schedule and of the message count.
     pacing: Pacing,
@@ -88,7 +88,7 @@ pub struct Sending<'a> {
 
 impl<'a> Sending<'a> {
     /// The phases of a trial on a group of its flows, which the calling thread sends.
-    pub fn new(spec: &'a TrialSpec, channels: &'a [Channel], group: Range<usize>) -> io::Result<Self> {
+    pub(crate) fn new(spec: &'a TrialSpec, channels: &'a [Channel], group: Range<usize>) -> io::Result<Self> {
         let all = channels.len() as u64;
         let pacing = match spec.probe.pacing {
             // Send whenever the kernel has room: the kernel keeps the schedule.
@@ -121,7 +121,7 @@ impl<'a> Sending<'a> {
 
     /// Runs the warm-up, the measured phase and the end markers. `after_each` is called after each message with its
     /// phase and sequence number.
-    pub fn phases(
+    pub(crate) fn phases(
         &mut self,
         turn: Option<&mut Turn<'_>>,
         mut after_each: impl FnMut(Phase, u64) -> io::Result<()>,
@@ -315,7 +315,7 @@ impl<'a> Sending<'a> {
     }
 
     /// What was sent. Waits until the kernel no longer needs the buffers.
-    pub fn finish(self) -> io::Result<Finished> {
+    pub(crate) fn finish(self) -> io::Result<Finished> {
         let Sending { tx, sent, lateness, cpu, slices, cpu_parts, .. } = self;
         Ok(Finished { sent, lateness, cpu, slices, cpu_parts, zerocopy: tx.finish()? })
     }
@@ -339,7 +339,7 @@ fn counted(spec: &TrialSpec, length: Length) -> Length {
 }
 
 /// Waits until a socket has nothing left to send; for TCP, until all of it is acknowledged.
-pub fn wait_until_empty(channel: &Channel) -> io::Result<()> {
+pub(crate) fn wait_until_empty(channel: &Channel) -> io::Result<()> {
     let start = sys::now_ns();
     while sys::unsent_bytes(&channel.socket)?.is_some_and(|bytes| bytes > 0) {
         if sys::now_ns() - start > DRAIN_LIMIT.as_nanos() as u64 {

@@ -7,7 +7,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 /// Handles arrivals, whose headers are `H`. Each call may stop the loop.
-pub trait Sink<H = Header> {
+pub(crate) trait Sink<H = Header> {
     /// Handles a message of the trial and its arrival time.
     fn take(&mut self, header: H, message: &mut [u8], arrived: Nanos) -> io::Result<ControlFlow<()>>;
     /// Handles anything that is not a message of the trial.
@@ -18,7 +18,7 @@ pub trait Sink<H = Header> {
 
 /// Receives messages of `size` bytes with this token until the sink stops it or the peer closes. The next call
 /// processes remaining data first.
-pub fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Sink) -> io::Result<()> {
+pub(crate) fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Sink) -> io::Result<()> {
     let foreign = rx.foreign();
     let read = |message: &[u8]| match foreign {
         None => header_of(message, size, token),
@@ -28,7 +28,7 @@ pub fn receive(rx: &mut RxBatch<'_>, size: usize, token: u32, sink: &mut impl Si
 }
 
 /// Receives messages whose header `read` reads, until the sink stops it or the peer closes.
-pub fn receive_headers<H>(
+pub(crate) fn receive_headers<H>(
     rx: &mut RxBatch<'_>,
     read: impl Fn(&[u8]) -> Option<H>,
     sink: &mut impl Sink<H>,
@@ -53,13 +53,13 @@ pub fn receive_headers<H>(
 
 /// The header of a message of `size` bytes with this token; `None` for a stray.
 #[inline]
-pub fn header_of(message: &[u8], size: usize, token: u32) -> Option<Header> {
+pub(crate) fn header_of(message: &[u8], size: usize, token: u32) -> Option<Header> {
     Header::read(message, token).filter(|_| message.len() == size)
 }
 
 /// Gives the sink what has arrived: a message with its header, or a stray.
 #[inline]
-pub fn deliver<H>(
+pub(crate) fn deliver<H>(
     header: Option<H>,
     message: &mut [u8],
     arrived: Nanos,

@@ -35,7 +35,7 @@ const BACKLOG: i32 = 1024;
 type Attended = Result<(HostReport, Vec<Channel>), EngineError>;
 
 /// A listening or connected receiver.
-pub struct Receiver {
+pub(crate) struct Receiver {
     /// Where it listens.
     pub address: SocketAddr,
     ended: Arc<AtomicBool>,
@@ -53,13 +53,13 @@ impl Drop for Receiver {
 impl Receiver {
     /// Listens for anybody.
     #[cfg(test)]
-    pub fn listen(spec: TrialSpec, address: std::net::IpAddr) -> Result<Self, EngineError> {
+    pub(crate) fn listen(spec: TrialSpec, address: std::net::IpAddr) -> Result<Self, EngineError> {
         Self::listen_to(spec, address, None)
     }
 
     /// Listens on an address, port chosen by the kernel, for a sender that knows the trial's token, and is one of these
     /// peers if there are any.
-    pub fn listen_to(
+    pub(crate) fn listen_to(
         spec: TrialSpec,
         address: impl Into<ScopedAddr>,
         peers: Option<Peers>,
@@ -89,7 +89,7 @@ impl Receiver {
     }
 
     /// The receiver's report, after the sender has ended. Waits for messages still in flight.
-    pub fn collect(mut self) -> Result<HostReport, EngineError> {
+    pub(crate) fn collect(mut self) -> Result<HostReport, EngineError> {
         self.ended.store(true, Ordering::Relaxed);
         let thread = self.thread.take().expect("it is collected once");
         let attended = thread.join().map_err(|_| EngineError {

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Sends every message back with the time of its arrival written into it.
-pub struct Reflect<'a> {
+pub(crate) struct Reflect<'a> {
     channel: &'a Channel,
     ended: &'a AtomicBool,
     /// Arrivals.
@@ -24,7 +24,7 @@ pub struct Reflect<'a> {
 
 impl<'a> Reflect<'a> {
     /// A reflector on a channel. `ended` is set by whoever knows that the sender has ended.
-    pub fn new(spec: &TrialSpec, channel: &'a Channel, ended: &'a AtomicBool) -> Self {
+    pub(crate) fn new(spec: &TrialSpec, channel: &'a Channel, ended: &'a AtomicBool) -> Self {
         let (received, sent) = (Received::default(), Sent::default());
         Reflect { channel, ended, received, sent, cpu: CpuWindow::new(spec.cpu_scope) }
     }

@@ -24,7 +24,7 @@ const MUCH: usize = 32 << 10;
 
 /// Result of one receive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RxStatus {
+pub(crate) enum RxStatus {
     /// Data was received.
     Data,
     /// No data within [`RECEIVE_TICK`].
@@ -34,7 +34,7 @@ pub enum RxStatus {
 }
 
 /// Received data not processed yet.
-pub struct RxBatch<'a> {
+pub(crate) struct RxBatch<'a> {
     channels: &'a [Channel],
     arrivals: Arrivals,
 }
@@ -86,7 +86,7 @@ struct Datagrams {
 impl<'a> RxBatch<'a> {
     /// Buffers for one channel, or for several streams of one trial, and a clock that was read before anything could
     /// arrive.
-    pub fn new(channels: &'a [Channel], clock: StampClock) -> io::Result<Self> {
+    pub(crate) fn new(channels: &'a [Channel], clock: StampClock) -> io::Result<Self> {
         let channel = &channels[0];
         let size = channel.message_bytes;
         let arrivals = match channel.transport {
@@ -117,7 +117,7 @@ impl<'a> RxBatch<'a> {
     }
 
     /// Receives once.
-    pub fn fill(&mut self) -> io::Result<RxStatus> {
+    pub(crate) fn fill(&mut self) -> io::Result<RxStatus> {
         let Channel { socket, poll_ns, .. } = &self.channels[0];
         let filled = match &mut self.arrivals {
             Arrivals::Streams(streams) => streams.fill(self.channels),
@@ -134,7 +134,7 @@ impl<'a> RxBatch<'a> {
 
     /// The next whole message (a datagram of any length) and its arrival time, or `None` when more must be received
     /// first.
-    pub fn next(&mut self) -> Option<(&mut [u8], Nanos)> {
+    pub(crate) fn next(&mut self) -> Option<(&mut [u8], Nanos)> {
         match &mut self.arrivals {
             Arrivals::Streams(streams) => match self.channels[0].foreign {
                 Some(format) if format.is_unframed() => streams.rest(),
@@ -145,12 +145,12 @@ impl<'a> RxBatch<'a> {
     }
 
     /// The format of the messages, if they are another program's.
-    pub fn foreign(&self) -> Option<ForeignFormat> {
+    pub(crate) fn foreign(&self) -> Option<ForeignFormat> {
         self.channels[0].foreign
     }
 
     /// Control messages of the last message; empty for streams.
-    pub fn recv_meta(&self) -> RecvMeta {
+    pub(crate) fn recv_meta(&self) -> RecvMeta {
         match &self.arrivals {
             Arrivals::Streams(_) => RecvMeta::default(),
             Arrivals::Datagrams(datagrams) => datagrams.meta,

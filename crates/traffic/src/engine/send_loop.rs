@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 /// Which send time a message carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stamp {
+pub(crate) enum Stamp {
     /// The actual send time.
     Actual,
     /// The intended send time: a late sender then counts as delay.
@@ -18,7 +18,7 @@ pub enum Stamp {
 }
 
 /// Parameters of one phase.
-pub struct SendPhase<'a> {
+pub(crate) struct SendPhase<'a> {
     /// Token of the trial.
     pub token: u32,
     /// The phase.
@@ -39,7 +39,7 @@ pub struct SendPhase<'a> {
 
 /// Result of one phase.
 #[derive(Default)]
-pub struct SendReport {
+pub(crate) struct SendReport {
     /// Messages sent.
     pub messages: u64,
     /// Calls repeated after ENOBUFS.
@@ -54,7 +54,7 @@ pub struct SendReport {
 
 /// Sends the messages of one phase. `sent` is called after each call with the last sequence number that was sent; in
 /// lockstep it waits for the answer.
-pub fn send(
+pub(crate) fn send(
     send_phase: &SendPhase<'_>,
     tx: &mut TxBatch<'_>,
     mut sent: impl FnMut(u64) -> io::Result<()>,

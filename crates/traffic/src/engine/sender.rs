@@ -33,12 +33,16 @@ const SRTT_PERIOD: Duration = Duration::from_millis(10);
 
 /// Runs the sender of a trial, from the address `from` to a listening receiver. If both are link-local, the zone of
 /// `from` is that of both.
-pub fn run(spec: &TrialSpec, from: impl Into<ScopedAddr>, to: SocketAddr) -> Result<HostReport, EngineError> {
+pub(crate) fn run(
+    spec: &TrialSpec,
+    from: impl Into<ScopedAddr>,
+    to: SocketAddr,
+) -> Result<HostReport, EngineError> {
     run_arm(spec, from, to, None)
 }
 
 /// The same for an arm of an interleaved trial, which sends in its turns only. Only streams and echoes can.
-pub fn run_arm(
+pub(crate) fn run_arm(
     spec: &TrialSpec,
     from: impl Into<ScopedAddr>,
     to: SocketAddr,

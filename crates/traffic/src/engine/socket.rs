@@ -27,7 +27,7 @@ const MAX_GSO_BYTES: usize = 65_000;
 const WAITING_ROOM: usize = 8 << 20;
 
 /// A connected socket that carries messages of one size.
-pub struct Channel {
+pub(crate) struct Channel {
     /// The socket.
     pub socket: Socket,
     pub(crate) transport: Transport,
@@ -56,7 +56,7 @@ pub struct Channel {
 }
 
 /// Opens a socket of the trial's family and transport, bound to the host's own address with port 0, never IPv4-mapped.
-pub fn open(spec: &TrialSpec, address: SocketAddr) -> Result<Socket, EngineError> {
+pub(crate) fn open(spec: &TrialSpec, address: SocketAddr) -> Result<Socket, EngineError> {
     let (kind, protocol) = match spec.transport {
         Transport::Tcp => (Type::STREAM, Protocol::TCP),
         Transport::Udp => (Type::DGRAM, Protocol::UDP),
@@ -75,7 +75,7 @@ pub fn open(spec: &TrialSpec, address: SocketAddr) -> Result<Socket, EngineError
 
 impl Channel {
     /// Connects to the receiver. `from` has port 0.
-    pub fn connect(spec: &TrialSpec, from: SocketAddr, to: SocketAddr) -> Result<Self, EngineError> {
+    pub(crate) fn connect(spec: &TrialSpec, from: SocketAddr, to: SocketAddr) -> Result<Self, EngineError> {
         let socket = open(spec, from)?;
         socket_options::destination(&socket, spec, to)
             .and_then(|to| socket.connect_timeout(&to, CONNECT_LIMIT))
@@ -85,7 +85,7 @@ impl Channel {
     }
 
     /// Wraps a connected socket.
-    pub fn new(spec: &TrialSpec, socket: Socket) -> Result<Self, EngineError> {
+    pub(crate) fn new(spec: &TrialSpec, socket: Socket) -> Result<Self, EngineError> {
         let attempt = || format!("prepare a {} socket for {} I/O", spec.transport, spec.io);
         let message_bytes = spec.message_bytes as usize;
         let mut channel = Channel {
@@ -179,13 +179,13 @@ impl Channel {
 
     /// Sends one whole message or a GSO batch. Returns how often it was retried after
     /// ENOBUFS.
-    pub fn send(&self, message: &[u8]) -> io::Result<u64> {
+    pub(crate) fn send(&self, message: &[u8]) -> io::Result<u64> {
         self.send_with(message, self.flags)
     }
 
     /// Sends the last message and flushes what MSG_MORE held back. Otherwise it would wait for the peer's delayed
     /// acknowledgement, which would lengthen the flood.
-    pub fn send_last(&self, message: &[u8]) -> io::Result<u64> {
+    pub(crate) fn send_last(&self, message: &[u8]) -> io::Result<u64> {
         if !self.shares_segments {
             return self.send(message);
         }
@@ -195,7 +195,7 @@ impl Channel {
     }
 
     /// Flushes what MSG_MORE held back of the messages so far.
-    pub fn push(&self) -> io::Result<()> {
+    pub(crate) fn push(&self) -> io::Result<()> {
         if self.shares_segments {
             // Turning it on sends what waits.
             self.socket.set_tcp_nodelay(true)?;
@@ -264,7 +264,7 @@ impl Channel {
 }
 
 /// TCP_INFO of all flows: counters are summed, other fields are the first flow's. `None` for datagrams.
-pub fn tcp_total<'a>(channels: impl IntoIterator<Item = &'a Channel>) -> Option<TcpInfo> {
+pub(crate) fn tcp_total<'a>(channels: impl IntoIterator<Item = &'a Channel>) -> Option<TcpInfo> {
     let info = |channel: &Channel| match channel.transport {
         Transport::Tcp => sys::tcp_info(&channel.socket).ok(),
         Transport::Udp => None,

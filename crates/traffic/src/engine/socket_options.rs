@@ -16,7 +16,7 @@ pub fn renounce_privileges() {
 }
 
 /// Sets the options of a new socket before bind: buffers and MSS must be set before connect or listen.
-pub fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
+pub(crate) fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     let Tuning {
         send_buffer,
         receive_buffer,
@@ -67,19 +67,19 @@ pub fn set(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
 
 /// Whether the messages of a trial may share segments. True for a TCP flood with `message` framing, where the next
 /// message follows at once, unless the study sets `nodelay` or requires one call per message.
-pub fn shares_segments(spec: &TrialSpec) -> bool {
+pub(crate) fn shares_segments(spec: &TrialSpec) -> bool {
     let joinable = spec.transport == Transport::Tcp && spec.framing == Framing::Message;
     joinable && spec.is_flood() && spec.io == Io::Batch && spec.tuning.nodelay.is_none()
 }
 
 /// Sets TCP_NODELAY on a connected or accepted socket.
-pub fn set_connected(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
+pub(crate) fn set_connected(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     let nodelay = spec.tuning.nodelay.unwrap_or(!shares_segments(spec));
     socket.set_tcp_nodelay(nodelay).named("TCP_NODELAY", &nodelay)
 }
 
 /// Sets SO_MAX_PACING_RATE on a sender's TCP socket, if the kernel paces.
-pub fn set_pacing(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
+pub(crate) fn set_pacing(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     match pacing_rate(spec) {
         Some(rate) => {
             // Queued data was written before its scheduled time: keep the queue as short as possible.
@@ -91,7 +91,7 @@ pub fn set_pacing(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
 }
 
 /// Pacing rate of each flow, payload bytes per second.
-pub fn pacing_rate(spec: &TrialSpec) -> Option<u64> {
+pub(crate) fn pacing_rate(spec: &TrialSpec) -> Option<u64> {
     let messages = spec.kernel_paced()? / f64::from(spec.flows);
     Some((messages * f64::from(spec.message_bytes)).round().max(1.0) as u64)
 }
@@ -99,7 +99,7 @@ pub fn pacing_rate(spec: &TrialSpec) -> Option<u64> {
 /// Makes a listening socket reflect the flow label of incoming connections. The kernel refuses this if
 /// net.ipv6.flowlabel_consistency is set (the default); then it chooses the labels of the replies, and the endpoint
 /// reports that. Testbeds clear that setting.
-pub fn set_listening(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
+pub(crate) fn set_listening(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
     match (label(spec), spec.transport) {
         (Some(label), Transport::Tcp) => match sys::reflect_flow_label(socket) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
@@ -110,7 +110,7 @@ pub fn set_listening(socket: &Socket, spec: &TrialSpec) -> io::Result<()> {
 }
 
 /// The address to connect to, with the flow label of the socket's packets.
-pub fn destination(socket: &Socket, spec: &TrialSpec, to: SocketAddr) -> io::Result<SockAddr> {
+pub(crate) fn destination(socket: &Socket, spec: &TrialSpec, to: SocketAddr) -> io::Result<SockAddr> {
     let (SocketAddr::V6(mut to), Some(label)) = (to, label(spec)) else { return Ok(to.into()) };
     sys::lease_flow_label(socket, *to.ip(), label).named("the flow label", &label)?;
     // The standard library passes the field unchanged to the kernel, which expects network byte order.
@@ -124,7 +124,7 @@ fn label(spec: &TrialSpec) -> Option<u32> {
 }
 
 /// Reads the options back.
-pub fn read_back(socket: &Socket, family: Family, transport: Transport) -> SocketOptions {
+pub(crate) fn read_back(socket: &Socket, family: Family, transport: Transport) -> SocketOptions {
     let is_tcp = transport == Transport::Tcp;
     let bytes = |size: io::Result<usize>| size.ok().and_then(|size| u32::try_from(size).ok());
     SocketOptions {

@@ -15,7 +15,7 @@ const INTERRUPTED_NS: u64 = 1_000;
 
 /// Both clocks, as they were at the last reading.
 #[derive(Debug, Clone)]
-pub struct StampClock {
+pub(crate) struct StampClock {
     read_ns: Nanos,
     /// The most exact reading of those that agree with the last one.
     realtime: RealtimeOffset,
@@ -29,7 +29,7 @@ pub struct StampClock {
 
 impl StampClock {
     /// The first reading: before any packet can arrive whose timestamp it is to be asked about.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         StampClock::of(sys::now_ns(), exact(&mut sys::realtime_offset))
     }
 
@@ -38,7 +38,7 @@ impl StampClock {
     }
 
     /// Reads both clocks, at this time of the monotonic one.
-    pub fn read(&mut self, read_ns: Nanos) {
+    pub(crate) fn read(&mut self, read_ns: Nanos) {
         self.read_by(read_ns, &mut sys::realtime_offset);
     }
 
@@ -64,13 +64,13 @@ impl StampClock {
 
     /// Whether the realtime clock was set between the last two readings, if only to and fro: the times between two
     /// timestamps from before and after are none.
-    pub fn moved(&self) -> bool {
+    pub(crate) fn moved(&self) -> bool {
         self.moved
     }
 
     /// When a packet arrived that was received at the last reading, by its timestamp: no later than that, and then if
     /// the timestamp is of another time.
-    pub fn arrival(&self, stamp_ns: Nanos) -> Nanos {
+    pub(crate) fn arrival(&self, stamp_ns: Nanos) -> Nanos {
         let arrived_ns = (stamp_ns as i64 - self.realtime.offset_ns).max(0) as Nanos;
         if self.was_set || arrived_ns < self.since_ns { self.read_ns } else { self.read_ns.min(arrived_ns) }
     }

@@ -6,14 +6,14 @@ use std::ops::Range;
 use std::thread;
 
 /// Distributes the flows over threads: one thread per flow, up to the number of processors.
-pub fn groups(flows: usize) -> Vec<Range<usize>> {
+pub(crate) fn groups(flows: usize) -> Vec<Range<usize>> {
     let threads = flows.min(sys::allowed_processors().count()).max(1);
     (0..threads).map(|thread| thread * flows / threads..(thread + 1) * flows / threads).collect()
 }
 
 /// Runs each group on its own thread; a single group runs on this thread. Waits for all threads and returns the first
 /// error.
-pub fn on_each<T: Send>(
+pub(crate) fn on_each<T: Send>(
     groups: &[Range<usize>],
     work: impl Fn(Range<usize>) -> io::Result<T> + Sync,
 ) -> io::Result<Vec<T>> {

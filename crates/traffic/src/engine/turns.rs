@@ -11,18 +11,18 @@ use std::time::Duration;
 /// Another arm of the trial has given up, and so does this one.
 #[derive(Debug, thiserror::Error)]
 #[error("another arm of the interleaved trial failed")]
-pub struct OtherArmFailed;
+pub(crate) struct OtherArmFailed;
 
 impl OtherArmFailed {
     /// Whether this is why a call failed.
-    pub fn is(error: &io::Error) -> bool {
+    pub(crate) fn is(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|source| source.is::<OtherArmFailed>())
     }
 }
 
 /// The turns of the arms of one sender. In each round every arm has one turn; the order of each round is drawn from the
 /// seed.
-pub struct Turns {
+pub(crate) struct Turns {
     arms: usize,
     seed: u64,
     state: Mutex<State>,
@@ -42,7 +42,7 @@ struct State {
 }
 
 /// One arm's place in the turns.
-pub struct Turn<'a> {
+pub(crate) struct Turn<'a> {
     order: Order<'a>,
     /// Rounds in which this arm has had its turn.
     rounds: u64,
@@ -60,12 +60,12 @@ enum Order<'a> {
 
 impl Turns {
     /// Turns of this many arms.
-    pub fn new(arms: usize, seed: u64) -> Self {
+    pub(crate) fn new(arms: usize, seed: u64) -> Self {
         Turns { arms, seed, state: Mutex::default(), changed: Condvar::new() }
     }
 
     /// The place of an arm, counted from 0. Each arm has one.
-    pub fn of(&self, arm: usize) -> Turn<'_> {
+    pub(crate) fn of(&self, arm: usize) -> Turn<'_> {
         Turn::new(Order::Passed { turns: self, arm })
     }
 
@@ -108,7 +108,7 @@ impl<'a> Turn<'a> {
     ///
     /// # Errors
     /// For more arms than there can be, or an arm beyond them.
-    pub fn in_slots(timetable: Timetable) -> io::Result<Self> {
+    pub(crate) fn in_slots(timetable: Timetable) -> io::Result<Self> {
         let Timetable { arm, arms, .. } = timetable;
         if arm >= arms || usize::from(arms) > Slicing::MOST_ARMS {
             let most = Slicing::MOST_ARMS;
@@ -123,7 +123,7 @@ impl<'a> Turn<'a> {
     ///
     /// # Errors
     /// If another arm has given up.
-    pub fn wait(&mut self) -> io::Result<bool> {
+    pub(crate) fn wait(&mut self) -> io::Result<bool> {
         let (turns, arm) = match &self.order {
             Order::Passed { turns, arm } => (turns, *arm),
             Order::Slots(timetable) => {
@@ -143,7 +143,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Ends this arm's turn.
-    pub fn pass(&mut self) {
+    pub(crate) fn pass(&mut self) {
         self.rounds += 1;
         if let Order::Passed { turns, .. } = &self.order {
             turns.locked().ended += 1;
@@ -152,7 +152,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Tells how long a slice of this arm must be, at the least. All arms of a sender say so in the first round.
-    pub fn propose(&self, slice_ns: Nanos) {
+    pub(crate) fn propose(&self, slice_ns: Nanos) {
         if let Order::Passed { turns, .. } = &self.order {
             let mut state = turns.locked();
             state.slice_ns = state.slice_ns.max(slice_ns);
@@ -161,7 +161,7 @@ impl<'a> Turn<'a> {
 
     /// The length of all slices, nanoseconds: the timetable's, or the longest that an arm proposed, which is known from
     /// the second round on.
-    pub fn slice_ns(&self) -> Nanos {
+    pub(crate) fn slice_ns(&self) -> Nanos {
         match &self.order {
             Order::Passed { turns, .. } => turns.locked().slice_ns,
             Order::Slots(timetable) => timetable.slice_ns,
@@ -169,7 +169,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Tells the rate of this arm's flood, messages per second, in the first round.
-    pub fn flooded(&self, per_second: f64) {
+    pub(crate) fn flooded(&self, per_second: f64) {
         if let Order::Passed { turns, .. } = &self.order {
             let mut state = turns.locked();
             state.flood_rate = Some(state.flood_rate.map_or(per_second, |rate| rate.min(per_second)));
@@ -178,7 +178,7 @@ impl<'a> Turn<'a> {
 
     /// The lowest rate at which an arm flooded, messages per second, which is known from the second round on; `None` in
     /// time slots.
-    pub fn flood_rate(&self) -> Option<f64> {
+    pub(crate) fn flood_rate(&self) -> Option<f64> {
         match &self.order {
             Order::Passed { turns, .. } => turns.locked().flood_rate,
             Order::Slots(_) => None,
@@ -186,7 +186,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Ends the arm's part: it has had all of its turns.
-    pub fn complete(mut self) {
+    pub(crate) fn complete(mut self) {
         self.complete = true;
     }
 }

@@ -11,7 +11,7 @@ use std::io;
 const ZEROCOPY_ROOMS: usize = 8;
 
 /// The flows of one thread, with buffers for the messages of one call.
-pub struct TxBatch<'a> {
+pub(crate) struct TxBatch<'a> {
     flows: Vec<Flow<'a>>,
     /// The number of the first flow.
     first: u16,
@@ -24,7 +24,7 @@ pub struct TxBatch<'a> {
 }
 
 /// Writes the header of another protocol than the probe's own.
-pub type HeaderWriter<'a> = &'a dyn Fn(&Header, &mut [u8]);
+pub(crate) type HeaderWriter<'a> = &'a dyn Fn(&Header, &mut [u8]);
 
 struct Flow<'a> {
     channel: &'a Channel,
@@ -36,7 +36,7 @@ struct Flow<'a> {
 
 /// Result of one send.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct TxResult {
+pub(crate) struct TxResult {
     /// Messages sent, including a partly sent last one.
     pub messages: usize,
     /// Calls repeated after ENOBUFS.
@@ -46,7 +46,7 @@ pub struct TxResult {
 impl<'a> TxBatch<'a> {
     /// Buffers for as many messages as the channels send per call, all with the same payload. The channels belong to
     /// one trial; `first` is the number of the first flow. Several flows have one buffer, and cannot use MSG_ZEROCOPY.
-    pub fn new(channels: &'a [Channel], first: u16) -> io::Result<Self> {
+    pub(crate) fn new(channels: &'a [Channel], first: u16) -> io::Result<Self> {
         let channel = &channels[0];
         let count = if channel.io == Io::Zerocopy { ZEROCOPY_ROOMS } else { 1 };
         let rooms = (0..count).map(|_| room(channel.at_once, channel.message_bytes)).collect();
@@ -63,22 +63,22 @@ impl<'a> TxBatch<'a> {
     }
 
     /// The same for whole datagrams with another protocol's header, without end markers.
-    pub fn with_header(self, writer: HeaderWriter<'a>) -> Self {
+    pub(crate) fn with_header(self, writer: HeaderWriter<'a>) -> Self {
         TxBatch { writer: Some(writer), ..self }
     }
 
     /// How many messages there is room for.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.rooms[self.room].count()
     }
 
     /// Resets the message counter.
-    pub fn begin_phase(&mut self) {
+    pub(crate) fn begin_phase(&mut self) {
         self.flows.iter_mut().for_each(|flow| flow.messages = 0);
     }
 
     /// A flow that can send; `None` on a timeout. A single flow is always returned: its sends block.
-    pub fn ready(&mut self) -> io::Result<Option<usize>> {
+    pub(crate) fn ready(&mut self) -> io::Result<Option<usize>> {
         match &mut self.ready {
             Some(ready) => ready.next(RECEIVE_TICK),
             None => Ok(Some(0)),
@@ -86,14 +86,14 @@ impl<'a> TxBatch<'a> {
     }
 
     /// Returns a ready flow unused.
-    pub fn keep(&mut self, flow: Option<usize>) {
+    pub(crate) fn keep(&mut self, flow: Option<usize>) {
         if let (Some(ready), Some(flow)) = (&mut self.ready, flow) {
             ready.again(flow);
         }
     }
 
     /// Waits until a buffer can be written to. Waits only if the kernel still uses all of them.
-    pub fn await_room(&mut self) -> io::Result<()> {
+    pub(crate) fn await_room(&mut self) -> io::Result<()> {
         match &mut self.zerocopy {
             Some(zerocopy) => zerocopy.await_room(&self.flows[0].channel.socket, self.room),
             None => Ok(()),
@@ -101,7 +101,7 @@ impl<'a> TxBatch<'a> {
     }
 
     /// Writes the header of message number `place` after a flow's next message into its buffer.
-    pub fn write(&mut self, flow: usize, place: usize, header: Header) {
+    pub(crate) fn write(&mut self, flow: usize, place: usize, header: Header) {
         let header = self.numbered(flow, place, header);
         let message = self.rooms[self.room].slot(place);
         match self.writer {
@@ -117,7 +117,7 @@ impl<'a> TxBatch<'a> {
 
     /// Sends the first `count` messages, written with this header, on a flow. With several flows, sends only what
     /// fits in the socket buffer.
-    pub fn send(&mut self, flow: usize, count: usize, header: Header) -> io::Result<TxResult> {
+    pub(crate) fn send(&mut self, flow: usize, count: usize, header: Header) -> io::Result<TxResult> {
         let header = self.numbered(flow, 0, header);
         let taken = match &mut self.ready {
             Some(ready) => {
@@ -143,7 +143,7 @@ impl<'a> TxBatch<'a> {
     }
 
     /// Sends the rests of partly sent messages and what is held back of whole ones. Blocks until they are sent.
-    pub fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         for flow in &mut self.flows {
             if let Some((header, bytes)) = flow.rest.take() {
                 let message = self.rooms[self.room].slot(0);
@@ -157,7 +157,7 @@ impl<'a> TxBatch<'a> {
 
     /// Sends an end marker on every flow, after what remains of its last message, and blocks until it is sent. Skips
     /// flows whose receiver has closed. Returns the number of markers sent.
-    pub fn mark_end(&mut self, header: Header) -> io::Result<u64> {
+    pub(crate) fn mark_end(&mut self, header: Header) -> io::Result<u64> {
         let mut sent = 0;
         self.await_room()?;
         self.flush()?;
@@ -181,7 +181,7 @@ impl<'a> TxBatch<'a> {
 
     /// Zero-copy sends, and how many of them the kernel copied anyway. Waits for the last completion. `None` without
     /// MSG_ZEROCOPY.
-    pub fn finish(self) -> io::Result<Option<(u64, u64)>> {
+    pub(crate) fn finish(self) -> io::Result<Option<(u64, u64)>> {
         let socket = &self.flows[0].channel.socket;
         self.zerocopy.map(|zerocopy| zerocopy.finish(socket)).transpose()
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(20);
 
 /// Tracks completions: the kernel numbers a socket's sends from 0 and reports which are complete.
-pub struct Zerocopy {
+pub(crate) struct Zerocopy {
     /// Sends so far.
     sent: u64,
     /// Completed sends, and how many of them were copied anyway.
@@ -21,23 +21,23 @@ pub struct Zerocopy {
 
 impl Zerocopy {
     /// Initial state for this many buffers.
-    pub fn new(rooms: usize) -> Self {
+    pub(crate) fn new(rooms: usize) -> Self {
         Zerocopy { sent: 0, done: 0, copied: 0, needed: vec![0; rooms] }
     }
 
     /// Records that this many sends used a buffer.
-    pub fn sent(&mut self, room: usize, sends: usize) {
+    pub(crate) fn sent(&mut self, room: usize, sends: usize) {
         self.sent += sends as u64;
         self.needed[room] = self.sent;
     }
 
     /// Waits until a buffer may be written to. TCP completes sends in order.
-    pub fn await_room(&mut self, socket: &Socket, room: usize) -> io::Result<()> {
+    pub(crate) fn await_room(&mut self, socket: &Socket, room: usize) -> io::Result<()> {
         self.await_done(socket, self.needed[room])
     }
 
     /// Waits for all completions. Returns the number of sends, and how many were copied anyway.
-    pub fn finish(mut self, socket: &Socket) -> io::Result<(u64, u64)> {
+    pub(crate) fn finish(mut self, socket: &Socket) -> io::Result<(u64, u64)> {
         self.await_done(socket, self.sent)?;
         Ok((self.sent, self.copied))
     }

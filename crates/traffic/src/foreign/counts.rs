@@ -81,7 +81,7 @@ pub(super) struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    pub fn new(
+    pub(super) fn new(
         size: Option<usize>,
         omit_until_ns: Nanos,
         stop: &'a AtomicBool,
@@ -102,7 +102,7 @@ impl<'a> Tally<'a> {
         }
     }
 
-    pub fn finish(mut self) -> ReceivedCounts {
+    pub(super) fn finish(mut self) -> ReceivedCounts {
         self.counts.lost = self.counts.next.saturating_sub(self.arrived);
         self.counts
     }
@@ -190,17 +190,17 @@ pub(super) struct SentTally<'a> {
 }
 
 impl<'a> SentTally<'a> {
-    pub fn new(message_bytes: u64, progress: &'a AtomicU64) -> Self {
+    pub(super) fn new(message_bytes: u64, progress: &'a AtomicU64) -> Self {
         SentTally { counts: SentCounts::default(), progress, message_bytes }
     }
 
     /// The measured part begins.
-    pub fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.counts.first_ns = sys::now_ns();
     }
 
     /// The message of this number was sent, the first of which is 0.
-    pub fn sent(&mut self, sequence: u64, is_measured: bool) {
+    pub(super) fn sent(&mut self, sequence: u64, is_measured: bool) {
         if is_measured {
             self.counts.measured = sequence + 1 - self.counts.omitted;
             self.progress.store(self.counts.measured * self.message_bytes, Ordering::Relaxed);

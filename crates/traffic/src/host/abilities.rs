@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Tests each capability on loopback, in both families where the family matters.
-pub fn all() -> BTreeMap<String, String> {
+pub(crate) fn all() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut note = |name: String, result: io::Result<()>| {
         found.insert(name, result.map_or_else(|error| error.to_string(), |()| "yes".to_owned()));

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static ALONE: AtomicBool = AtomicBool::new(false);
 
 /// Declares that no other host shares this host's kernel and processors.
-pub fn alone() {
+pub(crate) fn alone() {
     ALONE.store(true, Ordering::Relaxed);
 }
 
@@ -35,7 +35,7 @@ impl Snapshot {
 
 /// CPU time of an arm of an interleaved trial: of its threads, over its slices. `None` if the system does not count it.
 /// `parts` is user and kernel time of all that they did, if the system divides it: their slices are divided alike.
-pub fn of_slices(slices: &[Slice], parts: Option<(Nanos, Nanos)>) -> Option<CpuTime> {
+pub(crate) fn of_slices(slices: &[Slice], parts: Option<(Nanos, Nanos)>) -> Option<CpuTime> {
     let busy_ns: Option<u64> =
         slices.iter().filter(|slice| slice.messages > 0).map(|slice| slice.cpu_ns).sum();
     let window_ns = slices.iter().map(|slice| slice.last_ns.saturating_sub(slice.first_ns)).sum();
@@ -59,7 +59,7 @@ pub fn of_slices(slices: &[Slice], parts: Option<(Nanos, Nanos)>) -> Option<CpuT
 }
 
 /// A window over which CPU time is counted.
-pub struct CpuWindow {
+pub(crate) struct CpuWindow {
     scope: CpuScope,
     /// Reads the processors whose time counts. Allocated in advance, so that opening and closing a window does not
     /// allocate.
@@ -70,7 +70,7 @@ pub struct CpuWindow {
 
 impl CpuWindow {
     /// A window that is not open yet.
-    pub fn new(scope: CpuScope) -> Self {
+    pub(crate) fn new(scope: CpuScope) -> Self {
         let scope = if ALONE.load(Ordering::Relaxed) { CpuScope::Host } else { scope };
         // An empty list means all processors.
         let processors = match scope {
@@ -86,19 +86,19 @@ impl CpuWindow {
     }
 
     /// Opens the window.
-    pub fn open(&mut self) {
+    pub(crate) fn open(&mut self) {
         self.opened = Some(Snapshot::take(&mut self.reader));
     }
 
     /// Closes the window; only the first call counts.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         if self.closed.is_none() {
             self.closed = Some(Snapshot::take(&mut self.reader));
         }
     }
 
     /// Combines the windows of two threads of one host: from the first opening to the last closing.
-    pub fn join(&mut self, other: CpuWindow) {
+    pub(crate) fn join(&mut self, other: CpuWindow) {
         let both = |one: Option<Snapshot>, two: Option<Snapshot>| one.into_iter().chain(two);
         self.opened = both(self.opened, other.opened).min_by_key(|snapshot| snapshot.at_ns);
         self.closed = both(self.closed, other.closed).max_by_key(|snapshot| snapshot.at_ns);
@@ -106,7 +106,7 @@ impl CpuWindow {
 
     /// The CPU time from opening to closing (or to now, if it was not closed). `None` if the host counts none, or if
     /// the window was never opened or was closed before it was opened.
-    pub fn finish(mut self) -> Option<CpuTime> {
+    pub(crate) fn finish(mut self) -> Option<CpuTime> {
         self.close();
         let (from, to) = (self.opened?, self.closed?);
         if to.at_ns < from.at_ns {

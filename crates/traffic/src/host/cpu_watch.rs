@@ -14,7 +14,7 @@ const INTERVAL: Duration = Duration::from_millis(20);
 const MOST: usize = 10_000;
 
 /// Reads the processor times of this host until it is asked for a window, or dropped.
-pub struct CpuWatch {
+pub(crate) struct CpuWatch {
     stop: Sender<()>,
     thread: JoinHandle<Vec<Snapshot>>,
 }
@@ -24,7 +24,7 @@ impl CpuWatch {
     ///
     /// # Errors
     /// The system's, if there can be no further thread.
-    pub fn begin() -> io::Result<Self> {
+    pub(crate) fn begin() -> io::Result<Self> {
         let (stop, stopped) = channel();
         let thread =
             thread::Builder::new().name("cpu watch".to_owned()).spawn(move || read(&stopped, INTERVAL))?;
@@ -33,7 +33,7 @@ impl CpuWatch {
 
     /// The CPU time of this host between the first reading from `from_ns` on and the last one up to `to_ns`,
     /// nanoseconds of its monotonic clock. `None` if there are no two readings between, or the host counts none.
-    pub fn between(self, from_ns: Nanos, to_ns: Nanos) -> Option<CpuTime> {
+    pub(crate) fn between(self, from_ns: Nanos, to_ns: Nanos) -> Option<CpuTime> {
         drop(self.stop);
         window(&self.thread.join().ok()?, from_ns, to_ns)
     }

@@ -27,7 +27,7 @@ const MESSAGE: usize = 64;
 
 /// This host's noise floor, measured on the first call in a fifth of a second. Do not call it first during a
 /// trial.
-pub fn floor() -> NoiseFloor {
+pub(crate) fn floor() -> NoiseFloor {
     static FLOOR: OnceLock<NoiseFloor> = OnceLock::new();
     // On a separate thread, to set its timers like the engine's without changing other threads.
     let measured = || thread::spawn(measure).join().expect("measuring the noise floor does not panic");

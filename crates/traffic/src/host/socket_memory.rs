@@ -16,14 +16,14 @@ const MOST_ROWS: usize = 4096;
 ///
 /// The kernel counts this memory per protocol for the whole machine, across network namespaces, and for both families
 /// together (/proc/net/sockstat; sockstat6 has no such count).
-pub struct SocketMemory {
+pub(crate) struct SocketMemory {
     ended: Arc<AtomicBool>,
     sampler: Option<JoinHandle<Rows>>,
 }
 
 impl SocketMemory {
     /// Starts sampling if the trial asks for the figure; otherwise costs nothing.
-    pub fn watch(spec: &TrialSpec) -> Self {
+    pub(crate) fn watch(spec: &TrialSpec) -> Self {
         let ended = Arc::new(AtomicBool::new(false));
         let asked = spec.probe.metrics.contains(&Metric::MemorySockets);
         let sampler = asked.then(|| {
@@ -34,7 +34,7 @@ impl SocketMemory {
     }
 
     /// The maximum between two moments, KiB; `None` without samples between them.
-    pub fn peak_kib(mut self, from: Nanos, to: Nanos) -> Option<u64> {
+    pub(crate) fn peak_kib(mut self, from: Nanos, to: Nanos) -> Option<u64> {
         self.ended.store(true, Ordering::Relaxed);
         let rows = self.sampler.take()?.join().ok()?;
         Some(rows.peak(from, to)? / 1024)

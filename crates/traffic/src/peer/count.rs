@@ -10,19 +10,19 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How long after the last packet, or the last answer, an answer is waited for.
-pub const LOSS_THRESHOLD_NS: Nanos = 1_000_000_000;
+pub(super) const LOSS_THRESHOLD_NS: Nanos = 1_000_000_000;
 
 /// Send times of the latest packets, nanoseconds since 1970, so that an answer with another T1 is none.
-pub struct SendTimes(Box<[AtomicU64]>);
+pub(super) struct SendTimes(Box<[AtomicU64]>);
 
 impl SendTimes {
     const SLOTS: usize = 1 << 16;
 
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         SendTimes((0..Self::SLOTS).map(|_| AtomicU64::new(0)).collect())
     }
 
-    pub fn note(&self, sequence: u32, unix_ns: u64) {
+    pub(super) fn note(&self, sequence: u32, unix_ns: u64) {
         self.0[sequence as usize % Self::SLOTS].store(unix_ns, Ordering::Release);
     }
 
@@ -33,7 +33,7 @@ impl SendTimes {
 }
 
 /// Counts answers.
-pub struct AnswerCounter<'a> {
+pub(super) struct AnswerCounter<'a> {
     pub times: &'a SendTimes,
     /// Packets sent so far, which are those of the measurement.
     pub sent: &'a AtomicU64,
@@ -50,7 +50,7 @@ pub struct AnswerCounter<'a> {
 }
 
 impl<'a> AnswerCounter<'a> {
-    pub fn new(
+    pub(super) fn new(
         times: &'a SendTimes,
         sent: &'a AtomicU64,
         ended: &'a AtomicU64,

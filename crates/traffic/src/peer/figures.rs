@@ -183,7 +183,7 @@ pub struct ExchangeReport {
 }
 
 /// The delays, free of the clocks' offset.
-pub fn ways(samples: &[Sample], clock: &Clock) -> Option<Ways> {
+pub(super) fn ways(samples: &[Sample], clock: &Clock) -> Option<Ways> {
     let delays = |delay: &dyn Fn(&Sample) -> i64| {
         let (mut recorder, mut flow) = (DelayRecorder::new(), Variation::default());
         for sample in samples {

@@ -8,7 +8,7 @@ use stacklab_model::{Endpoint, HostReport, Probe, Role, Transport, TrialSpec, Tu
 const TCP_OPTION_BYTES: u32 = 12;
 
 /// Every contradiction between plan and socket. A different buffer size is only a warning ([`resized`]).
-pub fn contradictions(spec: &TrialSpec, side: &HostReport) -> Vec<String> {
+pub(crate) fn contradictions(spec: &TrialSpec, side: &HostReport) -> Vec<String> {
     let Tuning { nodelay, congestion_control, dscp, flow_label, busy_poll_us, mss, .. } = &spec.tuning;
     let Endpoint { options, congestion_control: observed_control, .. } = &side.endpoint;
     let (name, mut found) = (side.role.name(), Vec::new());
@@ -59,7 +59,7 @@ fn text(value: Option<impl ToString>) -> Option<String> {
 
 /// Buffers that differ from the requested size. Linux doubles the requested size for its own bookkeeping, limited to
 /// the machine's maximum (which root may exceed) and to a minimum of a packet or two.
-pub fn resized(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Option<Warning> {
+pub(crate) fn resized(spec: &TrialSpec, host_reports: [&HostReport; 2]) -> Option<Warning> {
     let mut found = Vec::new();
     for side in host_reports {
         let (asked, options) = (&spec.tuning, &side.endpoint.options);

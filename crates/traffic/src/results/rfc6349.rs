@@ -4,7 +4,7 @@ use stacklab_model::{Family, Rate, Transport, wire_size};
 
 /// Ideal transfer time of a payload in full segments at a link's rate, seconds (section 4.1.1, with TCP timestamps,
 /// which are used here).
-pub fn ideal_seconds(payload_bytes: f64, rate: Rate, family: Family, mtu: u32) -> f64 {
+pub(super) fn ideal_seconds(payload_bytes: f64, rate: Rate, family: Family, mtu: u32) -> f64 {
     let headers = family.header_bytes() + Transport::Tcp.header_bytes();
     let full = mtu.saturating_sub(headers).max(1);
     let wire = wire_size(family, Transport::Tcp, full, mtu).wire_bytes;
@@ -12,17 +12,17 @@ pub fn ideal_seconds(payload_bytes: f64, rate: Rate, family: Family, mtu: u32) -
 }
 
 /// Actual over ideal transfer time (section 4.1).
-pub fn transfer_time_ratio(actual_seconds: f64, ideal_seconds: f64) -> f64 {
+pub(super) fn transfer_time_ratio(actual_seconds: f64, ideal_seconds: f64) -> f64 {
     actual_seconds / ideal_seconds
 }
 
 /// Per cent of the sent bytes (including retransmissions) that were not retransmissions (section 4.2).
-pub fn tcp_efficiency(sent_bytes: u64, sent_again_bytes: u64) -> f64 {
+pub(super) fn tcp_efficiency(sent_bytes: u64, sent_again_bytes: u64) -> f64 {
     sent_bytes.saturating_sub(sent_again_bytes) as f64 * 100.0 / sent_bytes as f64
 }
 
 /// Per cent by which round trips exceeded the baseline (section 4.3). Both in the same unit.
-pub fn buffer_delay(mean: f64, baseline: f64) -> f64 {
+pub(super) fn buffer_delay(mean: f64, baseline: f64) -> f64 {
     (mean - baseline) * 100.0 / baseline
 }
 

@@ -7,7 +7,7 @@ use stacklab_model::{HostReport, IntervalRow, Length, Probe, Slice, TrialSpec, W
 const LONG_NS: u64 = 250_000_000;
 
 /// The warning of a run in which nothing moved for long.
-pub fn standstill(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Option<Warning> {
+pub(super) fn standstill(spec: &TrialSpec, sender: &HostReport, receiver: &HostReport) -> Option<Warning> {
     if spec.probe.probe == Probe::Connect {
         return None;
     }

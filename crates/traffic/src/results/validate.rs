@@ -40,7 +40,7 @@ pub(crate) fn validate_all(
 
 /// Whether the trial has other traffic, which the interfaces count too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OtherTraffic {
+pub(crate) enum OtherTraffic {
     /// No other traffic.
     None,
     /// A stream in the other direction, or background traffic.
@@ -52,7 +52,7 @@ pub enum OtherTraffic {
 }
 
 /// Validates one transfer: valid, or invalid with every contradiction.
-pub fn validate(
+pub(crate) fn validate(
     spec: &TrialSpec,
     path: &Path,
     sender: &HostReport,

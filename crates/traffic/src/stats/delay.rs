@@ -7,7 +7,7 @@ use stacklab_model::{Buckets, Delays};
 const LONGEST_NS: u64 = 100_000_000_000;
 
 /// Records delays in order of arrival.
-pub struct DelayRecorder {
+pub(crate) struct DelayRecorder {
     histogram: Histogram<u64>,
     sum_ns: u128,
     variations: u64,
@@ -16,20 +16,20 @@ pub struct DelayRecorder {
 
 /// Jitter state of one flow: its last delay, and its smoothed jitter so far.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Variation {
+pub(crate) struct Variation {
     previous_ns: Option<u64>,
     rfc3550_ns: f64,
 }
 
 impl DelayRecorder {
     /// Nothing recorded.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid");
         DelayRecorder { histogram, sum_ns: 0, variations: 0, variation_sum_ns: 0 }
     }
 
     /// Records the delay of the next arrival of a flow.
-    pub fn record(&mut self, delay_ns: u64, flow: &mut Variation) {
+    pub(crate) fn record(&mut self, delay_ns: u64, flow: &mut Variation) {
         self.histogram.saturating_record(delay_ns);
         self.sum_ns += u128::from(delay_ns);
         if let Some(previous) = flow.previous_ns {
@@ -42,7 +42,7 @@ impl DelayRecorder {
     }
 
     /// Adds another recorder's delays.
-    pub fn join(&mut self, other: &DelayRecorder) {
+    pub(crate) fn join(&mut self, other: &DelayRecorder) {
         self.histogram.add(&other.histogram).expect("both have the same bounds");
         self.sum_ns += other.sum_ns;
         self.variations += other.variations;
@@ -50,7 +50,7 @@ impl DelayRecorder {
     }
 
     /// The recorded delays of these flows; `None` without any.
-    pub fn finish<'a>(self, flows: impl Iterator<Item = &'a Variation>) -> Option<Delays> {
+    pub(crate) fn finish<'a>(self, flows: impl Iterator<Item = &'a Variation>) -> Option<Delays> {
         let count = self.histogram.len();
         if count == 0 {
             return None;

@@ -30,19 +30,19 @@ impl IntervalSample {
 }
 
 /// Counts arrivals by interval.
-pub struct Series {
+pub(crate) struct Series {
     interval_ns: u64,
     rows: Vec<IntervalSample>,
 }
 
 impl Series {
     /// An empty series with rows of this many nanoseconds.
-    pub fn new(interval_ns: u64) -> Self {
+    pub(crate) fn new(interval_ns: u64) -> Self {
         Series { interval_ns: interval_ns.max(1), rows: Vec::with_capacity(MOST_ROWS) }
     }
 
     /// Counts a message by its arrival time since the first, with its delay if known.
-    pub fn record(&mut self, since_first_ns: u64, bytes: u64, delay_ns: Option<u64>) {
+    pub(crate) fn record(&mut self, since_first_ns: u64, bytes: u64, delay_ns: Option<u64>) {
         let mut place = since_first_ns / self.interval_ns;
         while place >= MOST_ROWS as u64 {
             self.double();
@@ -73,7 +73,7 @@ impl Series {
     }
 
     /// Adds another series with the same start time.
-    pub fn join(&mut self, mut other: Series) {
+    pub(crate) fn join(&mut self, mut other: Series) {
         while self.interval_ns < other.interval_ns {
             self.double();
         }
@@ -89,14 +89,14 @@ impl Series {
     }
 
     /// The minimum delay of each row that has any, with the row's mid time.
-    pub fn minima(&self) -> Vec<(u64, u64)> {
+    pub(crate) fn minima(&self) -> Vec<(u64, u64)> {
         let rows = self.rows.iter().enumerate().filter(|(_, row)| row.timed > 0);
         let middle = |place: usize| place as u64 * self.interval_ns + self.interval_ns / 2;
         rows.map(|(place, row)| (middle(place), row.delay_min_ns)).collect()
     }
 
     /// The rows, in order.
-    pub fn finish(&self) -> Vec<IntervalRow> {
+    pub(crate) fn finish(&self) -> Vec<IntervalRow> {
         let rows = self.rows.iter().enumerate().map(|(place, row)| IntervalRow {
             start_ns: place as u64 * self.interval_ns,
             messages: row.messages,

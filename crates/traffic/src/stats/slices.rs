@@ -4,12 +4,12 @@ use crate::sys::{self, Nanos, RunDelay};
 use stacklab_model::{Slice, TrialSpec};
 
 /// Maximum number of slices of an arm.
-pub const MOST_SLICES: usize = 100_000;
+pub(crate) const MOST_SLICES: usize = 100_000;
 /// Delays of which a slice's median is computed; further delays of the slice are not in it.
 const MOST_DELAYS: usize = 8192;
 
 /// Counts arrivals by slice.
-pub struct SliceCounter {
+pub(crate) struct SliceCounter {
     rows: Vec<Slice>,
     /// Delays of the last row, in order of arrival.
     delays: Vec<u64>,
@@ -24,7 +24,7 @@ pub struct SliceCounter {
 
 impl SliceCounter {
     /// Counts nothing yet, for the calling thread. `None` for a trial that is not interleaved.
-    pub fn new(spec: &TrialSpec) -> Option<Self> {
+    pub(crate) fn new(spec: &TrialSpec) -> Option<Self> {
         spec.slicing.map(|_| SliceCounter {
             rows: Vec::with_capacity(1024),
             delays: Vec::with_capacity(MOST_DELAYS),
@@ -37,7 +37,7 @@ impl SliceCounter {
 
     /// Counts a message of the slice with this number modulo 256, and its delay if known. Messages that are late
     /// count for their own slice.
-    pub fn record(&mut self, slice: u8, arrived: Nanos, delay_ns: Option<u64>) {
+    pub(crate) fn record(&mut self, slice: u8, arrived: Nanos, delay_ns: Option<u64>) {
         let round = self.round(slice);
         if round >= MOST_SLICES {
             return;
@@ -76,7 +76,7 @@ impl SliceCounter {
     }
 
     /// Completes the last row: its CPU time, waiting time and delays are known.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         let Some(row) = self.rows.last_mut() else { return };
         if let (Some(began), Some(now)) = (self.cpu_began.take(), sys::thread_cpu_ns()) {
             row.cpu_ns = Some(now.saturating_sub(began));
@@ -97,13 +97,13 @@ impl SliceCounter {
     }
 
     /// User and kernel time of the counting thread since the first slice began, if the system divides it.
-    pub fn cpu_parts(&self) -> Option<(Nanos, Nanos)> {
+    pub(crate) fn cpu_parts(&self) -> Option<(Nanos, Nanos)> {
         let (began, now) = self.parts[0].zip(self.parts[1])?;
         Some((now.0.saturating_sub(began.0), now.1.saturating_sub(began.1)))
     }
 
     /// Adds another thread's slices of the same arm. Medians stay those of the thread that has them.
-    pub fn join(&mut self, mut other: SliceCounter) {
+    pub(crate) fn join(&mut self, mut other: SliceCounter) {
         self.close();
         other.close();
         for (round, theirs) in other.rows.into_iter().enumerate() {
@@ -131,7 +131,7 @@ impl SliceCounter {
     }
 
     /// All slices, in order.
-    pub fn finish(mut self) -> Vec<Slice> {
+    pub(crate) fn finish(mut self) -> Vec<Slice> {
         self.close();
         self.rows
     }

@@ -4,7 +4,7 @@ use crate::sys::types::Nanos;
 
 /// The control messages (cmsg) of a received datagram.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct RecvMeta {
+pub(crate) struct RecvMeta {
     /// Software receive timestamp, nanoseconds of the realtime clock, where enabled.
     pub software_rx_ns: Option<Nanos>,
     /// Hardware receive timestamp, nanoseconds of the interface's own clock, where the interface takes it.
@@ -18,7 +18,7 @@ pub struct RecvMeta {
 /// A transmit timestamp.
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "other systems give none"))]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TxTimestamp {
+pub(crate) enum TxTimestamp {
     /// Software timestamp: handed to the driver, nanoseconds of the realtime clock.
     Software(Nanos),
     /// Hardware timestamp, nanoseconds of the interface's own clock.

@@ -9,7 +9,7 @@ thread_local! {
 }
 
 /// Number of allocations on this thread so far.
-pub fn asked() -> u64 {
+pub(crate) fn asked() -> u64 {
     ASKED.get()
 }
 

@@ -1,11 +1,11 @@
 //! The interface to the operating system: all platform code and all `unsafe` of the engine is in this module.
 //!
-//! Every system has the same names: `linux` is complete, `windows` uses Winsock, `bsd` uses POSIX alone. Code that
-//! the last two share is in `plain` (one message per call) and `unsupported` (Linux-only functions, which return an
-//! error with a reason).
+//! Both systems have the same names. `linux` is complete; `windows` uses Winsock, with `plain` (one message per call)
+//! and `unsupported` (Linux-only functions, which return an error with a reason).
+#![allow(unsafe_code)]
 
 #[cfg(test)]
-pub mod counting;
+pub(crate) mod counting;
 
 mod cmsg;
 mod types;
@@ -20,28 +20,35 @@ mod unix;
 #[cfg(not(target_os = "linux"))]
 mod unsupported;
 
-#[cfg(not(any(target_os = "linux", windows)))]
-mod bsd;
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;
 #[cfg(windows)]
 mod windows;
 
-#[cfg(not(any(target_os = "linux", windows)))]
-pub use bsd::*;
 #[cfg(target_os = "linux")]
 pub use linux::*;
 #[cfg(windows)]
-pub use windows::*;
+pub(crate) use windows::*;
 
 #[cfg(not(target_os = "linux"))]
-pub use plain::*;
+pub(crate) use plain::*;
 #[cfg(unix)]
-pub use posix::*;
+pub(crate) use posix::*;
 #[cfg(unix)]
-pub use unix::*;
+pub(crate) use unix::*;
 #[cfg(not(target_os = "linux"))]
-pub use unsupported::*;
+pub(crate) use unsupported::*;
 
-pub use cmsg::{RecvMeta, TxTimestamp};
-pub use types::*;
+pub(crate) use cmsg::{RecvMeta, TxTimestamp};
+pub(crate) use types::*;
+
+use socket2::Socket;
+use std::io;
+use std::mem::MaybeUninit;
+
+/// Reads what waits at a socket, and leaves it there. Returns how many bytes it wrote.
+pub(crate) fn peek(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+    let room: *mut [u8] = room;
+    // SAFETY: both have the same layout, and the call writes initialised bytes alone.
+    socket.peek(unsafe { &mut *(room as *mut [MaybeUninit<u8>]) })
+}

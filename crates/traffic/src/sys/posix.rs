@@ -1,4 +1,4 @@
-//! Socket options that Linux and the BSDs have in common.
+//! POSIX socket options.
 
 use socket2::Socket;
 use stacklab_model::Family;
@@ -43,23 +43,23 @@ pub(super) fn set_option(socket: &Socket, level: c_int, name: c_int, value: c_in
 }
 
 /// The maximum segment size: the requested one before the connection, then the sending MSS without TCP options.
-pub fn mss(socket: &Socket) -> io::Result<u32> {
+pub(crate) fn mss(socket: &Socket) -> io::Result<u32> {
     number(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG)
 }
 
 /// Limits the maximum segment size of a future connection, in both directions.
-pub fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
+pub(crate) fn set_mss(socket: &Socket, bytes: u32) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, bytes as c_int)
 }
 
 /// The traffic class (DSCP and ECN) of sent packets.
-pub fn traffic_class(socket: &Socket, family: Family) -> io::Result<u32> {
+pub(crate) fn traffic_class(socket: &Socket, family: Family) -> io::Result<u32> {
     let (level, name) = traffic_class_option(family);
     number(socket, level, name)
 }
 
 /// Sets the traffic class.
-pub fn set_traffic_class(socket: &Socket, family: Family, byte: u8) -> io::Result<()> {
+pub(crate) fn set_traffic_class(socket: &Socket, family: Family, byte: u8) -> io::Result<()> {
     let (level, name) = traffic_class_option(family);
     set_option(socket, level, name, byte.into())
 }

@@ -3,16 +3,16 @@
 use std::time::Duration;
 
 /// Nanoseconds of a host's clock.
-pub type Nanos = u64;
+pub(crate) type Nanos = u64;
 
 /// How long a receive waits before its sink is called to check the time.
-pub const RECEIVE_TICK: Duration = Duration::from_millis(20);
+pub(crate) const RECEIVE_TICK: Duration = Duration::from_millis(20);
 /// How long a send may block before the receiver counts as stuck.
-pub const SEND_LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const SEND_LIMIT: Duration = Duration::from_secs(20);
 
 /// A reading of the realtime clock between two of the monotonic one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RealtimeOffset {
+pub(crate) struct RealtimeOffset {
     /// How far it is ahead of the monotonic clock, nanoseconds.
     pub offset_ns: i64,
     /// Maximum error, nanoseconds: half of the time between the two readings.
@@ -21,7 +21,7 @@ pub struct RealtimeOffset {
 
 impl RealtimeOffset {
     /// The offset by readings of the monotonic, the realtime and the monotonic clock, in this order.
-    pub fn of(before: Nanos, realtime: i64, after: Nanos) -> Self {
+    pub(crate) fn of(before: Nanos, realtime: i64, after: Nanos) -> Self {
         let bound_ns = (after - before) / 2;
         RealtimeOffset { offset_ns: realtime - (before + bound_ns) as i64, bound_ns }
     }
@@ -29,7 +29,7 @@ impl RealtimeOffset {
 
 /// The readiness to wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Interest {
+pub(crate) enum Interest {
     /// Data has arrived.
     Readable,
     /// There is room again after the buffer was full.
@@ -38,7 +38,7 @@ pub enum Interest {
 
 /// Completed zero-copy sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ZerocopyCompletion {
+pub(crate) struct ZerocopyCompletion {
     /// How many.
     pub sends: u64,
     /// Whether the kernel copied them anyway, as it does for a receiver on the same machine.
@@ -47,7 +47,7 @@ pub struct ZerocopyCompletion {
 
 /// Processor times, nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct CpuTimes {
+pub(crate) struct CpuTimes {
     /// User and nice.
     pub user_ns: u64,
     /// System; including interrupts and stolen time if these are not counted separately.
@@ -68,7 +68,7 @@ pub struct CpuTimes {
 
 /// How exactly idle time is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MeasuredIdle {
+pub(crate) struct MeasuredIdle {
     /// Number of processors.
     pub processors: u32,
     /// By how much [`CpuTimes::idle_ns`] may be too small, since it is told in ticks.
@@ -79,7 +79,7 @@ pub struct MeasuredIdle {
 
 /// Properties of a host. Unknown ones are empty, absent or zero.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct SystemInfo {
+pub(crate) struct SystemInfo {
     /// Operating system.
     pub os: String,
     /// Release of its kernel.

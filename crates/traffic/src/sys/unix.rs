@@ -1,4 +1,4 @@
-//! Code shared by Linux and the BSDs.
+//! POSIX calls.
 
 use crate::sys::types::{Nanos, RealtimeOffset};
 use nix::ifaddrs::getifaddrs;
@@ -18,20 +18,20 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 /// Shorter waits than this spin instead of sleeping, since a sleep ends tens of microseconds late.
-pub const LEAST_SLEEP_NS: Nanos = 120_000;
+pub(crate) const LEAST_SLEEP_NS: Nanos = 120_000;
 /// Flag of a send or receive that does not block.
-pub const DONTWAIT: c_int = libc::MSG_DONTWAIT;
+pub(crate) const DONTWAIT: c_int = libc::MSG_DONTWAIT;
 /// Flags of an ordinary send.
-pub const SEND_PLAIN: c_int = libc::MSG_NOSIGNAL;
+pub(crate) const SEND_PLAIN: c_int = libc::MSG_NOSIGNAL;
 
 /// The monotonic clock, which all namespaces of one machine share.
-pub fn now_ns() -> Nanos {
+pub(crate) fn now_ns() -> Nanos {
     let now = clock_gettime(ClockId::CLOCK_MONOTONIC).expect("every POSIX system has the monotonic clock");
     now.tv_sec() as Nanos * 1_000_000_000 + now.tv_nsec() as Nanos
 }
 
 /// Offset of the realtime clock from [`now_ns`] at this moment. Converts the kernel's packet timestamps to this clock.
-pub fn realtime_offset() -> RealtimeOffset {
+pub(crate) fn realtime_offset() -> RealtimeOffset {
     let realtime = || {
         let now = clock_gettime(ClockId::CLOCK_REALTIME).expect("every POSIX system has the realtime clock");
         now.tv_sec() * 1_000_000_000 + now.tv_nsec()
@@ -41,18 +41,18 @@ pub fn realtime_offset() -> RealtimeOffset {
 
 /// Sets the timeouts of a trial's socket: [`RECEIVE_TICK`](crate::sys::types::RECEIVE_TICK) and
 /// [`SEND_LIMIT`](crate::sys::types::SEND_LIMIT).
-pub fn set_timeouts(socket: &Socket) -> io::Result<()> {
+pub(crate) fn set_timeouts(socket: &Socket) -> io::Result<()> {
     socket.set_read_timeout(Some(crate::sys::types::RECEIVE_TICK))?;
     socket.set_write_timeout(Some(crate::sys::types::SEND_LIMIT))
 }
 
 /// Sends; blocks up to the socket's timeout, then returns `WouldBlock`.
-pub fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
+pub(crate) fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
     socket.send_with_flags(message, flags)
 }
 
 /// Sends as much as fits without blocking; `None` if nothing fits.
-pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
+pub(crate) fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
     match socket.send_with_flags(message, flags | DONTWAIT) {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
             Ok(None)
@@ -62,12 +62,12 @@ pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Opt
 }
 
 /// Receives; `WouldBlock` after the socket's timeout.
-pub fn receive(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn receive(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     socket.read(room)
 }
 
 /// Receives without blocking; `WouldBlock` without data.
-pub fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel writes at most `room.len()`
     // bytes to `room`.
     let received = unsafe { libc::recv(socket.as_raw_fd(), room.as_mut_ptr().cast(), room.len(), DONTWAIT) };
@@ -75,23 +75,23 @@ pub fn receive_now(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
 }
 
 /// Accepts a connection, with its peer's address; `WouldBlock` after the socket's timeout.
-pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
+pub(crate) fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
     let (connection, peer) = socket.accept()?;
     Ok((connection, peer.as_socket()))
 }
 
 /// Sleeps for this time, plus tens of microseconds.
-pub fn sleep(time: Duration) {
+pub(crate) fn sleep(time: Duration) {
     std::thread::sleep(time);
 }
 
 /// The source address of the next datagram, which stays in the queue; `WouldBlock` after the socket's timeout.
-pub fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
+pub(crate) fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
     socket.peek_sender()
 }
 
 /// Whether a send failed with ENOBUFS.
-pub fn is_out_of_buffers(error: &io::Error) -> bool {
+pub(crate) fn is_out_of_buffers(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::ENOBUFS)
 }
 
@@ -99,9 +99,8 @@ pub fn is_out_of_buffers(error: &io::Error) -> bool {
 const OTHER_FILES: u64 = 128;
 
 /// Raises the limit on open files for this many sockets. The error says what to do.
-pub fn raise_file_limit(sockets: u64) -> io::Result<()> {
-    let files = if cfg!(target_os = "linux") { "/proc/self/fd" } else { "/dev/fd" };
-    let open = std::fs::read_dir(files).map_or(0, |files| files.count() as u64);
+pub(crate) fn raise_file_limit(sockets: u64) -> io::Result<()> {
+    let open = std::fs::read_dir("/proc/self/fd").map_or(0, |files| files.count() as u64);
     let needed = open + sockets + OTHER_FILES;
     let (now, most) = getrlimit(Resource::RLIMIT_NOFILE)?;
     if i128::from(now) >= i128::from(needed) {
@@ -122,74 +121,54 @@ pub fn raise_file_limit(sockets: u64) -> io::Result<()> {
 }
 
 /// Pins this thread to a processor.
-pub fn pin_thread(processor: usize) -> io::Result<()> {
+pub(crate) fn pin_thread(processor: usize) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(processor)?;
     Ok(sched_setaffinity(Pid::from_raw(0), &set)?)
 }
 
 /// The processors that this thread may use, without allocating.
-pub fn allowed_processors() -> impl Iterator<Item = usize> {
+pub(crate) fn allowed_processors() -> impl Iterator<Item = usize> {
     let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
     (0..CpuSet::count()).filter(move |cpu| allowed.is_set(*cpu).unwrap_or(false))
 }
 
 /// This process's user and system time so far, nanoseconds.
-pub fn own_cpu_ns() -> (u64, u64) {
+pub(crate) fn own_cpu_ns() -> (u64, u64) {
     getrusage(UsageWho::RUSAGE_SELF).map_or((0, 0), |usage| {
         let ns = |time: nix::sys::time::TimeVal| time.num_microseconds() as u64 * 1000;
         (ns(usage.user_time()), ns(usage.system_time()))
     })
 }
 
-/// Limits the memory that this process can write to, bytes; Linux only.
-#[cfg(not(target_os = "linux"))]
-pub fn bound_memory(_bytes: u64) -> io::Result<()> {
-    Ok(())
-}
-
 /// Limits the memory that this process can write to, bytes. Not its address space, of which each thread reserves much.
-#[cfg(target_os = "linux")]
-pub fn bound_memory(bytes: u64) -> io::Result<()> {
+pub(crate) fn bound_memory(bytes: u64) -> io::Result<()> {
     Ok(setrlimit(Resource::RLIMIT_DATA, bytes as _, bytes as _)?)
 }
 
 /// Whether a congestion control is there without a module of the kernel being loaded for it.
-pub fn has_congestion_control(name: &str) -> bool {
+pub(crate) fn has_congestion_control(name: &str) -> bool {
     match std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control") {
         Ok(loaded) => loaded.split_whitespace().any(|loaded| loaded == name),
-        Err(_) => !cfg!(target_os = "linux"),
+        Err(_) => false,
     }
 }
 
 /// This thread's CPU time so far, nanoseconds.
-pub fn thread_cpu_ns() -> Option<Nanos> {
+pub(crate) fn thread_cpu_ns() -> Option<Nanos> {
     let used = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID).ok()?;
     Some(used.tv_sec() as Nanos * 1_000_000_000 + used.tv_nsec() as Nanos)
 }
 
 /// This thread's user and kernel time so far, nanoseconds. Linux divides by what its ticks found running.
-#[cfg(any(target_os = "linux", target_os = "freebsd"))]
-pub fn thread_cpu_parts() -> Option<(Nanos, Nanos)> {
+pub(crate) fn thread_cpu_parts() -> Option<(Nanos, Nanos)> {
     let usage = getrusage(UsageWho::RUSAGE_THREAD).ok()?;
     let ns = |time: nix::sys::time::TimeVal| time.num_microseconds() as Nanos * 1000;
     Some((ns(usage.user_time()), ns(usage.system_time())))
 }
 
-/// The same: not counted for a thread.
-#[cfg(not(any(target_os = "linux", target_os = "freebsd")))]
-pub fn thread_cpu_parts() -> Option<(Nanos, Nanos)> {
-    None
-}
-
-/// The largest resident set of this process so far, KiB.
-#[cfg(not(target_os = "linux"))]
-pub fn peak_rss_kib() -> Option<u64> {
-    getrusage(UsageWho::RUSAGE_SELF).ok().and_then(|usage| u64::try_from(usage.max_rss()).ok())
-}
-
 /// The name of the interface that holds an address. A link-local one is held in its zone only.
-pub fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
+pub(crate) fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
     let address = ScopedAddr::from(address);
     let holds = |storage: &SockaddrStorage| {
         let v4 = storage.as_sockaddr_in().map(|found| SocketAddrV4::from(*found).into());
@@ -201,7 +180,7 @@ pub fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
 }
 
 /// The names of this host's interfaces, in order.
-pub fn interfaces() -> io::Result<Vec<String>> {
+pub(crate) fn interfaces() -> io::Result<Vec<String>> {
     let mut names: Vec<String> = getifaddrs()?.map(|interface| interface.interface_name).collect();
     names.sort();
     names.dedup();
@@ -209,7 +188,7 @@ pub fn interfaces() -> io::Result<Vec<String>> {
 }
 
 /// Index and name of each of this host's interfaces, in order.
-pub fn interface_indices() -> io::Result<Vec<(u32, String)>> {
+pub(crate) fn interface_indices() -> io::Result<Vec<(u32, String)>> {
     let interfaces = if_nameindex()?;
     let mut all: Vec<(u32, String)> =
         interfaces.iter().map(|found| (found.index(), found.name().to_string_lossy().into_owned())).collect();
@@ -218,24 +197,24 @@ pub fn interface_indices() -> io::Result<Vec<(u32, String)>> {
 }
 
 /// TCP congestion control of a socket.
-pub fn congestion_control(socket: &Socket) -> Option<String> {
+pub(crate) fn congestion_control(socket: &Socket) -> Option<String> {
     let name = socket.tcp_congestion().ok()?;
     Some(String::from_utf8_lossy(&name).trim_end_matches('\0').to_owned())
 }
 
 /// Sets TCP congestion control.
-pub fn set_congestion_control(socket: &Socket, name: &str) -> io::Result<()> {
+pub(crate) fn set_congestion_control(socket: &Socket, name: &str) -> io::Result<()> {
     socket.set_tcp_congestion(name.as_bytes())
 }
 
 /// A pollfd.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct PollEntry(libc::pollfd);
+pub(crate) struct PollEntry(libc::pollfd);
 
 impl PollEntry {
     /// Polls a socket for this readiness. The socket must be open during each poll.
-    pub fn new(socket: &Socket, what: crate::sys::types::Interest) -> Self {
+    pub(crate) fn new(socket: &Socket, what: crate::sys::types::Interest) -> Self {
         let events = match what {
             crate::sys::types::Interest::Readable => libc::POLLIN,
             crate::sys::types::Interest::Writable => libc::POLLOUT,
@@ -244,19 +223,19 @@ impl PollEntry {
     }
 
     /// Whether the last poll found it ready or in error.
-    pub fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         self.0.revents != 0
     }
 
     /// Whether it belongs to this socket.
-    #[cfg(any(test, not(target_os = "linux")))]
-    pub fn is_of(&self, socket: &Socket) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_of(&self, socket: &Socket) -> bool {
         self.0.fd == socket.as_raw_fd()
     }
 }
 
 /// Waits until one of the sockets is ready, or until the limit.
-pub fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
+pub(crate) fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
     let milliseconds = limit.as_millis().min(c_int::MAX as u128) as c_int;
     // SAFETY: `PollEntry` holds nothing but a `pollfd`, so that the slice is one of as many of these, which the kernel
     // reads and writes within the call.

@@ -14,13 +14,13 @@ use std::net::Ipv6Addr;
 use std::time::Duration;
 
 /// Whether one call can send or receive several messages.
-pub const BATCHED_CALLS: bool = false;
+pub(crate) const BATCHED_CALLS: bool = false;
 /// Flags of a send whose message must not share a packet with the next one: no such flag here.
-pub const SEND_EOR: c_int = os::SEND_PLAIN;
+pub(crate) const SEND_EOR: c_int = os::SEND_PLAIN;
 /// Flags of a send that is followed at once by another one: no such flag here.
-pub const SEND_MORE: c_int = os::SEND_PLAIN;
+pub(crate) const SEND_MORE: c_int = os::SEND_PLAIN;
 /// Flag of a zero-copy send: no such flag here, and [`enable_zerocopy`] returns an error.
-pub const SEND_ZEROCOPY: c_int = 0;
+pub(crate) const SEND_ZEROCOPY: c_int = 0;
 
 pub(super) fn unsupported<T>(what: &str) -> io::Result<T> {
     let text = format!("stacklab's agent for {} has no {what}", std::env::consts::OS);
@@ -28,32 +28,32 @@ pub(super) fn unsupported<T>(what: &str) -> io::Result<T> {
 }
 
 /// How long a thread waited for a processor: not counted.
-pub struct RunDelay;
+pub(crate) struct RunDelay;
 
 impl RunDelay {
     /// Of the calling thread.
-    pub fn of_this_thread() -> Self {
+    pub(crate) fn of_this_thread() -> Self {
         RunDelay
     }
 
     /// Nothing.
-    pub fn read(&self) -> Option<Nanos> {
+    pub(crate) fn read(&self) -> Option<Nanos> {
         None
     }
 }
 
 /// Turns receive timestamps on.
-pub fn enable_rx_timestamps(_socket: &Socket) -> io::Result<()> {
+pub(crate) fn enable_rx_timestamps(_socket: &Socket) -> io::Result<()> {
     unsupported("kernel receive timestamps")
 }
 
 /// Has receives tell the TTL, or hop limit, of each datagram.
-pub fn enable_rx_ttl(_socket: &Socket, _family: Family) -> io::Result<()> {
+pub(crate) fn enable_rx_ttl(_socket: &Socket, _family: Family) -> io::Result<()> {
     unsupported("the TTL of datagrams")
 }
 
 /// Receives from a stream with a receive timestamp.
-pub fn receive_with_timestamp(
+pub(crate) fn receive_with_timestamp(
     _socket: &Socket,
     _room: &mut [u8],
     _wait: bool,
@@ -62,101 +62,101 @@ pub fn receive_with_timestamp(
 }
 
 /// Turns GSO on.
-pub fn enable_gso(_socket: &Socket, _bytes: usize) -> io::Result<()> {
+pub(crate) fn enable_gso(_socket: &Socket, _bytes: usize) -> io::Result<()> {
     unsupported("GSO")
 }
 
 /// Turns GRO on.
-pub fn enable_gro(_socket: &Socket) -> io::Result<()> {
+pub(crate) fn enable_gro(_socket: &Socket) -> io::Result<()> {
     unsupported("GRO")
 }
 
 /// Turns zero-copy sends on.
-pub fn enable_zerocopy(_socket: &Socket) -> io::Result<()> {
+pub(crate) fn enable_zerocopy(_socket: &Socket) -> io::Result<()> {
     unsupported("zerocopy sends")
 }
 
 /// Reads a zero-copy completion.
-pub fn zerocopy_completion(_socket: &Socket) -> io::Result<Option<ZerocopyCompletion>> {
+pub(crate) fn zerocopy_completion(_socket: &Socket) -> io::Result<Option<ZerocopyCompletion>> {
     unsupported("zerocopy sends")
 }
 
 /// Waits for the error queue.
-pub fn wait_error_queue(_socket: &Socket, _limit: Duration) -> io::Result<()> {
+pub(crate) fn wait_error_queue(_socket: &Socket, _limit: Duration) -> io::Result<()> {
     unsupported("error queue")
 }
 
 /// Packets that the kernel dropped at this socket because its buffer was full.
-pub fn socket_drops(_socket: &Socket) -> io::Result<u64> {
+pub(crate) fn socket_drops(_socket: &Socket) -> io::Result<u64> {
     unsupported("socket drop counter")
 }
 
 /// Offloads of an interface: unknown.
-pub fn offloads(_socket: &Socket, _interface: &str) -> Offloads {
+pub(crate) fn offloads(_socket: &Socket, _interface: &str) -> Offloads {
     Offloads::default()
 }
 
 /// Sent bytes that have not left this host: unknown.
-pub fn unsent_bytes(_socket: &Socket) -> io::Result<Option<u32>> {
+pub(crate) fn unsent_bytes(_socket: &Socket) -> io::Result<Option<u32>> {
     Ok(None)
 }
 
 /// Memory of TCP and UDP sockets: unknown.
-pub fn socket_memory_bytes() -> Option<u64> {
+pub(crate) fn socket_memory_bytes() -> Option<u64> {
     None
 }
 
 /// Paces a TCP socket in the kernel.
-pub fn set_pacing_rate(_socket: &Socket, _bytes_per_second: u64, _waiting: usize) -> io::Result<()> {
+pub(crate) fn set_pacing_rate(_socket: &Socket, _bytes_per_second: u64, _waiting: usize) -> io::Result<()> {
     unsupported("pacing by the kernel")
 }
 
 /// The kernel pacing rate of a socket: none.
-pub fn pacing_rate(_socket: &Socket) -> Option<u64> {
+pub(crate) fn pacing_rate(_socket: &Socket) -> Option<u64> {
     None
 }
 
 /// SO_BUSY_POLL, microseconds.
-pub fn busy_poll_us(_socket: &Socket) -> io::Result<u32> {
+pub(crate) fn busy_poll_us(_socket: &Socket) -> io::Result<u32> {
     unsupported("busy polling")
 }
 
 /// Sets SO_BUSY_POLL.
-pub fn set_busy_poll_us(_socket: &Socket, _microseconds: u32) -> io::Result<()> {
+pub(crate) fn set_busy_poll_us(_socket: &Socket, _microseconds: u32) -> io::Result<()> {
     unsupported("busy polling")
 }
 
 /// Leases a flow label for packets to a destination.
-pub fn lease_flow_label(_socket: &Socket, _destination: Ipv6Addr, _label: u32) -> io::Result<()> {
+pub(crate) fn lease_flow_label(_socket: &Socket, _destination: Ipv6Addr, _label: u32) -> io::Result<()> {
     unsupported("per-connection flow labels")
 }
 
 /// Makes a listening TCP socket reflect the flow label of incoming connections.
-pub fn reflect_flow_label(_socket: &Socket) -> io::Result<()> {
+pub(crate) fn reflect_flow_label(_socket: &Socket) -> io::Result<()> {
     unsupported("per-connection flow labels")
 }
 
 /// Turns automatic flow labels off.
-pub fn no_flow_label(_socket: &Socket) -> io::Result<()> {
+pub(crate) fn no_flow_label(_socket: &Socket) -> io::Result<()> {
     unsupported("per-connection flow labels")
 }
 
 /// The flow label of an IPv6 socket's packets: the kernel chooses.
-pub fn flow_label(_socket: &Socket) -> Option<u32> {
+pub(crate) fn flow_label(_socket: &Socket) -> Option<u32> {
     None
 }
 
 /// Turns transmit timestamps on.
-pub fn enable_tx_timestamps(_socket: &Socket) -> io::Result<()> {
+pub(crate) fn enable_tx_timestamps(_socket: &Socket) -> io::Result<()> {
     unsupported("transmit timestamps")
 }
 
 /// Reads a transmit timestamp.
-pub fn read_tx_timestamp(_socket: &Socket, _limit: Duration) -> io::Result<(u32, TxTimestamp)> {
+pub(crate) fn read_tx_timestamp(_socket: &Socket, _limit: Duration) -> io::Result<(u32, TxTimestamp)> {
     unsupported("transmit timestamps")
 }
 
 /// Whether an interface has hardware timestamps.
-pub fn has_hardware_timestamps(_socket: &Socket, _interface: &str) -> io::Result<bool> {
+pub(crate) fn has_hardware_timestamps(_socket: &Socket, _interface: &str) -> io::Result<bool> {
     unsupported("hardware timestamps")
 }

@@ -26,7 +26,7 @@ fn listen(agent: &mut AgentClient, spec: &TrialSpec) -> (u64, SocketAddr) {
 }
 
 /// The facts that the agent reports of its host.
-pub fn facts(agent: &mut AgentClient) -> HostFacts {
+pub(crate) fn facts(agent: &mut AgentClient) -> HostFacts {
     match agent.ask(Request::Facts, "tell its facts", LIMIT).unwrap() {
         (_, Answer::Facts(facts)) => *facts,
         other => panic!("{other:?}"),
@@ -34,7 +34,7 @@ pub fn facts(agent: &mut AgentClient) -> HostFacts {
 }
 
 /// One agent runs two sends and two receives at once, and still answers other requests.
-pub fn does_several_things_at_once(open: impl Fn() -> End) {
+pub(crate) fn does_several_things_at_once(open: impl Fn() -> End) {
     for family in Family::ALL.iter().copied() {
         for transport in Transport::ALL.iter().copied() {
             let (mut agent, _hang_up) = client("both", open());
@@ -69,7 +69,7 @@ pub fn does_several_things_at_once(open: impl Fn() -> End) {
 }
 
 /// A duplicate request is done once. A failure or an unknown request is answered with its own id.
-pub fn does_once_what_is_asked_twice(mut end: End) {
+pub(crate) fn does_once_what_is_asked_twice(mut end: End) {
     let mut answers = BufReader::new(end.answers).lines();
     let mut write = |mut line: Vec<u8>| {
         line.push(b'\n');
@@ -110,7 +110,7 @@ pub fn does_once_what_is_asked_twice(mut end: End) {
 }
 
 /// When an agent is gone, every request in progress reports that.
-pub fn is_known_as_gone(end: End) {
+pub(crate) fn is_known_as_gone(end: End) {
     let (mut agent, hang_up) = client("away", end);
     let spec = spec(Family::Ipv4, Transport::Udp, Probe::Stream, Pacing::Flood, 20);
     let (listen, _) = listen(&mut agent, &spec);

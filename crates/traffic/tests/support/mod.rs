@@ -1,7 +1,7 @@
 //! Agents on a byte stream, and trials for them; their traffic is on loopback.
 #![allow(dead_code, reason = "each test uses its own part")]
 
-pub mod checks;
+pub(crate) mod checks;
 
 use stacklab_model::{Cell, Family, Framing, Length, Pacing, Probe, ProbeSpec, Transport, Trial, TrialSpec};
 use stacklab_traffic::agent::{Permission, serve};
@@ -16,7 +16,7 @@ use std::thread;
 static NEVER_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// The coordinator's end of an agent's byte stream.
-pub struct End {
+pub(crate) struct End {
     /// The agent's answers.
     pub answers: Box<dyn Read + Send>,
     /// Requests to the agent.
@@ -26,7 +26,7 @@ pub struct End {
 }
 
 /// An agent on a thread of the test.
-pub fn thread_agent() -> End {
+pub(crate) fn thread_agent() -> End {
     let (near, far) = UnixStream::pair().unwrap();
     let output = far.try_clone().unwrap();
     thread::spawn(move || serve(BufReader::new(far), output, Permission::default(), |_| {}));
@@ -36,14 +36,14 @@ pub fn thread_agent() -> End {
 }
 
 /// A client that has said hello to the agent, and a function that ends that agent.
-pub fn client(host: &str, end: End) -> (AgentClient, Box<dyn FnOnce()>) {
+pub(crate) fn client(host: &str, end: End) -> (AgentClient, Box<dyn FnOnce()>) {
     let mut client = AgentClient::new(host, end.answers, end.requests, &NEVER_INTERRUPTED);
     client.hello().unwrap();
     (client, end.hang_up)
 }
 
 /// Loopback as a planned path.
-pub fn path(family: Family) -> Path {
+pub(crate) fn path(family: Family) -> Path {
     let mtu = std::fs::read_to_string("/sys/class/net/lo/mtu").unwrap().trim().parse().unwrap();
     Path {
         sender: family.loopback().into(),
@@ -58,7 +58,7 @@ pub fn path(family: Family) -> Path {
 }
 
 /// A trial of a probe, with messages of 256 bytes and without segment validation.
-pub fn spec(
+pub(crate) fn spec(
     family: Family,
     transport: Transport,
     probe: Probe,
@@ -77,7 +77,7 @@ pub fn spec(
 }
 
 /// The trial of a spec.
-pub fn trial(spec: &TrialSpec) -> Trial {
+pub(crate) fn trial(spec: &TrialSpec) -> Trial {
     let cell = Cell::new(spec.family, spec.transport, spec.framing, spec.message_bytes);
     Trial { block: 0, position: 0, cell, probe: spec.probe.probe }
 }

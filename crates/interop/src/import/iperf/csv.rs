@@ -13,7 +13,7 @@ use std::collections::HashMap;
 const MOST_LEFT_OUT: usize = 10;
 
 /// Whether a field is a time as iperf writes it: fourteen digits.
-pub fn is_csv_time(field: &str) -> bool {
+pub(crate) fn is_csv_time(field: &str) -> bool {
     let digits = field.split('.').next().unwrap_or_default();
     digits.len() == 14 && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -32,7 +32,7 @@ struct Row<'a> {
 }
 
 /// Reads the tests of a file.
-pub fn read_csv(text: &str) -> Result<ToolFile, ImportError> {
+pub(crate) fn read_csv(text: &str) -> Result<ToolFile, ImportError> {
     let mut rows: Vec<Row> = Vec::new();
     let mut last = HashMap::new();
     let mut left_out = Vec::new();

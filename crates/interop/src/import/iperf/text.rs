@@ -44,7 +44,7 @@ struct Outcome {
 }
 
 /// Reads the tests of a file.
-pub fn read_text(text: &str) -> Result<ToolFile, ImportError> {
+pub(crate) fn read_text(text: &str) -> Result<ToolFile, ImportError> {
     let (mut head, mut version) = (Head::default(), None);
     let (mut group, mut tests) = (Group::default(), Vec::new());
     let (mut of_server, mut left_out) = (false, Vec::new());

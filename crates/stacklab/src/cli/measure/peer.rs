@@ -6,7 +6,7 @@ use stacklab_interop::stamp::TimeFormat;
 
 /// What runs on the other host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Peer {
+pub(crate) enum Peer {
     /// An agent of stacklab's.
     Agent,
     /// A server of iperf3.
@@ -17,7 +17,7 @@ pub enum Peer {
 
 impl Peer {
     /// The port on which it listens, if no other one is said.
-    pub fn port(self) -> u16 {
+    pub(crate) fn port(self) -> u16 {
         match self {
             Peer::Agent => stacklab_agent::PORT,
             Peer::Iperf3 => stacklab_interop::iperf3::PORT,
@@ -28,7 +28,7 @@ impl Peer {
 
 /// How 64 bits hold a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum StampFormat {
+pub(super) enum StampFormat {
     /// Seconds since 1900 and a binary fraction
     Ntp,
     /// Seconds since 1970 and nanoseconds: the truncated format of PTPv2, as UTC
@@ -38,7 +38,7 @@ pub enum StampFormat {
 /// Options of an echo with a STAMP reflector. Packets leave on a schedule: 100 a second, or --pps. --key-file has the
 /// key of authenticated packets, as hexadecimal digits; -S asks for answers with the same code point.
 #[derive(Debug, Clone, Args)]
-pub struct PeerOptions {
+pub(super) struct PeerOptions {
     /// Number of the session, 1 to 65535; without it, a random one
     #[arg(long, value_name = "NUMBER", requires = "peer", value_parser = clap::value_parser!(u16).range(1..))]
     stamp_session: Option<u16>,
@@ -56,7 +56,7 @@ pub struct PeerOptions {
 
 /// What an echo with a STAMP reflector asks for.
 #[derive(Debug, Clone)]
-pub struct StampRequest {
+pub(crate) struct StampRequest {
     /// The session; `None` for a random one.
     pub session: Option<u16>,
     /// Whether timestamp information is asked for.
@@ -71,7 +71,7 @@ pub struct StampRequest {
 
 impl PeerOptions {
     /// What a STAMP reflector is asked.
-    pub fn stamp(&self, per_second: Option<f64>) -> StampRequest {
+    pub(super) fn stamp(&self, per_second: Option<f64>) -> StampRequest {
         /// Packets per second where nothing is said.
         const PER_SECOND: f64 = 100.0;
         StampRequest {

@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const HOST: &str = "STACKLAB_HOST";
 
 /// Runs the requested subcommand.
-pub fn lab(command: &LabCommand) -> Result<(), Failure> {
+pub(crate) fn lab(command: &LabCommand) -> Result<(), Failure> {
     match command {
         LabCommand::Up(options) => up(options),
         LabCommand::Enter(options) => enter_host(options),

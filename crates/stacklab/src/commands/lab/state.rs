@@ -64,7 +64,7 @@ impl RunningProcess {
     ///
     /// # Errors
     /// If there is none, or it has ended and was not yet waited for: it has no namespace any more.
-    pub fn of(pid: u32) -> io::Result<Self> {
+    pub(super) fn of(pid: u32) -> io::Result<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
         // The name, which may hold anything, stands in parentheses before the other fields.
         let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
@@ -79,7 +79,7 @@ impl RunningProcess {
     ///
     /// # Errors
     /// It has ended, or its number is another process's by now.
-    pub fn enter(self) -> io::Result<()> {
+    pub(super) fn enter(self) -> io::Result<()> {
         join(self.pid)?;
         let entered = std::fs::metadata("/proc/self/ns/net")?.ino();
         if self.runs() && entered == self.network {
@@ -89,14 +89,14 @@ impl RunningProcess {
     }
 
     /// Whether it still runs, and where it was.
-    pub fn runs(self) -> bool {
+    pub(super) fn runs(self) -> bool {
         Self::of(self.pid).is_ok_and(|now| now == self)
     }
 }
 
 impl RunningTestbed {
     /// The processes on this kernel that are gone when the testbed is.
-    pub fn processes(&self) -> impl Iterator<Item = RunningProcess> {
+    pub(super) fn processes(&self) -> impl Iterator<Item = RunningProcess> {
         let own = self.hosts.iter().filter_map(|host| match host.location {
             HostLocation::Process(process) => Some(process),
             HostLocation::Guest(_) => None,
@@ -109,7 +109,7 @@ impl RunningTestbed {
 pub(super) struct Claim(Option<PathBuf>);
 
 impl Claim {
-    pub fn new() -> Result<Self, Failure> {
+    pub(super) fn new() -> Result<Self, Failure> {
         let path = make_folder().and_then(|()| state()).map_err(failed("keep the testbed's state"))?;
         let attempted = format!("write {}", path.display());
         let create = || File::options().write(true).create_new(true).open(&path);
@@ -128,7 +128,7 @@ impl Claim {
         made.map(|_| Claim(Some(path))).map_err(failed(&attempted))
     }
 
-    pub fn write(mut self, line: &str) -> Result<(), Failure> {
+    pub(super) fn write(mut self, line: &str) -> Result<(), Failure> {
         let path = self.0.take().expect("it is written once");
         std::fs::write(&path, line).map_err(|reason| {
             let attempted = format!("write {}", path.display());

@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicBool;
 /// # Errors
 /// When the request does not fit, the host lacks a family, an agent is gone, or the user interrupts. What was measured
 /// until then is printed.
-pub fn against(
+pub(super) fn against(
     common: &CommonOptions,
     request: &MeasureRequest,
     baseline: Family,

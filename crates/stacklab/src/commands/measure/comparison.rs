@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// A study of both families to one host, and where its record will be.
-pub struct Comparison {
+pub(super) struct Comparison {
     /// The study.
     pub study: Study,
     source: StudySource,
@@ -32,7 +32,7 @@ impl Comparison {
     ///
     /// # Errors
     /// When the study is wrong, or the record is there already.
-    pub fn new(common: &CommonOptions, study_text: String) -> Result<Self, Failure> {
+    pub(super) fn new(common: &CommonOptions, study_text: String) -> Result<Self, Failure> {
         let source = StudySource { name: "measure.toml".to_owned(), text: study_text };
         let study = source.check(None, &[])?;
         if let Some(path) = common.out.as_ref().filter(|path| path.exists()) {
@@ -54,7 +54,7 @@ impl Comparison {
     ///
     /// # Errors
     /// Those of `run` and of the record; when the user interrupts, or no run is valid.
-    pub fn measure(
+    pub(super) fn measure(
         self,
         testbed_description: String,
         cpu_scope: CpuScope,

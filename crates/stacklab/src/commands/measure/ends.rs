@@ -25,7 +25,7 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 const GREETING_LIMIT: Duration = Duration::from_secs(10);
 
 /// One end: its agent and its host's facts.
-pub struct End {
+pub(super) struct End {
     /// The agent.
     pub agent: AgentClient,
     /// Its address in this measurement, as its own host names it; the zone of another host's is known to its agent
@@ -36,7 +36,7 @@ pub struct End {
 }
 
 /// Both ends, and what keeps them alive.
-pub struct AgentPair {
+pub(super) struct AgentPair {
     /// This host.
     pub here: End,
     /// The other one.
@@ -53,7 +53,7 @@ impl AgentPair {
     ///
     /// # Errors
     /// When HOST has no such address, no free agent listens there, or no agent can be started here.
-    pub fn meet(options: &CommonOptions, interrupted: &'static AtomicBool) -> Result<Self, Failure> {
+    pub(super) fn meet(options: &CommonOptions, interrupted: &'static AtomicBool) -> Result<Self, Failure> {
         let (mut agent, there) = reach(options, &[], interrupted)?;
         let route = route::route_to(&there.address, options.from.as_ref())
             .map_err(|error| Failure::Unreachable(error.to_string()))?;
@@ -72,7 +72,7 @@ impl AgentPair {
 ///
 /// # Errors
 /// When HOST has no such address, no free agent listens there, or the key is not that agent's.
-pub fn reach(
+pub(super) fn reach(
     options: &CommonOptions,
     others: &[AgentAddress],
     interrupted: &'static AtomicBool,
@@ -155,7 +155,7 @@ fn asking<T>(
 
 /// Where an agent may listen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentAddress {
+pub(super) struct AgentAddress {
     /// The address, with its zone as the user names it.
     pub address: ScopedAddr,
     /// As this host's kernel takes it, with the port.
@@ -172,7 +172,7 @@ impl fmt::Display for AgentAddress {
 ///
 /// # Errors
 /// When it has none, or cannot be looked up; `Usage` when an address lacks its zone, or has a wrong one.
-pub fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Failure> {
+pub(super) fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Failure> {
     let CommonOptions { host, ipv4, ipv6, from, .. } = options;
     let port = options.port();
     let unknown = |reason: String| {
@@ -226,7 +226,7 @@ pub fn addresses(options: &CommonOptions) -> Result<Vec<AgentAddress>, Failure> 
 ///
 /// # Errors
 /// Those of [`addresses`]; when it has none in a family.
-pub fn both_families(options: &CommonOptions) -> Result<BTreeMap<Family, AgentAddress>, Failure> {
+pub(super) fn both_families(options: &CommonOptions) -> Result<BTreeMap<Family, AgentAddress>, Failure> {
     let mut found = BTreeMap::new();
     for address in addresses(options)? {
         found.entry(Family::of(address.address.ip())).or_insert(address);

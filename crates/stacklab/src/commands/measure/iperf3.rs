@@ -36,7 +36,7 @@ const BUSY_PAUSE: Duration = Duration::from_millis(500);
 ///
 /// # Errors
 /// When the request does not fit, the server is busy, refuses or is gone, or the user interrupts.
-pub fn measure_iperf3(
+pub(super) fn measure_iperf3(
     common: &CommonOptions,
     request: &MeasureRequest,
     interrupted: &'static AtomicBool,

@@ -4,7 +4,7 @@ mod against;
 mod comparison;
 mod ends;
 mod iperf3;
-pub mod plan;
+pub(crate) mod plan;
 mod stamp;
 mod study;
 #[cfg(test)]
@@ -27,7 +27,7 @@ use stacklab_traffic::trial::{Path, collect, measure_offset};
 use std::io::{IsTerminal, Write};
 
 /// Measures once between this host and another one, or both families in turns.
-pub fn measure(options: &MeasureOptions) -> Result<(), Failure> {
+pub(crate) fn measure(options: &MeasureOptions) -> Result<(), Failure> {
     let (common, request) = (options.common(), options.request());
     if common.peer != Peer::Stamp {
         check(&request)?;

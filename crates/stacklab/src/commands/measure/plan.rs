@@ -18,7 +18,7 @@ const PACKET_SIZE: u32 = 1400;
 ///
 /// # Errors
 /// With a sentence on the conflicting options.
-pub fn check(request: &MeasureRequest) -> Result<(), Failure> {
+pub(crate) fn check(request: &MeasureRequest) -> Result<(), Failure> {
     let refuse = |text: String| Err(Failure::Usage(text));
     if let Some(size) = request.size {
         if size < HEADER_BYTES {
@@ -59,7 +59,7 @@ pub fn check(request: &MeasureRequest) -> Result<(), Failure> {
 ///
 /// # Errors
 /// With a sentence if the messages do not fit the family.
-pub fn plan(
+pub(crate) fn plan(
     request: &MeasureRequest,
     family: Family,
     direction: Direction,
@@ -108,7 +108,7 @@ pub fn plan(
 }
 
 /// Bytes of a message if the user names none.
-pub fn default_size(probe: Probe, transport: Transport, framing: Framing) -> u32 {
+pub(crate) fn default_size(probe: Probe, transport: Transport, framing: Framing) -> u32 {
     match (probe, transport, framing) {
         (Probe::Stream, Transport::Tcp, Framing::Message) => 128 << 10,
         (Probe::Stream, ..) => PACKET_SIZE,
@@ -117,7 +117,7 @@ pub fn default_size(probe: Probe, transport: Transport, framing: Framing) -> u32
 }
 
 /// The fastest I/O mode for a flood; scheduled and closed-loop messages are sent one per call.
-pub fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
+pub(crate) fn best_io(probe: Probe, pacing: Pacing, transport: Transport) -> Io {
     match (probe, pacing, transport) {
         (Probe::Stream, Pacing::Flood, Transport::Udp) => Io::Segment,
         (Probe::Stream, Pacing::Flood, Transport::Tcp) => Io::Batch,

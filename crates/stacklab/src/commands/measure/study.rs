@@ -20,7 +20,7 @@ const LEAST_BLOCKS: u32 = 6;
 
 /// How the families take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arms {
+pub(super) enum Arms {
     /// In slices of one trial.
     Interleaved,
     /// In trials of their own, with a peer that tells nothing of slices.
@@ -31,7 +31,7 @@ pub enum Arms {
 ///
 /// # Errors
 /// With a sentence on the first option that does not go together with `--against`.
-pub fn study_text(
+pub(super) fn study_text(
     common: &CommonOptions,
     request: &MeasureRequest,
     baseline: Family,

@@ -24,7 +24,7 @@ const GROUP_RATES: [LegacyRate; 2] = [LegacyRate::Dsss1, LegacyRate::Ofdm6];
 ///
 /// # Errors
 /// A channel that does not exist.
-pub fn airtime(options: &AirtimeOptions) -> Result<Vec<Block>, Failure> {
+pub(super) fn airtime(options: &AirtimeOptions) -> Result<Vec<Block>, Failure> {
     blocks(options).map_err(|error| Failure::Usage(error.to_string()))
 }
 

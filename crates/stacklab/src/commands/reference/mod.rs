@@ -12,7 +12,7 @@ use stacklab_reference::{
 use stacklab_report::{Block, Footnotes, Table, WIDTH, text};
 
 /// Lists, shows or audits published studies; prints the airtime model.
-pub fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
+pub(crate) fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
     let all = Reference::built_in()?;
     print_text(&match command {
         ReferenceCommand::List => text(&list(&all), WIDTH),
@@ -32,7 +32,7 @@ pub fn reference(command: &ReferenceCommand) -> Result<(), Failure> {
 ///
 /// # Errors
 /// When there is none; lists the existing names.
-pub fn named(name: &str) -> Result<&'static StudyName, Failure> {
+pub(crate) fn named(name: &str) -> Result<&'static StudyName, Failure> {
     let names = STUDIES.each_ref().map(|study| study.name);
     study(name).ok_or_else(|| {
         let meant = nearest(name, names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));

@@ -12,7 +12,7 @@ const SEGMENTS: std::ops::RangeInclusive<u32> = 88..=32_767;
 
 /// The limits.
 #[derive(Debug, Clone, Copy)]
-pub struct ServerLimits {
+pub(crate) struct ServerLimits {
     /// Clients at once.
     pub clients: usize,
     /// Longest test, with its omitted part.
@@ -26,7 +26,7 @@ impl ServerLimits {
     ///
     /// # Errors
     /// What the client is told, and the reason in words.
-    pub fn check(&self, parameters: &Parameters) -> Result<(), (Refusal, String)> {
+    pub(crate) fn check(&self, parameters: &Parameters) -> Result<(), (Refusal, String)> {
         let Parameters { omit_s, time_s, parallel, bandwidth, window, mss, .. } = *parameters;
         let asked = Duration::from_secs(u64::from(omit_s) + u64::from(time_s));
         if asked > self.longest {
@@ -51,12 +51,12 @@ impl ServerLimits {
     }
 
     /// The rate of each stream that the server sends, bits per second, where the client names none.
-    pub fn share(&self, parameters: &Parameters) -> u64 {
+    pub(crate) fn share(&self, parameters: &Parameters) -> u64 {
         (self.most_bits_per_second / f64::from(parameters.parallel)) as u64
     }
 
     /// How long a test may last: one that bytes or blocks end has no length of its own.
-    pub fn lasts(&self, parameters: &Parameters) -> Duration {
+    pub(crate) fn lasts(&self, parameters: &Parameters) -> Duration {
         match parameters.time_s {
             0 => self.longest,
             seconds => Duration::from_secs(u64::from(parameters.omit_s) + u64::from(seconds)),

@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(250);
 const BACKLOG: i32 = 256;
 
 /// The sockets.
-pub struct Listeners {
+pub(super) struct Listeners {
     /// Of TCP.
     pub tcp: Vec<Socket>,
     /// Of UDP.
@@ -31,7 +31,7 @@ impl Listeners {
     ///
     /// # Errors
     /// The address, and the system's reason.
-    pub fn open(place: &ListenAddress) -> Result<Self, (String, io::Error)> {
+    pub(super) fn open(place: &ListenAddress) -> Result<Self, (String, io::Error)> {
         let port = place.port_or(PORT);
         let addresses: Vec<SocketAddr> = match place.address() {
             Some(address) => {
@@ -68,7 +68,7 @@ impl Listeners {
     }
 
     /// Where it listens, in a sentence.
-    pub fn announcement(&self) -> String {
+    pub(super) fn announcement(&self) -> String {
         let at: Vec<String> = self.bound.iter().map(SocketAddr::to_string).collect();
         let port = self.bound[0].port();
         let option = if port == PORT { String::new() } else { format!(" -p {port}") };
@@ -100,7 +100,7 @@ fn open(address: SocketAddr) -> io::Result<(Socket, UdpSocket, SocketAddr)> {
 }
 
 /// Gives greetings that arrive to the tests that wait for them. Others are not answered.
-pub fn datagrams(socket: &UdpSocket, registry: &Registry, interrupted: &AtomicBool) {
+pub(super) fn datagrams(socket: &UdpSocket, registry: &Registry, interrupted: &AtomicBool) {
     let mut room = [0; datagram::GREETING_BYTES + 1];
     while !interrupted.load(Ordering::Relaxed) {
         if let Ok((count, from)) = socket.recv_from(&mut room) {
@@ -114,7 +114,7 @@ pub fn datagrams(socket: &UdpSocket, registry: &Registry, interrupted: &AtomicBo
 ///
 /// # Errors
 /// The system's.
-pub fn stream_socket(own: SocketAddr, peer: SocketAddr, registry: &Registry) -> io::Result<Socket> {
+pub(super) fn stream_socket(own: SocketAddr, peer: SocketAddr, registry: &Registry) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(own), Type::DGRAM, Some(Protocol::UDP))?;
     if own.is_ipv6() {
         socket.set_only_v6(true)?;

@@ -11,7 +11,7 @@ mod listeners;
 mod registry;
 mod session;
 
-pub use limits::ServerLimits;
+pub(crate) use limits::ServerLimits;
 
 use crate::failure::Failure;
 use crate::iperf3::server::listeners::{Listeners, datagrams};
@@ -34,7 +34,7 @@ const COOKIE_LIMIT: Duration = Duration::from_secs(5);
 ///
 /// # Errors
 /// When it cannot listen there.
-pub fn listen(
+pub(crate) fn listen(
     place: &ListenAddress,
     limits: ServerLimits,
     once: bool,

@@ -19,7 +19,7 @@ const END_LIMIT: Duration = Duration::from_secs(5);
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A stream of TCP.
-pub struct Arrived {
+pub(super) struct Arrived {
     /// Its connection, behind the cookie.
     pub stream: TcpStream,
     /// Streams of a test come in this order.
@@ -27,7 +27,7 @@ pub struct Arrived {
 }
 
 /// A stream of UDP: where it is from, and the answer to its greeting.
-pub struct Greeted {
+pub(super) struct Greeted {
     /// The client's address.
     pub from: SocketAddr,
     /// What it waits for.
@@ -35,7 +35,7 @@ pub struct Greeted {
 }
 
 /// All tests.
-pub struct Registry {
+pub(super) struct Registry {
     /// The limits.
     pub limits: ServerLimits,
     connections: Arc<AtomicUsize>,
@@ -49,7 +49,7 @@ pub struct Registry {
 }
 
 /// One or several of a number of places; free again when this is dropped.
-pub struct Slot {
+pub(super) struct Slot {
     count: Arc<AtomicUsize>,
     taken: usize,
 }
@@ -70,7 +70,7 @@ impl Drop for Slot {
 
 impl Registry {
     /// Without tests.
-    pub fn new(limits: ServerLimits) -> Self {
+    pub(super) fn new(limits: ServerLimits) -> Self {
         Registry {
             limits,
             connections: Arc::default(),
@@ -84,52 +84,52 @@ impl Registry {
     }
 
     /// A place for a connection.
-    pub fn connection(&self) -> Option<Slot> {
+    pub(super) fn connection(&self) -> Option<Slot> {
         Slot::take(&self.connections, 1, MOST_CONNECTIONS)
     }
 
     /// A place for a test.
-    pub fn begin(&self) -> Option<Slot> {
+    pub(super) fn begin(&self) -> Option<Slot> {
         Slot::take(&self.tests, 1, self.limits.clients)
     }
 
     /// Places for a test's streams.
-    pub fn streams(&self, count: usize) -> Option<Slot> {
+    pub(super) fn streams(&self, count: usize) -> Option<Slot> {
         Slot::take(&self.streams, count, MOST_STREAMS)
     }
 
     /// Tests that are over.
-    pub fn served(&self) -> u64 {
+    pub(super) fn served(&self) -> u64 {
         self.served.load(Ordering::Relaxed)
     }
 
     /// A test is over.
-    pub fn count_served(&self) {
+    pub(super) fn count_served(&self) {
         self.served.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A number for each connection, in the order in which they were accepted.
-    pub fn next_order(&self) -> u64 {
+    pub(super) fn next_order(&self) -> u64 {
         self.order.fetch_add(1, Ordering::Relaxed)
     }
 
     /// The test of a cookie, if it waits for streams.
-    pub fn waiting(&self, cookie: &Cookie) -> Option<Sender<Arrived>> {
+    pub(super) fn waiting(&self, cookie: &Cookie) -> Option<Sender<Arrived>> {
         lock(&self.waiting).get(cookie).cloned()
     }
 
     /// From now on streams with this cookie are the caller's. `None` if another test has it.
-    pub fn await_streams(&self, cookie: Cookie) -> Option<Awaited<'_, Cookie, Arrived>> {
+    pub(super) fn await_streams(&self, cookie: Cookie) -> Option<Awaited<'_, Cookie, Arrived>> {
         Awaited::register(&self.waiting, cookie)
     }
 
     /// From now on greetings from this address are the caller's. `None` if another test waits for some.
-    pub fn await_greetings(&self, from: IpAddr) -> Option<Awaited<'_, IpAddr, Greeted>> {
+    pub(super) fn await_greetings(&self, from: IpAddr) -> Option<Awaited<'_, IpAddr, Greeted>> {
         Awaited::register(&self.greeting, from)
     }
 
     /// Gives a greeting to the test that waits for it. What is no greeting, or nobody's, is not answered.
-    pub fn greeted(&self, from: SocketAddr, bytes: &[u8]) {
+    pub(super) fn greeted(&self, from: SocketAddr, bytes: &[u8]) {
         if let Some(answer) = datagram::answer_to(bytes)
             && let Some(test) = lock(&self.greeting).get(&from.ip())
         {
@@ -138,7 +138,7 @@ impl Registry {
     }
 
     /// Waits until the last test has ended, or for some seconds.
-    pub fn wait_until_empty(&self) {
+    pub(super) fn wait_until_empty(&self) {
         let start = Instant::now();
         while self.tests.load(Ordering::SeqCst) > 0 && start.elapsed() < END_LIMIT {
             thread::sleep(LOOK);
@@ -147,7 +147,7 @@ impl Registry {
 }
 
 /// What arrives for a test; registered until this is dropped.
-pub struct Awaited<'a, K: std::hash::Hash + Eq + Copy, T> {
+pub(super) struct Awaited<'a, K: std::hash::Hash + Eq + Copy, T> {
     place: &'a Mutex<HashMap<K, Sender<T>>>,
     key: K,
     arrivals: Receiver<T>,
@@ -165,7 +165,7 @@ impl<'a, K: std::hash::Hash + Eq + Copy, T> Awaited<'a, K, T> {
     }
 
     /// The next arrival, if one comes soon.
-    pub fn next(&self) -> Option<T> {
+    pub(super) fn next(&self) -> Option<T> {
         self.arrivals.recv_timeout(LOOK).ok()
     }
 }

@@ -26,7 +26,7 @@ const GRACE: Duration = Duration::from_secs(10);
 /// Why a test was not served to its end.
 #[derive(Debug, thiserror::Error)]
 #[error("the test of {client}: {reason}")]
-pub struct SessionError {
+pub(super) struct SessionError {
     client: String,
     reason: String,
 }
@@ -35,7 +35,7 @@ pub struct SessionError {
 ///
 /// # Errors
 /// When the client asks for what it may not have, or goes away.
-pub fn serve(
+pub(super) fn serve(
     stream: TcpStream,
     cookie: Cookie,
     registry: &Registry,

@@ -14,7 +14,7 @@ pub(crate) enum Accelerator {
 impl Accelerator {
     /// The arguments for QEMU. The emulated processor is an old model: emulating newer instructions costs more time
     /// than they save.
-    pub fn arguments(self) -> [&'static str; 4] {
+    pub(crate) fn arguments(self) -> [&'static str; 4] {
         match self {
             Accelerator::Kvm => ["-accel", "kvm", "-cpu", "host"],
             Accelerator::Tcg => ["-accel", "tcg,thread=multi", "-cpu", "Nehalem"],

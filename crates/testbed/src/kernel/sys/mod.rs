@@ -1,4 +1,5 @@
 //! System calls without a safe wrapper in the standard library or nix. All unsafe code of the crate is here.
+#![allow(unsafe_code)]
 
 mod child;
 mod ethtool;

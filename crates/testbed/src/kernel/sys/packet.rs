@@ -14,7 +14,7 @@ pub(crate) struct Capture(OwnedFd);
 
 impl Capture {
     /// Starts to capture on an interface, given its index.
-    pub fn open(index: u32) -> io::Result<Self> {
+    pub(crate) fn open(index: u32) -> io::Result<Self> {
         let every = (libc::ETH_P_ALL as u16).to_be();
         // SAFETY: socket takes numbers.
         let socket = unsafe {
@@ -37,7 +37,7 @@ impl Capture {
     }
 
     /// The next frame, or `None` after the timeout.
-    pub fn next(&self, patience: Duration) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn next(&self, patience: Duration) -> io::Result<Option<Vec<u8>>> {
         let wait = libc::timeval {
             tv_sec: patience.as_secs() as libc::time_t,
             tv_usec: libc::suseconds_t::from(patience.subsec_micros().max(1)),

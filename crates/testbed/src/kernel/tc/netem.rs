@@ -19,7 +19,7 @@ impl Impairment {
 
     /// `struct tc_netem_qopt` (latency in ticks, limit, loss, gap, duplicate, jitter), followed by the delay
     /// attribute.
-    pub fn encode(self) -> Vec<u8> {
+    pub(crate) fn encode(self) -> Vec<u8> {
         let loss = (self.loss.clamp(0.0, 1.0) * f64::from(u32::MAX)) as u32;
         let mut options = words([0, Self::LIMIT, loss, 0, 0, 0]);
         options.extend(attribute(Self::LATENCY64, &self.delay_ns.to_ne_bytes()));

@@ -50,7 +50,7 @@ pub(crate) struct Bucket {
 impl Bucket {
     /// A rate in bytes per second that is higher than any rate of a link configuration (10^13 bit/s) and small enough
     /// to be expressed in bits.
-    pub const BEYOND: u64 = 1 << 44;
+    pub(crate) const BEYOND: u64 = 1 << 44;
 
     /// The bucket for a link.
     ///
@@ -61,7 +61,7 @@ impl Bucket {
     ///
     /// # Errors
     /// A rate of less than a byte per second.
-    pub fn new(rate: Rate, mtu: u32) -> Result<Self, TestbedError> {
+    pub(crate) fn new(rate: Rate, mtu: u32) -> Result<Self, TestbedError> {
         let bytes_per_second = rate.bits_per_second() / 8;
         if bytes_per_second == 0 {
             return Err(TestbedError::Rate(rate));
@@ -74,22 +74,22 @@ impl Bucket {
     }
 
     /// The rate, bytes per second.
-    pub fn bytes_per_s(&self) -> u64 {
+    pub(crate) fn bytes_per_s(&self) -> u64 {
         self.rate
     }
 
     /// The queue limit, bytes.
-    pub fn limit(&self) -> u32 {
+    pub(crate) fn limit(&self) -> u32 {
         self.limit
     }
 
     /// The size of the largest frame as counted by the queue, bytes.
-    pub fn frame(&self) -> u32 {
+    pub(crate) fn frame(&self) -> u32 {
         self.frame
     }
 
     /// The attributes in TCA_OPTIONS, in host byte order as netlink requires.
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut options = parameters([self.rate, Self::BEYOND], self.limit);
         options.extend(attribute(TCA_TBF_RATE64, &self.rate.to_ne_bytes()));
         options.extend(attribute(TCA_TBF_PRATE64, &Self::BEYOND.to_ne_bytes()));

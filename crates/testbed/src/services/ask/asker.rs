@@ -16,7 +16,7 @@ pub(crate) struct Asker {
 
 impl Asker {
     /// Creates an asker for the calling thread's namespace.
-    pub fn new() -> Result<Self, Fault> {
+    pub(crate) fn new() -> Result<Self, Fault> {
         let index = with_netlink(async |netlink| Ok(interface(&netlink, INTERFACE).await?.header.index))?;
         Ok(Asker { interface: index })
     }
@@ -25,7 +25,7 @@ impl Asker {
     ///
     /// # Errors
     /// There is no answer, or it does not match the query.
-    pub fn ask(&self, service: Service, family: Family, number: u32) -> io::Result<()> {
+    pub(crate) fn ask(&self, service: Service, family: Family, number: u32) -> io::Result<()> {
         match service {
             Service::Dns => dns::ask(family, number),
             Service::Dhcp => dhcp::ask(family, number, self.interface),

@@ -3,13 +3,13 @@
 use super::genl::{self, Attributes};
 
 /// The family's name.
-pub const FAMILY: &str = "MAC80211_HWSIM";
+pub(crate) const FAMILY: &str = "MAC80211_HWSIM";
 
 /// Commands.
-pub const REGISTER: u8 = 1;
-pub const FRAME: u8 = 2;
-pub const TX_INFO_FRAME: u8 = 3;
-pub const NEW_RADIO: u8 = 4;
+pub(crate) const REGISTER: u8 = 1;
+pub(crate) const FRAME: u8 = 2;
+pub(crate) const TX_INFO_FRAME: u8 = 3;
+pub(crate) const NEW_RADIO: u8 = 4;
 
 /// Attributes.
 const ADDR_RECEIVER: u16 = 1;
@@ -33,18 +33,18 @@ const NO_ACK: u32 = 1 << 1;
 const ACKNOWLEDGED: u32 = 1 << 2;
 
 /// The rates that a transmitter tries in turn (IEEE80211_TX_MAX_RATES).
-pub const MOST_RATES: usize = 4;
+pub(crate) const MOST_RATES: usize = 4;
 /// The longest frame that the kernel takes, bytes (IEEE80211_MAX_DATA_LEN), and the shortest: a header with three
 /// addresses.
-pub const LONGEST_FRAME: usize = 2304;
+pub(crate) const LONGEST_FRAME: usize = 2304;
 const SHORTEST_FRAME: usize = 24;
 
 /// A hardware address.
-pub type Address = [u8; 6];
+pub(crate) type Address = [u8; 6];
 
 /// A rate that a transmitter tries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
+pub(crate) struct Rate {
     /// Its place in the table of legacy rates, or its MCS, as the flags say. Below zero: there is none.
     pub index: i8,
     /// How often it is tried.
@@ -55,12 +55,12 @@ pub struct Rate {
 
 impl Rate {
     /// No rate.
-    pub const NONE: Rate = Rate { index: -1, tries: 0, flags: 0 };
+    pub(crate) const NONE: Rate = Rate { index: -1, tries: 0, flags: 0 };
 }
 
 /// A frame that a radio sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
+pub(crate) struct Frame {
     /// The radio.
     pub transmitter: Address,
     /// The frame, from its frame control field on, without the frame check sequence. At least an acknowledgement's
@@ -81,7 +81,7 @@ const LEAST: usize = 10;
 
 impl Frame {
     /// Reads the attributes of a FRAME from the kernel. `None` if one is missing or malformed.
-    pub fn read(attributes: &[u8]) -> Option<Self> {
+    pub(crate) fn read(attributes: &[u8]) -> Option<Self> {
         let (mut transmitter, mut bytes, mut flags, mut frequency, mut cookie) =
             (None, None, None, None, None);
         let (mut tries, mut rate_flags): (&[u8], &[u8]) = (&[], &[]);
@@ -110,12 +110,12 @@ impl Frame {
     }
 
     /// The address of the frame's receiver, which may be a group's.
-    pub fn receiver(&self) -> Address {
+    pub(crate) fn receiver(&self) -> Address {
         std::array::from_fn(|place| self.bytes.get(4 + place).copied().unwrap_or_default())
     }
 
     /// Whether the receivers are a group, which does not acknowledge.
-    pub fn is_for_group(&self) -> bool {
+    pub(crate) fn is_for_group(&self) -> bool {
         self.receiver()[0] & 1 == 1
     }
 }
@@ -131,7 +131,7 @@ fn read_rates(tries: &[u8], flags: &[u8]) -> [Rate; MOST_RATES] {
 
 /// Writes the attributes of NEW_RADIO: a radio that vanishes with the socket that made it. It has one channel at a
 /// time: the kernel takes no medium beside radios with more.
-pub fn write_radio(attributes: &mut Attributes<'_>, name: &str, address: Address) {
+pub(crate) fn write_radio(attributes: &mut Attributes<'_>, name: &str, address: Address) {
     attributes.number(CHANNELS, 1);
     attributes.text(RADIO_NAME, name);
     attributes.bytes(PERM_ADDR, &address);
@@ -139,14 +139,14 @@ pub fn write_radio(attributes: &mut Attributes<'_>, name: &str, address: Address
 }
 
 /// The place in the table of legacy rates that a reception is told with: generic netlink carries no MCS.
-pub fn legacy_rate(rate: &Rate) -> u32 {
+pub(crate) fn legacy_rate(rate: &Rate) -> u32 {
     const MCS: u16 = 1 << 3;
     if rate.flags & MCS == 0 { u32::try_from(rate.index).unwrap_or_default() } else { 0 }
 }
 
 /// Writes the attributes of a FRAME to the kernel: a radio receives a frame. `rate` is the place in the table of
 /// legacy rates, `signal` in dBm.
-pub fn write_delivery(
+pub(crate) fn write_delivery(
     attributes: &mut Attributes<'_>,
     receiver: Address,
     frame: &Frame,
@@ -161,12 +161,12 @@ pub fn write_delivery(
 }
 
 /// Whether the kernel lets a radio receive this frame: acknowledgements and the like are too short.
-pub fn is_deliverable(frame: &Frame) -> bool {
+pub(crate) fn is_deliverable(frame: &Frame) -> bool {
     (SHORTEST_FRAME..=LONGEST_FRAME).contains(&frame.bytes.len())
 }
 
 /// Writes the attributes of a TX_INFO_FRAME: what became of a frame. `rates` are those that were tried.
-pub fn write_status(
+pub(crate) fn write_status(
     attributes: &mut Attributes<'_>,
     frame: &Frame,
     acknowledged: bool,

@@ -22,15 +22,15 @@ const NLM_F_REQUEST: u16 = 1;
 const NLM_F_ACK: u16 = 4;
 
 /// The family of the controller, which knows all others.
-pub const CONTROLLER: u16 = 16;
+pub(crate) const CONTROLLER: u16 = 16;
 /// The controller's request for a family by its name, and the attributes with its number and name.
-pub const GET_FAMILY: u8 = 3;
-pub const FAMILY_ID: u16 = 1;
-pub const FAMILY_NAME: u16 = 2;
+pub(crate) const GET_FAMILY: u8 = 3;
+pub(crate) const FAMILY_ID: u16 = 1;
+pub(crate) const FAMILY_NAME: u16 = 2;
 
 /// What a request is for, and whether it is to be acknowledged.
 #[derive(Debug, Clone, Copy)]
-pub struct Request {
+pub(crate) struct Request {
     /// The family's number.
     pub family: u16,
     /// The family's command.
@@ -42,7 +42,7 @@ pub struct Request {
 }
 
 /// Appends a request to a buffer. `fill` adds its attributes. A buffer with several requests is sent in one call.
-pub fn write(out: &mut Vec<u8>, request: Request, fill: impl FnOnce(&mut Attributes<'_>)) {
+pub(crate) fn write(out: &mut Vec<u8>, request: Request, fill: impl FnOnce(&mut Attributes<'_>)) {
     let begin = out.len();
     let flags = NLM_F_REQUEST | if request.acknowledge { NLM_F_ACK } else { 0 };
     out.extend([0; 4]);
@@ -58,14 +58,14 @@ pub fn write(out: &mut Vec<u8>, request: Request, fill: impl FnOnce(&mut Attribu
 }
 
 /// The attributes of a request that is being written.
-pub struct Attributes<'a>(&'a mut Vec<u8>);
+pub(crate) struct Attributes<'a>(&'a mut Vec<u8>);
 
 impl Attributes<'_> {
     /// Adds an attribute.
     ///
     /// # Panics
     /// The value is longer than an attribute can be (65,531 bytes).
-    pub fn bytes(&mut self, kind: u16, value: &[u8]) {
+    pub(crate) fn bytes(&mut self, kind: u16, value: &[u8]) {
         assert!(value.len() <= MOST_VALUE, "an attribute has at most {MOST_VALUE} bytes");
         self.0.extend(((ATTRIBUTE + value.len()) as u16).to_ne_bytes());
         self.0.extend(kind.to_ne_bytes());
@@ -74,24 +74,24 @@ impl Attributes<'_> {
     }
 
     /// Adds a number of 32 bits.
-    pub fn number(&mut self, kind: u16, value: u32) {
+    pub(crate) fn number(&mut self, kind: u16, value: u32) {
         self.bytes(kind, &value.to_ne_bytes());
     }
 
     /// Adds an attribute that is there and has no value.
-    pub fn flag(&mut self, kind: u16) {
+    pub(crate) fn flag(&mut self, kind: u16) {
         self.bytes(kind, &[]);
     }
 
     /// Adds text with the zero at its end.
-    pub fn text(&mut self, kind: u16, value: &str) {
+    pub(crate) fn text(&mut self, kind: u16, value: &str) {
         self.bytes(kind, &[value.as_bytes(), &[0]].concat());
     }
 }
 
 /// A received message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Message<'a> {
+pub(crate) enum Message<'a> {
     /// The answer to a request: zero or a result of its own, or an error number below zero.
     Answer {
         /// The request's number.
@@ -116,7 +116,7 @@ pub enum Message<'a> {
 
 /// What is no netlink message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Malformed;
+pub(crate) struct Malformed;
 
 impl fmt::Display for Malformed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -127,7 +127,7 @@ impl fmt::Display for Malformed {
 impl std::error::Error for Malformed {}
 
 /// The messages in a datagram, in order. Ends after one that is malformed.
-pub fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
+pub(crate) fn messages(datagram: &[u8]) -> impl Iterator<Item = Result<Message<'_>, Malformed>> {
     let mut rest = datagram;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -162,7 +162,7 @@ fn message(bytes: &[u8]) -> Option<(usize, Message<'_>)> {
 }
 
 /// The types and values of attributes, in order. Ends after one that is malformed.
-pub fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<(u16, &[u8]), Malformed>> {
+pub(crate) fn attributes(bytes: &[u8]) -> impl Iterator<Item = Result<(u16, &[u8]), Malformed>> {
     let mut rest = bytes;
     std::iter::from_fn(move || {
         if rest.is_empty() {
@@ -183,12 +183,12 @@ fn attribute(bytes: &[u8]) -> Option<(usize, (u16, &[u8]))> {
 }
 
 /// A number of 16 bits in the machine's order.
-pub fn short(bytes: &[u8], at: usize) -> Option<u16> {
+pub(crate) fn short(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
 /// A number of 32 bits in the machine's order.
-pub fn number(bytes: &[u8], at: usize) -> Option<u32> {
+pub(crate) fn number(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 

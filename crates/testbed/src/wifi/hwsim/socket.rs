@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A socket of generic netlink in the namespace in which it was opened.
 #[derive(Debug)]
-pub struct Socket {
+pub(crate) struct Socket {
     socket: OwnedFd,
     sequence: u32,
     room: Vec<u8>,
@@ -34,7 +34,7 @@ pub struct Socket {
 
 /// The answer to a request.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// The result that some commands have: of a new radio, its number.
     pub result: u32,
     /// The attributes of each message that came before it.
@@ -46,7 +46,7 @@ impl Socket {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn open() -> io::Result<Self> {
+    pub(crate) fn open() -> io::Result<Self> {
         let flags = SockFlag::SOCK_CLOEXEC;
         let socket = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkGeneric)?;
         // Needs a privilege. With the ordinary size, a flood loses frames sooner, which is counted.
@@ -59,7 +59,7 @@ impl Socket {
     ///
     /// # Errors
     /// The kernel has no such family, or its error.
-    pub fn family(&mut self, name: &str) -> io::Result<u16> {
+    pub(crate) fn family(&mut self, name: &str) -> io::Result<u16> {
         let answer = self.ask(CONTROLLER, GET_FAMILY, |attributes| attributes.text(FAMILY_NAME, name));
         let answer = answer.map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => io::Error::new(error.kind(), format!("this kernel has no {name}")),
@@ -74,7 +74,7 @@ impl Socket {
     ///
     /// # Errors
     /// The kernel's error, or no answer within five seconds.
-    pub fn ask(
+    pub(crate) fn ask(
         &mut self,
         family: u16,
         command: u8,
@@ -112,7 +112,7 @@ impl Socket {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn send(&self, requests: &[u8]) -> io::Result<()> {
+    pub(crate) fn send(&self, requests: &[u8]) -> io::Result<()> {
         let mut rest = requests;
         while !rest.is_empty() {
             let (now, later) = rest.split_at(whole_messages(rest));
@@ -126,7 +126,7 @@ impl Socket {
     ///
     /// # Errors
     /// The kernel's error, or a malformed message.
-    pub fn receive(&mut self, mut each: impl FnMut(Message<'_>)) -> io::Result<usize> {
+    pub(crate) fn receive(&mut self, mut each: impl FnMut(Message<'_>)) -> io::Result<usize> {
         let lengths = match self.fill() {
             Ok(lengths) => lengths,
             Err(Errno::EAGAIN | Errno::EINTR) => return Ok(0),
@@ -184,7 +184,10 @@ fn whole_messages(bytes: &[u8]) -> usize {
 ///
 /// # Errors
 /// The kernel's error.
-pub fn wait<const N: usize>(files: &[BorrowedFd<'_>; N], at_most: Option<Duration>) -> io::Result<[bool; N]> {
+pub(crate) fn wait<const N: usize>(
+    files: &[BorrowedFd<'_>; N],
+    at_most: Option<Duration>,
+) -> io::Result<[bool; N]> {
     let mut polled = files.map(|file| PollFd::new(file, PollFlags::POLLIN));
     match ppoll(&mut polled, at_most.map(TimeSpec::from_duration), None) {
         Ok(_) => {}

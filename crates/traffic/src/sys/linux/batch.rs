@@ -14,7 +14,7 @@ use std::os::fd::AsRawFd;
 const CONTROL_WORDS: usize = 16;
 
 /// Contiguous message buffers, with the headers that the calls need.
-pub struct Batch {
+pub(crate) struct Batch {
     room: Box<[u8]>,
     each: usize,
     headers: Box<[libc::mmsghdr]>,
@@ -27,7 +27,7 @@ pub struct Batch {
 
 impl Batch {
     /// Room for `count` messages of `each` bytes.
-    pub fn new(count: usize, each: usize) -> Self {
+    pub(crate) fn new(count: usize, each: usize) -> Self {
         let mut room = vec![0; count * each].into_boxed_slice();
         let mut controls = vec![[0; CONTROL_WORDS]; count].into_boxed_slice();
         let mut vectors: Box<[libc::iovec]> = room
@@ -46,23 +46,23 @@ impl Batch {
     }
 
     /// How many messages there is room for.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.headers.len()
     }
 
     /// A message's room.
-    pub fn slot(&mut self, place: usize) -> &mut [u8] {
+    pub(crate) fn slot(&mut self, place: usize) -> &mut [u8] {
         &mut self.room[place * self.each..][..self.each]
     }
 
     /// The room of several messages side by side.
-    pub fn slots(&self, from: usize, to: usize) -> &[u8] {
+    pub(crate) fn slots(&self, from: usize, to: usize) -> &[u8] {
         &self.room[from * self.each..to * self.each]
     }
 
     /// Sends the messages `from..to`, one datagram or write each. Returns how many were accepted, and how many bytes
     /// of the last one.
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         socket: &Socket,
         from: usize,
@@ -87,7 +87,7 @@ impl Batch {
 
     /// Receives available messages, up to the capacity. With `wait`, the first receive blocks up to the socket's
     /// timeout. Returns the number of messages.
-    pub fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
+    pub(crate) fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
         for header in &mut self.headers {
             header.msg_hdr.msg_controllen = size_of::<[u64; CONTROL_WORDS]>() as _;
         }
@@ -115,12 +115,12 @@ impl Batch {
     }
 
     /// Length of a received message, including bytes beyond its buffer.
-    pub fn length(&self, place: usize) -> usize {
+    pub(crate) fn length(&self, place: usize) -> usize {
         self.headers[place].msg_len as usize
     }
 
     /// Control messages of a received message.
-    pub fn recv_meta(&self, place: usize) -> RecvMeta {
+    pub(crate) fn recv_meta(&self, place: usize) -> RecvMeta {
         let header = &self.headers[place].msg_hdr;
         debug_assert!(header.msg_controllen <= size_of_val(&self.controls[place]));
         // SAFETY: the kernel wrote `msg_controllen` bytes of control messages to the block that the header points to.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 /// Counters of this host's network namespace and of its interface; a missing file gives none.
-pub fn counters(interface: &str) -> BTreeMap<String, u64> {
+pub(crate) fn counters(interface: &str) -> BTreeMap<String, u64> {
     let mut counters = BTreeMap::new();
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     parse_dev(&read("/proc/net/dev"), interface, &mut counters);

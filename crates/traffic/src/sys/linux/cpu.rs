@@ -26,17 +26,17 @@ struct Ticks {
 }
 
 /// Nanoseconds per tick of /proc/stat.
-pub fn tick_ns() -> u64 {
+pub(crate) fn tick_ns() -> u64 {
     1_000_000_000 / sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100).max(1) as u64
 }
 
 /// Online processors of the machine, whether or not this process may use them.
-pub fn processors_online() -> u32 {
+pub(crate) fn processors_online() -> u32 {
     sysconf(SysconfVar::_NPROCESSORS_ONLN).ok().flatten().unwrap_or(1).max(1) as u32
 }
 
 /// Reads the times of some processors without allocating.
-pub struct CpuReader {
+pub(crate) struct CpuReader {
     /// Empty means all processors.
     processors: Vec<usize>,
     room: Vec<u8>,
@@ -45,12 +45,12 @@ pub struct CpuReader {
 
 impl CpuReader {
     /// A reader for these processors; an empty list means all together.
-    pub fn new(processors: Vec<usize>) -> Self {
+    pub(crate) fn new(processors: Vec<usize>) -> Self {
         CpuReader { processors, room: Vec::with_capacity(STAT_BYTES), idle_states: IdleStates::of_machine() }
     }
 
     /// The times so far; `None` if the host counts none.
-    pub fn read(&mut self) -> Option<CpuTimes> {
+    pub(crate) fn read(&mut self) -> Option<CpuTimes> {
         self.room.clear();
         File::open("/proc/stat").and_then(|mut stat| stat.read_to_end(&mut self.room)).ok()?;
         let mut times = times(std::str::from_utf8(&self.room).ok()?, &self.processors)?;
@@ -62,16 +62,16 @@ impl CpuReader {
 }
 
 /// Reads how long a thread was ready to run and waited for a processor (/proc/thread-self/schedstat).
-pub struct RunDelay(Option<File>);
+pub(crate) struct RunDelay(Option<File>);
 
 impl RunDelay {
     /// Of the calling thread.
-    pub fn of_this_thread() -> Self {
+    pub(crate) fn of_this_thread() -> Self {
         RunDelay(File::open("/proc/thread-self/schedstat").ok())
     }
 
     /// The time so far, without allocating; `None` if the kernel does not count it.
-    pub fn read(&self) -> Option<Nanos> {
+    pub(crate) fn read(&self) -> Option<Nanos> {
         let mut room = [0; 64];
         let length = self.0.as_ref()?.read_at(&mut room, 0).ok()?;
         run_delay(std::str::from_utf8(&room[..length]).ok()?)

@@ -7,7 +7,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 /// Properties of this host.
-pub fn host() -> SystemInfo {
+pub(crate) fn host() -> SystemInfo {
     let read = |path: &str| fs::read_to_string(path).ok().map(|text| text.trim().to_owned());
     let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {

@@ -4,13 +4,13 @@ use nix::unistd::{SysconfVar, sysconf};
 use std::fs;
 
 /// Memory of TCP and UDP sockets together, bytes; `None` if the kernel does not report it.
-pub fn socket_memory_bytes() -> Option<u64> {
+pub(crate) fn socket_memory_bytes() -> Option<u64> {
     let page = sysconf(SysconfVar::PAGE_SIZE).ok().flatten().unwrap_or(4096).max(1) as u64;
     Some(pages(&fs::read_to_string("/proc/net/sockstat").ok()?)?.saturating_mul(page))
 }
 
 /// The largest resident set of this process so far, KiB.
-pub fn peak_rss_kib() -> Option<u64> {
+pub(crate) fn peak_rss_kib() -> Option<u64> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.trim().strip_suffix(" kB")?.trim().parse().ok()

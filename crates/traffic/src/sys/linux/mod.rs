@@ -13,16 +13,17 @@ mod stamps;
 mod synchronisation;
 mod unconnected;
 
-pub use batch::Batch;
-pub use counters::counters;
-pub use cpu::{CpuReader, RunDelay, processors_online, tick_ns};
-pub use host::host;
-pub use memory::{peak_rss_kib, socket_memory_bytes};
-pub use options::*;
-pub use ready::Ready;
-pub use stamps::*;
+pub(crate) use batch::Batch;
+pub(crate) use counters::counters;
+pub(crate) use cpu::{CpuReader, RunDelay, processors_online, tick_ns};
+pub(crate) use host::host;
+pub(crate) use memory::{peak_rss_kib, socket_memory_bytes};
+pub(crate) use options::*;
+pub(crate) use ready::Ready;
+pub(crate) use stamps::*;
 pub use synchronisation::clock_error_ns;
-pub use unconnected::{Datagram, Unconnected};
+pub use unconnected::Datagram;
+pub(crate) use unconnected::Unconnected;
 
 use super::posix::{number, option, set_option};
 use crate::sys::types::ZerocopyCompletion;
@@ -36,25 +37,25 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::time::Duration;
 
 /// Whether one call can send or receive several messages.
-pub const BATCHED_CALLS: bool = true;
+pub(crate) const BATCHED_CALLS: bool = true;
 /// Flags of a send whose message gets a separate segment (MSG_EOR).
-pub const SEND_EOR: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
+pub(crate) const SEND_EOR: c_int = libc::MSG_NOSIGNAL | libc::MSG_EOR;
 /// Flags of a send that is followed at once by another one (MSG_MORE).
-pub const SEND_MORE: c_int = libc::MSG_NOSIGNAL | libc::MSG_MORE;
+pub(crate) const SEND_MORE: c_int = libc::MSG_NOSIGNAL | libc::MSG_MORE;
 /// Flag of a zero-copy send (MSG_ZEROCOPY).
-pub const SEND_ZEROCOPY: c_int = libc::MSG_ZEROCOPY;
+pub(crate) const SEND_ZEROCOPY: c_int = libc::MSG_ZEROCOPY;
 /// linux/errqueue.h
 const SO_EE_ORIGIN_ZEROCOPY: u8 = 5;
 const SO_EE_CODE_ZEROCOPY_COPIED: u8 = 1;
 
 /// Turns receive timestamps on (SO_TIMESTAMPNS: realtime clock, taken when the driver passes the packet to the
 /// stack).
-pub fn enable_rx_timestamps(socket: &Socket) -> io::Result<()> {
+pub(crate) fn enable_rx_timestamps(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1)
 }
 
 /// Has receives tell the TTL, or hop limit, of each datagram of a family.
-pub fn enable_rx_ttl(socket: &Socket, family: Family) -> io::Result<()> {
+pub(crate) fn enable_rx_ttl(socket: &Socket, family: Family) -> io::Result<()> {
     match family {
         Family::Ipv4 => set_option(socket, libc::SOL_IP, libc::IP_RECVTTL, 1),
         Family::Ipv6 => set_option(socket, libc::SOL_IPV6, libc::IPV6_RECVHOPLIMIT, 1),
@@ -62,17 +63,17 @@ pub fn enable_rx_ttl(socket: &Socket, family: Family) -> io::Result<()> {
 }
 
 /// Turns GSO on: one send leaves as datagrams of this many bytes (UDP_SEGMENT).
-pub fn enable_gso(socket: &Socket, bytes: usize) -> io::Result<()> {
+pub(crate) fn enable_gso(socket: &Socket, bytes: usize) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_SEGMENT, bytes as c_int)
 }
 
 /// Turns GRO on (UDP_GRO).
-pub fn enable_gro(socket: &Socket) -> io::Result<()> {
+pub(crate) fn enable_gro(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_UDP, libc::UDP_GRO, 1)
 }
 
 /// Sets SO_RCVBUF, above net.core.rmem_max if permitted. Returns the resulting size, bytes.
-pub fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<usize> {
+pub(crate) fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<usize> {
     if set_option(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, bytes as c_int).is_err() {
         socket.set_recv_buffer_size(bytes)?;
     }
@@ -80,12 +81,12 @@ pub fn set_receive_buffer(socket: &Socket, bytes: usize) -> io::Result<usize> {
 }
 
 /// Turns zero-copy on: enables sends with [`SEND_ZEROCOPY`].
-pub fn enable_zerocopy(socket: &Socket) -> io::Result<()> {
+pub(crate) fn enable_zerocopy(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_ZEROCOPY, 1)
 }
 
 /// Reads the next zero-copy completion, if any.
-pub fn zerocopy_completion(socket: &Socket) -> io::Result<Option<ZerocopyCompletion>> {
+pub(crate) fn zerocopy_completion(socket: &Socket) -> io::Result<Option<ZerocopyCompletion>> {
     let mut control = [0_u64; 16];
     // SAFETY: `msghdr` is plain data, for which all zeros is valid.
     let mut header: libc::msghdr = unsafe { std::mem::zeroed() };
@@ -121,7 +122,7 @@ pub fn zerocopy_completion(socket: &Socket) -> io::Result<Option<ZerocopyComplet
 }
 
 /// Waits for the error queue, up to a limit.
-pub fn wait_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
+pub(crate) fn wait_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
     // poll always reports the error queue, even without requested events.
     let mut fds = [PollFd::new(socket.as_fd(), PollFlags::empty())];
     match poll(&mut fds, PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX)) {
@@ -131,18 +132,18 @@ pub fn wait_error_queue(socket: &Socket, limit: Duration) -> io::Result<()> {
 }
 
 /// The domain and protocol of a socket, as the kernel reports them.
-pub fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
+pub(crate) fn kind(socket: &Socket) -> io::Result<(Domain, Option<Protocol>)> {
     Ok((socket.domain()?, socket.protocol()?))
 }
 
 /// Lets this thread's sleeps end on time instead of up to 50 microseconds later.
-pub fn precise_timers() {
+pub(crate) fn precise_timers() {
     // A refusal only makes pacing less precise, which is measured and reported as lateness.
     let _ = nix::sys::prctl::set_timerslack(1);
 }
 
 /// Path MTU of a connected socket, bytes.
-pub fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
+pub(crate) fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
     let (level, name) = match family {
         Family::Ipv4 => (libc::IPPROTO_IP, libc::IP_MTU),
         Family::Ipv6 => (libc::IPPROTO_IPV6, libc::IPV6_MTU),
@@ -151,7 +152,7 @@ pub fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
 }
 
 /// Packets that the kernel dropped at this socket because its buffer was full (SO_MEMINFO).
-pub fn socket_drops(socket: &Socket) -> io::Result<u64> {
+pub(crate) fn socket_drops(socket: &Socket) -> io::Result<u64> {
     const DROPS: usize = 8; // SK_MEMINFO_DROPS
     let mut value = MaybeUninit::<[u32; 9]>::zeroed();
     option(socket, libc::SOL_SOCKET, libc::SO_MEMINFO, &mut value)?;
@@ -160,7 +161,7 @@ pub fn socket_drops(socket: &Socket) -> io::Result<u64> {
 }
 
 /// TCP_INFO. Fields that the kernel did not fill, or left at zero where zero means "not supported", are `None`.
-pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
+pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
     let mut value = MaybeUninit::<libc::tcp_info>::zeroed();
     let filled = option(socket, libc::IPPROTO_TCP, libc::TCP_INFO, &mut value)?;
     // SAFETY: the structure holds only integers, valid whatever their bytes; it was zeroed and perhaps overwritten.
@@ -206,7 +207,7 @@ pub(super) fn request(interface: &str) -> io::Result<libc::ifreq> {
 }
 
 /// MTU of an interface, bytes.
-pub fn interface_mtu(socket: &Socket, interface: &str) -> io::Result<u32> {
+pub(crate) fn interface_mtu(socket: &Socket, interface: &str) -> io::Result<u32> {
     let mut request = request(interface)?;
     // SAFETY: the descriptor is open, and SIOCGIFMTU reads and writes one `ifreq`, which outlives the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFMTU, &raw mut request) };
@@ -218,7 +219,7 @@ pub fn interface_mtu(socket: &Socket, interface: &str) -> io::Result<u32> {
 }
 
 /// Offloads of an interface; unknown ones are `None`.
-pub fn offloads(socket: &Socket, interface: &str) -> Offloads {
+pub(crate) fn offloads(socket: &Socket, interface: &str) -> Offloads {
     const ETHTOOL_GTSO: u32 = 0x1e;
     const ETHTOOL_GGSO: u32 = 0x23;
     const ETHTOOL_GFLAGS: u32 = 0x25;
@@ -245,7 +246,7 @@ fn ethtool_value(socket: &Socket, interface: &str, command: u32) -> io::Result<u
 }
 
 /// Sent bytes that have not left this host (for TCP: not been acknowledged); `None` if the host does not report them.
-pub fn unsent_bytes(socket: &Socket) -> io::Result<Option<u32>> {
+pub(crate) fn unsent_bytes(socket: &Socket) -> io::Result<Option<u32>> {
     let mut bytes: c_int = 0;
     // SAFETY: the descriptor is open, and SIOCOUTQ (TIOCOUTQ) writes one integer, which outlives the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::TIOCOUTQ, &raw mut bytes) };

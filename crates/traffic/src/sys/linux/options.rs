@@ -64,7 +64,7 @@ impl FlowLabelRequest {
 }
 
 /// Sets SO_SNDBUF, bytes, above net.core.wmem_max if permitted.
-pub fn set_send_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
+pub(crate) fn set_send_buffer(socket: &Socket, bytes: usize) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, bytes as c_int)
         .or_else(|_| socket.set_send_buffer_size(bytes))
 }
@@ -74,7 +74,7 @@ const NO_PACING: u64 = u64::MAX;
 
 /// Paces a TCP socket at this many bytes of payload per second, and limits the data queued in the socket to this many
 /// bytes.
-pub fn set_pacing_rate(socket: &Socket, bytes_per_second: u64, waiting: usize) -> io::Result<()> {
+pub(crate) fn set_pacing_rate(socket: &Socket, bytes_per_second: u64, waiting: usize) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, waiting as c_int)?;
     let length = size_of::<u64>() as libc::socklen_t;
     // SAFETY: the descriptor is open for as long as `socket` is borrowed, and the kernel reads `length` bytes of the
@@ -92,7 +92,7 @@ pub fn set_pacing_rate(socket: &Socket, bytes_per_second: u64, waiting: usize) -
 }
 
 /// SO_MAX_PACING_RATE, bytes per second, if set.
-pub fn pacing_rate(socket: &Socket) -> Option<u64> {
+pub(crate) fn pacing_rate(socket: &Socket) -> Option<u64> {
     let mut value = MaybeUninit::<u64>::zeroed();
     let filled = option(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &mut value).ok()?;
     // SAFETY: an integer is valid whatever its bytes; it was zeroed and perhaps overwritten.
@@ -102,33 +102,33 @@ pub fn pacing_rate(socket: &Socket) -> Option<u64> {
 }
 
 /// SO_BUSY_POLL, microseconds.
-pub fn busy_poll_us(socket: &Socket) -> io::Result<u32> {
+pub(crate) fn busy_poll_us(socket: &Socket) -> io::Result<u32> {
     number(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL)
 }
 
 /// Sets SO_BUSY_POLL; raising it above the default requires CAP_NET_ADMIN.
-pub fn set_busy_poll_us(socket: &Socket, microseconds: u32) -> io::Result<()> {
+pub(crate) fn set_busy_poll_us(socket: &Socket, microseconds: u32) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_BUSY_POLL, microseconds as c_int)
 }
 
 /// Leases a flow label (not 0) for packets to a destination, which is required before connecting with it.
-pub fn lease_flow_label(socket: &Socket, destination: Ipv6Addr, label: u32) -> io::Result<()> {
+pub(crate) fn lease_flow_label(socket: &Socket, destination: Ipv6Addr, label: u32) -> io::Result<()> {
     FlowLabelRequest::new(destination, label, IPV6_FL_F_CREATE).ask(socket)?;
     set_option(socket, libc::IPPROTO_IPV6, IPV6_FLOWINFO_SEND, 1)
 }
 
 /// Reflects the flow label of incoming connections (IPV6_FL_F_REFLECT).
-pub fn reflect_flow_label(socket: &Socket) -> io::Result<()> {
+pub(crate) fn reflect_flow_label(socket: &Socket) -> io::Result<()> {
     FlowLabelRequest::new(Ipv6Addr::UNSPECIFIED, 0, IPV6_FL_F_REFLECT).ask(socket)
 }
 
 /// Turns automatic flow labels off (IPV6_AUTOFLOWLABEL).
-pub fn no_flow_label(socket: &Socket) -> io::Result<()> {
+pub(crate) fn no_flow_label(socket: &Socket) -> io::Result<()> {
     set_option(socket, libc::IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, 0)
 }
 
 /// The flow label of an IPv6 socket's packets: the requested one, or 0 for none; `None` if the kernel chooses.
-pub fn flow_label(socket: &Socket) -> Option<u32> {
+pub(crate) fn flow_label(socket: &Socket) -> Option<u32> {
     let mut request = MaybeUninit::new(FlowLabelRequest::new(Ipv6Addr::UNSPECIFIED, 0, 0));
     let asked = option(socket, libc::IPPROTO_IPV6, IPV6_FLOWLABEL_MGR, &mut request).ok().map(|_| {
         // SAFETY: it was initialised, and holds only integers, valid whatever the kernel wrote over them.
@@ -141,7 +141,7 @@ pub fn flow_label(socket: &Socket) -> Option<u32> {
 }
 
 /// Sends packets whole or not at all, whatever the kernel remembers of the path's MTU.
-pub fn never_fragment(socket: &Socket, family: Family) -> io::Result<()> {
+pub(crate) fn never_fragment(socket: &Socket, family: Family) -> io::Result<()> {
     let (level, name, how) = match family {
         Family::Ipv4 => (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER, libc::IP_PMTUDISC_PROBE),
         Family::Ipv6 => (libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, libc::IPV6_PMTUDISC_PROBE),

@@ -11,7 +11,7 @@ use std::time::Duration;
 const AT_ONCE: usize = 256;
 
 /// A set of sockets, identified by their index in the caller's list. A ready socket is returned once.
-pub struct Ready {
+pub(crate) struct Ready {
     epoll: Epoll,
     events: Box<[EpollEvent; AT_ONCE]>,
     /// Ready sockets that were not returned yet, each once.
@@ -24,7 +24,7 @@ pub struct Ready {
 
 impl Ready {
     /// Watches sockets. For writing, all are ready at first.
-    pub fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
+    pub(crate) fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         // Writable is reported once, when there is room again (edge-triggered). Readable is reported as long as there
         // is data (level-triggered).
@@ -48,7 +48,7 @@ impl Ready {
     }
 
     /// The next ready socket, waiting at most `limit`; `None` on a timeout.
-    pub fn next(&mut self, limit: Duration) -> io::Result<Option<usize>> {
+    pub(crate) fn next(&mut self, limit: Duration) -> io::Result<Option<usize>> {
         if self.found.is_empty() {
             self.look(limit)?;
         } else if self.left == 0 && self.found.len() < self.is_found.len() {
@@ -76,14 +76,14 @@ impl Ready {
     }
 
     /// Returns a socket again, after the others.
-    pub fn again(&mut self, place: usize) {
+    pub(crate) fn again(&mut self, place: usize) {
         if !std::mem::replace(&mut self.is_found[place], true) {
             self.found.push_back(place);
         }
     }
 
     /// Stops watching a socket.
-    pub fn forget(&mut self, socket: &Socket) -> io::Result<()> {
+    pub(crate) fn forget(&mut self, socket: &Socket) -> io::Result<()> {
         Ok(self.epoll.delete(socket)?)
     }
 }

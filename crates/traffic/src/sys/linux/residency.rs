@@ -10,11 +10,11 @@ use std::sync::LazyLock;
 const MOST_STATES: usize = 64;
 
 /// The idle states of processors. Their files stay open, so that a reading neither allocates nor opens any.
-pub struct IdleStates(Vec<(usize, File)>);
+pub(super) struct IdleStates(Vec<(usize, File)>);
 
 impl IdleStates {
     /// Those of this machine.
-    pub fn of_machine() -> &'static Self {
+    pub(super) fn of_machine() -> &'static Self {
         static MACHINE: LazyLock<IdleStates> =
             LazyLock::new(|| IdleStates::below(Path::new("/sys/devices/system/cpu")));
         &MACHINE
@@ -36,7 +36,7 @@ impl IdleStates {
 
     /// How long these processors have been in idle states so far, without the period under way; an empty list means
     /// all. `None` if there are no states, or one cannot be read.
-    pub fn residency_ns(&self, processors: &[usize]) -> Option<Nanos> {
+    pub(super) fn residency_ns(&self, processors: &[usize]) -> Option<Nanos> {
         let wanted = |processor: &usize| processors.is_empty() || processors.contains(processor);
         let mut files = self.0.iter().filter(|(processor, _)| wanted(processor)).peekable();
         files.peek()?;

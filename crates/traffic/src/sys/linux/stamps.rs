@@ -28,7 +28,7 @@ const ETHTOOL_GET_TS_INFO: u32 = 0x41;
 
 /// Receives available data of a stream; with `wait`, blocks up to the socket's timeout. Returns the number of bytes
 /// and, if receive timestamps are on, the receive timestamp of their last packet, nanoseconds of the realtime clock.
-pub fn receive_with_timestamp(
+pub(crate) fn receive_with_timestamp(
     socket: &Socket,
     room: &mut [u8],
     wait: bool,
@@ -54,7 +54,7 @@ pub fn receive_with_timestamp(
 
 /// Turns transmit timestamps on ([`read_tx_timestamp`]), with sends numbered from 0: software timestamps, and
 /// hardware timestamps if the interface is configured to take them. Does not change the interface's configuration.
-pub fn enable_tx_timestamps(socket: &Socket) -> io::Result<()> {
+pub(crate) fn enable_tx_timestamps(socket: &Socket) -> io::Result<()> {
     let by_kernel = libc::SOF_TIMESTAMPING_TX_SOFTWARE
         | libc::SOF_TIMESTAMPING_SOFTWARE
         | libc::SOF_TIMESTAMPING_OPT_ID
@@ -70,7 +70,7 @@ pub fn enable_tx_timestamps(socket: &Socket) -> io::Result<()> {
 
 /// The next transmit timestamp, with the number of its send. With hardware timestamps, each send has two. Waits up to
 /// a limit, then returns `WouldBlock`.
-pub fn read_tx_timestamp(socket: &Socket, limit: Duration) -> io::Result<(u32, TxTimestamp)> {
+pub(crate) fn read_tx_timestamp(socket: &Socket, limit: Duration) -> io::Result<(u32, TxTimestamp)> {
     let stamp = try_read_tx_timestamp(socket);
     match stamp {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -122,7 +122,7 @@ fn try_read_tx_timestamp(socket: &Socket) -> io::Result<(u32, TxTimestamp)> {
 }
 
 /// Whether an interface supports hardware timestamps in both directions (ETHTOOL_GET_TS_INFO).
-pub fn has_hardware_timestamps(socket: &Socket, interface: &str) -> io::Result<bool> {
+pub(crate) fn has_hardware_timestamps(socket: &Socket, interface: &str) -> io::Result<bool> {
     let mut info = StampInfo { command: ETHTOOL_GET_TS_INFO, ..StampInfo::default() };
     let mut request = request(interface)?;
     request.ifr_ifru.ifru_data = (&raw mut info).cast();

@@ -35,14 +35,14 @@ enum To {
 }
 
 /// The socket.
-pub struct Unconnected {
+pub(crate) struct Unconnected {
     socket: Socket,
     control: Vec<u8>,
 }
 
 impl Unconnected {
     /// Binds it to an address of one family only; answers leave with this TTL, or hop limit. A receive waits so long.
-    pub fn bind(address: SocketAddr, ttl: u8, wait: Duration) -> io::Result<Self> {
+    pub(crate) fn bind(address: SocketAddr, ttl: u8, wait: Duration) -> io::Result<Self> {
         let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
         socket.set_read_timeout(Some(wait))?;
         setsockopt(&socket, sockopt::ReceiveTimestampns, &true)?;
@@ -64,12 +64,12 @@ impl Unconnected {
     }
 
     /// Where it is bound.
-    pub fn local_addr(&self) -> io::Result<SocketAddr> {
+    pub(crate) fn local_addr(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()?.as_socket().ok_or_else(|| io::Error::other("no IP address"))
     }
 
     /// Receives a datagram; `WouldBlock` when none came.
-    pub fn receive(&mut self, room: &mut [u8]) -> io::Result<Datagram> {
+    pub(crate) fn receive(&mut self, room: &mut [u8]) -> io::Result<Datagram> {
         let mut slices = [IoSliceMut::new(room)];
         let fd = self.socket.as_raw_fd();
         let got = recvmsg::<SockaddrStorage>(fd, &mut slices, Some(&mut self.control), MsgFlags::empty())?;
@@ -101,7 +101,7 @@ impl Unconnected {
     }
 
     /// Answers a datagram from the address that it was sent to, with this byte of traffic class.
-    pub fn answer(&self, to: &Datagram, traffic_class: u8, message: &[u8]) -> io::Result<()> {
+    pub(crate) fn answer(&self, to: &Datagram, traffic_class: u8, message: &[u8]) -> io::Result<()> {
         let class = i32::from(traffic_class);
         let mut control = Vec::with_capacity(2);
         match &to.to {

@@ -10,7 +10,7 @@ use std::ffi::c_int;
 use std::io;
 
 /// Contiguous message buffers.
-pub struct Batch {
+pub(crate) struct Batch {
     room: Box<[u8]>,
     each: usize,
     lengths: Box<[usize]>,
@@ -18,29 +18,29 @@ pub struct Batch {
 
 impl Batch {
     /// Room for `count` messages of `each` bytes.
-    pub fn new(count: usize, each: usize) -> Self {
+    pub(crate) fn new(count: usize, each: usize) -> Self {
         let room = vec![0; count * each].into_boxed_slice();
         Batch { room, each, lengths: vec![0; count].into_boxed_slice() }
     }
 
     /// How many messages there is room for.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.lengths.len()
     }
 
     /// A message's room.
-    pub fn slot(&mut self, place: usize) -> &mut [u8] {
+    pub(crate) fn slot(&mut self, place: usize) -> &mut [u8] {
         &mut self.room[place * self.each..][..self.each]
     }
 
     /// The room of several messages side by side.
-    pub fn slots(&self, from: usize, to: usize) -> &[u8] {
+    pub(crate) fn slots(&self, from: usize, to: usize) -> &[u8] {
         &self.room[from * self.each..to * self.each]
     }
 
     /// Sends the messages `from..to`, one datagram or write each. Returns how many were accepted, and how many bytes
     /// of the last one. With [`os::DONTWAIT`] among the flags, sends only what fits.
-    pub fn send(
+    pub(crate) fn send(
         &mut self,
         socket: &Socket,
         from: usize,
@@ -67,7 +67,7 @@ impl Batch {
     }
 
     /// Receives one message; with `wait`, blocks up to the socket's timeout. Returns the number of messages.
-    pub fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
+    pub(crate) fn receive(&mut self, socket: &Socket, wait: bool) -> io::Result<usize> {
         let room = &mut self.room[..self.each];
         let received = if wait { os::receive(socket, room) } else { os::receive_now(socket, room) };
         self.lengths[0] = received?;
@@ -75,12 +75,12 @@ impl Batch {
     }
 
     /// Length of a received message; if it is too long for its buffer, the length of the buffer.
-    pub fn length(&self, place: usize) -> usize {
+    pub(crate) fn length(&self, place: usize) -> usize {
         self.lengths[place]
     }
 
     /// Control messages of a received message: none.
-    pub fn recv_meta(&self, _place: usize) -> RecvMeta {
+    pub(crate) fn recv_meta(&self, _place: usize) -> RecvMeta {
         RecvMeta::default()
     }
 }

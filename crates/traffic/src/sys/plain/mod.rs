@@ -6,8 +6,8 @@ mod ready;
 mod room;
 
 #[cfg(not(target_os = "linux"))]
-pub use batch::Batch;
+pub(crate) use batch::Batch;
 #[cfg(not(target_os = "linux"))]
-pub use ready::Ready;
+pub(crate) use ready::Ready;
 #[cfg(not(target_os = "linux"))]
-pub use room::*;
+pub(crate) use room::*;

@@ -11,7 +11,7 @@ use std::io;
 use std::time::Duration;
 
 /// A set of sockets, identified by their index in the caller's list. A ready socket is returned once.
-pub struct Ready {
+pub(crate) struct Ready {
     /// Each watched socket with its index.
     watched: Vec<(PollEntry, usize)>,
     /// The array for poll, allocated in advance so that polling does not allocate.
@@ -27,7 +27,7 @@ pub struct Ready {
 
 impl Ready {
     /// Watches sockets. For writing, all are ready at first.
-    pub fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
+    pub(crate) fn watch<'a>(sockets: impl Iterator<Item = &'a Socket>, what: Interest) -> io::Result<Self> {
         let all: Vec<_> = sockets.map(|socket| Some(PollEntry::new(socket, what))).collect();
         let mut ready = Ready {
             watched: Vec::with_capacity(all.len()),
@@ -52,7 +52,7 @@ impl Ready {
 
     /// The next ready socket, waiting at most `limit`; `None` on a timeout. It is watched again afterwards, unless
     /// the caller returns it with `again`.
-    pub fn next(&mut self, limit: Duration) -> io::Result<Option<usize>> {
+    pub(crate) fn next(&mut self, limit: Duration) -> io::Result<Option<usize>> {
         if self.found.is_empty() {
             if self.watched.is_empty() {
                 // Nothing can become ready. The caller still checks the time after each wait.
@@ -89,7 +89,7 @@ impl Ready {
     }
 
     /// Returns the socket that was returned last once more, after the others.
-    pub fn again(&mut self, place: usize) {
+    pub(crate) fn again(&mut self, place: usize) {
         // It was most likely the last one returned, and so the last one watched.
         match self.watched.last() {
             Some((_, last)) if *last == place => drop(self.watched.pop()),
@@ -99,7 +99,7 @@ impl Ready {
     }
 
     /// Stops watching a socket.
-    pub fn forget(&mut self, socket: &Socket) -> io::Result<()> {
+    pub(crate) fn forget(&mut self, socket: &Socket) -> io::Result<()> {
         let forgotten = |entry: &PollEntry| entry.is_of(socket);
         self.watched.retain(|(entry, _)| !forgotten(entry));
         for entry in &mut self.all {

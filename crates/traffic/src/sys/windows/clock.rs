@@ -24,7 +24,7 @@ pub(super) fn frequency() -> u64 {
 }
 
 /// The performance counter, nanoseconds: monotonic, and shared by all processes of a machine.
-pub fn now_ns() -> Nanos {
+pub(crate) fn now_ns() -> Nanos {
     let mut counts = 0;
     // SAFETY: the call writes one integer, which outlives it. It cannot fail since Windows XP.
     unsafe { QueryPerformanceCounter(&raw mut counts) };
@@ -34,13 +34,13 @@ pub fn now_ns() -> Nanos {
 }
 
 /// Offset of the realtime clock from [`now_ns`] at this moment.
-pub fn realtime_offset() -> RealtimeOffset {
+pub(crate) fn realtime_offset() -> RealtimeOffset {
     let realtime = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as i64;
     RealtimeOffset::of(now_ns(), realtime(), now_ns())
 }
 
 /// Sets this process's timer resolution to one millisecond instead of a tick of 15.6 ms.
-pub fn precise_timers() {
+pub(crate) fn precise_timers() {
     static ONCE: Once = Once::new();
     // SAFETY: the call takes a number. A refusal only makes pacing coarser, which is measured and reported as lateness.
     ONCE.call_once(|| {
@@ -50,7 +50,7 @@ pub fn precise_timers() {
 
 /// Sleeps for this time, plus at most half a millisecond since Windows 10 version 1803. Earlier versions sleep in
 /// whole milliseconds.
-pub fn sleep(time: Duration) {
+pub(crate) fn sleep(time: Duration) {
     thread_local! {
         static TIMER: Option<OwnedHandle> = timer();
     }
@@ -81,7 +81,7 @@ fn timer() -> Option<OwnedHandle> {
 }
 
 /// Nanoseconds per tick, the unit of CPU time.
-pub fn tick_ns() -> u64 {
+pub(crate) fn tick_ns() -> u64 {
     let (mut adjustment, mut increment, mut disabled) = (0, 0, 0);
     // SAFETY: the call writes three integers, which outlive it.
     let told = unsafe { GetSystemTimeAdjustment(&raw mut adjustment, &raw mut increment, &raw mut disabled) };

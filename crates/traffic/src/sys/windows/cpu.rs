@@ -16,18 +16,18 @@ fn ns(time: FILETIME) -> u64 {
 }
 
 /// Reads processor times (GetSystemTimes).
-pub struct CpuReader {
+pub(crate) struct CpuReader {
     all: bool,
 }
 
 impl CpuReader {
     /// A reader for these processors; an empty list means all together.
-    pub fn new(processors: Vec<usize>) -> Self {
+    pub(crate) fn new(processors: Vec<usize>) -> Self {
         CpuReader { all: processors.is_empty() }
     }
 
     /// The times so far; `None` for a subset of the processors, which GetSystemTimes does not report.
-    pub fn read(&mut self) -> Option<CpuTimes> {
+    pub(crate) fn read(&mut self) -> Option<CpuTimes> {
         if !self.all {
             return None;
         }
@@ -45,7 +45,7 @@ impl CpuReader {
 }
 
 /// This process's user and system time so far, nanoseconds.
-pub fn own_cpu_ns() -> (u64, u64) {
+pub(crate) fn own_cpu_ns() -> (u64, u64) {
     let [mut created, mut ended, mut kernel, mut user] = [FILETIME::default(); 4];
     // SAFETY: the handle stands for this process and needs no closing; the call writes four structures, which outlive
     // it.
@@ -56,17 +56,17 @@ pub fn own_cpu_ns() -> (u64, u64) {
 }
 
 /// This thread's CPU time so far: Windows counts it in ticks, too coarse for a slice.
-pub fn thread_cpu_ns() -> Option<u64> {
+pub(crate) fn thread_cpu_ns() -> Option<u64> {
     None
 }
 
 /// This thread's user and kernel time so far: in ticks, too.
-pub fn thread_cpu_parts() -> Option<(u64, u64)> {
+pub(crate) fn thread_cpu_parts() -> Option<(u64, u64)> {
     None
 }
 
 /// The largest working set of this process so far, KiB.
-pub fn peak_rss_kib() -> Option<u64> {
+pub(crate) fn peak_rss_kib() -> Option<u64> {
     let size = size_of::<PROCESS_MEMORY_COUNTERS>() as u32;
     let mut counters = PROCESS_MEMORY_COUNTERS { cb: size, ..PROCESS_MEMORY_COUNTERS::default() };
     // SAFETY: the handle stands for this process and needs no closing; the call writes `size` bytes to a structure of
@@ -76,7 +76,7 @@ pub fn peak_rss_kib() -> Option<u64> {
 }
 
 /// The processors of its processor group that this process may use, without allocating.
-pub fn allowed_processors() -> impl Iterator<Item = usize> {
+pub(crate) fn allowed_processors() -> impl Iterator<Item = usize> {
     let (mut own, mut machine) = (0_usize, 0_usize);
     // SAFETY: the handle stands for this process and needs no closing; the call writes two integers, which outlive it.
     unsafe { GetProcessAffinityMask(GetCurrentProcess(), &raw mut own, &raw mut machine) };
@@ -84,7 +84,7 @@ pub fn allowed_processors() -> impl Iterator<Item = usize> {
 }
 
 /// Pins this thread to a processor.
-pub fn pin_thread(processor: usize) -> io::Result<()> {
+pub(crate) fn pin_thread(processor: usize) -> io::Result<()> {
     let mask = 1_usize.checked_shl(processor as u32).unwrap_or(0);
     // SAFETY: the handle stands for this thread and needs no closing; the call takes a number.
     let before = unsafe { SetThreadAffinityMask(GetCurrentThread(), mask) };
@@ -92,7 +92,7 @@ pub fn pin_thread(processor: usize) -> io::Result<()> {
 }
 
 /// Online processors of the machine, whether or not this process may use them.
-pub fn processors_online() -> u32 {
+pub(crate) fn processors_online() -> u32 {
     // SAFETY: the call takes a number.
     unsafe { GetActiveProcessorCount(ALL_PROCESSOR_GROUPS) }.max(1)
 }

@@ -11,7 +11,7 @@ use windows_sys::Win32::System::SystemInformation::{GlobalMemoryStatusEx, MEMORY
 use windows_sys::w;
 
 /// Properties of this host.
-pub fn host() -> SystemInfo {
+pub(crate) fn host() -> SystemInfo {
     SystemInfo {
         os: "Windows".to_owned(),
         kernel: match wine() {

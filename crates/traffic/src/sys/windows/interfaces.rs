@@ -31,21 +31,21 @@ struct Interface {
 }
 
 /// The name of the interface that holds an address. A link-local one is held in its zone only.
-pub fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
+pub(crate) fn interface_of(address: SocketAddr) -> io::Result<Option<String>> {
     let address = ScopedAddr::from(address);
     let found = all()?.into_iter().find(|interface| interface.addresses.contains(&address));
     Ok(found.map(|interface| interface.name))
 }
 
 /// The names of this host's interfaces, in order.
-pub fn interfaces() -> io::Result<Vec<String>> {
+pub(crate) fn interfaces() -> io::Result<Vec<String>> {
     let mut names: Vec<String> = all()?.into_iter().map(|interface| interface.name).collect();
     names.sort();
     Ok(names)
 }
 
 /// Index and name of each of this host's interfaces that have IPv6, in order.
-pub fn interface_indices() -> io::Result<Vec<(u32, String)>> {
+pub(crate) fn interface_indices() -> io::Result<Vec<(u32, String)>> {
     let with_ipv6 = all()?.into_iter().filter(|interface| interface.index > 0);
     let mut all: Vec<(u32, String)> = with_ipv6.map(|interface| (interface.index, interface.name)).collect();
     all.sort();
@@ -53,7 +53,7 @@ pub fn interface_indices() -> io::Result<Vec<(u32, String)>> {
 }
 
 /// MTU of an interface, bytes.
-pub fn interface_mtu(_socket: &Socket, interface: &str) -> io::Result<u32> {
+pub(crate) fn interface_mtu(_socket: &Socket, interface: &str) -> io::Result<u32> {
     Ok(called(interface)?.mtu)
 }
 

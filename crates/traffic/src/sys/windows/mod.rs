@@ -11,15 +11,15 @@ mod host;
 mod interfaces;
 mod tcp;
 
-pub use clock::{now_ns, precise_timers, realtime_offset, sleep, tick_ns};
-pub use counters::counters;
-pub use cpu::{
+pub(crate) use clock::{now_ns, precise_timers, realtime_offset, sleep, tick_ns};
+pub(crate) use counters::counters;
+pub(crate) use cpu::{
     CpuReader, allowed_processors, own_cpu_ns, peak_rss_kib, pin_thread, processors_online, thread_cpu_ns,
     thread_cpu_parts,
 };
-pub use host::host;
-pub use interfaces::{interface_indices, interface_mtu, interface_of, interfaces};
-pub use tcp::{mss, tcp_info};
+pub(crate) use host::host;
+pub(crate) use interfaces::{interface_indices, interface_mtu, interface_of, interfaces};
+pub(crate) use tcp::{mss, tcp_info};
 
 use crate::sys::types::{Interest, Nanos, RECEIVE_TICK, SEND_LIMIT};
 use socket2::{SockAddr, Socket, Type};
@@ -33,18 +33,18 @@ use std::time::{Duration, Instant};
 use windows_sys::Win32::Networking::WinSock;
 
 /// Shorter waits than this spin instead of sleeping, since a sleep ends up to half a millisecond late.
-pub const LEAST_SLEEP_NS: Nanos = 1_000_000;
+pub(crate) const LEAST_SLEEP_NS: Nanos = 1_000_000;
 /// Flag of a non-blocking send. Winsock has no such flag: this value is never passed to Winsock.
-pub const DONTWAIT: c_int = 1 << 30;
+pub(crate) const DONTWAIT: c_int = 1 << 30;
 /// Flags of any send.
-pub const SEND_PLAIN: c_int = 0;
+pub(crate) const SEND_PLAIN: c_int = 0;
 
 fn raw(socket: &Socket) -> WinSock::SOCKET {
     socket.as_raw_socket() as WinSock::SOCKET
 }
 
 /// Prepares a trial's socket for the timeouts [`RECEIVE_TICK`] and [`SEND_LIMIT`].
-pub fn set_timeouts(socket: &Socket) -> io::Result<()> {
+pub(crate) fn set_timeouts(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)
 }
 
@@ -73,14 +73,14 @@ fn waiting<T>(
 }
 
 /// Sends; blocks up to [`SEND_LIMIT`], then returns `WouldBlock`.
-pub fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
+pub(crate) fn send(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<usize> {
     waiting(socket, Interest::Writable, SEND_LIMIT, || {
         map_reset(socket, socket.send_with_flags(message, flags))
     })
 }
 
 /// Sends as much as fits without blocking; `None` if nothing fits.
-pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
+pub(crate) fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Option<usize>> {
     match map_reset(socket, socket.send_with_flags(message, flags)) {
         Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {
             Ok(None)
@@ -90,12 +90,12 @@ pub fn send_now(socket: &Socket, message: &[u8], flags: c_int) -> io::Result<Opt
 }
 
 /// Receives; `WouldBlock` after [`RECEIVE_TICK`]. A datagram that is too long is truncated.
-pub fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn receive(socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     waiting(socket, Interest::Readable, RECEIVE_TICK, || receive_now(socket, room))
 }
 
 /// Receives without blocking; `WouldBlock` without data. A datagram that is too long is truncated.
-pub fn receive_now(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
+pub(crate) fn receive_now(mut socket: &Socket, room: &mut [u8]) -> io::Result<usize> {
     match socket.read(room) {
         Err(error) if error.raw_os_error() == Some(WinSock::WSAEMSGSIZE) => Ok(room.len()),
         received => map_reset(socket, received),
@@ -116,7 +116,7 @@ fn map_reset<T>(socket: &Socket, said: io::Result<T>) -> io::Result<T> {
 /// Accepts a connection, with its peer's address; `WouldBlock` after [`RECEIVE_TICK`]. If the opener has already
 /// closed it, the address may be missing, or the result may be
 /// [`ConnectionAborted`](io::ErrorKind::ConnectionAborted).
-pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
+pub(crate) fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
     let connection = waiting(socket, Interest::Readable, RECEIVE_TICK, || {
         // Does not request the peer's address here: Wine drops the connection if the address is gone.
         // SAFETY: the socket is open for as long as it is borrowed, and Winsock is given nothing to write to.
@@ -137,33 +137,33 @@ pub fn accept(socket: &Socket) -> io::Result<(Socket, Option<SocketAddr>)> {
 }
 
 /// The source address of the next datagram, which stays in the queue; `WouldBlock` after [`RECEIVE_TICK`].
-pub fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
+pub(crate) fn peek_sender(socket: &Socket) -> io::Result<SockAddr> {
     waiting(socket, Interest::Readable, RECEIVE_TICK, || socket.peek_sender())
 }
 
 /// Limits the memory of this process: Windows does so by jobs, which the listening agent does not make.
-pub fn bound_memory(_bytes: u64) -> io::Result<()> {
+pub(crate) fn bound_memory(_bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
 /// Whether a congestion control is there: Windows lets none be chosen, and says so itself.
-pub fn has_congestion_control(_name: &str) -> bool {
+pub(crate) fn has_congestion_control(_name: &str) -> bool {
     true
 }
 
 /// Whether a send failed with ENOBUFS.
-pub fn is_out_of_buffers(error: &io::Error) -> bool {
+pub(crate) fn is_out_of_buffers(error: &io::Error) -> bool {
     error.raw_os_error() == Some(WinSock::WSAENOBUFS)
 }
 
 /// A WSAPOLLFD.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
-pub struct PollEntry(WinSock::WSAPOLLFD);
+pub(crate) struct PollEntry(WinSock::WSAPOLLFD);
 
 impl PollEntry {
     /// Polls a socket for this readiness. The socket must be open during each poll.
-    pub fn new(socket: &Socket, what: Interest) -> Self {
+    pub(crate) fn new(socket: &Socket, what: Interest) -> Self {
         let events = match what {
             Interest::Readable => WinSock::POLLRDNORM,
             Interest::Writable => WinSock::POLLWRNORM,
@@ -172,18 +172,18 @@ impl PollEntry {
     }
 
     /// Whether the last poll found it ready or in error.
-    pub fn is_ready(&self) -> bool {
+    pub(crate) fn is_ready(&self) -> bool {
         self.0.revents != 0
     }
 
     /// Whether it belongs to this socket.
-    pub fn is_of(&self, socket: &Socket) -> bool {
+    pub(crate) fn is_of(&self, socket: &Socket) -> bool {
         self.0.fd == raw(socket)
     }
 }
 
 /// Waits until one of the sockets is ready, or until the limit.
-pub fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
+pub(crate) fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()> {
     let milliseconds = limit.as_millis().min(i32::MAX as u128) as i32;
     // SAFETY: `PollEntry` holds nothing but a `WSAPOLLFD`, so that the slice is one of as many of these, which Winsock
     // reads and writes within the call.
@@ -192,7 +192,7 @@ pub fn poll_sockets(entries: &mut [PollEntry], limit: Duration) -> io::Result<()
 }
 
 /// No effect: on Windows only memory limits the number of sockets.
-pub fn raise_file_limit(_sockets: u64) -> io::Result<()> {
+pub(crate) fn raise_file_limit(_sockets: u64) -> io::Result<()> {
     Ok(())
 }
 
@@ -207,7 +207,7 @@ fn option(socket: &Socket, level: c_int, name: c_int) -> io::Result<u32> {
 }
 
 /// Path MTU of a connected socket, bytes.
-pub fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
+pub(crate) fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
     match family {
         Family::Ipv4 => option(socket, WinSock::IPPROTO_IP, WinSock::IP_MTU),
         Family::Ipv6 => option(socket, WinSock::IPPROTO_IPV6, WinSock::IPV6_MTU),
@@ -215,12 +215,12 @@ pub fn path_mtu(socket: &Socket, family: Family) -> io::Result<u32> {
 }
 
 /// The traffic class. Unknown: Windows may accept a value and send another.
-pub fn traffic_class(_socket: &Socket, _family: Family) -> io::Result<u32> {
+pub(crate) fn traffic_class(_socket: &Socket, _family: Family) -> io::Result<u32> {
     Err(no_traffic_class())
 }
 
 /// Sets the traffic class: returns an error, since Windows accepts the option and ignores it.
-pub fn set_traffic_class(_socket: &Socket, _family: Family, _byte: u8) -> io::Result<()> {
+pub(crate) fn set_traffic_class(_socket: &Socket, _family: Family, _byte: u8) -> io::Result<()> {
     Err(no_traffic_class())
 }
 
@@ -230,17 +230,17 @@ fn no_traffic_class() -> io::Error {
 }
 
 /// Limits the maximum segment size of a future connection: not supported on Windows.
-pub fn set_mss(_socket: &Socket, _bytes: u32) -> io::Result<()> {
+pub(crate) fn set_mss(_socket: &Socket, _bytes: u32) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "Windows sets it by the interface's MTU"))
 }
 
 /// TCP congestion control: not readable on Windows.
-pub fn congestion_control(_socket: &Socket) -> Option<String> {
+pub(crate) fn congestion_control(_socket: &Socket) -> Option<String> {
     None
 }
 
 /// Sets TCP congestion control: Windows supports this only for the whole host.
-pub fn set_congestion_control(_socket: &Socket, _name: &str) -> io::Result<()> {
+pub(crate) fn set_congestion_control(_socket: &Socket, _name: &str) -> io::Result<()> {
     let text = "Windows sets it for all connections (Set-NetTCPSetting -CongestionProvider)";
     Err(io::Error::new(io::ErrorKind::Unsupported, text))
 }

@@ -8,7 +8,7 @@ use std::mem::size_of;
 use windows_sys::Win32::Networking::WinSock::{SIO_TCP_INFO, TCP_INFO_v0, WSAEOPNOTSUPP, WSAIoctl};
 
 /// Counters that have the same meaning as Linux's. Windows counts bytes, not segments.
-pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
+pub(crate) fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
     let info = ask(socket)?;
     let mss = u64::from(info.Mss);
     let some = |value: u32| (value > 0).then_some(u64::from(value));
@@ -29,7 +29,7 @@ pub fn tcp_info(socket: &Socket) -> io::Result<TcpInfo> {
 }
 
 /// The maximum segment size of a connection, bytes.
-pub fn mss(socket: &Socket) -> io::Result<u32> {
+pub(crate) fn mss(socket: &Socket) -> io::Result<u32> {
     Ok(ask(socket)?.Mss)
 }
 

@@ -25,7 +25,7 @@ const MOST_PACKETS: u64 = 1_000_000;
 ///
 /// # Errors
 /// When options contradict each other, nothing answers, or the user interrupts.
-pub fn measure(
+pub(super) fn measure(
     common: &CommonOptions,
     request: &MeasureRequest,
     peer: Option<&StampRequest>,

@@ -7,7 +7,7 @@ use stacklab_traffic::peer::{Clock, ExchangeReport, LossByDirection, Ways};
 use std::fmt::Write;
 
 /// A session and what it gave.
-pub struct Measured {
+pub(super) struct Measured {
     /// The host as the user named it.
     pub host: String,
     /// Own address.
@@ -50,7 +50,7 @@ fn hops(measured: &Measured) -> Option<u8> {
 }
 
 /// For people.
-pub fn text(measured: &Measured) -> String {
+pub(super) fn text(measured: &Measured) -> String {
     let Measured { report, host, from, to, session, bytes, per_second, .. } = measured;
     let mode = if measured.authenticated { "authenticated" } else { "unauthenticated" };
     let mut text = format!(
@@ -144,7 +144,7 @@ fn losses_text(losses: &LossByDirection) -> String {
 }
 
 /// For programs. Times are milliseconds; what is not known is null.
-pub fn json(measured: &Measured) -> String {
+pub(super) fn json(measured: &Measured) -> String {
     let Measured { report, .. } = measured;
     let delays = |delays: &Delays| {
         let mut figures: serde_json::Map<String, Value> = PERCENTILES

@@ -1,0 +1,9 @@
+//! Tests that boot kernels: they run beside others, two at a time.
+
+mod mechanisms;
+mod systems;
+mod wifi;
+mod wifi_capture;
+mod wifi_medium;
+mod wifi_saturation;
+mod wifi_study;

@@ -1,0 +1,138 @@
+//! The commands that measure nothing: schema, completions, manual pages, plan and report.
+
+use super::bad_input::{SMALL, measured};
+use crate::support;
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use support::program::{Program, code, count, names};
+
+/// The repository's folder.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+#[test]
+fn the_committed_schema_is_the_programs_own() {
+    let path = root().join("docs/study.schema.json");
+    let own = Program::new().run(&["schema"]).expect(code::DONE).stdout;
+    serde_json::from_str::<Value>(&own).expect("the schema is JSON");
+    let committed = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    assert!(
+        committed == own,
+        "{} is not what the program prints; make it anew: stacklab schema > docs/study.schema.json",
+        path.display()
+    );
+}
+
+#[test]
+fn completions_and_manual_pages_are_made_from_the_program() {
+    let program = Program::new();
+    for (shell, word) in
+        [("bash", "complete"), ("zsh", "#compdef stacklab"), ("fish", "complete -c stacklab -n")]
+    {
+        let script = program.run(&["completions", shell]).expect(code::DONE).stdout;
+        assert!(script.contains(word) && script.contains("resume"), "{shell}: {script}");
+    }
+    fs::create_dir(program.work().join("man")).unwrap();
+    program.run(&["man", "man"]).expect(code::DONE);
+    let pages = names(&program.work().join("man"));
+    for page in ["stacklab.1", "stacklab-run.1", "stacklab-report.1"] {
+        assert!(pages.contains(&page.to_owned()), "no {page} among {pages:?}");
+        let text = fs::read_to_string(program.work().join("man").join(page)).unwrap();
+        assert!(text.contains(".TH"), "{page} is no manual page: {text}");
+    }
+    program.run(&["man", "nowhere"]).expect(code::ELSE).says(&["the manual pages into nowhere"]);
+}
+
+#[test]
+fn a_plan_shows_the_matrix_and_the_order() {
+    let program = Program::new();
+    program.write("study.toml", SMALL);
+    let plan = |seed: &str| program.run(&["plan", "study.toml", "--seed", seed]).expect(code::DONE).stdout;
+    let text = plan("5");
+    for line in [
+        "family      ipv4, ipv6",
+        "transport   udp, tcp",
+        "size        64, 1024",
+        "Cells       8",
+        "Comparisons 8",
+        "            family ipv6 beside ipv4",
+        "Trials      8 a block, 2 to 2 blocks",
+        "The first block, from seed 5:",
+    ] {
+        assert!(text.contains(line), "`{line}` is not in:\n{text}");
+    }
+    for cell in ["ipv4 udp", "ipv6 udp", "ipv4 tcp", "ipv6 tcp"] {
+        let trials = text.lines().filter(|line| line.contains(&format!("stream    {cell}"))).count();
+        assert_eq!(trials, 2, "{cell}:\n{text}");
+    }
+    assert_eq!(text, plan("5"), "the seed alone decides");
+    assert_ne!(text.replace("seed 5", "seed 6"), plan("6"));
+    assert_eq!(program.files(), ["study.toml"], "a plan makes nothing");
+}
+
+#[test]
+fn every_study_can_be_planned_in_each_of_its_scales() {
+    let program = Program::new();
+    let folder = root().join("studies");
+    let studies: Vec<String> = names(&folder).into_iter().filter(|name| name.ends_with(".toml")).collect();
+    assert!(studies.contains(&"quickstart.toml".to_owned()), "{studies:?}");
+    for name in studies {
+        let path = folder.join(&name).display().to_string();
+        let text = fs::read_to_string(&path).unwrap();
+        program.run(&["plan", &path]).expect(code::DONE);
+        let scales =
+            text.lines().filter_map(|line| line.trim().strip_prefix("[scale.")?.split([']', '.']).next());
+        for scale in scales {
+            program.run(&["plan", &path, "--scale", scale]).expect(code::DONE);
+        }
+    }
+}
+
+#[test]
+fn a_record_is_reported_in_every_format_and_always_the_same() {
+    let program = measured();
+    let path = program.work().join("small.stacklab");
+    let report = |format: &str| {
+        let first = program.run(&["report", "small.stacklab", "--format", format]).expect(code::DONE);
+        let again = program.run(&["report", "small.stacklab", "--format", format]).expect(code::DONE);
+        assert!(first.stdout == again.stdout, "{format} differs between two reports of one record");
+        assert_eq!(first.stderr, "", "{format}");
+        first.stdout
+    };
+    let before = fs::read(&path).unwrap();
+    let [text, markdown, csv, json] = ["text", "markdown", "csv", "json"].map(report);
+    assert_eq!(fs::read(&path).unwrap(), before, "reporting changes nothing");
+
+    for word in ["small", "throughput", "jitter", "ipv4", "ipv6", "seed 5"] {
+        assert!(text.contains(word) && markdown.contains(word), "no `{word}` in:\n{text}\n{markdown}");
+    }
+    assert!(markdown.lines().any(|line| line.starts_with("| ")), "no table in:\n{markdown}");
+
+    // Two transports, two sizes, two metrics: eight comparisons of the families.
+    let mut rows = csv.lines().map(|line| line.split(',').count());
+    let columns = rows.next().unwrap();
+    assert!(columns > 30, "{csv}");
+    assert_eq!(csv.lines().count(), 1 + 8, "{csv}");
+
+    let findings: Value = serde_json::from_str(&json).expect("the report is JSON");
+    assert_eq!(findings["seed"], 5);
+    let comparisons = findings["comparisons"].as_array().unwrap();
+    assert_eq!(comparisons.len(), 8);
+    let mut planned = 0;
+    for comparison in comparisons {
+        for arm in ["baseline_estimate", "candidate_estimate"] {
+            planned += 1;
+            assert!(comparison[arm]["n"].as_u64().is_some_and(|n| n <= 2), "{comparison}");
+        }
+    }
+    assert_eq!(planned, 16);
+    // The report and the record agree, as read by another program.
+    assert_eq!(findings["valid_runs"], count(&path, "status = 'valid'"));
+    program
+        .run(&["report", "small.stacklab", "--format", "jsno"])
+        .expect(code::REQUEST)
+        .says(&["jsno", "text", "markdown", "csv", "json"]);
+}

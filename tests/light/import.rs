@@ -1,0 +1,256 @@
+//! `stacklab import`: files that real tools write here, rows of an export, and files that are damaged.
+
+use crate::support;
+
+use serde_json::Value;
+use stacklab_model::{Family, Metric, Probe, RunRecord, Transport};
+use stacklab_store::{Origin, Record};
+use std::path::{Path, PathBuf};
+use support::program::{Outcome, Program, code, require_root, require_tool};
+
+/// The exit code for files that cannot be read.
+const IMPORT: i32 = 11;
+
+/// Tests of each tool over each family, in a namespace of their own. Servers end with it.
+const MEASURE: &str = "ip link set lo up
+iperf3 -s >/dev/null & iperf -s >/dev/null & iperf -s -V -p 5101 >/dev/null & iperf -s -u -e -p 5102 >udp.txt &
+ITGRecv >/dev/null 2>&1 & \"$IRTT\" server >/dev/null 2>&1 &
+for port in :5201 :5001 :5101 :5102 :9000 :2112; do
+    until ss -lntu | grep -q \"$port \"; do sleep 0.05; done
+done
+for i in 1 2 3; do
+    iperf3 -c 127.0.0.1 -n 20M -J >v4-$i.json && iperf3 -c ::1 -n 20M -J >v6-$i.json || exit 1
+done
+iperf3 -c ::1 -u -b 20M -l 1200 -n 1M -J >udp.json
+iperf3 -c 127.0.0.1 -t 1 --bidir -P 2 -J >both.json
+iperf -c 127.0.0.1 -n 20M -y C >v4.csv
+iperf -V -c ::1 -p 5101 -n 20M -e >v6.txt
+iperf -c 127.0.0.1 -p 5102 -u -b 10M -n 500K -e >v4-udp.txt
+for end in 127.0.0.1 ::1; do
+    ITGSend -a $end -T UDP -C 500 -c 512 -t 500 -x $PWD/log-$end >/dev/null && ITGDec log-$end >itg-$end.txt
+done
+PATH=\"$PATH:${IRTT%/*}\" python3 \"$FLENT\" ping -H 127.0.0.1 -l 2 -s 0.2 >flent.log 2>&1
+kill $(jobs -p)
+ls";
+
+fn tool(path: &str) -> PathBuf {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools").join(path);
+    file.canonicalize()
+        .unwrap_or_else(|_| panic!("this test needs {}: scripts/setup test-all", file.display()))
+}
+
+fn measured() -> Program {
+    require_root();
+    for (name, package) in
+        [("iperf3", "iperf3"), ("iperf", "iperf"), ("ITGSend", "d-itg"), ("ping", "iputils-ping")]
+    {
+        require_tool(name, package);
+    }
+    let program = Program::new();
+    let mut measure =
+        program.script(&["unshare", "--net", "--pid", "--fork", "--kill-child", "sh", "-c"], MEASURE);
+    measure.env("IRTT", tool("flent/usr/bin/irtt")).env("FLENT", tool("flent/usr/share/flent/run"));
+    Outcome::of(measure).expect(0);
+    program
+}
+
+fn read(program: &Program, name: &str) -> (Vec<RunRecord>, Vec<Origin>) {
+    let record = Record::read(&program.work().join(name)).unwrap_or_else(|error| panic!("{error}"));
+    (record.runs().unwrap(), record.origins().unwrap())
+}
+
+fn json(program: &Program, name: &str) -> Value {
+    let text = std::fs::read_to_string(program.work().join(name)).unwrap();
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn report(program: &Program, record: &str) -> Value {
+    let outcome = program.run(&["report", record, "--format", "json"]).expect(code::DONE);
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+#[test]
+fn files_of_real_tools_become_a_record() {
+    let program = measured();
+    let figure = |run: &RunRecord, metric| {
+        run.values[&metric].measured().unwrap_or_else(|| panic!("{:?}", run.values))
+    };
+
+    // iperf3: three tests of each family. Each figure is that of the file.
+    let names: Vec<String> =
+        [4, 6].iter().flat_map(|v| (1..4).map(move |i| format!("v{v}-{i}.json"))).collect();
+    let files: Vec<&str> = names.iter().map(String::as_str).collect();
+    let import = [&["import"], &files[..], &["--out", "a.stacklab"]].concat();
+    let outcome = program.run(&import).expect(code::DONE);
+    assert!(outcome.stdout.contains("6 runs of 6 files in a.stacklab"), "{outcome}");
+    let (runs, origins) = read(&program, "a.stacklab");
+    for ((name, run), origin) in names.iter().zip(&runs).zip(&origins) {
+        let sum = &json(&program, name)["end"]["sum_received"];
+        let rate = sum["bytes"].as_f64().unwrap() * 8.0 / 1e6 / sum["end"].as_f64().unwrap();
+        assert!((figure(run, Metric::Throughput) / rate - 1.0).abs() < 1e-9, "{name}: {rate}");
+        let family = if name.starts_with("v4") { Family::Ipv4 } else { Family::Ipv6 };
+        assert_eq!((run.trial.cell.family, run.trial.cell.transport), (family, Transport::Tcp));
+        assert_eq!((origin.tool.as_str(), &origin.file, origin.sha256.len()), ("iperf3", name, 64));
+        let version = json(&program, name)["start"]["version"].as_str().unwrap().replace("iperf ", "");
+        assert_eq!(origin.version.as_deref(), Some(version.as_str()));
+    }
+    // There is no verdict on what is not paired, and the difference is told all the same.
+    let found = report(&program, "a.stacklab");
+    let throughput =
+        found["comparisons"].as_array().unwrap().iter().find(|c| c["metric"] == "throughput").unwrap();
+    let verdict = throughput["verdict"]["nothing"].as_str().unwrap_or_else(|| panic!("{throughput}"));
+    assert!(verdict.contains("no block has a figure of both arms"), "{verdict}");
+    assert!(verdict.contains("unpaired, ipv6 is ") && verdict.contains("3 and 3 runs"), "{verdict}");
+    assert!(found["bed"].as_str().unwrap().starts_with("imported, not measured by this program: iperf3"));
+    for args in [
+        &["report", "a.stacklab"][..],
+        &["report", "a.stacklab", "--format", "csv"],
+        &["export", "a.stacklab"],
+        &["compare", "a.stacklab", "a.stacklab"],
+        &["report", "a.stacklab", "--figure", "list"],
+    ] {
+        program.run(args).expect(code::DONE);
+    }
+    // Nothing is measured into it, and it is not replaced.
+    assert!(
+        program
+            .run(&["run", "--resume", "--out", "a.stacklab"])
+            .expect(code::REQUEST)
+            .stderr
+            .contains("was imported")
+    );
+    program.run(&import).expect(code::RECORD);
+
+    // Other traffic and other tools, with what they do not tell said by options.
+    let all = [
+        "udp.json",
+        "both.json",
+        "v4.csv",
+        "v6.txt",
+        "v4-udp.txt",
+        "udp.txt",
+        "itg-127.0.0.1.txt",
+        "itg-::1.txt",
+    ];
+    let lacking = program.run(&["import", "v4.csv", "--out", "b.stacklab"]).expect(code::REQUEST);
+    assert!(
+        lacking.stderr.contains("v4.csv, test 1: ") && lacking.stderr.contains("--transport and --size"),
+        "{lacking}"
+    );
+    let otherwise =
+        program.run(&["import", "v6.txt", "--family", "ipv4", "--out", "b.stacklab"]).expect(code::REQUEST);
+    assert!(otherwise.stderr.contains("v6.txt tells otherwise than --family"), "{otherwise}");
+    let mut expected = Vec::new();
+    for file in all {
+        let record = format!("{file}.stacklab");
+        let mut args = vec!["import", file, "--out", &record];
+        match file {
+            "v4.csv" => args.extend(["--transport", "tcp", "--size", "128K"]),
+            "udp.txt" => args.extend(["--size", "1470"]),
+            _ if file.starts_with("itg") => args.extend(["--transport", "udp"]),
+            _ => {}
+        }
+        program.run(&args).expect(code::DONE);
+        let (runs, origins) = read(&program, &record);
+        let run = &runs[0];
+        let cell = &run.trial.cell;
+        expected.push((file, cell.family, cell.transport, cell.size, cell.settings.flows.unwrap_or(1)));
+        assert_eq!(
+            origins[0].told.is_empty(),
+            !args.contains(&"--transport") && !args.contains(&"--size"),
+            "{file}"
+        );
+        assert!(
+            run.values[&Metric::Throughput].measured().is_some_and(|rate| rate > 0.1),
+            "{file}: {:?}",
+            run.values
+        );
+        if cell.transport == Transport::Udp {
+            assert!((0.0..=1.0).contains(&figure(run, Metric::Loss)), "{file}");
+        }
+    }
+    use Family::{Ipv4, Ipv6};
+    use Transport::{Tcp, Udp};
+    assert_eq!(
+        expected,
+        [
+            ("udp.json", Ipv6, Udp, 1200, 1),
+            ("both.json", Ipv4, Tcp, 131_072, 2),
+            ("v4.csv", Ipv4, Tcp, 131_072, 1),
+            ("v6.txt", Ipv6, Tcp, 131_072, 1),
+            ("v4-udp.txt", Ipv4, Udp, 1470, 1),
+            ("udp.txt", Ipv4, Udp, 1470, 1),
+            ("itg-127.0.0.1.txt", Ipv4, Udp, 512, 1),
+            ("itg-::1.txt", Ipv6, Udp, 512, 1),
+        ]
+    );
+
+    let flent = program.files().into_iter().find(|name| name.ends_with(".flent.gz"));
+    let flent = flent
+        .unwrap_or_else(|| panic!("{}", std::fs::read_to_string(program.work().join("flent.log")).unwrap()));
+    let outcome = program.run(&["import", &flent, "--size", "60", "--out", "f.stacklab"]).expect(code::DONE);
+    assert!(outcome.stdout.contains("Ping (ms) ICMP: stacklab has no such transport"), "{outcome}");
+    let (runs, _) = read(&program, "f.stacklab");
+    assert_eq!((runs.len(), runs[0].trial.probe, runs[0].trial.cell.family), (1, Probe::EchoOpen, Ipv4));
+    assert!((0.001..100.0).contains(&figure(&runs[0], Metric::RttOpen)));
+
+    // Half of a file is none: nothing is written of it, nor of those that came before.
+    let whole = std::fs::read(program.work().join("v6-1.json")).unwrap();
+    program.write("half.json", &whole[..whole.len() / 2]);
+    let half = program.run(&["import", "v4-1.json", "half.json", "--out", "h.stacklab"]).expect(IMPORT);
+    assert!(
+        half.stderr.contains("could not import half.json: line ")
+            && half.stderr.contains("nothing was written"),
+        "{half}"
+    );
+    assert!(!program.work().join("h.stacklab").exists());
+}
+
+#[test]
+fn rows_of_an_export_give_the_same_verdicts() {
+    require_root();
+    let program = Program::new();
+    program.write(
+        "study.toml",
+        "title = \"a small study\"\n[testbed]\nrate = \"100 Mbit/s\"\n[factors]\nfamily = [\"ipv4\", \"ipv6\"]\n\
+         transport = [\"udp\"]\nsize = [64, 512]\n[probe.stream]\nmetrics = [\"throughput\", \"packet_rate\"]\n\
+         length = { time = \"60ms\" }\nwarmup = \"20ms\"\n[runs]\nmin = 6\nmax = 6\n\
+         [[comparison]]\nfactor = \"family\"\nbaseline = \"ipv4\"\ncandidate = \"ipv6\"\n",
+    );
+    program.run(&["run", "study.toml", "--out", "a.stacklab", "--seed", "1"]).expect(code::DONE);
+    program.run(&["export", "a.stacklab", "--out", "a.csv"]).expect(code::DONE);
+    program
+        .run(&["import", "a.csv", "--metric", "throughput", "--metric", "packet_rate", "--out", "b.stacklab"])
+        .expect(code::DONE);
+    let [a, b] = ["a.stacklab", "b.stacklab"].map(|record| report(&program, record));
+    let comparisons = |found: &Value| -> Vec<(Value, Value, Value, Value)> {
+        let mut all: Vec<(Value, Value, Value, Value)> = found["comparisons"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|c| {
+                (
+                    c["baseline"]["size"].clone(),
+                    c["metric"].clone(),
+                    c["verdict"].clone(),
+                    c["effect"].clone(),
+                )
+            })
+            .collect();
+        all.sort_by_key(|(size, metric, ..)| format!("{size:>5} {metric}"));
+        all
+    };
+    let (a_found, b_found) = (comparisons(&a), comparisons(&b));
+    assert_eq!(a_found.len(), 4);
+    assert!(a_found.iter().all(|(.., effect)| !effect.is_null()), "{a}");
+    assert_eq!(a_found, b_found);
+    // The imported record has the same rows again, but for what no export tells.
+    program.run(&["export", "b.stacklab", "--out", "b.csv"]).expect(code::DONE);
+    let [a, b] = ["a.csv", "b.csv"].map(|name| {
+        let text = std::fs::read_to_string(program.work().join(name)).unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        lines.sort();
+        lines
+    });
+    assert_eq!(a, b);
+}

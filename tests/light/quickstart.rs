@@ -1,0 +1,56 @@
+//! The first minutes of a new user: the study of `make run` as an ordinary user, and its record in each format.
+
+use crate::support;
+
+use serde_json::Value;
+use std::time::Duration;
+use support::leftovers::Scene;
+use support::program::{Outcome, Program, code, count, invalid, require_root, require_tool};
+
+const AS_NOBODY: [&str; 6] = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c"];
+
+#[test]
+fn quickstart_answers_and_is_reported_in_each_format() {
+    require_root();
+    require_tool("setpriv", "util-linux");
+    let program = Program::new();
+    program.give_to(65534);
+    let scene = Scene::now();
+    let as_nobody = |command: &str| Outcome::of(program.script(&AS_NOBODY, command)).expect(code::DONE);
+    let study = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies/quickstart.toml");
+    program.write("study.toml", std::fs::read(study).unwrap());
+    // Two blocks; the whole study takes a minute.
+    let run =
+        as_nobody("exec \"$STACKLAB\" run study.toml --out a.stacklab --set runs.min=2 --set runs.max=2");
+    scene.assert_restored(&program, &["study.toml", "a.stacklab"], Duration::from_secs(2));
+
+    let record = program.work().join("a.stacklab");
+    assert_eq!(invalid(&record), [""; 0], "{run}");
+    for family in ["ipv4", "ipv6"] {
+        for transport in ["tcp", "udp"] {
+            let cell = format!("status = 'valid' AND family = '{family}' AND transport = '{transport}'");
+            // Three sizes, streams and echoes, two blocks.
+            assert!(count(&record, &cell) >= 12, "{cell}: {run}");
+        }
+    }
+    let report =
+        |format: &str| as_nobody(&format!("exec \"$STACKLAB\" report a.stacklab --format {format}")).stdout;
+    let findings: Value = serde_json::from_str(&report("json")).unwrap();
+    let comparisons = findings["comparisons"].as_array().unwrap();
+    assert_eq!(
+        comparisons.len(),
+        21,
+        "throughput, CPU and round trip of TCP and UDP, loss of UDP, at three sizes"
+    );
+    assert_eq!(report("csv").lines().count(), 1 + comparisons.len());
+    for (format, begins) in
+        [("text", "IPv4 beside IPv6"), ("markdown", "# IPv4 beside IPv6"), ("html", "<!doctype html>")]
+    {
+        let text = report(format);
+        assert!(
+            text.to_lowercase().starts_with(&begins.to_lowercase()),
+            "{format}: {}",
+            &text[..200.min(text.len())]
+        );
+    }
+}

@@ -1,0 +1,400 @@
+//! Real machines over ssh: a real sshd in the test's own namespace; the program reaches it from another namespace. The
+//! tests need root.
+
+use crate::support;
+
+use stacklab_model::{Family, LinkConfig, Metric, Probe, Transport};
+use stacklab_store::Record;
+use stacklab_testbed::{Testbed, enter};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use support::program::{Outcome, Program, code, require_root, require_tool};
+use support::records::{figure, runs};
+
+/// Both hosts of the test's testbed: this machine, and the machine behind ssh.
+pub(crate) const PORT: &str = "2222";
+/// The link-local addresses of both, each host's interface being st0.
+const LINK_LOCAL: [&str; 2] = ["fe80::1", "fe80::2"];
+/// Maximum time until sshd listens.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Maximum time until an error is reported.
+const SOON: Duration = Duration::from_secs(15);
+
+const STUDY: &str = r#"
+title = "Over ssh"
+[testbed]
+offloads = true
+[[host]]
+os = "here"
+interface = "st0"
+[[host]]
+os = "ssh:lab"
+ipv4 = "198.18.0.2"
+ipv6 = "2001:2:0:1::2"
+[factors]
+os = ["ssh:lab"]
+family = ["ipv4", "ipv6"]
+transport = ["tcp", "udp"]
+size = [512]
+[probe.stream]
+metrics = ["throughput"]
+length = { time = "50ms" }
+warmup = "10ms"
+[probe.echo]
+metrics = ["rtt"]
+length = { time = "50ms" }
+warmup = "10ms"
+[runs]
+arms = "separate"
+min = 3
+max = 3
+[[comparison]]
+factor = "family"
+baseline = "ipv4"
+candidate = "ipv6"
+"#;
+
+/// Two namespaces, sshd in the second, and a user's ssh configuration for the first.
+pub(crate) struct Scene {
+    pub program: Program,
+    pub testbed: Testbed,
+    folder: tempfile::TempDir,
+    sshd: Option<Child>,
+}
+
+/// The path of sshd, installed or unpacked by scripts/setup.
+fn sshd() -> PathBuf {
+    let unpacked = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/tools/openssh/usr/sbin/sshd");
+    [PathBuf::from("/usr/sbin/sshd"), unpacked]
+        .into_iter()
+        .find(|path| path.exists())
+        .expect("there is no sshd: scripts/setup test-all unpacks it")
+}
+
+impl Scene {
+    pub(super) fn set() -> Self {
+        require_root();
+        for (tool, package) in
+            [("ssh", "openssh-client"), ("ssh-keygen", "openssh-client"), ("nsenter", "util-linux")]
+        {
+            require_tool(tool, package);
+        }
+        enter().unwrap_or_else(|error| panic!("{error}"));
+        let link_config = LinkConfig { rate: None, mtu: 1500, offloads: true };
+        let testbed = Testbed::build(&link_config, Path::new("sleep"), &["600"]).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        for (host, address) in testbed.hosts().iter().zip(LINK_LOCAL) {
+            let mut ip = Command::new("nsenter");
+            ip.args(["-t", &host.pid().to_string(), "-n", "ip", "address", "add"]);
+            assert!(ip.args([&format!("{address}/64"), "dev", "st0", "nodad"]).status().unwrap().success());
+        }
+        let mut scene = Scene { program: Program::new(), testbed, folder, sshd: None };
+        scene.write_keys();
+        scene.start();
+        scene.program.write("study.toml", STUDY);
+        // One cell, two runs.
+        let (begin, _) = STUDY.split_once("[probe.echo]").unwrap();
+        let begin =
+            begin.replace(r#"["ipv4", "ipv6"]"#, r#"["ipv4"]"#).replace(r#"["tcp", "udp"]"#, r#"["udp"]"#);
+        scene.program.write("short.toml", format!("{begin}[runs]\nmin = 2\nmax = 2\n"));
+        scene
+    }
+
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub(super) fn write(&self, name: &str, text: &str) -> PathBuf {
+        fs::write(self.path(name), text).unwrap();
+        self.path(name)
+    }
+
+    fn write_keys(&self) {
+        for name in ["host", "user", "stranger"] {
+            let made = Command::new("ssh-keygen")
+                .args(["-q", "-t", "ed25519", "-N", "", "-f"])
+                .arg(self.path(name))
+                .status()
+                .unwrap();
+            assert!(made.success());
+        }
+        let public = |name: &str| fs::read_to_string(self.path(&format!("{name}.pub"))).unwrap();
+        self.write("authorized", &public("user"));
+        self.write("known", &format!("[198.18.0.2]:{PORT},[fe80::2%st0]:{PORT} {}", public("host")));
+        self.allow("user");
+        // The program runs `ssh` as the user would; the test's user has a different configuration from the user who
+        // runs the test.
+        fs::create_dir_all(self.path("bin")).unwrap();
+        let ssh = self.write(
+            "bin/ssh",
+            &format!("#!/bin/sh\nexec /usr/bin/ssh -F {} \"$@\"\n", self.path("config").display()),
+        );
+        fs::set_permissions(ssh, fs::Permissions::from_mode(0o755)).unwrap();
+        fs::create_dir_all(self.path("home")).unwrap();
+    }
+
+    /// Makes the user offer a key.
+    fn allow(&self, key: &str) {
+        let path = |name: &str| self.path(name).display().to_string();
+        self.write(
+            "config",
+            &format!(
+                "Host lab\nHostName 198.18.0.2\nHost *\nPort {PORT}\nUser root\nIdentityFile {}\nIdentitiesOnly yes\nUserKnownHostsFile {}\nStrictHostKeyChecking yes\n",
+                path(key),
+                path("known"),
+            ),
+        );
+    }
+
+    /// Starts sshd in the second namespace, with the test's own users.
+    fn start(&mut self) {
+        let path = |name: &str| self.path(name).display().to_string();
+        let sshd = sshd();
+        self.write(
+            "passwd",
+            &format!("root:*:0:0:root:{}:/bin/sh\nsshd:*:101:65534::/run/sshd:/bin/false\n", path("home")),
+        );
+        self.write("shadow", "root:*:19000:0:99999:7:::\nsshd:*:19000:0:99999:7:::\n");
+        let mut config = format!(
+            "Port {PORT}\nListenAddress 0.0.0.0\nListenAddress fe80::2%st0\nHostKey {}\nAuthorizedKeysFile {}\nStrictModes no\nUsePAM no\nPermitRootLogin yes\nPasswordAuthentication no\nPidFile none\n",
+            path("host"),
+            path("authorized"),
+        );
+        for (option, program) in [("SshdSessionPath", "sshd-session"), ("SshdAuthPath", "sshd-auth")] {
+            let beside = sshd.parent().unwrap().join("../lib/openssh").join(program);
+            if beside.exists() {
+                config += &format!("{option} {}\n", beside.display());
+            }
+        }
+        if self.path("banner").exists() {
+            config += &format!("Banner {}\nSetEnv PATH={}:/usr/bin:/bin\n", path("banner"), path("there"));
+        }
+        self.write("sshd_config", &config);
+        let script = format!(
+            "mount --bind {} /etc/passwd && mount --bind {} /etc/shadow && mkdir -p /run/sshd && exec {} -D -e -f {}",
+            path("passwd"),
+            path("shadow"),
+            sshd.display(),
+            path("sshd_config"),
+        );
+        let log = fs::File::create(self.path("log")).unwrap();
+        let receiver = self.testbed.hosts()[1].pid().to_string();
+        let child = Command::new("nsenter")
+            .args([
+                "-t",
+                &receiver,
+                "-n",
+                "unshare",
+                "-m",
+                "setpriv",
+                "--pdeathsig",
+                "KILL",
+                "sh",
+                "-c",
+                &script,
+            ])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.sshd = Some(child);
+        let start = Instant::now();
+        while !self.log().contains("listening") {
+            assert!(start.elapsed() < PATIENCE, "sshd does not listen: {}", self.log());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn log(&self) -> String {
+        fs::read_to_string(self.path("log")).unwrap()
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut sshd) = self.sshd.take() {
+            sshd.kill().unwrap();
+            sshd.wait().unwrap();
+        }
+    }
+
+    /// The program in the first namespace, which it treats as this machine.
+    fn command(&self, args: &[&str]) -> Command {
+        let sender = self.testbed.hosts()[0].pid().to_string();
+        let program = self.program.path();
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &sender, "-n"]).arg(program).args(args).current_dir(self.program.work());
+        let path = format!("{}:{}", self.path("bin").display(), std::env::var("PATH").unwrap());
+        command.env("PATH", path).env("TMPDIR", self.program.tmp());
+        command
+    }
+
+    pub(super) fn run(&self, args: &[&str]) -> Outcome {
+        Outcome::of(self.command(args))
+    }
+
+    fn fails(&self, expected: &[&str]) {
+        let start = Instant::now();
+        let outcome = self.run(&["run", "study.toml", "--out", "no.stacklab"]).expect(code::HOST);
+        let _ = outcome.says(expected);
+        assert!(start.elapsed() < SOON, "{:?}", start.elapsed());
+        assert!(!self.program.files().contains(&"no.stacklab".to_owned()));
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+#[test]
+fn a_study_runs_on_a_machine_behind_ssh() {
+    let scene = Scene::set();
+    // Nothing is installed on another machine without asking.
+    scene.fails(&["ssh:lab", "--copy-agent", "not there"]);
+    assert_eq!(fs::read_dir(scene.path("home")).unwrap().count(), 0);
+
+    let begin = ["run", "study.toml", "--out", "x.stacklab", "--seed", "1", "--copy-agent"];
+    let first = scene.run(&begin).expect(code::DONE);
+    assert!(first.stderr.contains("here and ssh:lab on their own network"), "{}", first.stderr);
+    let record = scene.program.work().join("x.stacklab");
+    let all = runs(&record);
+    assert_eq!(all.len(), 2 * 2 * 2 * 3);
+    for run in &all {
+        let metric = if run.trial.probe == Probe::Stream { Metric::Throughput } else { Metric::Rtt };
+        assert!(figure(run, metric) > 0.0, "{}", run.trial);
+        let [sender, receiver] = [0, 1].map(|side| run.host_reports[side].endpoint.local.ip().to_string());
+        let [own, other] = match run.trial.cell.family {
+            Family::Ipv4 => ["198.18.0.1", "198.18.0.2"],
+            Family::Ipv6 => ["2001:2:0:1::1", "2001:2:0:1::2"],
+        };
+        assert_eq!((sender.as_str(), receiver.as_str()), (own, other));
+        assert!([Transport::Tcp, Transport::Udp].contains(&run.trial.cell.transport));
+    }
+    let hosts = Record::read(&record).unwrap().hosts().unwrap();
+    assert_eq!(hosts.iter().map(|host| host.kind.as_str()).collect::<Vec<_>>(), ["here", "ssh"]);
+
+    // A machine is reached by a link-local address and measured over it, each with the zone of the host that uses it.
+    let hosts = ["[[host]]\nos = \"here\"", "os = \"ssh:lab\"", "\"2001:2:0:1::2\""];
+    let there = "os = \"ssh:root@fe80::2%st0\"";
+    let zoned = ["[[host]]\nos = \"here\"\nipv6 = \"fe80::1%st0\"", there, "\"fe80::2%st0\""];
+    let text = hosts.iter().zip(zoned).fold(STUDY.to_owned(), |text, (from, to)| text.replace(from, to));
+    let text = text.replace("os = [\"ssh:lab\"]", "os = [\"ssh:root@fe80::2%st0\"]");
+    scene.program.write("zoned.toml", &text);
+    scene.run(&["run", "zoned.toml", "--out", "zoned.stacklab", "--seed", "1"]).expect(code::DONE);
+    let all = runs(&scene.program.work().join("zoned.stacklab"));
+    let zoned: Vec<_> = all.iter().filter(|run| run.trial.cell.family == Family::Ipv6).collect();
+    assert_eq!(zoned.len(), 2 * 2 * 3);
+    for run in zoned {
+        let local = [0, 1].map(|side| run.host_reports[side].endpoint.local.ip().to_string());
+        assert_eq!(local, LINK_LOCAL);
+    }
+    for (address, expected, said) in [
+        ("\"fe80::2%st9\"", code::HOST, ["st9", "ssh:root@fe80::2%st0"]),
+        ("\"fe80::2\"", code::REQUEST, ["fe80::2 is link-local", "\"fe80::2%eth0\""]),
+    ] {
+        scene.program.write("zoned.toml", text.replace("\"fe80::2%st0\"", address));
+        scene.run(&["run", "zoned.toml", "--out", "no.stacklab"]).expect(expected).says(&said);
+    }
+
+    // The same program is used again; another one in its place is not, whatever it says of itself.
+    scene.run(&["run", "short.toml", "--out", "y.stacklab", "--seed", "1"]).expect(code::DONE);
+    let folder = scene.path("home/.cache/stacklab/bin");
+    let [agent] = &fs::read_dir(&folder).unwrap().map(|file| file.unwrap().path()).collect::<Vec<_>>()[..]
+    else {
+        panic!("one file is there")
+    };
+    let version = scene.run(&["--version"]).stdout;
+    fs::write(agent, format!("#!/bin/sh\necho {version}\n")).unwrap();
+    scene.fails(&["ssh:lab", "is not this program", "--copy-agent"]);
+
+    // What was put there is taken away again, and nothing else.
+    fs::write(folder.join("own"), "").unwrap();
+    let cleaned = scene.run(&["ssh-clean", "lab"]).expect(code::DONE).stdout;
+    let name = agent.file_name().unwrap().to_str().unwrap();
+    assert_eq!(cleaned, format!("ssh:lab: removed ~/.cache/stacklab/bin/{name}\n"));
+    assert!(!agent.exists() && folder.join("own").exists());
+    fs::remove_file(folder.join("own")).unwrap();
+    let cleaned = scene.run(&["ssh-clean", "ssh:lab"]).expect(code::DONE).stdout;
+    assert_eq!(cleaned, "ssh:lab: no stacklab was put there\n");
+    assert!(!scene.path("home/.cache/stacklab").exists());
+    let outcome = scene.run(&["ssh-clean", "-oProxyCommand=id"]).expect(code::REQUEST);
+    assert!(outcome.stdout.is_empty(), "{}", outcome.stdout);
+}
+
+/// A machine's banner, its login script, and a program named stacklab that it has already.
+#[test]
+fn what_a_machine_prints_changes_no_terminal() {
+    const TITLE: &str = "\u{1b}]0;owned\u{7}";
+    let mut scene = Scene::set();
+    scene.stop();
+    scene.write("banner", &format!("{TITLE}\r\nbanner\n"));
+    fs::create_dir_all(scene.path("home/.ssh")).unwrap();
+    scene.write(
+        "home/.ssh/rc",
+        &format!("printf '%s' '{TITLE}\nroot password: \u{1b}[2J' >&2\nyes | head -c 1000000 >&2\n"),
+    );
+    fs::create_dir_all(scene.path("there")).unwrap();
+    let other = scene.write("there/stacklab", &format!("#!/bin/sh\necho 'stacklab 0.0.1{TITLE}'\n"));
+    fs::set_permissions(other, fs::Permissions::from_mode(0o755)).unwrap();
+    scene.start();
+    let clean = |text: &str| {
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{text:?}");
+        assert!(text.len() < 10_000, "{} bytes", text.len());
+    };
+    let run = ["run", "short.toml", "--out", "x.stacklab", "--copy-agent"];
+    let refused = scene.run(&run[..4]).expect(code::HOST).stderr;
+    clean(&refused);
+    assert!(
+        refused.contains("another version of stacklab is there (stacklab 0.0.1\u{fffd}]0;owned"),
+        "{refused}"
+    );
+    let done = scene.run(&run).expect(code::DONE);
+    clean(&done.stderr);
+    clean(&done.stdout);
+    assert!(done.stderr.contains("\nssh:lab: root password: \u{fffd}[2J"), "{}", done.stderr);
+    scene.allow("stranger");
+    let refused = scene.run(&["ssh-clean", "lab"]).expect(code::HOST).stderr;
+    clean(&refused);
+    assert!(refused.contains("\n  | banner\n") && refused.contains("Permission denied"), "{refused}");
+}
+
+#[test]
+fn a_machine_that_cannot_be_reached_is_said_within_seconds() {
+    let mut scene = Scene::set();
+    scene.allow("stranger");
+    scene.fails(&["ssh:lab", "Permission denied", "ssh lab true"]);
+    scene.allow("user");
+    scene.write("known", "");
+    scene.fails(&["ssh:lab", "Host key verification failed"]);
+    scene.stop();
+    scene.fails(&["ssh:lab", "Connection refused"]);
+}
+
+#[test]
+fn a_machine_that_is_lost_in_the_middle_ends_the_campaign_which_is_resumed() {
+    let mut scene = Scene::set();
+    let long = STUDY.replace("min = 3", "min = 30").replace("max = 3", "max = 30");
+    scene.program.write("study.toml", long);
+    let command = scene.command(&["run", "study.toml", "--out", "x.stacklab", "--seed", "1", "--copy-agent"]);
+    let running = scene.program.started(command);
+    let record = scene.program.work().join("x.stacklab");
+    let start = Instant::now();
+    while Record::read(&record).and_then(|record| record.runs()).map_or(0, |runs| runs.len()) < 5 {
+        assert!(start.elapsed() < Duration::from_secs(30), "nothing was measured:\n{}", running.stderr());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // The daemon's child process for this connection ends when a machine disappears.
+    let connections = support::program::children(scene.sshd.as_ref().unwrap().id());
+    connections.iter().for_each(|pid| support::program::signal(*pid, "KILL"));
+    let outcome = running.end(Duration::from_secs(30)).expect(code::HOST);
+    assert!(outcome.stderr.contains("ssh:lab") && outcome.stderr.contains("--resume"), "{}", outcome.stderr);
+    scene.stop();
+    scene.start();
+    let resumed = scene.run(&["run", "--resume", "--out", "x.stacklab"]).expect(code::DONE);
+    assert!(resumed.stdout.contains("throughput"), "{}", resumed.stdout);
+    assert_eq!(runs(&record).len(), 2 * 2 * 2 * 30);
+}

@@ -1,0 +1,162 @@
+//! An arm that is slower by a known part: interleaved trials recover it within their interval. The tests need root,
+//! `cc` and `tc`.
+
+use crate::support;
+
+use serde_json::Value;
+use stacklab_model::{Family, LinkConfig};
+use stacklab_testbed::{Testbed, enter};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use support::listening::Listening;
+use support::others::{allowed, watch};
+use support::program::{Outcome, Program, code, require_root, require_tool};
+
+/// The shares by which an arm is slower, and the DSCP of a sender that is (tests/support/slower.c).
+const SLOWER: [(&str, f64); 4] = [("8", 0.005), ("16", 0.01), ("24", 0.02), ("32", 0.05)];
+/// How far the truth may be from an estimate, in half widths of its 99 % interval: 4.5 standard errors at 10 pairs,
+/// so that a sound program fails once in some hundred runs of this file.
+const HALF_WIDTHS: f64 = 1.4;
+
+/// Arms that differ in a label of their packets only, which nothing here heeds but what makes them slower.
+const STUDY: &str = r#"
+title = "Arms that are slower"
+[testbed]
+offloads = false
+[factors]
+family = ["ipv4"]
+transport = ["udp"]
+size = [128]
+dscp = [0, 8, 16, 24, 32]
+[probe.stream]
+metrics = ["throughput", "cpu_per_packet_sender"]
+length = { time = "200ms" }
+warmup = "20ms"
+[runs]
+min = 10
+max = 10
+arms = "interleaved"
+"#;
+
+/// A compared metric: the estimate of candidate over baseline, half of its intervals of 95 and 99 %.
+struct Found {
+    ratio: f64,
+    half95: f64,
+    half99: f64,
+}
+
+impl Found {
+    /// Of the candidate whose DSCP this is, or else the only one.
+    fn of(report: &Value, metric: &str, dscp: Option<&str>) -> Self {
+        let is_asked = |one: &&Value| {
+            let level = one["candidate"]["settings"]["dscp"].as_str();
+            one["metric"] == metric && level == dscp
+        };
+        let of = report["comparisons"].as_array().unwrap().iter().find(is_asked);
+        let effect = &of.unwrap_or_else(|| panic!("{metric} is not compared: {report}"))["effect"];
+        let half = |name: &str| {
+            (effect[name]["high"].as_f64().unwrap() - effect[name]["low"].as_f64().unwrap()) / 2.0
+        };
+        let ratio = effect["estimate"].as_f64().unwrap();
+        Found { ratio, half95: half("interval95"), half99: half("interval99") }
+    }
+
+    /// Fails unless the truth is recovered. Returns whether it is told from none, or smaller than `told`, which need
+    /// not be.
+    fn recovers(&self, truth: f64, told: f64, of: &str) -> bool {
+        let Found { ratio, half95, half99 } = *self;
+        println!("note: {of}: the truth is {truth:.4}, found {ratio:.4} +- {half95:.4}");
+        assert!((ratio - truth).abs() <= HALF_WIDTHS * half99, "{of}: {ratio} +- {half99}, not {truth}");
+        (ratio - 1.0).abs() > half95 || (truth - 1.0).abs() < allowed(told)
+    }
+}
+
+fn json(outcome: &Outcome) -> Value {
+    serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| panic!("{error}: {outcome}"))
+}
+
+/// Builds the library that makes a sender slower.
+pub(super) fn library(program: &Program) -> PathBuf {
+    let path = program.work().join("slower.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/support/slower.c");
+    let mut command = Command::new("cc");
+    command.args(["-O2", "-shared", "-fPIC", "-Wall", "-Werror", "-o"]).arg(&path).args([source, "-ldl"]);
+    assert!(command.status().expect("cc is installed").success(), "{command:?}");
+    path
+}
+
+#[test]
+fn a_sender_that_spends_a_known_share_more_for_each_call_is_recovered() {
+    require_root();
+    watch();
+    let program = Program::new();
+    let library = library(&program);
+    let comparison = |dscp| format!("[[comparison]]\nfactor = \"dscp\"\nbaseline = 0\ncandidate = {dscp}\n");
+    program.write(
+        "study.toml",
+        SLOWER.iter().fold(STUDY.to_owned(), |study, (dscp, _)| study + &comparison(dscp)),
+    );
+    let mut command = program.command(&["run", "study.toml", "--out", "study.stacklab", "--seed", "1"]);
+    command.env("LD_PRELOAD", &library);
+    Outcome::of(command).expect(code::DONE);
+    let report = json(&program.run(&["report", "study.stacklab", "--format", "json"]).expect(code::DONE));
+    for (dscp, share) in SLOWER {
+        for (metric, truth) in [("cpu_per_packet_sender", 1.0 + share), ("throughput", 1.0 / (1.0 + share))] {
+            let of = format!("{metric}, {:.1} % spent more", 100.0 * share);
+            let is_told = Found::of(&report, metric, Some(dscp)).recovers(truth, 0.009, &of);
+            assert!(is_told, "{of}: what was found may be none");
+        }
+    }
+}
+
+/// Bytes of a message of 1408 and its headers on a link, by Linux's queues: Ethernet's header, and no frame check
+/// sequence.
+const FRAME: [(&str, f64); 2] = [("ip", 1408.0 + 8.0 + 20.0 + 14.0), ("ipv6", 1408.0 + 8.0 + 40.0 + 14.0)];
+const RATE: f64 = 50e6;
+/// How often a link is measured at most until the truth is told: while a machine stands still, the link's time is lost
+/// to one arm, and the interval is wide. It has the truth each time.
+const TRIES: usize = 3;
+
+#[test]
+fn a_link_that_is_slower_for_a_family_by_a_known_share_is_recovered() {
+    require_root();
+    watch();
+    require_tool("tc", "iproute2");
+    enter().unwrap_or_else(|error| panic!("{error}"));
+    let link = LinkConfig { rate: None, mtu: 1500, offloads: false };
+    let testbed = Testbed::build(&link, Path::new("sleep"), &["600"]).unwrap();
+    let [here, there] = testbed.hosts().each_ref().map(|host| host.pid().to_string());
+    let tc = |words: &str| {
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &here, "-n", "tc"]).args(words.split_whitespace());
+        assert!(command.status().unwrap().success(), "{command:?}");
+    };
+    tc("qdisc replace dev st0 root handle 1: htb");
+    let addresses = [Family::Ipv4, Family::Ipv6].map(|family| testbed.hosts()[1].address(family).to_string());
+    let listening = Listening::in_namespace(&there, "");
+    for (_, share) in SLOWER {
+        for (class, (protocol, _)) in FRAME.iter().enumerate() {
+            let rate = RATE * (1.0 - share * class as f64);
+            let id = class + 1;
+            tc(&format!(
+                "class replace dev st0 parent 1: classid 1:{id} htb rate {rate}bit burst 1600 cburst 1600 quantum 1600"
+            ));
+            tc(&format!(
+                "filter replace dev st0 parent 1: protocol {protocol} prio {id} u32 match u32 0 0 classid 1:{id}"
+            ));
+        }
+        let shell = ["nsenter", "-t", &here, "-n", "sh", "-c"];
+        let measure = format!(
+            "exec \"$STACKLAB\" measure udp {} -l 1408 --against ipv4 -t 3 --json -p {}",
+            addresses.join(","),
+            listening.port
+        );
+        let truth = (1.0 - share) * FRAME[0].1 / FRAME[1].1;
+        let of = format!("throughput, a link with {:.1} % less", 100.0 * share);
+        let is_told = (0..TRIES).any(|_| {
+            let outcome = Outcome::of(listening.program.script(&shell, &measure)).expect(code::DONE);
+            Found::of(&json(&outcome), "throughput", None).recovers(truth, 0.004, &of)
+        });
+        assert!(is_told, "{of}: what was found may be none, {TRIES} times");
+    }
+}

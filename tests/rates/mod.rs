@@ -1,0 +1,12 @@
+//! Tests that compare rates far below what the machine can do: they run beside others, one at a time.
+
+mod capture;
+mod compare;
+mod endurance;
+mod engines;
+mod impairment;
+mod iperf3_client;
+mod iperf3_server;
+mod measure;
+mod published;
+mod strays;
