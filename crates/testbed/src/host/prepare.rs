@@ -10,7 +10,7 @@ use crate::host::vm::machine::{Boots, Vm};
 use crate::host::vm::qemu::emulator;
 use crate::host::workdir::Workdir;
 use crate::image::installed::{Image, no_image};
-use crate::image::tree::SEEDED;
+use crate::image::tree::{SEEDED, XSTATE};
 use crate::image::{initramfs, wifi};
 use stacklab_model::System;
 use stacklab_model::wifi::Clock;
@@ -102,8 +102,9 @@ fn modules_of(image: &Image) -> Vec<PathBuf> {
 }
 
 fn uml(image: Image, initramfs: PathBuf) -> Uml {
-    let [libraries, kernel, seeded] = ["lib", "kernel", SEEDED].map(|name| image.file(name));
-    Uml { libraries, kernel, seeded, initramfs, release: image.version }
+    let [libraries, kernel, seeded, xstate] = ["lib", "kernel", SEEDED, XSTATE].map(|name| image.file(name));
+    let xstate = Some(xstate).filter(|library| library.exists());
+    Uml { libraries, kernel, seeded, xstate, initramfs, release: image.version }
 }
 
 fn machine(boots: Boots) -> Result<Box<dyn Guest>, TestbedError> {

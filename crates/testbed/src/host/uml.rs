@@ -11,6 +11,7 @@ use crate::link::addressing::hardware_address_text;
 use crate::link::bridge::tap_of;
 use nix::sys::personality::{self, Persona};
 use stacklab_model::wifi::Clock;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -33,6 +34,8 @@ pub(crate) struct Uml {
     pub initramfs: PathBuf,
     /// The library that answers the kernel's getrandom from a seed, for virtual time.
     pub seeded: PathBuf,
+    /// The library for processors with more state than the kernel knows, if the image has one.
+    pub xstate: Option<PathBuf>,
     /// The kernel's release.
     pub release: String,
 }
@@ -58,10 +61,18 @@ impl Uml {
             command
                 .arg("time-travel=inf-cpu")
                 .arg(format!("time-travel-start={START}"))
-                .env("LD_PRELOAD", &self.seeded)
                 .env("STACKLAB_SEED", settings.seed.to_string());
         }
         Ok(())
+    }
+
+    /// The libraries that the kernel has preloaded, as the loader reads them.
+    fn preloaded(&self, role: &GuestRole) -> OsString {
+        let is_virtual = |role: &WifiRole| role.spec.settings().time == Clock::Virtual;
+        let seeded = role.wifi().is_some_and(is_virtual).then_some(&self.seeded);
+        let libraries: Vec<&OsStr> =
+            seeded.into_iter().chain(&self.xstate).map(|path| path.as_os_str()).collect();
+        libraries.join(OsStr::new(":"))
     }
 }
 
@@ -113,6 +124,7 @@ impl Guest for Uml {
             // at the end.
             .args(["quiet", "loglevel=4", "panic=-1", "rdinit=/stacklab", "guest", "--channel", "/dev/ttyS0"])
             .env("LD_LIBRARY_PATH", &self.libraries)
+            .env("LD_PRELOAD", self.preloaded(&spec.role))
             .env("TMPDIR", spec.folder)
             .stdin(OwnedFd::from(its))
             .stdout(log)

@@ -20,9 +20,13 @@ const SUITES: &[&str] = &["trixie"];
 /// The kernel configuration, in addition to the options that mechanisms need.
 const CONFIG: &str = include_str!("uml.config");
 const PACKAGE: &str = "linux-source";
-const GETRANDOM: &str = include_str!("getrandom.c");
 /// The image's library that a guest in virtual time has preloaded.
 pub(crate) const SEEDED: &str = "getrandom.so";
+/// The image's library that every guest has preloaded.
+pub(crate) const XSTATE: &str = "xstate.so";
+/// The libraries, with their sources.
+const PRELOADED: [(&str, &str); 2] =
+    [(SEEDED, include_str!("getrandom.c")), (XSTATE, include_str!("xstate.c"))];
 /// The image's file with the modules that a guest loads.
 const MODULES: &str = "modules.cpio";
 /// The programs that the build needs, and how to get them.
@@ -33,7 +37,7 @@ const LIBRARY: &str = "libcrypto";
 /// The parts of a kernel's source that user-mode Linux does not use. Their Kconfig and make files are still unpacked.
 const LEFT_OUT: [&str; 3] = ["*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/Documentation/*.rst"];
 
-/// Builds it into a folder: `kernel`, `config`, `getrandom.so`, `modules.cpio` with Jool (empty for a user's own
+/// Builds it into a folder: `kernel`, `config`, `getrandom.so`, `xstate.so`, `modules.cpio` with Jool (empty for a user's own
 /// source), `wifi.cpio` with the programs of a Wi-Fi network, and `lib` (empty, because it needs only this machine's
 /// libraries).
 pub(super) fn make(
@@ -59,7 +63,7 @@ pub(super) fn make(
     if let Some(tree) = source {
         let built = Build { tree: at_hand(tree)?, out: kept };
         let version = built.build(step)?;
-        built.seeded(into)?;
+        built.preloaded(into)?;
         let empty = || Archive::new(File::create(into.join(MODULES))?).finish().map(drop);
         built.place(into).and_then(|()| empty()).and_then(|()| remove(&unpacked)).map_err(failed(into))?;
         return Ok(ImageInfo { version, source: format!("built from {}", tree.display()), jool: None });
@@ -69,7 +73,7 @@ pub(super) fn make(
     let origin = debians(&apt, &unpacked, &built.tree, step)?;
     let version = built.build(step)?;
     built.place(into).map_err(failed(into))?;
-    built.seeded(into)?;
+    built.preloaded(into)?;
     let jool = jool::pack(&apt, &unpacked, &into.join(MODULES), |target| built.make(target), step)?;
     // The first folder takes some GiB and is restored from the package in seconds. The second holds objects compiled
     // from a tree under this name, which another source cannot use.
@@ -154,14 +158,16 @@ impl Build {
         fs::create_dir(into.join("lib"))
     }
 
-    /// Compiles the library that answers the kernel's getrandom from a seed.
-    fn seeded(&self, into: &Path) -> Result<(), TestbedError> {
-        let source = self.out.join("getrandom.c");
-        fs::write(&source, GETRANDOM)
-            .map_err(|reason| TestbedError::File { path: source.clone(), reason })?;
-        let mut compile = Command::new("gcc");
-        compile.args(["-O2", "-shared", "-fPIC", "-o"]).arg(into.join(SEEDED)).arg(&source);
-        run(compile, "compile a getrandom with a seed", "").map(drop)
+    /// Compiles the libraries that guests have preloaded.
+    fn preloaded(&self, into: &Path) -> Result<(), TestbedError> {
+        for (library, text) in PRELOADED {
+            let source = self.out.join("preloaded.c");
+            fs::write(&source, text).map_err(|reason| TestbedError::File { path: source.clone(), reason })?;
+            let mut compile = Command::new("gcc");
+            compile.args(["-O2", "-shared", "-fPIC", "-o"]).arg(into.join(library)).arg(&source);
+            run(compile, &format!("compile {library}"), "")?;
+        }
+        Ok(())
     }
 }
 
