@@ -59,6 +59,8 @@ fmt:
 lint:
 	scripts/setup test-all
 	scripts/build-web
+	cargo fmt --all --check
+	scripts/check-structure
 	scripts/lint
 
 bench: build

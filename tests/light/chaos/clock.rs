@@ -50,12 +50,13 @@ exec perl -e 'syscall 169, 0xfee1dead, 0x28121969, 0x4321fedc, 0'
     fs::write(own.join("init"), script).unwrap();
     fs::set_permissions(own.join("init"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     format!(
-        "(cd {lib} && exec setpriv --pdeathsig KILL env LD_LIBRARY_PATH=. {kernel} mem=512M seccomp=auto uml_dir={own} \
-           root=/dev/root rootfstype=hostfs rootflags=/ ro con=null con0=null,fd:1 ssl=null quiet loglevel=4 panic=-1 \
+        "(cd {lib} && exec setpriv --pdeathsig KILL env LD_LIBRARY_PATH=. LD_PRELOAD={xstate} \
+           {kernel} mem=512M seccomp=auto uml_dir={own} root=/dev/root rootfstype=hostfs rootflags=/ ro con=null con0=null,fd:1 ssl=null quiet loglevel=4 panic=-1 \
            init={own}/init </dev/null >{own}/console 2>&1)
          cp -p {own}/{record}* . 2>/dev/null; cat {own}/stderr >&2; exit \"$(cat {own}/code)\"",
         lib = image.file("lib").display(),
         kernel = image.file("kernel").display(),
+        xstate = image.file("xstate.so").display(),
         own = own.display(),
     )
 }

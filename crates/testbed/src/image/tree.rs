@@ -37,9 +37,9 @@ const LIBRARY: &str = "libcrypto";
 /// The parts of a kernel's source that user-mode Linux does not use. Their Kconfig and make files are still unpacked.
 const LEFT_OUT: [&str; 3] = ["*/drivers/gpu/*.[ch]", "*/sound/*.[ch]", "*/Documentation/*.rst"];
 
-/// Builds it into a folder: `kernel`, `config`, `getrandom.so`, `xstate.so`, `modules.cpio` with Jool (empty for a user's own
-/// source), `wifi.cpio` with the programs of a Wi-Fi network, and `lib` (empty, because it needs only this machine's
-/// libraries).
+/// Builds it into a folder: `kernel`, `config`, `getrandom.so`, `xstate.so`, `modules.cpio` with Jool (empty for a
+/// user's own source), `wifi.cpio` with the programs of a Wi-Fi network, and `lib` (empty, because it needs only this
+/// machine's libraries).
 pub(super) fn make(
     system: &System,
     source: Option<&Path>,
