@@ -210,7 +210,8 @@ mod tests {
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(500) {}
         let load = before.until(&LoadSample::now());
-        let _ = Command::new("kill").args(["-KILL", &other.to_string()]).status();
+        // The shell has its own `kill`; the program is in a package that not every machine has.
+        let _ = Command::new("sh").args(["-c", &format!("kill -KILL {other}")]).status();
         let found = load.processes.iter().find(|process| process.pid == other);
         let found = found.unwrap_or_else(|| panic!("{other} is not in {load:?}"));
         assert!((0.1..1.1).contains(&found.share) && !found.ran_before, "{load:?}");
