@@ -84,7 +84,8 @@ pub(crate) fn new_seed() -> u64 {
 
 /// The name of a new record in this folder: study and time.
 pub(crate) fn new_record(study: &str) -> PathBuf {
-    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    // Milliseconds: two campaigns may start in one second.
+    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S%3fZ");
     PathBuf::from(format!("{}-{time}.{ENDING}", stem(study)))
 }
 
