@@ -10,13 +10,13 @@ use serde::Serialize;
 use stacklab_model::{Explanation, Health, StageCost, StageCosts, Why};
 
 /// Version of the JSON.
-pub const STAGE_COSTS_FORMAT_VERSION: u32 = 1;
+pub const STAGE_COSTS_FORMAT_VERSION: u32 = 2;
 /// Stages that the answer names.
 const NAMED: usize = 4;
 
 /// What the tables' columns and rows are.
 const LEGEND: &str = "CPU time of both hosts a message, without what sampling costs. +- is half of the 95 % interval of the \
-     difference; * marks p < 0.05, adjusted for all stages (Holm). Threads: CPU time of the arm's threads; outside them: what the \
+     difference, by trials (Student's t); * marks p < 0.05, adjusted for all stages (Holm). Threads: CPU time of the arm's threads; outside them: what the \
      stack did in kernel threads and in interrupts of others. Busy is both, and the sum of all lines above `threads`.";
 
 /// Renders explanations; `functions` adds the functions that differ most.
@@ -95,7 +95,7 @@ fn table<'a>(costs: &StageCosts, what: &str, rows: impl Iterator<Item = &'a Stag
         table.push(format!("{}, ns", plain(level)), true, column(&|row| format!("{:.0}", row.ns[arm])));
     }
     table.push("difference", true, column(&|row| format!("{:+.0}", row.difference_ns)));
-    table.push("+-", true, column(&|row| format!("{:.0}", row.half_width_ns())));
+    table.push("+-", true, column(&|row| format!("{:.0}", costs.half_width_ns(row))));
     table.push("", false, column(&|row| if row.differs() { "*".to_owned() } else { String::new() }));
     table
 }
@@ -105,15 +105,16 @@ pub(crate) fn answer(costs: &StageCosts) -> String {
     let [baseline, candidate] = &costs.arms;
     let busy = &costs.busy;
     let more = |ns: f64| if ns < 0.0 { "less" } else { "more" };
-    let part =
-        |row: &StageCost| format!("{} {:+.0} +- {:.0}", row.name, row.difference_ns, row.half_width_ns());
+    let part = |row: &StageCost| {
+        format!("{} {:+.0} +- {:.0}", row.name, row.difference_ns, costs.half_width_ns(row))
+    };
     let differing: Vec<String> =
         costs.stages.iter().filter(|row| row.differs()).take(NAMED).map(part).collect();
     let sentence = format!(
         "{}: {candidate} takes {:.0} +- {:.0} ns of CPU time {} than {baseline} a message",
         costs.cell,
         busy.difference_ns.abs(),
-        busy.half_width_ns(),
+        costs.half_width_ns(busy),
         more(busy.difference_ns)
     );
     let why = match differing.as_slice() {
@@ -129,8 +130,12 @@ pub(crate) fn health(health: &Health) -> String {
         Some(share) => format!("samples cover {:.1} % of the busy time", 100.0 * share),
         None => "the receiver counts no CPU time of its own here, so threads is by samples".to_owned(),
     };
+    let trials = match health.trials {
+        0 => String::new(),
+        trials => format!(" in {trials} trials"),
+    };
     format!(
-        "{} samples ({}) of {} messages; lock ratio {:.2} (1 where samples fall anywhere), {covers}, sampling \
+        "{} samples ({}) of {} messages{trials}; lock ratio {:.2} (1 where samples fall anywhere), {covers}, sampling \
          lengthened it by {:.1} %, {:.1} % of it is of no stage, other programs had {:.1} % of all that was not idle; {} samples lost, {} times \
          throttled.",
         health.samples,
@@ -185,8 +190,11 @@ pub(crate) fn csv_columns<'a>() -> Vec<Column<Row<'a>>> {
         Column::new("difference_ns", "candidate minus baseline", |row: &Row<'a>| {
             row.cost.difference_ns.to_string()
         }),
-        Column::new("error_ns", "half of the difference's 95 % interval, over 1.96", |row: &Row<'a>| {
+        Column::new("error_ns", "standard error of the difference, by trials", |row: &Row<'a>| {
             row.cost.error_ns.to_string()
+        }),
+        Column::new("half_width_ns", "half of the difference's 95 % interval", |row: &Row<'a>| {
+            row.costs.half_width_ns(row.cost).to_string()
         }),
         Column::new(
             "adjusted_p",

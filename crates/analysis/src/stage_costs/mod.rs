@@ -1,10 +1,10 @@
 //! The cost of each stage of the network stack, from samples and the slices of two interleaved arms.
 //!
 //! The clock is the CPU time of the arm's threads on both hosts; where only one host counts it, the samples of both.
-//! A stage's cost is the time that its samples stand for, over the messages of the sampled slices, times the ratio of
-//! the clock without sampling to the clock with it. Standard errors are by the bootstrap over windows, each one with
-//! samples and the one without after it; p and intervals are Student's by the number of trials: the sockets of a trial
-//! are its own, and stages of alike sockets differ a little.
+//! In a trial, a stage's cost is the time that its samples stand for, over the messages of the sampled slices, times
+//! the ratio of the clock without sampling to the clock with it. Costs are means over trials. Standard errors, p and
+//! intervals are Student's, of the differences by trial: a trial has its own sockets, and stages of like sockets differ
+//! by more than the windows of one trial show.
 
 mod lock;
 mod stacks;
@@ -13,27 +13,22 @@ mod tests;
 
 use crate::stage_costs::lock::Lock;
 use crate::stage_costs::stacks::{Sampled, folded};
-use crate::statistics::holm;
-use crate::statistics::moments::Moments;
-use stacklab_model::{Health, Profile, SplitMix64, StageCost, StageCosts, StageKind};
-use statrs::distribution::{ContinuousCDF, StudentsT};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::statistics::moments::{Moments, mean};
+use crate::statistics::{holm, t_quantile, two_sided};
+use stacklab_model::{Health, Profile, StageCost, StageCosts, StageKind};
+use std::collections::BTreeMap;
 
-/// Resamples of the bootstrap.
-const RESAMPLES: usize = 1000;
 /// How far a slice is from the ends of its window, nanoseconds: clocks start and stop one after the other.
 const MARGIN_NS: u64 = 100_000;
 /// The functions that are listed.
 const FUNCTIONS: usize = 20;
-/// Blocks, and trials that they are of, below which nothing is said.
+/// Fewest blocks, and fewest trials, that give costs.
 const LEAST_BLOCKS: usize = 8;
 const LEAST_TRIALS: usize = 2;
 
-/// What an arm did in a block: a window with samples and the one without after it.
+/// What an arm did in a block of a trial: a window with samples and the one without after it.
 #[derive(Debug, Clone, Default)]
 struct Block {
-    /// The trial of its last slice.
-    trial: u32,
     sampled: Clock,
     free: Clock,
     /// Nanoseconds of the processors, by place: stages, then functions.
@@ -61,6 +56,11 @@ impl Clock {
     fn per_message(self) -> f64 {
         self.ns / self.messages
     }
+
+    /// Without messages or CPU time there is no ratio.
+    fn is_measured(self) -> bool {
+        self.ns > 0.0 && self.messages > 0.0
+    }
 }
 
 /// A slice of an arm on both hosts.
@@ -80,13 +80,15 @@ pub struct ArmSlice {
     pub is_whole: bool,
 }
 
-/// The costs of two arms with these slices. `None` if too little was sampled to say anything.
+/// The blocks of both arms, by trial and number: a window may reach into the next trial.
+type Blocks = BTreeMap<(u32, usize), [Block; 2]>;
+
+/// The costs of two arms with these slices. `None` if too little was sampled.
 pub fn stage_costs(
     profile: &Profile,
     slices: [&[ArmSlice]; 2],
     cell: String,
     arms: [String; 2],
-    seed: u64,
 ) -> Option<StageCosts> {
     let functions: BTreeMap<u32, usize> = profile
         .functions
@@ -94,28 +96,19 @@ pub fn stage_costs(
         .zip(profile.stages.len()..)
         .map(|(function, place)| (*function, place))
         .collect();
-    let places = profile.stages.len() + functions.len();
     let mut lock = Lock::new(profile);
     let mut samples = 0;
-    let blocks: Vec<Vec<Block>> = slices
-        .iter()
-        .map(|slices| {
-            let mut blocks =
-                vec![Block { ns: vec![0.0; places], ..Block::default() }; profile.windows.len() / 2];
-            for slice in *slices {
-                samples += place(profile, slice, &functions, &mut blocks, &mut lock);
-            }
-            blocks
-        })
-        .collect();
-    // A block in which an arm lacks slices tells nothing of it.
-    let whole: Vec<usize> = (0..profile.windows.len() / 2)
-        .filter(|block| {
-            blocks.iter().all(|arm| arm[*block].sampled.messages > 0.0 && arm[*block].free.messages > 0.0)
-        })
-        .collect();
-    let trials = whole.iter().map(|block| blocks[0][*block].trial).collect::<BTreeSet<u32>>().len();
-    if whole.len() < LEAST_BLOCKS || trials < LEAST_TRIALS {
+    let mut blocks = Blocks::new();
+    for (arm, slices) in slices.iter().enumerate() {
+        for slice in *slices {
+            samples += place(profile, (arm, slice), &functions, &mut blocks, &mut lock);
+        }
+    }
+    // A block in which an arm lacks slices is not a comparison.
+    blocks.retain(|_, arms| arms.iter().all(|arm| arm.sampled.is_measured() && arm.free.is_measured()));
+    let mut by_trial: BTreeMap<u32, Vec<&[Block; 2]>> = BTreeMap::new();
+    blocks.iter().for_each(|((trial, _), block)| by_trial.entry(*trial).or_default().push(block));
+    if blocks.len() < LEAST_BLOCKS || by_trial.len() < LEAST_TRIALS {
         return None;
     }
     let numbers = |kind: StageKind| -> Vec<usize> {
@@ -123,32 +116,12 @@ pub fn stage_costs(
     };
     let parts = [numbers(StageKind::Stack), numbers(StageKind::Unmapped)].concat();
     let is_whole = slices.iter().all(|arm| arm.iter().all(|slice| slice.is_whole));
-    let of = |chosen: &[usize]| -> [Arm; 2] {
-        [0, 1].map(|arm| Arm::of(chosen.iter().map(|block| &blocks[arm][*block]), &parts, is_whole))
+    let of_trial = |blocks: &Vec<&[Block; 2]>| -> [Arm; 2] {
+        [0, 1].map(|arm| Arm::of(blocks.iter().map(|block| &block[arm]), &parts, is_whole))
     };
-    let estimate = of(&whole);
-    let mut random = SplitMix64(seed);
-    let resampled: Vec<[Arm; 2]> = (0..RESAMPLES)
-        .map(|_| {
-            let draw = || whole[(random.next_u64() % whole.len() as u64) as usize];
-            of(&std::iter::repeat_with(draw).take(whole.len()).collect::<Vec<_>>())
-        })
-        .collect();
-    // The bootstrap of a few blocks is narrower than what it stands for, and so is the normal distribution.
-    let t = StudentsT::new(0.0, 1.0, (trials - 1) as f64).expect("there are some trials");
-    let few = t.inverse_cdf(0.975) / StageCost::HALF_WIDTH;
-    let widens = few * (whole.len() as f64 / (whole.len() - 1) as f64).sqrt();
-    let cost = |name: &str, figure: &dyn Fn(&Arm) -> f64| {
-        let difference = |arms: &[Arm; 2]| figure(&arms[1]) - figure(&arms[0]);
-        let drawn: Vec<f64> = resampled.iter().map(difference).collect();
-        StageCost {
-            name: name.to_owned(),
-            ns: [figure(&estimate[0]), figure(&estimate[1])],
-            difference_ns: difference(&estimate),
-            error_ns: widens * Moments::of(&drawn).expect("there are many resamples").sd,
-            adjusted_p: None,
-        }
-    };
+    let trials: Vec<[Arm; 2]> = by_trial.values().map(of_trial).collect();
+    let degrees = (trials.len() - 1) as f64;
+    let cost = |name: &str, figure: &dyn Fn(&Arm) -> f64| by_trials(name, &trials, figure);
     let sum = |name: &str, stages: Vec<usize>| {
         cost(name, &|arm: &Arm| stages.iter().map(|stage| arm.ns[*stage]).sum())
     };
@@ -158,7 +131,7 @@ pub fn stage_costs(
             .map(|(name, place)| cost(&name, &|arm: &Arm| arm.ns[place]))
             .filter(|row| row.ns != [0.0, 0.0])
             .collect();
-        adjust(&mut rows, &t, few);
+        adjust(&mut rows, degrees);
         rows.sort_by(|a, b| b.difference_ns.abs().total_cmp(&a.difference_ns.abs()));
         rows
     };
@@ -173,24 +146,28 @@ pub fn stage_costs(
     functions.truncate(FUNCTIONS);
     let unmapped = sum("unmapped", numbers(StageKind::Unmapped));
     let busy = cost("busy", &|arm: &Arm| arm.clock + arm.outside);
-    let stacks = [0, 1].map(|arm| {
-        let mut all = Sampled::default();
-        whole.iter().for_each(|block| all.add_all(&blocks[arm][*block].stacks));
-        all.scaled(estimate[arm].factor)
-    });
-    let messages = |arm: &Vec<Block>| whole.iter().map(|block| arm[*block].sampled.messages).sum::<f64>();
-    let of_both = |figure: &dyn Fn(&Arm) -> f64| estimate.iter().map(figure).sum::<f64>();
+    let mut stacks = [Sampled::default(), Sampled::default()];
+    for (blocks, costs) in by_trial.values().zip(&trials) {
+        for (arm, all) in stacks.iter_mut().enumerate() {
+            let mut own = Sampled::default();
+            blocks.iter().for_each(|block| own.add_all(&block[arm].stacks));
+            all.add_all(&own.scaled(costs[arm].factor / trials.len() as f64));
+        }
+    }
+    let of_both = |figure: &dyn Fn(&Arm) -> f64| cost("", figure).ns.iter().sum::<f64>();
     let all_ns = of_both(&|arm| arm.clock + arm.outside);
     let other_ns = of_both(&|arm| arm.other);
     let health = Health {
         event: profile.event,
+        trials: trials.len() as u32,
+        t95: t_quantile(0.975, degrees),
         lock_ratio: lock.ratio(),
         coverage: is_whole.then(|| of_both(&|arm| arm.sampled) / all_ns),
         overhead: of_both(&|arm| 1.0 / arm.scale - 1.0) / 2.0,
         unmapped: unmapped.ns.iter().sum::<f64>() / all_ns,
         other_load: other_ns / (all_ns + other_ns),
         samples,
-        messages: blocks.iter().map(messages).sum::<f64>() as u64,
+        messages: blocks.values().flatten().map(|block| block.sampled.messages).sum::<f64>() as u64,
         lost: profile.lost,
         throttled: profile.throttled,
         unmapped_functions: profile.unmapped.iter().take(5).map(|(name, _)| name.clone()).collect(),
@@ -210,23 +187,40 @@ pub fn stage_costs(
     })
 }
 
-/// Adds a slice, with its samples, to the block that its window is of. Returns the number of samples.
+/// The mean of a figure over trials in each arm, with the standard error of the difference.
+fn by_trials(name: &str, trials: &[[Arm; 2]], figure: &dyn Fn(&Arm) -> f64) -> StageCost {
+    let figures = |arm: usize| trials.iter().map(|trial| figure(&trial[arm])).collect::<Vec<f64>>();
+    let [a, b] = [figures(0), figures(1)];
+    let differences: Vec<f64> = a.iter().zip(&b).map(|(a, b)| b - a).collect();
+    let difference = Moments::of(&differences).expect("there are two trials or more");
+    StageCost {
+        name: name.to_owned(),
+        ns: [&a, &b].map(|figures| mean(figures).expect("there are two trials or more")),
+        difference_ns: difference.mean,
+        error_ns: difference.sd / (difference.n as f64).sqrt(),
+        adjusted_p: None,
+    }
+}
+
+/// Adds an arm's slice, with its samples, to its block. Returns the number of samples.
 fn place(
     profile: &Profile,
-    slice: &ArmSlice,
+    (arm, slice): (usize, &ArmSlice),
     functions: &BTreeMap<u32, usize>,
-    blocks: &mut [Block],
+    blocks: &mut Blocks,
     lock: &mut Lock,
 ) -> u64 {
     let (from, to) = (slice.from_ns, slice.to_ns);
     let number = profile.windows.partition_point(|window| window.from_ns + MARGIN_NS <= from);
     let Some(number) = number.checked_sub(1) else { return 0 };
     let window = &profile.windows[number];
-    let Some(block) = blocks.get_mut(number / 2).filter(|_| to + MARGIN_NS <= window.to_ns && from < to)
-    else {
+    // A last window with samples has none without after it.
+    if number / 2 >= profile.windows.len() / 2 || to + MARGIN_NS > window.to_ns || from >= to {
         return 0;
-    };
-    block.trial = slice.trial;
+    }
+    let places = profile.stages.len() + functions.len();
+    let block = &mut blocks.entry((slice.trial, number / 2)).or_default()[arm];
+    block.ns.resize(places, 0.0);
     let clock = Clock { ns: slice.cpu_ns as f64, messages: slice.messages as f64 };
     if !window.is_sampled {
         block.free.add(clock);
@@ -257,7 +251,7 @@ fn place(
     count
 }
 
-/// An arm's costs over some blocks, nanoseconds a message.
+/// An arm's costs in a trial, nanoseconds per message.
 struct Arm {
     /// The clock without sampling.
     clock: f64,
@@ -309,10 +303,9 @@ impl Arm {
     }
 }
 
-/// Holm's adjustment of each row's p for the number of rows. Errors are wider than standard errors by this factor.
-fn adjust(rows: &mut [StageCost], t: &StudentsT, few: f64) {
-    let p: Vec<f64> =
-        rows.iter().map(|row| 2.0 * t.sf((few * row.difference_ns / row.error_ns.max(1e-9)).abs())).collect();
+/// Holm's adjustment of each row's p for the number of rows.
+fn adjust(rows: &mut [StageCost], degrees: f64) {
+    let p: Vec<f64> = rows.iter().map(|row| two_sided(row.difference_ns, row.error_ns, degrees)).collect();
     for (row, p) in rows.iter_mut().zip(holm(&p)) {
         row.adjusted_p = Some(p);
     }

@@ -1,5 +1,7 @@
+mod trials;
+
 use super::*;
-use stacklab_model::{Sample, StageName, Window};
+use stacklab_model::{Sample, SplitMix64, StageName, Window};
 
 const STAGES: [(&str, StageKind); 4] = [
     ("route lookup", StageKind::Stack),
@@ -93,7 +95,7 @@ fn made_of(
 }
 
 fn costs((profile, [a, b]): &(Profile, [Vec<ArmSlice>; 2])) -> StageCosts {
-    stage_costs(profile, [a, b], String::new(), ["ipv4", "ipv6"].map(str::to_owned), 1).unwrap()
+    stage_costs(profile, [a, b], String::new(), ["ipv4", "ipv6"].map(str::to_owned)).unwrap()
 }
 
 #[test]
@@ -104,7 +106,7 @@ fn a_stage_that_costs_more_is_found_with_its_nanoseconds_and_all_add_up() {
     let row = |name: &str| found.stages.iter().find(|row| row.name == name).unwrap();
     let route = row("route lookup");
     assert!((route.difference_ns - 80.0).abs() < 3.0 * route.error_ns, "{route:?}");
-    assert!(route.differs() && route.half_width_ns() < 40.0, "{route:?}");
+    assert!(route.differs() && found.half_width_ns(route) < 40.0, "{route:?}");
     assert!((route.ns[0] - 500.0).abs() < 20.0, "{route:?}");
     let copy = row("copy");
     assert!(!copy.differs() && copy.difference_ns.abs() < 3.0 * copy.error_ns, "{copy:?}");
@@ -165,15 +167,17 @@ fn an_arm_does_not_differ_from_itself_in_twenty_runs() {
         let mut made = made_of(&stages, [&shares, &shares], seed, 0.0);
         // The second arm's messages take as long as the first one's.
         made.1[1].iter_mut().for_each(|slice| slice.messages = slice.messages * 11 / 10);
-        let found = costs(&made).stages;
-        before += found.iter().filter(|row| row.difference_ns.abs() > row.half_width_ns()).count();
-        after += usize::from(found.iter().any(StageCost::differs));
-        stages_of_runs += found.len();
+        let found = costs(&made);
+        let is_beyond = |row: &&StageCost| row.difference_ns.abs() > found.half_width_ns(row);
+        before += found.stages.iter().filter(is_beyond).count();
+        after += usize::from(found.stages.iter().any(StageCost::differs));
+        stages_of_runs += found.stages.len();
     }
     assert!(stages_of_runs >= 380, "{stages_of_runs} stages");
-    assert!(before <= stages_of_runs / 20, "{before} of {stages_of_runs} stages before adjustment");
-    // The adjustment leaves one run in twenty in which some stage seems to differ.
-    assert!(after <= 1, "{after} of 20 runs have a stage that differs after adjustment");
+    // 5 %, within three standard deviations of as many draws.
+    assert!(before <= stages_of_runs / 12, "{before} of {stages_of_runs} stages before adjustment");
+    // The adjustment leaves one run in twenty in which some stage seems to differ; four of 20 have a chance of 1.6 %.
+    assert!(after <= 3, "{after} of 20 runs have a stage that differs after adjustment");
 }
 
 #[test]
@@ -203,32 +207,8 @@ fn stages_that_do_not_add_up_to_the_difference_are_complained_of() {
 }
 
 #[test]
-fn few_trials_are_less_certain_than_many_and_one_says_nothing() {
-    let (profile, arms) = made([[0.5, 0.3, 0.2], [5.8 / 11.0, 3.0 / 11.0, 0.2]], 1, false);
-    // The same slices, of so many trials.
-    let costs = |trials: u32| {
-        let [a, b] = arms.clone().map(|arm| {
-            let of = |slice: ArmSlice| ArmSlice { trial: slice.trial * trials / 30, ..slice };
-            arm.into_iter().map(of).collect::<Vec<_>>()
-        });
-        stage_costs(&profile, [&a, &b], String::new(), Default::default(), 1)
-    };
-    let [many, few, two] = [30, 6, 2].map(|trials| costs(trials).unwrap());
-    // Student's quantiles of 29, 5 and 1 degrees of freedom.
-    for (other, quantile) in [(&few, 2.571), (&two, 12.706)] {
-        let wider = other.stages[0].error_ns / many.stages[0].error_ns;
-        assert!((wider - quantile / 2.045).abs() < 0.01, "{wider}");
-        assert_eq!(other.stages[0].difference_ns, many.stages[0].difference_ns);
-    }
-    let p = |costs: &StageCosts| costs.stages[0].adjusted_p.unwrap();
-    assert!(p(&many) < p(&few) && p(&few) < p(&two), "{} {} {}", p(&many), p(&few), p(&two));
-    assert!(many.stages[0].differs() && !two.stages[0].differs());
-    assert_eq!(costs(1), None);
-}
-
-#[test]
-fn few_windows_say_nothing() {
+fn too_few_windows_give_no_costs() {
     let (mut profile, [a, b]) = made([[0.5, 0.3, 0.2]; 2], 1, false);
     profile.windows.truncate(8);
-    assert_eq!(stage_costs(&profile, [&a, &b], String::new(), Default::default(), 1), None);
+    assert_eq!(stage_costs(&profile, [&a, &b], String::new(), Default::default()), None);
 }

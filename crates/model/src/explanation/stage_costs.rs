@@ -37,17 +37,22 @@ impl StageCosts {
     /// within this.
     pub const MOST_NOT_SAMPLED: f64 = 0.02;
 
+    /// Half of the 95 % interval of a row's difference.
+    pub fn half_width_ns(&self, row: &StageCost) -> f64 {
+        self.health.t95 * row.error_ns
+    }
+
     /// What speaks against the figures; empty if nothing does.
     pub fn complaints(&self) -> Vec<String> {
         let mut all = self.health.complaints();
         let StageCost { difference_ns, .. } = self.not_sampled;
         let busy_ns = self.busy.ns.iter().sum::<f64>() / 2.0;
-        let surely_ns = difference_ns.abs() - self.not_sampled.half_width_ns();
+        let half_width_ns = self.half_width_ns(&self.not_sampled);
+        let surely_ns = difference_ns.abs() - half_width_ns;
         if surely_ns > StageCosts::MOST_NOT_SAMPLED * busy_ns {
             all.push(format!(
-                "what was not sampled differs by {difference_ns:+.0} +- {:.0} ns, more than {:.0} % of the busy time: the stages do \
+                "what was not sampled differs by {difference_ns:+.0} +- {half_width_ns:.0} ns, more than {:.0} % of the busy time: the stages do \
                  not add up to the difference",
-                self.not_sampled.half_width_ns(),
                 100.0 * StageCosts::MOST_NOT_SAMPLED
             ));
         }
@@ -69,8 +74,8 @@ pub struct StageCost {
     pub ns: [f64; 2],
     /// Candidate minus baseline.
     pub difference_ns: f64,
-    /// Half of the difference's 95 % interval, over [`StageCost::HALF_WIDTH`]: the standard error, by the bootstrap
-    /// over windows, or more where trials are few.
+    /// Standard error of the difference, from the differences by trial. Half of the 95 % interval is
+    /// [`StageCosts::half_width_ns`].
     pub error_ns: f64,
     /// p of no difference, adjusted for the number of stages (Holm); `None` for what is no stage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,14 +83,6 @@ pub struct StageCost {
 }
 
 impl StageCost {
-    /// Errors in half of a 95 % interval.
-    pub const HALF_WIDTH: f64 = 1.96;
-
-    /// Half of the 95 % interval of the difference.
-    pub fn half_width_ns(&self) -> f64 {
-        StageCost::HALF_WIDTH * self.error_ns
-    }
-
     /// Whether the arms differ here, with all stages taken into account.
     pub fn differs(&self) -> bool {
         self.adjusted_p.is_some_and(|p| p < 0.05)
@@ -109,6 +106,13 @@ pub struct Health {
     /// What was sampled.
     #[serde(default)]
     pub event: SampleEvent,
+    /// Trials that the costs are means of; 0 in records of earlier versions.
+    #[serde(default)]
+    pub trials: u32,
+    /// Standard errors in half of a 95 % interval: Student's t with `trials` - 1 degrees of freedom. Earlier versions
+    /// scaled their errors such that it was 1.96 for any number of trials.
+    #[serde(default = "normal95")]
+    pub t95: f64,
     /// How often two samples in a row are of one stage, over how often they would be by chance: 1 when samples fall
     /// anywhere.
     pub lock_ratio: f64,
@@ -131,6 +135,10 @@ pub struct Health {
     pub throttled: u64,
     /// The functions without a stage that had most samples.
     pub unmapped_functions: Vec<String>,
+}
+
+fn normal95() -> f64 {
+    1.96
 }
 
 impl Health {

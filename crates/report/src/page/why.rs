@@ -69,9 +69,9 @@ fn waterfall(costs: &StageCosts) -> Vec<WaterfallRow> {
             is_whole: false,
             from: rounded(from),
             to: rounded(at),
-            half: rounded(stage.half_width_ns()),
+            half: rounded(costs.half_width_ns(stage)),
             differs: stage.differs(),
-            shown: format!("{:+.0} ± {:.0}", stage.difference_ns, stage.half_width_ns()),
+            shown: format!("{:+.0} ± {:.0}", stage.difference_ns, costs.half_width_ns(stage)),
         }
     };
     let steps: Vec<WaterfallRow> = parts.map(&mut step).collect();

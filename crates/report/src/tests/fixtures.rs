@@ -250,6 +250,8 @@ pub(crate) fn costs() -> StageCosts {
         ],
         health: Health {
             event: Default::default(),
+            trials: 30,
+            t95: 2.045,
             lock_ratio: 1.01,
             coverage: Some(0.9),
             overhead: 0.12,

@@ -65,7 +65,7 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<(), Failure> {
     let profile = sampler.finish()?;
     let (mut record, measured) = ran?;
     measured?;
-    let found = explanations(&record, &profile, factor, &pairs, seed)?;
+    let found = explanations(&record, &profile, factor, &pairs)?;
     record.put_explanations(&found)?;
     match format {
         Some(format) => print_text(&stacklab_report::stage_costs(&found, format, options.functions, WIDTH))?,

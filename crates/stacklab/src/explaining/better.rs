@@ -195,7 +195,7 @@ fn sampled(
     let profile = sampler.finish()?;
     measured?;
     let cells = [pair.baseline.clone(), pair.candidate.clone()];
-    let found = explained(&runs, &profile, pair.factor, &[cells], seed)?;
+    let found = explained(&runs, &profile, pair.factor, &[cells])?;
     let why = found.into_iter().find(|explanation| explanation.probe == pair.probe).map(|found| found.why);
     Ok(why.unwrap_or_else(|| Why::Unknown("no run of both arms was valid while it was sampled".to_owned())))
 }

@@ -88,7 +88,6 @@ pub(crate) fn explanations(
     profile: &Profile,
     factor: Factor,
     pairs: &[[Cell; 2]],
-    seed: u64,
 ) -> Result<Vec<Explanation>, Failure> {
     let mut slices: HashMap<(Probe, Cell), Vec<ArmSlice>> = HashMap::new();
     for run in record.runs()?.iter().filter(|run| run.is_valid()) {
@@ -112,7 +111,7 @@ pub(crate) fn explanations(
             let mut explanation =
                 Explanation { probe, factor, baseline, candidate, why: Why::Unknown(reason.to_owned()) };
             let (context, arms) = (explanation.context(), explanation.arms());
-            if let Some(costs) = stage_costs(profile, [a, b], context, arms, seed) {
+            if let Some(costs) = stage_costs(profile, [a, b], context, arms) {
                 explanation.why = Why::Costs(Box::new(costs));
             }
             all.push(explanation);

@@ -53,6 +53,8 @@ fn explanations() -> Vec<Explanation> {
         stacks: vec![stack(&["entry", "fib_table_lookup"], [900, 0]), stack(&["user (stacklab)"], [3, 5])],
         health: Health {
             event: Default::default(),
+            trials: 30,
+            t95: 2.045,
             lock_ratio: 1.0,
             coverage: None,
             overhead: 0.1,
