@@ -17,18 +17,23 @@ impl Printed {
     /// Whether an exact figure is printed like this: rounded to the nearest figure with this many decimals. A figure
     /// halfway between two may be rounded either way. A truncated figure does not count.
     pub fn is_rounded_from(&self, exact: f64) -> bool {
-        (exact - self.value).abs() <= 0.5 * self.unit() + SLACK
+        (exact - self.value).abs() <= self.half_unit() + SLACK
     }
 
-    /// Whether it is an exact figure with its further digits cut off.
-    pub fn is_cut_from(&self, exact: f64) -> bool {
-        let over = exact.abs() - self.value.abs();
-        over > -SLACK && over < self.unit() - SLACK
+    /// The lowest and the highest figure that is printed like this when rounded.
+    pub fn range(&self) -> [f64; 2] {
+        [self.value - self.half_unit(), self.value + self.half_unit()]
     }
 
-    /// The unit of the last digit.
-    fn unit(&self) -> f64 {
-        0.1_f64.powi(self.decimals as i32)
+    /// Whether some figure of a range is printed like this.
+    pub fn is_rounded_from_range(&self, [low, high]: [f64; 2]) -> bool {
+        let [least, most] = self.range();
+        low <= most + SLACK && high >= least - SLACK
+    }
+
+    /// Half of the last digit's unit.
+    fn half_unit(&self) -> f64 {
+        0.5 * 0.1_f64.powi(self.decimals as i32)
     }
 }
 
@@ -75,12 +80,22 @@ mod tests {
     }
 
     #[test]
-    fn rounding_is_to_the_last_printed_digit_and_cutting_is_told_apart() {
-        assert!(printed("13.42").is_rounded_from(13.4155) && !printed("13.42").is_cut_from(13.4155));
-        assert!(!printed("13.41").is_rounded_from(13.4155) && printed("13.41").is_cut_from(13.4155));
+    fn rounds_to_the_last_printed_digit() {
+        assert!(printed("13.42").is_rounded_from(13.4155) && !printed("13.41").is_rounded_from(13.4155));
         // A figure halfway may be rounded either way; binary fractions do not decide.
         assert!(printed("0.12").is_rounded_from(0.125) && printed("0.13").is_rounded_from(0.125));
-        assert!(printed("8.32").is_rounded_from(90.35 - 82.03) && printed("8.32").is_cut_from(90.35 - 82.03));
+        assert!(printed("8.32").is_rounded_from(90.35 - 82.03));
         assert!(!printed("8.32").is_rounded_from(8.3251));
+    }
+
+    #[test]
+    fn a_range_needs_one_figure_that_rounds_to_it() {
+        let figure = printed("13.41");
+        assert_eq!(printed("24.5").range(), [24.45, 24.55]);
+        assert!(figure.is_rounded_from_range([13.4141, 13.4169]));
+        assert!(figure.is_rounded_from_range([13.0, 14.0]));
+        assert!(
+            !figure.is_rounded_from_range([13.4151, 13.42]) && !figure.is_rounded_from_range([13.0, 13.4049])
+        );
     }
 }

@@ -105,7 +105,7 @@ fn audit_blocks(audited: &[Audited<'_>]) -> Vec<Block> {
         blocks.push(Block::Table(audit_table(&own, true)));
     }
     let none: Vec<_> = audited.iter().filter(|audited| audited.reproduced_by.is_none()).collect();
-    let cut = none.iter().filter(|audited| !audited.cut.is_empty()).count();
+    let rounding = none.iter().filter(|audited| !audited.within_rounding.is_empty()).count();
     let apart = audited.iter().filter(|audited| audited.difference_agrees == Some(false)).count();
     blocks.push(Block::Heading("Result".to_owned()));
     blocks.push(Block::List(vec![
@@ -114,8 +114,9 @@ fn audit_blocks(audited: &[Audited<'_>]) -> Vec<Block> {
             audited.len() - none.len(),
             audited.len()
         ),
-        format!("{} by no formula; {cut} of these if digits were cut off instead of rounded", none.len()),
-        format!("{apart} state a difference in the figures' unit that is not theirs, whatever the per cent"),
+        format!("{rounding} are consistent with rounding of the two printed figures"),
+        format!("{} are not reproduced by any formula", none.len() - rounding),
+        format!("{apart} state a difference in the figures' unit that the figures cannot have"),
     ]));
     let formula = |formula: &Difference| format!("{formula}: {}", formula.definition());
     blocks.push(Block::Heading("Formulas".to_owned()));
@@ -166,11 +167,11 @@ fn outcome(audited: &Audited<'_>) -> String {
             let also = if others.is_empty() { String::new() } else { format!(" (also {})", names(&others)) };
             format!("{formula}{also}")
         }
-        None if audited.cut.is_empty() => "none".to_owned(),
-        None => format!("none (cut off: {})", names(&audited.cut)),
+        None if audited.within_rounding.is_empty() => "none".to_owned(),
+        None => format!("consistent with rounding ({})", names(&audited.within_rounding)),
     };
     if audited.difference_agrees == Some(false) {
-        outcome += "; nor is the difference theirs";
+        outcome += "; the difference in their unit is wrong";
     }
     outcome
 }
