@@ -144,8 +144,8 @@ Examples:
   stacklab replicate kolahi2009lan --scale standard --out lan.stacklab
   stacklab replicate kolahi2009lan --from lan.stacklab --format json
 
-A finding holds, does not hold, or `cannot tell`; the exit code is 0 in each case. Differences from the study's testbed
-are printed first.")]
+A finding `holds`, goes `the other way`, is `larger than stated`, or has one of the weaker outcomes of docs/published.md; the
+exit code is 0 in each case. Differences from the study's testbed are printed first.")]
     Replicate(ReplicateOptions),
     /// Measure once, by hand, to a host where `stacklab agent --listen` runs
     #[command(

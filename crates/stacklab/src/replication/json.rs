@@ -5,7 +5,7 @@ use serde::Serialize;
 use stacklab_report::versioned_json;
 
 /// Format version (the field `format`): raised when a field is removed or changes its meaning.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+pub(crate) const FORMAT_VERSION: u32 = 2;
 
 #[derive(Serialize)]
 struct Missing<'a> {

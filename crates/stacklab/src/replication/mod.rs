@@ -1,7 +1,8 @@
 //! Replication: tests a published study's findings on a record of this machine.
 //!
 //! * `arms`: which cells of the record represent a finding's two arms, or why none do
-//! * `judge`: judges a finding by the runs
+//! * `judge`: the runs of a finding's parts
+//! * `verdict`: the rule that judges them
 //! * `fragments`: messages that do not fit a packet
 //! * `published`: the published figures for the same arms
 //! * `precision`: how many runs the study's precision took
@@ -14,6 +15,7 @@ mod judge;
 mod precision;
 mod published;
 pub(crate) mod text;
+mod verdict;
 
 pub(crate) use published::name as published_name;
 

@@ -1,7 +1,7 @@
 //! A replication as text.
 
 use crate::replication::Replication;
-use crate::replication::judge::{Judged, JudgedPart, Outcome};
+use crate::replication::judge::{Judged, JudgedPart};
 use crate::replication::precision::{Answers, CellPrecision, Precision};
 use stacklab_model::{Effect, Interval, Metric, Scale};
 use stacklab_report::{Block, Table, WIDTH, text};
@@ -51,7 +51,7 @@ fn verdicts(findings: &[Judged]) -> Table {
     let column = |cell: &dyn Fn(&Judged) -> String| findings.iter().map(cell).collect::<Vec<String>>();
     let mut table = Table::default();
     table.push("finding", false, column(&|finding| finding.id.clone()));
-    table.push("", false, column(&|finding| finding.outcome.name().to_owned()));
+    table.push("", false, column(&|finding| finding.outcome.short_name().to_owned()));
     table.push(
         "here, % [95 %]",
         true,
@@ -75,12 +75,8 @@ fn finding_blocks(finding: &Judged) -> Vec<Block> {
         [part] => lines.extend(here(part, *metric)),
         parts => lines.extend(parts.iter().flat_map(|part| {
             let figures = here(part, *metric);
-            [format!(
-                "{}: {}{}",
-                part.part,
-                part.outcome.name(),
-                figures.map_or_else(String::new, |f| format!(": {f}"))
-            )]
+            let figures = figures.unwrap_or_else(|| part.because.clone());
+            [format!("{}: {}; {figures}", part.part, part.outcome.name())]
         })),
     }
     const MOST: usize = 6;
@@ -105,11 +101,16 @@ fn finding_blocks(finding: &Judged) -> Vec<Block> {
 /// The effect of arm a against arm b in a part.
 fn here(part: &JudgedPart, metric: Metric) -> Option<String> {
     let effect = part.effect.as_ref()?;
-    let why = if part.outcome == Outcome::CannotTell { "; too wide to tell" } else { "" };
-    let figures = percent(effect, metric);
+    let (figures, pairs) = (percent(effect, metric), effect.pairs);
     Some(match effect.scale {
-        Scale::Ratio => format!("here: {figures} %, 95 % interval, {} blocks{why}", effect.pairs),
-        Scale::Difference => format!("here: {figures}, 95 % interval, {} blocks{why}", effect.pairs),
+        Scale::Ratio => {
+            let margin = (1e4 * part.margin).round() / 100.0;
+            format!("here: {figures} %, 95 % interval, {pairs} blocks; margin {margin} %")
+        }
+        Scale::Difference => {
+            let unit = metric.unit().symbol();
+            format!("here: {figures}, 95 % interval, {pairs} blocks; margin {} {unit}", part.margin)
+        }
     })
 }
 

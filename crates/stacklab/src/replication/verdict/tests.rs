@@ -1,0 +1,170 @@
+use super::*;
+use FindingDirection::{Equal, Higher, Lower};
+use Outcome::{CannotTell, DirectionOpen, Holds, HoldsNegligible, OtherWay, TooLarge};
+use stacklab_model::SplitMix64;
+
+const MARGIN: f64 = 0.02;
+
+fn data(pairs: &[(f64, f64)]) -> Result<PartData, String> {
+    let paired = Paired::of(Scale::Ratio, pairs)?;
+    Ok(PartData { scale: Scale::Ratio, paired, margin: MARGIN, limit: None })
+}
+
+fn outcome(direction: FindingDirection, pairs: &[(f64, f64)]) -> Outcome {
+    judge_parts(Claim { direction, most: false }, &[data(pairs)]).outcome
+}
+
+/// Blocks of normal differences with a mean and a standard deviation.
+struct Drawn(SplitMix64);
+
+impl Drawn {
+    fn normal(&mut self) -> f64 {
+        let mut unit = || (self.0.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
+        (0..12).map(|_| unit()).sum::<f64>() - 6.0
+    }
+
+    fn blocks(&mut self, count: usize, mean: f64, sd: f64) -> Vec<(f64, f64)> {
+        (0..count).map(|_| (100.0, 100.0 * (mean + sd * self.normal()).exp())).collect()
+    }
+
+    /// How often a finding of parts with these true differences has an outcome, of so many draws of ten blocks.
+    fn share(&mut self, claim: Claim, means: &[f64], is: fn(Outcome) -> bool) -> f64 {
+        const DRAWS: u32 = 2000;
+        let mut found = 0;
+        for _ in 0..DRAWS {
+            let parts: Vec<_> = means.iter().map(|mean| data(&self.blocks(10, *mean, 0.01))).collect();
+            found += u32::from(is(judge_parts(claim, &parts).outcome));
+        }
+        f64::from(found) / f64::from(DRAWS)
+    }
+}
+
+fn holds(outcome: Outcome) -> bool {
+    matches!(outcome, Holds | HoldsNegligible)
+}
+
+fn is_refuted(outcome: Outcome) -> bool {
+    matches!(outcome, OtherWay | TooLarge)
+}
+
+#[test]
+fn judges_direction_and_size_apart() {
+    let more = [(100.0, 110.0), (100.0, 111.0), (100.0, 109.0), (100.0, 110.0)];
+    let slightly = [(100.0, 101.0), (100.0, 101.1), (100.0, 100.9), (100.0, 101.0)];
+    let same = [(100.0, 100.1), (100.0, 99.9), (100.0, 100.1), (100.0, 99.9)];
+    let wide = [(100.0, 130.0), (100.0, 80.0), (100.0, 115.0), (100.0, 90.0)];
+    // On one side, and as likely within the margin as beyond it.
+    let both = [(100.0, 101.0), (100.0, 103.0), (100.0, 101.0), (100.0, 103.0)];
+    let of = |pairs| [Higher, Lower, Equal].map(|direction| outcome(direction, pairs));
+    assert_eq!(of(&more), [Holds, OtherWay, TooLarge]);
+    assert_eq!(of(&slightly), [HoldsNegligible, OtherWay, Holds]);
+    assert_eq!(of(&same), [DirectionOpen, DirectionOpen, Holds]);
+    assert_eq!(of(&wide), [CannotTell, CannotTell, CannotTell]);
+    assert_eq!(of(&both), [Holds, OtherWay, CannotTell]);
+}
+
+#[test]
+fn a_limit_is_part_of_the_claim() {
+    let pairs = [(100.0, 110.0), (100.0, 111.0), (100.0, 109.0), (100.0, 110.0)];
+    let of = |most: f64, direction| {
+        let limit = Some((Paired::of(Scale::Difference, &pairs).unwrap(), most));
+        let part = PartData { limit, ..data(&pairs).unwrap() };
+        judge_parts(Claim { direction, most: false }, &[Ok(part)]).outcome
+    };
+    assert_eq!(of(15.0, Higher), Holds);
+    assert_eq!(of(5.0, Higher), TooLarge);
+    assert_eq!(of(10.0, Higher), CannotTell);
+    assert_eq!(of(5.0, Lower), OtherWay);
+}
+
+#[test]
+fn all_parts_or_most_must_hold() {
+    let more = [(100.0, 110.0), (100.0, 111.0), (100.0, 109.0), (100.0, 110.0)];
+    let less = more.map(|(a, b)| (b, a));
+    let wide = [(100.0, 130.0), (100.0, 80.0), (100.0, 115.0), (100.0, 90.0)];
+    let of = |most, parts: &[&[(f64, f64)]]| {
+        let parts: Vec<_> = parts.iter().map(|pairs| data(pairs)).collect();
+        judge_parts(Claim { direction: Higher, most }, &parts)
+    };
+    assert_eq!(of(false, &[&more, &more]).outcome, Holds);
+    assert_eq!(of(false, &[&more, &wide]).outcome, CannotTell);
+    let refuted = of(false, &[&more, &wide, &less]);
+    assert_eq!(refuted.outcome, OtherWay);
+    assert_eq!(refuted.because, "all 3 parts must hold (holds: 1; the other way: 1; cannot tell: 1)");
+    assert_eq!(of(true, &[&more, &more, &less]).outcome, Holds);
+    assert_eq!(of(true, &[&more, &less]).outcome, OtherWay);
+    assert_eq!(of(true, &[&more, &wide, &wide]).outcome, CannotTell);
+    // A part without data cannot be left out.
+    assert_eq!(of(false, &[&more, &[]]).outcome, CannotTell);
+}
+
+#[test]
+fn one_part_in_doubt_does_not_refute_many() {
+    // One-sided p = 2.5 %: enough alone, not for one of five.
+    let doubtful = [-0.002_f64, -0.012, -0.001, -0.013, -0.007].map(|log| (100.0, 100.0 * log.exp()));
+    let more = [(100.0, 110.0), (100.0, 111.0), (100.0, 109.0), (100.0, 110.0)];
+    assert_eq!(outcome(Higher, &doubtful), OtherWay);
+    let parts: Vec<_> = [&doubtful[..], &more, &more, &more, &more].map(data).into();
+    let verdict = judge_parts(Claim { direction: Higher, most: false }, &parts);
+    assert_eq!((verdict.outcome, verdict.parts[0].0), (CannotTell, DirectionOpen));
+}
+
+/// The arithmetic before refuted 33, 61 and 60 % of these.
+#[test]
+fn a_small_true_direction_is_not_refuted() {
+    for (seed, sd) in [0.005, 0.01, 0.015].into_iter().enumerate() {
+        let mut drawn = Drawn(SplitMix64(seed as u64));
+        let (mut ever, mut held) = (0, 0);
+        for _ in 0..500 {
+            let blocks = drawn.blocks(40, 0.01_f64.ln_1p(), sd);
+            let outcomes: Vec<Outcome> = (6..=40).map(|count| outcome(Higher, &blocks[..count])).collect();
+            ever += u32::from(outcomes.iter().any(|outcome| is_refuted(*outcome)));
+            held += u32::from(holds(outcomes[34]));
+        }
+        println!("true +1 %, sd {sd}: refuted at some look in {ever} of 500, held at 40 blocks in {held}");
+        assert!(ever <= 5, "refuted at some look in {ever} of 500, sd {sd}");
+        assert!(held >= 450, "held at 40 blocks in {held} of 500, sd {sd}");
+    }
+}
+
+#[test]
+fn no_replay_goes_from_refuted_to_held() {
+    for (seed, sd) in [0.005, 0.01, 0.015].into_iter().enumerate() {
+        let mut drawn = Drawn(SplitMix64(100 + seed as u64));
+        let mut turned = 0;
+        for _ in 0..500 {
+            let blocks = drawn.blocks(40, 0.01_f64.ln_1p(), sd);
+            let outcomes: Vec<Outcome> = (5..=40).map(|count| outcome(Higher, &blocks[..count])).collect();
+            let refuted = outcomes.iter().position(|outcome| is_refuted(*outcome));
+            turned += u32::from(refuted.is_some_and(|at| outcomes[at..].iter().any(|after| holds(*after))));
+        }
+        println!("true +1 %, sd {sd}: refuted and later held in {turned} of 500");
+        assert!(turned <= 5, "refuted and later held in {turned} of 500, sd {sd}");
+    }
+}
+
+/// The arithmetic before refuted 99 % of the first.
+#[test]
+fn wrong_verdicts_are_at_most_5_percent() {
+    let one = 0.01_f64.ln_1p();
+    let margin = MARGIN.ln_1p();
+    let mut drawn = Drawn(SplitMix64(9));
+    let all = |direction| Claim { direction, most: false };
+    let most = Claim { direction: Higher, most: true };
+    let mut check = |what: &str, claim: Claim, means: &[f64], is: fn(Outcome) -> bool, at_most: f64| {
+        let share = drawn.share(claim, means, is);
+        println!("{what}: {share:.4}");
+        assert!(share <= at_most, "{what}: {share}");
+    };
+    check("five parts of +1 % refuted", all(Higher), &[one; 5], is_refuted, 0.01);
+    // Three standard deviations of 2000 draws above 5 %.
+    const FIVE: f64 = 0.065;
+    check("no difference held", all(Higher), &[0.0], holds, FIVE);
+    check("no difference refuted", all(Higher), &[0.0], is_refuted, FIVE);
+    check("five without a difference refuted", all(Higher), &[0.0; 5], is_refuted, FIVE);
+    check("one of five without a difference held", all(Higher), &[0.0, 0.1, 0.1, 0.1, 0.1], holds, FIVE);
+    check("a difference of the margin the same", all(Equal), &[margin], holds, FIVE);
+    check("a difference of the margin not the same", all(Equal), &[margin], is_refuted, FIVE);
+    check("half of six held as most", most, &[0.1, 0.1, 0.1, 0.0, 0.0, 0.0], holds, FIVE);
+    check("most of six refuted", most, &[-0.1, -0.1, 0.0, 0.0, 0.0, 0.0], is_refuted, FIVE);
+}
