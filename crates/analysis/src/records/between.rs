@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn what_is_allowed_is_exceeded_only_by_the_whole_interval() {
         let fails = |metric, a: &[f64], b: &[f64], allowed| one(metric, a, b, Some(allowed)).fails;
-        use Metric::{CpuSender, Fragments, Loss, Throughput};
+        use Metric::{CpuSender, Loss, Stalls, Throughput};
         assert!(fails(Throughput, &at(100.0), &at(90.0), 0.05));
         assert!(
             !fails(Throughput, &at(100.0), &at(90.0), 0.095),
@@ -254,9 +254,9 @@ mod tests {
         assert!(fails(Loss, &[0.0; 4], &[0.06, 0.061, 0.062, 0.06], 0.05));
         assert!(!fails(Loss, &[0.01; 4], &[0.02, 0.021, 0.022, 0.02], 0.05));
         // Counts: per cent of the first mean, and half an event at least.
-        assert!(fails(Fragments, &[10.0; 4], &[11.0; 4], 0.05));
-        assert!(!fails(Fragments, &[100.0; 4], &[104.0; 4], 0.05));
-        assert!(!fails(Fragments, &[0.0; 4], &[0.4; 4], 0.05));
+        assert!(fails(Stalls, &[10.0; 4], &[11.0; 4], 0.05));
+        assert!(!fails(Stalls, &[100.0; 4], &[104.0; 4], 0.05));
+        assert!(!fails(Stalls, &[0.0; 4], &[0.4; 4], 0.05));
         assert!(!one(Throughput, &at(100.0), &at(10.0), None).fails, "nothing was said of what is allowed");
     }
 

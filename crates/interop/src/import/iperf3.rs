@@ -76,6 +76,7 @@ fn streamed(events: Vec<Node>) -> Vec<Node> {
 #[derive(Default)]
 struct Way {
     streams: u32,
+    sent: f64,
     received: f64,
     end: f64,
     retransmits: Option<f64>,
@@ -99,6 +100,7 @@ impl Way {
             self.late += of("out_of_order");
         }
         if let Some(sender) = stream.get("sender") {
+            self.sent += sender.count("bytes").unwrap_or(0.0);
             if let Some(count) = sender.count("retransmits") {
                 *self.retransmits.get_or_insert(0.0) += count;
             }
@@ -205,8 +207,7 @@ fn figures(test: &mut ToolTest, end: &Node, way: &Way) {
     for metric in [Metric::CpuSender, Metric::CpuReceiver] {
         test.set(metric, untold("iperf3", "the host's CPU time, only that of its own process"));
     }
-    let retransmits = way.retransmits.map_or_else(|| untold("the file", "retransmissions"), Value::Measured);
-    test.set(Metric::Retransmits, retransmits);
+    test.set_retransmits(way.retransmits, way.sent);
     let mean = |figures: &[f64]| figures.iter().sum::<f64>() / figures.len() as f64;
     let srtt = if way.rtts.is_empty() {
         untold("the file", "round trips of the sender")

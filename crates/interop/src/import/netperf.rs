@@ -227,10 +227,9 @@ fn assigned(lines: &Lines) -> Result<Found, String> {
     };
     test.set(Metric::Throughput, arrived.map_or_else(no_rate, Value::Measured));
     let retransmits = figure(&format!("{near}_TRANSPORT_RETRANS"));
-    test.set(
-        Metric::Retransmits,
-        retransmits.map_or_else(|| untold("the file", "retransmissions"), Value::Measured),
-    );
+    let sent = figure(&format!("{near}_BYTES_SENT"));
+    let sent = sent.or_else(|| Some(arrived? * 1e6 / 8.0 * figure("ELAPSED_TIME")?));
+    test.set_retransmits(retransmits, sent.unwrap_or(0.0));
     if test.transport == Some(Transport::Udp) {
         match (figure(&format!("{near}_BYTES_SENT")), figure(&format!("{far}_BYTES_RECVD"))) {
             (Some(sent), Some(received)) => set_loss(&mut test, sent, received),

@@ -106,6 +106,21 @@ impl ToolTest {
         }
     }
 
+    /// Sets the retransmissions per message: how many segments the tool says were sent again, over the bytes that it
+    /// says were sent.
+    pub(super) fn set_retransmits(&mut self, segments: Option<f64>, sent_bytes: f64) {
+        let value = match (segments, self.size) {
+            (None, _) => untold("the file", "retransmissions"),
+            (Some(_), None) => {
+                untold("the file", "the size of messages, over which retransmissions are counted")
+            }
+            (Some(segments), Some(size)) => {
+                Value::finite(segments * f64::from(size) / sent_bytes, "the file does not tell what was sent")
+            }
+        };
+        self.set(Metric::Retransmits, value);
+    }
+
     pub(super) fn warn(&mut self, code: &str, text: String, advice: &str) {
         self.warnings.push(Warning { code: code.to_owned(), text, advice: advice.to_owned() });
     }

@@ -77,7 +77,7 @@ fn names_that_are_there_twice_are_both_read() {
     assert_eq!(told(&test), (V4, TCP, Some(131_072), 1, Direction::Both));
     is_near(&test, Metric::Throughput, 689_304_576.0 * 8.0 / 1e6 / 1.081421);
     is_near(&test, Metric::ThroughputReverse, 514_981_888.0 * 8.0 / 1e6 / 1.081421);
-    is_near(&test, Metric::Retransmits, 2.0);
+    is_near(&test, Metric::Retransmits, 2.0 * 131_072.0 / 698_610_688.0);
     let test = one(sample!("iperf3-3.7-udp4-bidir.json"));
     is_missing(&test, Metric::Throughput, "not those that arrived");
     is_missing(&test, Metric::ThroughputReverse, "not those that arrived");
@@ -95,7 +95,7 @@ fn the_receivers_clock_ends_its_throughput_and_a_round_trip_of_0_is_none() {
     assert_eq!(told(&back), (V6, TCP, Some(131_072), 2, Direction::Reverse));
     is_near(&back, Metric::Throughput, (465_029_632.0 + 456_679_560.0) * 8.0 / 1e6 / 1.000349);
     is_missing(&back, Metric::TcpSrtt, "round trips");
-    is_near(&back, Metric::Retransmits, 12.0);
+    is_near(&back, Metric::Retransmits, 12.0 * 131_072.0 / (470_403_584.0 + 461_984_160.0));
     let streamed = file(sample!("iperf3-3.21-stream.json"));
     assert_eq!(streamed.version.as_deref(), Some("3.21"));
     is_near(
@@ -144,9 +144,11 @@ fn text_of_iperf_is_of_the_receiver_where_it_tells() {
     let test = one(sample!("iperf-2.1.8-tcp4-P2.txt"));
     assert_eq!(told(&test), (V4, TCP, Some(131_072), 2, Direction::Forward));
     is_near(&test, Metric::Throughput, 19_100.0 + 23_400.0);
-    is_near(&test, Metric::Retransmits, 7.0);
+    let bytes = (19.1e9 * 2.0067 + 23.4e9 * 2.0064) / 8.0;
+    is_near(&test, Metric::Retransmits, 7.0 * 131_072.0 / bytes);
     assert!(test.warnings.iter().any(|warning| warning.code == "tool_side"));
-    is_near(&one(sample!("iperf-2.1.8-tcp6.txt")), Metric::Retransmits, 31.0);
+    let test = one(sample!("iperf-2.1.8-tcp6.txt"));
+    is_near(&test, Metric::Retransmits, 31.0 * 131_072.0 * 8.0 / (10.6e9 * 2.0165));
     let served = file(sample!("iperf-2.1.8-server-tcp4.txt"));
     assert_eq!(served.version.as_deref(), Some("2.1.8"));
     let served = tests(sample!("iperf-2.1.8-server-tcp4.txt"));
@@ -185,7 +187,7 @@ fn keys_of_netperfs_omni_tests_are_read() {
     let test = one(sample!("netperf-2.7.1-keys4.txt"));
     assert_eq!(told(&test), (V4, TCP, Some(16_384), 1, Direction::Forward));
     is_near(&test, Metric::Throughput, 8784.53);
-    is_near(&test, Metric::Retransmits, 17.0);
+    is_near(&test, Metric::Retransmits, 17.0 * 16_384.0 * 8.0 / 8784.53e6);
     let test = one(sample!("netperf-2.7.1-omni-rr6.txt"));
     assert_eq!((test.family, test.transport, test.size, test.probe), (V6, UDP, Some(1), Probe::Echo));
     for (metric, expected) in [(Metric::RttMean, 0.02337), (Metric::Rtt, 0.014), (Metric::RttP99, 0.033)] {
@@ -227,7 +229,8 @@ fn versions_of_iperf_and_netperf_differ_in_their_words_and_not_in_what_is_read()
         assert_eq!(told(&test), (family, transport, size, flows, Direction::Forward));
         is_near(&test, Metric::Throughput, megabits);
     }
-    is_near(&one(sample!("iperf-2.0.14a-tcp4.txt")), Metric::Retransmits, 1.0);
+    let expected = 131_072.0 * 8.0 / (17.9e9 * 2.0006);
+    is_near(&one(sample!("iperf-2.0.14a-tcp4.txt")), Metric::Retransmits, expected);
     is_near(&one(sample!("iperf-2.2.1-tcp4.txt")), Metric::Retransmits, 0.0);
     is_near(&one(sample!("iperf-2.2.1-udp6.txt")), Metric::Loss, 0.0);
     is_near(&one(sample!("netperf-2.6.0-rr4.txt")), Metric::RttMean, 0.024153);

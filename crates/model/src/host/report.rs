@@ -191,6 +191,13 @@ pub struct Sent {
     pub max_late_ns: Option<u64>,
 }
 
+impl Sent {
+    /// Messages of the whole trial, with warm-up and end markers.
+    pub fn of_trial(&self) -> u64 {
+        self.warmup.saturating_add(self.measured).saturating_add(self.markers)
+    }
+}
+
 /// Messages received by a socket.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {

@@ -78,9 +78,13 @@ impl Metric {
             }
             Lateness => "median time that messages left after their schedule",
             LatenessP99 => "99th percentile of the time that messages left after their schedule",
-            Retransmits => "TCP segments sent again, from the first byte to the last (TCP_INFO)",
-            Fragments => "IP fragments made by the sending host (FragCreates)",
-            Reassembled => "IP datagrams put together from fragments by the receiving host (ReasmOKs)",
+            Retransmits => "TCP segments sent again over messages sent, whole connection (TCP_INFO)",
+            Fragments => {
+                "IP fragments made by the sending host (FragCreates) over messages sent, whole trial"
+            }
+            Reassembled => {
+                "IP datagrams put together from fragments by the receiving host (ReasmOKs) over messages sent, whole trial"
+            }
             PathMtu => {
                 "largest IP packet to the receiver that the sending host's kernel has found to fit the path"
             }
@@ -90,9 +94,11 @@ impl Metric {
             CpuRouter2 => {
                 "busy time (user, system, irq, softirq) of the router next to the receiver in the measured window"
             }
-            FragmentsRouters => "IP fragments made by both routers (FragCreates), whole trial",
+            FragmentsRouters => {
+                "IP fragments made by both routers (FragCreates) over messages sent, whole trial"
+            }
             ReassembledRouters => {
-                "IP datagrams put together from fragments by both routers (ReasmOKs), whole trial"
+                "IP datagrams put together from fragments by both routers (ReasmOKs) over messages sent, whole trial"
             }
             LinkBytes => {
                 "bytes of IP packets on the middle link for each UDP message: per packet there, times its packets by the header model"

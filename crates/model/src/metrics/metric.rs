@@ -75,11 +75,11 @@ named! {
         Lateness = "lateness",
         /// 99th percentile of it.
         LatenessP99 = "lateness_p99",
-        /// Retransmitted TCP segments.
+        /// Retransmitted TCP segments per message.
         Retransmits = "retransmits",
-        /// IP fragments created by the sending host.
+        /// IP fragments created by the sending host per message.
         Fragments = "fragments",
-        /// IP datagrams reassembled by the receiving host.
+        /// IP datagrams reassembled by the receiving host per message.
         Reassembled = "reassembled",
         /// Path MTU found by the sending host.
         PathMtu = "path_mtu",
@@ -87,9 +87,9 @@ named! {
         CpuRouter1 = "cpu_router1",
         /// Busy time of the router next to the receiver.
         CpuRouter2 = "cpu_router2",
-        /// IP fragments created by the routers.
+        /// IP fragments created by the routers per message.
         FragmentsRouters = "fragments_routers",
-        /// IP datagrams reassembled by the routers.
+        /// IP datagrams reassembled by the routers per message.
         ReassembledRouters = "reassembled_routers",
         /// IP bytes per message on the link between the routers.
         LinkBytes = "link_bytes",
@@ -220,8 +220,8 @@ impl Metric {
             MemorySockets => Unit::Kibibyte,
             Ttr => Unit::Times,
             TcpEfficiency | BufferDelay | LinkBytesBeyond | BiasSent | BiasReceived => Unit::Percent,
-            Retransmits | Stalls | AggregateSize | Fragments | Reassembled | FragmentsRouters
-            | ReassembledRouters => Unit::Count,
+            Retransmits | Fragments | Reassembled | FragmentsRouters | ReassembledRouters => Unit::PerMessage,
+            Stalls | AggregateSize => Unit::Count,
             PathMtu | LinkBytes => Unit::Byte,
             ConnectRate => Unit::ConnectionPerSecond,
             OneWayDelay | OneWayDelayMean | Jitter | JitterRfc3550 | Pdv | TcpSrtt | Rtt | RttMean
@@ -245,7 +245,10 @@ impl Metric {
     pub fn scale(self) -> Scale {
         use Metric::*;
         match (self, self.unit()) {
-            (_, Unit::Ratio | Unit::Count | Unit::Percent | Unit::Kibibyte | Unit::Byte) => Scale::Difference,
+            (
+                _,
+                Unit::Ratio | Unit::Count | Unit::PerMessage | Unit::Percent | Unit::Kibibyte | Unit::Byte,
+            ) => Scale::Difference,
             // A part of the CPU time may be less than one tick of the CPU clock.
             (
                 CpuSenderUser | CpuSenderSoftirq | CpuReceiverUser | CpuReceiverSystem | CpuReceiverSoftirq
@@ -259,11 +262,14 @@ impl Metric {
 
     /// The largest difference, in the metric's unit, that counts as none on the difference scale. Shares: a tenth of
     /// a percentage point (one percentage point for buffer delay, which is not bounded by 100). Counts: half an
-    /// event. Parts of the CPU time: half a per cent of a core. Lateness: ten microseconds. Memory: one mebibyte, the
-    /// amount that a kernel reserves for each processor. Metrics on the ratio scale use the study's margin.
+    /// event. Events per message: one in a hundred messages; retransmissions one in a thousand, as loss. Parts of the
+    /// CPU time: half a per cent of a core. Lateness: ten microseconds. Memory: one mebibyte, the amount that a kernel
+    /// reserves for each processor. Metrics on the ratio scale use the study's margin.
     pub fn difference_margin(self) -> f64 {
         match (self, self.unit()) {
             (Metric::BufferDelay, _) => 1.0,
+            (Metric::Retransmits, _) => 0.001,
+            (_, Unit::PerMessage) => 0.01,
             (_, Unit::Ratio) => 0.001,
             (_, Unit::Percent) => 0.1,
             (_, Unit::Millisecond) => 0.01,
@@ -338,7 +344,17 @@ mod tests {
         for metric in [CpuSender, CpuPerGbitReceiver, CpuPerPacketSender, Ttr, Throughput, Rtt] {
             assert_eq!(metric.scale(), Scale::Ratio, "{metric}");
         }
-        assert_eq!((Loss.difference_margin(), Retransmits.difference_margin()), (0.001, 0.5));
+        assert_eq!((Loss.difference_margin(), Stalls.difference_margin()), (0.001, 0.5));
+    }
+
+    #[test]
+    fn events_of_a_run_are_counted_per_message() {
+        use Metric::*;
+        for metric in [Retransmits, Fragments, Reassembled, FragmentsRouters, ReassembledRouters] {
+            assert_eq!((metric.unit(), metric.scale()), (Unit::PerMessage, Scale::Difference), "{metric}");
+            // Half an event per message would hide a half of all messages.
+            assert!(metric.difference_margin() <= 0.01, "{metric}");
+        }
     }
 
     #[test]

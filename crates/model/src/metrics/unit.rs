@@ -41,6 +41,9 @@ pub enum Unit {
     /// A count of events.
     #[serde(rename = "count")]
     Count,
+    /// Events per message sent: a faster arm does not have more of them.
+    #[serde(rename = "per message")]
+    PerMessage,
     /// Connections per second.
     #[serde(rename = "connection/s")]
     ConnectionPerSecond,
@@ -62,6 +65,7 @@ impl Unit {
             Unit::Kibibyte => "KiB",
             Unit::Byte => "B",
             Unit::Count => "count",
+            Unit::PerMessage => "per message",
             Unit::ConnectionPerSecond => "connection/s",
         }
     }

@@ -68,7 +68,11 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&
         Transport::Tcp => {
             lines.push((
                 "retransmits",
-                shown(value(Metric::Retransmits), |count| format!("{count} segments")),
+                shown(value(Metric::Retransmits), |each| {
+                    let count = sender.tcp.as_ref().and_then(|tcp| tcp.total_retrans);
+                    let count = count.map_or_else(String::new, |count| format!("{count} segments, "));
+                    format!("{count}{} per message", figure(each))
+                }),
             ));
             lines.push((
                 "smoothed rtt",
@@ -81,10 +85,10 @@ fn stream(run: &RunRecord, sender: &HostReport, receiver: &HostReport) -> Vec<(&
         lines.extend(one_way(run, receiver));
     }
     lines.extend(flows(receiver));
-    if let Some(Value::Measured(fragments)) = value(Metric::Fragments)
-        && *fragments > 0.0
+    if let Some(Value::Measured(each)) = value(Metric::Fragments)
+        && *each > 0.0
     {
-        lines.push(("fragments", format!("{fragments} made by the sender")));
+        lines.push(("fragments", format!("{} per message", figure(*each))));
     }
     lines
 }

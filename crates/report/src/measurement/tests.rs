@@ -99,7 +99,7 @@ fn run(probe: Probe, transport: Transport, pacing: Pacing) -> RunRecord {
             (Metric::OneWayDelayMean, 0.244),
             (Metric::Jitter, 0.01),
             (Metric::JitterRfc3550, 0.009),
-            (Metric::Retransmits, 3.0),
+            (Metric::Retransmits, 0.003),
             (Metric::TcpSrtt, 0.41),
         ],
         Probe::Connect => &[(Metric::ConnectTime, 0.2), (Metric::ConnectRate, 500.0)],

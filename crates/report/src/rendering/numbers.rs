@@ -22,6 +22,7 @@ impl DisplayUnit {
         let (unit, factor) = match metric.unit() {
             Unit::Ratio => ("%", 100.0),
             Unit::Count => ("events", 1.0),
+            Unit::PerMessage => ("events per message", 1.0),
             unit => (unit.symbol(), 1.0),
         };
         let difference_unit = match (metric.scale(), metric.unit()) {
@@ -200,7 +201,8 @@ mod tests {
         assert_eq!((loss.margin(Scale::Difference, 0.001), loss.margin(Scale::Ratio, 0.02)), (0.1, 2.0));
         let rtt = DisplayUnit::of(Metric::Rtt);
         assert_eq!((rtt.unit, rtt.difference_unit, rtt.factor), ("ms", "%", 1.0));
-        assert_eq!(DisplayUnit::of(Metric::Retransmits).difference_unit, "events");
+        assert_eq!(DisplayUnit::of(Metric::Stalls).difference_unit, "events");
+        assert_eq!(DisplayUnit::of(Metric::Retransmits).difference_unit, "events per message");
         let efficiency = DisplayUnit::of(Metric::TcpEfficiency);
         assert_eq!((efficiency.unit, efficiency.difference_unit, efficiency.factor), ("%", "points", 1.0));
         let engine = DisplayUnit::of(Metric::CpuEngineSender);

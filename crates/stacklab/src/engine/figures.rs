@@ -93,8 +93,9 @@ fn values(
         use Metric::*;
         let seconds =
             told.received_bytes.zip(told.bits_per_second).map(|(bytes, rate)| bytes as f64 * 8.0 / rate);
+        let each = |count: u64| count as f64 / sent.sent.of_trial() as f64;
         let both = |counters: &Counters, name: &str| {
-            (counters.get(&format!("ip.{name}")) + counters.get(&format!("ip6.{name}"))) as f64
+            each(counters.get(&format!("ip.{name}")) + counters.get(&format!("ip6.{name}")))
         };
         match metric {
             Throughput => told.bits_per_second.map(|bits| bits / 1e6),
@@ -103,7 +104,7 @@ fn values(
             Jitter => told.jitter_ms,
             JitterRfc3550 => told.jitter_rfc3550_ms,
             OneWayDelayMean => told.delay_mean_ms,
-            Retransmits => told.retransmits.map(|count| count as f64),
+            Retransmits => told.retransmits.map(each),
             Fragments => Some(both(&sent.counters, "FragCreates")),
             Reassembled => Some(both(&received.counters, "ReasmOKs")),
             Rtt => told.round_trip_ms.map(|[median, ..]| median),

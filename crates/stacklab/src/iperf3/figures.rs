@@ -206,7 +206,7 @@ impl Transfer<'_> {
             Way::Receive => {
                 let mut theirs = HostReport::new(Role::Sender, endpoint);
                 theirs.sent.bytes = bytes;
-                theirs.sent.measured = messages;
+                (theirs.sent.warmup, theirs.sent.measured) = (own.received.warmup, messages);
                 theirs.sent.first_ns = own.received.first_ns;
                 theirs.sent.last_ns = own.received.last_ns;
                 [theirs, own]
@@ -272,7 +272,9 @@ impl Transfer<'_> {
                 set(
                     Metric::Retransmits,
                     match retransmits {
-                        Some(count) => Value::Measured(count as f64),
+                        Some(count) => {
+                            Value::finite(count as f64 / sender.sent.of_trial() as f64, "nothing was sent")
+                        }
                         None => unknown("retransmissions"),
                     },
                 );

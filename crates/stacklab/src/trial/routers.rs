@@ -19,9 +19,12 @@ pub(super) fn counted(
     }
     let RouterEvidence { mechanism, before, after, busy } = routers;
     let moved = |router: usize, name: &str| after[router].get(name).saturating_sub(before[router].get(name));
+    // Streams of both directions cross the routers.
+    let sent = made.host_reports.iter().filter(|report| report.role == Role::Sender);
+    let messages: u64 = sent.map(|report| report.sent.of_trial()).sum();
     let both = |name: &str| {
         let of = |router| moved(router, &format!("ip.{name}")) + moved(router, &format!("ip6.{name}"));
-        Value::Measured((of(0) + of(1)) as f64)
+        Value::finite((of(0) + of(1)) as f64 / messages as f64, "no message was sent")
     };
     let busy = |router: usize| match busy[router] {
         Some(Busy { ns, of_ns }) => Value::finite(ns as f64 * 100.0 / of_ns as f64, "the window was empty"),
@@ -92,14 +95,14 @@ mod tests {
         };
         for (direction, each) in [(Direction::Forward, 1434.0), (Direction::Reverse, 100.0)] {
             let mut sent = received(0, 0.0);
-            sent.role = Role::Sender;
+            (sent.role, sent.sent.measured) = (Role::Sender, 1000);
             let sent = HostReport { received: Default::default(), ..sent };
             let (spec, made) = stream_of(vec![sent, received(0, 0.0)]);
             let made = counted(made, &report_sources(direction), &routers, &spec, 1500);
             assert_eq!(made.values[&Metric::LinkBytes], Value::Measured(each), "{direction}");
             assert_eq!(made.values[&Metric::CpuRouter1], Value::Measured(25.0));
             assert!(matches!(made.values[&Metric::CpuRouter2], Value::Missing(_)));
-            assert_eq!(made.values[&Metric::FragmentsRouters], Value::Measured(2000.0));
+            assert_eq!(made.values[&Metric::FragmentsRouters], Value::Measured(2.0));
         }
     }
 }

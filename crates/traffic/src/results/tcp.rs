@@ -13,10 +13,10 @@ pub(super) fn srtt(sender: &HostReport) -> Value {
     }
 }
 
-/// Retransmitted segments.
+/// Retransmitted segments per message of the connection.
 pub(super) fn retransmits(sender: &HostReport) -> Value {
     match sender.tcp.as_ref().and_then(|tcp| tcp.total_retrans) {
-        Some(count) => Value::Measured(count as f64),
+        Some(count) => Value::finite(count as f64 / sender.sent.of_trial() as f64, "no message was sent"),
         None => Value::Missing("the stack's TCP_INFO does not count them".to_owned()),
     }
 }

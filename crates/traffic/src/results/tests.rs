@@ -65,6 +65,26 @@ fn loss_counts_the_tail_and_no_duplicate_cancels_it() {
 }
 
 #[test]
+fn a_faster_arm_has_no_more_events_per_message() {
+    for messages in [1000, 20_000] {
+        let busier = |sender: &mut HostReport, receiver: &mut HostReport| {
+            (sender.sent.warmup, sender.sent.measured, sender.sent.markers) = (97, messages, 3);
+            let all = sender.sent.of_trial();
+            sender.counters.0.insert("ip6.FragCreates".to_owned(), 2 * all);
+            receiver.counters.0.insert("ip6.ReasmOKs".to_owned(), all / 2);
+            if let Some(tcp) = &mut sender.tcp {
+                tcp.total_retrans = Some(all / 100);
+            }
+        };
+        assert_eq!(measured(Metric::Fragments, busier), Value::Measured(2.0));
+        assert_eq!(measured(Metric::Reassembled, busier), Value::Measured(0.5));
+        assert_eq!(of(&tcp(), None, Metric::Retransmits, busier), Value::Measured(0.01));
+    }
+    let nothing = |sender: &mut HostReport, _: &mut HostReport| sender.sent = Default::default();
+    assert!(matches!(measured(Metric::Fragments, nothing), Value::Missing(_)));
+}
+
+#[test]
 fn what_cannot_be_had_is_missing_and_never_zero() {
     let nothing = |_: &mut HostReport, receiver: &mut HostReport| {
         receiver.received = Default::default();

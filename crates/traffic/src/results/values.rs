@@ -32,6 +32,8 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
     }
     let (sent, received) = (&sender.sent, &receiver.received);
     let of_sent = |count: u64| Value::finite(count as f64 / sent.measured as f64, "no message was sent");
+    // The kernel's counters are of the whole trial.
+    let of_trial = |count: u64| Value::finite(count as f64 / sent.of_trial() as f64, "no message was sent");
     let of_received =
         |count: u64| Value::finite(count as f64 / received.measured as f64, "no message arrived");
     let unanswered = sent.measured.saturating_sub(sender.received.measured);
@@ -99,11 +101,11 @@ fn value(metric: Metric, spec: &TrialSpec, path: &Path, sender: &HostReport, rec
         Retransmits => tcp::retransmits(sender),
         Fragments => {
             let counters = &sender.counters;
-            Value::Measured((counters.get("ip.FragCreates") + counters.get("ip6.FragCreates")) as f64)
+            of_trial(counters.get("ip.FragCreates") + counters.get("ip6.FragCreates"))
         }
         Reassembled => {
             let counters = &receiver.counters;
-            Value::Measured((counters.get("ip.ReasmOKs") + counters.get("ip6.ReasmOKs")) as f64)
+            of_trial(counters.get("ip.ReasmOKs") + counters.get("ip6.ReasmOKs"))
         }
         PathMtu => match sender.endpoint.path_mtu {
             Some(bytes) => Value::Measured(f64::from(bytes)),

@@ -237,10 +237,8 @@ fn close(group: &mut Group, tests: &mut Vec<ToolTest>) -> Result<(), ImportError
         "differences below 1 % may be rounding",
     );
     let retries: Option<f64> = outcomes.iter().map(|(outcome, _)| outcome.retries).sum();
-    test.set(
-        Metric::Retransmits,
-        retries.map_or_else(|| untold("the file", "retransmissions"), Value::Measured),
-    );
+    let bits = outcomes.iter().map(|(outcome, _)| outcome.bits_per_second * outcome.seconds);
+    test.set_retransmits(retries, bits.sum::<f64>() / 8.0);
     let udp: Option<Vec<[f64; 3]>> = outcomes.iter().map(|(outcome, _)| outcome.udp).collect();
     if head.transport == Some(Transport::Udp) {
         let sum = |place: usize| udp.iter().flatten().map(|row| row[place]).sum::<f64>();
